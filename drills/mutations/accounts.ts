@@ -22,7 +22,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/accounts/tokens/tokens.ts",
-    from: "if (held.ip !== null && !isDeepStrictEqual(ip, held.ip)) throw",
+    from: "if (callerLimits.ip !== null && !isDeepStrictEqual(ip, callerLimits.ip)) throw",
     to: "if (false) throw",
     test: "src/accounts/accounts.test.ts",
   },
@@ -40,20 +40,20 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/accounts/tokens/ip-condition.ts",
-    from: 'isIP(ip ?? "") !== 0 && (within',
-    to: "(within",
+    from: 'isIP(ip ?? "") !== 0 && (isIncluded',
+    to: "(isIncluded",
     test: "src/accounts/tokens/ip-condition.test.ts",
   },
   {
     file: "src/accounts/tokens/ip-condition.ts",
-    from: " && without?.(ip) !== true",
+    from: " && isExcluded?.(ip) !== true",
     to: "",
     test: "src/accounts/tokens/ip-condition.test.ts",
   },
   {
     file: "src/accounts/tokens/ip-condition.ts",
-    from: "if (blocks.length > MAX_BLOCKS) throw",
-    to: "if (blocks.length > 10 * MAX_BLOCKS) throw",
+    from: "if (blocks.length > MAX_CIDR_BLOCKS)\n      throw",
+    to: "if (blocks.length > 10 * MAX_CIDR_BLOCKS) throw",
     test: "src/accounts/tokens/ip-condition.test.ts",
   },
 ];

@@ -33,7 +33,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/kernel/client-address.ts",
-    from: "return isTrusted(plain(request.socket.remoteAddress)) && request",
+    from: "return isTrusted(toPlainAddress(request.socket.remoteAddress)) && request",
     to: "return request",
     test: "src/kernel/client-address.test.ts",
   },
@@ -87,7 +87,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/api/routes/graphql/viewer.ts",
-    from: "if (!dataset.permissions.some((permission) => caller.allows(permission, on))) throw",
+    from: "if (!dataset.permissions.some((permission) => caller.allows(permission, resource))) throw",
     to: "if (false) throw",
     test: "src/api/routes/graphql/permissions.test.ts",
   },

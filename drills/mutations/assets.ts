@@ -27,7 +27,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/workers/assets/site/html-handling.ts",
-    from: "return contentOf(served) === contentOf(targetFile);",
+    from: "return contentOf(servedFile) === contentOf(targetFile);",
     to: "return true;",
     test: "src/workers/assets/site/site.test.ts",
   },
@@ -45,8 +45,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/workers/assets/site/routing.ts",
-    from: 'return path.replace(/[/\\\\]+/g, "/") + (end < 0 ? "" : filled.slice(end));',
-    to: 'return path + (end < 0 ? "" : filled.slice(end));',
+    from: 'return path.replace(/[/\\\\]+/g, "/") + (end < 0 ? "" : filledTarget.slice(end));',
+    to: 'return path + (end < 0 ? "" : filledTarget.slice(end));',
     test: "src/workers/assets/site/rule-files.test.ts",
   },
   {
@@ -63,20 +63,20 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/workers/assets/site/range.ts",
-    from: 'one.trim().replace(/^W\\//, "") === etag',
-    to: "one.trim() === etag",
+    from: 'listedTag.trim().replace(/^W\\//, "") === etag',
+    to: "listedTag.trim() === etag",
     test: "src/workers/assets/site/site.test.ts",
   },
   {
     file: "src/workers/assets/site/respond.ts",
-    from: "const before = replaced.has(name) ? fields.get(name) : undefined;",
+    from: "const before = replacedNames.has(name) ? fields.get(name) : undefined;",
     to: "const before = fields.get(name);",
     test: "src/workers/assets/site/site.test.ts",
   },
   {
     file: "src/workers/assets/store/tokens.ts",
-    from: "if (claims.use !== use || !(Number(claims.exp) > seconds())) return undefined;",
-    to: "if (!(Number(claims.exp) > seconds())) return undefined;",
+    from: "if (claims.use !== tokenUse || !(Number(claims.exp) > nowSeconds())) return undefined;",
+    to: "if (!(Number(claims.exp) > nowSeconds())) return undefined;",
     test: "src/workers/assets/store/assets.test.ts",
   },
   {

@@ -3,8 +3,8 @@ import type { Mutation } from "./mutation.ts";
 export const mutations: Mutation[] = [
   {
     file: "src/workers/bindings/rate-limits/counters.ts",
-    from: "if ((before ?? 0) >= limit) return false;",
-    to: "if ((before ?? 0) > limit) return false;",
+    from: "if ((previousCount ?? 0) >= limit) return false;",
+    to: "if ((previousCount ?? 0) > limit) return false;",
     test: "src/workers/bindings/rate-limits/counters.test.ts",
   },
   {

@@ -9,8 +9,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/certificates/renewal.ts",
-    from: ", 6 * HOUR)",
-    to: ", 24 * HOUR)",
+    from: ", 6 * HOUR_MS)",
+    to: ", 24 * HOUR_MS)",
     test: "src/certificates/renewal.test.ts",
   },
   {

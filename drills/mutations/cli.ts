@@ -16,7 +16,7 @@ export const mutations: Mutation[] = [
   { file: "src/cli/parse.ts", from: "(!inline && /^-./.test(value))", to: "false", test: "src/cli/parse.test.ts" },
   {
     file: "src/cli/parse.ts",
-    from: 'values[name] !== undefined && known.type !== "boolean"',
+    from: 'values[name] !== undefined && knownOption.type !== "boolean"',
     to: "false",
     test: "src/cli/parse.test.ts",
   },

@@ -3,7 +3,7 @@ import type { Mutation } from "./mutation.ts";
 export const mutations: Mutation[] = [
   {
     file: "src/kernel/networks.ts",
-    from: "version === 0 || prefix > longest ?",
+    from: "version === 0 || prefix > maxPrefix ?",
     to: "version === 0 ?",
     test: "src/kernel/networks.test.ts",
   },
@@ -24,8 +24,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/kernel/recent.ts",
-    from: "known.until > clock.now()",
-    to: "known.until >= clock.now() - ttlMs",
+    from: "cachedValue.until > clock.now()",
+    to: "cachedValue.until >= clock.now() - ttlMs",
     test: "src/kernel/recent.test.ts",
   },
   {
@@ -55,14 +55,14 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/kernel/guarded-fetch.ts",
-    from: "if (next.origin !== url.origin) asking.headers",
-    to: "if (next.origin === url.origin) asking.headers",
+    from: "if (next.origin !== url.origin) activeRequest.headers",
+    to: "if (next.origin === url.origin) activeRequest.headers",
     test: "src/kernel/guarded-fetch.test.ts",
   },
   {
     file: "src/kernel/guarded-fetch.ts",
-    from: "if (hop >= redirects) throw",
-    to: "if (hop > redirects) throw",
+    from: "if (redirectCount >= redirects) throw",
+    to: "if (redirectCount > redirects) throw",
     test: "src/kernel/guarded-fetch.test.ts",
   },
   {
@@ -79,14 +79,14 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/kernel/config/nearest.ts",
-    from: "Math.floor(wanted.length / 3)",
-    to: "Math.floor(wanted.length / 2)",
+    from: "Math.floor(normalizedInput.length / 3)",
+    to: "Math.floor(normalizedInput.length / 2)",
     test: "src/kernel/config/nearest.test.ts",
   },
   {
     file: "src/kernel/config/nearest.ts",
-    from: "if (edits < least) [best",
-    to: "if (edits <= least) [best",
+    from: "if (edits < leastEdits) [best",
+    to: "if (edits <= leastEdits) [best",
     test: "src/kernel/config/nearest.test.ts",
   },
 ];

@@ -3,7 +3,7 @@ import type { Mutation } from "./mutation.ts";
 export const mutations: Mutation[] = [
   {
     file: "src/workers/runtime/watchdog.ts",
-    from: "ended + Math.min(begun, MAX_BEGUN)",
+    from: "ended + Math.min(begun, MAX_BEGUN_INVOCATIONS)",
     to: "ended + begun",
     test: "src/workers/runtime/watchdog.test.ts",
   },
@@ -45,19 +45,19 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/kernel/own-addresses.ts",
-    from: "named(ip) || onInterface(ip)",
-    to: "onInterface(ip)",
+    from: "named(ip) || isInterfaceAddress(ip)",
+    to: "isInterfaceAddress(ip)",
     test: "src/kernel/own-addresses.test.ts",
   },
   {
     file: "src/kernel/own-addresses.ts",
-    from: "at - read.at >= cacheMs",
-    to: "at - read.at > 60_000",
+    from: "at - interfaceCache.at >= cacheMs",
+    to: "at - interfaceCache.at > 60_000",
     test: "src/kernel/own-addresses.test.ts",
   },
   {
     file: "src/mail/submission/listener.ts",
-    from: "if (submitter === undefined) return NO_LONGER;",
+    from: "if (submitter === undefined) return AUTH_EXPIRED;",
     to: "if (submitter === undefined) return undefined;",
     test: "src/mail/submission/submission.test.ts",
   },
@@ -87,13 +87,13 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/kernel/connection-limits.ts",
-    from: "if (own >= perNetwork) return",
-    to: "if (own > perNetwork) return",
+    from: "if (ownCount >= perNetwork) return",
+    to: "if (ownCount > perNetwork) return",
     test: "src/kernel/connection-limits.test.ts",
   },
   {
     file: "src/kernel/connection-limits.ts",
-    from: "      open++;\n",
+    from: "      openCount++;\n",
     to: "",
     test: "src/kernel/connection-limits.test.ts",
   },

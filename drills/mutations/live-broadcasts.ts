@@ -36,19 +36,19 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/stream/access/access.ts",
-    from: "live !== undefined ? live.withAccessRules(own) : video",
-    to: "live !== undefined ? own : video",
+    from: "live !== undefined ? live.withAccessRules(ownVideo) : video",
+    to: "live !== undefined ? ownVideo : video",
     test: ADDRESSES_TEST,
   },
   {
     file: CONDUCTOR,
-    from: "if (input !== undefined) await followRules(was, input);",
+    from: "if (input !== undefined) await followRules(endingBroadcast, input);",
     to: "",
     test: "src/stream/live/broadcast/broadcast.test.ts",
   },
   {
     file: CONDUCTOR,
-    from: 'if (was.video === "" || isDeepStrictEqual(was.rules, rules)) return;',
+    from: 'if (endingBroadcast.video === "" || isDeepStrictEqual(endingBroadcast.rules, rules)) return;',
     to: 'if (was.video === "") return;',
     test: "src/stream/live/broadcast/broadcast.test.ts",
   },
@@ -93,7 +93,12 @@ export const mutations: Mutation[] = [
     to: "const next = (segments.at(-1)?.n ?? -1) + 2;",
     test: RECORD_TEST,
   },
-  { file: "src/stream/live/record/recordings.ts", from: "...empty.flatMap(", to: "...[].flatMap(", test: RECORD_TEST },
+  {
+    file: "src/stream/live/record/recordings.ts",
+    from: "...emptyRuns.flatMap(",
+    to: "...[].flatMap(",
+    test: RECORD_TEST,
+  },
   {
     file: "src/stream/live/package/sources.ts",
     from: "recording.timeline.segments.length !== timeline.segments.length",
@@ -140,7 +145,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/stream/downloads/downloads.ts",
-    from: "if (video?.model == null || lacks(row.type, video)) await",
+    from: "if (video?.model == null || lacksTrack(row.type, video)) await",
     to: "if (video?.model == null) await",
     test: DOWNLOADS_TEST,
     name: "of a ready recording is accepted",
@@ -155,8 +160,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/stream/live/hub/hub.ts",
-    from: "? WRONG_PASSPHRASE_EVERY_MS : REFUSED_EVERY_MS;",
-    to: "? REFUSED_EVERY_MS : REFUSED_EVERY_MS;",
+    from: "? WRONG_PASSPHRASE_INTERVAL_MS\n        : REJECTION_INTERVAL_MS;",
+    to: "? REJECTION_INTERVAL_MS : REJECTION_INTERVAL_MS;",
     test: HUB_TEST,
   },
   { file: "src/stream/live/hub/hub.ts", from: "    refusedAt.delete(session.input.uid);\n", to: "", test: HUB_TEST },

@@ -29,7 +29,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/protocol/mime/scanner.ts",
-    from: "levels.length = closes ? at : at + 1;",
+    from: "levels.length = isClosing ? at : at + 1;",
     to: "levels.length = at + 1;",
     test: mime,
   },
@@ -41,8 +41,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/protocol/mime/transfer-encoding.ts",
-    from: "column + width > MAX_LINE",
-    to: "column + width > MAX_LINE + 2",
+    from: "column + width > MAX_LINE_LENGTH",
+    to: "column + width > MAX_LINE_LENGTH + 2",
     test: mime,
   },
   {
@@ -65,19 +65,19 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/mail/downgrade/downgrade.ts",
-    from: "if (encodeHeader && !own)",
-    to: "if (encodeHeader && own === undefined)",
+    from: "if (mustEncodeHeader && !own)",
+    to: "if (mustEncodeHeader && own === undefined)",
     test: downgrade,
   },
   {
     file: "src/mail/downgrade/downgrade.ts",
-    from: "size: size + top.length - header.length",
+    from: "size: size + signedHeader.length - header.length",
     to: "size",
     test: downgrade,
   },
   {
     file: "src/mail/downgrade/own-signatures.ts",
-    from: "dkim.push(key);\n      below = end;",
+    from: "dkim.push(key);\n      unsignedStart = end;",
     to: "dkim.push(key);",
     test: downgrade,
   },
@@ -111,8 +111,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/mail/bounces/bounce-processor.ts",
-    from: "isNamed(own) || !sent.some(isNamed) ? own : undefined",
-    to: "own",
+    from: "isNamed(ownRecipient) || !sent.some(isNamed) ? ownRecipient : undefined",
+    to: "ownRecipient",
     test: returns,
     name: "another",
   },

@@ -34,7 +34,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/mail/outbound/queue/queue.ts",
-    from: "      parts.resume(destinations);",
+    from: "      deps.resume(destinations);",
     to: "      notifyRunners(destinations);",
     test: "src/mail/outbound/queue/queue.test.ts",
     name: "retried immediately by resend",
@@ -54,14 +54,14 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/mail/errors.ts",
-    from: "return isMachineError(thrown) ? neutral(thrown) : thrown;",
+    from: "return isMachineError(thrown) ? toNeutralError(thrown) : thrown;",
     to: "return thrown;",
     test: "src/mail/errors.test.ts",
   },
   {
     file: "src/protocol/smtp/reply.ts",
-    from: "const MAX_TEXT = 506;",
-    to: "const MAX_TEXT = 508;",
+    from: "const MAX_TEXT_OCTETS = 506;",
+    to: "const MAX_TEXT_OCTETS = 508;",
     test: "src/protocol/smtp/reply.test.ts",
   },
   {
@@ -78,8 +78,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/mail/routing/patterns.ts",
-    from: "  if (compiled.programSize() > MAX_PROGRAM)",
-    to: "  if (compiled.programSize() > 100 * MAX_PROGRAM)",
+    from: "  if (compiled.programSize() > MAX_PROGRAM_SIZE)",
+    to: "  if (compiled.programSize() > 100 * MAX_PROGRAM_SIZE)",
     test: "src/mail/routing/patterns.test.ts",
   },
   {
@@ -90,8 +90,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/mail/routing/rules.ts",
-    from: "if (others >= MAX_PATTERNS)",
-    to: "if (others > MAX_PATTERNS)",
+    from: "if (otherPatternCount >= MAX_PATTERNS)",
+    to: "if (otherPatternCount > MAX_PATTERNS)",
     test: "src/mail/routing/routing.test.ts",
   },
 ];

@@ -62,7 +62,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/mail/mta-sts/published.ts",
-    from: "return names.filter((_, index) => free[index]).map",
+    from: "return names.filter((_, index) => freeFlags[index]).map",
     to: "return names.map",
     test: "src/mail/mta-sts/published.test.ts",
   },

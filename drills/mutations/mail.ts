@@ -9,7 +9,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/mail/authenticate/policy.ts",
-    from: "return final ?? refusals[0]",
+    from: "return finalRefusal ?? refusals[0]",
     to: "return refusals[0]",
     test: "src/mail/authenticate/policy.test.ts",
   },
@@ -34,14 +34,14 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/mail/errors.ts",
-    from: 'const NO_DESCRIPTOR = new Set(["EMFILE", "ENFILE"]);',
-    to: 'const NO_DESCRIPTOR = new Set(["EMFILE"]);',
+    from: 'const DESCRIPTOR_LIMIT_CODES = new Set(["EMFILE", "ENFILE"]);',
+    to: 'const DESCRIPTOR_LIMIT_CODES = new Set(["EMFILE"]);',
     test: "src/mail/refusal.test.ts",
   },
   {
     file: "src/mail/errors.ts",
-    from: 'const DISK_FULL = new Set(["ENOSPC", "EDQUOT"]);',
-    to: 'const DISK_FULL = new Set(["ENOSPC"]);',
+    from: 'const DISK_FULL_CODES = new Set(["ENOSPC", "EDQUOT"]);',
+    to: 'const DISK_FULL_CODES = new Set(["ENOSPC"]);',
     test: "src/mail/refusal.test.ts",
   },
   {
@@ -71,14 +71,14 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/mail/outbound/queue/claims-table.ts",
-    from: '.where("id", "in", open).where("tell_at", "<=", now).returningAll()',
-    to: '.where("id", "in", open).returningAll()',
+    from: '.where("id", "in", pendingReportIds).where("tell_at", "<=", now).returningAll()',
+    to: '.where("id", "in", pendingReportIds).returningAll()',
     test: "src/mail/outbound/queue/rechecks.test.ts",
   },
   {
     file: "src/mail/outbound/queue/claims-table.ts",
-    from: '.where("id", "in", lost).where("lease_until", "<", now).returning',
-    to: '.where("id", "in", lost).returning',
+    from: '.where("id", "in", expiredLeaseIds).where("lease_until", "<", now).returning',
+    to: '.where("id", "in", expiredLeaseIds).returning',
     test: "src/mail/outbound/queue/rechecks.test.ts",
   },
   {
@@ -129,8 +129,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/mail/sending/sender.ts",
-    from: "found?.account === account ? found : undefined",
-    to: "found",
+    from: "foundDomain?.account === account ? foundDomain : undefined",
+    to: "foundDomain",
     test: "src/mail/sending/sending.test.ts",
   },
   {
@@ -141,13 +141,13 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/mail/inbound/connection-limits.ts",
-    from: "if (own >= perNetwork) return",
-    to: "if (own > perNetwork) return",
+    from: "if (ownCount >= perNetwork) return",
+    to: "if (ownCount > perNetwork) return",
     test: "src/mail/inbound/connection-limits.test.ts",
   },
   {
     file: "src/mail/submission/listener.ts",
-    from: "if (failures.isExhausted(network)) return",
+    from: "if (failureRate.isExhausted(network)) return",
     to: "if (false) return",
     test: "src/mail/submission/submission.test.ts",
   },

@@ -15,7 +15,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/protocol/srs/srs.ts",
-    from: "local.length > MAX_LOCAL ||",
+    from: "local.length > MAX_LOCAL_LENGTH ||",
     to: "false ||",
     test: "src/protocol/srs/srs.test.ts",
   },
@@ -39,14 +39,14 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/protocol/dns/tsig.ts",
-    from: "[length, requestMac, stripped,",
-    to: "[stripped,",
+    from: "[\n    length,\n    requestMac,\n    unsignedReply,",
+    to: "[unsignedReply,",
     test: "src/protocol/dns/tsig.test.ts",
   },
   {
     file: "src/protocol/dns/wire-reader.ts",
-    from: "let left = 254;",
-    to: "let left = 255;",
+    from: "let remainingOctets = 254;",
+    to: "let remainingOctets = 255;",
     test: "src/protocol/dns/wire-reader.test.ts",
   },
   {
@@ -63,8 +63,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/protocol/dns/wire-reader.ts",
-    from: "if (++pointers > maxPointers)",
-    to: "if (++pointers > maxPointers + 1)",
+    from: "if (++pointerCount > maxPointers)",
+    to: "if (++pointerCount > maxPointers + 1)",
     test: "src/protocol/dns/message.test.ts",
   },
   {
@@ -81,7 +81,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/protocol/dkim/arc-seal.ts",
-    from: 'if (newest !== undefined && tag(newest, "cv")?.toLowerCase() === "fail") return undefined;',
+    from: 'if (newestSeal !== undefined && tagOf(newestSeal, "cv")?.toLowerCase() === "fail") return undefined;',
     to: "",
     test: "src/protocol/dkim/dkim.test.ts",
   },
@@ -99,7 +99,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/protocol/mtasts/policy.ts",
-    from: "Math.min(Number(age), MAX_AGE)",
+    from: "Math.min(Number(age), MAX_AGE_SECONDS)",
     to: "Number(age)",
     test: "src/protocol/mtasts/mtasts.test.ts",
   },
@@ -111,14 +111,14 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/protocol/srt/receiver.ts",
-    from: "if (ahead < 0 || held.has(sequence)) return;",
+    from: "if (ahead < 0 || heldPackets.has(sequence)) return;",
     to: "if (ahead < 0) return;",
     test: "src/protocol/srt/srt.test.ts",
   },
   {
     file: "src/protocol/srt/receiver.ts",
-    from: "Math.max(ASK_MS, roundTrip)",
-    to: "ASK_MS",
+    from: "Math.max(REQUEST_INTERVAL_MS, roundTrip)",
+    to: "REQUEST_INTERVAL_MS",
     test: "src/protocol/srt/srt.test.ts",
   },
   {
@@ -153,8 +153,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/protocol/smtp/server-session.ts",
-    from: '    helo = undefined;\n    extended = false;\n    state = "tls";',
-    to: '    extended = false;\n    state = "tls";',
+    from: '    helo = undefined;\n    isExtended = false;\n    state = "tls";',
+    to: '    isExtended = false;\n    state = "tls";',
     test: "src/protocol/smtp/server-session.test.ts",
   },
   {
@@ -165,8 +165,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/mail/inbound/connection.ts",
-    from: "if (deciding && session.buffered > 0) {",
-    to: "if (deciding && session.buffered < 0) {",
+    from: "if (isDeciding && session.buffered > 0) {",
+    to: "if (isDeciding && session.buffered < 0) {",
     test: "src/mail/inbound/chunking.test.ts",
   },
   {

@@ -3,8 +3,8 @@ import type { Mutation } from "./mutation.ts";
 export const mutations: Mutation[] = [
   {
     file: "src/workers/queues/decide.ts",
-    from: "acked.has(row.id) || (retry === undefined && succeeds)",
-    to: "retry === undefined && succeeds",
+    from: "ackedIds.has(row.id) || (retry === undefined && isSuccessful)",
+    to: "retry === undefined && isSuccessful",
     test: "src/workers/queues/queues.test.ts",
   },
   {
@@ -63,8 +63,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/workers/queues/delivery.ts",
-    from: "if (due.length < batchSize && filledAt > now) await wait",
-    to: "if (due.length < batchSize && filledAt > now + 1e9) await wait",
+    from: "if (pastDueTimes.length < batchSize && filledAt > now) await wait",
+    to: "if (pastDueTimes.length < batchSize && filledAt > now + 1e9) await wait",
     test: "src/workers/queues/queues.test.ts",
   },
   {

@@ -33,7 +33,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/server/storage-identity.ts",
-    from: "if (wanted !== own && wanted !== (await read())) throw",
+    from: "if (claimedId !== ownId && claimedId !== (await read())) throw",
     to: "if (false) throw",
     test: "src/server/storage-identity.test.ts",
   },

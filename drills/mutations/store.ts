@@ -3,7 +3,7 @@ import type { Mutation } from "./mutation.ts";
 export const mutations: Mutation[] = [
   {
     file: "src/store/objects/fs-write.ts",
-    from: "if (durable) await ours(target, () => fdatasyncAsync(fd));",
+    from: "if (durable) await withStoreErrors(target, () => fdatasyncAsync(fd));",
     to: "",
     test: "test/faults/power-cut.test.ts",
   },
@@ -58,8 +58,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/store/secrets/aes-gcm.ts",
-    from: ".setAAD(boundIn(currentId, context))",
-    to: '.setAAD(boundIn(currentId, ""))',
+    from: ".setAAD(boundData(currentId, context))",
+    to: '.setAAD(boundData(currentId, ""))',
     test: "src/store/secrets/secrets.test.ts",
   },
   {
@@ -70,26 +70,26 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/store/objects/fs-read.ts",
-    from: "now.ino === found.ino && ",
+    from: "now.ino === openedStats.ino && ",
     to: "",
     test: "src/store/objects/fs.test.ts",
   },
   {
     file: "src/store/objects/fs-partial.ts",
-    from: "if (kept !== offset) throw",
-    to: "if (kept < offset) throw",
+    from: "if (keptSize !== offset) throw",
+    to: "if (keptSize < offset) throw",
     test: "src/store/objects/fs.test.ts",
   },
   {
     file: "src/store/objects/fs-partial.ts",
-    from: "if (kept !== wanted) throw",
-    to: "if (kept < wanted) throw",
+    from: "if (keptSize !== wanted) throw",
+    to: "if (keptSize < wanted) throw",
     test: "src/store/objects/fs.test.ts",
   },
   {
     file: "src/store/objects/keys.ts",
-    from: "if (word.length > MAX_WORD) return",
-    to: "if (word.length > 2 * MAX_WORD) return",
+    from: "if (word.length > MAX_WORD_LENGTH)\n      return",
+    to: "if (word.length > 2 * MAX_WORD_LENGTH) return",
     test: "src/store/objects/fs.test.ts",
   },
   {
@@ -118,15 +118,15 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/store/db/write-queue.ts",
-    from: "if (open && transaction.getStore() === open) return entry.reject",
+    from: "if (openTransaction && transaction.getStore() === openTransaction) return entry.reject",
     to: "if (false) return entry.reject",
     test: "src/store/db/db.test.ts",
     timeoutMs: 40_000,
   },
   {
     file: "src/store/db/write-queue.ts",
-    from: "if (waiting.length >= MAX_WAITING) return",
-    to: "if (waiting.length >= 100 * MAX_WAITING) return",
+    from: "if (waitingEntries.length >= MAX_WAITING) return",
+    to: "if (waitingEntries.length >= 100 * MAX_WAITING) return",
     test: "src/store/db/sqlite.test.ts",
   },
   {
@@ -137,14 +137,14 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/store/jobs/leases.ts",
-    from: "else if (held.has(lease)) markLost(lease);",
+    from: "else if (heldLeases.has(lease)) markLost(lease);",
     to: "",
     test: "src/store/jobs/leases.test.ts",
   },
   {
     file: "src/store/jobs/leases.ts",
-    from: "if (standing.has(lease.id)) lease.until = until;",
-    to: "if (standing.has(lease.id)) lease.until = lease.until;",
+    from: "if (renewedTokens.has(lease.id)) lease.until = until;",
+    to: "if (renewedTokens.has(lease.id)) lease.until = lease.until;",
     test: "src/store/jobs/leases.test.ts",
   },
   {

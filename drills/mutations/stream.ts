@@ -27,7 +27,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/stream/encode/restamp.ts",
-    from: "places.size !== expected ||",
+    from: "framePositions.size !== expected ||",
     to: "false ||",
     test: "src/stream/encode/restamp.test.ts",
   },
@@ -75,13 +75,13 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/stream/live/record/recovery.ts",
-    from: ".filter(({ rendition, time }) => time >= endOf(id, rendition) - EXACT)",
+    from: ".filter(({ rendition, time }) => time >= endOf(id, rendition) - TIME_TOLERANCE_S)",
     to: "",
     test: "src/stream/live/record/record.test.ts",
   },
   {
     file: "src/stream/uploads/http.ts",
-    from: "return now > uploadExpiry + DAY || now - row.touched_at > ACTIVE_UPLOAD_MS;",
+    from: "return now > uploadExpiry + DAY_MS || now - row.touched_at > ACTIVE_UPLOAD_MS;",
     to: "return now - row.touched_at > ACTIVE_UPLOAD_MS;",
     test: "src/stream/uploads/one-time-urls.test.ts",
     name: "a day after",
@@ -115,8 +115,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/stream/tokens/tokens.ts",
-    from: "if (known === undefined || known.account !== account) throw streamErrors.keyNotFound",
-    to: "if (known === undefined) throw streamErrors.keyNotFound",
+    from: "if (signingKey === undefined || signingKey.account !== account)\n      throw streamErrors.keyNotFound",
+    to: "if (signingKey === undefined) throw streamErrors.keyNotFound",
     test: "src/stream/tokens/tokens.test.ts",
   },
   {
@@ -133,8 +133,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/stream/live/inputs/status-table.ts",
-    from: "HISTORY = 500",
-    to: "HISTORY = 400",
+    from: "MAX_HISTORY_ENTRIES = 500",
+    to: "MAX_HISTORY_ENTRIES = 400",
     test: "src/stream/live/inputs/live-inputs.test.ts",
     name: "history",
   },
@@ -165,19 +165,19 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/stream/media/pauses.ts",
-    from: "const PART = 1 / 4;",
-    to: "const PART = 1 / 40;",
+    from: "const MIN_RUN_RATIO = 1 / 4;",
+    to: "const MIN_RUN_RATIO = 1 / 40;",
     test: "src/stream/media/background-share.test.ts",
   },
   {
     file: "src/stream/media/lanes.ts",
-    from: 'if (urgency === "background") return running.background < background;',
-    to: 'if (urgency === "background" && queues.urgent.length === 0) return running.background < background;',
+    from: 'if (urgency === "background") return runningCounts.background < background;',
+    to: 'if (urgency === "background" && queues.urgent.length === 0) return runningCounts.background < background;',
     test: "src/stream/media/lanes.test.ts",
   },
   {
     file: "src/stream/webhooks/webhooks.ts",
-    from: ", priority: await priorityFor(delivery.endpoint)",
+    from: ",\n          priority: await priorityFor(delivery.endpoint)",
     to: "",
     test: "src/stream/webhooks/webhooks.test.ts",
     name: "do not delay those of others",

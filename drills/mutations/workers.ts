@@ -3,25 +3,25 @@ import type { Mutation } from "./mutation.ts";
 export const mutations: Mutation[] = [
   {
     file: "src/workers/runtime/egress/connect.ts",
-    from: "allowed.slice(0, 4)",
+    from: "allowedAddresses.slice(0, 4)",
     to: "addresses.slice(0, 4)",
     test: "src/workers/runtime/egress/connect.test.ts",
   },
   {
     file: "src/workers/runtime/egress/connect.ts",
-    from: "allowed.slice(0, 4)",
-    to: "allowed.slice(0, 1)",
+    from: "allowedAddresses.slice(0, 4)",
+    to: "allowedAddresses.slice(0, 1)",
     test: "src/workers/runtime/egress/connect.test.ts",
   },
   {
     file: "src/workers/runtime/egress/proxy.ts",
-    from: "if (open >= maxConnections) throw",
-    to: "if (open > maxConnections) throw",
+    from: "if (openCount >= maxConnections)\n      throw",
+    to: "if (openCount > maxConnections) throw",
     test: "src/workers/runtime/egress/connect.test.ts",
   },
   {
     file: "src/workers/runtime/egress/proxy.ts",
-    from: 'leaving.once("close", () => open--);',
+    from: 'closable.once("close", () => openCount--);',
     to: "",
     test: "src/workers/runtime/egress/connect.test.ts",
     timeoutMs: 30_000,
@@ -58,14 +58,14 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/workers/bindings/r2/conditions.ts",
-    from: "if (uploadedAfter && !differs &&",
+    from: "if (uploadedAfter && !hasDifferentEtag &&",
     to: "if (uploadedAfter &&",
     test: "src/workers/bindings/r2/conditions.test.ts",
   },
   {
     file: "src/workers/bindings/r2/range.ts",
-    from: "Math.min(wanted.suffix, size)",
-    to: "wanted.suffix",
+    from: "Math.min(wantedRange.suffix, size)",
+    to: "wantedRange.suffix",
     test: "src/workers/bindings/r2/range.test.ts",
   },
   {
@@ -88,7 +88,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/workers/live/pick.ts",
-    from: " && versions.some(({ versionId }) => versionId === wanted)",
+    from: " && versions.some(({ versionId }) => versionId === versionOverride)",
     to: "",
     test: "src/workers/live/pick.test.ts",
   },
@@ -100,8 +100,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/workers/bindings/kv/checks.ts",
-    from: "if (at < now + limit) throw",
-    to: "if (at < now) throw",
+    from: "if (expirationSeconds < now + limit) throw",
+    to: "if (expirationSeconds < now) throw",
     test: "src/workers/bindings/kv/checks.test.ts",
   },
   {
@@ -130,8 +130,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/workers/bindings/kv/kv-store.ts",
-    from: "to: endOf(start) }, wanted + 1,",
-    to: "to: endOf(start) }, wanted,",
+    from: "to: endOf(start) }, pageLimit + 1,",
+    to: "to: endOf(start) }, pageLimit,",
     test: "src/workers/bindings/kv/kv.test.ts",
   },
   {
@@ -174,8 +174,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/workers/scripts/deploy.ts",
-    from: "if (known.get(versionId)?.scriptId !== found.id) throw",
-    to: "if (!known.has(versionId)) throw",
+    from: "if (knownVersions.get(versionId)?.scriptId !== foundScript.id) throw",
+    to: "if (!knownVersions.has(versionId)) throw",
     test: "src/workers/scripts/scripts.test.ts",
   },
   {

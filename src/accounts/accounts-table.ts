@@ -203,7 +203,7 @@ export async function listMemberships(
   if (accountName !== undefined) query = query.where("accounts.name", "=", accountName);
   if (status !== undefined) query = query.where("memberships.status", "=", status);
   const { total } = await query.select(sql<number>`count(*)`.as("total")).executeTakeFirstOrThrow();
-  let sorted = query.select([
+  let sortedQuery = query.select([
     "memberships.id",
     "memberships.user_id",
     "memberships.account_id",
@@ -214,10 +214,10 @@ export async function listMemberships(
     "accounts.settings",
     "accounts.created_at as account_created_at",
   ]);
-  if (order === "account.name") sorted = sorted.orderBy("accounts.name", direction);
-  if (order === "status") sorted = sorted.orderBy("memberships.status", direction);
-  if (order === undefined) sorted = sorted.orderBy("memberships.created_at", direction);
-  const rows = await sorted.orderBy("memberships.id", direction).limit(limit).offset(offset).execute();
+  if (order === "account.name") sortedQuery = sortedQuery.orderBy("accounts.name", direction);
+  if (order === "status") sortedQuery = sortedQuery.orderBy("memberships.status", direction);
+  if (order === undefined) sortedQuery = sortedQuery.orderBy("memberships.created_at", direction);
+  const rows = await sortedQuery.orderBy("memberships.id", direction).limit(limit).offset(offset).execute();
   return {
     total: Number(total),
     rows: rows.map((row) => ({

@@ -65,7 +65,7 @@ interface AccountsDeps {
   onChanged(account: string, tokens?: string[]): void;
 }
 
-const MAX_NAME = 100;
+const MAX_NAME_LENGTH = 100;
 
 export function createAccountList({ db, clock, ids, limits, contents, onChanged }: AccountsDeps): Accounts {
   const tables = db.tables<AccountTables>();
@@ -75,9 +75,9 @@ export function createAccountList({ db, clock, ids, limits, contents, onChanged 
       const order = direction === "asc" ? by.accounts : by.accounts.toReversed();
       const start = offsetOf(page);
       if (name === undefined)
-        return { items: await inOrder(order.slice(start, start + page.perPage)), total: order.length };
-      const named = await inOrder(order, name);
-      return { items: named.slice(start, start + page.perPage), total: named.length };
+        return { items: await readInOrder(order.slice(start, start + page.perPage)), total: order.length };
+      const matchingAccounts = await readInOrder(order, name);
+      return { items: matchingAccounts.slice(start, start + page.perPage), total: matchingAccounts.length };
     },
     async get(by, id) {
       if (!by.accounts.includes(id))
@@ -89,7 +89,7 @@ export function createAccountList({ db, clock, ids, limits, contents, onChanged 
     async create(by, request) {
       const now = clock.now();
       const account: Account = {
-        ...checked(request, { enforceTwofactor: false }),
+        ...checkRequest(request, { enforceTwofactor: false }),
         id: ids.hex(),
         type: request.type ?? "standard",
         createdAt: now,
@@ -114,7 +114,7 @@ export function createAccountList({ db, clock, ids, limits, contents, onChanged 
       const account = await db.transaction<AccountTables, Account>(async (tx) => {
         const old = await findAccount(tx, id);
         if (old === undefined) throw accountErrors.noAccount({ id });
-        const next: Account = { ...old, ...checked(request, old.settings), type: request.type ?? old.type };
+        const next: Account = { ...old, ...checkRequest(request, old.settings), type: request.type ?? old.type };
         await updateAccount(tx, next);
         return next;
       });
@@ -135,17 +135,20 @@ export function createAccountList({ db, clock, ids, limits, contents, onChanged 
     },
   };
 
-  async function inOrder(wanted: readonly string[], name?: string): Promise<Account[]> {
-    const found = new Map((await findAccounts(tables, wanted, name)).map((account) => [account.id, account]));
-    return wanted.flatMap((id) => found.get(id) ?? []);
+  async function readInOrder(accountIds: readonly string[], name?: string): Promise<Account[]> {
+    const found = new Map((await findAccounts(tables, accountIds, name)).map((account) => [account.id, account]));
+    return accountIds.flatMap((id) => found.get(id) ?? []);
   }
 }
 
-function checked({ name, settings }: AccountRequest, before: Account["settings"]): Pick<Account, "name" | "settings"> {
+function checkRequest(
+  { name, settings }: AccountRequest,
+  before: Account["settings"],
+): Pick<Account, "name" | "settings"> {
   const trimmed = name.trim();
   if (trimmed === "") throw accountErrors.badAccount({ field: "name", reason: "it is empty" });
-  if (trimmed.length > MAX_NAME)
-    throw accountErrors.badAccount({ field: "name", reason: `it has more than ${MAX_NAME} characters` });
+  if (trimmed.length > MAX_NAME_LENGTH)
+    throw accountErrors.badAccount({ field: "name", reason: `it has more than ${MAX_NAME_LENGTH} characters` });
   // oxlint-disable-next-line no-control-regex
   if (/[\u0000-\u001f\u007f]/.test(trimmed))
     throw accountErrors.badAccount({ field: "name", reason: "it contains control characters" });

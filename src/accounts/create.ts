@@ -50,11 +50,11 @@ export interface AccountsModule extends FirstRun {
 }
 
 /** Topics of `store/events`. The notifications carry token ids and account ids. */
-const TOKENS = "tokens";
-const ACCOUNTS = "accounts";
+const TOKENS_TOPIC = "tokens";
+const ACCOUNTS_TOPIC = "accounts";
 
 const MAX_CACHED_ACCOUNTS = 10_000;
-const ACCOUNT_FRESH_MS = 5000;
+const ACCOUNT_TTL_MS = 5000;
 
 export function createAccounts({
   db,
@@ -62,20 +62,20 @@ export function createAccounts({
   ids,
   events,
   log,
-  limits: given = {},
+  limits: limitOverrides = {},
   contents = async () => undefined,
   secrets,
 }: AccountsOptions): AccountsModule {
-  const limits = { ...DEFAULT_ACCOUNT_LIMITS, ...given };
+  const limits = { ...DEFAULT_ACCOUNT_LIMITS, ...limitOverrides };
   const sealValue = createValueSealer(secrets);
   const lastUsed = createLastUsed({ db, clock, log });
   const authenticator = createTokenAuthenticator({ db, clock, lastUsed, sealValue, ...(secrets && { secrets }) });
   const tables = db.tables<AccountTables>();
-  const existing = createReadThroughCache({
+  const existenceCache = createReadThroughCache({
     read: async (id) => ((await findAccount(tables, id)) === undefined ? undefined : true),
     clock,
     max: MAX_CACHED_ACCOUNTS,
-    ttlMs: ACCOUNT_FRESH_MS,
+    ttlMs: ACCOUNT_TTL_MS,
   });
 
   // Account and membership changes are rare, so all cached tokens are dropped instead of determining the affected ones.
@@ -87,23 +87,23 @@ export function createAccounts({
       for (const listener of listeners) listener();
     },
     account: (id: string) => {
-      existing.forget((_, key) => id === "" || key === id);
+      existenceCache.forget((_, key) => id === "" || key === id);
       authenticator.forgetAll();
       for (const listener of listeners) listener();
     },
   };
   // Other processes receive the notification; this process invalidates its cache directly.
-  const changed = {
+  const publishChange = {
     token: (id: string) => {
       forget.token(id);
-      events.publish(TOKENS, id);
+      events.publish(TOKENS_TOPIC, id);
     },
     account: (id: string) => {
       forget.account(id);
-      events.publish(ACCOUNTS, id);
+      events.publish(ACCOUNTS_TOPIC, id);
     },
   };
-  const unsubscribe = [events.subscribe(TOKENS, forget.token), events.subscribe(ACCOUNTS, forget.account)];
+  const unsubscribe = [events.subscribe(TOKENS_TOPIC, forget.token), events.subscribe(ACCOUNTS_TOPIC, forget.account)];
 
   return {
     accounts: createAccountList({
@@ -112,11 +112,11 @@ export function createAccounts({
       ids,
       limits,
       contents,
-      onChanged: (account, tokens = []) => (tokens.forEach(changed.token), changed.account(account)),
+      onChanged: (account, tokens = []) => (tokens.forEach(publishChange.token), publishChange.account(account)),
     }),
     users: createUsers({ db }),
-    memberships: createMemberships({ db, onChanged: changed.account }),
-    tokens: createTokens({ db, clock, ids, limits, sealValue, onChanged: changed.token }),
+    memberships: createMemberships({ db, onChanged: publishChange.account }),
+    tokens: createTokens({ db, clock, ids, limits, sealValue, onChanged: publishChange.token }),
     authenticate: authenticator.authenticate,
     isKnown: authenticator.isKnown,
     s3Credentials: authenticator.s3Credentials,
@@ -125,9 +125,9 @@ export function createAccounts({
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
-    accountExists: async (id) => (await existing.get(id)) === true,
+    accountExists: async (id) => (await existenceCache.get(id)) === true,
     nameOf: async (id) => (await findAccount(tables, id))?.name,
-    ...createFirstRun({ db, clock, ids, sealValue, onChanged: () => changed.account("all") }),
+    ...createFirstRun({ db, clock, ids, sealValue, onChanged: () => publishChange.account("all") }),
     flush: lastUsed.flush,
     async close() {
       for (const end of unsubscribe) end();

@@ -60,15 +60,16 @@ export function createFirstRun({
   sealValue: SealValue;
   onChanged(): void;
 }): FirstRun {
-  async function theUser(): Promise<User> {
+  async function findSoleUser(): Promise<User> {
     const user = await firstUser(db.tables<AccountTables>());
     if (user === undefined) throw accountErrors.noUser();
     return user;
   }
 
   return {
-    async bootstrap({ accountName = "My account", email = DEFAULT_EMAIL, token: wanted } = {}) {
-      if (wanted !== undefined && !/^[\x21-\x7e]{32,200}$/.test(wanted)) throw accountErrors.weakToken();
+    async bootstrap({ accountName = "My account", email = DEFAULT_EMAIL, token: configuredToken } = {}) {
+      if (configuredToken !== undefined && !/^[\x21-\x7e]{32,200}$/.test(configuredToken))
+        throw accountErrors.weakToken();
       if (!EMAIL.test(email))
         throw accountErrors.badAccount({
           field: "email",
@@ -98,7 +99,7 @@ export function createFirstRun({
         now,
         user: user.id,
         name: "First token",
-        ...(wanted !== undefined && { value: wanted }),
+        ...(configuredToken !== undefined && { value: configuredToken }),
       });
       const membership = {
         id: ids.hex(),
@@ -126,13 +127,13 @@ export function createFirstRun({
     },
     firstAccount: () => firstAccount(db.tables<AccountTables>()),
     async createAdminToken({ name = "Made on the machine" } = {}) {
-      const user = await theUser();
+      const user = await findSoleUser();
       const { token, value } = makeAdminToken({ ids, now: clock.now(), user: user.id, name });
       await db.transaction<AccountTables, void>((tx) => insertToken(tx, token, sealValue(token.id, value)));
       return { user, token: value };
     },
     async createGlobalKey() {
-      const user = await theUser();
+      const user = await findSoleUser();
       const key = makeGlobalKey(ids);
       await db.transaction<AccountTables, void>((tx) => setGlobalKey(tx, user.id, hashSecret(key)));
       onChanged();

@@ -57,14 +57,14 @@ export function createMemberships({ db, onChanged }: { db: Db; onChanged(account
     },
     get: (by, id) => find(tables, by, id),
     async setStatus(by, id, status) {
-      const found = await transaction(async (tx) => {
+      const membershipAndAccount = await transaction(async (tx) => {
         const { membership, account } = await find(tx, by, id);
         if (status === "rejected") await refuseLast(tx, membership);
         await setMembershipStatus(tx, id, status);
         return { membership: { ...membership, status }, account };
       });
-      onChanged(found.account.id);
-      return found;
+      onChanged(membershipAndAccount.account.id);
+      return membershipAndAccount;
     },
     async delete(by, id) {
       const account = await transaction(async (tx) => {

@@ -18,9 +18,9 @@ export function createUsers({ db }: { db: Db }): Users {
   const tables = db.tables<AccountTables>();
 
   async function get({ user }: Caller): Promise<User> {
-    const found = await findUser(tables, user.id);
-    if (found === undefined) throw accountErrors.noUser();
-    return found;
+    const currentUser = await findUser(tables, user.id);
+    if (currentUser === undefined) throw accountErrors.noUser();
+    return currentUser;
   }
 
   return {

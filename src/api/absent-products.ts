@@ -42,6 +42,6 @@ const PRODUCTS: readonly (readonly [subject: string, path: RegExp])[] = [
  * relative to /client/v4.
  */
 export function unavailableProductOf(path: string): string | undefined {
-  const below = path.replace(/^\/((accounts|zones)\/[^/]+\/)?/, "");
-  return PRODUCTS.find(([, pattern]) => pattern.test(below))?.[0];
+  const pathInAccount = path.replace(/^\/((accounts|zones)\/[^/]+\/)?/, "");
+  return PRODUCTS.find(([, pattern]) => pattern.test(pathInAccount))?.[0];
 }

@@ -30,7 +30,7 @@ export function sendEnvelope(
   status: number,
   id: string,
   text: string,
-  more?: Record<string, string>,
+  extraHeaders?: Record<string, string>,
 ): Response {
   const headers = [
     "content-type",
@@ -44,7 +44,7 @@ export function sendEnvelope(
   ];
   // Only browsers send Origin and need the longer header list (Fetch 3.3.3).
   if (outgoing.req.headers.origin !== undefined) headers.push(...CORS_LIST);
-  for (const name in more) headers.push(name, more[name]!);
+  for (const name in extraHeaders) headers.push(name, extraHeaders[name]!);
   outgoing.writeHead(status, headers);
   outgoing.end(text);
   return RESPONSE_ALREADY_SENT;

@@ -1,12 +1,12 @@
 import type { Metrics } from "../kernel/metrics.ts";
 
 /** Upper bounds, in seconds. */
-const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1, 5, 30];
+const BUCKET_BOUNDS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1, 5, 30];
 /** 1xx never ends a request; an aborted response counts as 5xx. */
 const CLASSES = ["2xx", "3xx", "4xx", "5xx"];
 
 const REQUESTS = "reelpost_api_requests_total";
-const SECONDS = "reelpost_api_request_seconds";
+const SECONDS_METRIC = "reelpost_api_request_seconds";
 
 interface Tally {
   /** Responses by status class. */
@@ -33,18 +33,18 @@ export function meterApi({
     ),
   );
 
-  register(SECONDS, "Duration of API requests in seconds", "histogram", () =>
+  register(SECONDS_METRIC, "Duration of API requests in seconds", "histogram", () =>
     [...tallies].flatMap(([operation, { times, seconds }]) => {
       let count = 0;
-      const buckets = [...BUCKETS, "+Inf"].map((le, i) => ({
-        metricName: `${SECONDS}_bucket`,
+      const buckets = [...BUCKET_BOUNDS_SECONDS, "+Inf"].map((le, i) => ({
+        metricName: `${SECONDS_METRIC}_bucket`,
         labels: { le, operation },
         value: (count += times[i]!),
       }));
       return [
         ...buckets,
-        { metricName: `${SECONDS}_sum`, labels: { operation }, value: seconds },
-        { metricName: `${SECONDS}_count`, labels: { operation }, value: count },
+        { metricName: `${SECONDS_METRIC}_sum`, labels: { operation }, value: seconds },
+        { metricName: `${SECONDS_METRIC}_count`, labels: { operation }, value: count },
       ];
     }),
   );
@@ -56,7 +56,7 @@ export function meterApi({
         operation,
         (tally = {
           answers: new Float64Array(CLASSES.length),
-          times: new Float64Array(BUCKETS.length + 1),
+          times: new Float64Array(BUCKET_BOUNDS_SECONDS.length + 1),
           seconds: 0,
         }),
       );
@@ -81,6 +81,6 @@ export function meterApi({
 
 function bucketOf(seconds: number): number {
   let bucket = 0;
-  while (bucket < BUCKETS.length && seconds > BUCKETS[bucket]!) bucket++;
+  while (bucket < BUCKET_BOUNDS_SECONDS.length && seconds > BUCKET_BOUNDS_SECONDS[bucket]!) bucket++;
   return bucket;
 }

@@ -61,7 +61,7 @@ export function createApi({
   const methods = methodsByPath(routes);
 
   for (const { operation, handle } of routes) {
-    const { method, status: usual = 200, version: versionOf } = operation;
+    const { method, status: defaultStatus = 200, version: versionOf } = operation;
 
     /** Authenticates, authorizes and responds to a request. */
     async function serve(
@@ -73,8 +73,10 @@ export function createApi({
       const { incoming, outgoing } = context.env;
       const credentials = credentialsOf(incoming.headers, clientIp(incoming));
       failures.check(credentials.ip, () => accessControl.isKnown?.(credentials.secret) === true);
-      const identify = async (given: Credentials) =>
-        operation.authenticate === undefined ? accessControl.authenticate(given) : operation.authenticate(given.secret);
+      const identify = async (sentCredentials: Credentials) =>
+        operation.authenticate === undefined
+          ? accessControl.authenticate(sentCredentials)
+          : operation.authenticate(sentCredentials.secret);
       const caller = await identify(credentials);
       if (caller === undefined) {
         failures.failed(credentials.ip);
@@ -85,13 +87,13 @@ export function createApi({
       const params = context.req.param();
       await authorize(accessControl, caller, operation, params, context.req.path);
       const readAt = versionOf?.(params);
-      const known = readAt === undefined ? undefined : cache.get(incoming.url!, readAt);
-      if (known !== undefined) return sendEnvelope(outgoing, usual, id, known);
+      const cachedAnswer = readAt === undefined ? undefined : cache.get(incoming.url!, readAt);
+      if (cachedAnswer !== undefined) return sendEnvelope(outgoing, defaultStatus, id, cachedAnswer);
 
       // The token may be revoked while a slow body is still arriving.
-      const whole = incoming.complete;
+      const isComplete = incoming.complete;
       const confirm = async () => {
-        if (whole) return caller;
+        if (isComplete) return caller;
         const now = await identify(credentialsOf(incoming.headers, clientIp(incoming)));
         if (now === undefined) throw apiErrors.notAuthenticated();
         await authorize(accessControl, now, operation, params, context.req.path);
@@ -116,13 +118,13 @@ export function createApi({
       if (checkAnswers) check(operation, answer);
       const text = JSON.stringify(success(answer));
       if (readAt !== undefined) cache.put(incoming.url!, readAt, text);
-      logged.status = answer.status ?? usual;
+      logged.status = answer.status ?? defaultStatus;
       return sendEnvelope(outgoing, logged.status, id, text);
     }
 
     app.on(method, API_BASE + honoPath(operation.path), async (context) => {
       const id = ids.hex();
-      const logged: LoggedAnswer = { status: usual };
+      const logged: LoggedAnswer = { status: defaultStatus };
       const startedAt = performance.now();
       const body = memory.open();
       try {

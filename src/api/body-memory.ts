@@ -13,33 +13,33 @@ interface BodyMemory {
 const DEFAULT_BODY_MEMORY = 256 * 1024 * 1024;
 
 /** Always granted to each body, so that the server remains manageable when others use up the limit. */
-const SMALL = 64 * 1024;
+const UNCOUNTED_OCTETS = 64 * 1024;
 
 /**
  * Limits the memory for large concurrent bodies. Requests above the limit are rejected instead of queued: while waiting
  * they would hold the data already received.
  */
 export function createBodyMemory(limit = DEFAULT_BODY_MEMORY): BodyMemory {
-  let held = 0;
+  let reservedOctets = 0;
   return {
     open() {
       let arrived = 0;
-      let mine = 0;
+      let ownOctets = 0;
       const release = () => {
-        held -= mine;
-        mine = 0;
+        reservedOctets -= ownOctets;
+        ownOctets = 0;
       };
       return {
         release,
         reserve(octets) {
           arrived += octets;
-          const more = Math.max(0, arrived - SMALL) - mine;
-          if (held + more > limit) {
+          const extraOctets = Math.max(0, arrived - UNCOUNTED_OCTETS) - ownOctets;
+          if (reservedOctets + extraOctets > limit) {
             release();
             throw apiErrors.busy();
           }
-          held += more;
-          mine += more;
+          reservedOctets += extraOctets;
+          ownOctets += extraOctets;
         },
       };
     },

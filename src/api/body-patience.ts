@@ -10,12 +10,12 @@ const MIN_OCTETS = 1024;
 export function cutIdleBody(request: IncomingMessage, idleMs: number, minOctets = MIN_OCTETS): void {
   const { headers, socket } = request;
   if (headers["transfer-encoding"] === undefined && (headers["content-length"] ?? "0") === "0") return;
-  let seen = socket.bytesRead;
+  let bytesBefore = socket.bytesRead;
   const timer = setInterval(() => {
     if (request.complete) return stop();
-    const came = socket.bytesRead - seen;
-    seen = socket.bytesRead;
-    if (came < minOctets && request.readableLength === 0) socket.destroy();
+    const receivedBytes = socket.bytesRead - bytesBefore;
+    bytesBefore = socket.bytesRead;
+    if (receivedBytes < minOctets && request.readableLength === 0) socket.destroy();
   }, idleMs).unref();
   const stop = () => clearInterval(timer);
   request.once("end", stop).once("close", stop);

@@ -19,8 +19,8 @@ interface BodyBounds {
  * Reads the whole body. Throws bodyTooLarge as soon as the limit is exceeded, and brokeOff if the client disconnects.
  */
 export async function readBounded(request: Request, { limit, reserveMemory }: BodyBounds): Promise<Uint8Array> {
-  const announced = Number(request.headers.get("content-length") ?? 0);
-  if (announced > limit) throw apiErrors.bodyTooLarge({ limit });
+  const declaredLength = Number(request.headers.get("content-length") ?? 0);
+  if (declaredLength > limit) throw apiErrors.bodyTooLarge({ limit });
   if (request.body === null) return new Uint8Array();
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -88,10 +88,10 @@ function checkForm(type: string): void {
 function checkParts(bytes: Uint8Array, type: string): void {
   const boundary = /;\s*boundary=(?:"([^"]+)"|([^;\s]+))/i.exec(type);
   if (boundary === null) return;
-  const line = Buffer.from(`--${boundary[1] ?? boundary[2]}`);
+  const delimiter = Buffer.from(`--${boundary[1] ?? boundary[2]}`);
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let parts = 0;
-  for (let at = body.indexOf(line); at >= 0; at = body.indexOf(line, at + line.length)) {
+  for (let at = body.indexOf(delimiter); at >= 0; at = body.indexOf(delimiter, at + delimiter.length)) {
     // The last boundary only closes the form.
     if (++parts > MAX_PARTS + 1) throw apiErrors.badMultipart({ reason: `it has more than ${MAX_PARTS} parts` });
   }

@@ -26,7 +26,7 @@ export async function createCall(
   const call: Call = {
     id,
     params: req.param(),
-    query: query && valid(query.safeParse(single(req.queries())), "query"),
+    query: query && requireValid(query.safeParse(unwrapSingleValues(req.queries())), "query"),
     body: undefined,
     caller,
     get log() {
@@ -35,20 +35,20 @@ export async function createCall(
     get request() {
       return req.raw;
     },
-    bytes: () => confirmed(readBounded(req.raw, bounds)),
-    form: () => confirmed(readForm(req.raw, bounds)),
+    bytes: () => confirmAfter(readBounded(req.raw, bounds)),
+    form: () => confirmAfter(readForm(req.raw, bounds)),
     confirm,
     node: env,
   };
-  const confirmed = async <Value>(reading: Promise<Value>): Promise<Value> => {
+  const confirmAfter = async <Value>(reading: Promise<Value>): Promise<Value> => {
     const value = await reading;
     await confirm();
     return value;
   };
   if (body !== undefined)
-    call.body = valid(
+    call.body = requireValid(
       body.safeParse(
-        parseJson(await confirmed(readBounded(req.raw, bounds)), operation.maxValues) ??
+        parseJson(await confirmAfter(readBounded(req.raw, bounds)), operation.maxValues) ??
           (operation.bodyOptional === true ? {} : undefined),
       ),
       "body",
@@ -58,14 +58,14 @@ export async function createCall(
 
 type Parsed = ReturnType<NonNullable<Operation["query"]>["safeParse"]>;
 
-function valid(parsed: Parsed, where: "query" | "body"): unknown {
-  if (!parsed.success) throw invalidInput(parsed.error, where);
+function requireValid(parsed: Parsed, source: "query" | "body"): unknown {
+  if (!parsed.success) throw invalidInput(parsed.error, source);
   return parsed.data;
 }
 
 /** A parameter that occurs once becomes a string, otherwise a list. */
-function single(queries: Record<string, string[]>): Record<string, string | string[]> {
-  const given: Record<string, string | string[]> = {};
-  for (const name in queries) given[name] = queries[name]!.length === 1 ? queries[name]![0]! : queries[name]!;
-  return given;
+function unwrapSingleValues(queries: Record<string, string[]>): Record<string, string | string[]> {
+  const valuesByName: Record<string, string | string[]> = {};
+  for (const name in queries) valuesByName[name] = queries[name]!.length === 1 ? queries[name]![0]! : queries[name]!;
+  return valuesByName;
 }

@@ -29,17 +29,17 @@ export const failureEnvelope = (errors: ErrorItem[], result: unknown = null) => 
 });
 
 /** Code for errors whose own code is a word (`E_STORE_DISK_FULL`); their text is more useful than a number. */
-const WORDED = 10002;
+const NAMED_ERROR_CODE = 10002;
 
 /**
  * The only function that converts a domain error to an item of the envelope. Clients match on the text, so the fix is
  * put into `error_chain`.
  */
 export const errorItem = (error: UserError): ErrorItem => {
-  const code = typeof error.code === "number" ? error.code : WORDED;
-  const named = typeof error.code === "string" ? [{ code, message: error.code }] : [];
+  const code = typeof error.code === "number" ? error.code : NAMED_ERROR_CODE;
+  const namedItems = typeof error.code === "string" ? [{ code, message: error.code }] : [];
   const fix = error.fix === undefined ? [] : [{ code, message: error.fix }];
-  const chain = [...chainOf(error), ...named, ...fix];
+  const chain = [...chainOf(error), ...namedItems, ...fix];
   return { code, message: error.message, ...(chain.length > 0 && { error_chain: chain }) };
 };
 

@@ -14,6 +14,6 @@ export function createHttpsServer(options: ServerOptions, tls: TlsSource): Serve
     SNICallback: (name, done) => done(null, tls.context(name)),
   });
   // Needed for clients without SNI, for which SNICallback is not called.
-  const enough = tls.onChange(() => server.setSecureContext(tls.pem()));
-  return server.once("close", enough);
+  const unsubscribe = tls.onChange(() => server.setSecureContext(tls.pem()));
+  return server.once("close", unsubscribe);
 }

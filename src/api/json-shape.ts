@@ -1,7 +1,7 @@
 import { apiErrors } from "./errors.ts";
 
 /** Default maximum number of values in one JSON text. */
-const DEFAULT_VALUES = 100_000;
+const DEFAULT_MAX_VALUES = 100_000;
 /** Deeper than any valid request, but far below the recursion limit. */
 const MAX_DEPTH = 200;
 
@@ -18,7 +18,7 @@ const CLOSE_OBJECT = 0x7d;
  * of bytes for each invalid one, so a small body could exhaust the heap. Does not validate the syntax. Throws
  * tooManyValues, tooDeep.
  */
-export function checkJsonShape(bytes: Uint8Array, maxValues = DEFAULT_VALUES): void {
+export function checkJsonShape(bytes: Uint8Array, maxValues = DEFAULT_MAX_VALUES): void {
   let values = 1;
   let depth = 0;
   for (let i = 0; i < bytes.length; i++) {

@@ -31,10 +31,10 @@ export function lingerBeforeClose(
   socket.destroySoon = () => {
     if (timer !== undefined) return;
     if (request.complete || socket.destroyed) return close();
-    const most = socket.bytesRead + octets;
+    const maxBytesRead = socket.bytesRead + octets;
     timer = setTimeout(close, ms).unref();
     request.once("end", close).on("data", () => {
-      if (socket.bytesRead > most) close();
+      if (socket.bytesRead > maxBytesRead) close();
     });
     request.resume();
   };

@@ -75,8 +75,8 @@ function pathOf(url: string): string {
 function workerOf(name: string, domain: string): { script: string; label: string } | undefined {
   if (name.length <= domain.length || !name.endsWith(domain) || name[name.length - domain.length - 1] !== ".")
     return undefined;
-  const [script, label, ...more] = name.slice(0, -domain.length - 1).split(".");
-  return script === "" || label === undefined || label === "" || more.length > 0
+  const [script, label, ...extraLabels] = name.slice(0, -domain.length - 1).split(".");
+  return script === "" || label === undefined || label === "" || extraLabels.length > 0
     ? undefined
     : { script: script!, label };
 }

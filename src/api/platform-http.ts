@@ -87,10 +87,11 @@ const BODY_IDLE_MS = { platform: 60_000, worker: 300_000 };
 export const UPLOADS = "/upload/";
 const PROBES = new Set(["/healthz", "/readyz", "/metrics"]);
 
-const TOO_MANY = "HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+const TOO_MANY_RESPONSE =
+  "HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 const LIMIT_WARNING_MS = 60_000;
 
-const NO_UPGRADE = "HTTP/1.1 404 Not Found\r\nconnection: close\r\n\r\n";
+const NO_UPGRADE_RESPONSE = "HTTP/1.1 404 Not Found\r\nconnection: close\r\n\r\n";
 
 const SERVER_OPTIONS = {
   ...HTTP_SERVER_OPTIONS,
@@ -153,15 +154,15 @@ export function createPlatformHttp({
     if (namesTwoHosts(request.rawHeaders))
       return reject(response, 400, "A request must have exactly one Host header.", { connection: "close" });
     if (request.url!.startsWith("/.well-known/") && wellKnown.length > 0) return onWellKnown(request, response);
-    return onUsual(request, response);
+    return onDefaultRequest(request, response);
   }
 
   async function onWellKnown(request: IncomingMessage, response: ServerResponse) {
     for (const respond of wellKnown) if (await respond(request, response)) return;
-    await onUsual(request, response);
+    await onDefaultRequest(request, response);
   }
 
-  function onUsual(request: IncomingMessage, response: ServerResponse): void | Promise<void> {
+  function onDefaultRequest(request: IncomingMessage, response: ServerResponse): void | Promise<void> {
     const site = sites(hostName(request.headers.host));
     if (site === undefined) return handlePlatform(request, response);
     return handleSite(site, request, response);
@@ -240,12 +241,12 @@ export function createPlatformHttp({
       return void socket.end("HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n");
     const destination = await pick(request);
     if (destination.kind === "platform") {
-      if (upgrade?.(request, socket, head) !== true) socket.end(NO_UPGRADE);
+      if (upgrade?.(request, socket, head) !== true) socket.end(NO_UPGRADE_RESPONSE);
       return;
     }
-    if (!("script" in destination)) return void socket.end(NO_UPGRADE);
+    if (!("script" in destination)) return void socket.end(NO_UPGRADE_RESPONSE);
     const ref = await refOf(destination);
-    if (ref === undefined) return void socket.end(NO_UPGRADE);
+    if (ref === undefined) return void socket.end(NO_UPGRADE_RESPONSE);
     request.url = destination.url;
     workers!.live.upgrade(ref, request, socket, head);
   }
@@ -265,7 +266,7 @@ export function createPlatformHttp({
       if (limit === undefined) return;
       warnOfLimit(limit, socket.remoteAddress);
       socket.on("error", () => {});
-      if (!secure) socket.write(TOO_MANY);
+      if (!secure) socket.write(TOO_MANY_RESPONSE);
       socket.destroySoon();
     });
   }
@@ -298,9 +299,9 @@ export function createPlatformHttp({
       if (count !== undefined) limitConnections(server, tls !== undefined);
       answerOn(server);
       servers.push({ server, unused: trackUnused(server) });
-      const bound = await listen(server, address);
+      const boundAddress = await listen(server, address);
       server.on("error", (err) => log.error({ err }, "http: server error"));
-      return tls === undefined ? bound : { ...bound, url: bound.url.replace("http:", "https:") };
+      return tls === undefined ? boundAddress : { ...boundAddress, url: boundAddress.url.replace("http:", "https:") };
     },
     async close() {
       const closed = Promise.all(

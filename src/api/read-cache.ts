@@ -17,11 +17,11 @@ interface Entry {
   used: boolean;
 }
 
-const MAX_OCTETS = 32 * 1024 * 1024;
+const MAX_CACHE_OCTETS = 32 * 1024 * 1024;
 /** A single long response must not evict many short ones. */
-const MAX_ANSWER = 256 * 1024;
+const MAX_ANSWER_OCTETS = 256 * 1024;
 
-export function createReadCache(maxOctets = MAX_OCTETS): ReadCache {
+export function createReadCache(maxOctets = MAX_CACHE_OCTETS): ReadCache {
   const entries = new Map<string, Entry>();
   let octets = 0;
 
@@ -54,7 +54,7 @@ export function createReadCache(maxOctets = MAX_OCTETS): ReadCache {
     put(url, version, answer) {
       // V8 uses two bytes per character for text with characters beyond Latin-1.
       const entry = { version, answer, used: false, octets: 2 * (answer.length + url.length) };
-      if (entry.octets > MAX_ANSWER) return;
+      if (entry.octets > MAX_ANSWER_OCTETS) return;
       const before = entries.get(url);
       if (before !== undefined) forget(url, before);
       entries.set(url, entry);

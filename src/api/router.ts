@@ -61,13 +61,13 @@ function find<T>(node: Node<T>, method: string, path: string, from: number, valu
   const segment = path.slice(from, to);
   const depth = values.length;
   const word = node.fixed.get(segment);
-  const byWord = word && find(word, method, path, to + 1, values);
-  if (byWord !== undefined) return byWord;
+  const literalMatch = word && find(word, method, path, to + 1, values);
+  if (literalMatch !== undefined) return literalMatch;
   values.length = depth;
   if (node.param !== undefined && segment !== "") {
     values.push(segment);
-    const byParam = find(node.param, method, path, to + 1, values);
-    if (byParam !== undefined) return byParam;
+    const paramMatch = find(node.param, method, path, to + 1, values);
+    if (paramMatch !== undefined) return paramMatch;
     values.length = depth;
   }
   const rest = from < path.length ? node.rest.get(method) : undefined;

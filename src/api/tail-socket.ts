@@ -26,7 +26,7 @@ export interface TailSocketsOptions {
   pingMs?: number;
 }
 
-const CLOSE = { normal: 1000, goingAway: 1001 };
+const CLOSE_CODES = { normal: 1000, goingAway: 1001 };
 
 const SERVER_OPTIONS = {
   noServer: true,
@@ -80,7 +80,7 @@ export function createTailSockets({ tails, log, pingMs = 20_000 }: TailSocketsOp
     close() {
       closed = true;
       server.close();
-      for (const client of server.clients) client.close(CLOSE.goingAway, "the server is shutting down");
+      for (const client of server.clients) client.close(CLOSE_CODES.goingAway, "the server is shutting down");
     },
   };
 }
@@ -91,7 +91,7 @@ function createConnection(socket: Duplex): ReaderConnection & { begin(client: We
   let client: WebSocket | undefined;
   let ended = false;
 
-  const end = () => client?.close(CLOSE.normal, "the tail has ended");
+  const end = () => client?.close(CLOSE_CODES.normal, "the tail has ended");
 
   return {
     write(text) {
@@ -164,14 +164,14 @@ function refusalOf({ method, headers }: IncomingMessage): Refusal | undefined {
 }
 
 function refuse(socket: Duplex, status: number, reason: string, headers: Record<string, string> = {}): void {
-  const all = {
+  const allHeaders = {
     Connection: "close",
     ...headers,
     "Content-Type": "text/plain; charset=utf-8",
     "Content-Length": String(Buffer.byteLength(reason) + 1),
   };
   socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${Object.entries(all)
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${Object.entries(allHeaders)
       .map(([name, value]) => `${name}: ${value}\r\n`)
       .join("")}\r\n${reason}\n`,
   );

@@ -46,7 +46,7 @@ interface AcmeCertificates extends Certificates {
 
 const CHANGED = "certificates.changed";
 const MAX_CERTIFICATES = 2000;
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 
 /**
  * Certificates from an ACME server, stored in the database and shared by all processes. The process that finds one due
@@ -73,13 +73,13 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
   } = options;
   const table = createCertificatesTable(db);
   const http = createAcmeHttp({ ca, ...(requestMs !== undefined && { timeoutMs: requestMs }) });
-  const held = createCertificateStore(fallback);
-  const over = new AbortController();
-  let watching: Promise<void> | undefined;
+  const certificateStore = createCertificateStore(fallback);
+  const stopController = new AbortController();
+  let watchTask: Promise<void> | undefined;
   /** Checks run one after another, so that each one sees the result of the previous one. */
   let turn = Promise.resolve();
 
-  async function wantedRows(): Promise<(CertificateRow & { account: string | undefined })[]> {
+  async function readWantedRows(): Promise<(CertificateRow & { account: string | undefined })[]> {
     const issuedNames = await table.issuedNames(directory, clock.now());
     const issuedHosts = new Set(issuedNames.flatMap((names) => (names.length === 1 ? names : [])));
     const isIssued = (host: string) => issuedHosts.has(host);
@@ -99,20 +99,20 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
       return { id, directory, names: JSON.stringify(names), next_at: clock.now() };
     });
     const read = async () => new Map((await table.rows(rows.map(({ id }) => id))).map((row) => [row.id, row]));
-    let found = await read();
-    const missing = rows.filter(({ id }) => !found.has(id));
+    let rowsById = await read();
+    const missing = rows.filter(({ id }) => !rowsById.has(id));
     if (missing.length > 0) {
       await table.ensureRows(missing);
-      found = await read();
+      rowsById = await read();
     }
     return [...accounts].flatMap(([id, account]) => {
-      const row = found.get(id);
+      const row = rowsById.get(id);
       return row === undefined ? [] : [{ ...row, account }];
     });
   }
 
-  function serve(rows: readonly CertificateRow[]) {
-    const before = new Map(held.current().map((pair) => [pair.cert, pair]));
+  function applyRows(rows: readonly CertificateRow[]) {
+    const before = new Map(certificateStore.current().map((pair) => [pair.cert, pair]));
     const [first, ...rest] = rows.map(({ id, names, chain, private_key: key }) => {
       if (chain === null || key === null) return undefined;
       try {
@@ -129,26 +129,26 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
     if (
       pairs.length !== before.size ||
       pairs.some((pair) => !before.has(pair.cert)) ||
-      pairs[0].cert !== held.current()[0].cert
+      pairs[0].cert !== certificateStore.current()[0].cert
     )
-      held.replace(pairs);
+      certificateStore.replace(pairs);
   }
 
-  async function look({ ask }: { ask: boolean }) {
-    const rows = await wantedRows();
-    serve(rows);
+  async function checkCertificates({ ask }: { ask: boolean }) {
+    const rows = await readWantedRows();
+    applyRows(rows);
     if (!ask) return;
     // An order may take minutes: after a failure, an account waits for the next poll, so that it delays others only once.
     const failedAccounts = new Set<string>();
     for (const { id, next_at, account } of rows) {
-      if (over.signal.aborted) return;
+      if (stopController.signal.aborted) return;
       if (next_at > clock.now() || (account !== undefined && failedAccounts.has(account))) continue;
       const lease = ids.hex();
       const row = await table.claim(id, lease, clock.now(), clock.now() + orderMs + 60_000);
       if (row === undefined) continue;
       if (
         !(await renew(
-          { table, secrets, clock, log, http, directory, contact, solver, orderMs, shutdown: over.signal },
+          { table, secrets, clock, log, http, directory, contact, solver, orderMs, shutdown: stopController.signal },
           row,
           lease,
         ))
@@ -156,46 +156,46 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
         if (account !== undefined) failedAccounts.add(account);
         continue;
       }
-      serve(await wantedRows());
+      applyRows(await readWantedRows());
       events.publish(CHANGED, id);
     }
-    await table.forget(clock.now() - 30 * DAY);
+    await table.forget(clock.now() - 30 * DAY_MS);
   }
 
-  const lookInTurn = (how: { ask: boolean }) =>
+  const checkInTurn = (how: { ask: boolean }) =>
     (turn = turn
-      .then(() => look(how))
+      .then(() => checkCertificates(how))
       .catch((err: unknown) => {
-        if (!over.signal.aborted) log.warn({ err }, "tls: certificate renewal failed, will retry");
+        if (!stopController.signal.aborted) log.warn({ err }, "tls: certificate renewal failed, will retry");
       }));
 
   async function watch() {
-    while (!over.signal.aborted) {
-      await lookInTurn({ ask: true });
-      await clock.sleep(pollMs, over.signal).catch(() => {});
+    while (!stopController.signal.aborted) {
+      await checkInTurn({ ask: true });
+      await clock.sleep(pollMs, stopController.signal).catch(() => {});
     }
   }
 
-  await look({ ask: false });
+  await checkCertificates({ ask: false });
   // Loads certificates from other processes. A renewal may take minutes, so this does not wait for it.
   const unsubscribe = events.subscribe(
     CHANGED,
     () =>
-      void wantedRows()
-        .then(serve)
+      void readWantedRows()
+        .then(applyRows)
         .catch((err: unknown) => log.warn({ err }, "tls: failed to read a renewed certificate")),
   );
 
   return {
-    context: held.context,
-    pem: held.pem,
-    onChange: held.onChange,
-    start: () => void (watching ??= watch()),
-    refresh: () => lookInTurn({ ask: watching !== undefined }),
+    context: certificateStore.context,
+    pem: certificateStore.pem,
+    onChange: certificateStore.onChange,
+    start: () => void (watchTask ??= watch()),
+    refresh: () => checkInTurn({ ask: watchTask !== undefined }),
     async close() {
       unsubscribe();
-      over.abort(new Error("the server is shutting down"));
-      await watching;
+      stopController.abort(new Error("the server is shutting down"));
+      await watchTask;
       await turn;
     },
   };

@@ -17,7 +17,7 @@ interface FileCertificatesOptions {
   pollMs?: number;
 }
 
-const MAX_BYTES = 1024 * 1024;
+const MAX_FILE_BYTES = 1024 * 1024;
 
 /**
  * Certificates from two files written by another program. If a changed pair does not match, the previous pair remains
@@ -30,14 +30,14 @@ export async function createFileCertificates({
   log,
   pollMs = 5000,
 }: FileCertificatesOptions): Promise<Certificates> {
-  let seen = await read();
-  const held = createCertificateStore(firstPair(seen));
-  const over = new AbortController();
-  let trouble: string | undefined;
+  let lastContent = await read();
+  const store = createCertificateStore(firstPair(lastContent));
+  const stopController = new AbortController();
+  let lastProblem: string | undefined;
   warnOfAge();
 
   async function read(): Promise<TlsPem> {
-    return { cert: await readSome(certFile), key: await readSome(keyFile) };
+    return { cert: await readNonEmpty(certFile), key: await readNonEmpty(keyFile) };
   }
 
   function firstPair(content: TlsPem) {
@@ -49,7 +49,7 @@ export async function createFileCertificates({
   }
 
   function warnOfAge() {
-    const [{ notAfter }] = held.current();
+    const [{ notAfter }] = store.current();
     if (notAfter <= clock.now())
       log.warn({ certFile, expired: new Date(notAfter).toISOString() }, "tls: certificate expired");
   }
@@ -58,53 +58,53 @@ export async function createFileCertificates({
     let content: TlsPem | undefined;
     try {
       content = await read();
-      if (content.cert === seen.cert && content.key === seen.key) {
-        trouble = undefined;
+      if (content.cert === lastContent.cert && content.key === lastContent.key) {
+        lastProblem = undefined;
         return;
       }
-      held.replace([parseKeyPair(content)]);
-      seen = content;
-      trouble = undefined;
+      store.replace([parseKeyPair(content)]);
+      lastContent = content;
+      lastProblem = undefined;
       log.info({ certFile }, "tls: certificate replaced");
       warnOfAge();
     } catch (err) {
       const now = `${content?.cert} ${content?.key} ${messageOf(err)}`;
       // Certificate and key do not match while they are being written, so only a persistent mismatch is logged, and
       // only once.
-      if (trouble === now)
+      if (lastProblem === now)
         log.warn(
           { err, certFile, keyFile },
           "tls: changed certificate files are invalid; keeping the previous certificate",
         );
-      trouble = trouble === now || trouble === `said ${now}` ? `said ${now}` : now;
+      lastProblem = lastProblem === now || lastProblem === `said ${now}` ? `said ${now}` : now;
     }
   }
 
   async function watch() {
-    while (!over.signal.aborted) {
-      await clock.sleep(pollMs, over.signal).catch(() => {});
-      if (!over.signal.aborted) await refresh();
+    while (!stopController.signal.aborted) {
+      await clock.sleep(pollMs, stopController.signal).catch(() => {});
+      if (!stopController.signal.aborted) await refresh();
     }
   }
-  const watching = watch();
+  const watchTask = watch();
 
   return {
-    context: held.context,
-    pem: held.pem,
-    onChange: held.onChange,
+    context: store.context,
+    pem: store.pem,
+    onChange: store.onChange,
     refresh,
     async close() {
-      over.abort();
-      await watching;
+      stopController.abort();
+      await watchTask;
     },
   };
 }
 
-async function readSome(path: string): Promise<string> {
+async function readNonEmpty(path: string): Promise<string> {
   try {
     const file = await open(path);
     try {
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_BYTES), 0, MAX_BYTES, 0);
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_FILE_BYTES), 0, MAX_FILE_BYTES, 0);
       return buffer.toString("latin1", 0, bytesRead);
     } finally {
       await file.close();

@@ -13,32 +13,36 @@ interface KeptOptions {
   clock: Clock;
 }
 
-const DAY = 86_400_000;
-const RENEW_BEFORE_MS = 30 * DAY;
+const DAY_MS = 86_400_000;
+const RENEW_BEFORE_MS = 30 * DAY_MS;
 
 /**
  * A self-signed certificate, created once and reused at every start, so that clients that trust it keep working.
  * Replaced when the names change.
  */
 export async function loadOrCreateSelfSigned({ file, names, clock }: KeptOptions): Promise<CertificateKeyPair> {
-  const kept = await readKept(file);
-  if (kept !== undefined && kept.notAfter - clock.now() > RENEW_BEFORE_MS && kept.names.join() === names.join())
-    return kept;
-  const made = makeSelfSigned({ names, clock });
+  const storedPair = await readStored(file);
+  if (
+    storedPair !== undefined &&
+    storedPair.notAfter - clock.now() > RENEW_BEFORE_MS &&
+    storedPair.names.join() === names.join()
+  )
+    return storedPair;
+  const generatedPair = makeSelfSigned({ names, clock });
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const temporary = `${file}.${randomBytes(6).toString("hex")}`;
-  const written = await open(temporary, "wx", 0o600);
+  const fileHandle = await open(temporary, "wx", 0o600);
   try {
-    await written.writeFile(made.cert + made.key);
-    await written.sync();
+    await fileHandle.writeFile(generatedPair.cert + generatedPair.key);
+    await fileHandle.sync();
   } finally {
-    await written.close();
+    await fileHandle.close();
   }
   await rename(temporary, file);
-  return made;
+  return generatedPair;
 }
 
-async function readKept(file: string): Promise<CertificateKeyPair | undefined> {
+async function readStored(file: string): Promise<CertificateKeyPair | undefined> {
   try {
     const text = await readFile(file, "latin1");
     const end = text.indexOf("-----BEGIN PRIVATE KEY-----");

@@ -1,7 +1,7 @@
 import type { CertificateKeyPair } from "./pair.ts";
 
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 
 /** After two thirds of the lifetime, so that one third remains for fixing problems. */
 export const renewAt = ({ notBefore, notAfter }: Pick<CertificateKeyPair, "notBefore" | "notAfter">): number =>
@@ -12,4 +12,4 @@ export const renewAt = ({ notBefore, notAfter }: Pick<CertificateKeyPair, "notBe
  * Encrypt: five per hour); four attempts are made in the first hour. `requestedMs` is the delay requested by the server.
  */
 export const retryIn = (failures: number, requestedMs = 0): number =>
-  Math.max(requestedMs, Math.min(5 * MINUTE * 2 ** Math.min(failures - 1, 10), 6 * HOUR));
+  Math.max(requestedMs, Math.min(5 * MINUTE_MS * 2 ** Math.min(failures - 1, 10), 6 * HOUR_MS));

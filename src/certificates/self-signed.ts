@@ -11,12 +11,12 @@ interface SelfSignedRequest {
   clock: Pick<Clock, "now">;
 }
 
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 
 /** A self-signed certificate: sufficient for testing and for encrypting mail, where clients rarely verify names. */
 export function makeSelfSigned({ names, days = 3650, clock }: SelfSignedRequest): CertificateKeyPair {
   const { privateKey: key } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   // The clocks of other machines may be slow.
-  const der = certificate({ names, key, notBefore: clock.now() - DAY, notAfter: clock.now() + days * DAY });
+  const der = certificate({ names, key, notBefore: clock.now() - DAY_MS, notAfter: clock.now() + days * DAY_MS });
   return parseKeyPair({ cert: pem("CERTIFICATE", der), key: key.export({ type: "pkcs8", format: "pem" }) as string });
 }

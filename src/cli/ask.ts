@@ -34,7 +34,7 @@ export async function ask(question: string, { stdin, stderr }: Asking): Promise<
   }
 }
 
-const MAX_HIDDEN = 64 * 1024;
+const MAX_HIDDEN_CHARACTERS = 64 * 1024;
 
 /** Reads one line without echo. None of it is ever written to the terminal. */
 export async function askHidden(question: string, { stdin, stderr }: Asking): Promise<string> {
@@ -49,7 +49,7 @@ export async function askHidden(question: string, { stdin, stderr }: Asking): Pr
       if (character === "\u0003" || character === "\u0004") return reject(commandErrors.declined());
       if (character === "\u0015") line = "";
       else if (character === "\u007F" || character === "\b") line = [...line].slice(0, -1).join("");
-      else if (line.length < MAX_HIDDEN) line += character;
+      else if (line.length < MAX_HIDDEN_CHARACTERS) line += character;
     }
   };
   const onEnd = () => reject(commandErrors.declined());

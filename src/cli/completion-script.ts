@@ -4,24 +4,27 @@ export const SHELLS = ["bash", "zsh", "fish"] as const;
 
 /** The completion script for one shell, covering all commands that are not hidden. */
 export function completionScript(shell: (typeof SHELLS)[number], commands: readonly Command[]): string {
-  const shown = commands.filter(({ hidden }) => hidden !== true);
-  return { bash, zsh, fish }[shell](shown);
+  const visibleCommands = commands.filter(({ hidden }) => hidden !== true);
+  return { bash, zsh, fish }[shell](visibleCommands);
 }
 
 const optionsOf = (command: Command | undefined) =>
   Object.entries({ ...command?.options, ...COMMON_OPTIONS } as Record<string, Option>).filter(
     ([, { hidden }]) => hidden !== true,
   );
-const spellings = ([name, { short }]: [string, Option]) => [`--${name}`, ...(short === undefined ? [] : [`-${short}`])];
+const spellingsOf = ([name, { short }]: [string, Option]) => [
+  `--${name}`,
+  ...(short === undefined ? [] : [`-${short}`]),
+];
 
 function bash(commands: readonly Command[]): string {
   const names = commands.map(({ name }) => name);
-  const following = new Map(groupsOf(names));
+  const nextWords = new Map(groupsOf(names));
   const cases = commands.map((command) => {
-    const flags = optionsOf(command).flatMap(spellings).join(" ");
+    const flags = optionsOf(command).flatMap(spellingsOf).join(" ");
     const values = optionsOf(command).flatMap((option) => valueCase(option));
     const [argument] = command.arguments ?? [];
-    const words = (argument?.choices ?? following.get(command.name) ?? []).join(" ");
+    const words = (argument?.choices ?? nextWords.get(command.name) ?? []).join(" ");
     const files = argument?.complete === "directory" ? "-d" : argument?.complete === "file" ? "-f" : "";
     return `    "${command.name}")
       case "$prev" in
@@ -53,7 +56,7 @@ _reelpost_words() {
 ${groupsOf(names)
   .map(
     ([prefix, words]) =>
-      `    "${prefix}") echo "${[...words, ...optionsOf(undefined).flatMap(spellings)].join(" ")}" ;;`,
+      `    "${prefix}") echo "${[...words, ...optionsOf(undefined).flatMap(spellingsOf)].join(" ")}" ;;`,
   )
   .join("\n")}
   esac
@@ -68,7 +71,7 @@ complete -F _reelpost reelpost`;
 function valueCase(option: [string, Option]): string[] {
   const [, { type, choices, complete }] = option;
   if (type === "boolean") return [];
-  const how =
+  const completionOption =
     choices !== undefined
       ? `-W "${choices.join(" ")}"`
       : complete === "directory"
@@ -77,7 +80,7 @@ function valueCase(option: [string, Option]): string[] {
           ? "-f"
           : undefined;
   return [
-    `${spellings(option).join("|")}) ${how === undefined ? "" : `COMPREPLY=($(compgen ${how} -- "$cur")); `}return ;;`,
+    `${spellingsOf(option).join("|")}) ${completionOption === undefined ? "" : `COMPREPLY=($(compgen ${completionOption} -- "$cur")); `}return ;;`,
   ];
 }
 
@@ -108,7 +111,7 @@ function fish(commands: readonly Command[]): string {
     return complete === "directory" ? " -x -a '(__fish_complete_directories)'" : complete === "file" ? " -r -F" : " -x";
   };
   const lines = commands.flatMap((command) => {
-    const seen = command.name
+    const seenConditions = command.name
       .split(" ")
       .map((word) => `__fish_seen_subcommand_from ${word}`)
       .join("; and ");
@@ -116,10 +119,10 @@ function fish(commands: readonly Command[]): string {
       `complete -c reelpost -n __fish_use_subcommand -a ${quote(command.name)} -d ${quote(command.summary)}`,
       ...optionsOf(command).map(([name, option]) => {
         const short = option.short === undefined ? "" : ` -s ${option.short}`;
-        return `complete -c reelpost -n ${quote(seen)} -l ${name}${short}${value(option)} -d ${quote(option.summary)}`;
+        return `complete -c reelpost -n ${quote(seenConditions)} -l ${name}${short}${value(option)} -d ${quote(option.summary)}`;
       }),
       ...(command.arguments?.[0]?.choices ?? []).map(
-        (choice) => `complete -c reelpost -n ${quote(seen)} -a ${quote(choice)}`,
+        (choice) => `complete -c reelpost -n ${quote(seenConditions)} -a ${quote(choice)}`,
       ),
     ];
   });

@@ -21,19 +21,19 @@ export function groupHelp(
 ): string {
   const prefix = `${words.join(" ")} `;
   const shown = commands.filter(({ name, hidden }) => hidden !== true && name.startsWith(prefix));
-  const about = nouns.find(({ name }) => name === words.join(" "))?.summary;
+  const groupSummary = nouns.find(({ name }) => name === words.join(" "))?.summary;
   const rows = shown.map(({ name, summary }): [string, string] => [name, summary]);
-  return commandPage(about, prefix, rows, screen);
+  return commandPage(groupSummary, prefix, rows, screen);
 }
 
 function commandPage(
-  about: string | undefined,
+  groupSummary: string | undefined,
   prefix: string,
   rows: readonly (readonly [name: string, summary: string])[],
   screen: Screen,
 ): string {
   const sections = [
-    ...(about === undefined ? [] : [upperFirst(`${about}.`)]),
+    ...(groupSummary === undefined ? [] : [upperFirst(`${groupSummary}.`)]),
     section("Usage", [`  reelpost ${prefix}<command> [options]`], screen),
     section("Commands", table(rows, screen), screen),
     section("Options", optionTable(COMMON_OPTIONS, screen), screen),
@@ -58,7 +58,7 @@ export function commandHelp(command: Command, screen: Screen): string {
       section(
         "Arguments",
         table(
-          args.map((argument) => [place(argument), argumentSummary(argument)]),
+          args.map((argument) => [placeholderOf(argument), argumentSummary(argument)]),
           screen,
         ),
         screen,
@@ -78,9 +78,9 @@ export function commandHelp(command: Command, screen: Screen): string {
 
 /** `reelpost init [dir] [options]` */
 export const usageLine = ({ name, arguments: args = [] }: Command): string =>
-  ["reelpost", name, ...args.map(place), "[options]"].join(" ");
+  ["reelpost", name, ...args.map(placeholderOf), "[options]"].join(" ");
 
-const place = ({ name, required }: Argument) => (required === true ? `<${name}>` : `[${name}]`);
+const placeholderOf = ({ name, required }: Argument) => (required === true ? `<${name}>` : `[${name}]`);
 const argumentSummary = ({ summary, choices }: Argument) =>
   choices === undefined ? summary : `${summary}: ${choices.join(", ")}`;
 

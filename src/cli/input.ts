@@ -56,11 +56,11 @@ export async function fileBody(
   meter: (total: number) => (octets: number) => void,
 ): Promise<{ size: number; body: () => SentBody }> {
   const file = resolve(cwd, name);
-  const found = await stat(file).catch((cause: unknown) => {
+  const fileStats = await stat(file).catch((cause: unknown) => {
     throw commandErrors.fileUnreadable({ file: name, reason: reasonOf(cause) }, { cause });
   });
-  if (!found.isFile()) throw commandErrors.fileUnreadable({ file: name, reason: "it is not a file" });
-  const { size } = found;
+  if (!fileStats.isFile()) throw commandErrors.fileUnreadable({ file: name, reason: "it is not a file" });
+  const { size } = fileStats;
   return {
     size,
     body: () => ({ size, stream: counted(createReadStream(file, { highWaterMark: 1024 * 1024 }), meter(size)) }),

@@ -20,7 +20,7 @@ interface Parsed {
 export function parseCommandLine(argv: readonly string[], commands: readonly Command[]): Parsed {
   const { tokens } = parseArgs({
     args: [...argv],
-    options: shapes(allOptions(commands)),
+    options: parserOptionsOf(allOptions(commands)),
     strict: false,
     allowPositionals: true,
     tokens: true,
@@ -29,15 +29,21 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
   const { command, words } = chooseCommand(positionals, commands);
   const args = positionals.slice(words.length);
   if (command === undefined) {
-    const asksForNone = args.length === 0 || wants(tokens, "help") || wants(tokens, "version");
+    const asksForNone = args.length === 0 || wantsOption(tokens, "help") || wantsOption(tokens, "version");
     const errors = asksForNone ? [] : [noSuchCommand([...words, args[0]!], commands)];
     return { command, words, values: readOptions(tokens, COMMON_OPTIONS, words).values, args, errors };
   }
   const options: Options = { ...COMMON_OPTIONS, ...command.options };
   const { values, errors } = readOptions(tokens, options, words);
   // The word after an unknown option may be its value, so the arguments cannot be counted.
-  const countable = errors.every(({ kind }) => kind !== "unknownOption");
-  return { command, words, values, args, errors: countable ? [...errors, ...checkArguments(command, args)] : errors };
+  const countsAsUsageError = errors.every(({ kind }) => kind !== "unknownOption");
+  return {
+    command,
+    words,
+    values,
+    args,
+    errors: countsAsUsageError ? [...errors, ...checkArguments(command, args)] : errors,
+  };
 }
 
 /** The longest sequence of leading words that is a command name or the beginning of one. */
@@ -57,12 +63,12 @@ function chooseCommand(
 function noSuchCommand(words: readonly string[], commands: readonly Command[]): UserError {
   const name = words.join(" ");
   const names = commands.filter(({ hidden }) => hidden !== true).map((command) => command.name);
-  const near = nearestName(name, names);
-  if (near !== undefined) return usageErrors.unknownCommand({ name, fix: `Did you mean \`${near}\`?` });
+  const suggestion = nearestName(name, names);
+  if (suggestion !== undefined) return usageErrors.unknownCommand({ name, fix: `Did you mean \`${suggestion}\`?` });
   // Suggests the commands of the group, or the first words of all commands.
   const group = words.slice(0, -1).join(" ");
-  const inGroup = group === "" ? names : names.filter((each) => each.startsWith(`${group} `));
-  const heads = new Set(inGroup.map((each) => (group === "" ? each.split(" ")[0]! : each)));
+  const groupNames = group === "" ? names : names.filter((candidate) => candidate.startsWith(`${group} `));
+  const heads = new Set(groupNames.map((candidate) => (group === "" ? candidate.split(" ")[0]! : candidate)));
   return usageErrors.unknownCommand({
     name,
     fix: `Commands: ${[...heads].join(", ")}. Run \`${["reelpost", ...words.slice(0, -1), "--help"].join(" ")}\`.`,
@@ -75,7 +81,7 @@ function allOptions(commands: readonly Command[]): Options {
 }
 
 /** Options in parseArgs format, which treats numbers as strings. */
-function shapes(options: Options): NonNullable<Parameters<typeof parseArgs>[0]>["options"] {
+function parserOptionsOf(options: Options): NonNullable<Parameters<typeof parseArgs>[0]>["options"] {
   return Object.fromEntries(
     Object.entries(options).map(([name, { type, short, multiple = false }]) => {
       const kind: "boolean" | "string" = type === "boolean" ? "boolean" : "string";
@@ -85,7 +91,7 @@ function shapes(options: Options): NonNullable<Parameters<typeof parseArgs>[0]>[
 }
 
 type Token = NonNullable<ReturnType<typeof parseArgs>["tokens"]>[number];
-const wants = (tokens: readonly Token[], name: string) =>
+const wantsOption = (tokens: readonly Token[], name: string) =>
   tokens.some((token) => token.kind === "option" && token.name === name);
 
 function readOptions(
@@ -100,74 +106,76 @@ function readOptions(
   for (const token of tokens) {
     if (token.kind !== "option") continue;
     const { name, rawName: option, value } = token;
-    const known = options[name];
-    if (known === undefined || (!option.startsWith("--") && known.short !== option.slice(1))) {
+    const knownOption = options[name];
+    if (knownOption === undefined || (!option.startsWith("--") && knownOption.short !== option.slice(1))) {
       errors.push(unknownOption(option, options, words));
       continue;
     }
-    const read = readValue(known, name, option, value, token.inlineValue === true);
-    if ("error" in read) errors.push(read.error);
-    else if (known.multiple === true) (values[name] as unknown[]).push(read.value);
-    else if (values[name] !== undefined && known.type !== "boolean") errors.push(usageErrors.valueRepeated({ option }));
-    else values[name] = read.value;
+    const parsedValue = readValue(knownOption, name, option, value, token.inlineValue === true);
+    if ("error" in parsedValue) errors.push(parsedValue.error);
+    else if (knownOption.multiple === true) (values[name] as unknown[]).push(parsedValue.value);
+    else if (values[name] !== undefined && knownOption.type !== "boolean")
+      errors.push(usageErrors.valueRepeated({ option }));
+    else values[name] = parsedValue.value;
   }
   return { values, errors };
 }
 
 function unknownOption(option: string, options: Options, words: readonly string[]): UserError {
-  const shown = Object.entries(options).flatMap(([name, { hidden }]) => (hidden === true ? [] : [name]));
-  const near = nearestName(option.replace(/^-+/, ""), shown);
+  const visibleOptions = Object.entries(options).flatMap(([name, { hidden }]) => (hidden === true ? [] : [name]));
+  const suggestion = nearestName(option.replace(/^-+/, ""), visibleOptions);
   const of = words.length === 0 ? "" : ` of \`reelpost ${words.join(" ")}\``;
   const help = ["reelpost", ...words, "--help"].join(" ");
   return usageErrors.unknownOption({
     option,
     of,
-    fix: near === undefined ? `Run \`${help}\` for the list.` : `Did you mean --${near}?`,
+    fix: suggestion === undefined ? `Run \`${help}\` for the list.` : `Did you mean --${suggestion}?`,
   });
 }
 
 function readValue(
-  known: Option,
+  knownOption: Option,
   name: string,
   option: string,
   value: string | undefined,
   inline: boolean,
 ): { value: unknown } | { error: UserError } {
-  if (known.type === "boolean")
+  if (knownOption.type === "boolean")
     return value === undefined ? { value: true } : { error: usageErrors.valueUnwanted({ option }) };
-  const example = `--${name} ${known.choices?.[0] ?? `<${known.placeholder ?? known.type}>`}`;
+  const example = `--${name} ${knownOption.choices?.[0] ?? `<${knownOption.placeholder ?? knownOption.type}>`}`;
   // parseArgs accepts any next word: in `--config --port 1` the next option is not a value.
   if (value === undefined || value === "" || (!inline && /^-./.test(value)))
     return { error: usageErrors.valueMissing({ option, example }) };
   const wrong = (fix: string) => ({ error: usageErrors.valueWrong({ value, name: `--${name}`, fix }) });
-  if (known.choices !== undefined && !known.choices.includes(value)) return wrong(choiceFix(value, known.choices));
-  if (known.type === "string") return { value };
+  if (knownOption.choices !== undefined && !knownOption.choices.includes(value))
+    return wrong(choiceFix(value, knownOption.choices));
+  if (knownOption.type === "string") return { value };
   const number = Number(value);
-  const [min, max] = [known.min ?? 0, known.max ?? Number.MAX_SAFE_INTEGER];
+  const [min, max] = [knownOption.min ?? 0, knownOption.max ?? Number.MAX_SAFE_INTEGER];
   if (/^\d+$/.test(value) && number >= min && number <= max) return { value: number };
-  return wrong(`Use a whole number from ${min}${known.max === undefined ? "" : ` to ${max}`}.`);
+  return wrong(`Use a whole number from ${min}${knownOption.max === undefined ? "" : ` to ${max}`}.`);
 }
 
 function choiceFix(value: string, choices: readonly string[]): string {
-  const near = nearestName(value, choices);
-  return `${near === undefined ? "" : `Did you mean "${near}"? `}Choose one of ${choices.join(", ")}.`;
+  const suggestion = nearestName(value, choices);
+  return `${suggestion === undefined ? "" : `Did you mean "${suggestion}"? `}Choose one of ${choices.join(", ")}.`;
 }
 
 function checkArguments(command: Command, args: readonly string[]): UserError[] {
-  const wanted = command.arguments ?? [];
+  const declaredArguments = command.arguments ?? [];
   const usage = usageLine(command);
-  const missing = wanted
+  const missingArguments = declaredArguments
     .slice(args.length)
     .filter(({ required }) => required === true)
     .map(({ name, summary }) => usageErrors.argumentMissing({ name, summary, usage }));
-  const unwanted = args
-    .slice(wanted.length, wanted.length + 1)
+  const unexpectedArguments = args
+    .slice(declaredArguments.length, declaredArguments.length + 1)
     .map((value) => usageErrors.argumentUnwanted({ value, usage }));
-  const wrong = wanted.flatMap(({ name, choices }, i) => {
+  const wrong = declaredArguments.flatMap(({ name, choices }, i) => {
     const value = args[i];
     return value === undefined || choices === undefined || choices.includes(value)
       ? []
       : [usageErrors.valueWrong({ value, name: `<${name}>`, fix: choiceFix(value, choices) })];
   });
-  return [...missing, ...unwanted, ...wrong];
+  return [...missingArguments, ...unexpectedArguments, ...wrong];
 }

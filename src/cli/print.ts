@@ -38,9 +38,9 @@ export function table(
 
 /** Names and values, aligned. */
 export function facts(pairs: readonly (readonly [name: string, value: string | undefined])[], paint: Paint): string[] {
-  const shown = pairs.filter(([, value]) => value !== undefined);
-  const width = Math.max(...shown.map(([name]) => name.length));
-  return shown.map(([name, value]) => `${paint("dim", name.padEnd(width))}  ${value}`);
+  const visiblePairs = pairs.filter(([, value]) => value !== undefined);
+  const width = Math.max(...visiblePairs.map(([name]) => name.length));
+  return visiblePairs.map(([name, value]) => `${paint("dim", name.padEnd(width))}  ${value}`);
 }
 
 /** A timestamp from the API in human-readable form: `2026-11-20 12:00:00 UTC`. */

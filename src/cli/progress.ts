@@ -14,41 +14,41 @@ export interface Progress {
 }
 
 const QUIET_MS = 2000;
-const EVERY_MS = 200;
+const UPDATE_INTERVAL_MS = 200;
 
 export function createProgress(
   { stream, isTerminal, width }: Pick<Output, "stream" | "isTerminal" | "width">,
   now: () => number = () => performance.now(),
 ): Progress {
   if (!isTerminal) return { step() {}, meter: () => () => {}, clear() {} };
-  let shown = false;
+  let isShown = false;
   const show = (text: string) => {
-    shown = true;
+    isShown = true;
     stream.write(`\r\u001B[K${text.length < width ? text : text.slice(0, width - 1)}`);
   };
   return {
     step: show,
     meter(text, total, from = 0) {
-      const began = now();
-      let [done, last] = [from, began + QUIET_MS - EVERY_MS];
+      const startedAt = now();
+      let [done, last] = [from, startedAt + QUIET_MS - UPDATE_INTERVAL_MS];
       return (octets) => {
         done += octets;
         const time = now();
-        if (time - last < EVERY_MS) return;
+        if (time - last < UPDATE_INTERVAL_MS) return;
         last = time;
-        show(`${text}  ${meterText(done, total, (time - began) / Math.max(1, done - from))}`);
+        show(`${text}  ${meterText(done, total, (time - startedAt) / Math.max(1, done - from))}`);
       };
     },
     clear() {
-      if (shown) stream.write("\r\u001B[K");
-      shown = false;
+      if (isShown) stream.write("\r\u001B[K");
+      isShown = false;
     },
   };
 }
 
-/** `pace`: milliseconds per byte. */
-function meterText(done: number, total: number | undefined, pace: number): string {
+/** `msPerOctet`: milliseconds per byte. */
+function meterText(done: number, total: number | undefined, msPerOctet: number): string {
   if (total === undefined || total === 0) return formatSize(done);
-  const left = Math.ceil(((total - done) * pace) / 1000);
+  const left = Math.ceil(((total - done) * msPerOctet) / 1000);
   return `${Math.floor((100 * done) / total)}% of ${formatSize(total)}, ${left < 100 ? `${left} s` : `${Math.ceil(left / 60)} min`} left`;
 }

@@ -32,8 +32,8 @@ export async function renderTemplate(template: TemplateName, facts: TemplateFact
         .split("\\")
         .join("/");
       if (!entry.isFile() || name === "template.json") continue;
-      const text = (await readFile(path, "utf8")).replaceAll(/\{\{(\w+)\}\}/g, (place, fact: string) =>
-        fact in facts ? facts[fact as keyof TemplateFacts] : place,
+      const text = (await readFile(path, "utf8")).replaceAll(/\{\{(\w+)\}\}/g, (place, factName: string) =>
+        factName in facts ? facts[factName as keyof TemplateFacts] : place,
       );
       // Messages use CRLF line endings (RFC 5322 2.1); SMTP servers reject any other.
       files.set(name.replace(/(^|\/)_/, "$1."), name.endsWith(".eml") ? text.replaceAll(/\r?\n/g, "\r\n") : text);
@@ -46,7 +46,7 @@ export async function renderTemplate(template: TemplateName, facts: TemplateFact
 export async function writeProject(folder: string, files: ReadonlyMap<string, string>): Promise<void> {
   try {
     await mkdir(folder, { recursive: true });
-    const taken = await Promise.all(
+    const existingNames = await Promise.all(
       [...files.keys()].map((name) =>
         stat(join(folder, name)).then(
           () => name,
@@ -54,7 +54,7 @@ export async function writeProject(folder: string, files: ReadonlyMap<string, st
         ),
       ),
     );
-    const names = taken.filter((name) => name !== undefined);
+    const names = existingNames.filter((name) => name !== undefined);
     if (names.length > 0) throw commandErrors.folderNotEmpty({ folder, names: names.join(", ") });
     for (const [name, text] of files) {
       await mkdir(dirname(join(folder, name)), { recursive: true });

@@ -11,16 +11,16 @@ const FIXES = {
  * UTC). Returns the API format.
  */
 export function readMoment(option: string, text: string, now: number, direction: "past" | "future" = "past"): string {
-  const span = /^(\d{1,6})([smhd])$/.exec(text);
-  const distance = span === null ? 0 : Number(span[1]) * UNITS[span[2]!]!;
+  const durationMatch = /^(\d{1,6})([smhd])$/.exec(text);
+  const distanceMs = durationMatch === null ? 0 : Number(durationMatch[1]) * UNITS[durationMatch[2]!]!;
   const time =
-    span === null
+    durationMatch === null
       ? /^\d{4}-\d\d-\d\d([T ].+)?$/.test(text)
         ? Date.parse(text.replace(" ", "T"))
         : NaN
       : direction === "past"
-        ? now - distance
-        : now + distance;
+        ? now - distanceMs
+        : now + distanceMs;
   if (Number.isNaN(time))
     throw commandErrors.badContent({ what: `${option} ${text}`, reason: "it is not a time", fix: FIXES[direction] });
   return new Date(time).toISOString();

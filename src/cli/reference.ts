@@ -28,15 +28,17 @@ Options that many commands share:
 
 /** Generates docs/cli.md. */
 export function referencePage(commands: readonly Command[]): string {
-  const shown = commands.filter(({ hidden }) => hidden !== true);
-  const known = new Set(AREAS.flatMap(([, heads]) => heads));
+  const visibleCommands = commands.filter(({ hidden }) => hidden !== true);
+  const knownHeads = new Set(AREAS.flatMap(([, heads]) => heads));
   const areas = [
-    ...AREAS.map(([title, heads]) => [title, shown.filter((command) => heads.includes(headOf(command)))] as const),
-    ["Other commands", shown.filter((command) => !known.has(headOf(command)))] as const,
+    ...AREAS.map(
+      ([title, heads]) => [title, visibleCommands.filter((command) => heads.includes(headOf(command)))] as const,
+    ),
+    ["Other commands", visibleCommands.filter((command) => !knownHeads.has(headOf(command)))] as const,
   ];
   const sections = areas
-    .filter(([, all]) => all.length > 0)
-    .flatMap(([title, all]) => [`## ${title}`, ...all.map(commandSection)]);
+    .filter(([, commandsInArea]) => commandsInArea.length > 0)
+    .flatMap(([title, commandsInArea]) => [`## ${title}`, ...commandsInArea.map(commandSection)]);
   return `${[HEAD + tableOf(Object.entries(SHARED).map(optionRow)), ...sections].join("\n\n")}\n`;
 }
 
@@ -44,11 +46,11 @@ const headOf = ({ name }: Command) => name.split(" ")[0]!;
 
 function commandSection(command: Command): string {
   const { name, summary, description, arguments: args = [], options, examples } = command;
-  const own = Object.entries(options).filter(
+  const ownOptions = Object.entries(options).filter(
     ([option, { hidden }]) => hidden !== true && !isShared(option, options[option]!),
   );
-  const shared = Object.keys(options).filter((option) => isShared(option, options[option]!));
-  const rows = [...args.map(argumentRow), ...own.map(optionRow)];
+  const sharedOptions = Object.keys(options).filter((option) => isShared(option, options[option]!));
+  const rows = [...args.map(argumentRow), ...ownOptions.map(optionRow)];
   return [
     `### \`reelpost ${name}\``,
     `\`${["reelpost", name, ...args.map(placeOf)].join(" ")}\`: ${summary}.`,
@@ -61,7 +63,7 @@ function commandSection(command: Command): string {
             .join("\n\n"),
         ]),
     ...(rows.length === 0 ? [] : [tableOf(rows)]),
-    ...(shared.length === 0 ? [] : [`Also ${shared.map((option) => `\`--${option}\``).join(", ")}.`]),
+    ...(sharedOptions.length === 0 ? [] : [`Also ${sharedOptions.map((option) => `\`--${option}\``).join(", ")}.`]),
     examples.map(([line, what]) => `- \`${line}\`: ${what}`).join("\n"),
   ].join("\n\n");
 }

@@ -7,9 +7,9 @@ type ErrorOutput = Pick<CommandContext, "json" | "stdout" | "stderr" | "version"
 
 /** Reports an error: as text on stderr (message, reason, fix), or as JSON on stdout. Returns the exit code. */
 export function reportError(thrown: unknown, { json, stdout, stderr, version }: ErrorOutput): number {
-  const all: unknown[] = thrown instanceof AggregateError ? thrown.errors : [thrown];
-  const errors = all.filter((error) => error instanceof UserError);
-  if (errors.length < all.length) return reportFault(thrown, { json, stdout, stderr, version });
+  const allErrors: unknown[] = thrown instanceof AggregateError ? thrown.errors : [thrown];
+  const errors = allErrors.filter((error) => error instanceof UserError);
+  if (errors.length < allErrors.length) return reportFault(thrown, { json, stdout, stderr, version });
   if (json)
     stdout.line(
       JSON.stringify(errors.length === 1 ? { error: errorJson(errors[0]!) } : { errors: errors.map(errorJson) }),

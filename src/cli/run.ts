@@ -21,8 +21,8 @@ interface RunOptions {
 }
 
 /** Runs one command line to completion. Resolves with the exit code; never rejects. */
-export async function runCommandLine({ argv: given, nouns, version, ...environment }: RunOptions): Promise<number> {
-  const argv = given[0] === "help" ? [...given.slice(1), "--help"] : given;
+export async function runCommandLine({ argv: givenArgv, nouns, version, ...environment }: RunOptions): Promise<number> {
+  const argv = givenArgv[0] === "help" ? [...givenArgv.slice(1), "--help"] : givenArgv;
   // The first page of help and the version need no command: loading all takes most of their time.
   const commands = argv.every(isCommonOption) ? [] : await environment.commandsFor(argv);
   const { command, words, values, args, errors } = parseCommandLine(argv, commands);

@@ -23,7 +23,7 @@ export async function saveBody(
     count(octets);
   });
   if (file === undefined) await pipeline(body, keepOpen(stdout.stream));
-  else await writeWhole(resolve(cwd, file), file, body);
+  else await writeAtomically(resolve(cwd, file), file, body);
   return size;
 }
 
@@ -35,7 +35,7 @@ async function* bodyOf(response: Response): AsyncGenerator<Uint8Array> {
   }
 }
 
-async function writeWhole(path: string, shown: string, body: AsyncIterable<Uint8Array>): Promise<void> {
+async function writeAtomically(path: string, displayPath: string, body: AsyncIterable<Uint8Array>): Promise<void> {
   const temporary = `${path}.${randomUUID().slice(0, 8)}.part`;
   try {
     await pipeline(body, createWriteStream(temporary, { flags: "wx" }));
@@ -43,7 +43,7 @@ async function writeWhole(path: string, shown: string, body: AsyncIterable<Uint8
   } catch (cause) {
     await rm(temporary, { force: true });
     if (typeof (cause as NodeJS.ErrnoException).syscall !== "string") throw cause;
-    throw commandErrors.fileUnwritable({ file: shown, reason: messageOf(cause) }, { cause });
+    throw commandErrors.fileUnwritable({ file: displayPath, reason: messageOf(cause) }, { cause });
   }
 }
 

@@ -20,13 +20,13 @@ export async function policiesFor(
   { account, user }: { account: string; user: () => Promise<string> },
 ): Promise<Policy[]> {
   const of = (scope: string) => groups.filter(({ scopes }) => scopes.includes(scope)).map(({ id }) => ({ id }));
-  const inAccount = of(ACCOUNT);
-  const inZones = of(ZONE);
-  const ofUser = of(USER);
+  const accountGroups = of(ACCOUNT);
+  const zoneGroups = of(ZONE);
+  const userGroups = of(USER);
   return [
-    ...(inAccount.length === 0 ? [] : [allow(inAccount, { [`${ACCOUNT}.${account}`]: "*" })]),
-    ...(inZones.length === 0 ? [] : [allow(inZones, { [`${ACCOUNT}.${account}`]: { [`${ZONE}.*`]: "*" } })]),
-    ...(ofUser.length === 0 ? [] : [allow(ofUser, { [`${USER}.${await user()}`]: "*" })]),
+    ...(accountGroups.length === 0 ? [] : [allow(accountGroups, { [`${ACCOUNT}.${account}`]: "*" })]),
+    ...(zoneGroups.length === 0 ? [] : [allow(zoneGroups, { [`${ACCOUNT}.${account}`]: { [`${ZONE}.*`]: "*" } })]),
+    ...(userGroups.length === 0 ? [] : [allow(userGroups, { [`${USER}.${await user()}`]: "*" })]),
   ];
 }
 

@@ -209,17 +209,17 @@ export function createDev(
       await workers.start({ deploy: runtime.deploy, consume: bindings.queue.queues.setConsumersOf });
       const deliveries = bindings.queue.deliver(({ script }, batch) => runtime.queue(script, batch));
       lifecycle.onStop("queues", () => deliveries.close());
-      const bound = await http.listen({ host, port });
-      serverUrl = bound.url;
+      const boundHttp = await http.listen({ host, port });
+      serverUrl = boundHttp.url;
       lifecycle.onStop("http", () => http.close());
-      storage.announce(`${bound.url}${STORAGE_PREFIX}`);
+      storage.announce(`${boundHttp.url}${STORAGE_PREFIX}`);
       lifecycle.onStop("storage announcement", () => storage.withdraw());
       if (!isLoopback(host)) report({ event: "warning", text: `Other machines can reach ${host} and run your worker` });
       const smtp = smtpPort === false ? undefined : await listenForMail(host, smtpPort);
       if (smtp !== undefined) lifecycle.onStop("smtp", () => smtp.close());
       // Stops first, so that no build starts during shutdown.
       lifecycle.onStop("rebuilding", () => workers.close());
-      return { ...bound, smtp: smtp && { host: smtp.host, port: smtp.port } };
+      return { ...boundHttp, smtp: smtp && { host: smtp.host, port: smtp.port } };
     },
   };
 }

@@ -8,12 +8,12 @@ import type { InboundMail } from "../workers/index.ts";
  */
 export function envelopeWarnings({ from, to, headers }: Pick<InboundMail, "from" | "to" | "headers">): string[] {
   const warnings: string[] = [];
-  const inFrom = addressesOf(headers, "from");
-  const inTo = [...addressesOf(headers, "to"), ...addressesOf(headers, "cc")];
-  if (from !== "" && !inFrom.some((address) => sameAddress(address, from)))
-    warnings.push(`MAIL FROM <${from}> is not the address in the From header: ${list(inFrom)}`);
-  if (!inTo.some((address) => sameAddress(address, to)))
-    warnings.push(`RCPT TO <${to}> is not in the To or Cc header: ${list(inTo)}`);
+  const fromAddresses = addressesOf(headers, "from");
+  const recipientAddresses = [...addressesOf(headers, "to"), ...addressesOf(headers, "cc")];
+  if (from !== "" && !fromAddresses.some((address) => sameAddress(address, from)))
+    warnings.push(`MAIL FROM <${from}> is not the address in the From header: ${list(fromAddresses)}`);
+  if (!recipientAddresses.some((address) => sameAddress(address, to)))
+    warnings.push(`RCPT TO <${to}> is not in the To or Cc header: ${list(recipientAddresses)}`);
   return warnings;
 }
 

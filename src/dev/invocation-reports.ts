@@ -9,7 +9,7 @@ interface InvocationReports {
   /** Returns the runtime, instrumented to record the start of each invocation. All calls must go through it. */
   instrument(runtime: WorkerRuntime): WorkerRuntime;
   /** Mail that was written to disk. */
-  mailWritten(written: WrittenMail): void;
+  mailWritten(writtenMail: WrittenMail): void;
   close(): void;
 }
 
@@ -101,11 +101,11 @@ export function createInvocationReports({
   }
 
   const sweeper = setInterval(() => {
-    const before = clock.now() - RECORD_TIMEOUT_MS;
+    const oldestStart = clock.now() - RECORD_TIMEOUT_MS;
     for (const [worker, entries] of pending) {
-      const kept = entries.filter(({ endedAt }) => endedAt === undefined || endedAt > before);
-      count -= entries.length - kept.length;
-      pending.set(worker, kept);
+      const keptEntries = entries.filter(({ endedAt }) => endedAt === undefined || endedAt > oldestStart);
+      count -= entries.length - keptEntries.length;
+      pending.set(worker, keptEntries);
     }
   }, RECORD_TIMEOUT_MS / 4).unref();
 
@@ -113,13 +113,13 @@ export function createInvocationReports({
   function end(worker: string, key: string): PendingInvocation | undefined {
     const entries = pending.get(worker) ?? [];
     const candidates = entries.filter((entry) => entry.key === key);
-    const [found] = candidates;
-    if (found === undefined) return undefined;
+    const [matchingEntry] = candidates;
+    if (matchingEntry === undefined) return undefined;
     if (candidates.length > 1)
       for (const entry of candidates)
         for (const action of entry.actions.splice(0)) report({ event: "sent", worker, ...action });
-    remove(found);
-    return found;
+    remove(matchingEntry);
+    return matchingEntry;
   }
 
   const explained = (invocation: Invocation): Explained[] =>

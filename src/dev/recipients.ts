@@ -32,4 +32,4 @@ const claimant = (pattern: string, workers: readonly Claims[]) =>
  * delivered from this server.
  */
 export const isVerified = (address: string, verified: readonly string[] | undefined): boolean =>
-  verified === undefined || verified.some((other) => other.toLowerCase() === address.toLowerCase());
+  verified === undefined || verified.some((otherAddress) => otherAddress.toLowerCase() === address.toLowerCase());

@@ -38,7 +38,7 @@ export function createFileWatch({
   let files = new Set<string>();
   let anyNewFile = false;
   const watchers = new Map<string, FSWatcher>();
-  const changed = new Set<string>();
+  const changedPaths = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
   let firstChangeAt = 0;
   let closed = false;
@@ -46,16 +46,16 @@ export function createFileWatch({
   function note(path: string) {
     if (closed || (!files.has(path) && !(anyNewFile && couldBeSource(path)))) return;
     const now = Date.now();
-    if (changed.size === 0) firstChangeAt = now;
-    changed.add(path);
+    if (changedPaths.size === 0) firstChangeAt = now;
+    changedPaths.add(path);
     clearTimeout(timer);
-    const latest = firstChangeAt + debounceMs * 10 - now;
-    timer = setTimeout(report, Math.max(0, Math.min(debounceMs, latest)));
+    const maxDelayMs = firstChangeAt + debounceMs * 10 - now;
+    timer = setTimeout(report, Math.max(0, Math.min(debounceMs, maxDelayMs)));
   }
 
   function report() {
-    const paths = [...changed];
-    changed.clear();
+    const paths = [...changedPaths];
+    changedPaths.clear();
     onChange(paths);
   }
 
@@ -83,11 +83,11 @@ export function createFileWatch({
   }
 
   return {
-    async set(next, { readSince, anyNewFile: any = false } = {}) {
+    async set(next, { readSince, anyNewFile: hasNewFile = false } = {}) {
       if (closed) return;
       const before = files;
       files = new Set([...next].map((path) => resolve(path)));
-      anyNewFile = any;
+      anyNewFile = hasNewFile;
       const directories = nearestFirst(new Set([...files].map((file) => dirname(file)))).slice(0, maxDirectories);
       for (const directory of watchers.keys()) if (!directories.includes(directory)) unwatch(directory);
       for (const directory of directories) if (!watchers.has(directory)) watchDirectory(directory);

@@ -89,14 +89,14 @@ export async function openDevWorker({
   let runningObjects: string | undefined;
   let failure: string | undefined = `${name} is being built`;
   let latestBuildFailed = false;
-  let readAgain = false;
+  let mustReread = false;
   let reason: "start" | "change" | "key" = "start";
   let unknownBindings: EnvUse[] = [];
-  let warned = "";
+  let shownWarnings = "";
   let commandIsCurrent = false;
   let commandFiles: ReadonlySet<string> = new Set();
 
-  let served: FolderSite | undefined;
+  let servedSite: FolderSite | undefined;
   /**
    * Assets of the current configuration. Until a version without assets is deployed, those of the previous
    * configuration.
@@ -104,8 +104,8 @@ export async function openDevWorker({
   const currentAssets = (): FolderSite => {
     const { assets, compatibilityDate, compatibilityFlags } = project;
     if (assets !== undefined)
-      served = { directory: assets.directory, config: assets.config, compatibilityDate, compatibilityFlags };
-    return served!;
+      servedSite = { directory: assets.directory, config: assets.config, compatibilityDate, compatibilityFlags };
+    return servedSite!;
   };
   const site = createFolderSite(currentAssets, (lines) => {
     if (lines.length > 0)
@@ -113,10 +113,10 @@ export async function openDevWorker({
   });
 
   const files = createFileWatch({
-    onChange(changed) {
-      if (changed.some((file) => project.files.includes(file))) readAgain = true;
+    onChange(changedFiles) {
+      if (changedFiles.some((file) => project.files.includes(file))) mustReread = true;
       // The command itself may write the main module.
-      if (changed.some((file) => file !== project.main && commandFiles.has(file))) commandIsCurrent = false;
+      if (changedFiles.some((file) => file !== project.main && commandFiles.has(file))) commandIsCurrent = false;
       reason = "change";
       void work.request();
     },
@@ -126,19 +126,19 @@ export async function openDevWorker({
 
   const work = coalesce(async () => {
     const readSince = Date.now();
-    const ok = (await readProjectAgain()) && (await buildAndDeploy());
+    const isDeployed = (await readProjectAgain()) && (await buildAndDeploy());
     const { command } = project.build;
     if (watch && command !== undefined) commandFiles = new Set(await watchedFiles(command));
     if (watch)
       await files.set([...project.files, ...bundler.watchFiles(), ...commandFiles], {
         readSince: readSince - CLOCK_GRAIN_MS,
-        anyNewFile: !ok,
+        anyNewFile: !isDeployed,
       });
   });
 
   async function readProjectAgain(): Promise<boolean> {
-    if (!readAgain) return true;
-    readAgain = false;
+    if (!mustReread) return true;
+    mustReread = false;
     try {
       const next = await readProject({ cwd, config, environment, env, clock });
       if (next.name !== name)
@@ -154,13 +154,13 @@ export async function openDevWorker({
     } catch (err) {
       fail(err);
       // The configuration is read again after any change: the error may be in any of its files.
-      readAgain = true;
+      mustReread = true;
       return false;
     }
   }
 
   async function buildAndDeploy(): Promise<boolean> {
-    const why = reason;
+    const failureReason = reason;
     try {
       const skipCommand = commandIsCurrent;
       commandIsCurrent = true;
@@ -171,7 +171,7 @@ export async function openDevWorker({
         running?.digest === build.digest &&
         running.script.sourceMap === build.script.sourceMap &&
         JSON.stringify(objects) === runningObjects;
-      if (isUnchanged && why === "change") {
+      if (isUnchanged && failureReason === "change") {
         report({ event: "unchanged", worker: name });
       } else {
         const script = {
@@ -192,7 +192,7 @@ export async function openDevWorker({
           version: build.script.version,
           ms: build.ms,
           bytes: build.bytes,
-          reason: why,
+          reason: failureReason,
         });
       }
       failure = undefined;
@@ -233,8 +233,8 @@ export async function openDevWorker({
   function warn(warnings: Project["warnings"]) {
     const text = formatProblems(warnings, { cwd });
     // Reported once instead of after every change.
-    if (text !== "" && text !== warned) report({ event: "warning", text });
-    warned = text;
+    if (text !== "" && text !== shownWarnings) report({ event: "warning", text });
+    shownWarnings = text;
   }
 
   return {
@@ -258,7 +258,7 @@ export async function openDevWorker({
     },
     async rebuild() {
       reason = "key";
-      readAgain = true;
+      mustReread = true;
       await work.request();
     },
     async close() {

@@ -123,11 +123,11 @@ function throwErrors(results: PromiseSettledResult<unknown>[]): void {
 function indexByName(workers: DevWorker[]): Map<string, DevWorker> {
   const byName = new Map<string, DevWorker>();
   for (const worker of workers) {
-    const other = byName.get(worker.name);
-    if (other !== undefined)
+    const existingWorker = byName.get(worker.name);
+    if (existingWorker !== undefined)
       throw devErrors.twoWorkersOneName({
         name: worker.name,
-        first: other.project.configFile,
+        first: existingWorker.project.configFile,
         second: worker.project.configFile,
       });
     byName.set(worker.name, worker);
@@ -136,9 +136,9 @@ function indexByName(workers: DevWorker[]): Map<string, DevWorker> {
 }
 
 /** The processes of all workers have the same limits. */
-export function largestLimits(all: Partial<RuntimeLimits>[]): Partial<RuntimeLimits> {
+export function largestLimits(limitSets: Partial<RuntimeLimits>[]): Partial<RuntimeLimits> {
   const largest: Partial<RuntimeLimits> = {};
-  for (const limits of all) {
+  for (const limits of limitSets) {
     for (const [name, value] of Object.entries(limits) as [keyof RuntimeLimits, number][])
       largest[name] = Math.max(largest[name] ?? 0, value);
   }

@@ -21,22 +21,22 @@ export function createClientAddress(trusted: readonly string[]): ClientAddress {
 
   return {
     ip(request) {
-      const peer = plain(request.socket.remoteAddress);
+      const peer = toPlainAddress(request.socket.remoteAddress);
       if (trusted.length === 0 || !isTrusted(peer)) return peer;
       // From the right: the last hop that is not a trusted proxy is the client.
       const hops = String(request.headers["x-forwarded-for"] ?? "")
         .split(",")
-        .map((hop) => plain(hop.trim()))
+        .map((hop) => toPlainAddress(hop.trim()))
         .filter((hop) => hop !== undefined && isIP(hop) !== 0);
       return hops.findLast((hop) => !isTrusted(hop)) ?? hops[0] ?? peer;
     },
     scheme(request) {
       if ("encrypted" in request.socket && request.socket.encrypted === true) return "https";
-      return isTrusted(plain(request.socket.remoteAddress)) && request.headers["x-forwarded-proto"] === "https"
+      return isTrusted(toPlainAddress(request.socket.remoteAddress)) && request.headers["x-forwarded-proto"] === "https"
         ? "https"
         : "http";
     },
   };
 }
 
-const plain = (address: string | undefined) => (address === undefined ? undefined : plainAddress(address));
+const toPlainAddress = (address: string | undefined) => (address === undefined ? undefined : plainAddress(address));

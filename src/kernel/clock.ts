@@ -27,18 +27,18 @@ export const systemClock: Clock = {
 /** A clock that advances only on request. */
 export function createManualClock(start = 0): Clock & { advance(ms: number): void } {
   let time = start;
-  let waiting: { at: number; wake: () => void }[] = [];
+  let sleepers: { at: number; wake: () => void }[] = [];
   return {
     now: () => time,
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
         if (signal?.aborted) return reject(signal.reason);
         const entry = { at: time + ms, wake: resolve };
-        waiting.push(entry);
+        sleepers.push(entry);
         signal?.addEventListener(
           "abort",
           () => {
-            waiting = waiting.filter((other) => other !== entry);
+            sleepers = sleepers.filter((otherEntry) => otherEntry !== entry);
             reject(signal.reason);
           },
           { once: true },
@@ -46,9 +46,9 @@ export function createManualClock(start = 0): Clock & { advance(ms: number): voi
       }),
     advance(ms) {
       time += ms;
-      const due = waiting.filter((entry) => entry.at <= time).sort((a, b) => a.at - b.at);
-      waiting = waiting.filter((entry) => entry.at > time);
-      for (const entry of due) entry.wake();
+      const dueEntries = sleepers.filter((entry) => entry.at <= time).sort((a, b) => a.at - b.at);
+      sleepers = sleepers.filter((entry) => entry.at > time);
+      for (const entry of dueEntries) entry.wake();
     },
   };
 }

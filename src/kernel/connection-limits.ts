@@ -18,22 +18,22 @@ interface ConnectionCount {
 
 export function createConnectionCount({ total, perNetwork, shared = () => false }: ConnectionLimits): ConnectionCount {
   const byNetwork = new Map<string, number>();
-  let open = 0;
+  let openCount = 0;
 
   return {
     get open() {
-      return open;
+      return openCount;
     },
     admit(socket) {
       const ip = socket.remoteAddress ?? "";
-      if (open >= total) return "total";
+      if (openCount >= total) return "total";
       const network = shared(ip) ? undefined : networkOf(ip);
-      const own = network === undefined ? 0 : (byNetwork.get(network) ?? 0);
-      if (own >= perNetwork) return "network";
-      open++;
-      if (network !== undefined) byNetwork.set(network, own + 1);
+      const ownCount = network === undefined ? 0 : (byNetwork.get(network) ?? 0);
+      if (ownCount >= perNetwork) return "network";
+      openCount++;
+      if (network !== undefined) byNetwork.set(network, ownCount + 1);
       socket.once("close", () => {
-        open--;
+        openCount--;
         if (network === undefined) return;
         const left = byNetwork.get(network)! - 1;
         if (left === 0) byNetwork.delete(network);

@@ -68,12 +68,12 @@ export function defineErrors<const Table extends Record<string, ErrorEntry>>(
   domain: string,
   table: Table,
 ): Make<Table> & { readonly table: Table } {
-  const make: Record<string, unknown> = { table };
+  const factories: Record<string, unknown> = { table };
   for (const [kind, entry] of Object.entries(table)) {
-    make[kind] = (details: Record<string, unknown> = {}, options?: ErrorOptions) =>
+    factories[kind] = (details: Record<string, unknown> = {}, options?: ErrorOptions) =>
       new UserError(domain, kind, entry, details, options);
   }
-  return make as Make<Table> & { readonly table: Table };
+  return factories as Make<Table> & { readonly table: Table };
 }
 
 const fill = (text: string, details: Record<string, unknown>) =>

@@ -18,20 +18,20 @@ interface EveryOptions {
  * skipped. A failed run is logged, and the next tick runs it again. The timer does not keep the process alive.
  */
 export function every(ms: number, work: () => Promise<unknown> | void, { name, log }: EveryOptions): Repetition {
-  let running: Promise<void> | undefined;
+  let currentRun: Promise<void> | undefined;
   let stopped = false;
   const timer = setInterval(() => void run(), ms).unref();
 
   function run(): Promise<void> {
-    if (stopped) return running ?? Promise.resolve();
-    return (running ??= Promise.resolve()
+    if (stopped) return currentRun ?? Promise.resolve();
+    return (currentRun ??= Promise.resolve()
       .then(work)
       .then(
         () => {},
         (err: unknown) => log.warn({ err }, `${name} failed, will retry`),
       )
       .finally(() => {
-        running = undefined;
+        currentRun = undefined;
       }));
   }
 
@@ -40,7 +40,7 @@ export function every(ms: number, work: () => Promise<unknown> | void, { name, l
     stop: async () => {
       stopped = true;
       clearInterval(timer);
-      await running;
+      await currentRun;
     },
   };
 }

@@ -10,7 +10,7 @@ import { createOwnAddresses } from "./own-addresses.ts";
 type FetchFailure = "badUrl" | "refused" | "unreachable" | "tooManyRedirects" | "tooSlow" | "tooLarge";
 
 /** Retrying these fails in the same way: addresses blocked by the guard, for example, remain blocked. */
-const PERMANENT: readonly FetchFailure[] = ["badUrl", "refused", "tooManyRedirects", "tooLarge"];
+const PERMANENT_FAILURES: readonly FetchFailure[] = ["badUrl", "refused", "tooManyRedirects", "tooLarge"];
 
 /**
  * Failure to fetch a user's URL, which callers map to an error of their own domain. The message reveals neither the
@@ -26,7 +26,7 @@ export class FetchError extends Error {
   }
 
   get permanent(): boolean {
-    return PERMANENT.includes(this.kind);
+    return PERMANENT_FAILURES.includes(this.kind);
   }
 }
 
@@ -109,7 +109,7 @@ const WINDOW_MS = 30_000;
  */
 export function createGuardedFetch({
   allowPrivate,
-  own = createOwnAddresses({ cacheMs: 0 }).has,
+  own: ownAddresses = createOwnAddresses({ cacheMs: 0 }).has,
   lookup = systemLookup,
   ca,
   userAgent = "reelpost",
@@ -117,19 +117,22 @@ export function createGuardedFetch({
   const trusted = ca === undefined ? undefined : [...getCACertificates("default"), ca];
   const mayConnect = () => (typeof allowPrivate === "function" ? allowPrivate() : allowPrivate) || undefined;
 
-  async function ask(url: URL, asking: ActiveRequest): Promise<IncomingMessage> {
+  async function sendRequest(url: URL, activeRequest: ActiveRequest): Promise<IncomingMessage> {
     const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
-    const late = timeLimit(asking.headersTimeoutMs, () =>
-      tooSlow(host, `it did not respond within ${asking.headersTimeoutMs / 1000} s`),
+    const headersLimit = timeLimit(activeRequest.headersTimeoutMs, () =>
+      tooSlow(host, `it did not respond within ${activeRequest.headersTimeoutMs / 1000} s`),
     );
-    const signal = AbortSignal.any([asking.signal, late.signal]);
+    const signal = AbortSignal.any([activeRequest.signal, headersLimit.signal]);
     try {
-      const addresses = await aborting(signal, resolveAllowed(host, lookup, mayConnect() === true ? undefined : own));
-      return await aborting(signal, send(url, { ...asking, signal }, { host, addresses, trusted }));
+      const addresses = await aborting(
+        signal,
+        resolveAllowed(host, lookup, mayConnect() === true ? undefined : ownAddresses),
+      );
+      return await aborting(signal, send(url, { ...activeRequest, signal }, { host, addresses, trusted }));
     } catch (err) {
       throw signal.aborted ? signal.reason : err;
     } finally {
-      late.clear();
+      headersLimit.clear();
     }
   }
 
@@ -149,7 +152,7 @@ export function createGuardedFetch({
       tooSlow(url.hostname, `no complete response within ${totalTimeoutMs / 1000} s`),
     );
     const signal = options.signal === undefined ? over.signal : AbortSignal.any([over.signal, options.signal]);
-    const asking: ActiveRequest = {
+    const activeRequest: ActiveRequest = {
       method,
       redirects,
       headersTimeoutMs,
@@ -161,14 +164,14 @@ export function createGuardedFetch({
       ...(body !== undefined && { body }),
     };
     try {
-      for (let hop = 0; ; hop++) {
-        const answer = await ask(url, asking);
+      for (let redirectCount = 0; ; redirectCount++) {
+        const answer = await sendRequest(url, activeRequest);
         const next = method === "POST" || redirects === 0 ? undefined : redirectOf(answer, url);
-        if (next === undefined) return response(url, answer, asking, over.clear);
+        if (next === undefined) return response(url, answer, activeRequest, over.clear);
         answer.destroy();
-        if (hop >= redirects)
+        if (redirectCount >= redirects)
           throw new FetchError("tooManyRedirects", `${url.hostname} redirected more than ${redirects} times`);
-        if (next.origin !== url.origin) asking.headers = withoutCredentials(asking.headers);
+        if (next.origin !== url.origin) activeRequest.headers = withoutCredentials(activeRequest.headers);
         url = next;
       }
     } catch (err) {
@@ -183,17 +186,18 @@ export const systemLookup: AddressLookup = async (host) =>
 
 /** Validates a user's URL. Throws FetchError badUrl. */
 export function readUrl(text: string): URL {
-  const bad = (reason: string) => new FetchError("badUrl", reason);
-  if (text.length > 4096) throw bad("it is longer than 4096 characters");
+  const createBadUrlError = (reason: string) => new FetchError("badUrl", reason);
+  if (text.length > 4096) throw createBadUrlError("it is longer than 4096 characters");
   // URL parsers strip surrounding control characters, but code that stores the text does not.
-  if (/\p{Cc}/u.test(text)) throw bad("it contains control characters");
+  if (/\p{Cc}/u.test(text)) throw createBadUrlError("it contains control characters");
   const url = URL.parse(text);
-  if (url === null) throw bad(`${JSON.stringify(text.slice(0, 200))} is not an absolute URL`);
+  if (url === null) throw createBadUrlError(`${JSON.stringify(text.slice(0, 200))} is not an absolute URL`);
   if (url.protocol !== "http:" && url.protocol !== "https:")
-    throw bad(`its scheme is ${url.protocol}; only http: and https: are supported`);
+    throw createBadUrlError(`its scheme is ${url.protocol}; only http: and https: are supported`);
   // Requests must not reach mail servers.
-  if (url.port === "25") throw bad("port 25 is closed");
-  if (url.username !== "" || url.password !== "") throw bad("user names and passwords in a URL are not supported");
+  if (url.port === "25") throw createBadUrlError("port 25 is closed");
+  if (url.username !== "" || url.password !== "")
+    throw createBadUrlError("user names and passwords in a URL are not supported");
   return url;
 }
 
@@ -204,7 +208,7 @@ export function readUrl(text: string): URL {
 export async function resolveAllowed(
   host: string,
   lookup: AddressLookup,
-  own: NetworkSet | undefined,
+  ownAddresses: NetworkSet | undefined,
 ): Promise<string[]> {
   const found =
     isIP(host) !== 0
@@ -216,7 +220,8 @@ export async function resolveAllowed(
   const usable = found.filter(
     (address) =>
       isIP(address) !== 0 &&
-      (own === undefined || !(isLoopbackAddress(address) || isNotPublicAddress(address) || own(address))),
+      (ownAddresses === undefined ||
+        !(isLoopbackAddress(address) || isNotPublicAddress(address) || ownAddresses(address))),
   );
   if (usable.length === 0)
     throw new FetchError("refused", `${host} does not resolve to a public IP address`, {
@@ -306,14 +311,14 @@ const withoutCredentials = (headers: Record<string, string>) =>
     Object.entries(headers).filter(([name]) => !/^(authorization|cookie|proxy-authorization)$/i.test(name)),
   );
 
-function response(url: URL, answer: IncomingMessage, asking: ActiveRequest, over: () => void): GuardedResponse {
+function response(url: URL, answer: IncomingMessage, activeRequest: ActiveRequest, over: () => void): GuardedResponse {
   const close = () => {
     over();
     answer.destroy();
   };
   // A response that breaks off before it is read must report the error to the later reader.
   answer.on("error", () => {}).once("close", over);
-  const body = readBody(url.hostname, answer, asking, close);
+  const body = readBody(url.hostname, answer, activeRequest, close);
   return {
     url,
     body,
@@ -325,9 +330,9 @@ function response(url: URL, answer: IncomingMessage, asking: ActiveRequest, over
     async text(octets) {
       const parts: Uint8Array[] = [];
       let size = 0;
-      for await (const part of body) {
-        parts.push(part);
-        size += part.length;
+      for await (const responseChunk of body) {
+        parts.push(responseChunk);
+        size += responseChunk.length;
         if (size >= octets) break;
       }
       return Buffer.concat(parts).subarray(0, octets).toString("utf8");
@@ -345,29 +350,31 @@ async function* readBody(
   const pieces = answer[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   let size = 0;
   // Only time spent waiting for the server counts: a slow local disk must not make the origin appear slow.
-  let [waited, octets] = [0, 0];
-  let slow: Error | undefined;
+  let [waitedMs, octets] = [0, 0];
+  let slowError: Error | undefined;
   const stop = () =>
     answer.destroy(
-      (slow = tooSlow(host, `less than ${minBytesPerWindow} bytes were received in ${WINDOW_MS / 1000} s`)),
+      (slowError = tooSlow(host, `less than ${minBytesPerWindow} bytes were received in ${WINDOW_MS / 1000} s`)),
     );
   try {
     if (declared !== undefined && Number(declared) > maxBytes) throw tooLarge(host, maxBytes);
     for (;;) {
       const requestedAt = performance.now();
-      const timer = setTimeout(stop, WINDOW_MS - waited).unref();
+      const timer = setTimeout(stop, WINDOW_MS - waitedMs).unref();
       const { done, value } = await pieces.next().finally(() => clearTimeout(timer));
       if (done === true) return;
       size += value.length;
       if (size > maxBytes) throw tooLarge(host, maxBytes);
-      waited += performance.now() - requestedAt;
+      waitedMs += performance.now() - requestedAt;
       octets += value.length;
-      if (octets >= minBytesPerWindow) [waited, octets] = [0, 0];
+      if (octets >= minBytesPerWindow) [waitedMs, octets] = [0, 0];
       yield value;
     }
   } catch (err) {
     if (signal.aborted) throw signal.reason;
-    throw slow ?? (err instanceof FetchError ? err : unreachable(host, "the response was incomplete", { cause: err }));
+    throw (
+      slowError ?? (err instanceof FetchError ? err : unreachable(host, "the response was incomplete", { cause: err }))
+    );
   } finally {
     close();
   }
@@ -380,14 +387,14 @@ function timeLimit(ms: number, reason: () => Error): { signal: AbortSignal; clea
 }
 
 /** The awaited operation may continue after the wait has been aborted. */
-async function aborting<Value>(signal: AbortSignal, waiting: Promise<Value>): Promise<Value> {
+async function aborting<Value>(signal: AbortSignal, pendingValue: Promise<Value>): Promise<Value> {
   const { promise, reject } = Promise.withResolvers<never>();
   const abort = () => reject(signal.reason);
   if (signal.aborted) abort();
   signal.addEventListener("abort", abort, { once: true });
-  waiting.catch(() => {});
+  pendingValue.catch(() => {});
   try {
-    return await Promise.race([waiting, promise]);
+    return await Promise.race([pendingValue, promise]);
   } finally {
     signal.removeEventListener("abort", abort);
   }

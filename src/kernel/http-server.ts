@@ -46,12 +46,12 @@ export function listen(
   { host, port, fd }: { host: string; port: number; fd?: number },
 ): Promise<{ url: string; port: number }> {
   return new Promise((resolve, reject) => {
-    const refused = (error: NodeJS.ErrnoException) => reject(listenError(error, host, port));
-    server.once("error", refused);
+    const onListenError = (error: NodeJS.ErrnoException) => reject(listenError(error, host, port));
+    server.once("error", onListenError);
     server.listen(fd === undefined ? { host, port } : { fd }, () => {
-      server.off("error", refused);
-      const bound = (server.address() as AddressInfo).port;
-      resolve({ url: `http://${urlHost(host)}:${bound}`, port: bound });
+      server.off("error", onListenError);
+      const boundPort = (server.address() as AddressInfo).port;
+      resolve({ url: `http://${urlHost(host)}:${boundPort}`, port: boundPort });
     });
   });
 }

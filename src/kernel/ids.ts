@@ -20,16 +20,16 @@ export const isHexId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
 
 const ALPHANUMERIC = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 /** The largest multiple of 62 below 256: larger bytes would bias the result towards the first letters. */
-const UNBIASED = 248;
+const UNBIASED_LIMIT = 248;
 
 /** Random bytes in bulk: one system call per id would dominate the cost of creating ids. */
 function createRandomPool(size = 8192): (bytes: number) => Buffer {
   let pool = Buffer.alloc(0);
   return (bytes) => {
     if (bytes > pool.length) pool = randomBytes(Math.max(size, bytes));
-    const taken = pool.subarray(0, bytes);
+    const takenBytes = pool.subarray(0, bytes);
     pool = pool.subarray(bytes);
-    return taken;
+    return takenBytes;
   };
 }
 
@@ -39,7 +39,7 @@ function createRandomIds(): Ids {
   function alphanumeric(length: number): string {
     let text = "";
     while (text.length < length) {
-      for (const byte of random(length - text.length)) if (byte < UNBIASED) text += ALPHANUMERIC[byte % 62];
+      for (const byte of random(length - text.length)) if (byte < UNBIASED_LIMIT) text += ALPHANUMERIC[byte % 62];
     }
     return text;
   }

@@ -13,29 +13,30 @@ interface KeyedQueueOptions {
  */
 export type KeyedQueue = <Result>(key: string, task: () => Promise<Result>) => Promise<Result>;
 
-interface Line {
+interface KeyQueue {
   running: number;
   waiting: (() => void)[];
 }
 
 export function createKeyedQueue({ concurrency = 1, maxWaiting = Infinity, full }: KeyedQueueOptions = {}): KeyedQueue {
-  const lines = new Map<string, Line>();
+  const queuesByKey = new Map<string, KeyQueue>();
   return async (key, task) => {
-    const line = lines.get(key) ?? { running: 0, waiting: [] };
-    lines.set(key, line);
-    if (line.running < concurrency) line.running++;
-    else if (line.waiting.length >= maxWaiting)
+    const keyQueue = queuesByKey.get(key) ?? { running: 0, waiting: [] };
+    queuesByKey.set(key, keyQueue);
+    if (keyQueue.running < concurrency) keyQueue.running++;
+    else if (keyQueue.waiting.length >= maxWaiting)
       throw (
-        full?.(line.waiting.length, key) ?? new Error(`too many tasks are waiting for ${key}: ${line.waiting.length}`)
+        full?.(keyQueue.waiting.length, key) ??
+        new Error(`too many tasks are waiting for ${key}: ${keyQueue.waiting.length}`)
       );
     // A finished task passes its slot to the next one.
-    else await new Promise<void>((resolve) => line.waiting.push(resolve));
+    else await new Promise<void>((resolve) => keyQueue.waiting.push(resolve));
     try {
       return await task();
     } finally {
-      const next = line.waiting.shift();
+      const next = keyQueue.waiting.shift();
       if (next !== undefined) next();
-      else if (--line.running === 0) lines.delete(key);
+      else if (--keyQueue.running === 0) queuesByKey.delete(key);
     }
   };
 }

@@ -24,11 +24,11 @@ export function createLifecycle({ log }: { log: Log }): Lifecycle {
     controller.abort(new Error("the server is shutting down"));
     for (const { name, stop, timeoutMs } of stops.toReversed()) {
       let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<"late">((resolve) => {
+      const timeoutPromise = new Promise<"late">((resolve) => {
         timer = setTimeout(() => resolve("late"), timeoutMs);
       });
       try {
-        const result = await Promise.race([Promise.resolve().then(stop), late]);
+        const result = await Promise.race([Promise.resolve().then(stop), timeoutPromise]);
         if (result === "late") log.warn({ part: name, timeoutMs }, "shutdown: component did not stop in time");
       } catch (err) {
         log.error({ part: name, err }, "shutdown: component failed to stop");

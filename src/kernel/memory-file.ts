@@ -3,7 +3,7 @@ import { closeSync, constants, fchownSync, openSync, statfsSync, writeSync } fro
 /** open(2): an unnamed file that is deleted when its last descriptor closes. Node has no constant for it; this is the value on x86 and ARM. */
 const O_TMPFILE = 0o20000000 | constants.O_DIRECTORY;
 /** statfs(2): types of in-memory file systems. */
-const IN_MEMORY = [0x01021994, 0x858458f6];
+const MEMORY_FILESYSTEMS = [0x01021994, 0x858458f6];
 const PLACES = ["/dev/shm", "/run", "/tmp"];
 
 /**
@@ -15,8 +15,8 @@ export function createMemoryFile(content: string | Uint8Array, owner?: { uid: nu
   try {
     const bytes = Buffer.from(content as Uint8Array);
     // Positional writes keep the file offset at 0 for the process that inherits the descriptor.
-    for (let written = 0; written < bytes.length;)
-      written += writeSync(fd, bytes, written, bytes.length - written, written);
+    for (let writtenBytes = 0; writtenBytes < bytes.length;)
+      writtenBytes += writeSync(fd, bytes, writtenBytes, bytes.length - writtenBytes, writtenBytes);
     if (owner !== undefined) fchownSync(fd, owner.uid, owner.gid);
     return fd;
   } catch (err) {
@@ -26,9 +26,10 @@ export function createMemoryFile(content: string | Uint8Array, owner?: { uid: nu
 }
 
 function openUnnamed(): number {
-  for (const place of PLACES) {
+  for (const directory of PLACES) {
     try {
-      if (IN_MEMORY.includes(statfsSync(place).type)) return openSync(place, O_TMPFILE | constants.O_RDWR, 0o600);
+      if (MEMORY_FILESYSTEMS.includes(statfsSync(directory).type))
+        return openSync(directory, O_TMPFILE | constants.O_RDWR, 0o600);
     } catch {
       // The next folder may exist and be writable.
     }

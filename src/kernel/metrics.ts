@@ -21,7 +21,7 @@ export interface Metrics {
 }
 
 /** Suitable for fast to slow handlers. */
-const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+const DURATION_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 /**
  * `processMetrics`: memory, CPU, event loop and garbage collection of this process; disable it if several servers share
@@ -35,7 +35,7 @@ export function createMetrics({ processMetrics = true }: { processMetrics?: bool
     registry,
     counter: (name, help, labelNames = []) => new Counter({ name, help, labelNames, registers }),
     gauge: (name, help, labelNames = []) => new Gauge({ name, help, labelNames, registers }),
-    histogram: (name, help, { labels = [], buckets = SECONDS } = {}) =>
+    histogram: (name, help, { labels = [], buckets = DURATION_BUCKETS_SECONDS } = {}) =>
       new Histogram({ name, help, labelNames: labels, buckets, registers }),
     render: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
     close: () => registry.clear(),

@@ -17,9 +17,9 @@ interface Network {
 export function parseNetwork(text: string): Network | undefined {
   const [, address = "", digits] = /^([^/%\s]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const version = isIP(address);
-  const longest = version === 4 ? 32 : 128;
-  const prefix = digits === undefined ? longest : Number(digits);
-  return version === 0 || prefix > longest ? undefined : { address, prefix, family: version === 4 ? "ipv4" : "ipv6" };
+  const maxPrefix = version === 4 ? 32 : 128;
+  const prefix = digits === undefined ? maxPrefix : Number(digits);
+  return version === 0 || prefix > maxPrefix ? undefined : { address, prefix, family: version === 4 ? "ipv4" : "ipv6" };
 }
 
 /** Tests whether a set contains an address. Invalid addresses are in no set. */
@@ -56,8 +56,8 @@ export function networkOf(ip: string): string {
   const groups = head === "" ? [] : head.split(":");
   if (tail !== undefined) {
     // A dotted tail counts as two groups but always comes after the first four.
-    const behind = tail === "" ? 0 : tail.split(":").length + (tail.includes(".") ? 1 : 0);
-    while (groups.length + behind < 8) groups.push("0");
+    const tailGroupCount = tail === "" ? 0 : tail.split(":").length + (tail.includes(".") ? 1 : 0);
+    while (groups.length + tailGroupCount < 8) groups.push("0");
     if (tail !== "") groups.push(...tail.split(":"));
   }
   return `${groups
@@ -76,13 +76,13 @@ const NOT_PUBLIC = [
   "::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
 ]; // prettier-ignore
 
-const constant = (ranges: readonly string[]) =>
+const createConstantSet = (ranges: readonly string[]) =>
   networkSet(ranges, (range) => new TypeError(`${range} is neither an address nor a range`));
 
 /** 127.0.0.0/8, ::1. */
-export const isLoopbackAddress: NetworkSet = constant(LOOPBACK);
+export const isLoopbackAddress: NetworkSet = createConstantSet(LOOPBACK);
 /**
  * Private, shared, link-local and other addresses that are not on the internet. Loopback addresses are covered by
  * `isLoopbackAddress`.
  */
-export const isNotPublicAddress: NetworkSet = constant(NOT_PUBLIC);
+export const isNotPublicAddress: NetworkSet = createConstantSet(NOT_PUBLIC);

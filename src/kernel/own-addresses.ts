@@ -28,23 +28,24 @@ export function createOwnAddresses({
   ports = [],
   cacheMs = 2000,
 }: OwnAddressesOptions = {}): OwnAddresses {
-  const taken = new Set(ports.filter((port) => port > 0));
+  const ownPorts = new Set(ports.filter((port) => port > 0));
   const named = networkSet(
     addresses,
     (range) => new TypeError(`network.own_addresses: ${range} is neither an address nor a range`),
   );
-  let read: { at: number; has: NetworkSet } | undefined;
+  let interfaceCache: { at: number; has: NetworkSet } | undefined;
 
-  function onInterface(ip: string | undefined): boolean {
+  function isInterfaceAddress(ip: string | undefined): boolean {
     const at = performance.now();
-    if (read === undefined || at - read.at >= cacheMs) read = { at, has: interfaceAddresses() };
-    return read.has(ip);
+    if (interfaceCache === undefined || at - interfaceCache.at >= cacheMs)
+      interfaceCache = { at, has: interfaceAddresses() };
+    return interfaceCache.has(ip);
   }
 
   return {
-    has: (ip) => named(ip) || onInterface(ip),
-    listensOn: (port) => taken.has(port),
-    listening: (port) => void taken.add(port),
+    has: (ip) => named(ip) || isInterfaceAddress(ip),
+    listensOn: (port) => ownPorts.has(port),
+    listening: (port) => void ownPorts.add(port),
   };
 }
 

@@ -4,19 +4,19 @@ import { readFileSync } from "node:fs";
 const CAPABILITIES = { chown: 0, dacOverride: 1, kill: 5, setgid: 6, setuid: 7, sysAdmin: 21 } as const;
 
 /** True if this process has the capabilities. Outside Linux: true if it is root. */
-function holds(...names: (keyof typeof CAPABILITIES)[]): boolean {
-  const held = effective();
-  return held === undefined
+function holdsCapabilities(...names: (keyof typeof CAPABILITIES)[]): boolean {
+  const effectiveCapabilities = readEffective();
+  return effectiveCapabilities === undefined
     ? process.getuid?.() === 0
-    : names.every((name) => (held >> BigInt(CAPABILITIES[name])) & 1n);
+    : names.every((name) => (effectiveCapabilities >> BigInt(CAPABILITIES[name])) & 1n);
 }
 
 /** True if child processes can run as other users: as root, or with the necessary capabilities. */
 export const mayChangeUser = (): boolean =>
   process.getuid?.() === 0 ||
-  (process.platform === "linux" && holds("setuid", "setgid", "chown", "dacOverride", "kill"));
+  (process.platform === "linux" && holdsCapabilities("setuid", "setgid", "chown", "dacOverride", "kill"));
 
-function effective(): bigint | undefined {
+function readEffective(): bigint | undefined {
   try {
     return BigInt(`0x${/^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync("/proc/self/status", "latin1"))![1]}`);
   } catch {
@@ -25,15 +25,15 @@ function effective(): bigint | undefined {
 }
 
 /** True if all user ids of the range are mapped in this user namespace: a container may have only 65,536 (user_namespaces(7)). */
-export function isMapped({ first, last }: IdRange, map = uidMap()): boolean {
+export function isMapped({ first, last }: IdRange, map = readUidMap()): boolean {
   // The rows are unordered; the whole range must be within one row.
   return map.split("\n").some((line) => {
-    const [inside, , count] = line.trim().split(/\s+/).map(Number);
-    return inside !== undefined && count !== undefined && first >= inside && last < inside + count;
+    const [innerRange, , count] = line.trim().split(/\s+/).map(Number);
+    return innerRange !== undefined && count !== undefined && first >= innerRange && last < innerRange + count;
   });
 }
 
-function uidMap(): string {
+function readUidMap(): string {
   try {
     return readFileSync("/proc/self/uid_map", "latin1");
   } catch {

@@ -8,8 +8,8 @@ export interface ReadThroughCache<Value> {
   get(key: string): Promise<Value | undefined>;
   /** True if the value is cached. */
   has(key: string): boolean;
-  /** Invalidates values for which `which` returns true, including reads in progress. */
-  forget(which: (value: Value, key: string) => boolean): void;
+  /** Invalidates values for which `matches` returns true, including reads in progress. */
+  forget(matches: (value: Value, key: string) => boolean): void;
 }
 
 /** At most `max` values for `ttlMs` each; concurrent callers of one key share a read. */
@@ -47,14 +47,14 @@ export function createReadThroughCache<Value>({
 
   return {
     async get(key) {
-      const known = values.get(key);
-      if (known !== undefined && known.until > clock.now()) return known.value;
+      const cachedValue = values.get(key);
+      if (cachedValue !== undefined && cachedValue.until > clock.now()) return cachedValue.value;
       return readings.get(key) ?? readAndKeep(key);
     },
     has: (key) => (values.get(key)?.until ?? -Infinity) > clock.now(),
-    forget(which) {
+    forget(matches) {
       readings.clear();
-      for (const [key, { value }] of values) if (which(value, key)) values.delete(key);
+      for (const [key, { value }] of values) if (matches(value, key)) values.delete(key);
     },
   };
 }

@@ -30,14 +30,14 @@ export const settingFields = (schema: z.ZodObject = settingsSchema): SettingFiel
 /** In schema order; top-level settings are in a group without a name. */
 export function settingGroups(schema: z.ZodObject = settingsSchema): SettingGroup[] {
   const preset = schema.parse({}) as Record<string, unknown>;
-  const single: SettingGroup = { name: "", description: "", fields: [] };
-  const groups: SettingGroup[] = [single];
+  const topLevel: SettingGroup = { name: "", description: "", fields: [] };
+  const groups: SettingGroup[] = [topLevel];
   for (const name of Object.keys(schema.shape)) {
-    const inner = unwrap(schema.shape[name]) as z.ZodObject;
-    if (inner.def.type !== "object") single.fields.push(fieldAt(schema, [name], preset[name]));
+    const innerSchema = unwrap(schema.shape[name]) as z.ZodObject;
+    if (innerSchema.def.type !== "object") topLevel.fields.push(fieldAt(schema, [name], preset[name]));
     else {
       const presets = preset[name] as Record<string, unknown>;
-      const fields = Object.keys(inner.shape).map((field) => fieldAt(schema, [name, field], presets[field]));
+      const fields = Object.keys(innerSchema.shape).map((field) => fieldAt(schema, [name, field], presets[field]));
       groups.push({ name, description: metaAt(schema, [name]).description ?? "", fields });
     }
   }
@@ -46,13 +46,15 @@ export function settingGroups(schema: z.ZodObject = settingsSchema): SettingGrou
 
 function fieldAt(schema: z.ZodObject, path: string[], preset: unknown): SettingField {
   const { description = "", example = preset }: FieldMeta = metaAt(schema, path);
-  const bare = unwrap(path.reduce<z.ZodType>((around, name) => (unwrap(around) as z.ZodObject).shape[name]!, schema))!;
-  const { entries } = bare.def as { entries?: Record<string, string> };
+  const bareSchema = unwrap(
+    path.reduce<z.ZodType>((around, name) => (unwrap(around) as z.ZodObject).shape[name]!, schema),
+  )!;
+  const { entries } = bareSchema.def as { entries?: Record<string, string> };
   const choices = entries === undefined ? {} : { choices: Object.values(entries) };
   return {
     path,
     variable: PREFIX + path.join("_").toUpperCase(),
-    kind: kindOf(bare),
+    kind: kindOf(bareSchema),
     ...choices,
     preset,
     description,

@@ -82,13 +82,13 @@ function readEnvironment(env: ReadSettingsOptions["env"]): { value: object; prob
   const problems: Problem[] = [];
   for (const [variable, text] of Object.entries(env)) {
     if (!variable.startsWith("REELPOST_") || text === undefined) continue;
-    const field = fields.find((each) => each.variable === variable);
+    const field = fields.find((candidate) => candidate.variable === variable);
     if (field !== undefined) put(value, field.path, fromVariable(field, text));
     else
       problems.push(
         unknownVariable(
           variable,
-          fields.map((each) => each.variable),
+          fields.map((candidate) => candidate.variable),
         ),
       );
   }
@@ -104,22 +104,22 @@ function readEnvironment(env: ReadSettingsOptions["env"]): { value: object; prob
   };
   // One schema pass finds all problems; the variable of each is its position.
   const issues = settingsSchema.safeParse(value).error?.issues ?? [];
-  const described = checkDocument(document, settingsSchema).problems;
+  const documentProblems = checkDocument(document, settingsSchema).problems;
   return {
     value,
     problems: [
       ...problems,
-      ...described.map(({ message, fix }, i) => errorAt({ file: named(issues[i]!.path as Path) }, message, fix)),
+      ...documentProblems.map(({ message, fix }, i) => errorAt({ file: named(issues[i]!.path as Path) }, message, fix)),
     ],
   };
 }
 
-function unknownVariable(variable: string, known: readonly string[]): Problem {
-  const near = nearestName(variable, known);
+function unknownVariable(variable: string, knownVariables: readonly string[]): Problem {
+  const suggestion = nearestName(variable, knownVariables);
   return warningAt(
     { file: `environment variable ${variable}` },
     "unknown setting; it is ignored",
-    near === undefined ? undefined : `did you mean ${near}?`,
+    suggestion === undefined ? undefined : `did you mean ${suggestion}?`,
   );
 }
 
@@ -129,11 +129,11 @@ function put(target: Record<string, unknown>, [first, ...rest]: readonly string[
 }
 
 /** `over` takes precedence, group by group; lists are replaced, not concatenated. */
-function merge(under: object, over: object): object {
-  const merged: Record<string, unknown> = { ...under };
+function merge(baseValues: object, over: object): object {
+  const merged: Record<string, unknown> = { ...baseValues };
   for (const [name, value] of Object.entries(over)) {
-    const below = merged[name];
-    if (value !== undefined) merged[name] = isGroup(value) && isGroup(below) ? merge(below, value) : value;
+    const baseValue = merged[name];
+    if (value !== undefined) merged[name] = isGroup(value) && isGroup(baseValue) ? merge(baseValue, value) : value;
   }
   return merged;
 }

@@ -20,14 +20,14 @@ export const mailErrors = defineErrors("mail", {
   ...queueErrorEntries,
 });
 
-const DISK_FULL = new Set(["ENOSPC", "EDQUOT"]);
+const DISK_FULL_CODES = new Set(["ENOSPC", "EDQUOT"]);
 /** Descriptor limit of this process (EMFILE) or of the whole machine (ENFILE). */
-const NO_DESCRIPTOR = new Set(["EMFILE", "ENFILE"]);
+const DESCRIPTOR_LIMIT_CODES = new Set(["EMFILE", "ENFILE"]);
 
 /** True if a file system, SQLite (SQLITE_FULL) or PostgreSQL (53100) is out of space. */
 function isDiskFull(thrown: unknown): boolean {
   const { code, errcode } = (thrown ?? {}) as { code?: unknown; errcode?: unknown };
-  return (typeof code === "string" && (DISK_FULL.has(code) || code === "53100")) || errcode === 13;
+  return (typeof code === "string" && (DISK_FULL_CODES.has(code) || code === "53100")) || errcode === 13;
 }
 
 /**
@@ -37,15 +37,15 @@ function isDiskFull(thrown: unknown): boolean {
  */
 export function smtpErrorOf(thrown: unknown): UserError {
   if (thrown instanceof UserError && thrown.entry.smtp !== undefined)
-    return isMachineError(thrown) ? neutral(thrown) : thrown;
-  if (NO_DESCRIPTOR.has((thrown as NodeJS.ErrnoException | undefined)?.code ?? ""))
+    return isMachineError(thrown) ? toNeutralError(thrown) : thrown;
+  if (DESCRIPTOR_LIMIT_CODES.has((thrown as NodeJS.ErrnoException | undefined)?.code ?? ""))
     return mailErrors.tooManyFiles({}, { cause: thrown });
   return isDiskFull(thrown) ? mailErrors.storageFull({}, { cause: thrown }) : mailErrors.fault({}, { cause: thrown });
 }
 
 const isMachineError = (thrown: UserError): boolean => thrown.domain === "store" || thrown.kind === "machineFailed";
 
-function neutral(thrown: UserError): UserError {
+function toNeutralError(thrown: UserError): UserError {
   const cause = { cause: thrown };
   if (thrown.entry.enhanced === "4.3.1") return mailErrors.storageFull({}, cause);
   if (thrown.kind === "tooManyFiles") return mailErrors.tooManyFiles({}, cause);

@@ -52,7 +52,7 @@ export function createListeners(deps: ListenersDeps, { clock, ids, log }: Basics
     graceMs,
   } = deps;
   const meter = meterSmtp(metrics);
-  const shared = { name: smtpName(smtp), proxies: smtp.proxies, spool, clock, ids, log };
+  const sharedOptions = { name: smtpName(smtp), proxies: smtp.proxies, spool, clock, ids, log };
   const limits = {
     connections: smtp.connections,
     connectionsPerNetwork: Math.min(smtp.connections, smtp.connections_per_address),
@@ -68,7 +68,7 @@ export function createListeners(deps: ListenersDeps, { clock, ids, log }: Basics
   return {
     async listen({ tls, fd }) {
       const listener = await createSmtpListener({
-        ...shared,
+        ...sharedOptions,
         tls,
         host: smtp.host,
         port: smtp.port,
@@ -89,7 +89,7 @@ export function createListeners(deps: ListenersDeps, { clock, ids, log }: Basics
     async listenForSubmission({ tls, fd }) {
       if (!submission.enabled) return undefined;
       const listener = await createSubmissionListener({
-        ...shared,
+        ...sharedOptions,
         tls,
         ...createSubmitters(deps),
         host: submission.host,

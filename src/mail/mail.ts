@@ -121,7 +121,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
     basics,
   );
   const { dkimKeys, resolve } = routing;
-  const service = createServiceKeys(settings, dkimKeys);
+  const serviceKeys = createServiceKeys(settings, dkimKeys);
   const sendingDomains = setUpSendingDomains({ store, settings, zones, routing, verifier: watch }, basics);
   const isSendingDomain = async (domain: string) => (await sendingDomains.find(domain))?.enabled === true;
 
@@ -149,7 +149,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
       queue: outbound.queue,
       srs,
       signer,
-      service,
+      service: serviceKeys,
       list: suppressions,
       isSendingDomain,
       trace,
@@ -161,7 +161,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
     transport: outbound.relayThenQueue,
     spool,
     signer,
-    keys: service.keys,
+    keys: serviceKeys.keys,
     trace,
     clock,
   });
@@ -194,7 +194,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
     clock,
     ids,
     keysOf: ({ zone, domain }) => dkimKeys.signers({ zone, domain, use: "routing" }),
-    serviceKey: service.keys,
+    serviceKey: serviceKeys.keys,
     loopKeys: secrets.derive("mail-loop"),
   });
   const retries = setUpRetryQueue({ store, settings, spool, bounces, trace }, basics);
@@ -266,7 +266,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
             transport: outbound.queue,
             spool,
             signer,
-            keys: service.keys,
+            keys: serviceKeys.keys,
             bounces: false,
             trace,
             clock,
@@ -289,9 +289,9 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
     mtaSts,
     records: async () =>
       neededRecords(
-        service.domain,
+        serviceKeys.domain,
         { mx: mxHosts(email), spfInclude: email.spf_include, dkimSelector: email.dkim_selector },
-        await service.records(),
+        await serviceKeys.records(),
       ),
     spool,
   };

@@ -130,31 +130,31 @@ export function createReceiver(options: ReceiverOptions): Receiver {
         ? { envelope, verdict, message: read(authenticator.addResults(source, verdict)) }
         : { refusal: verdict.reply! };
     } catch (err) {
-      return { refusal: replyOf(faultOr(err, source.id)) };
+      return { refusal: replyOf(toFaultOr(err, source.id)) };
     }
   }
 
-  function faultOr(err: unknown, message: string): UserError {
+  function toFaultOr(err: unknown, message: string): UserError {
     const refusal = smtpErrorOf(err);
     if (refusal !== err) log.error({ err, message }, `mail: failed to handle a message: ${messageOf(err)}`);
     return refusal;
   }
 
-  /** `known` is the authentication result, if there is one already. */
+  /** `knownVerdict` is the authentication result, if there is one already. */
   async function processBounce(
     envelope: Envelope,
     source: MailSource,
     rcpt: string,
-    known?: Verdict,
+    knownVerdict?: Verdict,
   ): Promise<DeliveryOutcome> {
     const isAuthenticated = async () => {
-      const verdict = known ?? (await authenticator?.check(envelope, source));
+      const verdict = knownVerdict ?? (await authenticator?.check(envelope, source));
       return verdict !== undefined && isAuthorAuthenticated(envelope, verdict);
     };
     try {
       return { result: await bounces!.process({ rcpt, envelope, source, isAuthenticated }) };
     } catch (err) {
-      return { result: rejectedResult(rcpt, faultOr(err, source.id)) };
+      return { result: rejectedResult(rcpt, toFaultOr(err, source.id)) };
     }
   }
 
@@ -172,15 +172,15 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     }
   }
 
-  /** Processes one message for all its recipients. `after` receives the waitUntil() work of workers. */
+  /** Processes one message for all its recipients. `backgroundWork` receives the waitUntil() work of workers. */
   async function accept(
     envelope: Envelope,
     source: MailSource,
-    after: (Promise<void> | undefined)[],
+    backgroundWork: (Promise<void> | undefined)[],
   ): Promise<DeliveryResult[]> {
     const message = read(source);
     const { from, to, helo, ip, tls } = envelope;
-    const back = new Set(to.filter((rcpt) => bounces?.isReturnPath(rcpt)));
+    const returnPathRcpts = new Set(to.filter((rcpt) => bounces?.isReturnPath(rcpt)));
     recordStep(source.id, "received", {
       from,
       to,
@@ -190,75 +190,74 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       ...(tls !== undefined && { tls }),
       messageId: message.messageId,
       subject: headerValue(message.fields, "subject")?.slice(0, MAX_SUBJECT),
-      ...(back.size > 0 && { returnPaths: [...back] }),
+      ...(returnPathRcpts.size > 0 && { returnPaths: [...returnPathRcpts] }),
     });
     // Bounces come from unauthenticated servers; the signed address is sufficient proof. The author of a complaint is
     // checked later.
-    const proven = from === "";
+    const isProven = from === "";
     const authenticated =
-      back.size === to.length && proven ? { envelope, message } : await authenticate(envelope, message);
-    const outcomes = await eachOf(to, MAX_CONCURRENT, (rcpt, i) => {
-      if (back.has(rcpt) && (proven || !("refusal" in authenticated)))
+      returnPathRcpts.size === to.length && isProven ? { envelope, message } : await authenticate(envelope, message);
+    const outcomes = await mapConcurrently(to, MAX_CONCURRENT, (rcpt, i) => {
+      if (returnPathRcpts.has(rcpt) && (isProven || !("refusal" in authenticated)))
         return processBounce(envelope, source, rcpt, "refusal" in authenticated ? undefined : authenticated.verdict);
       return "refusal" in authenticated
         ? reject(envelope, rcpt, authenticated.refusal)
         : deliver(authenticated, rcpt, i === 0 ? source.id : ids.hex());
     });
-    after.push(...outcomes.map((one) => one.ended));
+    backgroundWork.push(...outcomes.map((one) => one.ended));
     return answer(source.id, "refusal" in authenticated ? undefined : authenticated, outcomes);
   }
 
   return {
     async receive(envelope, source) {
-      const after: (Promise<void> | undefined)[] = [];
+      const backgroundWork: (Promise<void> | undefined)[] = [];
       try {
-        return await accept(envelope, source, after);
+        return await accept(envelope, source, backgroundWork);
       } catch (err) {
-        const refusal = faultOr(err, source.id);
+        const refusal = toFaultOr(err, source.id);
         recordStep(source.id, "rejected", { from: envelope.from, to: envelope.to, ...replyOf(refusal) });
         return envelope.to.map((rcpt) => rejectedResult(rcpt, refusal));
       } finally {
-        void discardAfter(source, after, log);
+        void discardAfter(source, backgroundWork, log);
       }
     },
 
     async checkRecipient(rcpt, envelope) {
       try {
         if (bounces?.isReturnPath(rcpt)) return await bounces.check(rcpt, envelope);
-        const chosen = await route(rcpt, envelope);
-        if (chosen.temporary) return replyOf(mailErrors.notThereYet());
-        return chosen.kind === "none" ? replyOf(mailErrors.noSuchRecipient({ address: rcpt })) : undefined;
+        const recipientRoute = await route(rcpt, envelope);
+        if (recipientRoute.temporary) return replyOf(mailErrors.notThereYet());
+        return recipientRoute.kind === "none" ? replyOf(mailErrors.noSuchRecipient({ address: rcpt })) : undefined;
       } catch (err) {
-        return replyOf(faultOr(err, ""));
+        return replyOf(toFaultOr(err, ""));
       }
     },
 
     async retry({ envelope, source, verdict }, { rcpt, to }) {
       try {
         if (bounces?.isReturnPath(rcpt)) return (await processBounce(envelope, source, rcpt, verdict)).result;
-        const { result, ended, remaining } = await deliver(
-          { envelope, message: read(source), verdict },
-          rcpt,
-          ids.hex(),
-          to,
-        );
-        await ended?.catch(() => {});
+        const {
+          result,
+          ended: handlerEnd,
+          remaining,
+        } = await deliver({ envelope, message: read(source), verdict }, rcpt, ids.hex(), to);
+        await handlerEnd?.catch(() => {});
         return { ...result, ...(remaining && remaining.length > 0 && { to: remaining }) };
       } catch (err) {
-        return rejectedResult(rcpt, faultOr(err, source.id));
+        return rejectedResult(rcpt, toFaultOr(err, source.id));
       }
     },
 
     async dispatch({ script, from, to, message, keepReplies = false }) {
-      let ended: Promise<void> | undefined;
+      let handlerEnd: Promise<void> | undefined;
       try {
-        const live = { id: message.source.id, message, from, to, script };
+        const liveMessage = { id: message.source.id, message, from, to, script };
         recordStep(message.source.id, "received", { from, to: [to], size: message.source.size });
-        const handled = await dispatchToWorker(live, { keepReplies });
-        ended = handled.ended;
-        return handled;
+        const workerOutcome = await dispatchToWorker(liveMessage, { keepReplies });
+        handlerEnd = workerOutcome.ended;
+        return workerOutcome;
       } finally {
-        void discardAfter(message.source, [ended], log);
+        void discardAfter(message.source, [handlerEnd], log);
       }
     },
   };
@@ -268,26 +267,26 @@ export function createReceiver(options: ReceiverOptions): Receiver {
 const MAX_SUBJECT = 1000;
 
 /** Waits for waitUntil() work, which may still forward the message. */
-async function discardAfter(source: MailSource, work: (Promise<void> | undefined)[], log: Log) {
-  await Promise.allSettled(work);
+async function discardAfter(source: MailSource, pendingWork: (Promise<void> | undefined)[], log: Log) {
+  await Promise.allSettled(pendingWork);
   await source
     .discard()
     .catch((err: unknown) => log.warn({ err, message: source.id }, "mail: failed to delete a spool file"));
 }
 
-async function eachOf<In, Out>(
+async function mapConcurrently<In, Out>(
   items: In[],
   atOnce: number,
   run: (item: In, index: number) => Promise<Out>,
 ): Promise<Out[]> {
   const results: Out[] = [];
   let next = 0;
-  async function lane() {
+  async function runLane() {
     while (next < items.length) {
       const index = next++;
       results[index] = await run(items[index]!, index);
     }
   }
-  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, lane));
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, runLane));
   return results;
 }

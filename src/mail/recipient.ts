@@ -8,9 +8,9 @@ export interface Recipient {
   domain: string;
 }
 
-const PLAIN = /^[\w!#$%&'*+\-/=?^`{|}~]+(?:\.[\w!#$%&'*+\-/=?^`{|}~]+)*$/;
+const PLAIN_LOCAL = /^[\w!#$%&'*+\-/=?^`{|}~]+(?:\.[\w!#$%&'*+\-/=?^`{|}~]+)*$/;
 const PLAIN_DOMAIN = /^[a-z0-9-]+(?:\.[a-z0-9-]+)+$/;
-const MAX_ADDRESS = 254;
+const MAX_ADDRESS_LENGTH = 254;
 
 /**
  * Parses an envelope recipient. Local parts are case-insensitive, as in practically every mail system (RFC 5321 2.4
@@ -20,13 +20,15 @@ const MAX_ADDRESS = 254;
 export function readRecipient(text: string): Recipient | undefined {
   const at = text.lastIndexOf("@");
   if (at === -1) return text.toLowerCase() === "postmaster" ? { local: "postmaster", domain: "" } : undefined;
-  if (text.length > MAX_ADDRESS) return undefined;
+  if (text.length > MAX_ADDRESS_LENGTH) return undefined;
   const [local, domain] = [text.slice(0, at), text.slice(at + 1).toLowerCase()];
   // Fast path for nearly all addresses; the full grammar takes a hundred times as long.
-  if (PLAIN.test(local) && PLAIN_DOMAIN.test(domain)) return { local: local.toLowerCase(), domain };
-  const read = parseAddress(text);
-  const canonical = read && canonicalDomain(read.domain);
-  return canonical === undefined ? undefined : { local: read!.local.normalize("NFC").toLowerCase(), domain: canonical };
+  if (PLAIN_LOCAL.test(local) && PLAIN_DOMAIN.test(domain)) return { local: local.toLowerCase(), domain };
+  const parsedAddress = parseAddress(text);
+  const canonical = parsedAddress && canonicalDomain(parsedAddress.domain);
+  return canonical === undefined
+    ? undefined
+    : { local: parsedAddress!.local.normalize("NFC").toLowerCase(), domain: canonical };
 }
 
 /** A key shared by all spellings of an address. */

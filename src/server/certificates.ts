@@ -47,29 +47,29 @@ export interface ServeCertificates {
  * Certificates per the `tls` settings: files, else ACME, else self-signed. Rejects with certificateErrors for invalid
  * combinations.
  */
-export async function composeCertificates(parts: CertificatesDeps, basics: Basics): Promise<ServeCertificates> {
+export async function composeCertificates(deps: CertificatesDeps, basics: Basics): Promise<ServeCertificates> {
   const {
     settings: { tls },
     metrics,
-  } = parts;
+  } = deps;
   checkTls(tls);
-  const found =
+  const chosenCertificates =
     tls.cert_file !== ""
-      ? await fromFiles(tls, basics)
+      ? await createFromFiles(tls, basics)
       : tls.acme_directory !== ""
-        ? await fromAcme(parts, basics)
-        : await selfSigned(parts.settings, basics);
-  const expires = metrics.gauge(
+        ? await createFromAcme(deps, basics)
+        : await createSelfSigned(deps.settings, basics);
+  const expiryGauge = metrics.gauge(
     "reelpost_tls_certificate_expires_seconds",
     "Expiry time of the default TLS certificate (for clients without SNI), in seconds since the Unix epoch",
   );
-  const measure = () => expires.set(Math.floor(parseKeyPair(found.tls.pem()).notAfter / 1000));
-  measure();
-  found.tls.onChange(measure);
-  return found;
+  const updateExpiry = () => expiryGauge.set(Math.floor(parseKeyPair(chosenCertificates.tls.pem()).notAfter / 1000));
+  updateExpiry();
+  chosenCertificates.tls.onChange(updateExpiry);
+  return chosenCertificates;
 }
 
-async function fromFiles(
+async function createFromFiles(
   { cert_file: certFile, key_file: keyFile }: Settings["tls"],
   { clock, log, lifecycle }: Basics,
 ): Promise<ServeCertificates> {
@@ -78,16 +78,16 @@ async function fromFiles(
   return { tls, respond: async () => false, start() {} };
 }
 
-async function selfSigned({ http, smtp, ...settings }: Settings, basics: Basics): Promise<ServeCertificates> {
-  const tls = createCertificateStore(await ownPair({ http, smtp, ...settings }, basics));
-  const open = [http.host, smtp.host].some((host) => !isLoopback(host));
-  basics.log[open ? "warn" : "debug"](
+async function createSelfSigned({ http, smtp, ...settings }: Settings, basics: Basics): Promise<ServeCertificates> {
+  const tls = createCertificateStore(await createOwnPair({ http, smtp, ...settings }, basics));
+  const isExposed = [http.host, smtp.host].some((host) => !isLoopback(host));
+  basics.log[isExposed ? "warn" : "debug"](
     "tls: using a self-signed certificate: mail is encrypted, but clients cannot verify the server. Set tls.cert_file or tls.acme_directory",
   );
   return { tls, respond: async () => false, start() {} };
 }
 
-async function fromAcme(
+async function createFromAcme(
   { store: { db, events }, secrets, settings, texts, tenantHosts }: CertificatesDeps,
   basics: Basics,
 ): Promise<ServeCertificates> {
@@ -113,14 +113,17 @@ async function fromAcme(
     solver: challenge === "http-01" ? http : createDnsSolver(texts),
     ownNames: [names.map(asciiName)],
     tenantHosts: tenantHosts ?? (async () => []),
-    fallback: await ownPair(settings, basics),
+    fallback: await createOwnPair(settings, basics),
   });
   lifecycle.onStop("certificates", () => tls.close());
   return { tls, respond: http.respond, start: tls.start };
 }
 
 /** A self-signed certificate for all names of this machine. */
-function ownPair({ data_dir: dataDir, smtp, http, tls }: Settings, { clock }: Basics): Promise<CertificateKeyPair> {
+function createOwnPair(
+  { data_dir: dataDir, smtp, http, tls }: Settings,
+  { clock }: Basics,
+): Promise<CertificateKeyPair> {
   const publicName = http.public_url === "" ? [] : [new URL(http.public_url).hostname];
   const names = [smtpName(smtp), ...tls.acme_names, ...publicName, "localhost"]
     .map((name) => domainToASCII(name))

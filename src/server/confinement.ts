@@ -22,18 +22,18 @@ export async function confinementFindings({
   return [...(media === undefined ? [] : [await mediaFinding(media)]), workerFinding(users)];
 }
 
-const HOW = { bwrap: "bubblewrap", landlock: "landlock", prlimit: "limits only", none: "no sandbox" };
+const SANDBOX_NAMES = { bwrap: "bubblewrap", landlock: "landlock", prlimit: "limits only", none: "no sandbox" };
 
 async function mediaFinding(media: NonNullable<ConfinementDeps["media"]>): Promise<Finding> {
   const check = "ffmpeg confinement";
   try {
     const { sandbox, user, offline } = await media();
-    const found = `${HOW[sandbox]}, ${user === undefined ? "the server's user" : `user ${user.uid}`}, ${offline ? "no network" : "with network"}`;
-    if (sandbox === "bwrap" || sandbox === "landlock") return fine(check, found);
+    const foundText = `${SANDBOX_NAMES[sandbox]}, ${user === undefined ? "the server's user" : `user ${user.uid}`}, ${offline ? "no network" : "with network"}`;
+    if (sandbox === "bwrap" || sandbox === "landlock") return fine(check, foundText);
     return {
       check,
       status: "warning",
-      found,
+      found: foundText,
       expected: "bubblewrap or landlock",
       fix: "Install bubblewrap, or perl on a kernel with landlock (5.13), and set stream.sandbox to auto.",
     };
@@ -64,4 +64,6 @@ function workerFinding(users: ReturnType<typeof workerUsers>): Finding {
 
 /** One line per finding, for users and monitoring. */
 export const confinementText = (findings: Finding[]): string =>
-  findings.map(({ check, status, found }) => `${check}: ${found}${status === "ok" ? "" : ` (${status})`}\n`).join("");
+  findings
+    .map(({ check, status, found: foundText }) => `${check}: ${foundText}${status === "ok" ? "" : ` (${status})`}\n`)
+    .join("");

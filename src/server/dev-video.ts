@@ -17,9 +17,9 @@ interface DevVideoDeps {
   serverUrl: () => string;
 }
 
-const API = `${VIDEO_PREFIX}client/v4/`;
+const API_PATH = `${VIDEO_PREFIX}client/v4/`;
 /** Every caller is the developer, regardless of the token. */
-const OPEN: AccessControl = {
+const OPEN_ACCESS: AccessControl = {
   authenticate: async () => ({
     tokenId: ACCOUNT,
     user: { id: ACCOUNT, email: "developer@localhost" },
@@ -35,16 +35,16 @@ const OPEN: AccessControl = {
  * call of a stream binding or the first video request: most workers do not use video, and ffmpeg is not needed until
  * then. Uploads from this machine and fetches from it are allowed.
  */
-export function createDevVideo(parts: DevVideoDeps, basics: Basics): DevVideo {
-  let opened: OpenVideo | undefined;
-  const open = () => (opened ??= openVideo(parts, basics));
+export function createDevVideo(deps: DevVideoDeps, basics: Basics): DevVideo {
+  let openedVideo: OpenVideo | undefined;
+  const openOnce = () => (openedVideo ??= openVideo(deps, basics));
   return {
-    binding: { call: (...call) => open().stream.binding.call(...call) },
+    binding: { call: (...call) => openOnce().stream.binding.call(...call) },
     async handle(request, response) {
-      const { stream, listening, api } = open();
+      const { stream, listening, api } = openOnce();
       await listening;
       if (request.url!.startsWith(`${VIDEO_PREFIX}upload/`)) await stream.upload(request, response);
-      else if (!request.url!.startsWith(API)) return stream.deliver(request, response);
+      else if (!request.url!.startsWith(API_PATH)) return stream.deliver(request, response);
       // There are no tokens in development, so a page of another site must be rejected.
       else if (request.headers.origin !== undefined)
         sendTextError(response, 403, "The API of the development server rejects requests from browser pages.");
@@ -87,7 +87,7 @@ function openVideo({ store, dataDir, settings, serverUrl }: DevVideoDeps, basics
     ...basics,
     routes: streamRoutes(stream),
     version: "dev",
-    accessControl: OPEN,
+    accessControl: OPEN_ACCESS,
     rateLimit: { requests: 0, seconds: 1 },
   });
   return { stream, listening, api: getRequestListener(api.fetch, { overrideGlobalObjects: false }) };

@@ -36,9 +36,9 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
       { workers, settings, store, dataDir, openVideo, openStorage, seeds, cwd, report, limits },
       basics,
     );
-    const listening = await dev.start(addresses);
+    const devListening = await dev.start(addresses);
     return {
-      ...listening,
+      ...devListening,
       dataDir,
       mailDir: dev.mailDir,
       get workers() {

@@ -8,15 +8,15 @@ export function listenHosts(
   roles: ReadonlySet<Role>,
   sockets: Map<string, number>,
 ): string[] {
-  const at = (name: string, setting: string) => hostOf(name, setting, sockets);
+  const hostAt = (name: string, setting: string) => hostOf(name, setting, sockets);
   return [
     // Every role listens on the HTTP port for health and metrics.
-    at("http", settings.http.host),
-    ...(settings.tls.https ? [at("https", settings.http.host)] : []),
+    hostAt("http", settings.http.host),
+    ...(settings.tls.https ? [hostAt("https", settings.http.host)] : []),
     ...(roles.has("smtp")
       ? [
-          at("smtp", settings.smtp.host),
-          ...(settings.submission.enabled ? [at("submission", settings.submission.host)] : []),
+          hostAt("smtp", settings.smtp.host),
+          ...(settings.submission.enabled ? [hostAt("submission", settings.submission.host)] : []),
         ]
       : []),
     ...(roles.has("dns") ? [settings.dns.host] : []),

@@ -75,22 +75,22 @@ export function composePlatform(
   );
 
   async function contentsOf(account: string): Promise<string | undefined> {
-    const one = { page: 1, perPage: 1 };
+    const firstPage = { page: 1, perPage: 1 };
     const counts = {
       zone: await zones.count(account),
-      worker: (await workers.scripts.list(account, one)).total,
-      "KV namespace": (await bindings.kv.namespaces.list(account, one)).total,
+      worker: (await workers.scripts.list(account, firstPage)).total,
+      "KV namespace": (await bindings.kv.namespaces.list(account, firstPage)).total,
       "R2 bucket": (await bindings.r2.bucketList.list(account, { limit: 1 })).buckets.length,
-      "D1 database": (await bindings.d1.list.list(account, one)).total,
-      queue: (await bindings.queue.queues.list(account, one)).total,
+      "D1 database": (await bindings.d1.list.list(account, firstPage)).total,
+      queue: (await bindings.queue.queues.list(account, firstPage)).total,
       "secrets store": (await bindings.secretsStore.store?.count(account))?.stores ?? 0,
-      "AI gateway": (await bindings.aiGateway.gateways.list(account, one)).total,
+      "AI gateway": (await bindings.aiGateway.gateways.list(account, firstPage)).total,
       ...(await otherContents(account)),
     };
-    const words = Object.entries(counts)
+    const countTexts = Object.entries(counts)
       .filter(([, count]) => count > 0)
-      .map(([what, count]) => `${count} ${what}${count === 1 ? "" : "s"}`);
-    return words.length === 0 ? undefined : words.join(", ");
+      .map(([contentTexts, count]) => `${count} ${contentTexts}${count === 1 ? "" : "s"}`);
+    return countTexts.length === 0 ? undefined : countTexts.join(", ");
   }
 
   return { ...workers, accounts, zones, defaultAccount: () => accounts.firstAccount() };

@@ -70,15 +70,15 @@ function mayReadMetrics({ headers, socket }: IncomingMessage, token: string): bo
   if (token === "")
     return (
       isLoopback((socket.remoteAddress ?? "").replace(/^::ffff:/, "")) &&
-      PROXIED.every((name) => headers[name] === undefined) &&
+      PROXY_HEADERS.every((name) => headers[name] === undefined) &&
       isLoopback(nameOf(headers.host ?? ""))
     );
-  const given = Buffer.from(headers.authorization ?? "");
-  const wanted = Buffer.from(`Bearer ${token}`);
-  return given.length === wanted.length && timingSafeEqual(given, wanted);
+  const givenHeader = Buffer.from(headers.authorization ?? "");
+  const expectedHeader = Buffer.from(`Bearer ${token}`);
+  return givenHeader.length === expectedHeader.length && timingSafeEqual(givenHeader, expectedHeader);
 }
 
-const PROXIED = ["x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "forwarded", "via"];
+const PROXY_HEADERS = ["x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "forwarded", "via"];
 
 const nameOf = (host: string): string =>
   host

@@ -30,8 +30,16 @@ export async function runDev({
   exit = process.exit,
   ...options
 }: RunDevOptions): Promise<number> {
-  const severalWorkers = (options.configs?.length ?? 1) > 1;
-  const terminal = createTerminal({ json, version, severalWorkers, logLevel, stdin, stdout, stderr });
+  const hasSeveralWorkers = (options.configs?.length ?? 1) > 1;
+  const terminal = createTerminal({
+    json,
+    version,
+    severalWorkers: hasSeveralWorkers,
+    logLevel,
+    stdin,
+    stdout,
+    stderr,
+  });
   const { report, log } = terminal;
   const lifecycle = createLifecycle({ log });
   const { promise: stopped, resolve: stop } = Promise.withResolvers<number>();

@@ -11,7 +11,7 @@ export interface RunServeOptions extends ServeOptions {
   exit?: (code: number) => void;
 }
 
-const STOP_MS = 60_000;
+const STOP_TIMEOUT_MS = 60_000;
 
 /** Runs `reelpost serve` until it is stopped. Resolves with the exit code; rejects if it cannot start. */
 export async function runServe({
@@ -27,11 +27,11 @@ export async function runServe({
   const releaseSignals = stopOnSignals(lifecycle, (code) => (code === 0 ? stop(0) : exit(code)));
   try {
     const server = await startServe(options);
-    lifecycle.onStop("server", () => server.close(), { timeoutMs: STOP_MS });
+    lifecycle.onStop("server", () => server.close(), { timeoutMs: STOP_TIMEOUT_MS });
     if (lifecycle.stopping.aborted) await server.close();
     for (const warning of server.warnings) warn(warning);
     if (json) print(JSON.stringify(readyEvent(server, options.version)));
-    else for (const line of banner(server, options.version)) print(line);
+    else for (const line of formatBanner(server, options.version)) print(line);
     return await stopped;
   } catch (err) {
     await lifecycle.stop();
@@ -62,7 +62,7 @@ const readyEvent = (
   ...(token !== undefined && { token }),
 });
 
-function liveRow({ host, rtmpPort, rtmpsPort, srtPort }: NonNullable<ServeServer["live"]>): string {
+function formatLiveRow({ host, rtmpPort, rtmpsPort, srtPort }: NonNullable<ServeServer["live"]>): string {
   const ports = [
     ["RTMP", rtmpPort],
     ["RTMPS", rtmpsPort],
@@ -71,13 +71,13 @@ function liveRow({ host, rtmpPort, rtmpsPort, srtPort }: NonNullable<ServeServer
   return `${ports.join("  ")}  and WebRTC`;
 }
 
-const DELIVERS = {
+const DELIVERY_NOTES = {
   files: "outbound mail is written to files in mail/ (outbound.deliver)",
   mx: "outbound mail is delivered to the MX hosts of its domain",
   smart_host: "outbound mail is relayed through the smart host",
 };
 
-function banner(
+function formatBanner(
   {
     url,
     https,
@@ -102,7 +102,7 @@ function banner(
     ["Workers", workersUrl],
     ["", workersUrl && `${url}/workers/<worker>/`],
     ["Videos", roles.includes("playback") ? `${url}/<video>/watch` : undefined],
-    ["Live", live && liveRow(live)],
+    ["Live", live && formatLiveRow(live)],
     ["HTTPS", https],
     ["SMTP", smtp && `${smtp.host}:${smtp.port}  for ${workersMail}`],
     [
@@ -110,7 +110,7 @@ function banner(
       submission &&
         `${submission.host}:${submission.port}  submission over TLS; user: api_token, password: an API token`,
     ],
-    ["", smtp && DELIVERS[delivers]],
+    ["", smtp && DELIVERY_NOTES[delivers]],
     ["DNS", dns && `${dns.host}:${dns.port}  UDP and TCP`],
     ["Health", `${url}/healthz  /readyz  /metrics`],
     ["Data", dataDir],

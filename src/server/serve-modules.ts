@@ -54,7 +54,7 @@ export async function openModules(
   baseUrl: () => string,
   limits: ServeOptions["limits"],
   basics: Basics,
-  exposed = false,
+  isExposed = false,
 ): Promise<ServeModules> {
   const { data_dir: dataDir, database } = settings;
   const { lifecycle } = basics;
@@ -75,24 +75,26 @@ export async function openModules(
     ip: address.ip(request) ?? "",
     scheme: address.scheme(request),
   });
-  const own = ownAddressesOf(settings);
+  const ownAddresses = ownAddressesOf(settings);
   // Workers send mail and use videos, while mail and video deliver events to workers. Set before any worker runs.
-  const late: { mail?: Mail; stream?: Stream; platform?: Platform } = {};
+  const lateModules: { mail?: Mail; stream?: Stream; platform?: Platform } = {};
   const runtime = createWorkerRuntime(
     {
       bindings,
       // An object's files belong to the process that runs it, and several processes cannot find each other's objects.
       durableObjects: database.url === "",
-      sendEmail: () => late.mail!.binding,
-      stream: () => late.stream!.binding,
-      calls: () => late.platform!.live.calls,
+      sendEmail: () => lateModules.mail!.binding,
+      stream: () => lateModules.stream!.binding,
+      calls: () => lateModules.platform!.live.calls,
       settings,
       dataDirectory: dataDir,
-      egress: serveEgress(settings, own),
+      egress: serveEgress(settings, ownAddresses),
       client,
       siteOf: (request, script) =>
         // The host of a route or a custom domain belongs to the worker's account.
-        late.platform!.routing.isRouted(request) ? undefined : siteIn(settings.workers.domain)(request, script),
+        lateModules.platform!.routing.isRouted(request)
+          ? undefined
+          : siteOfDomain(settings.workers.domain)(request, script),
       ...(limits?.runtime && { limits: limits.runtime }),
     },
     basics,
@@ -106,12 +108,12 @@ export async function openModules(
       settings,
       schemeOf: address.scheme,
       scheduled: roles.has("workers"),
-      otherContents: (account) => late.stream!.contents(account),
-      otherReferences: () => [late.mail!.routing.references],
+      otherContents: (account) => lateModules.stream!.contents(account),
+      otherReferences: () => [lateModules.mail!.routing.references],
     },
     basics,
   );
-  late.platform = platform;
+  lateModules.platform = platform;
   await platform.routing.load();
   await platform.bucketDomains.load();
   const metrics = meterWorkers(runtime);
@@ -138,7 +140,7 @@ export async function openModules(
     },
     basics,
   );
-  late.mail = mail;
+  lateModules.mail = mail;
   const customDomainHosts = createCustomDomainHosts({
     domains: platform.routing.domains,
     settings,
@@ -165,17 +167,17 @@ export async function openModules(
       serverUrl: baseUrl,
       folder: join(dataDir, "video"),
       tls: certificates.tls,
-      own,
-      exposed,
+      own: ownAddresses,
+      exposed: isExposed,
     },
     basics,
   );
-  late.stream = stream;
-  return { platform, bindings, certificates, dns, mail, stream, metrics, own };
+  lateModules.stream = stream;
+  return { platform, bindings, certificates, dns, mail, stream, metrics, own: ownAddresses };
 }
 
 /** Whether a worker is served at its own host or, by path, at a host that it shares with others. */
-function siteIn(domain: string): NonNullable<RuntimeOptions["siteOf"]> {
+function siteOfDomain(domain: string): NonNullable<RuntimeOptions["siteOf"]> {
   return ({ headers: { host } }, script) => {
     const parent = workerParent(host, domain);
     return parent === undefined ? { kind: "shared", path: `/workers/${script}` } : { kind: "own", parent };

@@ -3,8 +3,8 @@ import { isStoreError, type Db, type ObjectStore, type Secrets } from "../store/
 import { serverErrors } from "./errors.ts";
 import { replaceIdentity, claimIdentity, type StorageIdentityTables } from "./storage-identity-table.ts";
 
-const KEY = "secrets-key";
-const OBJECTS = "objects";
+const SECRETS_KEY_NAME = "secrets-key";
+const OBJECTS_NAME = "objects";
 /** Name of the file in the objects folder that stores its id. */
 const OBJECTS_ID = "store-id";
 
@@ -14,9 +14,9 @@ const OBJECTS_ID = "store-id";
  * be decrypted or a file is missing. The first process stores an id in the database; throws otherKey or otherObjects in
  * a process that does not match.
  */
-export async function checkStorageIdentity(parts: StorageDeps): Promise<void> {
-  await checkKey(parts);
-  await checkObjects(parts);
+export async function checkStorageIdentity(deps: StorageDeps): Promise<void> {
+  await checkKey(deps);
+  await checkObjects(deps);
 }
 
 interface StorageDeps {
@@ -28,27 +28,27 @@ interface StorageDeps {
 
 async function checkKey({ db, secrets }: StorageDeps): Promise<void> {
   await db.transaction<StorageIdentityTables, void>(async (tx) => {
-    const kept = await claimIdentity(tx, KEY, secrets.seal("", KEY));
+    const keptIdentity = await claimIdentity(tx, SECRETS_KEY_NAME, secrets.seal("", SECRETS_KEY_NAME));
     try {
-      secrets.open(kept, KEY);
+      secrets.open(keptIdentity, SECRETS_KEY_NAME);
     } catch (err) {
       throw isStoreError(err) ? serverErrors.otherKey({}, { cause: err }) : err;
     }
     // Seals with the newest key, so that the old one can be removed.
-    await replaceIdentity(tx, KEY, secrets.seal("", KEY));
+    await replaceIdentity(tx, SECRETS_KEY_NAME, secrets.seal("", SECRETS_KEY_NAME));
   });
 }
 
 async function checkObjects({ db, objects, ids }: StorageDeps): Promise<void> {
   const read = async () => (await (await objects.open(OBJECTS_ID))?.bytes())?.toString();
-  const known = await read();
-  const own = known ?? ids.hex();
-  const wanted = await db.transaction<StorageIdentityTables, string>(async (tx) => {
-    const claimed = await claimIdentity(tx, OBJECTS, own);
+  const storedId = await read();
+  const ownId = storedId ?? ids.hex();
+  const claimedId = await db.transaction<StorageIdentityTables, string>(async (tx) => {
+    const claimedIdentity = await claimIdentity(tx, OBJECTS_NAME, ownId);
     // Written before the commit: a database must not refer to a folder without its id.
-    if (claimed === own && known === undefined) await objects.put(OBJECTS_ID, Buffer.from(own));
-    return claimed;
+    if (claimedIdentity === ownId && storedId === undefined) await objects.put(OBJECTS_ID, Buffer.from(ownId));
+    return claimedIdentity;
   });
   // Another process may have been first and may use the same folder.
-  if (wanted !== own && wanted !== (await read())) throw serverErrors.otherObjects();
+  if (claimedId !== ownId && claimedId !== (await read())) throw serverErrors.otherObjects();
 }

@@ -25,8 +25,8 @@ export function checkTls({
   if (URL.parse(directory)?.protocol !== "https:")
     throw certificateErrors.badDirectory({ directory: JSON.stringify(directory) });
   if (names.length === 0) throw certificateErrors.noNames();
-  const wrong = names.find((name) => !HOST_NAME.test(asciiName(name)) || asciiName(name).length > 253);
-  if (wrong !== undefined) throw certificateErrors.badName({ name: JSON.stringify(wrong) });
+  const wrongName = names.find((name) => !HOST_NAME.test(asciiName(name)) || asciiName(name).length > 253);
+  if (wrongName !== undefined) throw certificateErrors.badName({ name: JSON.stringify(wrongName) });
   const wildcard = names.find((name) => name.startsWith("*."));
   if (wildcard !== undefined && challenge === "http-01") throw certificateErrors.wildcardByHttp({ name: wildcard });
 }

@@ -8,10 +8,10 @@ import { dirname, resolve } from "node:path";
 export function makeDurableFolder(path: string): void {
   const folder = resolve(path);
   const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const top = first === undefined ? dirname(folder) : dirname(first);
+  const topFolder = first === undefined ? dirname(folder) : dirname(first);
   for (let parent = dirname(folder); ; parent = dirname(parent)) {
     syncFolder(parent, { made: first !== undefined });
-    if (parent === top || parent === dirname(parent)) return;
+    if (parent === topFolder || parent === dirname(parent)) return;
   }
 }
 

@@ -172,7 +172,7 @@ export const SOURCE_RENDITION = "source";
  * frames.
  */
 export function firstRung(ladder: readonly VideoRendition[]): VideoRendition | undefined {
-  const short = ({ width, height }: VideoRendition) => Math.min(width, height);
-  const playable = ladder.filter(({ codec }) => codec === "h264");
-  return playable.filter((rung) => short(rung) <= 360).at(-1) ?? playable[0] ?? ladder[0];
+  const shortSideOf = ({ width, height }: VideoRendition) => Math.min(width, height);
+  const playableRungs = ladder.filter(({ codec }) => codec === "h264");
+  return playableRungs.filter((rung) => shortSideOf(rung) <= 360).at(-1) ?? playableRungs[0] ?? ladder[0];
 }

@@ -11,20 +11,20 @@ export interface Scratch {
 }
 
 /** In a container every process has the same pid as its predecessor. */
-const PROCESS = randomBytes(4).toString("hex");
-const NAME = /^[a-z]+-(\d+)-([0-9a-f]{8})-/;
+const PROCESS_TOKEN = randomBytes(4).toString("hex");
+const NAME_PATTERN = /^[a-z]+-(\d+)-([0-9a-f]{8})-/;
 
 /** `folder` is created when needed. */
 export function createScratch(folder: string): Scratch {
   return {
     async create(kind) {
       await mkdir(folder, { recursive: true, mode: 0o700 });
-      const path = await mkdtemp(join(folder, `${kind}-${process.pid}-${PROCESS}-`));
+      const path = await mkdtemp(join(folder, `${kind}-${process.pid}-${PROCESS_TOKEN}-`));
       return { path, remove: () => rm(path, { recursive: true, force: true }) };
     },
     async sweep() {
       for (const name of await readdir(folder).catch(() => [])) {
-        const [, pid, token] = NAME.exec(name) ?? [];
+        const [, pid, token] = NAME_PATTERN.exec(name) ?? [];
         // A child of a killed server keeps writing for a short time, into a folder that is being removed.
         if (pid !== undefined && isOver(Number(pid), token!))
           await rm(join(folder, name), { recursive: true, force: true, maxRetries: 5 });
@@ -34,7 +34,7 @@ export function createScratch(folder: string): Scratch {
 }
 
 function isOver(pid: number, token: string): boolean {
-  if (pid === process.pid) return token !== PROCESS;
+  if (pid === process.pid) return token !== PROCESS_TOKEN;
   try {
     process.kill(pid, 0);
     return false;

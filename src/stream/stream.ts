@@ -155,10 +155,10 @@ export function createStream(
   lifecycle.onStop("webhooks of videos", () => webhooks.close());
   const videos = createVideos({ db, objects, jobs, events, clock, ids, log, settings: settings.stream });
   videos.onSettled(webhooks.onVideoSettled);
-  const viewed = createViewedMinutes({ db, clock, log });
+  const viewedMinutes = createViewedMinutes({ db, clock, log });
   lifecycle.onStop("videos", async () => {
     await videos.close();
-    await viewed.close();
+    await viewedMinutes.close();
   });
 
   const keys = createSigningKeys({ db, events, secrets, clock, ids });
@@ -296,7 +296,7 @@ export function createStream(
     rates: createRenditionRates({ objects, log }),
     live: live.playback,
     counters: [
-      (route) => viewed.watch(route, firstLength(live.playback.length, createUploadedLength(source))),
+      (route) => viewedMinutes.watch(route, firstLength(live.playback.length, createUploadedLength(source))),
       live.watch,
     ],
     hotBytes: settings.stream.segment_cache_mb * 1024 * 1024,
@@ -341,7 +341,7 @@ export function createStream(
   return {
     services: {
       videos,
-      viewed,
+      viewed: viewedMinutes,
       urls,
       uploads,
       clips,

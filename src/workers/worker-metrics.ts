@@ -15,7 +15,7 @@ export function meterWorkers(
   const seconds = metrics.histogram("reelpost_worker_invocation_seconds", "Duration of worker invocations in seconds", {
     labels,
   });
-  const octets = metrics.counter(
+  const receivedBytes = metrics.counter(
     "reelpost_mail_received_bytes_total",
     "Total size of the messages delivered to workers in bytes",
     ["worker"],
@@ -25,7 +25,7 @@ export function meterWorkers(
     invocations.inc({ worker, event: event.kind, outcome });
     // Background work has no duration.
     if (event.kind !== "other") seconds.observe({ worker, event: event.kind }, wallMs / 1000);
-    if (event.kind === "email") octets.inc({ worker }, event.rawSize);
+    if (event.kind === "email") receivedBytes.inc({ worker }, event.rawSize);
   });
   return metrics;
 }

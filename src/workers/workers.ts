@@ -21,7 +21,7 @@ import type { ScriptReferences } from "./scripts/references.ts";
 import { createScripts, type ScriptStore } from "./scripts/scripts.ts";
 import { createConsumerLookup, createTailConsumers, createTails, type Tails } from "./tails/index.ts";
 
-const SWEEP_MS = 10 * 60_000;
+const SWEEP_INTERVAL_MS = 10 * 60_000;
 
 interface WorkersOptions {
   store: Store;
@@ -172,9 +172,9 @@ export function createWorkers(
     const objectRunner = runObjects({ db, storage: objectStorage, live: liveWorkers, clock, log });
     lifecycle.onStop("durable objects", () => objectRunner.close());
   }
-  const sweep = every(SWEEP_MS, () => scripts.sweep(), { name: "storage: module sweep", log });
+  const sweep = every(SWEEP_INTERVAL_MS, () => scripts.sweep(), { name: "storage: module sweep", log });
   lifecycle.onStop("module sweep", () => sweep.stop());
-  const assetSweep = every(SWEEP_MS, () => assets.sweep(), { name: "storage: asset sweep", log });
+  const assetSweep = every(SWEEP_INTERVAL_MS, () => assets.sweep(), { name: "storage: asset sweep", log });
   lifecycle.onStop("asset sweep", () => assetSweep.stop());
 
   return {

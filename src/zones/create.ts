@@ -44,15 +44,16 @@ export function createZones({
   const { account, close, ...list } = createZoneList({ db, clock, ids, events, nameServers, firstStatus });
   const versions = createVersions({ events, topic: RECORDS_CHANGED, alone: db.dialect === "sqlite" });
   // The DNS server caches only for seconds, so notifications from other processes suffice.
-  const hinted = db.dialect === "sqlite" ? versions : createVersions({ events, topic: RECORDS_CHANGED, alone: true });
+  const hintedVersions =
+    db.dialect === "sqlite" ? versions : createVersions({ events, topic: RECORDS_CHANGED, alone: true });
   return {
     ...list,
-    served: createServedZones({ db, version: hinted.of }),
+    served: createServedZones({ db, version: hintedVersions.of }),
     records: createRecords({ db, clock, ids, versions, quota: recordQuota }),
     zoneAccount: account,
     close() {
       versions.close();
-      hinted.close();
+      hintedVersions.close();
       close();
     },
   };

@@ -25,29 +25,29 @@ export function createZoneAccounts({
   events: Events;
   max?: number;
 }): ZoneAccounts {
-  const known = new Map<string, string>();
+  const cachedAccounts = new Map<string, string>();
   /** Incremented by each invalidation: a read that began earlier may return a deleted zone. */
   let generation = 0;
 
   function forget(zone: string) {
     generation++;
     // An empty id means that notifications may have been lost.
-    if (zone === "") known.clear();
-    else known.delete(zone);
+    if (zone === "") cachedAccounts.clear();
+    else cachedAccounts.delete(zone);
   }
   const unsubscribe = events.subscribe(ZONE_DELETED, forget);
 
   return {
     async find(zone) {
-      const account = known.get(zone);
+      const account = cachedAccounts.get(zone);
       if (account !== undefined) return account;
       const before = generation;
-      const found = await read(zone);
-      if (found !== undefined && before === generation) {
-        if (known.size >= max) known.delete(known.keys().next().value!);
-        known.set(zone, found);
+      const foundAccount = await read(zone);
+      if (foundAccount !== undefined && before === generation) {
+        if (cachedAccounts.size >= max) cachedAccounts.delete(cachedAccounts.keys().next().value!);
+        cachedAccounts.set(zone, foundAccount);
       }
-      return found;
+      return foundAccount;
     },
     forget,
     close: unsubscribe,

@@ -51,10 +51,10 @@ export async function updateZone(db: ZonesExecutor, { id, ...zone }: Zone): Prom
 
 /** Deletes everything that belongs to the zone. Returns true if it existed. */
 export async function deleteZone(tx: ZonesExecutor, id: string): Promise<boolean> {
-  const gone = await tx.deleteFrom("zones").where("id", "=", id).returning("id").execute();
+  const deletedRows = await tx.deleteFrom("zones").where("id", "=", id).returning("id").execute();
   for (const table of ["dns_records", "dns_record_tags", "dns_record_counts"] as const)
     await tx.deleteFrom(table).where("zone_id", "=", id).execute();
-  return gone.length > 0;
+  return deletedRows.length > 0;
 }
 
 export async function zoneIdsOf(db: ZonesExecutor, account: string, limit: number): Promise<string[]> {
@@ -74,7 +74,8 @@ export async function countZones(db: ZonesExecutor, account: string): Promise<nu
 }
 
 export async function listZones(db: ZonesExecutor, query: ZoneQuery, page: PageRequest): Promise<Page<Zone>> {
-  const where = (eb: ExpressionBuilder<ZoneTables, "zones">) => eb.and([visible(eb, query), ...matching(eb, query)]);
+  const where = (eb: ExpressionBuilder<ZoneTables, "zones">) =>
+    eb.and([whereVisible(eb, query), ...whereMatches(eb, query)]);
   const { total } = await db
     .selectFrom("zones")
     .select(({ fn }) => fn.countAll<number>().as("total"))
@@ -86,8 +87,8 @@ export async function listZones(db: ZonesExecutor, query: ZoneQuery, page: PageR
   if (query.order === "account.id") rows = rows.orderBy("account_id", direction);
   if (query.order === "account.name" && query.accountOrder !== undefined && query.accountOrder.length > 0)
     rows = rows.orderBy(rank(query.accountOrder), direction);
-  const found = await rows.orderBy("name", direction).limit(page.perPage).offset(offsetOf(page)).execute();
-  return { items: found.map(fromRow), total };
+  const foundRows = await rows.orderBy("name", direction).limit(page.perPage).offset(offsetOf(page)).execute();
+  return { items: foundRows.map(fromRow), total };
 }
 
 const rank = (accounts: readonly string[]) =>
@@ -98,16 +99,18 @@ const rank = (accounts: readonly string[]) =>
 
 type Builder = ExpressionBuilder<ZoneTables, "zones">;
 
-function visible(eb: Builder, { visible: { accounts, zones, hidden = [] } }: ZoneQuery): Expression<SqlBool> {
-  const either: Expression<SqlBool>[] = [];
+function whereVisible(eb: Builder, { visible: { accounts, zones, hidden = [] } }: ZoneQuery): Expression<SqlBool> {
+  const alternatives: Expression<SqlBool>[] = [];
   if (accounts.length > 0)
-    either.push(eb.and([eb("account_id", "in", accounts), ...(hidden.length > 0 ? [eb("id", "not in", hidden)] : [])]));
-  if (zones.length > 0) either.push(eb("id", "in", zones));
+    alternatives.push(
+      eb.and([eb("account_id", "in", accounts), ...(hidden.length > 0 ? [eb("id", "not in", hidden)] : [])]),
+    );
+  if (zones.length > 0) alternatives.push(eb("id", "in", zones));
   // An empty OR matches nothing.
-  return either.length === 0 ? sql<SqlBool>`1 = 0` : eb.or(either);
+  return alternatives.length === 0 ? sql<SqlBool>`1 = 0` : eb.or(alternatives);
 }
 
-function matching(eb: Builder, { name, status, types, inAccounts = [], any }: ZoneQuery): Expression<SqlBool>[] {
+function whereMatches(eb: Builder, { name, status, types, inAccounts = [], any }: ZoneQuery): Expression<SqlBool>[] {
   const filters: Expression<SqlBool>[] = inAccounts.map((ids) =>
     ids.length === 0 ? sql<SqlBool>`1 = 0` : eb("account_id", "in", ids),
   );
@@ -121,13 +124,13 @@ function textFilter(
   eb: Builder,
   { operator, text, caseSensitive }: NonNullable<ZoneQuery["name"]>,
 ): Expression<SqlBool> {
-  const wanted = caseSensitive ? text : text.toLowerCase();
-  if (operator === "equal") return eb("name", "=", wanted);
-  if (operator === "not_equal") return eb("name", "<>", wanted);
+  const searchText = caseSensitive ? text : text.toLowerCase();
+  if (operator === "equal") return eb("name", "=", searchText);
+  if (operator === "not_equal") return eb("name", "<>", searchText);
   // Names are lower case, so a pattern with an upper-case letter must match nothing, whereas SQLite's LIKE ignores
   // case.
-  if (wanted !== wanted.toLowerCase()) return sql<SqlBool>`1 = 0`;
-  return likeText(sql.ref("name"), operator, wanted);
+  if (searchText !== searchText.toLowerCase()) return sql<SqlBool>`1 = 0`;
+  return likeText(sql.ref("name"), operator, searchText);
 }
 
 /** Applies `operator` to lower-case text; the text is matched literally. */

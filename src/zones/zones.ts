@@ -61,8 +61,8 @@ interface ZoneListDeps {
  */
 const PUBLIC_SUFFIX = /^(ac|co|com|edu|gov|gob|go|ltd|mil|ne|net|nom|or|org|plc|sch)\.[a-z]{2}$/;
 /** Registries that sell domains directly at those second-level names. */
-const SOLD_DIRECTLY = /\.(ai|cc|de|fm|me|tv|ws|io|eu)$/;
-const MAX_VANITY = 10;
+const DIRECT_REGISTRATION = /\.(ai|cc|de|fm|me|tv|ws|io|eu)$/;
+const MAX_VANITY_SERVERS = 10;
 
 export function createZoneList({
   db,
@@ -94,8 +94,8 @@ export function createZoneList({
   return {
     get,
     find,
-    async create({ account, name: given, type = "full" }) {
-      const name = domainName(given);
+    async create({ account, name: givenName, type = "full" }) {
+      const name = domainName(givenName);
       checkType(type);
       const now = clock.now();
       const zone: Zone = {
@@ -128,8 +128,8 @@ export function createZoneList({
       return zone;
     },
     async byName(name, { enclosing = false } = {}) {
-      const found = await zonesByName(tables, enclosing ? [name, ...ancestors(name)] : [name]);
-      return found.sort((a, b) => b.name.length - a.name.length)[0];
+      const relatedZones = await zonesByName(tables, enclosing ? [name, ...ancestors(name)] : [name]);
+      return relatedZones.sort((a, b) => b.name.length - a.name.length)[0];
     },
     list: (query, page) => listZones(tables, query, page),
     idsOf: (account, limit) => zoneIdsOf(tables, account, limit),
@@ -146,9 +146,9 @@ export function createZoneList({
     setStatus: (id, status) =>
       change(id, ({ activatedAt }) => ({ status, activatedAt: status === "active" ? clock.now() : activatedAt })),
     async delete(id) {
-      const gone = await db.transaction<ZoneTables, boolean>((tx) => deleteZone(tx, id));
+      const isDeleted = await db.transaction<ZoneTables, boolean>((tx) => deleteZone(tx, id));
       accounts.forget(id);
-      if (!gone) throw zoneErrors.noZone({ id });
+      if (!isDeleted) throw zoneErrors.noZone({ id });
       events.publish(ZONE_DELETED, id);
     },
     account: accounts.find,
@@ -156,15 +156,15 @@ export function createZoneList({
   };
 }
 
-function domainName(given: string): string {
+function domainName(givenName: string): string {
   let name: string;
   try {
-    name = normalDomain(given);
+    name = normalDomain(givenName);
   } catch (err) {
     if (err instanceof DnsSyntaxError) throw zoneErrors.badName({ reason: err.message }, { cause: err });
     throw err;
   }
-  if (PUBLIC_SUFFIX.test(name) && !SOLD_DIRECTLY.test(name)) throw zoneErrors.publicSuffix({ name });
+  if (PUBLIC_SUFFIX.test(name) && !DIRECT_REGISTRATION.test(name)) throw zoneErrors.publicSuffix({ name });
   return name;
 }
 
@@ -173,8 +173,11 @@ function checkType(type: ZoneType): void {
 }
 
 function checkVanity(hosts: string[]): string[] {
-  if (hosts.length > MAX_VANITY)
-    throw zoneErrors.badVanity({ host: hosts[MAX_VANITY], reason: `at most ${MAX_VANITY} are allowed` });
+  if (hosts.length > MAX_VANITY_SERVERS)
+    throw zoneErrors.badVanity({
+      host: hosts[MAX_VANITY_SERVERS],
+      reason: `at most ${MAX_VANITY_SERVERS} are allowed`,
+    });
   return hosts.map((host) => {
     try {
       return normalHost(host);

@@ -12,11 +12,11 @@ const root = new URL("../", script.src).href;
 Object.defineProperty(window, "Stream", { configurable: true, enumerable: true, get: () => createStream, set() {} });
 
 const { prototype } = HTMLIFrameElement;
-const own = Object.getOwnPropertyDescriptor(prototype, "src");
-if (own?.get !== undefined && own.set !== undefined) {
-  const { get, set } = own;
+const srcDescriptor = Object.getOwnPropertyDescriptor(prototype, "src");
+if (srcDescriptor?.get !== undefined && srcDescriptor.set !== undefined) {
+  const { get, set } = srcDescriptor;
   Object.defineProperty(prototype, "src", {
-    ...own,
+    ...srcDescriptor,
     get,
     set(this: HTMLIFrameElement, value: unknown) {
       set.call(this, localAddress(String(value), root) ?? value);
@@ -34,8 +34,8 @@ prototype.setAttribute = function setAttribute(this: HTMLIFrameElement, name: st
 
 /** Handles frames inserted as HTML, in the page itself or through innerHTML. */
 function redirect(frame: HTMLIFrameElement): void {
-  const local = localAddress(frame.src, root);
-  if (local !== undefined) frame.src = local;
+  const localSrc = localAddress(frame.src, root);
+  if (localSrc !== undefined) frame.src = localSrc;
 }
 
 new MutationObserver((records) => {

@@ -33,8 +33,8 @@ export function createStream(iframe: HTMLIFrameElement): StreamApi {
   // A frame from another document has a different HTMLIFrameElement class.
   if (iframe?.tagName !== "IFRAME")
     throw new TypeError("Stream() requires the iframe element that contains the player");
-  const known = connections.get(iframe);
-  if (known !== undefined) return known.api;
+  const existingConnection = connections.get(iframe);
+  if (existingConnection !== undefined) return existingConnection.api;
   const connection = connect(iframe);
   connections.set(iframe, connection);
   frames.add(new WeakRef(iframe));
@@ -57,10 +57,10 @@ function connect(iframe: HTMLIFrameElement): Connection {
   const api = new EventTarget() as StreamApi;
   const values: Record<string, unknown> = { ...PROPERTIES, ...READINGS };
   const calls = new Map<number, Call>();
-  let ready = false;
+  let isReady = false;
   let lastCall = 0;
   // Until the player is ready, only the last value of each property and the last command are kept.
-  const waiting = new Map<string, ToPlayer>();
+  const waitingMessages = new Map<string, ToPlayer>();
   let spans: Record<"buffered" | "played", unknown> = { buffered: [], played: [] };
 
   const origin = () => (URL.canParse(iframe.src, location.href) ? new URL(iframe.src, location.href).origin : "null");
@@ -73,24 +73,24 @@ function connect(iframe: HTMLIFrameElement): Connection {
   /**
    * Sent to any origin: while the frame is empty, its origin is that of this page, and the greeting contains no secret.
    */
-  const sayHello = () => iframe.contentWindow?.postMessage({ [TYPE]: "hello" } satisfies ToPlayer, "*");
+  const postHello = () => iframe.contentWindow?.postMessage({ [TYPE]: "hello" } satisfies ToPlayer, "*");
 
   function send(key: string, message: ToPlayer): void {
-    if (ready) return post(message);
-    waiting.delete(key);
-    waiting.set(key, message);
+    if (isReady) return post(message);
+    waitingMessages.delete(key);
+    waitingMessages.set(key, message);
   }
 
-  function greet(): void {
-    ready = true;
-    for (const message of waiting.values()) post(message);
-    waiting.clear();
+  function sendGreeting(): void {
+    isReady = true;
+    for (const message of waitingMessages.values()) post(message);
+    waitingMessages.clear();
   }
 
-  function hear(message: FromPlayer): void {
+  function handleMessage(message: FromPlayer): void {
     switch (message[TYPE]) {
       case "iframeReady":
-        return greet();
+        return sendGreeting();
       case "event":
         if (typeof message.eventName === "string") api.dispatchEvent(new Event(message.eventName));
         return;
@@ -117,7 +117,7 @@ function connect(iframe: HTMLIFrameElement): Connection {
   // If another page is loaded into the frame, it contains a new player, which announces itself.
   iframe.addEventListener("load", () => {
     spans = { buffered: [], played: [] };
-    sayHello();
+    postHello();
   });
 
   for (const property of Object.keys(PROPERTIES)) {
@@ -130,8 +130,8 @@ function connect(iframe: HTMLIFrameElement): Connection {
       },
     });
   }
-  for (const reading of Object.keys(READINGS))
-    Object.defineProperty(api, reading, { enumerable: true, get: () => values[reading] });
+  for (const readingName of Object.keys(READINGS))
+    Object.defineProperty(api, readingName, { enumerable: true, get: () => values[readingName] });
   for (const list of ["buffered", "played"] as const)
     Object.defineProperty(api, list, { enumerable: true, get: () => timeRanges(readSpans(spans[list])) });
 
@@ -147,11 +147,11 @@ function connect(iframe: HTMLIFrameElement): Connection {
   api.pause = () => send("command", { [TYPE]: "pauseCommand" });
 
   // The frame may have loaded before this script.
-  sayHello();
+  postHello();
   return {
     api,
     hear(from, message) {
-      if (from === origin()) hear(message);
+      if (from === origin()) handleMessage(message);
     },
   };
 }

@@ -2,13 +2,13 @@ import type { TimeSpan } from "../shared/messages.ts";
 
 /** `buffered` and `played` in the form used by media elements, from a copy of their spans. */
 export function timeRanges(spans: readonly TimeSpan[]): TimeRanges {
-  const at = (index: number): TimeSpan => {
+  const spanAt = (index: number): TimeSpan => {
     const span = spans[index];
     if (span === undefined)
       throw new DOMException(`Time range ${index} does not exist: there are ${spans.length}`, "IndexSizeError");
     return span;
   };
-  return { length: spans.length, start: (index) => at(index).start, end: (index) => at(index).end };
+  return { length: spans.length, start: (index) => spanAt(index).start, end: (index) => spanAt(index).end };
 }
 
 /** The frame is untrusted, so its messages are validated. */

@@ -31,11 +31,11 @@ export function makeAccessible(controller: HTMLElement): void {
     const dialog = controller.querySelector("media-keyboard-shortcuts-dialog");
     if (dialog === null || dialog.childElementCount > 0) return;
     dialog.setAttribute("aria-label", "Keyboard shortcuts");
-    dialog.append(keyList());
+    dialog.append(createKeyList());
   }).observe(controller, { childList: true });
 }
 
-const keyList = (): HTMLElement =>
+const createKeyList = (): HTMLElement =>
   h(
     "div",
     { class: "keys" },

@@ -49,14 +49,14 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
   const root = new URL(config.root, location.href).href;
   const source = createSource(media, (reason, status) => {
     if (reason === "network" && broadcast.failed()) return true;
-    const again = {
+    const retryAction = {
       label: "Try again",
       run: () =>
         void openSource()
           .play()
           .catch(() => {}),
     };
-    notice.show(reason === "media" ? unplayableText : { ...refusedText(status), action: again });
+    notice.show(reason === "media" ? unplayableText : { ...refusedText(status), action: retryAction });
     events.dispatchEvent(new Event("error"));
     return false;
   });
@@ -76,7 +76,7 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
     address: () => `${root}${current.id}/metadata/player.json`,
     on: {
       reopen: () =>
-        void (wanted
+        void (isPlayWanted
           ? openSource()
               .play()
               .catch(() => {})
@@ -90,10 +90,10 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
   const heading = document.querySelector("h1");
 
   let current = config.video;
-  let waiting: Waiting | undefined;
+  let readyWait: Waiting | undefined;
   /** True if the viewer wants to watch: playback starts as soon as possible. */
-  let wanted = options.autoplay;
-  let adDone: string | undefined;
+  let isPlayWanted = options.autoplay;
+  let playedAdUrl: string | undefined;
   let adRunning: Promise<void> | undefined;
   let seekTo: number | undefined;
 
@@ -103,11 +103,11 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
   const startPlaying = HTMLMediaElement.prototype.play.bind(media);
 
   async function play(): Promise<void> {
-    wanted = true;
+    isPlayWanted = true;
     if (!current.readyToStream) return;
-    if (options.adUrl !== undefined && options.adUrl !== adDone) {
+    if (options.adUrl !== undefined && options.adUrl !== playedAdUrl) {
       const url = options.adUrl;
-      adDone = url;
+      playedAdUrl = url;
       adRunning = runAdBreak(
         url,
         layout.ad,
@@ -123,17 +123,17 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
       await adRunning;
       adRunning = undefined;
       controller.toggleAttribute("adrunning", false);
-      if (!wanted) return;
+      if (!isPlayWanted) return;
     }
     source.load();
     return startPlaying();
   }
 
   function show(video: PlayerVideo): void {
-    waiting?.stop();
-    waiting = undefined;
+    readyWait?.stop();
+    readyWait = undefined;
     if (needsOwnPage(video, config))
-      return openOwnPage(video, config, { ...options, autoplay: wanted, muted: media.muted, loop: media.loop });
+      return openOwnPage(video, config, { ...options, autoplay: isPlayWanted, muted: media.muted, loop: media.loop });
     current = video;
     const title = video.details.title ?? (video.uid === config.video.uid ? config.title : undefined) ?? "Video";
     document.title = title;
@@ -150,7 +150,7 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
     source.close();
     if (video.state === "error") return notice.show(failedText(video));
     notice.show({ busy: true, ...waitingText(video) });
-    waiting = waitUntilReady(`${root}${video.id}/metadata/player.json`, video, {
+    readyWait = waitUntilReady(`${root}${video.id}/metadata/player.json`, video, {
       change: (next) => {
         current = next;
         if (next.state === "error") notice.show(failedText(next));
@@ -158,7 +158,7 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
       },
       ready: (next) => {
         // A viewer who waited on a watch page wants to watch; a running broadcast starts immediately.
-        wanted ||= config.mode === "watch" || next.live?.state === "running";
+        isPlayWanted ||= config.mode === "watch" || next.live?.state === "running";
         show(next);
       },
       gone: (status) => notice.show(refusedText(status)),
@@ -175,18 +175,18 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
   }
 
   /** Called when a broadcast has been watched to its end. */
-  function showEnd(over: PlayerVideo): void {
+  function showEnd(endedVideo: PlayerVideo): void {
     const unrecorded = current.live?.unrecorded === true;
-    current = over;
+    current = endedVideo;
     setLive(false);
     source.close();
     poster.hidden = true;
-    if (!over.readyToStream) return show(over);
+    if (!endedVideo.readyToStream) return show(endedVideo);
     // The only available recording is of an earlier broadcast.
     if (unrecorded) notice.show(goneText);
-    else notice.show({ ...overText, action: { label: "Watch again", run: () => watch(over) } });
+    else notice.show({ ...overText, action: { label: "Watch again", run: () => watch(endedVideo) } });
     // A viewer who remains on the page may be waiting for the next broadcast.
-    broadcast.follow(over);
+    broadcast.follow(endedVideo);
   }
 
   /**
@@ -196,12 +196,12 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
   function offerNext(next: PlayerVideo): void {
     if (current.live?.state === "over" && !media.paused)
       return hint.show({ text: nextText, action: { label: "Watch it", run: () => watch(next) } });
-    wanted ||= media.ended || source.isClosed();
+    isPlayWanted ||= media.ended || source.isClosed();
     show(next);
   }
 
   function watch(video: PlayerVideo): void {
-    wanted = true;
+    isPlayWanted = true;
     show(video);
   }
 
@@ -217,7 +217,7 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
     showPoster();
     setStoryboard(current.picture && !isRunning() ? addressOf("thumbnails/storyboard.vtt") : undefined);
     openSource();
-    if (wanted) play().catch(playSilently);
+    if (isPlayWanted) play().catch(playSilently);
   }
 
   /**
@@ -248,18 +248,18 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
   }
 
   function showPoster(): void {
-    const own = current.poster === null ? undefined : addressOf(current.poster);
-    const { poster: named } = options;
-    const set = (address = own) => {
+    const ownPoster = current.poster === null ? undefined : addressOf(current.poster);
+    const { poster: posterOption } = options;
+    const set = (address = ownPoster) => {
       // For audio-only videos the browser shows the poster during playback.
       if (!current.picture && address !== undefined) media.poster = address;
       else media.removeAttribute("poster");
       if (address === undefined) poster.hidden = true;
       else if (poster.src !== address) poster.src = address;
     };
-    if (named === undefined) return set();
-    void mayShow(named, config).then((may) => {
-      if (options.poster === named) set(may ? named : own);
+    if (posterOption === undefined) return set();
+    void mayShow(posterOption, config).then((isAllowed) => {
+      if (options.poster === posterOption) set(isAllowed ? posterOption : ownPoster);
     });
   }
 
@@ -275,7 +275,7 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
   // Every playback request passes through here: buttons, keys, embedding page.
   media.play = play;
   media.addEventListener("play", () => source.load());
-  media.addEventListener("pause", () => void (wanted = false));
+  media.addEventListener("pause", () => void (isPlayWanted = false));
   media.addEventListener("loadedmetadata", () => {
     if (seekTo !== undefined) media.currentTime = seekTo;
     seekTo = undefined;
@@ -290,14 +290,14 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
     showPoster,
     video: () => current,
     pause() {
-      wanted = false;
+      isPlayWanted = false;
       layout.ad.querySelector("video")?.pause();
       media.pause();
     },
     async change(id) {
-      wanted = options.autoplay || !media.paused;
-      adDone = undefined;
-      waiting?.stop();
+      isPlayWanted = options.autoplay || !media.paused;
+      playedAdUrl = undefined;
+      readyWait?.stop();
       try {
         show(await readVideo(`${root}${id}/metadata/player.json`));
       } catch (err) {

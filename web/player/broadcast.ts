@@ -32,134 +32,134 @@ interface BroadcastDeps {
 
 const TICK_MS = 500;
 /** A stall of this length is shown to the viewer; players recover from shorter ones. */
-const STILL_MS = 2000;
+const MAX_FRESH_AGE_MS = 2000;
 /** A stall of this length after the end is treated as the end, regardless of the playlist. */
-const END_MS = 6000;
-const ASK_MS = 2000;
-const MAX_ASK_MS = 5000;
+const END_TIMEOUT_MS = 6000;
+const POLL_INTERVAL_MS = 2000;
+const MAX_POLL_INTERVAL_MS = 5000;
 /** Interval of checks for a new broadcast while a recording is shown. */
-const NEXT_MS = 5000;
+const NEXT_POLL_INTERVAL_MS = 5000;
 
 export function createBroadcast({ media, hint, window: windowOf, address, on }: BroadcastDeps): Broadcast {
-  let followed: PlayerVideo | undefined;
-  let asking: ReturnType<typeof setTimeout> | undefined;
+  let followedVideo: PlayerVideo | undefined;
+  let pollTimer: ReturnType<typeof setTimeout> | undefined;
   let abort = new AbortController();
   /** Reasons for the current request. */
-  let lost = false;
-  let ended = false;
-  let delay = ASK_MS;
-  let at = { time: 0, since: performance.now() };
+  let isConnectionLost = false;
+  let hasEnded = false;
+  let delay = POLL_INTERVAL_MS;
+  let playPosition = { time: 0, since: performance.now() };
 
-  const runs = () => followed?.live?.state === "running" || followed?.live?.state === "interrupted";
+  const isLiveRunning = () => followedVideo?.live?.state === "running" || followedVideo?.live?.state === "interrupted";
 
-  function rest(): void {
-    clearTimeout(asking);
-    asking = undefined;
+  function stopPolling(): void {
+    clearTimeout(pollTimer);
+    pollTimer = undefined;
     abort.abort();
     abort = new AbortController();
-    lost = ended = false;
-    delay = ASK_MS;
+    isConnectionLost = hasEnded = false;
+    delay = POLL_INTERVAL_MS;
   }
 
-  function askIn(ms: number): void {
-    clearTimeout(asking);
-    asking = setTimeout(() => void ask(abort.signal), ms * (0.8 + 0.4 * Math.random()));
+  function schedulePoll(ms: number): void {
+    clearTimeout(pollTimer);
+    pollTimer = setTimeout(() => void pollVideo(abort.signal), ms * (0.8 + 0.4 * Math.random()));
   }
 
-  async function ask(signal: AbortSignal): Promise<void> {
+  async function pollVideo(signal: AbortSignal): Promise<void> {
     // A hidden page does not poll: it may stay open for days.
-    if (document.hidden && !runs()) return askIn(NEXT_MS);
+    if (document.hidden && !isLiveRunning()) return schedulePoll(NEXT_POLL_INTERVAL_MS);
     const answer = await readVideo(address(), signal).catch((err: unknown) =>
       err instanceof VideoUnavailable ? err.status : undefined,
     );
-    if (signal.aborted || followed === undefined) return;
+    if (signal.aborted || followedVideo === undefined) return;
     if (typeof answer === "number" && answer < 500 && answer !== 429) {
-      rest();
-      followed = undefined;
+      stopPolling();
+      followedVideo = undefined;
       return on.gone(answer);
     }
-    if (typeof answer === "object") heard(answer);
-    else if (runs()) {
+    if (typeof answer === "object") handleVideo(answer);
+    else if (isLiveRunning()) {
       hint.show({ text: reconnectingText, busy: true });
-      delay = Math.min(delay * 1.5, MAX_ASK_MS);
-      askIn(delay);
-    } else askIn(NEXT_MS);
+      delay = Math.min(delay * 1.5, MAX_POLL_INTERVAL_MS);
+      schedulePoll(delay);
+    } else schedulePoll(NEXT_POLL_INTERVAL_MS);
   }
 
-  function heard(video: PlayerVideo): void {
-    const ran = runs();
-    const running = video.live?.state === "running" || video.live?.state === "interrupted";
-    if (running && video.uid !== followed!.uid) {
-      if (!video.readyToStream) return askIn(ASK_MS);
-      rest();
+  function handleVideo(video: PlayerVideo): void {
+    const wasRunning = isLiveRunning();
+    const isRunning = video.live?.state === "running" || video.live?.state === "interrupted";
+    if (isRunning && video.uid !== followedVideo!.uid) {
+      if (!video.readyToStream) return schedulePoll(POLL_INTERVAL_MS);
+      stopPolling();
       hint.hide();
       return on.next(video);
     }
-    if (running) {
-      followed = video;
+    if (isRunning) {
+      followedVideo = video;
       const age = windowOf()?.age;
-      if (lost) {
-        lost = false;
+      if (isConnectionLost) {
+        isConnectionLost = false;
         on.reopen();
       }
       if (video.live?.state === "interrupted") hint.show({ text: interruptedText, busy: true });
-      else if (!ended && age !== undefined && age * 1000 < STILL_MS) hint.hide();
-      else if (!ended) hint.show({ text: stalledText, busy: true });
-      return askIn(ASK_MS);
+      else if (!hasEnded && age !== undefined && age * 1000 < MAX_FRESH_AGE_MS) hint.hide();
+      else if (!hasEnded) hint.show({ text: stalledText, busy: true });
+      return schedulePoll(POLL_INTERVAL_MS);
     }
-    if (ran && !ended && !lost && performance.now() - at.since < END_MS) {
+    if (wasRunning && !hasEnded && !isConnectionLost && performance.now() - playPosition.since < END_TIMEOUT_MS) {
       // The broadcast has ended at the source, but not yet in the player: the playlist contains the end, which sets
       // `ended`.
-      asking = undefined;
+      pollTimer = undefined;
       return;
     }
-    followed = video;
-    if (ran) {
-      rest();
+    followedVideo = video;
+    if (wasRunning) {
+      stopPolling();
       hint.hide();
       on.over(video);
     }
-    if (video.live?.follows === true) askIn(NEXT_MS);
+    if (video.live?.follows === true) schedulePoll(NEXT_POLL_INTERVAL_MS);
   }
 
   function tick(): void {
-    if (!runs()) return;
+    if (!isLiveRunning()) return;
     const now = performance.now();
     const time = progressOf(media);
-    if (media.paused || media.ended || time !== at.time) {
-      const moved = time !== at.time;
-      at = { time, since: now };
-      if (moved && !media.ended) ended = false;
-      if (moved && asking !== undefined && !lost && !ended) {
-        rest();
+    if (media.paused || media.ended || time !== playPosition.time) {
+      const hasMoved = time !== playPosition.time;
+      playPosition = { time, since: now };
+      if (hasMoved && !media.ended) hasEnded = false;
+      if (hasMoved && pollTimer !== undefined && !isConnectionLost && !hasEnded) {
+        stopPolling();
         hint.hide();
       }
       return;
     }
-    if (now - at.since > STILL_MS && asking === undefined) askIn(0);
+    if (now - playPosition.since > MAX_FRESH_AGE_MS && pollTimer === undefined) schedulePoll(0);
   }
 
   media.addEventListener("ended", () => {
-    if (!runs()) return;
-    ended = true;
-    askIn(0);
+    if (!isLiveRunning()) return;
+    hasEnded = true;
+    schedulePoll(0);
   });
   setInterval(tick, TICK_MS);
 
   return {
     follow(video) {
-      rest();
+      stopPolling();
       hint.hide();
-      followed = video.live === null ? undefined : video;
-      at = { time: progressOf(media), since: performance.now() };
-      if (video.live?.state === "over" && video.live.follows) askIn(NEXT_MS);
+      followedVideo = video.live === null ? undefined : video;
+      playPosition = { time: progressOf(media), since: performance.now() };
+      if (video.live?.state === "over" && video.live.follows) schedulePoll(NEXT_POLL_INTERVAL_MS);
     },
     failed() {
-      if (!runs()) return false;
-      lost = true;
+      if (!isLiveRunning()) return false;
+      isConnectionLost = true;
       hint.show({ text: reconnectingText, busy: true });
-      askIn(delay);
-      delay = Math.min(delay * 1.5, MAX_ASK_MS);
+      schedulePoll(delay);
+      delay = Math.min(delay * 1.5, MAX_POLL_INTERVAL_MS);
       return true;
     },
   };

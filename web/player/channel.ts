@@ -14,7 +14,7 @@ export function openChannel(app: App, properties: Properties): void {
   const send = (message: FromPlayer) => page.postMessage(message, origin ?? "*");
 
   /** Sends changed properties before the event they cause, so that listeners read the new values. */
-  function tellProperties(): void {
+  function sendProperties(): void {
     const spans = properties.buffered();
     const text = JSON.stringify(spans);
     if (text !== buffered) {
@@ -29,21 +29,21 @@ export function openChannel(app: App, properties: Properties): void {
     }
   }
 
-  function tell(eventName: string): void {
-    tellProperties();
+  function sendEvent(eventName: string): void {
+    sendProperties();
     send({ [TYPE]: "event", eventName });
   }
 
-  function greet(): void {
+  function sendGreeting(): void {
     send({ [TYPE]: "iframeReady" });
     reported = {};
     buffered = "[]";
-    tellProperties();
+    sendProperties();
     // The video size is known before anything is loaded, and pages use it for their layout.
     if (app.video().width > 0) send({ [TYPE]: "event", eventName: "resize" });
   }
 
-  async function command(run: () => Promise<void> | void, call: unknown): Promise<void> {
+  async function runCommand(run: () => Promise<void> | void, call: unknown): Promise<void> {
     const answer = (error?: { name: string; message: string }) => {
       if (typeof call === "number") send({ [TYPE]: "called", call, ...(error && { error }) });
     };
@@ -64,22 +64,22 @@ export function openChannel(app: App, properties: Properties): void {
     if (origin === undefined && event.origin !== "null") origin = event.origin;
     switch (data[TYPE]) {
       case "hello":
-        return greet();
+        return sendGreeting();
       case "setProperty":
         if (typeof data["property"] === "string") properties.write(data["property"], data["value"]);
-        return tellProperties();
+        return sendProperties();
       case "playCommand":
-        return void command(() => app.play(), data["call"]);
+        return void runCommand(() => app.play(), data["call"]);
       case "pauseCommand":
-        return void command(() => app.pause(), data["call"]);
+        return void runCommand(() => app.pause(), data["call"]);
     }
   });
 
   const { video: media } = app.layout;
-  for (const name of MEDIA_EVENTS) media.addEventListener(name, () => tell(name));
-  for (const name of [...AD_EVENTS, "error"]) app.events.addEventListener(name, () => tell(name));
-  app.events.addEventListener("known", () => tell("resize"));
-  greet();
+  for (const name of MEDIA_EVENTS) media.addEventListener(name, () => sendEvent(name));
+  for (const name of [...AD_EVENTS, "error"]) app.events.addEventListener(name, () => sendEvent(name));
+  app.events.addEventListener("known", () => sendEvent("resize"));
+  sendGreeting();
 }
 
 /** Origin of the embedding page: from the list of ancestors, otherwise from the referrer. */

@@ -19,34 +19,34 @@ export function createHint(): Hint & { element: HTMLElement } {
   const text = h("span", { role: "status" });
   const button = h("button", { class: "hint-button", type: "button" });
   const element = h("div", { class: "hint", hidden: true, noautohide: true }, spinner, text, button);
-  let act = () => {};
-  let staying: HintText | undefined;
-  let shown: HintText | undefined;
-  button.addEventListener("click", () => act());
+  let runAction = () => {};
+  let stayingHint: HintText | undefined;
+  let shownHint: HintText | undefined;
+  button.addEventListener("click", () => runAction());
 
   function draw(): void {
-    const hint = shown ?? staying;
+    const hint = shownHint ?? stayingHint;
     // A live region that is rewritten would be read aloud again.
     if (text.textContent !== (hint?.text ?? "")) text.textContent = hint?.text ?? "";
     spinner.toggleAttribute("hidden", hint?.busy !== true);
     button.hidden = hint?.action === undefined;
     button.textContent = hint?.action?.label ?? "";
-    act = hint?.action?.run ?? (() => {});
+    runAction = hint?.action?.run ?? (() => {});
     element.hidden = hint === undefined;
   }
 
   return {
     element,
     show(hint) {
-      shown = hint;
+      shownHint = hint;
       draw();
     },
     stay(hint) {
-      staying = hint;
+      stayingHint = hint;
       draw();
     },
     hide() {
-      shown = undefined;
+      shownHint = undefined;
       draw();
     },
   };

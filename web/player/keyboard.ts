@@ -8,9 +8,10 @@ export function listenToKeys(controller: HTMLElement, video: HTMLVideoElement, i
   for (const type of ["keydown", "keyup"] as const) {
     document.addEventListener(type, (event) => {
       if (isOff() || event.ctrlKey || event.metaKey || event.altKey) return;
-      const idle = event.target === document.body || event.target === document.documentElement;
-      if (type === "keydown" && (idle || event.target === controller) && jump(event.key)) return event.preventDefault();
-      if (!idle) return;
+      const isFocusIdle = event.target === document.body || event.target === document.documentElement;
+      if (type === "keydown" && (isFocusIdle || event.target === controller) && jump(event.key))
+        return event.preventDefault();
+      if (!isFocusIdle) return;
       if (event.key === " " || event.key === "k") {
         if (type === "keydown" && !event.repeat) toggle();
         return event.preventDefault();
@@ -33,10 +34,10 @@ export function listenToKeys(controller: HTMLElement, video: HTMLVideoElement, i
   }
 
   function jump(key: string): boolean {
-    const share = key === "Home" ? 0 : key === "End" ? 1 : /^\d$/.test(key) ? Number(key) / 10 : undefined;
-    const span = share === undefined ? undefined : spanOf();
-    if (share === undefined || span === undefined) return false;
-    video.currentTime = span.start + (span.end - span.start) * share;
+    const seekFraction = key === "Home" ? 0 : key === "End" ? 1 : /^\d$/.test(key) ? Number(key) / 10 : undefined;
+    const span = seekFraction === undefined ? undefined : spanOf();
+    if (seekFraction === undefined || span === undefined) return false;
+    video.currentTime = span.start + (span.end - span.start) * seekFraction;
     return true;
   }
 

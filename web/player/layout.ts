@@ -23,7 +23,7 @@ const GEAR =
 
 const BACK = "m11.88 17.585.742-.669-4.2-4.665 4.2-4.666-.743-.669-4.803 5.335 4.803 5.334Z";
 /** Replaces the menus' own back button, which is not a menu item and whose label overrides its text. */
-const back = (title: string) =>
+const backButton = (title: string) =>
   `<button slot="header" part="back button" role="menuitem" class="menu-back" type="button"><svg viewBox="0 0 20 24" aria-hidden="true"><path d="${BACK}"/></svg>${title}</button>`;
 
 // Static HTML: contains no data from videos or URLs.
@@ -35,16 +35,16 @@ const CONTROLS = `
 <media-settings-menu id="settings" anchor="auto" hidden aria-label="Settings">
   <span slot="header" hidden></span>
   <media-settings-menu-item>Quality
-    <quality-menu slot="submenu" hidden>${back("Quality")}</quality-menu>
+    <quality-menu slot="submenu" hidden>${backButton("Quality")}</quality-menu>
   </media-settings-menu-item>
   <media-settings-menu-item class="speed">Speed
-    <media-playback-rate-menu slot="submenu" hidden rates="0.5 0.75 1 1.25 1.5 1.75 2">${back("Speed")}</media-playback-rate-menu>
+    <media-playback-rate-menu slot="submenu" hidden rates="0.5 0.75 1 1.25 1.5 1.75 2">${backButton("Speed")}</media-playback-rate-menu>
   </media-settings-menu-item>
   <media-settings-menu-item class="sound">Audio
-    <media-audio-track-menu slot="submenu" hidden>${back("Audio")}</media-audio-track-menu>
+    <media-audio-track-menu slot="submenu" hidden>${backButton("Audio")}</media-audio-track-menu>
   </media-settings-menu-item>
   <media-settings-menu-item class="captions">Captions
-    <media-captions-menu slot="submenu" hidden>${back("Captions")}</media-captions-menu>
+    <media-captions-menu slot="submenu" hidden>${backButton("Captions")}</media-captions-menu>
   </media-settings-menu-item>
 </media-settings-menu>
 <media-control-bar class="bar timeline">

@@ -21,7 +21,7 @@ interface LiveEdgeDeps {
 
 const TICK_MS = 500;
 /** Maximum length of a pause, in seconds, before playback skips ahead if DVR is off. */
-const MISSED_S = 1;
+const MAX_BEHIND_S = 1;
 
 /** Live playback: the position of the live edge, and the jump to it. */
 export function createLiveEdge({ video, controller, window, dvr, keepUp }: LiveEdgeDeps): LiveEdge {
@@ -32,14 +32,14 @@ export function createLiveEdge({ video, controller, window, dvr, keepUp }: LiveE
     h("span", { class: "live-dot", "aria-hidden": "true" }),
     label,
   );
-  const behind = h("span", { class: "live-behind" });
-  const element = h("span", { class: "live" }, button, behind);
+  const behindLabel = h("span", { class: "live-behind" });
+  const element = h("span", { class: "live" }, button, behindLabel);
   const nativeSeekable = Object.getOwnPropertyDescriptor(HTMLMediaElement.prototype, "seekable")!.get!;
   let hasPlayed = false;
 
   const isAtEdge = () => {
-    const live = window();
-    return live === undefined || video.currentTime >= live.sync - live.slack;
+    const liveWindow = window();
+    return liveWindow === undefined || video.currentTime >= liveWindow.sync - liveWindow.slack;
   };
 
   /**
@@ -49,39 +49,39 @@ export function createLiveEdge({ video, controller, window, dvr, keepUp }: LiveE
   Object.defineProperty(video, "seekable", {
     configurable: true,
     get(): Pick<TimeRanges, "length" | "start" | "end"> {
-      const live = window();
-      if (live === undefined) return nativeSeekable.call(video) as TimeRanges;
-      const end = isAtEdge() && hasPlayed ? video.currentTime : live.sync;
-      return { length: 1, start: () => live.start, end: () => Math.max(live.start, end) };
+      const liveWindow = window();
+      if (liveWindow === undefined) return nativeSeekable.call(video) as TimeRanges;
+      const end = isAtEdge() && hasPlayed ? video.currentTime : liveWindow.sync;
+      return { length: 1, start: () => liveWindow.start, end: () => Math.max(liveWindow.start, end) };
     },
   });
 
   function jump(): void {
-    const live = window();
-    if (live !== undefined && !isAtEdge()) video.currentTime = live.sync;
+    const liveWindow = window();
+    if (liveWindow !== undefined && !isAtEdge()) video.currentTime = liveWindow.sync;
     if (video.paused) video.play().catch(() => {});
   }
 
   function show(): void {
-    const live = window();
-    if (live !== undefined) video.dispatchEvent(new Event("seekablechange"));
+    const liveWindow = window();
+    if (liveWindow !== undefined) video.dispatchEvent(new Event("seekablechange"));
     const atEdge = isAtEdge();
     // A viewer behind the live edge may choose the playback rate.
     keepUp(atEdge);
     // Before playback starts, the viewer is not behind: the first press jumps to the live edge.
-    const present = live === undefined || (atEdge && (!video.paused || !hasPlayed)) || !hasPlayed;
-    element.toggleAttribute("atedge", present);
-    button.setAttribute("aria-disabled", String(present));
-    button.setAttribute("aria-label", present ? "Live" : "Go to live");
-    button.title = present ? "" : "Go to live";
+    const isPresent = liveWindow === undefined || (atEdge && (!video.paused || !hasPlayed)) || !hasPlayed;
+    element.toggleAttribute("atedge", isPresent);
+    button.setAttribute("aria-disabled", String(isPresent));
+    button.setAttribute("aria-label", isPresent ? "Live" : "Go to live");
+    button.title = isPresent ? "" : "Go to live";
     const text =
-      live === undefined || !hasPlayed
+      liveWindow === undefined || !hasPlayed
         ? ""
         : atEdge
-          ? `${live.latency.toFixed(live.latency < 10 ? 1 : 0)} s`
-          : `−${clock(live.sync - video.currentTime)}`;
-    if (behind.textContent !== text) behind.textContent = text;
-    behind.title = atEdge ? "Latency" : "Behind live";
+          ? `${liveWindow.latency.toFixed(liveWindow.latency < 10 ? 1 : 0)} s`
+          : `−${formatClock(liveWindow.sync - video.currentTime)}`;
+    if (behindLabel.textContent !== text) behindLabel.textContent = text;
+    behindLabel.title = atEdge ? "Latency" : "Behind live";
   }
 
   button.addEventListener("click", jump);
@@ -92,8 +92,9 @@ export function createLiveEdge({ video, controller, window, dvr, keepUp }: LiveE
   video.addEventListener("emptied", () => void (hasPlayed = false));
   video.addEventListener("play", () => {
     // Without DVR, the section missed during a pause is skipped.
-    const live = dvr || !hasPlayed ? undefined : window();
-    if (live !== undefined && video.currentTime < live.sync - MISSED_S) video.currentTime = live.sync;
+    const liveWindow = dvr || !hasPlayed ? undefined : window();
+    if (liveWindow !== undefined && video.currentTime < liveWindow.sync - MAX_BEHIND_S)
+      video.currentTime = liveWindow.sync;
   });
   for (const event of ["pause", "seeking", "seeked"]) video.addEventListener(event, show);
   setInterval(() => {
@@ -102,11 +103,11 @@ export function createLiveEdge({ video, controller, window, dvr, keepUp }: LiveE
   return { element, jump, isAtEdge };
 }
 
-function clock(seconds: number): string {
-  const whole = Math.max(0, Math.round(seconds));
+function formatClock(seconds: number): string {
+  const wholeSeconds = Math.max(0, Math.round(seconds));
   const two = (value: number) => String(value).padStart(2, "0");
-  const minutes = Math.floor(whole / 60);
+  const minutes = Math.floor(wholeSeconds / 60);
   return minutes < 60
-    ? `${minutes}:${two(whole % 60)}`
-    : `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${two(whole % 60)}`;
+    ? `${minutes}:${two(wholeSeconds % 60)}`
+    : `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${two(wholeSeconds % 60)}`;
 }

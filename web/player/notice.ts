@@ -32,15 +32,15 @@ export function createNotice(): Notice & { element: HTMLElement } {
     bar,
   );
   const spinner = h("div", { class: "notice-spinner", "aria-hidden": "true" });
-  const sign = h("div", { class: "notice-icon" }, icon(ALERT));
+  const noticeIcon = h("div", { class: "notice-icon" }, icon(ALERT));
   const button = h("button", { class: "notice-button", type: "button" });
   const element = h(
     "div",
     { class: "notice", role: "status", "aria-live": "polite", hidden: true, noautohide: true },
-    h("div", { class: "notice-box" }, spinner, sign, title, text, progress, button),
+    h("div", { class: "notice-box" }, spinner, noticeIcon, title, text, progress, button),
   );
-  let act = () => {};
-  button.addEventListener("click", () => act());
+  let runAction = () => {};
+  button.addEventListener("click", () => runAction());
 
   return {
     element,
@@ -49,7 +49,7 @@ export function createNotice(): Notice & { element: HTMLElement } {
       write(title, notice.title);
       write(text, notice.text ?? "");
       spinner.hidden = notice.busy !== true && notice.calm !== true;
-      sign.hidden = notice.wrong !== true;
+      noticeIcon.hidden = notice.wrong !== true;
       spinner.toggleAttribute("calm", notice.calm === true);
       progress.hidden = notice.progress === undefined;
       if (notice.progress !== undefined) {
@@ -59,7 +59,7 @@ export function createNotice(): Notice & { element: HTMLElement } {
       }
       button.hidden = notice.action === undefined;
       write(button, notice.action?.label ?? "");
-      act = notice.action?.run ?? (() => {});
+      runAction = notice.action?.run ?? (() => {});
       element.hidden = false;
     },
     hide() {

@@ -83,11 +83,11 @@ export function createProperties(app: App): Properties {
       muted: media.muted,
       playbackRate: media.playbackRate,
       volume: media.volume,
-      duration: known(media.duration) ?? known(app.video().duration) ?? NaN,
+      duration: positiveOrUndefined(media.duration) ?? positiveOrUndefined(app.video().duration) ?? NaN,
       ended: media.ended,
       paused: media.paused,
-      videoHeight: known(media.videoHeight) ?? known(app.video().height) ?? 0,
-      videoWidth: known(media.videoWidth) ?? known(app.video().width) ?? 0,
+      videoHeight: positiveOrUndefined(media.videoHeight) ?? positiveOrUndefined(app.video().height) ?? 0,
+      videoWidth: positiveOrUndefined(media.videoWidth) ?? positiveOrUndefined(app.video().width) ?? 0,
       played: spansOf(media.played),
     }),
     write(property, value) {
@@ -100,17 +100,17 @@ export function createProperties(app: App): Properties {
 const isNumber = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value);
 const clamp = (value: number, low: number, high: number) => Math.min(high, Math.max(low, value));
 const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
-const known = (value: number): number | undefined => (value > 0 ? value : undefined);
+const positiveOrUndefined = (value: number): number | undefined => (value > 0 ? value : undefined);
 
 const spansOf = (ranges: TimeRanges): TimeSpan[] =>
   Array.from({ length: ranges.length }, (_, index) => ({ start: ranges.start(index), end: ranges.end(index) }));
 
-const ID = /^[A-Za-z0-9_.-]{16,8192}$/;
+const VIDEO_ID = /^[A-Za-z0-9_.-]{16,8192}$/;
 
 /** Finds a uid or token, alone or as the first path segment of a URL, whatever its host. */
 function idOf(value: unknown): string | undefined {
   if (typeof value !== "string") return undefined;
   const address = webAddress(value);
-  const id = address === undefined ? value : new URL(address).pathname.split("/").find((part) => ID.test(part));
-  return id !== undefined && ID.test(id) ? id : undefined;
+  const id = address === undefined ? value : new URL(address).pathname.split("/").find((part) => VIDEO_ID.test(part));
+  return id !== undefined && VIDEO_ID.test(id) ? id : undefined;
 }

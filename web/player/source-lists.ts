@@ -58,7 +58,7 @@ class Renditions extends SourceList<Rendition> {
   }
 }
 
-interface SoundTrack {
+interface AudioTrackItem {
   readonly id: string;
   readonly label: string;
   readonly language: string;
@@ -66,7 +66,7 @@ interface SoundTrack {
   enabled: boolean;
 }
 
-class SoundTracks extends SourceList<SoundTrack> {
+class SoundTracks extends SourceList<AudioTrackItem> {
   show(hls: HlsPlayer | undefined): void {
     this.fill(
       (hls?.audioTracks ?? []).map((track, index) => ({
@@ -100,19 +100,19 @@ interface SourceLists {
 /** Adds the two lists to `video`; call it before the controls are connected. */
 export function addSourceLists(video: HTMLVideoElement): SourceLists {
   const renditions = new Renditions();
-  const sound = new SoundTracks();
+  const audioTrackList = new SoundTracks();
   Object.defineProperty(video, "videoRenditions", { value: renditions });
-  Object.defineProperty(video, "audioTracks", { value: sound });
+  Object.defineProperty(video, "audioTracks", { value: audioTrackList });
   return {
     follow(hls) {
       hls.on(Events.MANIFEST_PARSED, () => renditions.show(hls));
       hls.on(Events.LEVELS_UPDATED, () => renditions.show(hls));
-      hls.on(Events.AUDIO_TRACKS_UPDATED, () => sound.show(hls));
-      hls.on(Events.AUDIO_TRACK_SWITCHED, () => sound.changed());
+      hls.on(Events.AUDIO_TRACKS_UPDATED, () => audioTrackList.show(hls));
+      hls.on(Events.AUDIO_TRACK_SWITCHED, () => audioTrackList.changed());
     },
     clear() {
       renditions.show(undefined);
-      sound.show(undefined);
+      audioTrackList.show(undefined);
     },
   };
 }

@@ -8,7 +8,7 @@ interface Source {
   /** Opens this manifest and loads as much of it as `preload` allows. */
   open(
     manifest: string,
-    how: {
+    openOptions: {
       preload: PlayerOptions["preload"];
       startTime: number;
       live?: boolean;
@@ -48,7 +48,7 @@ export interface LiveWindow {
 /** Without Media Source Extensions (older iPhones) the browser plays the manifest natively. */
 const hasMediaSources = "MediaSource" in window || "ManagedMediaSource" in window;
 /** Buffer length in seconds: short while not playing. */
-const AHEAD = { metadata: 1, auto: 30 };
+const BUFFER_AHEAD_S = { metadata: 1, auto: 30 };
 /** A difference of five percent is inaudible. */
 const CATCH_UP_RATE = 1.05;
 /** Back buffer of a broadcast, which may run for days. */
@@ -69,16 +69,16 @@ export function createSource(
   let whep: Whep | undefined;
   let webrtc = false;
   let manifest = "";
-  let loaded = false;
+  let isLoaded = false;
   let startTime = 0;
-  let live = false;
+  let isLive = false;
   let language: string | undefined;
 
   function close(): void {
     hls?.destroy();
     hls = undefined;
     lists?.clear();
-    loaded = false;
+    isLoaded = false;
     whep?.close();
     whep = undefined;
     video.srcObject = null;
@@ -88,12 +88,12 @@ export function createSource(
     }
   }
 
-  function fetchSource(ahead: number): void {
-    if (loaded || manifest === "") return;
-    loaded = true;
+  function fetchSource(bufferSeconds: number): void {
+    if (isLoaded || manifest === "") return;
+    isLoaded = true;
     if (webrtc) return void (whep = playWhep(video, manifest, (status) => onFailed("network", status)));
     if (lists === undefined) return playNatively();
-    hls = new HlsPlayer({ ...settings(startTime, ahead), ...(live && LIVE) });
+    hls = new HlsPlayer({ ...settings(startTime, bufferSeconds), ...(isLive && LIVE_CONFIG) });
     const current = hls;
     let recoveries = 0;
     lists.follow(current);
@@ -139,29 +139,29 @@ export function createSource(
   }
 
   return {
-    open(address, how) {
+    open(address, openOptions) {
       close();
       manifest = address;
-      startTime = how.startTime;
-      live = how.live ?? false;
-      webrtc = how.webrtc ?? false;
+      startTime = openOptions.startTime;
+      isLive = openOptions.live ?? false;
+      webrtc = openOptions.webrtc ?? false;
       // Connects only when the viewer wants to watch.
-      if (how.preload !== "none" && !webrtc) fetchSource(AHEAD[how.preload]);
+      if (openOptions.preload !== "none" && !webrtc) fetchSource(BUFFER_AHEAD_S[openOptions.preload]);
     },
     load() {
-      fetchSource(AHEAD.auto);
-      if (hls !== undefined) hls.config.maxBufferLength = AHEAD.auto;
+      fetchSource(BUFFER_AHEAD_S.auto);
+      if (hls !== undefined) hls.config.maxBufferLength = BUFFER_AHEAD_S.auto;
     },
-    showCaptions(wanted) {
-      language = wanted === "" ? undefined : wanted;
+    showCaptions(wantedLanguage) {
+      language = wantedLanguage === "" ? undefined : wantedLanguage;
       chooseCaptions();
     },
     prepare() {
-      if (!webrtc) fetchSource(AHEAD.metadata);
+      if (!webrtc) fetchSource(BUFFER_AHEAD_S.metadata);
     },
-    window: () => (!live || webrtc ? undefined : hls === undefined ? nativeWindow(video) : windowOf(hls)),
+    window: () => (!isLive || webrtc ? undefined : hls === undefined ? nativeWindow(video) : windowOf(hls)),
     keepUp(close) {
-      if (hls === undefined || !live) return;
+      if (hls === undefined || !isLive) return;
       hls.config.maxLiveSyncPlaybackRate = close ? CATCH_UP_RATE : 1;
       // Otherwise the faster rate would persist after the viewer seeks back.
       if (!close && video.playbackRate === CATCH_UP_RATE) video.playbackRate = 1;
@@ -174,9 +174,9 @@ export function createSource(
   };
 }
 
-const settings = (startTime: number, ahead: number): Partial<HlsConfig> => ({
+const settings = (startTime: number, bufferSeconds: number): Partial<HlsConfig> => ({
   startPosition: startTime > 0 ? startTime : -1,
-  maxBufferLength: ahead,
+  maxBufferLength: bufferSeconds,
   // A frame of 300 pixels does not need 1080 lines; the quality menu overrides this.
   capLevelToPlayerSize: true,
   // Segments that have never been requested are encoded on demand: their first byte may take a while.
@@ -196,7 +196,7 @@ const settings = (startTime: number, ahead: number): Partial<HlsConfig> => ({
 const SLACK_S = { hls: 2, native: 6 };
 
 /** The playlist defines the distance from the live edge; hls.js uses parts if available. */
-const LIVE: Partial<HlsConfig> = {
+const LIVE_CONFIG: Partial<HlsConfig> = {
   lowLatencyMode: true,
   liveDurationInfinity: true,
   backBufferLength: LIVE_BEHIND_S,
@@ -239,13 +239,13 @@ function nativeWindow(video: HTMLVideoElement): LiveWindow | undefined {
 }
 
 /** For natively played manifests: text tracks are added one by one. */
-function showNativeCaptions(video: HTMLVideoElement, wanted: string): void {
+function showNativeCaptions(video: HTMLVideoElement, wantedLanguage: string): void {
   const tracks = [...video.textTracks].filter((track) => track.kind === "subtitles" || track.kind === "captions");
   const chosen =
     tracks[
       pickCaptions(
         tracks.map((track) => track.language),
-        wanted,
+        wantedLanguage,
       )
     ];
   for (const track of tracks) track.mode = track === chosen ? "showing" : "disabled";

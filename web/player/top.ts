@@ -9,32 +9,32 @@ const COPIED_MS = 2000;
 /** Logo, title and share link, if the owner of the video set them. */
 export function showDetails(top: HTMLElement, { title, share_link, channel_link, logo }: PlayerVideo["details"]): void {
   const channel = webAddress(channel_link);
-  const picture = webAddress(logo);
-  const share = webAddress(share_link);
+  const logoUrl = webAddress(logo);
+  const shareUrl = webAddress(share_link);
   const image =
-    picture === undefined
+    logoUrl === undefined
       ? undefined
-      : h("img", { class: "logo", src: picture, alt: channel === undefined ? "" : "Channel" });
+      : h("img", { class: "logo", src: logoUrl, alt: channel === undefined ? "" : "Channel" });
   top.replaceChildren();
   if (image !== undefined)
     top.append(channel === undefined ? image : h("a", { href: channel, target: "_blank", rel: "noopener" }, image));
   if (title !== null && title !== "") top.append(h("span", { class: "title" }, title));
-  if (share !== undefined) top.append(shareButton(share));
+  if (shareUrl !== undefined) top.append(createShareButton(shareUrl));
   top.hidden = top.childElementCount === 0;
 }
 
-function shareButton(link: string): HTMLElement {
+function createShareButton(link: string): HTMLElement {
   const label = h("span", { role: "status" });
   const button = h("button", { type: "button", class: "share", "aria-label": "Copy link" }, label);
   button.append(icon(LINK));
   button.addEventListener("click", () => {
     navigator.clipboard.writeText(link).then(
-      () => say("Link copied"),
+      () => showStatus("Link copied"),
       // Sharing from a frame needs a permission that pages rarely grant.
       () => void window.open(link, "_blank", "noopener"),
     );
   });
-  function say(text: string): void {
+  function showStatus(text: string): void {
     label.textContent = text;
     setTimeout(() => void (label.textContent = ""), COPIED_MS);
   }

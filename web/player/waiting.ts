@@ -18,28 +18,28 @@ export function waitUntilReady(
 ): Waiting {
   const abort = new AbortController();
   let delay = FIRST_MS;
-  let timer = setTimeout(ask, delay);
+  let timer = setTimeout(pollVideo, delay);
   let last = JSON.stringify(first);
 
-  async function ask(): Promise<void> {
+  async function pollVideo(): Promise<void> {
     const video = await readVideo(address, abort.signal).catch((err: unknown) =>
       err instanceof VideoUnavailable ? err.status : undefined,
     );
     if (abort.signal.aborted) return;
     if (typeof video === "number") {
       if (video < 500 && video !== 429) return on.gone(video);
-      timer = setTimeout(ask, MAX_MS);
+      timer = setTimeout(pollVideo, MAX_MS);
       return;
     }
     if (video?.readyToStream === true) return on.ready(video);
     const now = JSON.stringify(video);
     // An upload may take hours; while its progress is changing, it is polled often.
-    const longest = (video ?? first).live === null ? MAX_MS : MAX_LIVE_MS;
-    delay = now === last ? Math.min(delay * 1.3, longest) : FIRST_MS;
+    const maxDelay = (video ?? first).live === null ? MAX_MS : MAX_LIVE_MS;
+    delay = now === last ? Math.min(delay * 1.3, maxDelay) : FIRST_MS;
     last = now;
     if (video !== undefined) on.change(video);
     // With jitter: thousands of viewers may have opened the page at the same moment.
-    if (video?.state !== "error") timer = setTimeout(ask, delay * (0.8 + 0.4 * Math.random()));
+    if (video?.state !== "error") timer = setTimeout(pollVideo, delay * (0.8 + 0.4 * Math.random()));
   }
 
   return {

@@ -4,9 +4,9 @@ export interface Whep {
 }
 
 /** Host candidates are gathered immediately; slower ones are not needed to reach a server. */
-const GATHERING_MS = 1000;
+const GATHERING_TIMEOUT_MS = 1000;
 /** A disturbed connection recovers within this time or not at all. */
-const DISTURBED_MS = 5000;
+const DISCONNECT_TIMEOUT_MS = 5000;
 
 /**
  * Plays the current broadcast in `video`. `onLost`: the broadcast ended or never started; passes the HTTP status if
@@ -17,7 +17,7 @@ export function playWhep(video: HTMLVideoElement, address: string, onLost: (stat
   const abort = new AbortController();
   const stream = new MediaStream();
   let session: string | undefined;
-  let disturbed: ReturnType<typeof setTimeout> | undefined;
+  let disconnectTimer: ReturnType<typeof setTimeout> | undefined;
 
   // The empty stream is set from the beginning, so that an earlier play() call remains effective.
   video.srcObject = stream;
@@ -28,12 +28,12 @@ export function playWhep(video: HTMLVideoElement, address: string, onLost: (stat
     if ("jitterBufferTarget" in receiver) receiver.jitterBufferTarget = 0;
   });
   peer.addEventListener("connectionstatechange", () => {
-    clearTimeout(disturbed);
-    if (peer.connectionState === "failed" || peer.connectionState === "closed") lose();
-    if (peer.connectionState === "disconnected") disturbed = setTimeout(lose, DISTURBED_MS);
+    clearTimeout(disconnectTimer);
+    if (peer.connectionState === "failed" || peer.connectionState === "closed") failSession();
+    if (peer.connectionState === "disconnected") disconnectTimer = setTimeout(failSession, DISCONNECT_TIMEOUT_MS);
   });
 
-  function lose(status?: number): void {
+  function failSession(status?: number): void {
     if (abort.signal.aborted) return;
     close();
     onLost(status);
@@ -42,7 +42,7 @@ export function playWhep(video: HTMLVideoElement, address: string, onLost: (stat
   function close(): void {
     if (abort.signal.aborted) return;
     abort.abort();
-    clearTimeout(disturbed);
+    clearTimeout(disconnectTimer);
     peer.close();
     for (const track of stream.getTracks()) track.stop();
     if (session !== undefined) fetch(session, { method: "DELETE", keepalive: true }).catch(() => {});
@@ -50,7 +50,7 @@ export function playWhep(video: HTMLVideoElement, address: string, onLost: (stat
 
   async function connect(): Promise<void> {
     await peer.setLocalDescription();
-    await gathered(peer);
+    await waitForGathering(peer);
     if (abort.signal.aborted) return;
     const response = await fetch(address, {
       method: "POST",
@@ -59,19 +59,19 @@ export function playWhep(video: HTMLVideoElement, address: string, onLost: (stat
       signal: abort.signal,
     });
     const location = response.headers.get("location");
-    if (response.status !== 201) return lose(response.status);
+    if (response.status !== 201) return failSession(response.status);
     if (location !== null) session = new URL(location, response.url || address).href;
     await peer.setRemoteDescription({ type: "answer", sdp: await response.text() });
   }
-  connect().catch(() => lose());
+  connect().catch(() => failSession());
 
   return { close };
 }
 
-function gathered(peer: RTCPeerConnection): Promise<void> {
+function waitForGathering(peer: RTCPeerConnection): Promise<void> {
   if (peer.iceGatheringState === "complete") return Promise.resolve();
   return new Promise((resolve) => {
-    setTimeout(resolve, GATHERING_MS);
+    setTimeout(resolve, GATHERING_TIMEOUT_MS);
     peer.addEventListener("icegatheringstatechange", () => {
       if (peer.iceGatheringState === "complete") resolve();
     });

@@ -6,7 +6,7 @@ const PROBE_MS = 3000;
  * Media types that browsers derive from the file extension. MPEG transport streams are `.ts`, which may look like
  * TypeScript or Qt text.
  */
-const NO_VIDEO =
+const NON_VIDEO_TYPE =
   /^(image\/(?!gif)|font\/|text\/(plain|html|css|csv|javascript)$|application\/(pdf|zip|json|gzip|msword|vnd\.openxmlformats))/;
 
 /**
@@ -18,7 +18,7 @@ export async function refusalOf(
   { maxBytes, maxDurationSeconds }: UploadPageConfig,
 ): Promise<string | undefined> {
   if (file.size === 0) return "This file is empty.";
-  if (NO_VIDEO.test(file.type)) return "This file is not a video.";
+  if (NON_VIDEO_TYPE.test(file.type)) return "This file is not a video.";
   if (maxBytes !== undefined && file.size > maxBytes)
     return `This file is ${sizeText(file.size)}; the maximum is ${sizeText(maxBytes)}.`;
   if (maxDurationSeconds === undefined) return undefined;

@@ -1,8 +1,8 @@
 const UNITS = ["bytes", "KB", "MB", "GB", "TB"];
 
 /** Formats `734003200` as `700 MB`: in steps of 1024, as in most systems and in the limits. */
-export function sizeText(octets: number): string {
-  let value = octets;
+export function sizeText(byteCount: number): string {
+  let value = byteCount;
   let unit = 0;
   while (value >= 1000 && unit < UNITS.length - 1) {
     value /= 1024;
@@ -23,30 +23,30 @@ export function timeText(seconds: number): string {
 
 /** Transfer rate over the last seconds; times in milliseconds. */
 interface Pace {
-  note(octets: number, now: number): void;
+  note(byteCount: number, now: number): void;
   /** Bytes per second; 0 while unknown. */
   speed(): number;
   clear(): void;
 }
 
 const WINDOW_MS = 8000;
-const SURE_MS = 800;
+const MIN_SAMPLE_MS = 800;
 
 export function createPace(): Pace {
-  let notes: { octets: number; at: number }[] = [];
+  let samples: { octets: number; at: number }[] = [];
   return {
-    note(octets, now) {
-      notes.push({ octets, at: now });
-      notes = notes.filter(({ at }) => now - at <= WINDOW_MS);
+    note(byteCount, now) {
+      samples.push({ octets: byteCount, at: now });
+      samples = samples.filter(({ at }) => now - at <= WINDOW_MS);
     },
     speed() {
-      const [first] = notes;
-      const last = notes.at(-1);
-      if (first === undefined || last === undefined || last.at - first.at < SURE_MS) return 0;
+      const [first] = samples;
+      const last = samples.at(-1);
+      if (first === undefined || last === undefined || last.at - first.at < MIN_SAMPLE_MS) return 0;
       return ((last.octets - first.octets) / (last.at - first.at)) * 1000;
     },
     clear() {
-      notes = [];
+      samples = [];
     },
   };
 }

@@ -17,10 +17,10 @@ let sent = 0;
 /** Number of files chosen so far: events for an earlier file are ignored. */
 let turn = 0;
 /** True if the URL accepts a file now. */
-let open = config.state === "open" || config.problem?.retry === true;
+let isOpen = config.state === "open" || config.problem?.retry === true;
 
 const view = createView(root, config, {
-  file: (chosen) => void begin(chosen),
+  file: (chosenFile) => void begin(chosenFile),
   pause() {
     transfer?.pause();
     step = "paused";
@@ -37,10 +37,10 @@ const view = createView(root, config, {
 
 /** Shows the processing state of the uploaded file until the video is ready or has failed. */
 function follow(): void {
-  const mine = turn;
-  open = false;
+  const ownTurn = turn;
+  isOpen = false;
   followUpload(address, (state) => {
-    if (mine !== turn) return false;
+    if (ownTurn !== turn) return false;
     showState(state);
     return state.state === "processing";
   });
@@ -48,7 +48,7 @@ function follow(): void {
 
 function showState(state: UploadPageConfig): void {
   const watch = state.watch === undefined ? {} : { watch: state.watch };
-  open = state.state === "open" || state.problem?.retry === true;
+  isOpen = state.state === "open" || state.problem?.retry === true;
   switch (state.state) {
     case "open":
       return view.show({ step: "choose" });
@@ -68,42 +68,42 @@ function showState(state: UploadPageConfig): void {
   }
 }
 
-async function begin(chosen: File): Promise<void> {
-  const mine = ++turn;
+async function begin(chosenFile: File): Promise<void> {
+  const ownTurn = ++turn;
   transfer?.pause();
-  const problem = await refusalOf(chosen, config);
-  if (mine !== turn) return;
+  const problem = await refusalOf(chosenFile, config);
+  if (ownTurn !== turn) return;
   if (problem !== undefined) return view.show({ step: "choose", problem });
-  file = chosen;
+  file = chosenFile;
   sent = 0;
   pace.clear();
   step = "sending";
   show();
-  transfer = await startTransfer(address, chosen, config, {
-    progress(octets) {
-      if (mine !== turn) return;
-      sent = octets;
-      pace.note(octets, performance.now());
+  transfer = await startTransfer(address, chosenFile, config, {
+    progress(sentBytes) {
+      if (ownTurn !== turn) return;
+      sent = sentBytes;
+      pace.note(sentBytes, performance.now());
       show();
     },
     done() {
-      if (mine !== turn) return;
+      if (ownTurn !== turn) return;
       step = undefined;
       showState({ state: "processing" });
       follow();
     },
-    failed(text, rejected) {
-      if (mine !== turn) return;
+    failed(text, isRejected) {
+      if (ownTurn !== turn) return;
       step = undefined;
       view.show(
-        rejected
+        isRejected
           ? { step: "unusable", code: "", problem: text, retry: true }
-          : { step: "failed", name: chosen.name, problem: text },
+          : { step: "failed", name: chosenFile.name, problem: text },
       );
     },
   });
   // Paused before the start, or another file has been chosen in the meantime.
-  if (mine !== turn || stepNow() === "paused") transfer.pause();
+  if (ownTurn !== turn || currentStep() === "paused") transfer.pause();
 }
 
 function resume(): void {
@@ -113,7 +113,7 @@ function resume(): void {
   transfer?.resume();
 }
 
-const stepNow = () => step;
+const currentStep = () => step;
 
 function show(): void {
   if (file !== undefined && step !== undefined)
@@ -128,8 +128,8 @@ for (const type of ["dragenter", "dragover", "dragleave", "drop"] as const) {
   window.addEventListener(type, (event) => {
     event.preventDefault();
     document.body.classList.toggle("dragging", type === "dragenter" || type === "dragover");
-    const [dropped] = type === "drop" ? (event.dataTransfer?.files ?? []) : [];
-    if (dropped !== undefined && open && step === undefined) void begin(dropped);
+    const [droppedFile] = type === "drop" ? (event.dataTransfer?.files ?? []) : [];
+    if (droppedFile !== undefined && isOpen && step === undefined) void begin(droppedFile);
   });
 }
 window.addEventListener("beforeunload", (event) => {

@@ -24,9 +24,9 @@ export async function startTransfer(
   { chunkBytes = CHUNK }: Pick<UploadPageConfig, "chunkBytes">,
   events: TransferEvents,
 ): Promise<Transfer> {
-  const known = await hasBegun(address, file);
+  const isResumable = await hasBegun(address, file);
   const upload = new Upload(file, {
-    ...(known ? { uploadUrl: address } : { endpoint: address }),
+    ...(isResumable ? { uploadUrl: address } : { endpoint: address }),
     chunkSize: Math.min(CHUNK, chunkBytes),
     retryDelays: RETRY_MS,
     metadata: { ...markOf(file), filetype: file.type },
@@ -34,7 +34,7 @@ export async function startTransfer(
     storeFingerprintForResuming: false,
     onProgress: (sent) => events.progress(sent),
     onSuccess: () => events.done(),
-    onError: (err) => events.failed(wordsOf(err), isRejected(err)),
+    onError: (err) => events.failed(messageTextOf(err), isRejected(err)),
   });
   upload.start();
   return {
@@ -54,8 +54,8 @@ async function hasBegun(address: string, file: File): Promise<boolean> {
     cache: "no-store",
   }).catch(() => undefined);
   if (response?.ok !== true || Number(response.headers.get("Upload-Length") ?? NaN) !== file.size) return false;
-  const announced = (response.headers.get("Upload-Metadata") ?? "").split(",");
-  return Object.entries(markOf(file)).every(([key, value]) => announced.includes(`${key} ${base64(value)}`));
+  const announcedFields = (response.headers.get("Upload-Metadata") ?? "").split(",");
+  return Object.entries(markOf(file)).every(([key, value]) => announcedFields.includes(`${key} ${base64(value)}`));
 }
 
 const base64 = (text: string): string => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
@@ -63,7 +63,7 @@ const base64 = (text: string): string => btoa(String.fromCharCode(...new TextEnc
 const isRejected = (err: Error): boolean =>
   err instanceof DetailedError && [400, 413].includes(err.originalResponse?.getStatus() ?? 0);
 
-function wordsOf(err: Error): string {
+function messageTextOf(err: Error): string {
   if (!(err instanceof DetailedError) || err.originalResponse === null || err.originalResponse === undefined)
     return "The connection was lost.";
   const body = err.originalResponse.getBody().trim();

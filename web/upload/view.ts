@@ -2,7 +2,7 @@ import type { UploadPageConfig } from "../../src/stream/player/upload-config.ts"
 import { h, icon } from "../player/elements.ts";
 import { sizeText, timeText } from "./figures.ts";
 
-type Shown =
+type ShownState =
   | { step: "choose"; problem?: string }
   | { step: "sending" | "paused"; name: string; size: number; sent: number; speed: number }
   | { step: "failed"; name: string; problem: string }
@@ -30,7 +30,7 @@ export function createView(
   root: HTMLElement,
   limits: UploadPageConfig,
   events: ViewEvents,
-): { show(shown: Shown): void } {
+): { show(shownState: ShownState): void } {
   const input = h("input", {
     type: "file",
     id: "file",
@@ -57,19 +57,19 @@ export function createView(
   const detail = h("span", { class: "detail" });
   const status = h("p", { class: "visually-hidden", role: "status" });
   const toggle = h("button", { type: "button", class: "button strong" });
-  const another = button("Choose another file", "button", events.another);
+  const another = createButton("Choose another file", "button", events.another);
   const processing = createProcessing();
-  let paused = false;
+  let isPaused = false;
 
   input.addEventListener("change", () => {
     const [file] = input.files ?? [];
     input.value = "";
     if (file !== undefined) events.file(file);
   });
-  toggle.addEventListener("click", () => (paused ? events.resume() : events.pause()));
+  toggle.addEventListener("click", () => (isPaused ? events.resume() : events.pause()));
 
-  const choose = h("section", {}, h("h1", {}, "Upload a video"), input, zone, problem);
-  const sending = h(
+  const chooseSection = h("section", {}, h("h1", {}, "Upload a video"), input, zone, problem);
+  const sendingSection = h(
     "section",
     {},
     name,
@@ -79,66 +79,66 @@ export function createView(
     h("p", { class: "buttons" }, toggle, another),
   );
   const result = h("section", { class: "result" });
-  root.append(h("div", { class: "card" }, choose, sending, result));
+  root.append(h("div", { class: "card" }, chooseSection, sendingSection, result));
 
   return {
-    show(shown) {
-      choose.hidden = shown.step !== "choose";
-      sending.hidden = shown.step !== "sending" && shown.step !== "paused";
-      result.hidden = !choose.hidden || !sending.hidden;
-      switch (shown.step) {
+    show(shownState) {
+      chooseSection.hidden = shownState.step !== "choose";
+      sendingSection.hidden = shownState.step !== "sending" && shownState.step !== "paused";
+      result.hidden = !chooseSection.hidden || !sendingSection.hidden;
+      switch (shownState.step) {
         case "choose":
-          problem.textContent = shown.problem ?? "";
+          problem.textContent = shownState.problem ?? "";
           document.title = "Upload a video";
           return;
         case "sending":
         case "paused":
-          return showProgress(shown);
+          return showProgress(shownState);
         case "failed":
           document.title = "Upload stopped";
           return result.replaceChildren(
-            badge(CROSS, "wrong"),
+            createBadge(CROSS, "wrong"),
             h("h1", {}, "The upload stopped"),
-            h("p", { role: "alert" }, shown.problem),
+            h("p", { role: "alert" }, shownState.problem),
             h(
               "p",
               { class: "hint" },
-              `The part of ${shown.name} that was uploaded is saved. Try again to resume from there.`,
+              `The part of ${shownState.name} that was uploaded is saved. Try again to resume from there.`,
             ),
             h(
               "p",
               { class: "buttons" },
-              button("Try again", "button strong", events.resume),
-              button("Choose another file", "button", events.another),
+              createButton("Try again", "button strong", events.resume),
+              createButton("Choose another file", "button", events.another),
             ),
           );
         case "processing":
-          return showProcessing(shown);
+          return showProcessing(shownState);
         case "ready":
           document.title = "Your video is ready";
           return result.replaceChildren(
-            badge(CHECK),
+            createBadge(CHECK),
             h("h1", {}, "Your video is ready"),
             h("p", { class: "hint", role: "status" }, "The upload is complete. You can close this page."),
-            watchButton(shown.watch),
+            createWatchButton(shownState.watch),
           );
         case "unusable":
           document.title = "File cannot be used";
           return result.replaceChildren(
-            badge(CROSS, "wrong"),
+            createBadge(CROSS, "wrong"),
             h("h1", {}, "This file cannot be used"),
-            h("p", { role: "alert" }, reasonText(shown)),
-            ...(shown.retry
+            h("p", { role: "alert" }, reasonText(shownState)),
+            ...(shownState.retry
               ? [
                   h("p", { class: "hint" }, "This link is still valid: send another file."),
-                  h("p", { class: "buttons" }, button("Choose another file", "button strong", events.another)),
+                  h("p", { class: "buttons" }, createButton("Choose another file", "button strong", events.another)),
                 ]
               : [h("p", { class: "hint" }, "Ask the person who sent you this link for a new one.")]),
           );
         case "expired":
           document.title = "Upload expired";
           return result.replaceChildren(
-            badge(CLOCK, "wrong"),
+            createBadge(CLOCK, "wrong"),
             h("h1", {}, "This upload link has expired"),
             h("p", { class: "hint" }, "Ask the person who sent it to you for a new one."),
           );
@@ -147,7 +147,7 @@ export function createView(
   };
 
   /** Built once, then updated: screen readers would announce a replaced live region every time. */
-  function showProcessing({ percent, watch }: Extract<Shown, { step: "processing" }>): void {
+  function showProcessing({ percent, watch }: Extract<ShownState, { step: "processing" }>): void {
     document.title = "Processing your video";
     if (!result.contains(processing.element)) result.replaceChildren(processing.element);
     processing.bar.style.width = `${percent}%`;
@@ -158,31 +158,38 @@ export function createView(
         ? "The file has been received and is being checked. The video can be played once its first seconds are encoded."
         : "You can already watch the video while the rest is being encoded. You can close this page.";
     if (processing.text.textContent !== text) processing.text.textContent = text;
-    if (watch !== undefined && processing.place.childElementCount === 0) processing.place.append(watchButton(watch));
+    if (watch !== undefined && processing.place.childElementCount === 0)
+      processing.place.append(createWatchButton(watch));
   }
 
-  function showProgress({ step, name: file, size, sent, speed }: Extract<Shown, { sent: number }>): void {
-    const share = size === 0 ? 0 : Math.min(1, sent / size);
-    const whole = Math.floor(share * 100);
-    paused = step === "paused";
+  function showProgress({ step, name: file, size, sent, speed }: Extract<ShownState, { sent: number }>): void {
+    const sentFraction = size === 0 ? 0 : Math.min(1, sent / size);
+    const wholePercent = Math.floor(sentFraction * 100);
+    isPaused = step === "paused";
     name.textContent = file;
-    bar.style.width = `${share * 100}%`;
-    track.setAttribute("aria-valuenow", String(whole));
-    percent.textContent = `${whole}%`;
-    const left = paused ? "paused" : speed > 0 ? `${sizeText(speed)}/s · ${timeText((size - sent) / speed)} left` : "";
-    detail.textContent = [`${sizeText(sent)} of ${sizeText(size)}`, left].filter((part) => part !== "").join(" · ");
-    toggle.textContent = paused ? "Resume" : "Pause";
-    sending.classList.toggle("paused", paused);
-    document.title = `${whole}% – Upload`;
+    bar.style.width = `${sentFraction * 100}%`;
+    track.setAttribute("aria-valuenow", String(wholePercent));
+    percent.textContent = `${wholePercent}%`;
+    const remainingText = isPaused
+      ? "paused"
+      : speed > 0
+        ? `${sizeText(speed)}/s · ${timeText((size - sent) / speed)} left`
+        : "";
+    detail.textContent = [`${sizeText(sent)} of ${sizeText(size)}`, remainingText]
+      .filter((part) => part !== "")
+      .join(" · ");
+    toggle.textContent = isPaused ? "Resume" : "Pause";
+    sendingSection.classList.toggle("paused", isPaused);
+    document.title = `${wholePercent}% – Upload`;
     // Announced periodically instead of for every update.
-    const spoken = paused ? "Paused" : `${Math.floor(whole / 10) * 10} percent`;
+    const spoken = isPaused ? "Paused" : `${Math.floor(wholePercent / 10) * 10} percent`;
     if (status.textContent !== spoken) status.textContent = spoken;
   }
 }
 
-function button(label: string, kind: string, press: () => void): HTMLButtonElement {
+function createButton(label: string, kind: string, onPress: () => void): HTMLButtonElement {
   const element = h("button", { type: "button", class: kind }, label);
-  element.addEventListener("click", press);
+  element.addEventListener("click", onPress);
   return element;
 }
 
@@ -194,8 +201,8 @@ function limitsText({ maxBytes, maxDurationSeconds }: UploadPageConfig): string 
   return parts.length === 0 ? "" : `Up to ${parts.join(", ")}`;
 }
 
-const badge = (path: string, kind = ""): HTMLElement => h("div", { class: `badge ${kind}`.trim() }, icon(path));
-const watchButton = (watch: string | undefined): HTMLElement =>
+const createBadge = (path: string, kind = ""): HTMLElement => h("div", { class: `badge ${kind}`.trim() }, icon(path));
+const createWatchButton = (watch: string | undefined): HTMLElement =>
   h(
     "p",
     { class: "buttons", hidden: watch === undefined },
@@ -218,7 +225,7 @@ function createProcessing(): {
   const text = h("p", { class: "hint", role: "status" });
   const place = h("div", {});
   return {
-    element: h("div", {}, badge(CLOCK), h("h1", {}, "Your video is being processed"), text, track, place),
+    element: h("div", {}, createBadge(CLOCK), h("h1", {}, "Your video is being processed"), text, track, place),
     bar,
     track,
     text,

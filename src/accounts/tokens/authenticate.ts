@@ -63,9 +63,9 @@ interface CachedCaller {
 /** Maximum number of cached callers. */
 const MAX_CALLERS = 2000;
 /** Changes invalidate entries immediately; this limit covers lost notifications. */
-const FRESH_MS = 5000;
+const CALLER_TTL_MS = 5000;
 /** Minimum interval between updates of a token's last use. */
-const NOTE_MS = 10_000;
+const LAST_USED_INTERVAL_MS = 10_000;
 
 export function createTokenAuthenticator({
   db,
@@ -95,7 +95,7 @@ export function createTokenAuthenticator({
     if (user === undefined) return undefined;
     const owned = "account" in token.owner ? [token.owner.account] : await accountsOfUser(tables, token.owner.user);
     return {
-      ...known(user, { tokenId: token.id, grants: grantsOf(token.policies, token.owner), owned }),
+      ...cachedCallerOf(user, { tokenId: token.id, grants: grantsOf(token.policies, token.owner), owned }),
       onlyWithEmail: false,
       notBefore: token.notBefore ?? -Infinity,
       expiresAt: token.expiresAt ?? Infinity,
@@ -107,8 +107,14 @@ export function createTokenAuthenticator({
   async function readGlobalKey(user: User | undefined): Promise<CachedCaller | undefined> {
     if (user === undefined) return undefined;
     const owned = await accountsOfUser(tables, user.id);
-    const all = { tokenId: user.id, grants: grantsOf(fullAccessPolicies(user.id), { user: user.id }), owned };
-    return { ...known(user, all), onlyWithEmail: true, notBefore: -Infinity, expiresAt: Infinity, letsIn: () => true };
+    const fullAccess = { tokenId: user.id, grants: grantsOf(fullAccessPolicies(user.id), { user: user.id }), owned };
+    return {
+      ...cachedCallerOf(user, fullAccess),
+      onlyWithEmail: true,
+      notBefore: -Infinity,
+      expiresAt: Infinity,
+      letsIn: () => true,
+    };
   }
 
   async function readS3Credentials(id: string): Promise<(CachedCaller & { secret: string }) | undefined> {
@@ -118,8 +124,8 @@ export function createTokenAuthenticator({
     return entry && { ...entry, secret: secrets!.open(sealedSecret!, s3SecretContext(id)) };
   }
 
-  const callers = createReadThroughCache({ read, clock, max: MAX_CALLERS, ttlMs: FRESH_MS });
-  const s3Keys = createReadThroughCache({ read: readS3Credentials, clock, max: MAX_CALLERS, ttlMs: FRESH_MS });
+  const callers = createReadThroughCache({ read, clock, max: MAX_CALLERS, ttlMs: CALLER_TTL_MS });
+  const s3Keys = createReadThroughCache({ read: readS3Credentials, clock, max: MAX_CALLERS, ttlMs: CALLER_TTL_MS });
 
   function admit(entry: CachedCaller, ip: string | undefined): Caller | undefined {
     const now = clock.now();
@@ -142,7 +148,7 @@ export function createTokenAuthenticator({
 
   function note(entry: CachedCaller): void {
     const now = clock.now();
-    if (entry.token === undefined || now - entry.token.notedAt < NOTE_MS) return;
+    if (entry.token === undefined || now - entry.token.notedAt < LAST_USED_INTERVAL_MS) return;
     entry.token.notedAt = now;
     lastUsed.record(entry.caller.tokenId, entry.token.lastUsedAt);
   }
@@ -187,7 +193,7 @@ export function createTokenAuthenticator({
   };
 }
 
-function known(
+function cachedCallerOf(
   user: User,
   { tokenId, grants, owned }: { tokenId: string; grants: Grant[]; owned: string[] },
 ): Pick<CachedCaller, "caller" | "emailKey"> {
@@ -195,8 +201,8 @@ function known(
     caller: {
       tokenId,
       user: { id: user.id, email: user.email },
-      accounts: reached(grants, owned),
-      deniedZones: denied(grants),
+      accounts: reachableAccountsOf(grants, owned),
+      deniedZones: deniedZonesOf(grants),
       allows: compile(grants, new Set(owned)),
     },
     emailKey: emailKey(user.email),
@@ -204,14 +210,14 @@ function known(
 }
 
 /** Accounts in which any permission is allowed. A zone specified without its account yields none. */
-function reached(grants: Grant[], owned: string[]): string[] {
+function reachableAccountsOf(grants: Grant[], owned: string[]): string[] {
   const allowed = grants.filter(({ effect }) => effect === "allow").map(({ resource }) => resource);
   if (allowed.some(({ kind }) => kind === "every account" || kind === "every zone")) return owned;
-  const named = new Set(allowed.flatMap((place) => ("account" in place ? [place.account] : [])));
-  return owned.filter((id) => named.has(id));
+  const namedAccounts = new Set(allowed.flatMap((place) => ("account" in place ? [place.account] : [])));
+  return owned.filter((id) => namedAccounts.has(id));
 }
 
-const denied = (grants: Grant[]): string[] => [
+const deniedZonesOf = (grants: Grant[]): string[] => [
   ...new Set(
     grants.flatMap(({ effect, resource }) => (effect === "deny" && "zone" in resource ? [resource.zone] : [])),
   ),

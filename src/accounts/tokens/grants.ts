@@ -71,17 +71,17 @@ function impliedPermissions(permission: Permission, effect: Grant["effect"]): Pe
 export function compile(
   grants: readonly Grant[],
   reachable: ReadonlySet<string>,
-): (permission: Permission, on: Resource) => boolean {
+): (permission: Permission, target: Resource) => boolean {
   const rules = new Map<Permission, { allow: Reach; deny: Reach | undefined }>();
   for (const { effect, permission, resource } of grants) {
     let rule = rules.get(permission);
     if (rule === undefined) rules.set(permission, (rule = { allow: createReach(), deny: undefined }));
     add(effect === "allow" ? rule.allow : (rule.deny ??= createReach()), resource);
   }
-  return (permission, on) => {
+  return (permission, target) => {
     const rule = rules.get(permission);
-    if (rule === undefined || ("account" in on && !reachable.has(on.account))) return false;
-    return (rule.deny === undefined || !covers(rule.deny, on)) && covers(rule.allow, on);
+    if (rule === undefined || ("account" in target && !reachable.has(target.account))) return false;
+    return (rule.deny === undefined || !covers(rule.deny, target)) && covers(rule.allow, target);
   };
 }
 
@@ -132,14 +132,14 @@ function add(reach: Reach, place: PolicyResource): void {
  * An account permission checked for a zone applies to the zone's account. A zone permission checked for an account
  * requires it for all zones of the account: no zone exists yet when one is created.
  */
-function covers(reach: Reach, on: Resource): boolean {
-  if ("user" in on) return reach.user;
-  if (reach.everyAccount || reach.everyZone || reach.accounts.has(on.account) || reach.zonesOf.has(on.account))
+function covers(reach: Reach, target: Resource): boolean {
+  if ("user" in target) return reach.user;
+  if (reach.everyAccount || reach.everyZone || reach.accounts.has(target.account) || reach.zonesOf.has(target.account))
     return true;
-  if ("bucket" in on) return reach.buckets.has(bucketKey(on));
+  if ("bucket" in target) return reach.buckets.has(bucketKey(target));
   return (
-    "zone" in on &&
-    (reach.zones.has(on.zone) || (reach.zonesIn.size > 0 && reach.zonesIn.has(`${on.account}/${on.zone}`)))
+    "zone" in target &&
+    (reach.zones.has(target.zone) || (reach.zonesIn.size > 0 && reach.zonesIn.has(`${target.account}/${target.zone}`)))
   );
 }
 
@@ -151,20 +151,20 @@ export function findExceedingGrant(wanted: readonly Grant[], held: readonly Gran
   const heldBy = Map.groupBy(held, ({ permission }) => permission);
   const wantedBy = Map.groupBy(wanted, ({ permission }) => permission);
   for (const [permission, grants] of wantedBy) {
-    const own = heldBy.get(permission) ?? [];
-    const denies = own.filter(
+    const heldGrants = heldBy.get(permission) ?? [];
+    const denies = heldGrants.filter(
       ({ effect, resource }) =>
         effect === "deny" &&
         !grants.some((grant) => grant.effect === "deny" && containsResource(grant.resource, resource)),
     );
-    const allows = own.filter(({ effect }) => effect === "allow");
-    const over = grants.find(
+    const allows = heldGrants.filter(({ effect }) => effect === "allow");
+    const exceedingGrant = grants.find(
       ({ effect, resource }) =>
         effect === "allow" &&
         (!allows.some((allow) => containsResource(allow.resource, resource)) ||
           denies.some((deny) => mayOverlap(deny.resource, resource))),
     );
-    if (over !== undefined) return over;
+    if (exceedingGrant !== undefined) return exceedingGrant;
   }
   return undefined;
 }

@@ -19,14 +19,14 @@ const BATCH_DELAY_MS = 1000;
 const MAX_PENDING = 2000;
 
 export function createLastUsed({ db, clock, log }: { db: Db; clock: Clock; log: Log }): LastUsed {
-  let noted = new Map<string, number>();
+  let pendingUses = new Map<string, number>();
   let writing = Promise.resolve();
   const closing = new AbortController();
-  let waiting = false;
+  let isFlushScheduled = false;
 
   function flush(): Promise<void> {
-    const batch = noted;
-    noted = new Map();
+    const batch = pendingUses;
+    pendingUses = new Map();
     if (batch.size > 0) {
       writing = writing
         .then(() => db.transaction<AccountTables, void>((tx) => setLastUsed(tx, batch)))
@@ -36,10 +36,10 @@ export function createLastUsed({ db, clock, log }: { db: Db; clock: Clock; log: 
   }
 
   async function flushLater() {
-    waiting = true;
+    isFlushScheduled = true;
     await clock.sleep(BATCH_DELAY_MS, closing.signal).then(flush, () => {});
-    waiting = false;
-    if (noted.size > 0 && !closing.signal.aborted) void flushLater();
+    isFlushScheduled = false;
+    if (pendingUses.size > 0 && !closing.signal.aborted) void flushLater();
   }
 
   return {
@@ -47,13 +47,13 @@ export function createLastUsed({ db, clock, log }: { db: Db; clock: Clock; log: 
       const now = clock.now();
       if (
         (before !== null && now - before < STEP_MS) ||
-        noted.has(token) ||
-        noted.size >= MAX_PENDING ||
+        pendingUses.has(token) ||
+        pendingUses.size >= MAX_PENDING ||
         closing.signal.aborted
       )
         return;
-      noted.set(token, now);
-      if (!waiting) void flushLater();
+      pendingUses.set(token, now);
+      if (!isFlushScheduled) void flushLater();
     },
     flush,
     async close() {

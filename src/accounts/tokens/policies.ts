@@ -28,8 +28,8 @@ export function checkPolicies(
   const oldIds = new Set(known.map(({ id }) => id));
   let grants = 0;
   return requested.map(({ id, effect, groups, resources }, index) => {
-    const at = `policies.${index}`;
-    const fail = (field: string, reason: string) => refuse(`${at}.${field}`, reason);
+    const policyPath = `policies.${index}`;
+    const fail = (field: string, reason: string) => refuse(`${policyPath}.${field}`, reason);
     const places = readPolicyResources(resources, owner, (key, reason) =>
       fail("resources", `${JSON.stringify(key)}: ${reason}`),
     );
@@ -53,7 +53,7 @@ export function checkPolicies(
           `${group.name} needs a resource ${SCOPE_NAMES[group.scope]}.<id>${group.scope === "zone" ? ", or an account with zones nested in it" : ""}`,
         );
     }
-    const kept = id !== undefined && oldIds.delete(id) ? id : ids.hex();
-    return { id: kept, effect, groups: [...new Set(groups)], resources };
+    const policyId = id !== undefined && oldIds.delete(id) ? id : ids.hex();
+    return { id: policyId, effect, groups: [...new Set(groups)], resources };
   });
 }

@@ -34,15 +34,15 @@ export function readPolicyResources(
     if (typeof value === "string") return [readPlace(name, value, owner, refuse)];
     const account = NAME.exec(name);
     if (account?.[1] !== "account") throw refuse(name, "only an account can have nested resources");
-    return Object.entries(value).map(([inner, all]) => {
+    return Object.entries(value).map(([inner, wildcard]) => {
       const zone = NAME.exec(inner);
       if (zone?.[1] !== "account.zone")
         throw refuse(
           `${name}.${inner}`,
           "nested resources must be com.cloudflare.api.account.zone.<zone id> or com.cloudflare.api.account.zone.*",
         );
-      if (all !== "*") throw refuse(`${name}.${inner}`, 'the value must be "*"');
-      return within(ofZones(account[2]!, zone[2]!), owner, (reason) => refuse(name, reason));
+      if (wildcard !== "*") throw refuse(`${name}.${inner}`, 'the value must be "*"');
+      return restrictToOwner(zonesResourceOf(account[2]!, zone[2]!), owner, (reason) => refuse(name, reason));
     });
   });
 }
@@ -62,7 +62,7 @@ function readPlace(
     );
   if (value !== "*") throw refuse(name, 'the value must be "*"');
   if (bucketAccount !== undefined)
-    return within(
+    return restrictToOwner(
       { kind: "bucket", account: bucketAccount, jurisdiction: jurisdiction!, bucket: bucket! },
       owner,
       (reason) => refuse(name, reason),
@@ -74,14 +74,14 @@ function readPlace(
   }
   const place: PolicyResource =
     kind === "account.zone"
-      ? ofZones("*", id!)
+      ? zonesResourceOf("*", id!)
       : id === "*"
         ? { kind: "every account" }
         : { kind: "account", account: id! };
-  return within(place, owner, (reason) => refuse(name, reason));
+  return restrictToOwner(place, owner, (reason) => refuse(name, reason));
 }
 
-const ofZones = (account: string, zone: string): PolicyResource =>
+const zonesResourceOf = (account: string, zone: string): PolicyResource =>
   account === "*"
     ? zone === "*"
       ? { kind: "every zone" }
@@ -91,7 +91,7 @@ const ofZones = (account: string, zone: string): PolicyResource =>
       : { kind: "zone in", account, zone };
 
 /** An account token without an account applies to its own account. It cannot specify another one. */
-function within(place: PolicyResource, owner: TokenOwner, refuse: (reason: string) => Error): PolicyResource {
+function restrictToOwner(place: PolicyResource, owner: TokenOwner, refuse: (reason: string) => Error): PolicyResource {
   if (!("account" in owner)) return place;
   const { account } = owner;
   if ("account" in place && place.account !== account) throw refuse("an account token can access only its account");

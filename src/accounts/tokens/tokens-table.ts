@@ -9,7 +9,7 @@ export async function insertToken(db: AccountsExecutor, token: Token, value: Tok
   await db
     .insertInto("tokens")
     .values({
-      ...changeable(token),
+      ...toChangeableColumns(token),
       id: token.id,
       user_id: "user" in token.owner ? token.owner.user : null,
       account_id: "account" in token.owner ? token.owner.account : null,
@@ -23,7 +23,7 @@ export async function insertToken(db: AccountsExecutor, token: Token, value: Tok
 }
 
 export async function updateToken(db: AccountsExecutor, token: Token): Promise<void> {
-  await db.updateTable("tokens").set(changeable(token)).where("id", "=", token.id).execute();
+  await db.updateTable("tokens").set(toChangeableColumns(token)).where("id", "=", token.id).execute();
 }
 
 export async function setTokenValue(
@@ -96,7 +96,7 @@ export async function findTokenByHash(
 }
 
 export async function countTokens(db: AccountsExecutor, owner: TokenOwner): Promise<number> {
-  const { count } = await of(db, owner).select(db.fn.countAll().as("count")).executeTakeFirstOrThrow();
+  const { count } = await tokensOf(db, owner).select(db.fn.countAll().as("count")).executeTakeFirstOrThrow();
   return Number(count);
 }
 
@@ -112,7 +112,7 @@ export async function listTokens(
     offset,
   }: { now: number; includeExpired: boolean; direction: "asc" | "desc"; limit: number; offset: number },
 ): Promise<{ tokens: Token[]; total: number }> {
-  let query = of(db, owner);
+  let query = tokensOf(db, owner);
   if (!includeExpired)
     query = query.where(({ eb, or }): Expression<SqlBool> =>
       or([eb("expires_at", "is", null), eb("expires_at", ">", now)]),
@@ -128,12 +128,12 @@ export async function listTokens(
   return { tokens: rows.map((row) => toToken(row, now)), total: Number(count) };
 }
 
-const of = (db: AccountsExecutor, owner: TokenOwner) =>
+const tokensOf = (db: AccountsExecutor, owner: TokenOwner) =>
   "user" in owner
     ? db.selectFrom("tokens").where("user_id", "=", owner.user)
     : db.selectFrom("tokens").where("account_id", "=", owner.account);
 
-const changeable = (token: Token) => ({
+const toChangeableColumns = (token: Token) => ({
   name: token.name,
   status: token.status === "disabled" ? "disabled" : "active",
   policies: JSON.stringify(token.policies),

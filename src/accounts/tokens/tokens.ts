@@ -74,16 +74,16 @@ export function createTokens({ db, clock, ids, limits, sealValue, onChanged }: T
     { policies, expiresAt, ip }: Pick<Token, "policies" | "expiresAt" | "ip">,
     owner: TokenOwner,
   ): Promise<void> {
-    const held = await readCallerLimits(tx, by);
-    if (held.expiresAt !== null && (expiresAt === null || expiresAt > held.expiresAt))
+    const callerLimits = await readCallerLimits(tx, by);
+    if (callerLimits.expiresAt !== null && (expiresAt === null || expiresAt > callerLimits.expiresAt))
       throw accountErrors.outlasts({ bound: "its expires_on, or an earlier one" });
-    if (held.ip !== null && !isDeepStrictEqual(ip, held.ip))
+    if (callerLimits.ip !== null && !isDeepStrictEqual(ip, callerLimits.ip))
       throw accountErrors.outlasts({ bound: "its condition.request_ip" });
-    const over = findExceedingGrant(grantsOf(policies, owner), held.grants);
-    if (over !== undefined)
+    const exceedingGrant = findExceedingGrant(grantsOf(policies, owner), callerLimits.grants);
+    if (exceedingGrant !== undefined)
       throw accountErrors.exceeds({
-        permission: JSON.stringify(over.permission),
-        place: describeResource(over.resource),
+        permission: JSON.stringify(exceedingGrant.permission),
+        place: describeResource(exceedingGrant.resource),
       });
   }
 

@@ -78,12 +78,14 @@ export const accountRoutes = ({ accounts }: { accounts: Accounts }): Route[] => 
     async ({ params, body: { id, name, type: kind, settings } }) => {
       if (id !== undefined && id !== params.account_id)
         throw accountErrors.badAccount({ field: "id", reason: "it is not the one in the path" });
-      const { abuse_contact_email: abuse, enforce_twofactor: enforce } = settings ?? {};
-      const changed = {
-        ...(abuse !== undefined && { abuseContactEmail: abuse || undefined }),
-        ...(enforce != null && { enforceTwofactor: enforce }),
+      const { abuse_contact_email: abuseContact, enforce_twofactor: requireTwofactor } = settings ?? {};
+      const settingsChange = {
+        ...(abuseContact !== undefined && { abuseContactEmail: abuseContact || undefined }),
+        ...(requireTwofactor != null && { enforceTwofactor: requireTwofactor }),
       };
-      return answer(showAccount(await accounts.update(params.account_id!, { name, type: kind, settings: changed })));
+      return answer(
+        showAccount(await accounts.update(params.account_id!, { name, type: kind, settings: settingsChange })),
+      );
     },
   ),
 

@@ -3,7 +3,7 @@ import { UserError } from "../../kernel/index.ts";
 import { ANALYTICS_QUERY_BYTES, type Analytics } from "../../workers/index.ts";
 import { route, type Route } from "../operation.ts";
 
-const shared = {
+const sharedFields = {
   path: "/accounts/{account_id}/analytics_engine/sql",
   tag: "Analytics Engine",
   permission: "Account Analytics Read",
@@ -25,7 +25,7 @@ export function analyticsEngineRoutes({ analytics }: { analytics: Pick<Analytics
   return [
     route(
       {
-        ...shared,
+        ...sharedFields,
         id: "analytics-engine-sql-query-post",
         method: "post",
         summary: "Execute an Analytics Engine SQL query via request body",
@@ -35,7 +35,7 @@ export function analyticsEngineRoutes({ analytics }: { analytics: Pick<Analytics
     ),
     route(
       {
-        ...shared,
+        ...sharedFields,
         id: "analytics-engine-sql-query-get",
         method: "get",
         summary: "Execute an Analytics Engine SQL query via query parameter",

@@ -60,19 +60,19 @@ export async function recordQuery(query: Query, zoneName: () => Promise<string>)
     startswith: query[`${field}.startswith`],
     endswith: query[`${field}.endswith`],
   });
-  const given = (filter: object) => Object.values(filter).some((value) => value !== undefined && value !== false);
+  const hasAnyValue = (filter: object) => Object.values(filter).some((value) => value !== undefined && value !== false);
   const comment = {
     ...text("comment"),
     present: query["comment.present"] !== undefined,
     absent: query["comment.absent"] !== undefined,
   };
   const name = text("name");
-  if (name.exact !== undefined) name.exact = lenientName(name.exact);
+  if (name.exact !== undefined) name.exact = toLenientName(name.exact);
   return {
     type: query.type,
-    ...(given(name) && { name }),
-    ...(given(text("content")) && { content: text("content") }),
-    ...(given(comment) && { comment }),
+    ...(hasAnyValue(name) && { name }),
+    ...(hasAnyValue(text("content")) && { content: text("content") }),
+    ...(hasAnyValue(comment) && { comment }),
     ...(query.proxied !== undefined && { proxied: query.proxied === "true" }),
     tags: tagFilters(query),
     anyTag: query.tag_match === "any",
@@ -81,12 +81,12 @@ export async function recordQuery(query: Query, zoneName: () => Promise<string>)
     order: query.order,
     direction: query.direction,
     ...(query.shadowed_by_name !== undefined && { shadowedBy: await shadowedBy(query, zoneName) }),
-    ...(query.shadowing_name !== undefined && { nsAt: await shadowing(query.shadowing_name, zoneName) }),
+    ...(query.shadowing_name !== undefined && { nsAt: await shadowingNamesOf(query.shadowing_name, zoneName) }),
   };
 }
 
 /** Normalizes a name; an invalid name matches nothing. */
-function lenientName(name: string): string {
+function toLenientName(name: string): string {
   try {
     return normalName(name);
   } catch (err) {
@@ -96,7 +96,7 @@ function lenientName(name: string): string {
 }
 
 function tagFilters(query: Query): TagFilter[] {
-  const none: TagFilter = {
+  const noFilter: TagFilter = {
     present: undefined,
     absent: undefined,
     exact: undefined,
@@ -105,16 +105,16 @@ function tagFilters(query: Query): TagFilter[] {
     endswith: undefined,
   };
   const listOf = (value: string | string[] | undefined) => (value === undefined ? [] : [value].flat());
-  const short = listOf(query.tag).map((value): TagFilter =>
-    value.includes(":") ? { ...none, exact: pair("tag", value) } : { ...none, present: value },
+  const shortTags = listOf(query.tag).map((value): TagFilter =>
+    value.includes(":") ? { ...noFilter, exact: pair("tag", value) } : { ...noFilter, present: value },
   );
-  const named = (["present", "absent"] as const).flatMap((kind) =>
-    listOf(query[`tag.${kind}`]).map((value) => ({ ...none, [kind]: value })),
+  const nameFilters = (["present", "absent"] as const).flatMap((kind) =>
+    listOf(query[`tag.${kind}`]).map((value) => ({ ...noFilter, [kind]: value })),
   );
-  const paired = (["exact", "contains", "startswith", "endswith"] as const).flatMap((kind) =>
-    listOf(query[`tag.${kind}`]).map((value) => ({ ...none, [kind]: pair(`tag.${kind}`, value) })),
+  const valueFilters = (["exact", "contains", "startswith", "endswith"] as const).flatMap((kind) =>
+    listOf(query[`tag.${kind}`]).map((value) => ({ ...noFilter, [kind]: pair(`tag.${kind}`, value) })),
   );
-  return [...short, ...named, ...paired];
+  return [...shortTags, ...nameFilters, ...valueFilters];
 }
 
 function pair(field: string, value: string): { name: string; value: string } {
@@ -126,17 +126,17 @@ function pair(field: string, value: string): { name: string; value: string } {
 async function shadowedBy(query: Query, zoneName: () => Promise<string>): Promise<string> {
   if (query.include_shadow_metadata !== "true")
     throw zoneErrors.badFilter({ field: "shadowed_by_name", reason: "it requires include_shadow_metadata=true" });
-  return below("shadowed_by_name", query.shadowed_by_name!, await zoneName());
+  return requireSubdomain("shadowed_by_name", query.shadowed_by_name!, await zoneName());
 }
 
-async function shadowing(name: string, zoneName: () => Promise<string>): Promise<string[]> {
+async function shadowingNamesOf(name: string, zoneName: () => Promise<string>): Promise<string[]> {
   const zone = await zoneName();
-  const normal = below("shadowing_name", name, zone);
+  const normal = requireSubdomain("shadowing_name", name, zone);
   return [normal, ...ancestors(normal)].filter((above) => above !== zone && isWithin(above, zone));
 }
 
-function below(field: string, name: string, zone: string): string {
-  const normal = lenientName(name);
+function requireSubdomain(field: string, name: string, zone: string): string {
+  const normal = toLenientName(name);
   if (normal === zone || !isWithin(normal, zone))
     throw zoneErrors.badFilter({ field, reason: `it must be a name in ${zone}` });
   return normal;

@@ -99,7 +99,7 @@ export const batchResult = z.object({
 
 export const changeOf = ({
   private_routing,
-  settings: given,
+  settings: requestedSettings,
   comment,
   ...body
 }: z.output<typeof recordPatchBody>): Partial<RecordRequest> => ({
@@ -112,12 +112,12 @@ export const changeOf = ({
   proxied: body.proxied ?? undefined,
   privateRouting: private_routing ?? undefined,
   settings:
-    given == null
+    requestedSettings == null
       ? undefined
       : {
-          ipv4_only: given.ipv4_only ?? undefined,
-          ipv6_only: given.ipv6_only ?? undefined,
-          flatten_cname: given.flatten_cname ?? undefined,
+          ipv4_only: requestedSettings.ipv4_only ?? undefined,
+          ipv6_only: requestedSettings.ipv6_only ?? undefined,
+          flatten_cname: requestedSettings.flatten_cname ?? undefined,
         },
   // Null removes a comment.
   comment,

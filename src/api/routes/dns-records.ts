@@ -17,8 +17,8 @@ import { zoneFileRoutes } from "./dns-zone-files.ts";
 
 const MIB = 1024 * 1024;
 const tag = "DNS Records for a Zone";
-const LIST = "/zones/{zone_id}/dns_records";
-const ONE = `${LIST}/{dns_record_id}`;
+const RECORDS_PATH = "/zones/{zone_id}/dns_records";
+const RECORD_PATH = `${RECORDS_PATH}/{dns_record_id}`;
 
 export function dnsRecordRoutes({ zones }: { zones: Zones }): Route[] {
   const { records } = zones;
@@ -29,7 +29,7 @@ export function dnsRecordRoutes({ zones }: { zones: Zones }): Route[] {
       {
         id: "dns-records-for-a-zone-list-dns-records",
         method: "get",
-        path: LIST,
+        path: RECORDS_PATH,
         tag,
         summary: "List DNS records",
         permission: "DNS Read",
@@ -40,15 +40,15 @@ export function dnsRecordRoutes({ zones }: { zones: Zones }): Route[] {
       async ({ params, query }) => {
         const zone = params.zone_id!;
         const page = pageRequest(query);
-        const wanted = await recordQuery(query, async () => (await zones.get(zone)).name);
-        return pageAnswer(await records.list(zone, wanted, page), page, showRecord);
+        const recordFilter = await recordQuery(query, async () => (await zones.get(zone)).name);
+        return pageAnswer(await records.list(zone, recordFilter, page), page, showRecord);
       },
     ),
     route(
       {
         id: "dns-records-for-a-zone-create-dns-record",
         method: "post",
-        path: LIST,
+        path: RECORDS_PATH,
         tag,
         summary: "Create a DNS record",
         permission: "DNS Write",
@@ -62,7 +62,7 @@ export function dnsRecordRoutes({ zones }: { zones: Zones }): Route[] {
       {
         id: "dns-records-for-a-zone-dns-record-details",
         method: "get",
-        path: ONE,
+        path: RECORD_PATH,
         tag,
         summary: "Get a DNS record",
         permission: "DNS Read",
@@ -75,7 +75,7 @@ export function dnsRecordRoutes({ zones }: { zones: Zones }): Route[] {
       {
         id: "dns-records-for-a-zone-update-dns-record",
         method: "put",
-        path: ONE,
+        path: RECORD_PATH,
         tag,
         summary: "Overwrite a DNS record",
         permission: "DNS Write",
@@ -93,7 +93,7 @@ export function dnsRecordRoutes({ zones }: { zones: Zones }): Route[] {
       {
         id: "dns-records-for-a-zone-patch-dns-record",
         method: "patch",
-        path: ONE,
+        path: RECORD_PATH,
         tag,
         summary: "Update a DNS record",
         permission: "DNS Write",
@@ -109,7 +109,7 @@ export function dnsRecordRoutes({ zones }: { zones: Zones }): Route[] {
       {
         id: "dns-records-for-a-zone-delete-dns-record",
         method: "delete",
-        path: ONE,
+        path: RECORD_PATH,
         tag,
         summary: "Delete a DNS record",
         permission: "DNS Write",
@@ -124,7 +124,7 @@ export function dnsRecordRoutes({ zones }: { zones: Zones }): Route[] {
       {
         id: "dns-records-for-a-zone-batch-dns-records",
         method: "post",
-        path: `${LIST}/batch`,
+        path: `${RECORDS_PATH}/batch`,
         tag,
         permission: "DNS Write",
         body: batchBody,

@@ -5,7 +5,7 @@ import { recordSchema } from "./dns-record-schemas.ts";
 
 const MIB = 1024 * 1024;
 const tag = "DNS Records for a Zone";
-const LIST = "/zones/{zone_id}/dns_records";
+const RECORDS_PATH = "/zones/{zone_id}/dns_records";
 
 const importResult = z.object({ recs_added: z.number().int(), total_records_parsed: z.number().int() });
 
@@ -18,7 +18,7 @@ export function zoneFileRoutes(zones: Zones): Route[] {
       {
         id: "dns-records-for-a-zone-import-dns-records",
         method: "post",
-        path: `${LIST}/import`,
+        path: `${RECORDS_PATH}/import`,
         tag,
         summary: "Import DNS records from a BIND zone file",
         permission: "DNS Write",
@@ -37,7 +37,7 @@ export function zoneFileRoutes(zones: Zones): Route[] {
       {
         id: "dns-records-for-a-zone-export-dns-records",
         method: "get",
-        path: `${LIST}/export`,
+        path: `${RECORDS_PATH}/export`,
         tag,
         summary: "Export DNS records as a BIND zone file",
         permission: "DNS Read",
@@ -57,15 +57,15 @@ export function zoneFileRoutes(zones: Zones): Route[] {
       {
         id: "dns-records-for-a-zone-get-usage",
         method: "get",
-        path: `${LIST}/usage`,
+        path: `${RECORDS_PATH}/usage`,
         tag,
         summary: "Get the number of DNS records in a zone",
         permission: "DNS Read",
         result: z.object({ record_usage: z.number().int(), record_quota: z.number().int().nullable() }),
       },
       async ({ params }) => {
-        const { records: used, quota } = await records.usage(params.zone_id!);
-        return answer({ record_usage: used, record_quota: quota });
+        const { records: recordCount, quota } = await records.usage(params.zone_id!);
+        return answer({ record_usage: recordCount, record_quota: quota });
       },
     ),
     ...scanRoutes,
@@ -78,7 +78,7 @@ const scanRoutes: Route[] = [
     {
       id: "dns-records-for-a-zone-scan-dns-records",
       method: "post",
-      path: `${LIST}/scan`,
+      path: `${RECORDS_PATH}/scan`,
       tag,
       summary: "Scan for DNS records; never finds any",
       permission: "DNS Write",
@@ -90,7 +90,7 @@ const scanRoutes: Route[] = [
     {
       id: "dns-records-for-a-zone-trigger-dns-scan",
       method: "post",
-      path: `${LIST}/scan/trigger`,
+      path: `${RECORDS_PATH}/scan/trigger`,
       tag,
       summary: "Start a scan for DNS records; never finds any",
       permission: "DNS Write",
@@ -102,7 +102,7 @@ const scanRoutes: Route[] = [
     {
       id: "dns-records-for-a-zone-review-dns-scan",
       method: "get",
-      path: `${LIST}/scan/review`,
+      path: `${RECORDS_PATH}/scan/review`,
       tag,
       summary: "List the DNS records found by a scan; always empty",
       permission: "DNS Read",
@@ -114,7 +114,7 @@ const scanRoutes: Route[] = [
     {
       id: "dns-records-for-a-zone-apply-dns-scan-results",
       method: "post",
-      path: `${LIST}/scan/review`,
+      path: `${RECORDS_PATH}/scan/review`,
       tag,
       summary: "Accept or reject the DNS records found by a scan",
       permission: "DNS Write",

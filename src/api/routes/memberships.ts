@@ -49,7 +49,7 @@ const detailedResult = membershipResult.extend({
   ),
 });
 
-const everyArea = Object.fromEntries(AREAS.map((area) => [area, { read: true, write: true }])) as Record<
+const allAreaPermissions = Object.fromEntries(AREAS.map((area) => [area, { read: true, write: true }])) as Record<
   (typeof AREAS)[number],
   z.infer<typeof grants>
 >;
@@ -62,7 +62,7 @@ const showMembership = ({
   account: showAccount(account),
   status,
   roles: [ROLE],
-  permissions: everyArea,
+  permissions: allAreaPermissions,
   api_access_enabled: null,
 });
 

@@ -42,18 +42,18 @@ export const tokenRequestOf = ({
   condition,
   not_before: notBefore,
   expires_on: expiresOn,
-  status: wanted,
+  status: requestedStatus,
 }: z.output<typeof tokenBody>): TokenRequest => {
   const ip = condition?.request_ip ?? condition?.["request.ip"];
   return {
     name,
-    policies: policies.map(({ id, effect, permission_groups: groups, resources: on }) => ({
+    policies: policies.map(({ id, effect, permission_groups: groups, resources: policyResources }) => ({
       id: id ?? undefined,
       effect,
       groups: groups.map((group) => group.id),
-      resources: on,
+      resources: policyResources,
     })),
-    status: wanted ?? undefined,
+    status: requestedStatus ?? undefined,
     ip: ip == null ? null : { ...(ip.in != null && { in: ip.in }), ...(ip.not_in != null && { notIn: ip.not_in }) },
     notBefore: notBefore == null ? null : Date.parse(notBefore),
     expiresAt: expiresOn == null ? null : Date.parse(expiresOn),
@@ -92,18 +92,18 @@ export const groupResult = z.object({
 export const showToken = (token: Token): z.input<typeof tokenResult> => ({
   ...showVerified(token),
   name: token.name,
-  issued_on: stamp(token.issuedAt),
-  modified_on: stamp(token.modifiedAt),
-  ...(token.lastUsedAt !== null && { last_used_on: stamp(token.lastUsedAt) }),
+  issued_on: toTimestamp(token.issuedAt),
+  modified_on: toTimestamp(token.modifiedAt),
+  ...(token.lastUsedAt !== null && { last_used_on: toTimestamp(token.lastUsedAt) }),
   ...(token.ip !== null && {
     condition: {
       request_ip: { ...(token.ip.in && { in: token.ip.in }), ...(token.ip.notIn && { not_in: token.ip.notIn }) },
     },
   }),
-  policies: token.policies.map(({ id, effect, groups, resources: on }) => ({
+  policies: token.policies.map(({ id, effect, groups, resources: policyResources }) => ({
     id,
     effect,
-    resources: on,
+    resources: policyResources,
     permission_groups: groups.map(showGroupName),
   })),
 });
@@ -111,8 +111,8 @@ export const showToken = (token: Token): z.input<typeof tokenResult> => ({
 export const showVerified = ({ id, status: shown, notBefore, expiresAt }: Token): z.input<typeof verifyResult> => ({
   id,
   status: shown,
-  ...(notBefore !== null && { not_before: stamp(notBefore) }),
-  ...(expiresAt !== null && { expires_on: stamp(expiresAt) }),
+  ...(notBefore !== null && { not_before: toTimestamp(notBefore) }),
+  ...(expiresAt !== null && { expires_on: toTimestamp(expiresAt) }),
 });
 
 export const showGroup = ({ id, name, scope, category }: PermissionGroup): z.input<typeof groupResult> => ({
@@ -130,4 +130,4 @@ const showGroupName = (id: string) => {
 /**
  * Whole seconds are formatted without a fraction, so that tools that compare sent and returned times see no difference.
  */
-const stamp = (ms: number) => new Date(ms).toISOString().replace(".000Z", "Z");
+const toTimestamp = (ms: number) => new Date(ms).toISOString().replace(".000Z", "Z");

@@ -23,7 +23,7 @@ import {
 } from "./token-schema.ts";
 
 /** Clients show this text. */
-const VALID = { code: 10000, message: "This API Token is valid and active" };
+const VALID_MESSAGE = { code: 10000, message: "This API Token is valid and active" };
 
 type TokenCall = Pick<Call, "caller" | "params">;
 
@@ -38,7 +38,7 @@ interface Kind {
   verified(call: TokenCall): "user" | { account: string };
 }
 
-const ofUser: Kind = {
+const userKind: Kind = {
   tag: "User API tokens",
   base: "/user/tokens",
   read: "API Tokens Read",
@@ -57,7 +57,7 @@ const ofUser: Kind = {
   verified: () => "user",
 };
 
-const ofAccount: Kind = {
+const accountKind: Kind = {
   tag: "Account API tokens",
   base: "/accounts/{account_id}/tokens",
   read: "Account API Tokens Read",
@@ -77,10 +77,10 @@ const ofAccount: Kind = {
 };
 
 export const tokenRoutes = ({ tokens }: { tokens: Tokens }): Route[] =>
-  [ofUser, ofAccount].flatMap((kind) => routesOf(kind, tokens));
+  [userKind, accountKind].flatMap((kind) => routesOf(kind, tokens));
 
 function routesOf({ tag, base, read, write, ids, owner, verified }: Kind, tokens: Tokens): Route[] {
-  const one = `${base}/{token_id}`;
+  const tokenPath = `${base}/{token_id}`;
 
   return [
     route(
@@ -134,9 +134,9 @@ function routesOf({ tag, base, read, write, ids, owner, verified }: Kind, tokens
       },
       async ({ query }) => {
         const page = pageRequest(query);
-        const found = findPermissionGroups(query);
+        const matchingGroups = findPermissionGroups(query);
         return pageAnswer(
-          { items: found.slice(offsetOf(page), offsetOf(page) + page.perPage), total: found.length },
+          { items: matchingGroups.slice(offsetOf(page), offsetOf(page) + page.perPage), total: matchingGroups.length },
           page,
           showGroup,
         );
@@ -154,11 +154,20 @@ function routesOf({ tag, base, read, write, ids, owner, verified }: Kind, tokens
         authenticationError: accountErrors.invalidToken,
         result: verifyResult,
       },
-      async (call) => answer(showVerified(await tokens.verify(call.caller, verified(call))), { messages: [VALID] }),
+      async (call) =>
+        answer(showVerified(await tokens.verify(call.caller, verified(call))), { messages: [VALID_MESSAGE] }),
     ),
 
     route(
-      { id: ids.get, method: "get", path: one, tag, summary: "Get a token", permission: read, result: tokenResult },
+      {
+        id: ids.get,
+        method: "get",
+        path: tokenPath,
+        tag,
+        summary: "Get a token",
+        permission: read,
+        result: tokenResult,
+      },
       async (call) => answer(showToken(await tokens.get(owner(call), call.params.token_id!))),
     ),
 
@@ -166,7 +175,7 @@ function routesOf({ tag, base, read, write, ids, owner, verified }: Kind, tokens
       {
         id: ids.update,
         method: "put",
-        path: one,
+        path: tokenPath,
         tag,
         summary: "Update a token",
         permission: write,
@@ -183,7 +192,7 @@ function routesOf({ tag, base, read, write, ids, owner, verified }: Kind, tokens
       {
         id: ids.delete,
         method: "delete",
-        path: one,
+        path: tokenPath,
         tag,
         summary: "Revoke a token",
         permission: write,
@@ -199,7 +208,7 @@ function routesOf({ tag, base, read, write, ids, owner, verified }: Kind, tokens
       {
         id: ids.roll,
         method: "put",
-        path: `${one}/value`,
+        path: `${tokenPath}/value`,
         tag,
         summary: "Roll a token: replace its value",
         permission: write,

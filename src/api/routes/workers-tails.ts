@@ -26,7 +26,7 @@ export function workersTailsRoutes({ tails, scripts, address, publicUrl }: Worke
     return [account, script];
   }
 
-  function shown({ id, expiresAt }: Tail, { request, node }: Pick<Call, "request" | "node">): z.input<typeof tail> {
+  function showTail({ id, expiresAt }: Tail, { request, node }: Pick<Call, "request" | "node">): z.input<typeof tail> {
     const base = publicUrl
       ? publicUrl
       : `${address.scheme(node.incoming)}://${request.headers.get("host") ?? "localhost"}`;
@@ -59,7 +59,7 @@ export function workersTailsRoutes({ tails, scripts, address, publicUrl }: Worke
       async (call) => {
         const [account, script] = await scriptOf(call);
         return answer(
-          shown(
+          showTail(
             await tails.create(account, script, {
               filters: call.body.filters,
               clientIp: address.ip(call.node.incoming),
@@ -82,9 +82,9 @@ export function workersTailsRoutes({ tails, scripts, address, publicUrl }: Worke
         result: tail,
       },
       async (call) => {
-        const [newest, ...others] = await tails.list(...(await scriptOf(call)));
+        const [newest, ...otherTails] = await tails.list(...(await scriptOf(call)));
         if (newest === undefined) throw tailErrors.tailMissing();
-        return answer(shown(newest, call), { info: { count: 1, total_count: 1 + others.length } });
+        return answer(showTail(newest, call), { info: { count: 1, total_count: 1 + otherTails.length } });
       },
     ),
     route(

@@ -16,7 +16,7 @@ const TAG = "Zone";
 /** Maximum number of accounts per token whose names are resolved. */
 const MAX_ACCOUNTS = 500;
 /** Maximum number of zones per account that are checked for a token limited to single zones. */
-const MAX_TRIED = 1000;
+const MAX_CHECKED_ZONES = 1000;
 
 export function zonesRoutes({ zones, accounts }: ZoneRoutesDeps): Route[] {
   const namesOf = async (caller: Caller) =>
@@ -157,15 +157,15 @@ const READERS: Permission[] = [
 ];
 
 async function visibleTo(caller: Caller, zones: Zones): Promise<ZoneQuery["visible"]> {
-  const whole = caller.accounts.filter((account) => caller.allows("Zone Read", { account }));
-  const single: string[] = [];
+  const readableAccounts = caller.accounts.filter((account) => caller.allows("Zone Read", { account }));
+  const readableZones: string[] = [];
   for (const account of caller.accounts) {
-    if (whole.includes(account)) continue;
-    const ids = await zones.idsOf(account, MAX_TRIED);
-    single.push(...ids.filter((zone) => caller.allows("Zone Read", { zone, account })));
+    if (readableAccounts.includes(account)) continue;
+    const ids = await zones.idsOf(account, MAX_CHECKED_ZONES);
+    readableZones.push(...ids.filter((zone) => caller.allows("Zone Read", { zone, account })));
   }
-  const hidden = [...new Set(whole.flatMap((account) => hiddenZones(caller, account, "Zone Read")))];
-  return { accounts: whole, zones: single, hidden };
+  const hidden = [...new Set(readableAccounts.flatMap((account) => hiddenZones(caller, account, "Zone Read")))];
+  return { accounts: readableAccounts, zones: readableZones, hidden };
 }
 
 function matches(

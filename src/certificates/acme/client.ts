@@ -59,43 +59,47 @@ interface AcmeClientOptions {
 }
 
 type Directory = Record<"newNonce" | "newAccount" | "newOrder", string>;
-const BAD_NONCES = 10;
+const MAX_BAD_NONCES = 10;
 
 export function createAcmeClient({ directory: directoryUrl, key, http, clock, signal }: AcmeClientOptions): AcmeClient {
   const { crv, kty, x, y } = createPublicKey(key).export({ format: "jwk" });
   const jwk = { crv, kty, x, y };
   // RFC 7638 3: the required members, in lexicographic order, without white space.
   const thumbprint = createHash("sha256").update(JSON.stringify(jwk)).digest("base64url");
-  let known: Promise<Directory> | undefined;
+  let directoryPromise: Promise<Directory> | undefined;
   let account: string | undefined;
   let nonce: string | undefined;
 
   async function readDirectory(): Promise<Directory> {
     const response = await http("GET", directoryUrl, undefined, signal);
     if (response.status !== 200) throw problemOf(response, directoryUrl, clock.now());
-    const found = jsonOf<Partial<Directory>>(response, directoryUrl);
-    if (![found.newNonce, found.newAccount, found.newOrder].every((url) => typeof url === "string"))
+    const fetchedDirectory = jsonOf<Partial<Directory>>(response, directoryUrl);
+    if (
+      ![fetchedDirectory.newNonce, fetchedDirectory.newAccount, fetchedDirectory.newOrder].every(
+        (url) => typeof url === "string",
+      )
+    )
       throw new AcmeProblem(`${directoryUrl} is not the directory of an ACME server`, "");
-    return found as Directory;
+    return fetchedDirectory as Directory;
   }
-  const directory = () => (known ??= readDirectory());
+  const directory = () => (directoryPromise ??= readDirectory());
 
   async function freshNonce(): Promise<string> {
     const response = await http("HEAD", (await directory()).newNonce, undefined, signal);
-    const fresh = response.header("replay-nonce");
-    if (fresh === undefined) throw problemOf(response, "The nonce request", clock.now());
-    return fresh;
+    const replayNonce = response.header("replay-nonce");
+    if (replayNonce === undefined) throw problemOf(response, "The nonce request", clock.now());
+    return replayNonce;
   }
 
   /** Without `payload`: POST-as-GET (6.3). */
   async function post(url: string, payload?: object): Promise<AcmeResponse> {
-    for (let bad = 0; ; bad++) {
+    for (let badNonceCount = 0; ; badNonceCount++) {
       // A nonce can be used only once, so it is removed before use.
-      const taken = nonce;
+      const currentNonce = nonce;
       nonce = undefined;
       const head = {
         alg: "ES256",
-        nonce: taken ?? (await freshNonce()),
+        nonce: currentNonce ?? (await freshNonce()),
         url,
         ...(account === undefined ? { jwk } : { kid: account }),
       };
@@ -112,11 +116,11 @@ export function createAcmeClient({ directory: directoryUrl, key, http, clock, si
       if (response.status < 300) return response;
       const problem = problemOf(response, url, clock.now());
       // 6.5: a nonce may expire at any time.
-      if (problem.type !== "badNonce" || bad === BAD_NONCES) throw problem;
+      if (problem.type !== "badNonce" || badNonceCount === MAX_BAD_NONCES) throw problem;
     }
   }
 
-  async function look<Thing>(url: string, payload?: object): Promise<Polled<Thing>> {
+  async function fetchResource<Thing>(url: string, payload?: object): Promise<Polled<Thing>> {
     const response = await post(url, payload);
     const location = response.header("location");
     return {
@@ -137,9 +141,9 @@ export function createAcmeClient({ directory: directoryUrl, key, http, clock, si
       account = location;
     },
     newOrder: async (names) =>
-      look((await directory()).newOrder, { identifiers: names.map((value) => ({ type: "dns", value })) }),
-    order: (url) => look(url),
-    authorization: (url) => look(url),
+      fetchResource((await directory()).newOrder, { identifiers: names.map((value) => ({ type: "dns", value })) }),
+    order: (url) => fetchResource(url),
+    authorization: (url) => fetchResource(url),
     challengeReady: async (url) => void (await post(url, {})),
     finalize: async (url, request) => void (await post(url, { csr: Buffer.from(request).toString("base64url") })),
     certificate: async (url) => (await post(url)).text,

@@ -6,7 +6,7 @@ import type { Solver } from "./solver.ts";
 
 const CHALLENGE_PATH = "/.well-known/acme-challenge/";
 
-const HOUR = 3_600_000;
+const HOUR_MS = 3_600_000;
 /** RFC 8555 8.3: base64url. */
 const TOKEN = /^[\w-]{1,200}$/;
 
@@ -26,7 +26,7 @@ export function createHttpSolver({ db, clock }: { db: Db; clock: Clock }): HttpS
   const proofs = createChallengeResponsesTable(db);
   return {
     type: "http-01",
-    present: ({ token, keyAuthorization }) => proofs.add(token, keyAuthorization, clock.now() + HOUR),
+    present: ({ token, keyAuthorization }) => proofs.add(token, keyAuthorization, clock.now() + HOUR_MS),
     cleanUp: ({ token }) => proofs.remove(token, clock.now()),
     async respond(request, response) {
       const path = request.url!.split("?", 1)[0]!;

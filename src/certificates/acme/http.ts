@@ -27,10 +27,12 @@ export function createAcmeHttp({ ca, timeoutMs = 30_000 }: AcmeHttpOptions): Acm
   const agent = new Agent({ keepAlive: false, ...(ca !== undefined && { ca }) });
   return (method, url, body, signal) =>
     new Promise((resolve, reject) => {
-      const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+      const deadlineSignal = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
       const fail = (err: Error) =>
         reject(
-          within.aborted && !signal.aborted ? new Error(`${method} ${url} took longer than ${timeoutMs} ms`) : err,
+          deadlineSignal.aborted && !signal.aborted
+            ? new Error(`${method} ${url} took longer than ${timeoutMs} ms`)
+            : err,
         );
       const headers = {
         "user-agent": "Reelpost",
@@ -40,7 +42,7 @@ export function createAcmeHttp({ ca, timeoutMs = 30_000 }: AcmeHttpOptions): Acm
           "content-length": Buffer.byteLength(body),
         }),
       };
-      const outgoing = request(url, { method, agent, headers, signal: within }, (response) => {
+      const outgoing = request(url, { method, agent, headers, signal: deadlineSignal }, (response) => {
         const chunks: Buffer[] = [];
         let bytes = 0;
         response.on("error", fail);

@@ -15,8 +15,8 @@ interface OrderDeps {
   signal: AbortSignal;
 }
 
-const FIRST_LOOK_MS = 200;
-const MAX_MS = 10_000;
+const FIRST_POLL_DELAY_MS = 200;
+const MAX_POLL_DELAY_MS = 10_000;
 
 /**
  * Obtains a certificate for these names and the private key `key`: account, order, challenges, chain in PEM (RFC 8555
@@ -26,27 +26,27 @@ export async function orderCertificate(parts: OrderDeps, names: readonly string[
   const { client, contact, clock, signal } = parts;
   await client.register(contact);
   const order = await client.newOrder(names);
-  const until = async (...done: Order["status"][]) =>
+  const pollUntil = async (...done: Order["status"][]) =>
     poll(
       () => client.order(order.url),
       ({ status }) => done.includes(status),
       clock,
       signal,
     );
-  if (order.status === "pending") await prove(parts, order.authorizations);
-  if (refuseInvalid(await until("ready", "processing", "valid")).status === "ready")
+  if (order.status === "pending") await proveAll(parts, order.authorizations);
+  if (rejectInvalid(await pollUntil("ready", "processing", "valid")).status === "ready")
     await client.finalize(order.finalize, certificateRequest(names, key));
-  const { certificate } = refuseInvalid(await until("valid"));
+  const { certificate } = rejectInvalid(await pollUntil("valid"));
   if (certificate === undefined) throw new AcmeProblem("The ACME order is finished but has no certificate URL", "");
   return client.certificate(certificate);
 }
 
 /** Solves all challenges of an order concurrently, because the server takes its own time to validate each one. */
-async function prove({ client, solver, clock, log, signal }: OrderDeps, urls: readonly string[]): Promise<void> {
-  const shown: ChallengeResponse[] = [];
+async function proveAll({ client, solver, clock, log, signal }: OrderDeps, urls: readonly string[]): Promise<void> {
+  const presentedProofs: ChallengeResponse[] = [];
   try {
-    const waiting: string[] = [];
-    const ready: string[] = [];
+    const pendingUrls: string[] = [];
+    const challengeUrls: string[] = [];
     for (const url of urls) {
       const authorization = await client.authorization(url);
       // A server may reuse earlier authorizations (7.1.3).
@@ -59,14 +59,14 @@ async function prove({ client, solver, clock, log, signal }: OrderDeps, urls: re
           "",
         );
       const proof = { name, token: challenge.token, keyAuthorization: client.keyAuthorization(challenge.token) };
-      shown.push(proof);
+      presentedProofs.push(proof);
       await solver.present(proof, signal);
-      waiting.push(url);
-      ready.push(challenge.url);
+      pendingUrls.push(url);
+      challengeUrls.push(challenge.url);
     }
-    for (const url of ready) await client.challengeReady(url);
-    for (const url of waiting)
-      refuseUnproved(
+    for (const url of challengeUrls) await client.challengeReady(url);
+    for (const url of pendingUrls)
+      rejectUnproved(
         await poll(
           () => client.authorization(url),
           ({ status }) => status === "valid",
@@ -76,7 +76,7 @@ async function prove({ client, solver, clock, log, signal }: OrderDeps, urls: re
         solver.type,
       );
   } finally {
-    for (const proof of shown)
+    for (const proof of presentedProofs)
       await solver
         .cleanUp(proof)
         .catch((err: unknown) =>
@@ -87,28 +87,28 @@ async function prove({ client, solver, clock, log, signal }: OrderDeps, urls: re
 
 /** Polls until the state is final, with growing delays that are never shorter than the server requests. */
 async function poll<Thing extends Polled<{ status: string }>>(
-  look: () => Promise<Thing>,
+  readStatus: () => Promise<Thing>,
   done: (thing: Thing) => boolean,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<Thing> {
-  for (let pause = FIRST_LOOK_MS; ; pause = Math.min(pause * 2, MAX_MS)) {
-    const thing = await look();
+  for (let pause = FIRST_POLL_DELAY_MS; ; pause = Math.min(pause * 2, MAX_POLL_DELAY_MS)) {
+    const thing = await readStatus();
     if (done(thing) || (thing.status !== "pending" && thing.status !== "processing" && thing.status !== "ready"))
       return thing;
     await clock.sleep(Math.min(Math.max(pause, thing.waitMs ?? 0), 60_000), signal);
   }
 }
 
-function refuseInvalid(order: Order): Order {
+function rejectInvalid(order: Order): Order {
   if (order.status === "invalid") throw new AcmeProblem(`The ACME order failed: ${problemText(order.error)}`, "");
   return order;
 }
 
-function refuseUnproved({ status, identifier, challenges }: Authorization, type: string): void {
+function rejectUnproved({ status, identifier, challenges }: Authorization, type: string): void {
   if (status !== "valid")
     throw new AcmeProblem(
-      `The ACME server could not validate ${identifier.value} (${type}): ${problemText(challenges.find((one) => one.type === type)?.error)}`,
+      `The ACME server could not validate ${identifier.value} (${type}): ${problemText(challenges.find((candidate) => candidate.type === type)?.error)}`,
       "unauthorized",
     );
 }

@@ -42,10 +42,10 @@ const typeOf = ({ type }: ProblemDocument) =>
 
 export function problemText(document: ProblemDocument | undefined): string {
   const detail = typeof document?.detail === "string" ? document.detail : "no reason given";
-  const more = (Array.isArray(document?.subproblems) ? document.subproblems : []).map(
+  const subproblemTexts = (Array.isArray(document?.subproblems) ? document.subproblems : []).map(
     (sub) => `${sub.identifier?.value ?? ""}: ${problemText(sub)}`,
   );
-  return [detail, ...more].join("; ").slice(0, 1000);
+  return [detail, ...subproblemTexts].join("; ").slice(0, 1000);
 }
 
 /** Milliseconds from Retry-After, which gives seconds or a date (RFC 9110 10.2.3); at most a day. */

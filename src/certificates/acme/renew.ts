@@ -24,7 +24,7 @@ interface RenewDeps {
   shutdown: AbortSignal;
 }
 
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 /**
  * Delay after a local problem, such as a missing zone: it is usually fixed soon, and does not count as a failure at the
  * authority.
@@ -50,19 +50,19 @@ export async function renew(parts: RenewDeps, row: CertificateRow, lease: string
     const client = createAcmeClient({ directory, key: await accountKey(parts), http, clock, signal });
     const chain = await orderCertificate({ client, contact, solver, clock, log, signal }, names, key);
     const pair = parseKeyPair({ cert: chain, key: pemOf(key) });
-    const kept = await table.storeIssued(row.id, lease, {
+    const isStored = await table.storeIssued(row.id, lease, {
       chain,
       private_key: secrets.seal(pair.key, certificateKeyContext(row.id)),
       not_after: pair.notAfter,
       next_at: renewAt(pair),
     });
-    if (kept)
+    if (isStored)
       log.info(
         { names, until: new Date(pair.notAfter).toISOString(), renewal: new Date(renewAt(pair)).toISOString() },
         "tls: certificate issued",
       );
     else log.warn({ names }, "tls: discarded a certificate, because another process holds the lease");
-    return kept;
+    return isStored;
   } catch (err) {
     // A shutdown is not a failure: another process will continue.
     if (shutdown.aborted)
@@ -85,7 +85,7 @@ async function putOff(
       : retryIn(failures, err instanceof AcmeProblem ? err.retryAfterMs : undefined);
   const reason = messageOf(err).slice(0, 1000);
   await table.storeFailure(row.id, lease, { next_at: clock.now() + wait, failures, error: reason });
-  const daysLeft = row.not_after === null ? undefined : Math.floor((row.not_after - clock.now()) / DAY);
+  const daysLeft = row.not_after === null ? undefined : Math.floor((row.not_after - clock.now()) / DAY_MS);
   log[daysLeft !== undefined && daysLeft < 7 ? "error" : "warn"](
     {
       names: JSON.parse(row.names) as unknown,

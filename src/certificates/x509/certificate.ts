@@ -52,8 +52,8 @@ export function certificate(draft: CertificateDraft, issuer: Pick<CertificateDra
  * 5.4.2); the subject is empty.
  */
 export function certificateRequest(names: readonly string[], key: KeyObject): Der {
-  const wanted = context(0, sequence(oid("1.2.840.113549.1.9.14"), set(sequence(subjectAltName(names)))));
-  return signed(sequence(integer(Buffer.of(0)), sequence(), publicKeyOf(key), wanted), key);
+  const requestedExtensions = context(0, sequence(oid("1.2.840.113549.1.9.14"), set(sequence(subjectAltName(names)))));
+  return signed(sequence(integer(Buffer.of(0)), sequence(), publicKeyOf(key), requestedExtensions), key);
 }
 
 const signed = (content: Der, key: KeyObject): Der =>

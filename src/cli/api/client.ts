@@ -44,7 +44,7 @@ interface ApiOptions {
 }
 
 const DEFAULT_TIMEOUT_MS = 60_000;
-const MAX_ANSWER = 256 * 1024 * 1024;
+const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 const MAX_ATTEMPTS = 5;
 /** A longer Retry-After is reported as an error instead of waiting. */
 const MAX_WAIT_SECONDS = 60;
@@ -81,21 +81,23 @@ export function createApiClient({ url, token, version, onWait = () => {}, pause 
     const address = new URL(`${url}${path}`);
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) address.searchParams.set(name, String(value));
-    const sent = await body?.();
-    const streamed = sent !== undefined && isStreamed(sent) ? sent : undefined;
+    const requestBody = await body?.();
+    const streamedBody = requestBody !== undefined && isStreamed(requestBody) ? requestBody : undefined;
     return fetch(address, {
       method,
       headers: {
         authorization: `Bearer ${token}`,
         "user-agent": `reelpost/${version}`,
         ...(json !== undefined && { "content-type": "application/json" }),
-        ...(streamed?.size !== undefined && { "content-length": String(streamed.size) }),
+        ...(streamedBody?.size !== undefined && { "content-length": String(streamedBody.size) }),
         ...headers,
       },
       redirect: "error",
       ...(json !== undefined && { body: JSON.stringify(json) }),
-      ...(sent !== undefined && { body: (streamed?.stream ?? sent) as NonNullable<RequestInit["body"]> }),
-      ...(streamed !== undefined && { duplex: "half" }),
+      ...(requestBody !== undefined && {
+        body: (streamedBody?.stream ?? requestBody) as NonNullable<RequestInit["body"]>,
+      }),
+      ...(streamedBody !== undefined && { duplex: "half" }),
       ...(timeoutMs !== null && { signal: AbortSignal.timeout(timeoutMs) }),
     });
   }
@@ -119,8 +121,8 @@ export function createApiClient({ url, token, version, onWait = () => {}, pause 
   };
 }
 
-const isStreamed = (sent: SentBody): sent is { stream: AsyncIterable<Uint8Array>; size?: number } =>
-  typeof sent === "object" && "stream" in sent && typeof sent.stream !== "function";
+const isStreamed = (requestBody: SentBody): requestBody is { stream: AsyncIterable<Uint8Array>; size?: number } =>
+  typeof requestBody === "object" && "stream" in requestBody && typeof requestBody.stream !== "function";
 const isTimeout = (thrown: unknown) => thrown instanceof DOMException && thrown.name === "TimeoutError";
 
 /** The message `fetch failed` is uninformative; the cause has the details. */
@@ -157,7 +159,7 @@ async function readText(response: Response, what: string): Promise<string> {
   try {
     for await (const chunk of response.body ?? []) {
       size += chunk.length;
-      if (size > MAX_ANSWER) throw new Error(`it is longer than ${MAX_ANSWER} bytes`);
+      if (size > MAX_ANSWER_BYTES) throw new Error(`it is longer than ${MAX_ANSWER_BYTES} bytes`);
       chunks.push(chunk);
     }
   } catch (cause) {

@@ -61,8 +61,8 @@ export async function connectUser(
 async function readDotEnv(cwd: string): Promise<Record<string, string>> {
   const { readDotEnvFiles } = await import("../../workers/project/index.ts");
   const { vars } = await readDotEnvFiles(cwd, undefined);
-  const own = vars.filter(({ name }) => name.startsWith("REELPOST_"));
-  return Object.fromEntries(own.map(({ name, value }) => [name, value]));
+  const ownVars = vars.filter(({ name }) => name.startsWith("REELPOST_"));
+  return Object.fromEntries(ownVars.map(({ name, value }) => [name, value]));
 }
 
 async function onlyAccount(api: Api): Promise<string> {

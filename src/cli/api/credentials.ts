@@ -26,11 +26,11 @@ export function findCredentials(
   configuredAccount?: string,
 ): Credentials {
   // A CI job without access to the secret has the variable set to an empty string.
-  const fromEnv = (name: string) =>
+  const findInEnv = (name: string) =>
     PREFIXES.map((prefix) => ({ source: `${prefix}${name}`, value: env[`${prefix}${name}`]?.trim() })).find(
       ({ value }) => value,
     );
-  const urlFromEnv = fromEnv("API_BASE_URL");
+  const urlFromEnv = findInEnv("API_BASE_URL");
   const url =
     given.url !== undefined
       ? apiUrl(given.url, "--url")
@@ -38,11 +38,11 @@ export function findCredentials(
         ? apiUrl(urlFromEnv.value!, urlFromEnv.source)
         : (login?.url ?? DEFAULT_URL);
   // A token must be sent only to the server that issued it.
-  const own = login?.url === url ? login : undefined;
+  const matchingLogin = login?.url === url ? login : undefined;
   return {
     url,
-    token: given.token ?? fromEnv("API_TOKEN")?.value ?? own?.token,
-    account: given.account ?? fromEnv("ACCOUNT_ID")?.value ?? own?.account ?? configuredAccount,
+    token: given.token ?? findInEnv("API_TOKEN")?.value ?? matchingLogin?.token,
+    account: given.account ?? findInEnv("ACCOUNT_ID")?.value ?? matchingLogin?.account ?? configuredAccount,
   };
 }
 

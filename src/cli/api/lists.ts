@@ -48,7 +48,7 @@ export async function* cursorPagesOf<Item>(
 
 /** Collects a complete list; only for lists of limited size. */
 export async function collectItems<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const all: Item[] = [];
-  for await (const item of items) all.push(item);
-  return all;
+  const allItems: Item[] = [];
+  for await (const item of items) allItems.push(item);
+  return allItems;
 }

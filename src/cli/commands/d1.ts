@@ -43,7 +43,7 @@ const d1List = defineCommand({
     printResult(context, databases, (paint) =>
       table(
         ["id", "name", "created"],
-        databases.map(({ uuid, name, created_at: made }) => [uuid, name, moment(made)]),
+        databases.map(({ uuid, name, created_at: createdAt }) => [uuid, name, moment(createdAt)]),
         paint,
       ),
     );
@@ -59,15 +59,15 @@ const d1Info = defineCommand({
   examples: [["reelpost d1 info letters", "selected by name"]],
   async run(values, [name], context) {
     const { api, database } = await connectDatabase(name!, values, context);
-    const found = await api.result<Database>("GET", database);
-    printResult(context, found, (paint) =>
+    const databaseInfo = await api.result<Database>("GET", database);
+    printResult(context, databaseInfo, (paint) =>
       facts(
         [
-          ["name", oneLine(found.name)],
-          ["id", found.uuid],
-          ["created", moment(found.created_at)],
-          ["size", found.file_size === undefined ? undefined : formatSize(found.file_size)],
-          ["tables", found.num_tables === undefined ? undefined : String(found.num_tables)],
+          ["name", oneLine(databaseInfo.name)],
+          ["id", databaseInfo.uuid],
+          ["created", moment(databaseInfo.created_at)],
+          ["size", databaseInfo.file_size === undefined ? undefined : formatSize(databaseInfo.file_size)],
+          ["tables", databaseInfo.num_tables === undefined ? undefined : String(databaseInfo.num_tables)],
         ],
         paint,
       ),
@@ -192,7 +192,7 @@ const d1Export = defineCommand({
     context,
   ) {
     const { api, database, progress, id } = await connectDatabase(name!, values, context);
-    const ask = (bookmark?: string) =>
+    const pollExport = (bookmark?: string) =>
       api.result<Polled>("POST", `${database}/export`, {
         json: {
           output_format: "polling",
@@ -202,7 +202,7 @@ const d1Export = defineCommand({
         timeoutMs: 300_000,
       });
     progress.step(`exporting ${name}`);
-    const { result } = await pollToEnd(await ask(), ask, (text) => progress.step(text));
+    const { result } = await pollToEnd(await pollExport(), pollExport, (text) => progress.step(text));
     if (result?.signed_url === undefined)
       throw commandErrors.databaseWorkFailed({ reason: "the response contains no file URL" });
     // The URL itself is the credential.
@@ -281,16 +281,16 @@ const d1MigrationsApply = defineCommand({
   examples: [["reelpost d1 migrations apply DB --yes", "in a CI job, before the deploy"]],
   async run({ yes, ...values }, [name], context) {
     const connection = await connectDatabase(name!, values, context);
-    const place = migrationSettingsOf(connection);
-    const files = await unapplied(connection, place);
+    const migrationSettings = migrationSettingsOf(connection);
+    const files = await unapplied(connection, migrationSettings);
     if (files.length > 0)
       await confirm(`Apply ${plural(files.length, "migration")} to ${name}: ${files.join(", ")}?`, yes, context);
-    for (const [done, file] of files.entries()) {
-      connection.progress.step(`${file} (${done + 1} of ${files.length})`);
-      await applyMigration(connection, place, file).catch((cause: unknown) => {
+    for (const [appliedCount, file] of files.entries()) {
+      connection.progress.step(`${file} (${appliedCount + 1} of ${files.length})`);
+      await applyMigration(connection, migrationSettings, file).catch((cause: unknown) => {
         connection.progress.clear();
         throw commandErrors.migrationFailed(
-          { file, reason: cause instanceof Error ? cause.message : String(cause), done },
+          { file, reason: cause instanceof Error ? cause.message : String(cause), done: appliedCount },
           { cause },
         );
       });

@@ -37,7 +37,7 @@ the version as a test: if it does not start, nothing is deployed. Secrets on the
     ["reelpost deploy --dry-run", "checks the build, for tests"],
   ],
   async run(values, _, context) {
-    const began = performance.now();
+    const startedAt = performance.now();
     const project = await readForDeploy(values, context);
     if (values["dry-run"] === true) return dryRun(await prepare(project, values, [], context), context);
 
@@ -46,17 +46,17 @@ the version as a test: if it does not start, nothing is deployed. Secrets on the
     try {
       checkSecrets(project, secrets);
       progress.step(`building ${project.name}`);
-      const prepared = await prepare(project, values, secrets ?? [], context);
+      const preparedDeploy = await prepare(project, values, secrets ?? [], context);
       await checkRoutes(connection, project);
       const migrations = await pendingMigrations(connection, project);
-      const assets = prepared.assets && (await uploadAssets(connection, prepared.assets));
+      const assets = preparedDeploy.assets && (await uploadAssets(connection, preparedDeploy.assets));
       const { bindings, createdResources } = await provision(
         connection,
         project,
-        prepared.bindings,
+        preparedDeploy.bindings,
         secrets !== undefined,
       );
-      progress.step(`uploading ${formatSize(prepared.size)} (${formatSize(prepared.gzip)} compressed)`);
+      progress.step(`uploading ${formatSize(preparedDeploy.size)} (${formatSize(preparedDeploy.gzip)} compressed)`);
       const uploaded = await api.result<{
         tag: string;
         deployment_id: string;
@@ -64,7 +64,7 @@ the version as a test: if it does not start, nothing is deployed. Secrets on the
         handlers?: string[];
       }>("PUT", script, {
         query: { excludeScript: true, bindings_inherit: "strict" },
-        body: () => prepared.form(assets, bindings, migrations),
+        body: () => preparedDeploy.form(assets, bindings, migrations),
         timeoutMs: UPLOAD_TIMEOUT_MS,
       });
       progress.step("configuring addresses and triggers");
@@ -81,45 +81,45 @@ the version as a test: if it does not start, nothing is deployed. Secrets on the
         project.addresses.length === 0 ? undefined : await setAddresses(connection, uploaded.tag, project.addresses);
       progress.clear();
 
-      const handles = (handler: string) => uploaded.handlers?.includes(handler) ?? handler === "fetch";
-      const isReachable = handles("fetch") || prepared.assets !== undefined;
-      const mail = handles("email") ? mailAddress(url, project.name) : undefined;
-      const taken = (routed?.conflicts ?? []).map(({ target }) => target);
-      const mailTo = [
+      const hasHandler = (handler: string) => uploaded.handlers?.includes(handler) ?? handler === "fetch";
+      const isReachable = hasHandler("fetch") || preparedDeploy.assets !== undefined;
+      const mail = hasHandler("email") ? mailAddress(url, project.name) : undefined;
+      const conflictingAddresses = (routed?.conflicts ?? []).map(({ target }) => target);
+      const mailAddresses = [
         ...(mail === undefined ? [] : [mail]),
-        ...project.addresses.filter((address) => !taken.includes(address)),
+        ...project.addresses.filter((address) => !conflictingAddresses.includes(address)),
       ].join(", ");
-      const missing = project.requiredSecrets.filter((name) => secrets?.includes(name) !== true);
+      const missingSecrets = project.requiredSecrets.filter((name) => secrets?.includes(name) !== true);
       const result = {
         name: project.name,
         version_id: uploaded.deployment_id,
         url: url ?? null,
         mail: mail ?? null,
         first: secrets === undefined,
-        ...sizes(prepared),
+        ...sizes(preparedDeploy),
         ...(routes.length > 0 && { routes }),
         crons: crons ?? null,
         ...(project.queueConsumers.length > 0 && { consumes: project.queueConsumers.map(({ queue }) => queue) }),
         ...(routed !== undefined && { addresses: { all: project.addresses, ...routed } }),
         startup_ms: uploaded.startup_time_ms,
         ...(createdResources.length > 0 && { created: createdResources }),
-        bindings: shown(prepared),
-        missing_secrets: missing,
-        ms: Math.round(performance.now() - began),
+        bindings: showBindings(preparedDeploy),
+        missing_secrets: missingSecrets,
+        ms: Math.round(performance.now() - startedAt),
       };
       const { bindingTable } = await import("../deploy/bindings.ts");
       printResult(context, result, (paint) => [
         `${paint("green", "Deployed")} ${project.name} ${paint("dim", `in ${formatMs(result.ms)}`)}`,
         ...facts(
           [
-            ["uploaded", sizeText(prepared)],
-            ["assets", assetsText(prepared)],
+            ["uploaded", sizeText(preparedDeploy)],
+            ["assets", assetsText(preparedDeploy)],
             ["created", describeCreated(createdResources)],
             ["started in", `${uploaded.startup_time_ms} ms`],
             ["version", result.version_id],
             ["address", isReachable ? url : undefined],
             ["routes", routes.join(", ") || undefined],
-            ["mail to", mailTo === "" ? undefined : mailTo],
+            ["mail to", mailAddresses === "" ? undefined : mailAddresses],
             ["consumes", project.queueConsumers.map(({ queue }) => queue).join(", ") || undefined],
             ["runs at", crons === undefined || crons.length === 0 ? undefined : crons.join(" | ")],
           ],
@@ -128,7 +128,7 @@ the version as a test: if it does not start, nothing is deployed. Secrets on the
         ...bindingTable(bindings, paint),
       ]);
       if (!context.json)
-        for (const name of missing)
+        for (const name of missingSecrets)
           context.stderr.line(
             `warning: the secret ${name} is required and has no value yet\n  fix: reelpost secret put ${name}`,
           );
@@ -144,21 +144,26 @@ the version as a test: if it does not start, nothing is deployed. Secrets on the
   },
 });
 
-async function dryRun(prepared: Prepared, context: CommandContext): Promise<number> {
+async function dryRun(preparedDeploy: Prepared, context: CommandContext): Promise<number> {
   const { bindingTable } = await import("../deploy/bindings.ts");
   printResult(
     context,
-    { name: prepared.project.name, dry_run: true, ...sizes(prepared), bindings: shown(prepared) },
+    {
+      name: preparedDeploy.project.name,
+      dry_run: true,
+      ...sizes(preparedDeploy),
+      bindings: showBindings(preparedDeploy),
+    },
     (paint) => [
-      `${prepared.project.name} was built; nothing was uploaded`,
+      `${preparedDeploy.project.name} was built; nothing was uploaded`,
       ...facts(
         [
-          ["would upload", sizeText(prepared)],
-          ["assets", assetsText(prepared)],
+          ["would upload", sizeText(preparedDeploy)],
+          ["assets", assetsText(preparedDeploy)],
         ],
         paint,
       ),
-      ...bindingTable(prepared.bindings, paint),
+      ...bindingTable(preparedDeploy.bindings, paint),
     ],
   );
   return 0;
@@ -174,4 +179,4 @@ const assetsText = ({ assets }: Prepared) =>
   assets && `${plural(assets.files.length, "file")}, ${formatSize(assets.size)}`;
 const sizeText = ({ size, gzip, modules }: Prepared) =>
   `${formatSize(size)} (${formatSize(gzip)} compressed), ${plural(modules, "module")}`;
-const shown = ({ bindings }: Prepared) => bindings.map(({ name, type }) => ({ name, type }));
+const showBindings = ({ bindings }: Prepared) => bindings.map(({ name, type }) => ({ name, type }));

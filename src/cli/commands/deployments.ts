@@ -39,26 +39,28 @@ const deploymentsStatus = defineCommand({
   async run(values, _, context) {
     const { api, script, name } = await connectWorker(values, context);
     const {
-      deployments: [live],
+      deployments: [liveDeployment],
     } = await api.result<{ deployments: Deployment[] }>("GET", `${script}/deployments`);
-    if (live === undefined) throw commandErrors.neverDeployed({ name });
+    if (liveDeployment === undefined) throw commandErrors.neverDeployed({ name });
     const versions = await Promise.all(
-      live.versions.map(({ version_id: id }) => api.result<VersionItem>("GET", `${script}/versions${at`/${id}`}`)),
+      liveDeployment.versions.map(({ version_id: id }) =>
+        api.result<VersionItem>("GET", `${script}/versions${at`/${id}`}`),
+      ),
     );
     printResult(
       context,
-      { ...live, versions: live.versions.map((version, i) => ({ ...version, ...versions[i] })) },
+      { ...liveDeployment, versions: liveDeployment.versions.map((version, i) => ({ ...version, ...versions[i] })) },
       (paint) =>
         facts(
           [
             ["worker", name],
             [
               "live since",
-              `${moment(live.created_on)}${live.author_email === undefined ? "" : `, by ${oneLine(live.author_email)}`}`,
+              `${moment(liveDeployment.created_on)}${liveDeployment.author_email === undefined ? "" : `, by ${oneLine(liveDeployment.author_email)}`}`,
             ],
-            ["message", oneLine(messageIn(live)) || undefined],
+            ["message", oneLine(messageIn(liveDeployment)) || undefined],
             ...versions.map((version, i): [string, string] => [
-              `${live.versions[i]!.percentage}%`,
+              `${liveDeployment.versions[i]!.percentage}%`,
               `${version.id}  version ${version.number}, created ${moment(version.metadata.created_on)}  ${oneLine(messageIn(version))}`.trimEnd(),
             ]),
           ],

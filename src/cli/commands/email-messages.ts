@@ -55,7 +55,7 @@ const emailDmarcReport = defineCommand({
 });
 
 /** Entries per poll while following the log. */
-const FOLLOWED = 200;
+const FOLLOW_LIMIT = 200;
 const COLUMNS = [19, 24, 24, 28, 14, 12, 0];
 
 const emailLog = defineCommand({
@@ -95,16 +95,19 @@ With --follow the newest entries come last, and new ones are printed until Ctrl-
   async run({ zone, platform, limit = 50, follow, url, token, account, ...filter }, _, context) {
     const server = { url, token, account };
     const { api, path } =
-      zone === undefined ? await ofAccount() : await connectZone(zone, { ...server, "zone-id": undefined }, context);
+      zone === undefined
+        ? await readAccountLog()
+        : await connectZone(zone, { ...server, "zone-id": undefined }, context);
     const query = { ...logQuery(filter, context.clock.now()), ...(platform === true && { platform: "true" }) };
-    if (follow === true) return followed(() => readLog(api, path, query, FOLLOWED), Math.min(limit, FOLLOWED), context);
+    if (follow === true)
+      return followed(() => readLog(api, path, query, FOLLOW_LIMIT), Math.min(limit, FOLLOW_LIMIT), context);
     const entries = await readLog(api, path, query, limit);
     printResult(context, entries, (paint) => (entries.length === 0 ? ["No messages."] : logTable(entries, paint)));
     return 0;
 
-    async function ofAccount() {
-      const { api: ofIt, base } = await connectToApi(server, context);
-      return { api: ofIt, path: base };
+    async function readAccountLog() {
+      const { api: accountApi, base } = await connectToApi(server, context);
+      return { api: accountApi, path: base };
     }
   },
 });
@@ -114,19 +117,20 @@ async function followed(
   first: number,
   { json, stdout, stderr }: CommandContext,
 ): Promise<number> {
-  const line = (cells: readonly string[]) =>
+  const formatLine = (cells: readonly string[]) =>
     cells
       .map((cell, column) => oneLine(cell).padEnd(COLUMNS[column]!))
       .join("  ")
       .trimEnd();
   const interrupt = onInterrupt();
-  if (!json) stdout.line(painter(stdout)("dim", line(LOG_TITLES)));
+  if (!json) stdout.line(painter(stdout)("dim", formatLine(LOG_TITLES)));
   try {
     await followLog({
       read,
       first,
-      print: (entries) => entries.forEach((entry) => stdout.line(json ? JSON.stringify(entry) : line(logRow(entry)))),
-      onGap: () => stderr.line(`more than ${FOLLOWED} new entries: the oldest are not shown`),
+      print: (entries) =>
+        entries.forEach((entry) => stdout.line(json ? JSON.stringify(entry) : formatLine(logRow(entry)))),
+      onGap: () => stderr.line(`more than ${FOLLOW_LIMIT} new entries: the oldest are not shown`),
       signal: interrupt.signal,
     });
     return 0;

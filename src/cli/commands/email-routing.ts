@@ -228,11 +228,11 @@ const emailRoutingRulesUpdate = defineCommand({
   ],
   async run(values, [domain, name], context) {
     const { api, path } = await connectZone(domain!, values, context);
-    const place = rulePath(path, name!);
-    const body = buildRuleBody(values, await fetchRule(api, place));
+    const ruleUrl = rulePath(path, name!);
+    const body = buildRuleBody(values, await fetchRule(api, ruleUrl));
     const json = name === CATCH_ALL ? { ...body, matchers: [{ type: "all" }] } : body;
-    await api.result("PUT", place, { json });
-    const rule = await fetchRule(api, place);
+    await api.result("PUT", ruleUrl, { json });
+    const rule = await fetchRule(api, ruleUrl);
     printResult(context, rule, (paint) => ruleLines(rule, paint));
     return 0;
   },

@@ -26,7 +26,7 @@ const emailSendingList = defineCommand({
   options: zoneOptions,
   examples: [["reelpost email sending list", "in the whole account"]],
   async run(values, [domain], context) {
-    const domains = domain === undefined ? await allDomains() : await ofZone(domain);
+    const domains = domain === undefined ? await allDomains() : await readZoneDomains(domain);
     printResult(context, domains, (paint) =>
       table(
         ["domain", "enabled", "created", "id"],
@@ -47,7 +47,7 @@ const emailSendingList = defineCommand({
       }
       return domains;
     }
-    async function ofZone(name: string) {
+    async function readZoneDomains(name: string) {
       const zone = await connectZone(name, values, context);
       return zone.api.result<SendingDomain[]>("GET", sendingPath(zone));
     }
@@ -142,18 +142,18 @@ const emailSendingSend = defineCommand({
       if (value === undefined)
         throw commandErrors.badContent({ what: `--${name}`, reason: "it is required", fix: `Pass --${name}.` });
     }
-    const named = (address: string, name: string | undefined) => (name === undefined ? address : { address, name });
+    const toAddress = (address: string, name: string | undefined) => (name === undefined ? address : { address, name });
     const { api, base } = await connectToApi(values, context);
     const result = await api.result<SendResult>("POST", `${base}/email/sending/send`, {
       json: {
-        from: named(from!, values["from-name"]),
+        from: toAddress(from!, values["from-name"]),
         to,
         subject,
         ...(cc.length > 0 && { cc }),
         ...(bcc.length > 0 && { bcc }),
         ...(text !== undefined && { text }),
         ...(html !== undefined && { html }),
-        ...(values["reply-to"] !== undefined && { reply_to: named(values["reply-to"], values["reply-to-name"]) }),
+        ...(values["reply-to"] !== undefined && { reply_to: toAddress(values["reply-to"], values["reply-to-name"]) }),
         ...(values.header.length > 0 && { headers: Object.fromEntries(values.header.map(readHeader)) }),
         ...(values.attachment.length > 0 && {
           attachments: await Promise.all(values.attachment.map((file) => readAttachment(context.cwd, file))),
@@ -177,7 +177,7 @@ function readHeader(text: string): [name: string, value: string] {
   return [text.slice(0, colon).trim(), text.slice(colon + 1).trim()];
 }
 
-const MAX_BYTES = 25 * 1024 * 1024;
+const MAX_MESSAGE_BYTES = 25 * 1024 * 1024;
 
 const emailSendingSendRaw = defineCommand({
   name: "email sending send-raw",
@@ -217,8 +217,8 @@ const emailSendingSendRaw = defineCommand({
     const message =
       mime ??
       (file === "-"
-        ? (await readStdin(context, MAX_BYTES)).toString()
-        : await readTextFile(context.cwd, file!, MAX_BYTES));
+        ? (await readStdin(context, MAX_MESSAGE_BYTES)).toString()
+        : await readTextFile(context.cwd, file!, MAX_MESSAGE_BYTES));
     const { api, base } = await connectToApi(values, context);
     const result = await api.result<SendResult>("POST", `${base}/email/sending/send_raw`, {
       json: { from, recipients: to, mime_message: message },
@@ -309,9 +309,9 @@ const emailSendingSuppressionsCreate = defineCommand({
   ],
   async run({ days, note, ...values }, [email], context) {
     const { api, base } = await connectToApi(values, context);
-    const until = days === undefined ? undefined : new Date(context.clock.now() + days * 86_400_000).toISOString();
+    const expiresAt = days === undefined ? undefined : new Date(context.clock.now() + days * 86_400_000).toISOString();
     const made = await api.result<{ id: string }>("POST", `${base}/email/sending/suppressions`, {
-      json: { email, ...(until !== undefined && { expires_at: until }), ...(note !== undefined && { note }) },
+      json: { email, ...(expiresAt !== undefined && { expires_at: expiresAt }), ...(note !== undefined && { note }) },
     });
     printResult(context, made, () => [`${email!} is suppressed (${made.id})`]);
     return 0;

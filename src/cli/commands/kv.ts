@@ -81,7 +81,7 @@ const kvNamespaceDelete = defineCommand({
 });
 
 /** Larger than any server accepts for a value. */
-const MAX_STDIN = 256 * 1024 * 1024;
+const MAX_STDIN_BYTES = 256 * 1024 * 1024;
 
 const kvKeyPut = defineCommand({
   name: "kv key put",
@@ -113,7 +113,7 @@ const kvKeyPut = defineCommand({
     const raw =
       path !== undefined
         ? (await fileBody(context.cwd, path, (total) => progress.meter(`writing ${key}`, total))).body
-        : plain(value === undefined ? await readStdin(context, MAX_STDIN) : Buffer.from(value));
+        : toPlainBody(value === undefined ? await readStdin(context, MAX_STDIN_BYTES) : Buffer.from(value));
     const body = metadata === undefined ? raw : await withMetadata(raw, metadata);
     await api.result("PUT", `${namespace}/values${at`/${key!}`}`, {
       query: { expiration_ttl: ttl, expiration },
@@ -126,7 +126,7 @@ const kvKeyPut = defineCommand({
   },
 });
 
-const plain = (bytes: Buffer) => () => new Uint8Array(bytes);
+const toPlainBody = (bytes: Buffer) => () => new Uint8Array(bytes);
 
 /** A form must be complete before it is sent, so values with metadata are held in memory. */
 async function withMetadata(raw: () => SentBody, metadata: string): Promise<() => FormData> {
@@ -198,10 +198,10 @@ const kvKeyList = defineCommand({
   async run({ prefix, limit = 10_000, ...values }, _, context) {
     const { api, namespace, id } = await connectNamespace(values, context);
     const keys: Key[] = [];
-    let more = false;
+    let hasMore = false;
     for await (const key of cursorPagesOf<Key>(api, `${namespace}/keys`, { query: { prefix } })) {
       if (keys.length === limit) {
-        more = true;
+        hasMore = true;
         break;
       }
       keys.push(key);
@@ -215,7 +215,7 @@ const kvKeyList = defineCommand({
         ].join("  "),
       ),
     );
-    if (more && !context.json) context.stderr.line(`${id} has more than ${limit} keys: use --limit or --prefix`);
+    if (hasMore && !context.json) context.stderr.line(`${id} has more than ${limit} keys: use --limit or --prefix`);
     return 0;
   },
 });
@@ -261,9 +261,9 @@ const kvBulkPut = defineCommand({
     const failed: string[] = [];
     for (const batch of batches(entries)) {
       progress.step(`writing ${written} of ${entries.length}`);
-      const done = await api.result<Done | null>("PUT", `${namespace}/bulk`, { json: batch, timeoutMs: 300_000 });
-      written += done?.successful_key_count ?? batch.length;
-      failed.push(...(done?.unsuccessful_keys ?? []));
+      const bulkResult = await api.result<Done | null>("PUT", `${namespace}/bulk`, { json: batch, timeoutMs: 300_000 });
+      written += bulkResult?.successful_key_count ?? batch.length;
+      failed.push(...(bulkResult?.unsuccessful_keys ?? []));
     }
     progress.clear();
     printResult(context, { namespace_id: id, written, failed }, () => [

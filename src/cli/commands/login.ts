@@ -27,13 +27,16 @@ A CI job needs no login: set API_TOKEN, API_BASE_URL and, if the token has acces
     const file = loginFile(env);
     // An unreadable login file is about to be replaced.
     const old = await readLogin(file).catch(() => undefined);
-    const asking = canAsk(context);
-    const known = findCredentials({ url: values.url }, env, old);
+    const isInteractive = canAsk(context);
+    const knownCredentials = findCredentials({ url: values.url }, env, old);
     const url =
-      values.url === undefined && asking
-        ? apiUrl((await ask(`Server URL [${known.url}]: `, context)) || known.url || DEFAULT_URL, "the input")
-        : known.url;
-    const token = values.token ?? (asking ? (await askHidden("API token: ", context)).trim() : undefined);
+      values.url === undefined && isInteractive
+        ? apiUrl(
+            (await ask(`Server URL [${knownCredentials.url}]: `, context)) || knownCredentials.url || DEFAULT_URL,
+            "the input",
+          )
+        : knownCredentials.url;
+    const token = values.token ?? (isInteractive ? (await askHidden("API token: ", context)).trim() : undefined);
     if (token === undefined || token === "") throw connectionErrors.notLoggedIn({ url });
 
     const api = createApiClient({ url, token, version });

@@ -10,8 +10,10 @@ export const logout = defineCommand({
   examples: [["reelpost logout", "deletes the file that `login` created"]],
   async run(_, __, context) {
     const file = loginFile(context.env);
-    const was = await removeLogin(file);
-    printResult(context, { logged_out: was, file }, () => [was ? `Logged out; deleted ${file}` : "Not logged in"]);
+    const wasLoggedIn = await removeLogin(file);
+    printResult(context, { logged_out: wasLoggedIn, file }, () => [
+      wasLoggedIn ? `Logged out; deleted ${file}` : "Not logged in",
+    ]);
     return 0;
   },
 });

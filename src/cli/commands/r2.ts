@@ -52,7 +52,7 @@ const r2BucketList = defineCommand({
     printResult(context, buckets, (paint) =>
       table(
         ["name", "created"],
-        buckets.map(({ name, creation_date: made }) => [name, moment(made)]),
+        buckets.map(({ name, creation_date: createdAt }) => [name, moment(createdAt)]),
         paint,
       ),
     );

@@ -19,17 +19,17 @@ export const rollback = defineCommand({
     ["reelpost rollback", "the previous version, after confirmation"],
     ["reelpost rollback 3fa85f64-5717-4562-b3fc-2c963f66afa6 --yes", "a version from `versions list`"],
   ],
-  async run({ message, yes, ...values }, [wanted], context) {
+  async run({ message, yes, ...values }, [requestedVersion], context) {
     const { api, script, name } = await connectWorker(values, context);
     const { deployments } = await api.result<{ deployments: Deployment[] }>("GET", `${script}/deployments`);
-    const [live] = deployments;
-    if (live === undefined) throw commandErrors.neverDeployed({ name });
-    const id = wanted ?? versionBefore(deployments);
+    const [liveDeployment] = deployments;
+    if (liveDeployment === undefined) throw commandErrors.neverDeployed({ name });
+    const id = requestedVersion ?? versionBefore(deployments);
     if (id === undefined) throw commandErrors.nothingBefore({ name });
     const version = await api.result<VersionItem>("GET", `${script}/versions${at`/${id}`}`);
     const note = messageIn(version) === "" ? "" : ` "${oneLine(messageIn(version), 80)}"`;
     await confirm(
-      `Deploy version ${version.number} of ${name} (${id}, created ${moment(version.metadata.created_on)}${note}) in place of ${versionsText(live)}?`,
+      `Deploy version ${version.number} of ${name} (${id}, created ${moment(version.metadata.created_on)}${note}) in place of ${versionsText(liveDeployment)}?`,
       yes,
       context,
     );
@@ -42,7 +42,7 @@ export const rollback = defineCommand({
     });
     printResult(
       context,
-      { worker: name, version_id: id, deployment_id: deployment.id, previous: live.versions },
+      { worker: name, version_id: id, deployment_id: deployment.id, previous: liveDeployment.versions },
       () => [`${name} now runs version ${version.number} (${id})`],
     );
     return 0;
@@ -50,8 +50,8 @@ export const rollback = defineCommand({
 });
 
 /** The previously live version. Deployments of the current version do not count. */
-function versionBefore([live, ...earlier]: readonly Deployment[]): string | undefined {
-  const now = new Set(live!.versions.map(({ version_id: id }) => id));
+function versionBefore([liveDeployment, ...earlier]: readonly Deployment[]): string | undefined {
+  const now = new Set(liveDeployment!.versions.map(({ version_id: id }) => id));
   const before = earlier.flatMap(({ versions }) => [...versions].sort((a, b) => b.percentage - a.percentage));
   return before.find(({ version_id: id }) => !now.has(id))?.version_id;
 }

@@ -8,7 +8,7 @@ import { workerOptions } from "../shared-options.ts";
 import { connectWorker } from "../worker-of.ts";
 
 /** Larger than any server accepts. */
-const MAX_SECRET = 1024 * 1024;
+const MAX_SECRET_BYTES = 1024 * 1024;
 
 const secretPut = defineCommand({
   name: "secret put",
@@ -25,7 +25,7 @@ immediately: the server creates a new version.`,
     const { api, script, name } = await connectWorker(values, context);
     const text = canAsk(context)
       ? await askHidden(`Value of ${secret}: `, context)
-      : (await readStdin(context, MAX_SECRET)).toString().replace(/\r?\n$/, "");
+      : (await readStdin(context, MAX_SECRET_BYTES)).toString().replace(/\r?\n$/, "");
     const result = await api.result<{ name: string; type: string }>("PUT", `${script}/secrets`, {
       json: { name: secret, text, type: "secret_text" },
     });
@@ -63,7 +63,7 @@ const secretDelete = defineCommand({
   },
 });
 
-const MAX_FILE = 16 * 1024 * 1024;
+const MAX_FILE_BYTES = 16 * 1024 * 1024;
 
 const secretBulk = defineCommand({
   name: "secret bulk",
@@ -77,7 +77,7 @@ const secretBulk = defineCommand({
     ["reelpost secret bulk - < secrets.json", "from standard input"],
   ],
   async run(values, [file], context) {
-    const changes = secretsIn(await readJsonFile(file!, context, MAX_FILE), file!);
+    const changes = secretsIn(await readJsonFile(file!, context, MAX_FILE_BYTES), file!);
     const { api, script, name } = await connectWorker(values, context);
     const secrets = Object.fromEntries(
       changes.map(([secret, text]) => [secret, text === null ? null : { name: secret, text, type: "secret_text" }]),

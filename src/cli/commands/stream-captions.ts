@@ -9,7 +9,7 @@ import { serverOptions, yesOption } from "../shared-options.ts";
 import { videoArgument, videoPath } from "../stream/video.ts";
 
 /** The limit imposed by the API. */
-const MAX = 10 * 1024 * 1024;
+const MAX_CAPTION_BYTES = 10 * 1024 * 1024;
 
 const streamCaptionsUpload = defineCommand({
   name: "stream captions upload",
@@ -24,7 +24,7 @@ const streamCaptionsUpload = defineCommand({
   async run(values, [uid, language, file], context) {
     const connection = await connectToApi(values, context);
     const path = `${videoPath(connection, uid!)}/captions${at`/${language!}`}`;
-    const content = await readSmallFile(context.cwd, file!, MAX);
+    const content = await readSmallFile(context.cwd, file!, MAX_CAPTION_BYTES);
     const { result: caption, messages = [] } = await connection.api.envelope<{ language: string; label: string }>(
       "PUT",
       path,

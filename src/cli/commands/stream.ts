@@ -79,7 +79,7 @@ const streamCopy = defineCommand({
 });
 
 /** Maximum items in one response. */
-const PAGE = 1000;
+const PAGE_SIZE = 1000;
 
 const streamList = defineCommand({
   name: "stream list",
@@ -127,7 +127,7 @@ const streamList = defineCommand({
       start: since === undefined ? undefined : readMoment("--since", since, now),
       end: until === undefined ? undefined : readMoment("--until", until, now),
     };
-    const { videos, total } = await read(await connectToApi(values, context), query, limit);
+    const { videos, total } = await readVideos(await connectToApi(values, context), query, limit);
     printResult(context, videos, (paint) =>
       videos.length === 0
         ? ["No videos."]
@@ -151,12 +151,12 @@ const streamList = defineCommand({
   },
 });
 
-async function read(
+async function readVideos(
   { api, base }: ApiConnection,
   query: NonNullable<ApiRequest["query"]>,
   limit: number,
 ): Promise<{ videos: Video[]; total: number }> {
-  const size = Math.min(limit, PAGE);
+  const size = Math.min(limit, PAGE_SIZE);
   const videos: Video[] = [];
   let total = 0;
   for (let page = 1; videos.length < limit; page++) {
@@ -247,14 +247,14 @@ const streamToken = defineCommand({
     ["reelpost stream token 91ab… --expires 12h", "URLs that are valid for half a day"],
     ["reelpost stream token 91ab… --rule allow:country:DE,AT --rule block:any", "playable in two countries only"],
   ],
-  async run({ expires = "1h", "not-before": begins, downloadable, original, rule, ...values }, [uid], context) {
+  async run({ expires = "1h", "not-before": notBefore, downloadable, original, rule, ...values }, [uid], context) {
     const now = context.clock.now();
     const seconds = (option: string, text: string) =>
       Math.floor(Date.parse(readMoment(option, text, now, "future")) / 1000);
     const exp = seconds("--expires", expires);
     const claims = {
       exp,
-      ...(begins !== undefined && { nbf: seconds("--not-before", begins) }),
+      ...(notBefore !== undefined && { nbf: seconds("--not-before", notBefore) }),
       ...(downloadable === true && { downloadable }),
       ...(original === true && { flags: { original } }),
       ...(rule.length > 0 && { accessRules: rule.map(parseAccessRule) }),
@@ -372,17 +372,25 @@ const streamUsage = defineCommand({
             query: { ...period, time_delta: "day", limit: 10_000 },
           })
         : undefined;
-    const watched = days?.reduce((sum, { streamMinutesViewed }) => sum + streamMinutesViewed, 0);
-    const { totalStorageMinutes: kept, totalStorageMinutesLimit: limit, videoCount } = storage;
-    printResult(context, { ...storage, ...(watched !== undefined && { minutesViewed: watched, ...period }) }, (paint) =>
-      facts(
-        [
-          ["videos", String(videoCount)],
-          ["kept", `${minutes(kept)} min${limit >= UNLIMITED ? "" : ` of ${limit}`}`],
-          ["watched", watched === undefined ? undefined : `${minutes(watched)} min since ${period.since.slice(0, 10)}`],
-        ],
-        paint,
-      ),
+    const watchedMinutes = days?.reduce((sum, { streamMinutesViewed }) => sum + streamMinutesViewed, 0);
+    const { totalStorageMinutes: storedMinutes, totalStorageMinutesLimit: limit, videoCount } = storage;
+    printResult(
+      context,
+      { ...storage, ...(watchedMinutes !== undefined && { minutesViewed: watchedMinutes, ...period }) },
+      (paint) =>
+        facts(
+          [
+            ["videos", String(videoCount)],
+            ["kept", `${minutes(storedMinutes)} min${limit >= UNLIMITED ? "" : ` of ${limit}`}`],
+            [
+              "watched",
+              watchedMinutes === undefined
+                ? undefined
+                : `${minutes(watchedMinutes)} min since ${period.since.slice(0, 10)}`,
+            ],
+          ],
+          paint,
+        ),
     );
     return 0;
   },

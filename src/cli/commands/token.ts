@@ -10,7 +10,7 @@ import { serverOptions, yesOption } from "../shared-options.ts";
 import { policiesFor, type PermissionGroup } from "../token-policies.ts";
 
 /** Permissions for `deploy`, `secret`, `tail` and the storage commands. */
-const DEPLOYING = [
+const DEPLOY_PERMISSIONS = [
   "Account Settings Read",
   "Workers Scripts Write",
   "Workers Tail Read",
@@ -22,7 +22,7 @@ const DEPLOYING = [
 const tokenCreate = defineCommand({
   name: "token create",
   summary: "create an API token",
-  description: `The token is shown once. Default permissions are those for deploying: ${DEPLOYING.join(", ")}.`,
+  description: `The token is shown once. Default permissions are those for deploying: ${DEPLOY_PERMISSIONS.join(", ")}.`,
   arguments: [{ name: "name", summary: "name of the token", required: true }],
   options: {
     permission: {
@@ -39,13 +39,15 @@ const tokenCreate = defineCommand({
     ["reelpost token create reader --permission 'Workers Scripts Read'", "read-only"],
   ],
   async run({ permission, expires, ...values }, [name], context) {
-    const expiresOn = expires === undefined ? undefined : instant(expires);
+    const expiresOn = expires === undefined ? undefined : parseInstant(expires);
     const { api, account } = await connectToApi(values, context);
     const groups = await collectItems(
       pagesOf<PermissionGroup>(api, "/user/tokens/permission_groups", { perPage: 1000 }),
     );
-    const wanted = (permission.length > 0 ? permission : DEPLOYING).map((text) => groupNamed(text, groups));
-    const policies = await policiesFor(wanted, {
+    const requestedGroups = (permission.length > 0 ? permission : DEPLOY_PERMISSIONS).map((text) =>
+      findGroup(text, groups),
+    );
+    const policies = await policiesFor(requestedGroups, {
       account,
       user: async () => (await api.result<{ id: string }>("GET", "/user")).id,
     });
@@ -59,7 +61,7 @@ const tokenCreate = defineCommand({
         [
           ["token", token.value],
           ["id", token.id],
-          ["permissions", wanted.map((group) => group.name).join(", ")],
+          ["permissions", requestedGroups.map((group) => group.name).join(", ")],
           ["expires", token.expires_on === undefined ? undefined : moment(token.expires_on)],
         ],
         paint,
@@ -70,19 +72,19 @@ const tokenCreate = defineCommand({
   },
 });
 
-function groupNamed(name: string, groups: readonly PermissionGroup[]): PermissionGroup {
-  const found = groups.find((group) => group.name.toLowerCase() === name.toLowerCase() || group.id === name);
-  if (found !== undefined) return found;
+function findGroup(name: string, groups: readonly PermissionGroup[]): PermissionGroup {
+  const matchingGroup = groups.find((group) => group.name.toLowerCase() === name.toLowerCase() || group.id === name);
+  if (matchingGroup !== undefined) return matchingGroup;
   const names = groups.map((group) => group.name);
-  const near = nearestName(name, names);
+  const suggestion = nearestName(name, names);
   throw commandErrors.badContent({
     what: `--permission ${name}`,
     reason: "the server has no such permission",
-    fix: near === undefined ? `Available: ${names.join(", ")}` : `Did you mean "${near}"?`,
+    fix: suggestion === undefined ? `Available: ${names.join(", ")}` : `Did you mean "${suggestion}"?`,
   });
 }
 
-function instant(text: string): string {
+function parseInstant(text: string): string {
   const time = Date.parse(text);
   if (Number.isNaN(time))
     throw commandErrors.badContent({

@@ -15,7 +15,7 @@ import { connectWorker } from "../worker-of.ts";
 import { messageIn, type VersionItem, type VersionDetails } from "../workers-api.ts";
 
 /** Maximum number of versions shown; a worker may have thousands. */
-const SHOWN = 100;
+const MAX_SHOWN_VERSIONS = 100;
 
 const versionsList = defineCommand({
   name: "versions list",
@@ -30,7 +30,7 @@ const versionsList = defineCommand({
       pick: (result) => (result as { items: VersionItem[] }).items,
     })) {
       versions.push(version);
-      if (versions.length === SHOWN) break;
+      if (versions.length === MAX_SHOWN_VERSIONS) break;
     }
     printResult(context, versions, (paint) =>
       table(
@@ -111,13 +111,17 @@ const versionsUpload = defineCommand({
       const { assets, form, size, bindings: configuredBindings } = await prepare(project, values, secrets, context);
       if ((await pendingMigrations(connection, project)) !== undefined)
         throw commandErrors.migrationPending({ name: project.name });
-      const uploaded = assets && (await uploadAssets(connection, assets));
+      const uploadedAssets = assets && (await uploadAssets(connection, assets));
       const { bindings, createdResources } = await provision(connection, project, configuredBindings, true);
       progress.step(`uploading ${formatSize(size)}`);
       const version = await api.result<{ id: string; number?: number; startup_time_ms?: number }>(
         "POST",
         `${script}/versions`,
-        { query: { bindings_inherit: "strict" }, body: () => form(uploaded, bindings), timeoutMs: UPLOAD_TIMEOUT_MS },
+        {
+          query: { bindings_inherit: "strict" },
+          body: () => form(uploadedAssets, bindings),
+          timeoutMs: UPLOAD_TIMEOUT_MS,
+        },
       );
       progress.clear();
       const { bindingTable } = await import("../deploy/bindings.ts");

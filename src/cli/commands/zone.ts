@@ -49,8 +49,8 @@ const zoneDelete = defineCommand({
   options: { ...yesOption, ...zoneOptions },
   examples: [["reelpost zone delete example.com", "the server then rejects its mail"]],
   async run({ yes, ...values }, [domain], context) {
-    const { api, path, zone, domain: given } = await connectZone(domain!, values, context);
-    if (zone.name !== given) throw commandErrors.zoneUnknown({ domain: given });
+    const { api, path, zone, domain: domainOption } = await connectZone(domain!, values, context);
+    if (zone.name !== domainOption) throw commandErrors.zoneUnknown({ domain: domainOption });
     await confirm(`Delete ${zone.name} with its records and rules?`, yes, context);
     await api.result("DELETE", path);
     printResult(context, { id: zone.id, deleted: true }, () => [`Deleted ${zone.name}`]);

@@ -17,12 +17,12 @@ export async function setAddress(
     json: { enabled, ...(previews !== undefined && { previews_enabled: previews }) },
   });
   if (!enabled) return undefined;
-  const found = await api
+  const subdomainResult = await api
     .result<{ subdomain?: { url?: string } }>("GET", `${base}/workers/workers${at`/${name}`}`)
     .catch((thrown: unknown) => {
       if (isCode(thrown, 7000, 9109, 10007)) return undefined;
       throw thrown;
     });
   // A server that does not report a URL also serves workers under a path on its own port.
-  return found?.subdomain?.url ?? `${new URL(api.url).origin}/workers/${encodeURIComponent(name)}/`;
+  return subdomainResult?.subdomain?.url ?? `${new URL(api.url).origin}/workers/${encodeURIComponent(name)}/`;
 }

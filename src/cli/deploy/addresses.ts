@@ -17,7 +17,7 @@ interface SetAddresses {
   conflicts: { target: string; does: string }[];
 }
 
-const NOBODY = { matchers: [{ type: "all" }], actions: [{ type: "drop" }], enabled: false, name: "", source: "api" };
+const DROP_ALL = { matchers: [{ type: "all" }], actions: [{ type: "drop" }], enabled: false, name: "", source: "api" };
 
 /**
  * Synchronizes the routing rules that a worker owns with its configuration. Rules of other owners are never changed. `tag`: the worker's
@@ -29,8 +29,8 @@ export async function setAddresses(
   addresses: readonly string[],
 ): Promise<SetAddresses> {
   const actions = [{ type: "worker", value: [name] }];
-  const literal = (value: string) => ({ matchers: [{ type: "literal", field: "to", value }], actions });
-  const everything = { matchers: [{ type: "all" }], actions };
+  const literalRuleOf = (value: string) => ({ matchers: [{ type: "literal", field: "to", value }], actions });
+  const catchAllRule = { matchers: [{ type: "all" }], actions };
   const isCatchAll = (target: string) => target.startsWith("*@");
   const { zones } = await api.result<{ zones: { zone_id: string; changes: Change[] }[] }>(
     "POST",
@@ -38,29 +38,38 @@ export async function setAddresses(
     {
       json: {
         owner_worker_tag: tag,
-        rules: addresses.filter((one) => !isCatchAll(one)).map(literal),
-        catch_all_rules: addresses.filter(isCatchAll).map((target) => ({ target, rule: everything })),
+        rules: addresses.filter((one) => !isCatchAll(one)).map(literalRuleOf),
+        catch_all_rules: addresses.filter(isCatchAll).map((target) => ({ target, rule: catchAllRule })),
       },
     },
   );
-  const done: SetAddresses = { added: [], updated: [], deleted: [], conflicts: [] };
+  const addressResult: SetAddresses = { added: [], updated: [], deleted: [], conflicts: [] };
   for (const { zone_id: zone, changes } of zones) {
-    for (const change of changes) await make(at`/zones/${zone}/email/routing/rules`, change);
+    for (const change of changes) await applyChange(at`/zones/${zone}/email/routing/rules`, change);
   }
-  return done;
+  return addressResult;
 
-  async function make(rules: string, { type, target, remote }: Change): Promise<void> {
-    if (type === "conflict") return void done.conflicts.push({ target, does: doesOf(remote) });
-    const all = isCatchAll(target);
-    const place = () => (all ? `${rules}/catch_all` : `${rules}${at`/${remote!.id}`}`);
-    const json = { ...(all ? everything : literal(target)), enabled: true, source: "wrangler", owner_worker_tag: tag };
-    if (type === "deleted") await (all ? api.result("PUT", place(), { json: NOBODY }) : api.result("DELETE", place()));
-    else await (type === "added" && !all ? api.result("POST", rules, { json }) : api.result("PUT", place(), { json }));
-    done[type].push(target);
+  async function applyChange(rules: string, { type, target, remote }: Change): Promise<void> {
+    if (type === "conflict") return void addressResult.conflicts.push({ target, does: describeAction(remote) });
+    const isCatchAllTarget = isCatchAll(target);
+    const ruleUrlOf = () => (isCatchAllTarget ? `${rules}/catch_all` : `${rules}${at`/${remote!.id}`}`);
+    const json = {
+      ...(isCatchAllTarget ? catchAllRule : literalRuleOf(target)),
+      enabled: true,
+      source: "wrangler",
+      owner_worker_tag: tag,
+    };
+    if (type === "deleted")
+      await (isCatchAllTarget ? api.result("PUT", ruleUrlOf(), { json: DROP_ALL }) : api.result("DELETE", ruleUrlOf()));
+    else
+      await (type === "added" && !isCatchAllTarget
+        ? api.result("POST", rules, { json })
+        : api.result("PUT", ruleUrlOf(), { json }));
+    addressResult[type].push(target);
   }
 }
 
-function doesOf(remote: Change["remote"]): string {
+function describeAction(remote: Change["remote"]): string {
   const [action] = remote?.actions ?? [];
   return action === undefined
     ? "has another rule"

@@ -54,11 +54,11 @@ export async function uploadAssets(
   { api, base, script, progress }: WorkerConnection,
   { files, config }: PreparedAssets,
 ): Promise<{ jwt: string; config: Record<string, unknown> }> {
-  const hashed: (FolderAsset & { hash: string })[] = [];
+  const hashedAssets: (FolderAsset & { hash: string })[] = [];
   // One file at a time: all files together may not fit into memory.
-  for (const asset of files) hashed.push({ ...asset, hash: await hashOf(asset) });
-  const byHash = new Map(hashed.map((asset) => [asset.hash, asset]));
-  const manifest = Object.fromEntries(hashed.map(({ path, hash, size }) => [path, { hash, size }]));
+  for (const asset of files) hashedAssets.push({ ...asset, hash: await hashOf(asset) });
+  const byHash = new Map(hashedAssets.map((asset) => [asset.hash, asset]));
+  const manifest = Object.fromEntries(hashedAssets.map(({ path, hash, size }) => [path, { hash, size }]));
   const { jwt, buckets } = await api.result<{ jwt: string; buckets: string[][] }>(
     "POST",
     `${script}/assets-upload-session`,

@@ -25,9 +25,9 @@ export async function setConsumers(
         retry_delay: consumer.retryDelay,
       },
     };
-    const own = queue.consumers.find(({ script }) => script === name);
-    await (own === undefined
+    const ownConsumer = queue.consumers.find(({ script }) => script === name);
+    await (ownConsumer === undefined
       ? api.result("POST", `${path}/consumers`, { json })
-      : api.result("PUT", `${path}/consumers${at`/${own.consumer_id}`}`, { json }));
+      : api.result("PUT", `${path}/consumers${at`/${ownConsumer.consumer_id}`}`, { json }));
   }
 }

@@ -100,8 +100,8 @@ export async function prepare(
 }
 
 /** `--var NAME:value` overrides the configuration. */
-function withVariables(bindings: readonly Binding[], given: readonly string[]): Binding[] {
-  const variables = given.map((text): Binding & { type: "plain_text" } => {
+function withVariables(bindings: readonly Binding[], varTexts: readonly string[]): Binding[] {
+  const variables = varTexts.map((text): Binding & { type: "plain_text" } => {
     const [, name, value] = /^([A-Za-z_$][\w$]*):(.*)$/s.exec(text) ?? [];
     if (name === undefined)
       throw commandErrors.badContent({
@@ -112,10 +112,12 @@ function withVariables(bindings: readonly Binding[], given: readonly string[]): 
     return { type: "plain_text", name, text: value! };
   });
   const last = new Map(variables.map((variable) => [variable.name, variable]));
-  const clash = bindings.find(({ name, type }) => last.has(name) && type !== "plain_text" && type !== "json");
-  if (clash !== undefined)
+  const conflictingBinding = bindings.find(
+    ({ name, type }) => last.has(name) && type !== "plain_text" && type !== "json",
+  );
+  if (conflictingBinding !== undefined)
     throw commandErrors.badContent({
-      what: `--var ${clash.name}`,
+      what: `--var ${conflictingBinding.name}`,
       reason: "the configuration has a binding of this name",
       fix: "Rename one of them.",
     });

@@ -99,7 +99,7 @@ export async function provision(
     const { type, name } = binding;
     const resource = unnamedResource(name);
     const configuredName = resource === undefined ? idOf(binding) : resource.name;
-    const currentBinding = currentBindings.find((each) => each.type === type && each.name === name);
+    const currentBinding = currentBindings.find((candidate) => candidate.type === type && candidate.name === name);
     if (currentBinding !== undefined && (configuredName === undefined || configuredName === idOf(currentBinding)))
       return idOf(currentBinding);
     const kind = RESOURCE_KINDS[type];

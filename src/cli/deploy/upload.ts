@@ -16,7 +16,7 @@ export async function connectForUpload(
   const connection = await connectToApi(values, context, { accountId: project.deploy.accountId });
   const script = `${connection.base}/workers/scripts${at`/${project.name}`}`;
   const secrets = await connection.api.result<{ name: string }[]>("GET", `${script}/secrets`).then(
-    (found) => found.map(({ name }) => name),
+    (existingNames) => existingNames.map(({ name }) => name),
     (thrown: unknown) => {
       if (isCode(thrown, 10007)) return undefined;
       throw thrown;
@@ -26,9 +26,9 @@ export async function connectForUpload(
 }
 
 /** A worker without a required secret would fail when it first uses it. */
-export function checkSecrets({ name, requiredSecrets }: Project, there: readonly string[] | undefined): void {
-  const missing = requiredSecrets.filter((secret) => there?.includes(secret) !== true);
+export function checkSecrets({ name, requiredSecrets }: Project, existingSecrets: readonly string[] | undefined): void {
+  const missingSecrets = requiredSecrets.filter((secret) => existingSecrets?.includes(secret) !== true);
   // Before the first deploy, the worker does not exist and cannot have secrets.
-  if (missing.length > 0 && there !== undefined)
-    throw commandErrors.secretsMissing({ name, missing: missing.join(", "), first: missing[0] });
+  if (missingSecrets.length > 0 && existingSecrets !== undefined)
+    throw commandErrors.secretsMissing({ name, missing: missingSecrets.join(", "), first: missingSecrets[0] });
 }

@@ -3,14 +3,14 @@ import { detectMimeType } from "nodemailer/lib/mime-funcs";
 import { readSmallFile } from "../input.ts";
 
 /** Exceeds the size limit of any message. */
-const MAX_BYTES = 25 * 1024 * 1024;
+const MAX_ATTACHMENT_BYTES = 25 * 1024 * 1024;
 
 /** A file in the form that the API accepts as a message attachment. */
 export async function readAttachment(
   cwd: string,
   name: string,
 ): Promise<{ content: string; filename: string; type: string; disposition: "attachment" }> {
-  const content = (await readSmallFile(cwd, name, MAX_BYTES)).toString("base64");
+  const content = (await readSmallFile(cwd, name, MAX_ATTACHMENT_BYTES)).toString("base64");
   const filename = basename(name);
   return {
     content,

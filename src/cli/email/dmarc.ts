@@ -50,19 +50,19 @@ export function dmarcLines(
     "",
     ...table(
       ["from domain", ...TITLES],
-      domains.map((one) => [one.domain, ...cells(one)]),
+      domains.map((item) => [item.domain, ...cells(item)]),
       paint,
     ),
     "",
     ...table(
       ["source", ...TITLES],
-      sources.map((one) => [one.source_ip, ...cells(one)]),
+      sources.map((item) => [item.source_ip, ...cells(item)]),
       paint,
     ),
     "",
     ...table(
       ["reporter", "reports from", ...TITLES],
-      reporters.map((one) => [one.org_name, one.sender, ...cells(one)]),
+      reporters.map((item) => [item.org_name, item.sender, ...cells(item)]),
       paint,
     ),
   ];

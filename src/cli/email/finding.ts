@@ -12,17 +12,19 @@ export interface Finding {
 }
 
 const COLOURS = { ok: "green", warning: "yellow", error: "red" } as const;
-const WIDTH = "warning".length;
+const STATUS_WIDTH = "warning".length;
 
 /** One line per passed check; failed checks with the expected value and the fix. A summary comes last. */
 export function findingLines(findings: readonly Finding[], paint: Paint): string[] {
-  const below = (name: string, text: string | undefined) =>
-    text === undefined ? [] : [`${" ".repeat(WIDTH)}  ${paint("dim", `${name}:`)} ${oneLine(short(text, 1000), 1100)}`];
+  const formatDetail = (name: string, text: string | undefined) =>
+    text === undefined
+      ? []
+      : [`${" ".repeat(STATUS_WIDTH)}  ${paint("dim", `${name}:`)} ${oneLine(short(text, 1000), 1100)}`];
   const lines = findings.flatMap(({ check, status, found, expected, fix }) => [
-    `${paint(COLOURS[status], status.padEnd(WIDTH))}  ${oneLine(check)}${found === undefined ? "" : `: ${oneLine(short(found, status === "ok" ? 100 : 400))}`}`,
-    ...(status === "ok" ? [] : [...below("expected", expected), ...below("fix", fix)]),
+    `${paint(COLOURS[status], status.padEnd(STATUS_WIDTH))}  ${oneLine(check)}${found === undefined ? "" : `: ${oneLine(short(found, status === "ok" ? 100 : 400))}`}`,
+    ...(status === "ok" ? [] : [...formatDetail("expected", expected), ...formatDetail("fix", fix)]),
   ]);
-  const count = (status: Finding["status"]) => findings.filter((one) => one.status === status).length;
+  const count = (status: Finding["status"]) => findings.filter((item) => item.status === status).length;
   const [errors, warnings] = [count("error"), count("warning")];
   return [
     ...lines,

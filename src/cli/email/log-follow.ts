@@ -15,7 +15,7 @@ interface FollowOptions {
   pause?: (ms: number, signal: AbortSignal) => Promise<unknown>;
 }
 
-const EVERY_MS = 2000;
+const POLL_INTERVAL_MS = 2000;
 
 /** Prints entries as they arrive, and again when their result changes, until the signal. */
 export async function followLog({
@@ -29,13 +29,13 @@ export async function followLog({
   let printed: Map<string, string> | undefined;
   while (!signal.aborted) {
     const entries = await read();
-    const fresh =
+    const newEntries =
       printed === undefined ? entries.slice(0, first) : entries.filter(({ id, status }) => printed!.get(id) !== status);
     if (printed !== undefined && printed.size > 0 && entries.length > 0 && entries.every(({ id }) => !printed!.has(id)))
       onGap();
-    if (fresh.length > 0) print(fresh.toReversed());
+    if (newEntries.length > 0) print(newEntries.toReversed());
     printed = new Map(entries.map(({ id, status }) => [id, status]));
-    await pause(EVERY_MS, signal).catch((err: unknown) => {
+    await pause(POLL_INTERVAL_MS, signal).catch((err: unknown) => {
       if (!signal.aborted) throw err;
     });
   }

@@ -82,19 +82,21 @@ export async function readLog(
 }
 
 /** Maximum entries to search for a short id. */
-const LOOKED_AT = 10_000;
+const MAX_SEARCHED_ENTRIES = 10_000;
 
 /** Log of one recipient by its id, or of all recipients of a message by the short id that lists show. `path`: of the account. */
 export async function readDetails(api: Api, path: string, id: string): Promise<LogDetails[]> {
-  const read = (whole: string) => api.result<LogDetails>("GET", `${path}/email/activity${at`/${whole}`}`);
+  const read = (entryId: string) => api.result<LogDetails>("GET", `${path}/email/activity${at`/${entryId}`}`);
   if (!/^[0-9a-f]{6,31}$/.test(id)) return [await read(id)];
-  const found = (await readLog(api, path, {}, LOOKED_AT)).filter((entry) => entry.id.startsWith(id));
-  if (found.length === 0) throw commandErrors.messageUnknown({ id, count: LOOKED_AT });
-  const [first] = found;
-  if (found.some(({ session_id: session }) => session !== first!.session_id))
+  const matchingEntries = (await readLog(api, path, {}, MAX_SEARCHED_ENTRIES)).filter((entry) =>
+    entry.id.startsWith(id),
+  );
+  if (matchingEntries.length === 0) throw commandErrors.messageUnknown({ id, count: MAX_SEARCHED_ENTRIES });
+  const [first] = matchingEntries;
+  if (matchingEntries.some(({ session_id: session }) => session !== first!.session_id))
     throw commandErrors.messageAmbiguous({ id });
   return Promise.all(
-    found
+    matchingEntries
       .slice(0, 100)
       .reverse()
       .map((entry) => read(entry.id)),

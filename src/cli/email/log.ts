@@ -45,8 +45,8 @@ export interface LogDetails extends LogEntry {
 export const LOG_TITLES = ["time (UTC)", "from", "to", "result", "spf/dkim/dmarc", "message", "subject"] as const;
 
 /** Untrusted text is truncated here so that each entry fits on one line. */
-const MAX_WHY = 80;
-const MAX_SUBJECT = 60;
+const MAX_REASON_LENGTH = 80;
+const MAX_SUBJECT_LENGTH = 60;
 
 export const logRow = (entry: LogEntry): string[] => [
   timeOf(entry.created),
@@ -55,22 +55,22 @@ export const logRow = (entry: LogEntry): string[] => [
   resultText(entry),
   verdicts(entry),
   entry.session_id,
-  short(entry.subject ?? "", MAX_SUBJECT),
+  short(entry.subject ?? "", MAX_SUBJECT_LENGTH),
 ];
 
 export const logTable = (entries: readonly LogEntry[], paint: Paint): string[] =>
   table(LOG_TITLES, entries.map(logRow), paint);
 
 /** Describes the result. */
-function resultText({ kind, status, action, worker, error_detail: detail, is_spam: spam }: LogEntry): string {
-  const by = worker === null || kind === "sending" ? "" : ` by ${worker}`;
-  const why = detail === null ? "" : `: ${short(detail, MAX_WHY)}`;
-  const [words, more] = WORDS[status] ?? [status, "why"];
+function resultText({ kind, status, action, worker, error_detail: detail, is_spam: isSpam }: LogEntry): string {
+  const byWorker = worker === null || kind === "sending" ? "" : ` by ${worker}`;
+  const reasonText = detail === null ? "" : `: ${short(detail, MAX_REASON_LENGTH)}`;
+  const [words, connectingWord] = WORDS[status] ?? [status, "why"];
   const result =
     kind === "routing" && status === "delivered"
-      ? `${action === "drop" ? "delivered" : "forwarded"}${by}`
-      : `${words}${more === "why" ? why : by}`;
-  return spam ? `${result} (spam)` : result;
+      ? `${action === "drop" ? "delivered" : "forwarded"}${byWorker}`
+      : `${words}${connectingWord === "why" ? reasonText : byWorker}`;
+  return isSpam ? `${result} (spam)` : result;
 }
 
 const WORDS: Record<string, [words: string, more: "why" | "by"]> = {
@@ -89,12 +89,12 @@ const WORDS: Record<string, [words: string, more: "why" | "by"]> = {
 
 /** `pass/none/pass`; empty if nothing was checked. */
 const verdicts = ({ spf, dkim, dmarc }: LogEntry): string =>
-  [spf, dkim, dmarc].every((one) => one === null) ? "" : [spf, dkim, dmarc].map((one) => one ?? "-").join("/");
+  [spf, dkim, dmarc].every((item) => item === null) ? "" : [spf, dkim, dmarc].map((item) => item ?? "-").join("/");
 
 /** The details of a message for one recipient. */
 export function detailLines(details: LogDetails, paint: Paint): string[] {
   const { deliveries, events } = details;
-  const known = (value: string | null) => (value === null || value === "" ? undefined : oneLine(value));
+  const orUndefined = (value: string | null) => (value === null || value === "" ? undefined : oneLine(value));
   const checks = (["spf", "dkim", "dmarc", "arc"] as const)
     .filter((method) => details[method] !== null)
     .map((method) => `${method}=${oneLine(details[method]!)}`);
@@ -105,15 +105,15 @@ export function detailLines(details: LogDetails, paint: Paint): string[] {
         ["time", moment(details.created)],
         ["from", details.from === "" ? "<>" : oneLine(details.from)],
         ["to", oneLine(details.to)],
-        ["subject", known(details.subject)],
-        ["message-id", known(details.message_id)],
+        ["subject", orUndefined(details.subject)],
+        ["message-id", orUndefined(details.message_id)],
         ["result", resultText({ ...details, error_detail: null })],
-        ["reason", known(details.error_detail)],
-        ["rule", known(details.rule_id)],
-        ["worker", known(details.worker)],
+        ["reason", orUndefined(details.error_detail)],
+        ["rule", orUndefined(details.rule_id)],
+        ["worker", orUndefined(details.worker)],
         ["checks", checks.length === 0 ? undefined : checks.join(" ")],
         ["size", details.size === null ? undefined : `${details.size} bytes`],
-        ["client", known(details.ip)],
+        ["client", orUndefined(details.ip)],
       ],
       paint,
     ),
@@ -123,7 +123,14 @@ export function detailLines(details: LogDetails, paint: Paint): string[] {
           "",
           ...table(
             ["copy to", "state", "since (UTC)", "server", "reply", "queue id"],
-            deliveries.map((one) => [one.to, one.status, timeOf(one.modified), one.host, saidOf(one), one.queue_id]),
+            deliveries.map((item) => [
+              item.to,
+              item.status,
+              timeOf(item.modified),
+              item.host,
+              saidOf(item),
+              item.queue_id,
+            ]),
             paint,
           ),
         ]),
@@ -149,7 +156,8 @@ export const saidOf = ({
   code: number | null;
   enhanced_code: string | null;
   response: string | null;
-}): string => short([code, enhanced, response].filter((part) => part !== null && part !== "").join(" "), MAX_WHY);
+}): string =>
+  short([code, enhanced, response].filter((part) => part !== null && part !== "").join(" "), MAX_REASON_LENGTH);
 
 const detailText = (detail: Record<string, unknown>): string =>
   short(
@@ -160,7 +168,7 @@ const detailText = (detail: Record<string, unknown>): string =>
   );
 
 function valueText(name: string, value: unknown): string {
-  if (Array.isArray(value)) return value.map((one) => valueText(name, one)).join(",");
+  if (Array.isArray(value)) return value.map((item) => valueText(name, item)).join(",");
   // Rules are shown by name, if they have one; workers without their account.
   if (typeof value === "object" && value !== null)
     return "name" in value && value.name !== ""
@@ -172,5 +180,5 @@ function valueText(name: string, value: unknown): string {
 }
 
 export const timeOf = (text: string): string => moment(text).replace(/ UTC$/, "");
-export const short = (text: string, most: number): string =>
-  text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+export const short = (text: string, maxLength: number): string =>
+  text.length <= maxLength ? text : `${text.slice(0, maxLength - 1)}…`;

@@ -74,6 +74,6 @@ export const messageLines = (message: WholeMessage, paint: Paint): string[] => [
 const senderOf = ({ from }: { from: string }) => (from === "" ? "<>" : from);
 const nextOf = ({ state, next_attempt: next }: QueuedRecipient) =>
   next === null || state === "delivering" ? "" : timeOf(next);
-const pauseOf = ({ paused_until: until, paused_because: why }: QueuedRecipient) =>
-  !until ? "" : `paused until ${timeOf(until)}: ${oneLine(why ?? "")}`;
+const pauseOf = ({ paused_until: pausedUntil, paused_because: pauseReason }: QueuedRecipient) =>
+  !pausedUntil ? "" : `paused until ${timeOf(pausedUntil)}: ${oneLine(pauseReason ?? "")}`;
 const replyOf = (one: QueuedRecipient) => [saidOf(one), pauseOf(one)].filter((text) => text !== "").join("; ");

@@ -56,7 +56,7 @@ export const routingLines = (
         "",
         ...table(
           ["subdomain", "enabled", "status"],
-          subdomains.map((one) => [one.name, yesNo(one.enabled), one.status]),
+          subdomains.map((item) => [item.name, yesNo(item.enabled), item.status]),
           paint,
         ),
       ]),

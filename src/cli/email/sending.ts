@@ -29,9 +29,9 @@ export const sendingPath = ({ path }: ZoneConnection) => `${path}/email/sending/
 /** The sending domain with exactly this name. */
 export async function findSendingDomain(zone: ZoneConnection): Promise<SendingDomain> {
   const domains = await zone.api.result<SendingDomain[]>("GET", sendingPath(zone));
-  const found = domains.find(({ name }) => name === zone.domain);
-  if (found === undefined) throw commandErrors.sendingUnknown({ domain: zone.domain });
-  return found;
+  const sendingDomain = domains.find(({ name }) => name === zone.domain);
+  if (sendingDomain === undefined) throw commandErrors.sendingUnknown({ domain: zone.domain });
+  return sendingDomain;
 }
 
 export const sendingLines = (domain: SendingDomain, paint: Paint): string[] =>
@@ -48,7 +48,8 @@ export const sendingLines = (domain: SendingDomain, paint: Paint): string[] =>
   );
 
 export function resultLines(result: SendResult, paint: Paint): string[] {
-  const list = (of: readonly string[] | undefined) => (of === undefined || of.length === 0 ? undefined : of.join(", "));
+  const list = (addresses: readonly string[] | undefined) =>
+    addresses === undefined || addresses.length === 0 ? undefined : addresses.join(", ");
   return facts(
     [
       ["message", result.message_id],

@@ -35,7 +35,7 @@ export function tlsLines(
     "",
     ...table(
       ["domain", "policy", "successful", "failed"],
-      policies.map((one) => [one.domain, one.policy_type, one.successful, one.failed]),
+      policies.map((item) => [item.domain, item.policy_type, item.successful, item.failed]),
       paint,
     ),
     ...(failures.length === 0
@@ -44,14 +44,14 @@ export function tlsLines(
           "",
           ...table(
             ["failure", "MX host", "sessions"],
-            failures.map((one) => [one.result_type, one.receiving_mx, one.sessions]),
+            failures.map((item) => [item.result_type, item.receiving_mx, item.sessions]),
             paint,
           ),
         ]),
     "",
     ...table(
       ["reporter", "reports from", "successful", "failed"],
-      reporters.map((one) => [one.org_name, one.sender, one.successful, one.failed]),
+      reporters.map((item) => [item.org_name, item.sender, item.successful, item.failed]),
       paint,
     ),
   ];

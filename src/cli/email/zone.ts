@@ -52,10 +52,10 @@ export async function connectZone(
   async function zoneOf(text: string): Promise<Zone> {
     const labels = text.split(".");
     for (let first = 0; first < labels.length - 1; first++) {
-      const [found] = await api.result<Zone[]>("GET", "/zones", {
+      const [firstZone] = await api.result<Zone[]>("GET", "/zones", {
         query: { name: labels.slice(first).join("."), "account.id": account },
       });
-      if (found !== undefined) return found;
+      if (firstZone !== undefined) return firstZone;
     }
     throw commandErrors.zoneUnknown({ domain: text });
   }

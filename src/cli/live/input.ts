@@ -79,15 +79,15 @@ export const inputLines = (input: LiveInput, paint: Paint): string[] =>
   facts(
     [
       ["uid", input.uid],
-      ["name", shown(input.meta["name"])],
+      ["name", orNone(input.meta["name"])],
       ["state", stateText(input)],
       ["recording", recordText(input)],
       ["low latency", input.preferLowLatency ? "yes" : undefined],
-      ["creator", shown(input.defaultCreator)],
+      ["creator", orNone(input.defaultCreator)],
       ["created", moment(input.created)],
       ["keys changed", input.keysRotatedAt && moment(input.keysRotatedAt)],
       ["access", input.recording.requireSignedURLs ? "token required" : undefined],
-      ["origins", shown(input.recording.allowedOrigins.join(", "))],
+      ["origins", orNone(input.recording.allowedOrigins.join(", "))],
       ["viewers", input.recording.hideLiveViewerCount ? "hidden" : undefined],
       ["rtmps", rtmpAddress(paint, input.rtmps)],
       ["rtmp", rtmpAddress(paint, input.rtmp)],
@@ -113,5 +113,5 @@ function recordText({ recording: { mode, timeoutSeconds }, deleteRecordingAfterD
   ].join(", ");
 }
 
-const shown = (text: string | undefined): string | undefined =>
+const orNone = (text: string | undefined): string | undefined =>
   text === undefined || text === "" ? undefined : oneLine(text);

@@ -102,8 +102,8 @@ export function inputBody(
   };
 }
 
-function daysOf(given: string): number | null {
-  if (given === "never") return null;
-  if (!/^\d{1,5}$/.test(given)) throw liveErrors.noDays({ given: given.slice(0, 100) });
-  return Number(given);
+function daysOf(daysText: string): number | null {
+  if (daysText === "never") return null;
+  if (!/^\d{1,5}$/.test(daysText)) throw liveErrors.noDays({ given: daysText.slice(0, 100) });
+  return Number(daysText);
 }

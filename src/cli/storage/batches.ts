@@ -1,11 +1,11 @@
 /** The API limits one request to ten thousand pairs and 100 MB. Batches stay below the size limit. */
 const MAX_ENTRIES = 10_000;
-const MAX_LENGTH = 50 * 1024 * 1024;
+const MAX_BATCH_BYTES = 50 * 1024 * 1024;
 
 /** Splits a long list into batches for one request each. */
 export function* batches<Item>(
   items: readonly Item[],
-  { maxEntries = MAX_ENTRIES, maxLength = MAX_LENGTH } = {},
+  { maxEntries = MAX_ENTRIES, maxLength = MAX_BATCH_BYTES } = {},
 ): Generator<Item[]> {
   let batch: Item[] = [];
   let length = 0;

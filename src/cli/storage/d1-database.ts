@@ -67,10 +67,12 @@ async function idOf(name: string, { api, base }: ApiConnection): Promise<string>
   for await (const database of pagesOf<Database>(api, `${base}/d1/database`, { query: { name } }))
     if (database.name === name) return database.uuid;
   // Database ids may be in a custom format.
-  const found = await api.result<Database>("GET", `${base}/d1/database${at`/${name}`}`).catch((thrown: unknown) => {
-    if (isCode(thrown, 7404, 7400, 7403, 7003, 10001)) return undefined;
-    throw thrown;
-  });
-  if (found === undefined) throw commandErrors.databaseUnknown({ name });
-  return found.uuid;
+  const foundDatabase = await api
+    .result<Database>("GET", `${base}/d1/database${at`/${name}`}`)
+    .catch((thrown: unknown) => {
+      if (isCode(thrown, 7404, 7400, 7403, 7003, 10001)) return undefined;
+      throw thrown;
+    });
+  if (foundDatabase === undefined) throw commandErrors.databaseUnknown({ name });
+  return foundDatabase.uuid;
 }

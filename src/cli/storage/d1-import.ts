@@ -31,7 +31,7 @@ const STEP_TIMEOUT_MS = 300_000;
 /** Polls until the job has finished. Throws if the server reports that it failed. */
 export async function pollToEnd(
   first: Polled,
-  ask: (bookmark: string | undefined) => Promise<Polled>,
+  pollImport: (bookmark: string | undefined) => Promise<Polled>,
   onMessage: (text: string) => void,
 ): Promise<Polled> {
   let step = first;
@@ -43,7 +43,7 @@ export async function pollToEnd(
         reason: step.errors?.join("; ") ?? step.error ?? "no reason given",
       });
     await sleep(POLL_MS);
-    step = await ask(step.at_bookmark);
+    step = await pollImport(step.at_bookmark);
   }
 }
 
@@ -61,12 +61,12 @@ export async function importFile(
     await upload(new URL(started.upload_url, api.url), file);
     step = await call({ action: "ingest", filename: started.filename, etag });
   }
-  const done = await pollToEnd(
+  const finalState = await pollToEnd(
     step,
     (bookmark) => call({ action: "poll", current_bookmark: bookmark }),
     (text) => progress.step(text),
   );
-  return done.result ?? {};
+  return finalState.result ?? {};
 }
 
 /** The URL itself is the credential; the API token is not sent to it. */

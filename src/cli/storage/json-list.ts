@@ -14,11 +14,11 @@ export const listArgument = {
 export function listIn(value: unknown, file: string, isGood: (entry: unknown) => boolean, what: string): unknown[] {
   if (!Array.isArray(value))
     throw commandErrors.badContent({ what: file, reason: "it is not a JSON list", fix: `Expected a list of ${what}.` });
-  const bad = value.findIndex((entry) => !isGood(entry));
-  if (bad >= 0)
+  const invalidIndex = value.findIndex((entry) => !isGood(entry));
+  if (invalidIndex >= 0)
     throw commandErrors.badContent({
       what: file,
-      reason: `entry ${bad + 1} is invalid`,
+      reason: `entry ${invalidIndex + 1} is invalid`,
       fix: `Expected a list of ${what}.`,
     });
   return value;

@@ -42,15 +42,15 @@ function boundNamespace(
       options: "--binding <name> or --namespace-id <id>",
       names,
     });
-  const found = namespaces.find((namespace) => namespace.binding === binding);
-  if (found === undefined) throw commandErrors.bindingUnknown({ binding, what: "KV namespace", names });
-  if (local === true) return found.localId;
-  if (found.id === undefined)
+  const boundEntry = namespaces.find((namespace) => namespace.binding === binding);
+  if (boundEntry === undefined) throw commandErrors.bindingUnknown({ binding, what: "KV namespace", names });
+  if (local === true) return boundEntry.localId;
+  if (boundEntry.id === undefined)
     throw commandErrors.bindingWithoutId({
       binding,
       what: "KV namespace",
       command: `reelpost kv namespace create ${binding}`,
       field: "id",
     });
-  return found.id;
+  return boundEntry.id;
 }

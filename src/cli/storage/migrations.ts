@@ -51,14 +51,14 @@ export async function createMigration(dir: string, message: string): Promise<str
 /** The migrations that have not been applied to the database. */
 export async function unapplied(connection: D1Connection, { dir, table }: MigrationSettings): Promise<string[]> {
   const files = await migrationFiles(dir);
-  const name = quoted(table);
+  const name = quoteIdentifier(table);
   await runSql(
     connection,
     `CREATE TABLE IF NOT EXISTS ${name} (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL);`,
   );
   const rows = await runSql(connection, `SELECT name FROM ${name} ORDER BY id;`);
-  const done = new Set(rows[0]?.results.map((row) => row["name"]));
-  return files.filter((file) => !done.has(file));
+  const appliedNames = new Set(rows[0]?.results.map((row) => row["name"]));
+  return files.filter((file) => !appliedNames.has(file));
 }
 
 /** Applies one migration and records it in the same call: the server runs both or neither. */
@@ -72,7 +72,10 @@ export async function applyMigration(
   });
   // The line break ends a comment on the last line and the semicolon ends an unterminated statement; an empty statement
   // has no effect.
-  await runSql(connection, `${sql}\n;\nINSERT INTO ${quoted(table)} (name) VALUES ('${file.replaceAll("'", "''")}');`);
+  await runSql(
+    connection,
+    `${sql}\n;\nINSERT INTO ${quoteIdentifier(table)} (name) VALUES ('${file.replaceAll("'", "''")}');`,
+  );
 }
 
-const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
+const quoteIdentifier = (name: string) => `"${name.replaceAll('"', '""')}"`;

@@ -12,12 +12,12 @@ const ANSWER_MS = 60_000;
  * the response headers.
  */
 export async function fetchDelivered(address: string): Promise<Response> {
-  const late = new AbortController();
+  const timeoutController = new AbortController();
   const timer = setTimeout(
-    () => late.abort(new Error(`no response after ${ANSWER_MS / 1000} seconds`)),
+    () => timeoutController.abort(new Error(`no response after ${ANSWER_MS / 1000} seconds`)),
     ANSWER_MS,
   ).unref();
-  const response = await fetch(address, { signal: late.signal })
+  const response = await fetch(address, { signal: timeoutController.signal })
     .catch((thrown: unknown) => {
       const cause = thrown instanceof Error ? (thrown.cause ?? thrown) : thrown;
       throw videoErrors.notDelivered(

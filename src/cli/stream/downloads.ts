@@ -15,22 +15,23 @@ type Downloads = Partial<Record<"default" | "audio", Download>>;
 export async function readyDownload(connection: ApiConnection, uid: string, type: keyof Downloads): Promise<string> {
   const { api, progress } = connection;
   const path = `${videoPath(connection, uid)}/downloads`;
-  const found = (await api.result<Downloads>("GET", path))[type];
-  if (found?.status === "ready") return found.url;
-  if (found?.status !== "inprogress") await api.result("POST", `${path}/${type}`);
-  const made = await poll(async () => (await api.result<Downloads>("GET", path))[type], {
-    until: (seen) => seen?.status !== "inprogress",
-    changes: (seen) => String(seen?.percentComplete),
-    onSeen: (seen) => progress.step(`creating the ${FILES[type].what}: ${Math.floor(seen?.percentComplete ?? 0)}%`),
-    createStalledError: (seen, minutes) =>
+  const existingDownload = (await api.result<Downloads>("GET", path))[type];
+  if (existingDownload?.status === "ready") return existingDownload.url;
+  if (existingDownload?.status !== "inprogress") await api.result("POST", `${path}/${type}`);
+  const finishedDownload = await poll(async () => (await api.result<Downloads>("GET", path))[type], {
+    until: (polledDownload) => polledDownload?.status !== "inprogress",
+    changes: (polledDownload) => String(polledDownload?.percentComplete),
+    onSeen: (polledDownload) =>
+      progress.step(`creating the ${FILES[type].what}: ${Math.floor(polledDownload?.percentComplete ?? 0)}%`),
+    createStalledError: (polledDownload, minutes) =>
       videoErrors.stuck({
         uid,
         minutes,
-        state: `${Math.floor(seen?.percentComplete ?? 0)}% of the ${FILES[type].what} of ${uid} is created`,
+        state: `${Math.floor(polledDownload?.percentComplete ?? 0)}% of the ${FILES[type].what} of ${uid} is created`,
       }),
   }).finally(() => progress.clear());
-  if (made?.status !== "ready") throw videoErrors.downloadFailed({ uid });
-  return made.url;
+  if (finishedDownload?.status !== "ready") throw videoErrors.downloadFailed({ uid });
+  return finishedDownload.url;
 }
 
 export const FILES = { default: { what: "MP4", extension: "mp4" }, audio: { what: "M4A", extension: "m4a" } } as const;

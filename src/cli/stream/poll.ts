@@ -12,32 +12,33 @@ interface PollOptions<Seen> {
 }
 
 const [FIRST_MS, MAX_MS] = [150, 2000];
-const PATIENCE_MS = 30 * 60_000;
+const MAX_SILENCE_MS = 30 * 60_000;
 /** Maximum number of consecutive failures: the work survives a restart of the server. */
 const MAX_MISSED = 10;
 
-/** Polls with a growing interval. Throws the error of `createStalledError`, and errors of `look` other than a temporarily lost connection. */
+/** Polls with a growing interval. Throws the error of `createStalledError`, and errors of `readState` other than a temporarily lost connection. */
 export async function poll<Seen>(
-  look: () => Promise<Seen>,
-  { until, changes, onSeen = () => {}, createStalledError, stallTimeoutMs = PATIENCE_MS }: PollOptions<Seen>,
+  readState: () => Promise<Seen>,
+  { until, changes, onSeen = () => {}, createStalledError, stallTimeoutMs = MAX_SILENCE_MS }: PollOptions<Seen>,
 ): Promise<Seen> {
-  let [pause, missed, since] = [FIRST_MS, 0, performance.now()];
+  let [pause, missedCount, changedAt] = [FIRST_MS, 0, performance.now()];
   let last: { state: string } | undefined;
   for (;;) {
-    const seen = await look().then(
+    const seen = await readState().then(
       (found) => ({ found }),
       (thrown: unknown) => {
-        if (!(thrown instanceof UserError) || thrown.domain !== "connection" || ++missed > MAX_MISSED) throw thrown;
+        if (!(thrown instanceof UserError) || thrown.domain !== "connection" || ++missedCount > MAX_MISSED)
+          throw thrown;
         return undefined;
       },
     );
     if (seen !== undefined) {
-      missed = 0;
+      missedCount = 0;
       onSeen(seen.found);
       if (until(seen.found)) return seen.found;
       const state = changes(seen.found);
-      if (state !== last?.state) [last, since] = [{ state }, performance.now()];
-      else if (performance.now() - since > stallTimeoutMs)
+      if (state !== last?.state) [last, changedAt] = [{ state }, performance.now()];
+      else if (performance.now() - changedAt > stallTimeoutMs)
         throw createStalledError(seen.found, Math.round(stallTimeoutMs / 60_000));
     }
     await sleep(pause);

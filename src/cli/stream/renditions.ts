@@ -31,18 +31,18 @@ export function parseRenditions(playlist: string): Rendition[] | undefined {
     const [, list] = /^#EXT-X-STREAM-INF:(.*)$/.exec(line) ?? [];
     if (list === undefined) return [];
     const attributes = new Map(
-      Array.from(list.matchAll(/([A-Z0-9-]+)=(?:"([^"]*)"|([^,]*))/g), ([, name, quoted, plain]) => [
+      Array.from(list.matchAll(/([A-Z0-9-]+)=(?:"([^"]*)"|([^,]*))/g), ([, name, quotedValue, plain]) => [
         name!,
-        quoted ?? plain!,
+        quotedValue ?? plain!,
       ]),
     );
-    const picture = /^(\d+)x(\d+)$/.exec(attributes.get("RESOLUTION") ?? "");
+    const resolutionMatch = /^(\d+)x(\d+)$/.exec(attributes.get("RESOLUTION") ?? "");
     const rate = attributes.get("FRAME-RATE");
     return [
       {
         name: /([^/?]+)\.m3u8/.exec(lines[at + 1] ?? "")?.[1] ?? "",
-        width: picture && Number(picture[1]),
-        height: picture && Number(picture[2]),
+        width: resolutionMatch && Number(resolutionMatch[1]),
+        height: resolutionMatch && Number(resolutionMatch[2]),
         framesPerSecond: rate === undefined ? null : Number(rate),
         bandwidth: Number(attributes.get("AVERAGE-BANDWIDTH") ?? attributes.get("BANDWIDTH")),
         codecs: attributes.get("CODECS") ?? null,

@@ -1,5 +1,5 @@
 /** Longer error texts are truncated. */
-const MAX = 64 * 1024;
+const MAX_TEXT_BYTES = 64 * 1024;
 
 /** The beginning of a response body. Never throws. */
 export async function shortText(response: Response): Promise<string> {
@@ -9,7 +9,7 @@ export async function shortText(response: Response): Promise<string> {
     for await (const piece of response.body ?? []) {
       pieces.push(piece);
       size += piece.length;
-      if (size >= MAX) break;
+      if (size >= MAX_TEXT_BYTES) break;
     }
   } catch {
     // The part received so far is used.

@@ -71,7 +71,7 @@ export interface TusSending {
   pause?: (ms: number, signal: AbortSignal) => Promise<unknown>;
 }
 
-const CHUNK = 50 * 1024 * 1024;
+const CHUNK_BYTES = 50 * 1024 * 1024;
 /** Consecutive failed attempts before giving up: about two minutes. */
 const MAX_FAILURES = 10;
 const MAX_PAUSE_MS = 30_000;
@@ -96,16 +96,16 @@ export async function sendUpload(sending: TusSending): Promise<void> {
   } = sending;
   const stopped = (reason: string, cause?: unknown) =>
     videoErrors.stopped(
-      { offset: formatSize(kept), size: formatSize(size), reason, file: shellWord(displayName), address },
+      { offset: formatSize(confirmedOffset), size: formatSize(size), reason, file: shellWord(displayName), address },
       { cause },
     );
   let offset = sending.resume ? undefined : 0;
-  let [kept, failures] = [0, 0];
+  let [confirmedOffset, failures] = [0, 0];
   while (offset !== size) {
     try {
       const next: number = offset === undefined ? await askOffset(sending) : await sendChunk(sending, offset);
       if (offset !== undefined && next <= offset) throw new Interruption("the server received no data");
-      if (next > kept) [kept, failures] = [next, 0];
+      if (next > confirmedOffset) [confirmedOffset, failures] = [next, 0];
       offset = next;
       onOffset(offset);
     } catch (thrown) {
@@ -129,7 +129,7 @@ async function askOffset({ address, displayName, size, signal }: TusSending): Pr
     headers: VERSION,
     redirect: "error",
     signal: AbortSignal.any([signal, AbortSignal.timeout(STALLED_MS)]),
-  }).catch(interrupted);
+  }).catch(throwInterruption);
   const offset = await offsetOf(response);
   const length = response.headers.get("upload-length");
   if (length === null)
@@ -139,19 +139,19 @@ async function askOffset({ address, displayName, size, signal }: TusSending): Pr
 }
 
 async function sendChunk(
-  { address, file, displayName, size, signal, onOffset, chunk = CHUNK }: TusSending,
+  { address, file, displayName, size, signal, onOffset, chunk = CHUNK_BYTES }: TusSending,
   offset: number,
 ): Promise<number> {
   const length = Math.min(chunk, size - offset);
-  const stalled = new AbortController();
-  const watch = setTimeout(
-    () => stalled.abort(new Interruption(`no progress for ${STALLED_MS / 1000} seconds`)),
+  const stallController = new AbortController();
+  const stallTimer = setTimeout(
+    () => stallController.abort(new Interruption(`no progress for ${STALLED_MS / 1000} seconds`)),
     STALLED_MS,
   ).unref();
-  let unreadable: Error | undefined;
+  let readError: Error | undefined;
 
   async function* body(): AsyncGenerator<Uint8Array> {
-    let sent = 0;
+    let sentBytes = 0;
     try {
       for await (const piece of createReadStream(file, {
         start: offset,
@@ -159,14 +159,14 @@ async function sendChunk(
         highWaterMark: 1024 * 1024,
       }) as AsyncIterable<Buffer>) {
         yield piece;
-        sent += piece.length;
-        onOffset(offset + sent);
-        watch.refresh();
+        sentBytes += piece.length;
+        onOffset(offset + sentBytes);
+        stallTimer.refresh();
       }
-      if (sent < length) throw new Error("the file was truncated");
+      if (sentBytes < length) throw new Error("the file was truncated");
     } catch (cause) {
-      unreadable = commandErrors.fileUnreadable({ file: displayName, reason: messageOf(cause) }, { cause });
-      throw unreadable;
+      readError = commandErrors.fileUnreadable({ file: displayName, reason: messageOf(cause) }, { cause });
+      throw readError;
     }
   }
 
@@ -176,23 +176,23 @@ async function sendChunk(
       redirect: "error",
       duplex: "half",
       body: body() as unknown as NonNullable<RequestInit["body"]>,
-      signal: AbortSignal.any([signal, stalled.signal]),
+      signal: AbortSignal.any([signal, stallController.signal]),
       headers: {
         ...VERSION,
         "upload-offset": String(offset),
         "content-type": "application/offset+octet-stream",
         "content-length": String(length),
       },
-    }).catch(interrupted);
+    }).catch(throwInterruption);
     return await offsetOf(response);
   } catch (thrown) {
-    throw unreadable ?? thrown;
+    throw readError ?? thrown;
   } finally {
-    clearTimeout(watch);
+    clearTimeout(stallTimer);
   }
 }
 
-function interrupted(thrown: unknown): never {
+function throwInterruption(thrown: unknown): never {
   const cause = thrown instanceof Error && thrown.message === "fetch failed" ? (thrown.cause ?? thrown) : thrown;
   throw thrown instanceof Interruption
     ? thrown

@@ -48,17 +48,17 @@ export async function uploadFile(
   return uid;
 }
 
-async function sizeOf(file: string, shown: string): Promise<number> {
-  const found = await stat(file).catch((cause: NodeJS.ErrnoException) => {
+async function sizeOf(file: string, shownPath: string): Promise<number> {
+  const fileStats = await stat(file).catch((cause: NodeJS.ErrnoException) => {
     throw commandErrors.fileUnreadable(
-      { file: shown, reason: cause.code === "ENOENT" ? "there is no such file" : messageOf(cause) },
+      { file: shownPath, reason: cause.code === "ENOENT" ? "there is no such file" : messageOf(cause) },
       { cause },
     );
   });
-  if (!found.isFile()) throw commandErrors.fileUnreadable({ file: shown, reason: "it is not a file" });
-  if (found.size === 0)
-    throw commandErrors.badContent({ what: shown, reason: "it is empty", fix: "Specify a video file." });
-  return found.size;
+  if (!fileStats.isFile()) throw commandErrors.fileUnreadable({ file: shownPath, reason: "it is not a file" });
+  if (fileStats.size === 0)
+    throw commandErrors.badContent({ what: shownPath, reason: "it is empty", fix: "Specify a video file." });
+  return fileStats.size;
 }
 
 async function create(
@@ -67,13 +67,13 @@ async function create(
 ): Promise<{ address: string; uid: string }> {
   const { creator } = about;
   // Headers are ASCII; other text is sent in a separate request afterwards.
-  const inHeader = creator === undefined || /^[\u0020-\u007E]*$/.test(creator);
+  const fitsHeader = creator === undefined || /^[\u0020-\u007E]*$/.test(creator);
   const upload = await createUpload(connection.api, `${connection.base}/stream`, {
     size,
     metadata: uploadMetadata(about, filename),
-    creator: inHeader ? creator : undefined,
+    creator: fitsHeader ? creator : undefined,
   });
-  if (!inHeader) await connection.api.result("POST", videoPath(connection, upload.uid), { json: { creator } });
+  if (!fitsHeader) await connection.api.result("POST", videoPath(connection, upload.uid), { json: { creator } });
   return upload;
 }
 

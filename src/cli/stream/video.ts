@@ -48,10 +48,10 @@ export const lengthText = ({ duration }: Pick<Video, "duration">): string => (du
 /** `7.5 s`, `2:05`, `1:00:09` */
 function clockText(seconds: number): string {
   if (seconds < 60) return `${seconds.toFixed(1)} s`;
-  const whole = Math.round(seconds);
+  const wholeSeconds = Math.round(seconds);
   const two = (number: number) => String(number).padStart(2, "0");
-  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];
-  return hours === 0 ? `${minutes}:${two(whole % 60)}` : `${hours}:${two(minutes)}:${two(whole % 60)}`;
+  const [hours, minutes] = [Math.floor(wholeSeconds / 3600), Math.floor(wholeSeconds / 60) % 60];
+  return hours === 0 ? `${minutes}:${two(wholeSeconds % 60)}` : `${hours}:${two(minutes)}:${two(wholeSeconds % 60)}`;
 }
 
 export const pictureText = ({ input: { width, height } }: Pick<Video, "input">): string =>
@@ -77,13 +77,13 @@ export const videoLines = (video: Video, paint: Paint): string[] =>
   facts(
     [
       ["uid", video.uid],
-      ["name", shown(video.meta.name)],
+      ["name", orNone(video.meta.name)],
       ["state", stateText(video)],
       ["playable", playsText(video)],
-      ["duration", shown(lengthText(video))],
-      ["resolution", shown(pictureText(video))],
+      ["duration", orNone(lengthText(video))],
+      ["resolution", orNone(pictureText(video))],
       ["size", video.size > 0 ? formatSize(video.size) : undefined],
-      ["creator", shown(video.creator ?? "")],
+      ["creator", orNone(video.creator ?? "")],
       ["created", moment(video.created)],
       ["uploaded", video.uploaded === null ? undefined : moment(video.uploaded)],
       ["scheduled deletion", video.scheduledDeletion === null ? undefined : moment(video.scheduledDeletion)],
@@ -95,7 +95,7 @@ export const videoLines = (video: Video, paint: Paint): string[] =>
     paint,
   );
 
-const shown = (text: string | undefined): string | undefined =>
+const orNone = (text: string | undefined): string | undefined =>
   text === undefined || text === "" ? undefined : oneLine(text);
 
 function playsText({ readyToStream, readyToStreamAt }: Video): string {

@@ -11,9 +11,9 @@ export async function waitUntilPlayable(connection: ApiConnection, uid: string):
   const video = await poll(() => api.result<Video>("GET", videoPath(connection, uid)), {
     until: ({ readyToStream, status: { state } }) => readyToStream || state === "error" || state === "pendingupload",
     changes: stateText,
-    onSeen: (seen) => progress.step(`waiting until the video is playable: ${stateText(seen)}`),
-    createStalledError: (seen, minutes) =>
-      videoErrors.stuck({ uid, minutes, state: `the video is ${stateText(seen)}` }),
+    onSeen: (polledVideo) => progress.step(`waiting until the video is playable: ${stateText(polledVideo)}`),
+    createStalledError: (polledVideo, minutes) =>
+      videoErrors.stuck({ uid, minutes, state: `the video is ${stateText(polledVideo)}` }),
   }).finally(() => progress.clear());
   const { state, errorReasonCode: reason, errorReasonText: text } = video.status;
   if (state === "error") throw videoErrors.failed({ uid, text, reason, advice: failureAdvice(reason) });

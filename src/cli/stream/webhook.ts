@@ -39,9 +39,9 @@ export const webhookLines = ({ notificationUrl, secret, modified }: Webhook, pai
   );
 
 /** `…/webhook/endpoints/<id>` of the specified endpoint, or of the main one. */
-export async function endpointPath({ api, base }: ApiConnection, named: string | undefined): Promise<string> {
+export async function endpointPath({ api, base }: ApiConnection, requestedId: string | undefined): Promise<string> {
   const list = `${base}/stream/webhook/endpoints`;
-  if (named !== undefined) return `${list}${at`/${named}`}`;
+  if (requestedId !== undefined) return `${list}${at`/${requestedId}`}`;
   const main = (await api.result<{ id: string; main: boolean }[]>("GET", list)).find((endpoint) => endpoint.main);
   if (main === undefined)
     throw commandErrors.badContent({

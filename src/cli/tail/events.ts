@@ -102,8 +102,8 @@ function eventOf(trace: Trace, event: Record<string, unknown>, script: string): 
   };
 }
 
-const text = (value: unknown, otherwise = ""): string =>
-  typeof value === "string" ? value : value === undefined || value === null ? otherwise : String(value);
+const text = (value: unknown, fallback = ""): string =>
+  typeof value === "string" ? value : value === undefined || value === null ? fallback : String(value);
 const number = (value: unknown): number => (typeof value === "number" && Number.isFinite(value) ? value : 0);
 const list = <T>(value: T[] | undefined): T[] =>
   Array.isArray(value) ? value.filter((item) => typeof item === "object" && item !== null) : [];

@@ -20,10 +20,10 @@ export function prettyPrinter({ stdout, env }: Pick<CommandContext, "stdout" | "
   });
   return {
     print(frame) {
-      const found = eventOfTrace(parse(frame), script);
-      if (found === undefined) return output.write(oneLine(frame));
-      prefix = found.at === undefined ? "" : `${paint("dim", clock(found.at))} `;
-      report(found.event);
+      const tailEvent = eventOfTrace(parse(frame), script);
+      if (tailEvent === undefined) return output.write(oneLine(frame));
+      prefix = tailEvent.at === undefined ? "" : `${paint("dim", clock(tailEvent.at))} `;
+      report(tailEvent.event);
     },
     flushed: () => output.flushed(),
   };

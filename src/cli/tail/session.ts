@@ -20,7 +20,7 @@ export interface TailOptions {
 }
 
 /** Each attempt creates a new tail, because the server deletes the previous one. */
-const WAITS = [1, 2, 4, 8, 16];
+const RETRY_DELAYS_SECONDS = [1, 2, 4, 8, 16];
 /** An idle connection can be lost without notice; sending reveals it. */
 const HEARTBEAT_MS = 10_000;
 const DELETE_TIMEOUT_MS = 5000;
@@ -36,25 +36,25 @@ export async function readTail({
   onOpen,
   onFrame,
   onLost,
-  pause = (ms, stop) => sleep(ms, undefined, { signal: stop }),
+  pause = (ms, stopSignal) => sleep(ms, undefined, { signal: stopSignal }),
 }: TailOptions): Promise<void> {
   let failures = 0;
   for (;;) {
-    const reason = await once().catch((thrown: unknown) => {
+    const reason = await connectOnce().catch((thrown: unknown) => {
       // An error of the first attempt concerns the request; later attempts may reach a server that is still starting.
       if (failures === 0 || isCode(thrown, 10000, 9109, 10007)) throw thrown;
       return thrown instanceof Error ? thrown.message.split("\n")[0]! : String(thrown);
     });
     if (reason === undefined || signal.aborted) return;
-    if (failures === WAITS.length) throw commandErrors.tailLost({ reason });
-    const seconds = WAITS[failures++]!;
+    if (failures === RETRY_DELAYS_SECONDS.length) throw commandErrors.tailLost({ reason });
+    const seconds = RETRY_DELAYS_SECONDS[failures++]!;
     onLost(reason, seconds);
     await pause(seconds * 1000, signal).catch(() => {});
     if (signal.aborted) return;
   }
 
   /** Resolves with the reason of a lost connection; undefined: the tail has ended. */
-  async function once(): Promise<string | undefined> {
+  async function connectOnce(): Promise<string | undefined> {
     const { id, url } = await api.result<{ id: string; url: string }>("POST", `${script}/tails`, { json: { filters } });
     try {
       return await readSocket(url);
@@ -71,12 +71,12 @@ export async function readTail({
       failures = 0;
       socket.send(HELLO);
     }, HEARTBEAT_MS);
-    const leave = () => {
+    const closeSession = () => {
       socket.close(1000);
       resolve(undefined);
     };
-    signal.addEventListener("abort", leave, { once: true });
-    if (signal.aborted) leave();
+    signal.addEventListener("abort", closeSession, { once: true });
+    if (signal.aborted) closeSession();
     socket.addEventListener("open", () => {
       socket.send(HELLO);
       onOpen();
@@ -92,7 +92,7 @@ export async function readTail({
     );
     return promise.finally(() => {
       clearInterval(heartbeat);
-      signal.removeEventListener("abort", leave);
+      signal.removeEventListener("abort", closeSession);
     });
   }
 }

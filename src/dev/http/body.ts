@@ -30,12 +30,12 @@ export function collectBody(request: IncomingMessage): Promise<Buffer> {
  */
 export function dropRest(request: IncomingMessage, maxBytes = 64 * 1024 * 1024, maxMs = 5000): void {
   if (request.complete) return;
-  let seen = 0;
+  let receivedBytes = 0;
   const timer = setTimeout(() => request.destroy(), maxMs);
   timer.unref();
   request.on("data", (chunk: Buffer) => {
-    seen += chunk.length;
-    if (seen > maxBytes) request.destroy();
+    receivedBytes += chunk.length;
+    if (receivedBytes > maxBytes) request.destroy();
   });
   request.on("error", () => {});
   request.on("close", () => clearTimeout(timer));

@@ -87,11 +87,11 @@ export function createDevHttp({
   const upgraded = new Set<Duplex>();
 
   function onRequest(request: IncomingMessage, response: ServerResponse, continued = true) {
-    const watched = SIMULATOR_WATCH.exec(request.url!)?.[1];
-    if (watched !== undefined)
-      return void response.writeHead(302, { location: `${VIDEO_PREFIX}${watched}/watch` }).end();
+    const watchedVideo = SIMULATOR_WATCH.exec(request.url!)?.[1];
+    if (watchedVideo !== undefined)
+      return void response.writeHead(302, { location: `${VIDEO_PREFIX}${watchedVideo}/watch` }).end();
     if (request.url!.startsWith(VIDEO_PREFIX))
-      return void onVideo(request, response, continued).catch((err: unknown) => failed(err, response));
+      return void onVideo(request, response, continued).catch((err: unknown) => answerFailure(err, response));
     if (isS3(request.url!)) {
       if (!hasLocalHost(request)) {
         response.shouldKeepAlive = false;
@@ -102,18 +102,20 @@ export function createDevHttp({
         );
       }
       if (!continued) response.writeContinue();
-      return void s3(request, response).catch((err: unknown) => failed(err, response));
+      return void s3(request, response).catch((err: unknown) => answerFailure(err, response));
     }
     if (request.url!.startsWith(`${STORAGE_PREFIX}/`)) {
       request.url = request.url!.slice(STORAGE_PREFIX.length);
       if (!continued) response.writeContinue();
-      return void storage(request, response).catch((err: unknown) => failed(err, response));
+      return void storage(request, response).catch((err: unknown) => answerFailure(err, response));
     }
     if (isAnalyticsSql(request.url!)) {
       if (isCrossOrigin(request))
         return sendTextError(response, 403, "The SQL API rejects requests from other sites' pages");
       if (!continued) response.writeContinue();
-      return void answerAnalyticsSql(analytics, request, response).catch((err: unknown) => failed(err, response));
+      return void answerAnalyticsSql(analytics, request, response).catch((err: unknown) =>
+        answerFailure(err, response),
+      );
     }
     const choice = pickWorker(request.url!, request.headers.host, workers);
     // The client may still send the body that it held back, or may not, so the connection cannot be reused (RFC 9110
@@ -127,20 +129,23 @@ export function createDevHttp({
     if (form !== undefined) {
       if (request.method !== "POST")
         return sendTextError(response, 405, `${path} requires POST with a message`, { allow: "POST" });
-      receive({ form, worker, query, request, response, continued }).catch((err: unknown) => failed(err, response));
+      receive({ form, worker, query, request, response, continued }).catch((err: unknown) =>
+        answerFailure(err, response),
+      );
       return;
     }
     if (path === HEALTH_PATH) return answerHealth(response);
-    if (path === METRICS_PATH) return void answerMetrics(response).catch((err: unknown) => failed(err, response));
+    if (path === METRICS_PATH)
+      return void answerMetrics(response).catch((err: unknown) => answerFailure(err, response));
     if (path === SCHEDULED_PATH)
       return void runScheduled({ runtime, worker, workers, unavailable, query, request, response }).catch(
-        (err: unknown) => failed(err, response),
+        (err: unknown) => answerFailure(err, response),
       );
-    const why = unavailable(worker);
-    if (why !== undefined) return sendTextError(response, 503, why);
+    const unavailableReason = unavailable(worker);
+    if (unavailableReason !== undefined) return sendTextError(response, 503, unavailableReason);
     if (!continued) response.writeContinue();
     request.url = choice.url;
-    runtime.fetch(worker, request, response).catch((err: unknown) => failed(err, response));
+    runtime.fetch(worker, request, response).catch((err: unknown) => answerFailure(err, response));
   }
 
   async function onVideo(request: IncomingMessage, response: ServerResponse, continued: boolean) {
@@ -157,7 +162,7 @@ export function createDevHttp({
     response.writeHead(200, { "content-type": contentType }).end(body);
   }
 
-  function failed(err: unknown, response: ServerResponse) {
+  function answerFailure(err: unknown, response: ServerResponse) {
     log.error({ err }, "dev: request failed");
     if (response.headersSent) response.destroy();
     else sendTextError(response, 500, `The development server failed: ${messageOf(err)}`);
@@ -182,9 +187,9 @@ export function createDevHttp({
 
   return {
     async listen(address) {
-      const bound = await listen(server, address);
+      const boundAddress = await listen(server, address);
       server.on("error", (err) => log.error({ err }, "http: server error"));
-      return bound;
+      return boundAddress;
     },
     close() {
       const closed = closeGracefully(server, { graceMs });

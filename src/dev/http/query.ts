@@ -13,15 +13,15 @@ const NAMES = new Set<keyof ReceiveQuery>(["from", "to", "format", "worker"]);
  * spaces, and users type `to=user+tag@example.com`.
  */
 export function queryOf(query: string): ReceiveQuery {
-  const found: ReceiveQuery = {};
-  if (query === "") return found;
+  const parsedQuery: ReceiveQuery = {};
+  if (query === "") return parsedQuery;
   for (const part of query.split("&", 64)) {
     const equals = part.indexOf("=");
     if (equals < 0) continue;
     const name = part.slice(0, equals) as keyof ReceiveQuery;
-    if (NAMES.has(name)) found[name] ??= decode(part.slice(equals + 1));
+    if (NAMES.has(name)) parsedQuery[name] ??= decode(part.slice(equals + 1));
   }
-  return found;
+  return parsedQuery;
 }
 
 function decode(value: string): string {

@@ -72,8 +72,8 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
       return textReply(400, TEXTS.noMessageId);
     }
     const json = format === "json";
-    const handled = await receiver.dispatch({ script: worker, from, to, message, keepReplies: json });
-    return json ? jsonReply(handled) : plainReply(handled);
+    const handledMail = await receiver.dispatch({ script: worker, from, to, message, keepReplies: json });
+    return json ? jsonReply(handledMail) : plainReply(handledMail);
   }
 
   async function answerHeadersForm(received: ReceiveRequest): Promise<HttpReply> {
@@ -91,17 +91,18 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
     const recipients = [...new Set(message.to.map(({ address }) => address))];
     if (from === undefined || recipients.length === 0 || recipients.length > MAX_RECIPIENTS) {
       await source.discard();
-      if (from === undefined) return textReply(400, missing("From", message));
-      if (recipients.length === 0) return textReply(400, missing("To", message));
+      if (from === undefined) return textReply(400, missingFieldTextOf("From", message));
+      if (recipients.length === 0) return textReply(400, missingFieldTextOf("To", message));
       return textReply(
         400,
         `Invalid email. The To header has ${recipients.length} recipients; the maximum is ${MAX_RECIPIENTS}`,
       );
     }
-    const whole = message.messageId === undefined ? await withMessageId(source, ids.messageId(from.domain)) : source;
+    const completeSource =
+      message.messageId === undefined ? await withMessageId(source, ids.messageId(from.domain)) : source;
     const json = format === "json";
     const results: { to: string; handled: Handled }[] = [];
-    for (const [i, copy] of shareSource(whole, recipients.length, ids).entries()) {
+    for (const [i, copy] of shareSource(completeSource, recipients.length, ids).entries()) {
       const to = recipients[i]!;
       results.push({
         to,
@@ -129,11 +130,11 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
   /** Submission servers add a missing Message-ID (RFC 6409 8.3), and this form acts as a submission server. */
   async function withMessageId(source: MailSource, messageId: string): Promise<MailSource> {
     const raw = source.open();
-    const completed = await spool.collect(raw instanceof Uint8Array ? oneChunk(raw) : raw, {
+    const completedSource = await spool.collect(raw instanceof Uint8Array ? oneChunk(raw) : raw, {
       prefix: `Message-ID: ${messageId}\r\n`,
     });
     await source.discard();
-    return completed;
+    return completedSource;
   }
 
   return async (received) => {
@@ -153,15 +154,15 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
 
   function refusalFor(worker: string): HttpReply | undefined {
     if (!workers.includes(worker)) return textReply(404, noSuchWorker(worker, workers));
-    const why = unavailable(worker);
-    return why === undefined ? undefined : textReply(503, why);
+    const unavailableReason = unavailable(worker);
+    return unavailableReason === undefined ? undefined : textReply(503, unavailableReason);
   }
 }
 
 const refusalText = (err: UserError) =>
   err.kind === "cannotParse" ? TEXTS.unparsable("Error", String(err.details.why)) : err.message;
 
-const missing = (field: "From" | "To", message: Message) =>
+const missingFieldTextOf = (field: "From" | "To", message: Message) =>
   `Invalid email. The message has no ${field} header with an address; ${field === "From" ? "the sender" : "the recipient"} is read from this header` +
   (message.fields.length === 0
     ? ". It has no headers: a message starts with headers, followed by an empty line and the text"

@@ -21,7 +21,7 @@ interface Options {
 }
 
 /** The largest time value of a Date (ECMA-262 21.4.1.1). */
-const LAST_MS = 8.64e15;
+const MAX_TIME_MS = 8.64e15;
 
 /** Runs the handler now and responds when its waitUntil() work is also done: 200 for ok, 500 for anything else. */
 export async function runScheduled({
@@ -38,19 +38,22 @@ export async function runScheduled({
   if (request.method !== "GET" && request.method !== "POST")
     return answer(response, 405, `${SCHEDULED_PATH} accepts only GET and POST`, { allow: "GET, POST" });
   const parameters = new URLSearchParams(query);
-  const named = parameters.get("worker") ?? worker;
-  if (!workers.includes(named)) return answer(response, 404, noSuchWorker(named, workers));
-  const why = unavailable(named);
-  if (why !== undefined) return answer(response, 503, why);
+  const workerName = parameters.get("worker") ?? worker;
+  if (!workers.includes(workerName)) return answer(response, 404, noSuchWorker(workerName, workers));
+  const unavailableReason = unavailable(workerName);
+  if (unavailableReason !== undefined) return answer(response, 503, unavailableReason);
   const time = parameters.get("time");
-  if (time !== null && !(/^\d+$/.test(time) && Number(time) <= LAST_MS))
+  if (time !== null && !(/^\d+$/.test(time) && Number(time) <= MAX_TIME_MS))
     return answer(
       response,
       400,
       `time must be a number of milliseconds since 1970, not ${JSON.stringify(time.slice(0, 100))}`,
     );
   const scheduledTime = new Date(time === null ? Date.now() : Number(time));
-  const { outcome, exception } = await runtime.scheduled(named, { cron: parameters.get("cron") ?? "", scheduledTime });
+  const { outcome, exception } = await runtime.scheduled(workerName, {
+    cron: parameters.get("cron") ?? "",
+    scheduledTime,
+  });
   const status = outcome === "ok" ? 200 : 500;
   if (parameters.get("format") !== "json")
     return answer(

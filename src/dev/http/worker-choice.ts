@@ -23,8 +23,8 @@ export function pickWorker(url: string, host: string | undefined, workers: reado
     rest = rest.slice(end);
     if (!rest.startsWith("/")) rest = `/${rest}`;
   } else if (workers.length > 1 && host !== undefined) {
-    const named = /^([^.:]+)\.localhost(?::\d+)?$/i.exec(host)?.[1]?.toLowerCase();
-    if (named !== undefined) worker = workers.find((name) => name.toLowerCase() === named) ?? named;
+    const nameInHost = /^([^.:]+)\.localhost(?::\d+)?$/i.exec(host)?.[1]?.toLowerCase();
+    if (nameInHost !== undefined) worker = workers.find((name) => name.toLowerCase() === nameInHost) ?? nameInHost;
   }
   if (!workers.includes(worker)) return { unknown: worker };
   const question = rest.indexOf("?");

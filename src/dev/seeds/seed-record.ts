@@ -20,7 +20,7 @@ export function openSeedRecord(directory: string): SeedRecord {
     has: (database, digest) => entries.includes(entryOf(database, digest)),
     add(database, digest) {
       const entry = entryOf(database, digest);
-      entries = [...entries.filter((each) => each !== entry), entry].slice(-MAX_ENTRIES);
+      entries = [...entries.filter((candidate) => candidate !== entry), entry].slice(-MAX_ENTRIES);
       writeDurably(file, JSON.stringify(entries));
     },
   };

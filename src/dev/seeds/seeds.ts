@@ -65,7 +65,7 @@ export async function runSeeds(
 type DatabaseBinding = Extract<Binding, { type: "d1" }>;
 
 function databaseOf({ binding, file }: Seed, workers: SeedDeps["workers"]): DatabaseBinding {
-  const databaseBindings = workers.flatMap(({ bindings }) => bindings.filter((each) => each.type === "d1"));
+  const databaseBindings = workers.flatMap(({ bindings }) => bindings.filter((candidate) => candidate.type === "d1"));
   const names = [...new Set(databaseBindings.map(({ name }) => name))].join(", ") || "none";
   if (binding !== undefined) {
     const selectedBinding = databaseBindings.find(({ name }) => name === binding);

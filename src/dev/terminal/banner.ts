@@ -67,20 +67,20 @@ function workerTable({ name, config, bindings }: BannerContent["workers"][number
 }
 
 function severalWorkersHint({ url, workers }: BannerContent, paint: Painter): string[] {
-  const other = workers[1]!.name;
+  const otherWorker = workers[1]!.name;
   return [
     paint(
       "dim",
       `Mail and requests go to ${workers[0]!.name}. For another worker, prefix the path with /cdn-cgi/worker/NAME or use NAME.localhost:`,
     ),
-    `  ${url}/cdn-cgi/worker/${other}/`,
-    `  ${url}/cdn-cgi/handler/email?worker=${other}&from=...&to=...`,
+    `  ${url}/cdn-cgi/worker/${otherWorker}/`,
+    `  ${url}/cdn-cgi/handler/email?worker=${otherWorker}&from=...&to=...`,
   ];
 }
 
 function hotkeyBox(hotkeys: BannerContent["hotkeys"], paint: Painter): string[] {
-  const plain = hotkeys.map(({ key, label }) => `[${key}] ${label}`).join("  ");
-  const shown = hotkeys.map(({ key, label }) => `${paint("bold", `[${key}]`)} ${label}`).join("  ");
-  const edge = "─".repeat(plain.length + 2);
-  return [`╭${edge}╮`, `│ ${shown} │`, `╰${edge}╯`];
+  const plainText = hotkeys.map(({ key, label }) => `[${key}] ${label}`).join("  ");
+  const colouredText = hotkeys.map(({ key, label }) => `${paint("bold", `[${key}]`)} ${label}`).join("  ");
+  const edge = "─".repeat(plainText.length + 2);
+  return [`╭${edge}╮`, `│ ${colouredText} │`, `╰${edge}╯`];
 }

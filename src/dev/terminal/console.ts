@@ -98,12 +98,12 @@ function createRenderer(
 
   function fetch(event: FetchEvent): string {
     const { method, url, status, wallMs, outcome } = event;
-    const shown =
+    const statusText =
       status === undefined
         ? ""
         : ` ${paint(status >= 500 ? "red" : status >= 400 ? "yellow" : "green", String(status))}`;
     const lines = [
-      `${prefix(event.worker)}${paint("bold", oneLine(method))} ${oneLine(pathOf(url))}${shown} ${paint("dim", formatMs(wallMs))}`,
+      `${prefix(event.worker)}${paint("bold", oneLine(method))} ${oneLine(pathOf(url))}${statusText} ${paint("dim", formatMs(wallMs))}`,
       ...logLines(event.logs),
       ...event.actions.flatMap((action) => actionLines(action)),
       ...exceptionLines(event.exceptions),
@@ -113,7 +113,7 @@ function createRenderer(
     return lines.join("\n");
   }
 
-  function scheduled(event: ScheduledEvent): string {
+  function renderScheduled(event: ScheduledEvent): string {
     const { cron, scheduledTime, wallMs, outcome } = event;
     const head = `${prefix(event.worker)}${paint("bold", "scheduled")} ${cron === "" ? "" : `"${oneLine(cron)}" `}@ ${scheduledTime.toISOString()} ${paint("dim", formatMs(wallMs))}`;
     return [
@@ -159,7 +159,7 @@ function createRenderer(
       case "fetch":
         return fetch(event);
       case "scheduled":
-        return scheduled(event);
+        return renderScheduled(event);
       case "queue":
         return queue(event);
       case "tail":

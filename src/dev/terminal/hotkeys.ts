@@ -16,12 +16,12 @@ export function listenForHotkeys(
   hotkeys: Hotkey[],
   options: { interrupt: () => void; failed: (error: unknown) => void },
 ): () => void {
-  const onKeypress = (typed: string | undefined, key: { name?: string; ctrl?: boolean; meta?: boolean }) => {
+  const onKeypress = (typedText: string | undefined, key: { name?: string; ctrl?: boolean; meta?: boolean }) => {
     // In raw mode the terminal does not generate signals.
     if (key.ctrl && (key.name === "c" || key.name === "d")) return options.interrupt();
     if (key.ctrl || key.meta) return;
-    const wanted = typed?.toLowerCase() ?? key.name;
-    const hotkey = hotkeys.find(({ keys }) => wanted !== undefined && keys.includes(wanted));
+    const pressedKey = typedText?.toLowerCase() ?? key.name;
+    const hotkey = hotkeys.find(({ keys }) => pressedKey !== undefined && keys.includes(pressedKey));
     if (hotkey !== undefined) void Promise.resolve().then(hotkey.run).catch(options.failed);
   };
   emitKeypressEvents(input);

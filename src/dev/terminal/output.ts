@@ -34,21 +34,21 @@ export function createTerminalOutput(stream: NodeJS.WritableStream, options: Opt
   } = options;
   let pending = "";
   let dropped = 0;
-  let scheduled = false;
-  let broken = false;
-  let waiting: (() => void)[] = [];
+  let isScheduled = false;
+  let isBroken = false;
+  let waiters: (() => void)[] = [];
 
   unblock(stream);
   // A closed pipe (`reelpost dev | head`) stops the output, not the server.
   stream.on("error", () => {
-    broken = true;
+    isBroken = true;
     settle();
   });
   stream.on("drain", () => flush());
 
   function flush() {
-    scheduled = false;
-    if (broken || needsDrain(stream)) return;
+    isScheduled = false;
+    if (isBroken || needsDrain(stream)) return;
     if (dropped > 0) {
       pending += `${describeDropped(dropped)}\n`;
       dropped = 0;
@@ -62,26 +62,26 @@ export function createTerminalOutput(stream: NodeJS.WritableStream, options: Opt
   }
 
   function settle() {
-    for (const resolve of waiting.splice(0)) resolve();
+    for (const resolve of waiters.splice(0)) resolve();
   }
 
   return {
     colour: wantsColour(stream, env),
     write(text) {
-      if (broken) return;
+      if (isBroken) return;
       if (pending.length + text.length > maxPending) {
         dropped += 1;
         return;
       }
       pending += `${text}\n`;
-      if (scheduled) return;
-      scheduled = true;
+      if (isScheduled) return;
+      isScheduled = true;
       setTimeout(flush, BATCH_MS);
     },
     flushed() {
-      if (broken) return Promise.resolve();
+      if (isBroken) return Promise.resolve();
       return new Promise((resolve) => {
-        waiting.push(resolve);
+        waiters.push(resolve);
         flush();
       });
     },
@@ -99,5 +99,5 @@ function wantsColour(stream: NodeJS.WritableStream, env: NodeJS.ProcessEnv): boo
 // Node writes to pipes synchronously on POSIX: a stalled reader would block the entire server.
 function unblock(stream: NodeJS.WritableStream) {
   if ((stream as { isTTY?: boolean }).isTTY === true) return;
-  (stream as { _handle?: { setBlocking?: (on: boolean) => void } })._handle?.setBlocking?.(false);
+  (stream as { _handle?: { setBlocking?: (isBlocking: boolean) => void } })._handle?.setBlocking?.(false);
 }

@@ -8,17 +8,17 @@ const SGR = /\u001b\[[0-9;]{0,20}m/g;
 
 /** Log text of a worker: keeps colours if the output supports colours, and escapes all other control characters. */
 export function logText(text: string, colour: boolean): string {
-  const normal = text.replaceAll("\r\n", "\n");
-  if (!normal.includes("\u001b")) return visible(normal);
-  if (!colour) return visible(stripVTControlCharacters(normal));
+  const normalizedText = text.replaceAll("\r\n", "\n");
+  if (!normalizedText.includes("\u001b")) return visible(normalizedText);
+  if (!colour) return visible(stripVTControlCharacters(normalizedText));
   let out = "";
   let at = 0;
-  for (const match of normal.matchAll(SGR)) {
-    out += visible(normal.slice(at, match.index)) + match[0];
+  for (const match of normalizedText.matchAll(SGR)) {
+    out += visible(normalizedText.slice(at, match.index)) + match[0];
     at = match.index + match[0].length;
   }
   // An unclosed colour sequence would affect the following lines.
-  return `${out}${visible(normal.slice(at))}\u001b[0m`;
+  return `${out}${visible(normalizedText.slice(at))}\u001b[0m`;
 }
 
 /** The arguments of a console call as one string. */

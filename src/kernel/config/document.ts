@@ -33,7 +33,7 @@ export interface ConfigDocument {
 }
 
 /** Configuration files are written by hand; anything longer is a mistake. */
-const MAX_LENGTH = 1024 * 1024;
+const MAX_DOCUMENT_LENGTH = 1024 * 1024;
 
 /**
  * Parses JSON with comments and trailing commas, or TOML if the name ends in `.toml`. Never throws: errors are in
@@ -41,19 +41,30 @@ const MAX_LENGTH = 1024 * 1024;
  */
 export function parseDocument(file: string, text: string): ConfigDocument {
   // Editors hide a byte order mark, and neither parser accepts it.
-  const plain = text.startsWith("\uFEFF") ? text.slice(1) : text;
+  const withoutBom = text.startsWith("\uFEFF") ? text.slice(1) : text;
   const syntax = file.endsWith(".toml") ? "toml" : "json";
-  if (plain.length > MAX_LENGTH)
-    return broken(file, plain, syntax, `the file is ${plain.length} characters long; the maximum is ${MAX_LENGTH}`);
+  if (withoutBom.length > MAX_DOCUMENT_LENGTH)
+    return createBrokenDocument(
+      file,
+      withoutBom,
+      syntax,
+      `the file is ${withoutBom.length} characters long; the maximum is ${MAX_DOCUMENT_LENGTH}`,
+    );
   try {
-    return syntax === "toml" ? parseTomlDocument(file, plain) : parseJsonDocument(file, plain);
+    return syntax === "toml" ? parseTomlDocument(file, withoutBom) : parseJsonDocument(file, withoutBom);
   } catch (thrown) {
-    if (thrown instanceof RangeError) return broken(file, plain, syntax, "the values are nested too deeply");
+    if (thrown instanceof RangeError)
+      return createBrokenDocument(file, withoutBom, syntax, "the values are nested too deeply");
     throw thrown;
   }
 }
 
-function broken(file: string, text: string, syntax: ConfigDocument["syntax"], message: string): ConfigDocument {
+function createBrokenDocument(
+  file: string,
+  text: string,
+  syntax: ConfigDocument["syntax"],
+  message: string,
+): ConfigDocument {
   const start = { file, line: 1, column: 1 };
   return { file, text, syntax, value: undefined, problems: [errorAt(start, message)], locate: () => start };
 }
@@ -65,7 +76,7 @@ function parseJsonDocument(file: string, text: string): ConfigDocument {
   const problems = firstOfEachLine(errors.map((error) => errorAt(at(error.offset), ...jsonError(error))));
   if (tree === undefined && problems.length === 0)
     problems.push(errorAt(at(0), "the file is empty", "write a JSON object: { … }"));
-  if (tree !== undefined && errors.length === 0) problems.push(...repeatedNames(tree, at));
+  if (tree !== undefined && errors.length === 0) problems.push(...findRepeatedNames(tree, at));
   return {
     file,
     text,
@@ -113,7 +124,7 @@ function jsonError({ error }: ParseError): [message: string, fix?: string] {
 }
 
 /** JSON parsers silently keep the last of two duplicate names; report them. */
-function repeatedNames(node: Node, at: (offset: number) => DocumentPlace): Problem[] {
+function findRepeatedNames(node: Node, at: (offset: number) => DocumentPlace): Problem[] {
   const problems: Problem[] = [];
   const seen = new Set<string>();
   for (const child of node.children ?? []) {
@@ -125,7 +136,7 @@ function repeatedNames(node: Node, at: (offset: number) => DocumentPlace): Probl
         );
       seen.add(name);
     }
-    problems.push(...repeatedNames(child, at));
+    problems.push(...findRepeatedNames(child, at));
   }
   return problems;
 }
@@ -133,12 +144,13 @@ function repeatedNames(node: Node, at: (offset: number) => DocumentPlace): Probl
 function parseTomlDocument(file: string, text: string): ConfigDocument {
   const at = placesIn(file, text);
   try {
-    const value = plainDates(parseToml(text));
+    const value = toPlainDates(parseToml(text));
     const positions = tomlPositions(text);
     const locate: ConfigDocument["locate"] = (path, part = "value") => {
       for (let end = path.length; end > 0; end--) {
-        const found = positions(path.slice(0, end));
-        if (found !== undefined) return at(part === "name" || end < path.length ? found.name : found.value);
+        const foundPosition = positions(path.slice(0, end));
+        if (foundPosition !== undefined)
+          return at(part === "name" || end < path.length ? foundPosition.name : foundPosition.value);
       }
       return at(0);
     };
@@ -153,11 +165,11 @@ function parseTomlDocument(file: string, text: string): ConfigDocument {
 }
 
 /** TOML has date values, but an unquoted `compatibility_date = 2026-11-20` is meant as text. */
-function plainDates(value: unknown): unknown {
+function toPlainDates(value: unknown): unknown {
   if (value instanceof TomlDate) return value.toISOString();
-  if (Array.isArray(value)) return value.map(plainDates);
+  if (Array.isArray(value)) return value.map(toPlainDates);
   if (typeof value === "object" && value !== null)
-    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, plainDates(inner)]));
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, toPlainDates(member)]));
   return value;
 }
 

@@ -37,7 +37,7 @@ export const warningsOf = (problems: readonly Problem[]): Problem[] =>
   problems.filter((problem) => problem.severity === "warning");
 
 /** In reading order: by file, line and column; problems without a position come first. */
-function inOrder(problems: readonly Problem[]): Problem[] {
+function sortProblems(problems: readonly Problem[]): Problem[] {
   return [...problems].sort(
     (a, b) => compare(a.file ?? "", b.file ?? "") || (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0),
   );
@@ -52,7 +52,7 @@ const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
  *       fix: write it as "YYYY-MM-DD", for example "2026-11-20"
  */
 export function formatProblems(problems: readonly Problem[], options: { cwd?: string } = {}): string {
-  return inOrder(problems)
+  return sortProblems(problems)
     .map((problem) => formatProblem(problem, options))
     .join("\n");
 }
@@ -69,8 +69,8 @@ function formatProblem(problem: Problem, { cwd }: { cwd?: string } = {}): string
 /** `src/index.ts:3:10`, relative to `cwd` if the file is inside it. */
 export function formatPlace({ file, line, column }: SourcePosition, cwd?: string): string {
   if (file === undefined) return "";
-  const near = cwd === undefined || !isAbsolute(file) ? file : relative(cwd, file);
-  const name = near === "" || near.startsWith("..") ? file : near;
+  const displayPath = cwd === undefined || !isAbsolute(file) ? file : relative(cwd, file);
+  const name = displayPath === "" || displayPath.startsWith("..") ? file : displayPath;
   return [name, line, line === undefined ? undefined : column].filter((part) => part !== undefined).join(":");
 }
 
@@ -89,8 +89,8 @@ export function countProblems(problems: readonly Problem[]): string {
 export function codeFrame(lineText: string, line: number, column: number, length = 1): string {
   const width = 110;
   const start = Math.max(0, Math.min(column - 1 - 30, lineText.length - width));
-  const shown = lineText.slice(start, start + width).replaceAll("\t", " ");
+  const shownText = lineText.slice(start, start + width).replaceAll("\t", " ");
   const gutter = String(line).padStart(5);
-  const under = Math.max(1, Math.min(length, shown.length - (column - 1 - start)));
-  return `${gutter} | ${shown}\n${" ".repeat(gutter.length)} | ${" ".repeat(Math.max(0, column - 1 - start))}${"^".repeat(under)}`;
+  const underlineLength = Math.max(1, Math.min(length, shownText.length - (column - 1 - start)));
+  return `${gutter} | ${shownText}\n${" ".repeat(gutter.length)} | ${" ".repeat(Math.max(0, column - 1 - start))}${"^".repeat(underlineLength)}`;
 }

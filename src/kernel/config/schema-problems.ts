@@ -28,7 +28,7 @@ export function checkDocument<S extends z.ZodType>(
   schema: S,
   { isGenerated = false }: { isGenerated?: boolean } = {},
 ): Checked<z.output<S>> {
-  const value = structuredClone(plainObjects(document.value));
+  const value = structuredClone(toPlainObjects(document.value));
   const first = schema.safeParse(value);
   if (first.success) return { value: first.data, problems: [] };
   const issues = first.error.issues;
@@ -42,8 +42,8 @@ export function checkDocument<S extends z.ZodType>(
       : [invalidValue(issue, document, schema)],
   );
   for (const issue of issues) if (issue.code === "unrecognized_keys") drop(value, issue.path as Path, issue.keys);
-  const second = schema.safeParse(value);
-  return { value: second.success ? second.data : undefined, problems };
+  const recheck = schema.safeParse(value);
+  return { value: recheck.success ? recheck.data : undefined, problems };
 }
 
 function invalidValue(issue: z.core.$ZodIssue, document: ConfigDocument, schema: z.ZodType): Problem {
@@ -62,11 +62,11 @@ export function isEmpty(value: unknown): boolean {
 function unknownField(path: Path, document: ConfigDocument, schema: z.ZodType): Problem {
   const name = String(path.at(-1));
   const around = unwrap(schemaAt(schema, path.slice(0, -1)));
-  const known = around?.def.type === "object" ? Object.keys((around as z.ZodObject).shape) : [];
+  const knownFields = around?.def.type === "object" ? Object.keys((around as z.ZodObject).shape) : [];
   return warningAt(
     document.locate(path, "name"),
     `unknown field "${fieldName(path)}"; it is ignored`,
-    suggestion(name, known) ?? "remove it",
+    suggestion(name, knownFields) ?? "remove it",
   );
 }
 
@@ -79,7 +79,8 @@ function describeIssue(
   const name = path.length === 0 ? "the configuration" : `"${fieldName(path)}"`;
   const example = meta.example === undefined ? undefined : JSON.stringify(meta.example);
   const fix = meta.fix ?? (example === undefined ? undefined : `for example ${example}`);
-  const withFix = (message: string, better = fix) => (better === undefined ? { message } : { message, fix: better });
+  const withFix = (message: string, suggestedFix = fix) =>
+    suggestedFix === undefined ? { message } : { message, fix: suggestedFix };
   switch (issue.code) {
     case "invalid_type":
       if (input === undefined)
@@ -90,20 +91,20 @@ function describeIssue(
       );
     case "invalid_value":
       return withFix(
-        `${name} should be one of ${issue.values.map((value) => JSON.stringify(value)).join(", ")}, but is ${shown(input)}`,
+        `${name} should be one of ${issue.values.map((value) => JSON.stringify(value)).join(", ")}, but is ${showValue(input)}`,
         didYouMean(input, issue.values) ?? fix,
       );
     case "too_small":
       return withFix(
-        `${name} ${issue.origin === "string" || issue.origin === "array" ? "is too short" : `should be at least ${issue.minimum}, but is ${shown(input)}`}`,
+        `${name} ${issue.origin === "string" || issue.origin === "array" ? "is too short" : `should be at least ${issue.minimum}, but is ${showValue(input)}`}`,
       );
     case "too_big":
       return withFix(
-        `${name} ${issue.origin === "string" || issue.origin === "array" ? `is longer than ${issue.maximum}` : `should be at most ${issue.maximum}, but is ${shown(input)}`}`,
+        `${name} ${issue.origin === "string" || issue.origin === "array" ? `is longer than ${issue.maximum}` : `should be at most ${issue.maximum}, but is ${showValue(input)}`}`,
       );
     case "invalid_format":
       return withFix(
-        `${name} is not ${meta.description === undefined ? "well formed" : article(meta.description)}: ${shown(input)}`,
+        `${name} is not ${meta.description === undefined ? "well formed" : article(meta.description)}: ${showValue(input)}`,
       );
     case "invalid_key":
       return withFix(`${name} is not a valid name`);
@@ -131,12 +132,12 @@ const KINDS: Record<string, string> = {
 function kindOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
-  if (typeof value === "string") return `the string ${shown(value)}`;
+  if (typeof value === "string") return `the string ${showValue(value)}`;
   if (typeof value === "object") return "an object";
   return typeof value === "boolean" ? String(value) : `the ${typeof value} ${String(value)}`;
 }
 
-function shown(value: unknown): string {
+function showValue(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length > 60 ? `${text.slice(0, 57)}…` : text;
 }
@@ -165,8 +166,8 @@ export function valueAt(value: unknown, path: Path): unknown {
 function schemaAt(schema: z.ZodType, path: Path): z.ZodType | undefined {
   let inner: z.ZodType | undefined = schema;
   for (const part of path) {
-    const bare = unwrap(inner);
-    const def = bare?.def as
+    const unwrapped = unwrap(inner);
+    const def = unwrapped?.def as
       | { type: string; shape?: Record<string, z.ZodType>; element?: z.ZodType; valueType?: z.ZodType }
       | undefined;
     inner = def?.type === "object" ? def.shape?.[part] : def?.type === "array" ? def.element : def?.valueType;
@@ -197,8 +198,8 @@ function drop(value: unknown, path: Path, names: string[]) {
 }
 
 /** jsonc-parser creates objects without a prototype; structuredClone and zod require ordinary ones. */
-function plainObjects(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(plainObjects);
+function toPlainObjects(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(toPlainObjects);
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, plainObjects(inner)]));
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, toPlainObjects(inner)]));
 }

@@ -11,22 +11,22 @@ interface TomlPosition {
  * scanner follows the grammar without validating it. TOML v1.0.0.
  */
 export function tomlPositions(text: string): (path: Path) => TomlPosition | undefined {
-  const found = new Map<string, TomlPosition>();
+  const positionsByKey = new Map<string, TomlPosition>();
   const lengths = new Map<string, number>();
   let at = 0;
 
   const note = (path: Path, name: number, value: number) => {
     const key = keyOf(path);
-    if (!found.has(key)) found.set(key, { name, value });
+    if (!positionsByKey.has(key)) positionsByKey.set(key, { name, value });
   };
 
   const skip = (...classes: RegExp[]) => {
-    for (let moved = true; moved;) {
-      moved = false;
+    for (let hasMoved = true; hasMoved;) {
+      hasMoved = false;
       for (const pattern of classes) {
         pattern.lastIndex = at;
         const length = pattern.exec(text)?.[0].length ?? 0;
-        if (length > 0) [at, moved] = [at + length, true];
+        if (length > 0) [at, hasMoved] = [at + length, true];
       }
     }
   };
@@ -143,16 +143,18 @@ export function tomlPositions(text: string): (path: Path) => TomlPosition | unde
     if (text[at] === "[") table = header();
     else pair(table);
   }
-  return (path) => found.get(keyOf(path));
+  return (path) => positionsByKey.get(keyOf(path));
 }
 
 const keyOf = (path: Path) => JSON.stringify(path);
 
-const SHORT: Record<string, string> = { b: "\b", t: "\t", n: "\n", f: "\f", r: "\r", e: "\u001B" };
+const SHORT_ESCAPES: Record<string, string> = { b: "\b", t: "\t", n: "\n", f: "\f", r: "\r", e: "\u001B" };
 
 const unescape = (text: string) =>
   text.replaceAll(
     /\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})|(.))/gs,
-    (_, u?: string, long?: string, x?: string, short?: string) =>
-      short === undefined ? String.fromCodePoint(Number.parseInt((u ?? long ?? x)!, 16)) : (SHORT[short] ?? short),
+    (_, u?: string, long?: string, x?: string, shortEscape?: string) =>
+      shortEscape === undefined
+        ? String.fromCodePoint(Number.parseInt((u ?? long ?? x)!, 16))
+        : (SHORT_ESCAPES[shortEscape] ?? shortEscape),
   );

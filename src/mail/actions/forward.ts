@@ -83,7 +83,7 @@ export function createForward({ live, transport, forwarding, ids, rules, onRejec
         script,
         messageId,
       });
-    const top = extra.map(([name, value]) => formatField(name, value)).join("");
+    const extraHeaderBlock = extra.map(([name, value]) => formatField(name, value)).join("");
     return transport.deliver({
       messageId,
       cause: "forward",
@@ -91,8 +91,8 @@ export function createForward({ live, transport, forwarding, ids, rules, onRejec
       to,
       inbound: { id: live.id },
       script,
-      raw: () => (top === "" ? source.open() : prepend(top, source.open())),
-      ...(top === "" && source.file !== undefined && { file: source.file }),
+      raw: () => (extraHeaderBlock === "" ? source.open() : prepend(extraHeaderBlock, source.open())),
+      ...(extraHeaderBlock === "" && source.file !== undefined && { file: source.file }),
     });
   }
 
@@ -113,15 +113,15 @@ export function createForward({ live, transport, forwarding, ids, rules, onRejec
 }
 
 const isRecipient = (live: LiveMail, destination: Mailbox) => {
-  const own = parseAddress(live.to);
-  return own !== undefined && addressKey(own) === addressKey(destination);
+  const originalRecipient = parseAddress(live.to);
+  return originalRecipient !== undefined && addressKey(originalRecipient) === addressKey(destination);
 };
 
 /** Throws the error that the worker receives if a next hop rejected the message. */
 export function throwOnFailure(settled: DeliveryResult[]): void {
-  const failed = settled.find((one) => !one.ok);
-  if (failed === undefined || failed.ok) return;
-  const { code, enhanced, text } = failed.reply;
+  const failedResult = settled.find((one) => !one.ok);
+  if (failedResult === undefined || failedResult.ok) return;
+  const { code, enhanced, text } = failedResult.reply;
   const details = { status: code, reply: `${enhanced} ${text}` };
-  throw failed.temporary ? mailErrors.transientFailure(details) : mailErrors.permanentFailure(details);
+  throw failedResult.temporary ? mailErrors.transientFailure(details) : mailErrors.permanentFailure(details);
 }

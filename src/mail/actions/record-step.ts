@@ -12,7 +12,7 @@ export type RecordStep = (
   message: string,
   step: TraceEvent["step"],
   detail: Record<string, unknown>,
-  about?: Owner & { rcpt?: string },
+  subject?: Owner & { rcpt?: string },
 ) => void;
 
 export const createStepRecorder =

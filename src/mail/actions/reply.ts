@@ -32,22 +32,22 @@ export function createReply({
   ids,
   onReplied,
 }: Options): Pick<MailActions, "reply" | "replyBuilt"> {
-  let replied = false;
-  let delivered = false;
+  let hasReplied = false;
+  let isDelivered = false;
 
   /** A rejected attempt can be corrected and repeated. Only one reply can be delivered. */
-  async function once(attempt: () => Promise<EmailSendResult>): Promise<EmailSendResult> {
-    if (replied) throw mailErrors.alreadyReplied();
-    replied = true;
+  async function replyOnce(attempt: () => Promise<EmailSendResult>): Promise<EmailSendResult> {
+    if (hasReplied) throw mailErrors.alreadyReplied();
+    hasReplied = true;
     try {
       return await attempt();
     } catch (err) {
-      replied = delivered;
+      hasReplied = isDelivered;
       throw err;
     }
   }
 
-  function checkEnds(from: Mailbox, to: string) {
+  function checkAddresses(from: Mailbox, to: string) {
     const why = whyNotReplyable(live);
     if (why !== undefined) throw mailErrors.notReplyable({ why });
     const domain = parseAddress(live.to)?.domain;
@@ -63,7 +63,7 @@ export function createReply({
       });
   }
 
-  async function hand(mail: Omit<Outbound, "cause" | "to" | "inbound" | "script">): Promise<EmailSendResult> {
+  async function enqueue(mail: Omit<Outbound, "cause" | "to" | "inbound" | "script">): Promise<EmailSendResult> {
     const { account, zone, script } = live;
     const inbound = forwarding === undefined ? { id: live.id } : { id: live.message.source.id, rcpt: live.to };
     const outbound: Outbound = {
@@ -76,22 +76,22 @@ export function createReply({
       ...(zone !== undefined && { zone }),
     };
     throwOnFailure(await (forwarding === undefined ? transport.deliver(outbound) : forwarding.reply(outbound)));
-    delivered = true;
+    isDelivered = true;
     await onReplied(outbound);
     return { messageId: mail.messageId };
   }
 
   return {
     reply: ({ from: fromText, to, raw }) =>
-      once(async () => {
+      replyOnce(async () => {
         const from = parseAddress(fromText);
         if (from === undefined)
           throw mailErrors.senderNotAllowed({ address: fromText, fix: "Pass one address without a name." });
-        checkEnds(from, to);
+        checkAddresses(from, to);
         const reply = await readRaw(spool, raw, { from, maxBytes: spool.maxBytes });
         try {
           const messageId = ids.messageId(from.domain);
-          return await hand({
+          return await enqueue({
             messageId,
             from: from.address,
             raw: finishRaw(reply, {
@@ -106,9 +106,9 @@ export function createReply({
       }),
 
     replyBuilt: (mail: BuiltMail) =>
-      once(async () => {
+      replyOnce(async () => {
         const draft = readDraft(mail);
-        for (const to of [live.from, ...recipientsOf(draft).map((one) => one.address)]) checkEnds(draft.from, to);
+        for (const to of [live.from, ...recipientsOf(draft).map((one) => one.address)]) checkAddresses(draft.from, to);
         draft.to = [parseAddress(live.from)!];
         draft.cc = draft.bcc = [];
         if (headerValue(draft.headers, "in-reply-to") === undefined)
@@ -116,7 +116,7 @@ export function createReply({
         draft.headers.push(...threadFields(live.message, draft.headers));
         const messageId = ids.messageId(draft.from.domain);
         const raw = await composeWithLimit(draft, { maxBytes: spool.maxBytes, messageId, at: new Date(clock.now()) });
-        return hand({ messageId, from: draft.from.address, raw: () => raw, parts: draftPartsOf(draft) });
+        return enqueue({ messageId, from: draft.from.address, raw: () => raw, parts: draftPartsOf(draft) });
       }),
   };
 }

@@ -19,11 +19,12 @@ const MAX_SHOWN = 200;
  */
 export function threadFields(incoming: Message, reply: HeaderField[]): HeaderField[] {
   checkInReplyTo(incoming, reply);
-  const missing: HeaderField[] = [];
-  if (headerValue(reply, "references") === undefined) missing.push(["References", referencesFor(incoming).join(" ")]);
+  const missingReferences: HeaderField[] = [];
+  if (headerValue(reply, "references") === undefined)
+    missingReferences.push(["References", referencesFor(incoming).join(" ")]);
   else checkReferences(incoming, headerValues(reply, "references").flatMap(parseMessageIds));
-  if (headerValue(reply, "auto-submitted") === undefined) missing.push(["Auto-Submitted", "auto-replied"]);
-  return missing;
+  if (headerValue(reply, "auto-submitted") === undefined) missingReferences.push(["Auto-Submitted", "auto-replied"]);
+  return missingReferences;
 }
 
 function checkInReplyTo(incoming: Message, reply: HeaderField[]) {
@@ -33,12 +34,12 @@ function checkInReplyTo(incoming: Message, reply: HeaderField[]) {
     throw mailErrors.inReplyToMismatch({ messageId: incoming.messageId, given: truncate(value, MAX_SHOWN) });
 }
 
-function checkReferences(incoming: Message, given: string[]) {
-  const has = new Set(given);
-  const missing = referencesFor(incoming).find((id) => !has.has(id));
-  const isTooLong = given.length > MAX_REFERENCES;
-  if (!isTooLong && missing === undefined) return;
-  const problem = isTooLong ? `have ${given.length} entries` : `do not contain ${missing}`;
+function checkReferences(incoming: Message, givenReferences: string[]) {
+  const presentIds = new Set(givenReferences);
+  const missingReferences = referencesFor(incoming).find((id) => !presentIds.has(id));
+  const isTooLong = givenReferences.length > MAX_REFERENCES;
+  if (!isTooLong && missingReferences === undefined) return;
+  const problem = isTooLong ? `have ${givenReferences.length} entries` : `do not contain ${missingReferences}`;
   throw mailErrors.referencesInvalid({ limit: MAX_REFERENCES, problem });
 }
 

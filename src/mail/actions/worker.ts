@@ -54,7 +54,7 @@ export function createWorkerAction({
       events: [],
     };
 
-    function record(type: Handled["events"][number]["type"], messageId?: string) {
+    function recordEvent(type: Handled["events"][number]["type"], messageId?: string) {
       events.push({
         type,
         timestamp: new Date(clock.now()).toISOString(),
@@ -79,7 +79,7 @@ export function createWorkerAction({
         sender: mail.from,
         ...(keepReplies ? { raw: await bytesOf(mail.raw()) } : {}),
       });
-      record("reply", mail.messageId);
+      recordEvent("reply", mail.messageId);
       recordStep("replied", { from: mail.from, to: mail.to, messageId: mail.messageId });
     }
 
@@ -96,14 +96,14 @@ export function createWorkerAction({
       async forward(recipient, headers) {
         const { messageId } = await forward(recipient, headers);
         forwards.push({ recipient, headers, messageId });
-        record("forward", messageId);
+        recordEvent("forward", messageId);
         recordStep("forwarded", { to: recipient, messageId });
         return { messageId };
       },
       ...createReply({ live, transport, forwarding, spool, clock, ids, onReplied }),
     };
 
-    record("received");
+    recordEvent("received");
     const { message, id, from, to, script } = live;
     const { source, fields } = message;
     const outcome = await runtime.email(
@@ -111,7 +111,7 @@ export function createWorkerAction({
       { id, from, to, rawSize: source.size, headers: fields, raw: () => source.open(), canBeForwarded: true },
       actions,
     );
-    if (outcome.rejected !== undefined) record("reject");
+    if (outcome.rejected !== undefined) recordEvent("reject");
     const { exception } = outcome;
     recordStep("handled", {
       outcome: outcome.outcome,

@@ -67,8 +67,8 @@ export interface Activity {
   close(): Promise<void>;
 }
 
-const DAY = 24 * 3_600_000;
-const SWEPT_AT_ONCE = 500;
+const DAY_MS = 24 * 3_600_000;
+const SWEEP_BATCH_SIZE = 500;
 const MAX_SWEEPS = 1000;
 
 export function createActivity({ db, clock, log, ownerOf, days = 31, limits = {} }: ActivityOptions): Activity {
@@ -111,12 +111,12 @@ export function createActivity({ db, clock, log, ownerOf, days = 31, limits = {}
       return counts.rows(query);
     },
     async sweep() {
-      const before = clock.now() - days * DAY;
+      const before = clock.now() - days * DAY_MS;
       let deleted = 0;
       for (let round = 0; round < MAX_SWEEPS; round++) {
-        const some = await table.deleteBefore(before, SWEPT_AT_ONCE);
-        deleted += some;
-        if (some < SWEPT_AT_ONCE) break;
+        const deletedInRound = await table.deleteBefore(before, SWEEP_BATCH_SIZE);
+        deleted += deletedInRound;
+        if (deletedInRound < SWEEP_BATCH_SIZE) break;
         // Yields between batches so that writes for incoming mail can run.
         await new Promise((resolve) => setImmediate(resolve));
       }

@@ -62,21 +62,21 @@ export function createCounts(db: Db, { maxEntries }: CountsOptions) {
     { zone, kind, since, until }: Pick<CountQuery, "zone" | "kind" | "since" | "until">,
     { backward = false } = {},
   ) {
-    const [direction, beyond, upTo] = backward ? (["desc", "<", ">="] as const) : (["asc", ">", "<="] as const);
-    const all = tables
+    const [direction, pastOperator, upTo] = backward ? (["desc", "<", ">="] as const) : (["asc", ">", "<="] as const);
+    const zoneRows = tables
       .selectFrom("email_log")
       .where("zone_id", "=", zone)
       .where("kind", "=", kind)
       .where("at", ">=", since)
       .where("at", "<", until);
     let from: { at: number; id: string } | undefined;
-    for (let seen = 0; ; seen += WINDOW) {
-      if (seen >= maxEntries) throw activityErrors.tooMany({ limit: maxEntries });
+    for (let seenRows = 0; ; seenRows += WINDOW) {
+      if (seenRows >= maxEntries) throw activityErrors.tooMany({ limit: maxEntries });
       const after = from;
       const rest =
         after === undefined
-          ? all
-          : all.where((eb) => eb(eb.refTuple("at", "id"), beyond, eb.tuple(after.at, after.id)));
+          ? zoneRows
+          : zoneRows.where((eb) => eb(eb.refTuple("at", "id"), pastOperator, eb.tuple(after.at, after.id)));
       const [last] = await db.read<{ at: number; id: string }>(
         rest
           .select(["at", "id"])
@@ -119,7 +119,7 @@ export function createCounts(db: Db, { maxEntries }: CountsOptions) {
     async rows({ order, limit, filter, columns, ...about }: RowsQuery): Promise<ColumnValue[][]> {
       const byTime = order.length === 0 || order[0]!.column === "at";
       const backward = byTime && order[0]?.descending === true;
-      const found: Found[] = [];
+      const foundRows: Found[] = [];
       for await (const window of windows(about, { backward })) {
         let some = window
           .where(condition(filter))
@@ -130,11 +130,11 @@ export function createCounts(db: Db, { maxEntries }: CountsOptions) {
           ]);
         for (const [i, { descending }] of order.entries())
           some = some.orderBy(sql.ref(`o${i}`), descending ? "desc" : "asc");
-        found.push(...((await db.read(some.orderBy("id").limit(limit))) as Found[]));
-        if (byTime && found.length >= limit) break;
-        if (!byTime && found.length > limit) keepFirst(found, order, limit);
+        foundRows.push(...((await db.read(some.orderBy("id").limit(limit))) as Found[]));
+        if (byTime && foundRows.length >= limit) break;
+        if (!byTime && foundRows.length > limit) keepFirst(foundRows, order, limit);
       }
-      return found.slice(0, limit).map((row) => columns.map((_, i) => row[`c${i}`]!));
+      return foundRows.slice(0, limit).map((row) => columns.map((_, i) => row[`c${i}`]!));
     },
   };
 }
@@ -151,8 +151,8 @@ function expression(column: CountColumn): RawBuilder<ColumnValue> {
 }
 
 function condition(filter: CountFilter): RawBuilder<boolean> {
-  if ("all" in filter) return joined(filter.all, "and");
-  if ("any" in filter) return joined(filter.any, "or");
+  if ("all" in filter) return joinConditions(filter.all, "and");
+  if ("any" in filter) return joinConditions(filter.any, "or");
   const { column, operator, value } = filter;
   const left = expression(column);
   if (value === null) return operator === "=" ? sql`${left} is null` : sql`${left} is not null`;
@@ -165,17 +165,17 @@ function condition(filter: CountFilter): RawBuilder<boolean> {
   return sql`${left} ${sql.raw(operator)} ${value}`;
 }
 
-const joined = (parts: CountFilter[], word: "and" | "or"): RawBuilder<boolean> =>
+const joinConditions = (parts: CountFilter[], word: "and" | "or"): RawBuilder<boolean> =>
   parts.length === 0 ? sql`1 = 1` : sql`(${sql.join(parts.map(condition), sql.raw(` ${word} `))})`;
 
 /** Sorts the rows found so far and keeps those that can still be among the first. */
-function keepFirst(found: Found[], order: RowsQuery["order"], limit: number): void {
-  found.sort((a, b) => {
+function keepFirst(foundRows: Found[], order: RowsQuery["order"], limit: number): void {
+  foundRows.sort((a, b) => {
     for (const [i, { descending }] of order.entries()) {
       const [x, y] = [a[`o${i}`] ?? "", b[`o${i}`] ?? ""];
       if (x !== y) return x < y === descending ? 1 : -1;
     }
     return a["id"]! < b["id"]! ? -1 : 1;
   });
-  found.length = Math.min(found.length, limit);
+  foundRows.length = Math.min(foundRows.length, limit);
 }

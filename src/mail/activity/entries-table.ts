@@ -184,7 +184,7 @@ export type EntriesTable = ReturnType<typeof createEntriesTable>;
 /** The entries table as used by the writer. */
 export function createEntriesTable(db: Db) {
   const tables = db.tables<EntryTables>();
-  const inserting = BATCHES.map((size) => ({
+  const insertQueries = BATCHES.map((size) => ({
     size,
     query: prepared<{ id: string }>((arg) =>
       tables
@@ -199,7 +199,7 @@ export function createEntriesTable(db: Db) {
         .returning("id"),
     ),
   }));
-  const updating = (columns: readonly (keyof EntryRow)[]) =>
+  const prepareUpdate = (columns: readonly (keyof EntryRow)[]) =>
     prepared<{ id: string }>((arg) =>
       tables
         .updateTable("email_log")
@@ -208,7 +208,7 @@ export function createEntriesTable(db: Db) {
         .where("version", "=", arg<number>("seen"))
         .returning("id"),
     );
-  const [narrow, wide] = [updating(NARROW), updating(WIDE)];
+  const [narrow, wide] = [prepareUpdate(NARROW), prepareUpdate(WIDE)];
 
   return {
     /** Entries with these ids, and entries whose ids have these prefixes. */
@@ -216,14 +216,14 @@ export function createEntriesTable(db: Db) {
       const rows =
         ids.length === 0 ? [] : await db.read(tables.selectFrom("email_log").selectAll().where("id", "in", ids));
       for (let at = 0; at < prefixes.length; at += PREFIXES) {
-        const some = prefixes.slice(at, at + PREFIXES);
+        const prefixBatch = prefixes.slice(at, at + PREFIXES);
         rows.push(
           ...(await db.read(
             tables
               .selectFrom("email_log")
               .selectAll()
               .where((eb) =>
-                eb.or(some.map((prefix) => eb.and([eb("id", ">=", prefix), eb("id", "<", `${prefix}g`)]))),
+                eb.or(prefixBatch.map((prefix) => eb.and([eb("id", ">=", prefix), eb("id", "<", `${prefix}g`)]))),
               ),
           )),
         );
@@ -233,16 +233,16 @@ export function createEntriesTable(db: Db) {
 
     /** Resolves with the ids that already existed; those rows are left unchanged. */
     async insert(rows: EntryRow[]): Promise<string[]> {
-      const written: Promise<{ rows: { id: string }[] }>[] = [];
+      const writes: Promise<{ rows: { id: string }[] }>[] = [];
       for (let at = 0; at < rows.length;) {
-        const { size, query } = inserting.find((one) => one.size <= rows.length - at)!;
+        const { size, query } = insertQueries.find((item) => item.size <= rows.length - at)!;
         const values: Record<string, unknown> = {};
         for (let i = 0; i < size; i++) for (const name of COLUMNS) values[`${name}${i}`] = rows[at + i]![name];
-        written.push(db.write(query(values)));
+        writes.push(db.write(query(values)));
         at += size;
       }
-      const there = new Set((await Promise.all(written)).flatMap((one) => one.rows.map(({ id }) => id)));
-      return rows.filter(({ id }) => !there.has(id)).map(({ id }) => id);
+      const writtenIds = new Set((await Promise.all(writes)).flatMap((item) => item.rows.map(({ id }) => id)));
+      return rows.filter(({ id }) => !writtenIds.has(id)).map(({ id }) => id);
     },
 
     /**
@@ -250,10 +250,10 @@ export function createEntriesTable(db: Db) {
      * are left unchanged.
      */
     async update(changes: { row: EntryRow; wide: boolean }[]): Promise<string[]> {
-      const written = await Promise.all(
-        changes.map(({ row, wide: all }) => db.write((all ? wide : narrow)({ ...row, seen: row.version - 1 }))),
+      const writes = await Promise.all(
+        changes.map(({ row, wide: isWide }) => db.write((isWide ? wide : narrow)({ ...row, seen: row.version - 1 }))),
       );
-      return changes.filter((_, i) => written[i]!.affected === 0).map(({ row }) => row.id);
+      return changes.filter((_, i) => writes[i]!.affected === 0).map(({ row }) => row.id);
     },
 
     /** Inbound messages without a final status, last updated before `changedBefore`; oldest first. */

@@ -19,12 +19,12 @@ const MAX_RCPTS = 1000;
  */
 export function entryReferenceOf({ message, step, rcpt, detail }: TraceEvent): EntryReference {
   const { messageId, outbound, to } = detail;
-  const ours =
+  const isOwnId =
     typeof messageId === "string" &&
     (step === "sent" || message === messageId || message === outbound || detail["cause"] === "send" || "via" in detail);
-  const kind = ours || message.startsWith("<") ? "sending" : "routing";
+  const kind = isOwnId || message.startsWith("<") ? "sending" : "routing";
   if (kind === "sending")
-    return { kind, message: cleanText(ours ? messageId : message, 998), rcpts: listOf(rcpt) ?? listOf(to) };
+    return { kind, message: cleanText(isOwnId ? messageId : message, 998), rcpts: listOf(rcpt) ?? listOf(to) };
   // A delivery report is logged with the recipients it names. Its own delivery is logged without recipients.
   if (step === "replied" && detail["report"] !== undefined && rcpt === undefined)
     return { kind, message, rcpts: listOf(detail["recipients"]) ?? [] };
@@ -53,7 +53,7 @@ export function replyReferenceOf({ step, detail }: TraceEvent): EntryReference |
 function listOf(value: unknown): string[] | undefined {
   if (typeof value === "string" && value !== "") return [value];
   if (!Array.isArray(value) || value.length === 0) return undefined;
-  return value.filter((one): one is string => typeof one === "string").slice(0, MAX_RCPTS);
+  return value.filter((item): item is string => typeof item === "string").slice(0, MAX_RCPTS);
 }
 
 /**

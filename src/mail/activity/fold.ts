@@ -6,8 +6,8 @@ import { cleanDetail, cleanText } from "./text.ts";
 import type { EntryDelivery, Entry, EntryEvent } from "./types.ts";
 
 /** Number of steps kept from the beginning and from the end of an entry. */
-const FIRST = 20;
-const LAST = 40;
+const MAX_FIRST_EVENTS = 20;
+const MAX_LAST_EVENTS = 40;
 const MAX_DELIVERIES = 100;
 
 export function newEntry({ kind, message }: EntryReference, rcpt: string, at: number): Entry {
@@ -83,20 +83,20 @@ function copyProperties(entry: Entry, { account, zone, detail, step }: TraceEven
 }
 
 /** A worker of an account is named `<account>/<worker>`. */
-function learnScript(entry: Entry, named: string | undefined): void {
-  if (named === undefined || entry.script !== null) return;
-  const slash = named.indexOf("/");
-  entry.script = named.slice(slash + 1);
-  if (slash > 0) entry.account ||= named.slice(0, slash);
+function learnScript(entry: Entry, namedScript: string | undefined): void {
+  if (namedScript === undefined || entry.script !== null) return;
+  const slash = namedScript.indexOf("/");
+  entry.script = namedScript.slice(slash + 1);
+  if (slash > 0) entry.account ||= namedScript.slice(0, slash);
 }
 
 function applyStep(entry: Entry, event: TraceEvent, at: number): void {
   const { step, detail } = event;
   switch (step) {
     case "authenticated":
-      return authenticated(entry, event, at);
+      return applyAuthentication(entry, event, at);
     case "matched":
-      return matched(entry, detail);
+      return applyMatch(entry, detail);
     case "handled":
     case "dropped":
       // The server processed a report itself; no rule was applied.
@@ -116,24 +116,24 @@ function applyStep(entry: Entry, event: TraceEvent, at: number): void {
       // The message was delivered, and the recipient complained.
       if (typeof detail["complaint"] === "string") return void (entry.isSpam = true);
       if (copiesOf(entry, event, "failed", at).length === 0)
-        answered(entry, event, { at, temporary: false, accepted: true });
+        applyAnswer(entry, event, { at, temporary: false, accepted: true });
       return;
     case "deferred":
       if (copiesOf(entry, event, "deferred", at).length === 0)
-        answered(entry, event, { at, temporary: true, accepted: detail["held"] === true });
+        applyAnswer(entry, event, { at, temporary: true, accepted: detail["held"] === true });
       return;
     case "rejected":
-      return answered(entry, event, { at, temporary: false });
+      return applyAnswer(entry, event, { at, temporary: false });
     default:
   }
 }
 
 /** A message deferred by the server or by the sender has reached a final state. */
-function clearTemporaryFailure(entry: Entry, at: number, well: boolean): void {
-  if (well && entry.answer?.temporary === true && at > entry.answer.at) entry.answer = null;
+function clearTemporaryFailure(entry: Entry, at: number, isSuccess: boolean): void {
+  if (isSuccess && entry.answer?.temporary === true && at > entry.answer.at) entry.answer = null;
 }
 
-function authenticated(entry: Entry, event: TraceEvent, at: number): void {
+function applyAuthentication(entry: Entry, event: TraceEvent, at: number): void {
   const { detail } = event;
   for (const method of ["spf", "dkim", "dmarc", "arc"] as const) entry[method] ??= textOf(detail[method], 20) ?? null;
   if (detail["quarantine"] === true || detail["spam"] === true) entry.isSpam = true;
@@ -142,10 +142,10 @@ function authenticated(entry: Entry, event: TraceEvent, at: number): void {
   const { reply } = detail;
   if (detail["accept"] !== false || typeof reply !== "object" || reply === null) return;
   const { code } = reply as { code?: unknown };
-  answered(entry, { ...event, detail: { ...reply } }, { at, temporary: typeof code === "number" && code < 500 });
+  applyAnswer(entry, { ...event, detail: { ...reply } }, { at, temporary: typeof code === "number" && code < 500 });
 }
 
-function matched(entry: Entry, detail: TraceEvent["detail"]): void {
+function applyMatch(entry: Entry, detail: TraceEvent["detail"]): void {
   const { kind, rule } = detail;
   if (kind === "forward" || kind === "worker" || kind === "drop") entry.action = kind;
   else if (kind === "none") entry.action = "reject";
@@ -153,7 +153,7 @@ function matched(entry: Entry, detail: TraceEvent["detail"]): void {
 }
 
 /** The reply to the sender; `accepted` means that the failure came after a positive reply. */
-function answered(
+function applyAnswer(
   entry: Entry,
   { detail }: TraceEvent,
   { at, temporary, accepted = false }: { at: number; temporary: boolean; accepted?: boolean },
@@ -196,19 +196,19 @@ function copiesOf(
   if (messageId === undefined && outbound === undefined) return [];
   const to =
     Array.isArray(detail["to"]) && entry.kind === "routing" ? detail["to"].slice(0, MAX_DELIVERIES) : [detail["to"]];
-  return to.map((one) => {
+  return to.map((candidate) => {
     const copy = copyTo(
       entry,
       messageId,
       outbound,
-      (Array.isArray(one) ? undefined : textOf(one, 512)) ?? rcpt ?? entry.to,
+      (Array.isArray(candidate) ? undefined : textOf(candidate, 512)) ?? rcpt ?? entry.to,
       at,
     );
     const rank = rankOf(copy.state, copy.outbound);
     if (outbound !== undefined) copy.outbound = outbound;
     if (detail["cause"] === "reply" && entry.kind === "routing") copy.reply = true;
     if (state !== "handed over" && (at > copy.at || (at === copy.at && rankOf(state, outbound) >= rank)))
-      bring(copy, detail, state, at);
+      updateCopy(copy, detail, state, at);
     return copy;
   });
 }
@@ -220,31 +220,37 @@ function copyTo(
   to: string,
   at: number,
 ): EntryDelivery {
-  const known = deliveries.find(
-    (one) =>
-      (one.messageId === messageId || (messageId === undefined && one.outbound === outbound)) &&
-      rcptKey(one.to) === rcptKey(to),
+  const existingCopy = deliveries.find(
+    (candidate) =>
+      (candidate.messageId === messageId || (messageId === undefined && candidate.outbound === outbound)) &&
+      rcptKey(candidate.to) === rcptKey(to),
   );
-  if (known !== undefined) return known;
+  if (existingCopy !== undefined) return existingCopy;
   // A delivery that failed and is not queued is retried with its own copy, which replaces the previous attempt.
   const before = deliveries.findIndex(
-    (one) => one.state === "deferred" && one.outbound === undefined && rcptKey(one.to) === rcptKey(to),
+    (candidate) =>
+      candidate.state === "deferred" && candidate.outbound === undefined && rcptKey(candidate.to) === rcptKey(to),
   );
   if (before !== -1) deliveries.splice(before, 1);
   if (deliveries.length >= MAX_DELIVERIES)
     deliveries.splice(
       Math.max(
         0,
-        deliveries.findIndex((one) => one.state === "delivered"),
+        deliveries.findIndex((candidate) => candidate.state === "delivered"),
       ),
       1,
     );
-  const made: EntryDelivery = { messageId: messageId ?? "", to: cleanText(to, 512), state: "handed over", at };
-  deliveries.push(made);
-  return made;
+  const createdCopy: EntryDelivery = { messageId: messageId ?? "", to: cleanText(to, 512), state: "handed over", at };
+  deliveries.push(createdCopy);
+  return createdCopy;
 }
 
-function bring(copy: EntryDelivery, detail: TraceEvent["detail"], state: EntryDelivery["state"], at: number): void {
+function updateCopy(
+  copy: EntryDelivery,
+  detail: TraceEvent["detail"],
+  state: EntryDelivery["state"],
+  at: number,
+): void {
   const [code, enhanced, text, host] = [
     numberOf(detail["code"]),
     textOf(detail["enhanced"], 20),
@@ -262,12 +268,13 @@ function bring(copy: EntryDelivery, detail: TraceEvent["detail"], state: EntryDe
 }
 
 function keepEvent({ events }: Entry, event: EntryEvent): void {
-  const later = events.findLastIndex(({ at }) => at <= event.at);
-  events.splice(later + 1, 0, event);
-  if (events.length > FIRST + LAST) events.splice(FIRST, events.length - FIRST - LAST);
+  const insertIndex = events.findLastIndex(({ at }) => at <= event.at);
+  events.splice(insertIndex + 1, 0, event);
+  if (events.length > MAX_FIRST_EVENTS + MAX_LAST_EVENTS)
+    events.splice(MAX_FIRST_EVENTS, events.length - MAX_FIRST_EVENTS - MAX_LAST_EVENTS);
 }
 
-const textOf = (value: unknown, most = 1000): string | undefined =>
-  typeof value === "string" && value !== "" ? cleanText(value, most) : undefined;
+const textOf = (value: unknown, maxLength = 1000): string | undefined =>
+  typeof value === "string" && value !== "" ? cleanText(value, maxLength) : undefined;
 const numberOf = (value: unknown): number | null =>
   typeof value === "number" && Number.isFinite(value) ? value : null;

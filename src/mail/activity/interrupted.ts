@@ -11,7 +11,7 @@ interface InterruptedDeps {
   clock: Pick<Clock, "now">;
 }
 
-const BATCH = 500;
+const BATCH_SIZE = 500;
 const MAX_BATCHES = 100;
 
 /** See `Activity.resolveInterrupted`. */
@@ -19,9 +19,9 @@ export async function resolveInterrupted(
   { table, writer, queue, clock }: InterruptedDeps,
   changedBefore: number,
 ): Promise<number> {
-  let settled = 0;
+  let settledCount = 0;
   for (let n = 0; n < MAX_BATCHES; n++) {
-    const rows = await table.unfinished(changedBefore, BATCH);
+    const rows = await table.unfinished(changedBefore, BATCH_SIZE);
     const queued = Map.groupBy(
       await queue.ofInbound([...new Set(rows.map(({ message }) => message))]),
       ({ message }) => message.inbound!.id,
@@ -29,7 +29,7 @@ export async function resolveInterrupted(
     for (const { message, rcpt, account_id: account, zone_id: zone } of rows) {
       const owner = { ...(account !== "" && { account }), ...(zone !== "" && { zone }) };
       const copies = (queued.get(message) ?? []).filter(
-        (one) => one.message.inbound!.rcpt?.toLowerCase() === rcpt.toLowerCase(),
+        (candidate) => candidate.message.inbound!.rcpt?.toLowerCase() === rcpt.toLowerCase(),
       );
       for (const copy of copies)
         for (const recipient of copy.recipients)
@@ -38,10 +38,10 @@ export async function resolveInterrupted(
         writer.add({ message, rcpt, ...owner, at: new Date(clock.now()), step: "interrupted", detail: {} });
     }
     await writer.flush();
-    settled += rows.length;
-    if (rows.length < BATCH) break;
+    settledCount += rows.length;
+    if (rows.length < BATCH_SIZE) break;
   }
-  return settled;
+  return settledCount;
 }
 
 const STEPS: Partial<Record<QueuedRecipient["state"], TraceEvent["step"]>> = {

@@ -12,20 +12,20 @@ export interface Owners {
   complete(entries: Entry[]): Promise<void>;
 }
 
-const REMEMBER_MS = 10_000;
-const MAX = 2000;
+const CACHE_TTL_MS = 10_000;
+const MAX_CACHED_DOMAINS = 2000;
 
 export function createOwners({ ownerOf, clock }: { ownerOf?: OwnerOf | undefined; clock: Pick<Clock, "now"> }): Owners {
-  const known = new Map<string, { owner: Awaited<ReturnType<OwnerOf>>; until: number }>();
+  const ownersByDomain = new Map<string, { owner: Awaited<ReturnType<OwnerOf>>; until: number }>();
 
   async function find(domain: string) {
-    const found = known.get(domain);
-    if (found !== undefined && found.until > clock.now()) return found.owner;
+    const cachedOwner = ownersByDomain.get(domain);
+    if (cachedOwner !== undefined && cachedOwner.until > clock.now()) return cachedOwner.owner;
     // If the lookup fails, the entry has no owner for now; the next step retries the lookup.
     const owner = await ownerOf!(domain).catch(() => undefined);
-    known.delete(domain);
-    if (known.size >= MAX) known.delete(known.keys().next().value!);
-    known.set(domain, { owner, until: clock.now() + REMEMBER_MS });
+    ownersByDomain.delete(domain);
+    if (ownersByDomain.size >= MAX_CACHED_DOMAINS) ownersByDomain.delete(ownersByDomain.keys().next().value!);
+    ownersByDomain.set(domain, { owner, until: clock.now() + CACHE_TTL_MS });
     return owner;
   }
 

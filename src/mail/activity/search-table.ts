@@ -16,27 +16,28 @@ export function createSearch(db: Db) {
   return {
     async page(query: EntryQuery): Promise<EntryPage> {
       const limit = Math.min(Math.max(1, query.limit ?? 50), MAX_PAGE);
-      const narrows =
+      const isFiltered =
         query.hidden !== undefined ||
         query.status !== undefined ||
         query.action !== undefined ||
         query.search !== undefined ||
         (query.kind !== undefined && query.zone === undefined) ||
         (query.zone !== undefined && (query.from !== undefined || query.to !== undefined));
-      if (!narrows) {
-        const rows = await db.read(within(tables.selectFrom("email_log").selectAll(), query).limit(limit));
+      if (!isFiltered) {
+        const rows = await db.read(restrictToScope(tables.selectFrom("email_log").selectAll(), query).limit(limit));
         return { items: rows.map(entryOf), next: rows.length < limit ? undefined : cursorOf(rows.at(-1)!) };
       }
       // Last entry of the scan, from which the next page continues.
       const [last] = await db.read<{ at: number; id: string }>(
-        within(tables.selectFrom("email_log").select(["at", "id"]), query)
+        restrictToScope(tables.selectFrom("email_log").select(["at", "id"]), query)
           .offset(WINDOW - 1)
           .limit(1),
       );
-      const window = within(tables.selectFrom("email_log").selectAll(), query).$if(last !== undefined, (some) =>
-        some.where((eb) => eb(eb.refTuple("at", "id"), ">=", eb.tuple(last!.at, last!.id))),
+      const window = restrictToScope(tables.selectFrom("email_log").selectAll(), query).$if(
+        last !== undefined,
+        (some) => some.where((eb) => eb(eb.refTuple("at", "id"), ">=", eb.tuple(last!.at, last!.id))),
       );
-      const rows = await db.read(fitting(window, query).limit(limit));
+      const rows = await db.read(applyFilter(window, query).limit(limit));
       if (rows.length === limit) return { items: rows.map(entryOf), next: cursorOf(rows.at(-1)!) };
       return { items: rows.map(entryOf), next: last === undefined ? undefined : cursorOf(last) };
     },
@@ -67,7 +68,7 @@ export function createSearch(db: Db) {
 type Select<Row> = SelectQueryBuilder<EntryTables, "email_log", Row>;
 
 /** The conditions served by an index, newest first. */
-function within<Row>(
+function restrictToScope<Row>(
   query: Select<Row>,
   { account, zone, kind, since, until, from, to, after }: EntryQuery,
 ): Select<Row> {
@@ -96,7 +97,7 @@ function within<Row>(
 }
 
 /** The conditions that must be checked row by row. */
-function fitting<Row>(
+function applyFilter<Row>(
   query: Select<Row>,
   { zone, kind, status, action, from, to, search, hidden }: EntryQuery,
 ): Select<Row> {
@@ -106,9 +107,10 @@ function fitting<Row>(
   if (zone !== undefined && to !== undefined) some = some.where("rcpt_key", "=", searchKey(to));
   if (status !== undefined) some = some.where("status", "=", status);
   if (action !== undefined) some = some.where("action", "=", action);
-  for (const which of ["routing", "sending"] as const) {
-    const zones = hidden?.[which] ?? [];
-    if (zones.length > 0) some = some.where((eb) => eb.or([eb("kind", "!=", which), eb("zone_id", "not in", zones)]));
+  for (const hiddenKind of ["routing", "sending"] as const) {
+    const zones = hidden?.[hiddenKind] ?? [];
+    if (zones.length > 0)
+      some = some.where((eb) => eb.or([eb("kind", "!=", hiddenKind), eb("zone_id", "not in", zones)]));
   }
   if (search !== undefined)
     some = some.where((eb) =>
@@ -129,7 +131,7 @@ function contains(
 const cursorOf = ({ at, id }: Pick<EntryRow, "at" | "id">): string => `${at.toString(36)}-${id}`;
 
 function readCursor(text: string): { at: number; id: string } {
-  const read = /^([0-9a-z]{1,10})-([0-9a-f]{32})$/.exec(text);
-  if (read === null) throw activityErrors.badCursor();
-  return { at: Number.parseInt(read[1]!, 36), id: read[2]! };
+  const cursorMatch = /^([0-9a-z]{1,10})-([0-9a-f]{32})$/.exec(text);
+  if (cursorMatch === null) throw activityErrors.badCursor();
+  return { at: Number.parseInt(cursorMatch[1]!, 36), id: cursorMatch[2]! };
 }

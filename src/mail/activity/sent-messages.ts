@@ -24,11 +24,11 @@ interface SentMessagesOptions {
 }
 
 const PREFIX = "mail/sent/";
-const DAY = 24 * 3_600_000;
-const AT_ONCE = 500;
+const DAY_MS = 24 * 3_600_000;
+const BATCH_SIZE = 500;
 
 export function createSentMessages({ objects, clock, log, days = 7 }: SentMessagesOptions): SentMessages {
-  const keyOn = (day: number, account: string, messageId: string) =>
+  const keyOf = (day: number, account: string, messageId: string) =>
     `${PREFIX}${dayOf(day)}/${hash("sha256", `${account}\n${messageId}`, "hex").slice(0, 40)}.eml`;
 
   return {
@@ -37,7 +37,7 @@ export function createSentMessages({ objects, clock, log, days = 7 }: SentMessag
       const raw = source.open();
       try {
         // The message itself is stored elsewhere or was rejected, so this copy need not wait for the disk.
-        await objects.put(keyOn(clock.now(), account, messageId), raw, { durable: false });
+        await objects.put(keyOf(clock.now(), account, messageId), raw, { durable: false });
       } catch (err) {
         log.warn({ err, messageId }, "mail: failed to store a copy of a sent message");
       } finally {
@@ -46,15 +46,15 @@ export function createSentMessages({ objects, clock, log, days = 7 }: SentMessag
     },
 
     async open(account, messageId) {
-      for (let ago = 0; ago <= days; ago++) {
-        const found = await objects.open(keyOn(clock.now() - ago * DAY, account, messageId));
-        if (found !== undefined) return found;
+      for (let daysAgo = 0; daysAgo <= days; daysAgo++) {
+        const storedMessage = await objects.open(keyOf(clock.now() - daysAgo * DAY_MS, account, messageId));
+        if (storedMessage !== undefined) return storedMessage;
       }
       return undefined;
     },
 
     async sweep() {
-      const oldest = `${PREFIX}${dayOf(clock.now() - days * DAY)}/`;
+      const oldest = `${PREFIX}${dayOf(clock.now() - days * DAY_MS)}/`;
       let deleted = 0;
       let keys: string[] = [];
       const drop = async () => {
@@ -65,7 +65,7 @@ export function createSentMessages({ objects, clock, log, days = 7 }: SentMessag
       for await (const { key } of objects.list(PREFIX)) {
         if (key >= oldest) break;
         keys.push(key);
-        if (keys.length === AT_ONCE) await drop();
+        if (keys.length === BATCH_SIZE) await drop();
       }
       await drop();
       return deleted;

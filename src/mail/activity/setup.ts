@@ -25,9 +25,9 @@ export interface ActivitySetup {
   recordRejection(envelope: Envelope, reply: SmtpReply): void;
 }
 
-const HOUR = 3_600_000;
+const HOUR_MS = 3_600_000;
 /** Longer than a running process needs for any message. */
-const INTERRUPTED_MS = HOUR;
+const INTERRUPTED_MS = HOUR_MS;
 /** Days for which the content of sent messages is kept. */
 const SENT_MESSAGE_DAYS = 7;
 /** Rejections logged per minute, so that a client that guesses recipients cannot fill the disk. */
@@ -54,23 +54,23 @@ export function setUpActivity(
     ["email log: sweep of entries", activity],
     ["email log: sweep of sent messages", sentMessages],
   ] as const) {
-    const sweeper = every(HOUR, sweep, { name, log });
+    const sweeper = every(HOUR_MS, sweep, { name, log });
     void sweeper.run();
     lifecycle.onStop(name, () => sweeper.stop());
   }
-  const lost = metrics.gauge(
+  const lostSteps = metrics.gauge(
     "reelpost_mail_log_lost_steps",
     "Number of message steps dropped since the start because the activity log could not keep up",
   );
   // prom-client calls `collect` when metrics are scraped.
-  Object.assign(lost, { collect: () => lost.set(activity.droppedSteps()) });
+  Object.assign(lostSteps, { collect: () => lostSteps.set(activity.droppedSteps()) });
 
   let minute = { at: -Infinity, rejections: 0 };
   return {
     activity,
     sentMessages,
     resolveInterrupted(queue) {
-      const settler = every(HOUR, () => activity.resolveInterrupted(queue, clock.now() - INTERRUPTED_MS), {
+      const settler = every(HOUR_MS, () => activity.resolveInterrupted(queue, clock.now() - INTERRUPTED_MS), {
         name: "email log: setting the status of interrupted messages",
         log,
       });

@@ -4,7 +4,7 @@ import type { EntryDelivery, Entry, EntryStatus } from "./types.ts";
 export function entryStatus(entry: Entry): EntryStatus {
   const copies = entry.deliveries.filter(({ reply }) => entry.kind === "sending" || reply === undefined);
   const states = new Set(copies.map(({ state }) => state));
-  if (entry.answer !== null) return refused(entry, states);
+  if (entry.answer !== null) return refusalStatusOf(entry, states);
   if (states.has("failed")) return "deliveryFailed";
   if (states.has("deferred")) return "deferred";
   if (states.has("queued")) return "queued";
@@ -14,7 +14,7 @@ export function entryStatus(entry: Entry): EntryStatus {
 }
 
 /** The sender got a rejection from either the next hop or this server. */
-function refused({ answer }: Entry, states: Set<EntryDelivery["state"]>): EntryStatus {
+function refusalStatusOf({ answer }: Entry, states: Set<EntryDelivery["state"]>): EntryStatus {
   const { temporary, accepted } = answer!;
   if (!temporary) return accepted || states.has("failed") ? "deliveryFailed" : "rejected";
   return accepted || states.has("deferred") || states.has("failed") ? "deferred" : "error";
@@ -32,28 +32,28 @@ function ended({ events }: Entry): EntryStatus | undefined {
 /** The current error, or undefined if there was none or it has been resolved. */
 export function errorOf(entry: Entry): { cause: string | null; text: string } | undefined {
   const handled = entry.events.findLast(({ step }) => step === "handled");
-  const thrown = handled?.detail["exception"];
+  const exceptionName = handled?.detail["exception"];
   if (entry.answer !== null)
     return {
       cause: entry.answer.enhanced || null,
-      text: `${line(entry.answer)}${thrown === undefined ? "" : ` (${String(thrown)})`}`,
+      text: `${replyTextOf(entry.answer)}${exceptionName === undefined ? "" : ` (${String(exceptionName)})`}`,
     };
-  const trouble = entry.deliveries.findLast(
+  const lastFailure = entry.deliveries.findLast(
     ({ state, reply }) =>
       (state === "failed" || state === "deferred") && (entry.kind === "sending" || reply === undefined),
   );
-  if (trouble !== undefined)
+  if (lastFailure !== undefined)
     return {
-      cause: trouble.enhanced ?? null,
-      text: `${trouble.to}: ${line(trouble)}${trouble.host === undefined ? "" : ` (${trouble.host})`}`,
+      cause: lastFailure.enhanced ?? null,
+      text: `${lastFailure.to}: ${replyTextOf(lastFailure)}${lastFailure.host === undefined ? "" : ` (${lastFailure.host})`}`,
     };
   if (entry.status === "error" && handled !== undefined)
-    return { cause: null, text: `the worker ended with: ${String(thrown ?? handled.detail["outcome"])}` };
+    return { cause: null, text: `the worker ended with: ${String(exceptionName ?? handled.detail["outcome"])}` };
   if (entry.status === "unknown") return { cause: null, text: "the server stopped before the outcome was logged" };
   if (entry.status === "rejected" && handled !== undefined)
     return { cause: null, text: String(handled.detail["rejected"]) };
   return undefined;
 }
 
-const line = ({ code, enhanced, text }: { code?: number; enhanced?: string; text?: string }) =>
+const replyTextOf = ({ code, enhanced, text }: { code?: number; enhanced?: string; text?: string }) =>
   [code, enhanced, text].filter((part) => part !== undefined && part !== "").join(" ");

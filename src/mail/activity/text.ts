@@ -2,38 +2,39 @@
  * Terminal control characters (C0 and C1: U+009B starts a command just as ESC does) and bidirectional controls (UAX
  * #9): a sender must not be able to fake another log line.
  */
-const CONTROL = "\\0-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069";
-const ODD = new RegExp(`[${CONTROL}\\ud800-\\udfff]`);
-const CONTROLS = new RegExp(`[${CONTROL}]+`, "g");
+const CONTROL_RANGES = "\\0-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069";
+const ODD_CHARACTERS = new RegExp(`[${CONTROL_RANGES}\\ud800-\\udfff]`);
+const CONTROLS = new RegExp(`[${CONTROL_RANGES}]+`, "g");
 
 /**
  * Cleans untrusted text for the database and the terminal: removes U+0000, lone surrogates and line endings, and truncates
- * to `most`.
+ * to `maxLength`.
  */
-export function cleanText(text: string, most: number): string {
-  const cut = text.length > most ? `${text.slice(0, most - 1)}…` : text;
-  return ODD.test(cut) ? cut.toWellFormed().replace(CONTROLS, " ") : cut;
+export function cleanText(text: string, maxLength: number): string {
+  const cut = text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text;
+  return ODD_CHARACTERS.test(cut) ? cut.toWellFormed().replace(CONTROLS, " ") : cut;
 }
 
 /** Fields that are stored in columns of the entry, or are too large to keep. */
-const LEFT_OUT = new Set(["details", "account", "zone", "subject", "size", "parts"]);
+const OMITTED_FIELDS = new Set(["details", "account", "zone", "subject", "size", "parts"]);
 /** Fields that are the same for every copy of the message and are stored in its entry. */
-const LEFT_OUT_AT_FIRST = new Set(["from", "to", "messageId", "headerId"]);
+const OMITTED_ON_RECEIPT = new Set(["from", "to", "messageId", "headerId"]);
 const MAX_FIELDS = 20;
 const MAX_LIST = 10;
 
 /** The details of a step, reduced to a size that can be kept for every message. */
 export function cleanDetail(step: string, detail: Record<string, unknown>): Record<string, unknown> {
-  const kept: Record<string, unknown> = {};
+  const keptDetail: Record<string, unknown> = {};
   let fields = 0;
   for (const name in detail) {
-    if (LEFT_OUT.has(name) || (step === "received" && LEFT_OUT_AT_FIRST.has(name)) || fields === MAX_FIELDS) continue;
+    if (OMITTED_FIELDS.has(name) || (step === "received" && OMITTED_ON_RECEIPT.has(name)) || fields === MAX_FIELDS)
+      continue;
     const value = cleanValue(detail[name], 2);
     if (value === undefined) continue;
-    kept[name] = value;
+    keptDetail[name] = value;
     fields++;
   }
-  return kept;
+  return keptDetail;
 }
 
 function cleanValue(value: unknown, depth: number): unknown {
@@ -44,12 +45,12 @@ function cleanValue(value: unknown, depth: number): unknown {
   if (Array.isArray(value))
     return value
       .slice(0, MAX_LIST)
-      .map((one) => cleanValue(one, depth - 1))
-      .filter((one) => one !== undefined);
+      .map((item) => cleanValue(item, depth - 1))
+      .filter((item) => item !== undefined);
   return Object.fromEntries(
     Object.entries(value)
       .slice(0, MAX_LIST)
-      .map(([name, one]) => [name, cleanValue(one, depth - 1)])
-      .filter(([, one]) => one !== undefined),
+      .map(([name, item]) => [name, cleanValue(item, depth - 1)])
+      .filter(([, item]) => item !== undefined),
   );
 }

@@ -32,12 +32,12 @@ export interface Writer {
 }
 
 /** Events per write. */
-const AT_ONCE = 1000;
-const TRIES = 5;
+const BATCH_SIZE = 1000;
+const MAX_TRIES = 5;
 /** Number of attempts per write while the database is unavailable, and the maximum delay between them. */
-const ATTEMPTS = 10;
+const MAX_ATTEMPTS = 10;
 const MAX_WAIT_MS = 5000;
-const COMPLAIN_MS = 60_000;
+const COMPLAINT_INTERVAL_MS = 60_000;
 
 /**
  * Collects events and writes them in batches. Callers of `add` never wait; if the database cannot keep up, events are
@@ -47,7 +47,7 @@ const COMPLAIN_MS = 60_000;
  * again if another process wrote it first.
  */
 export function createWriter({ table, owners, clock, log, maxBuffered, flushMs }: WriterDeps): Writer {
-  let waiting: TraceEvent[] = [];
+  let pendingEvents: TraceEvent[] = [];
   let lost = 0;
   let complainedAt = -Infinity;
   let timer: NodeJS.Timeout | undefined;
@@ -58,7 +58,7 @@ export function createWriter({ table, owners, clock, log, maxBuffered, flushMs }
 
   function complain(count: number, err?: unknown) {
     lost += count;
-    if (clock.now() - complainedAt < COMPLAIN_MS) return;
+    if (clock.now() - complainedAt < COMPLAINT_INTERVAL_MS) return;
     complainedAt = clock.now();
     log.warn({ err, lost }, "mail: message log overloaded; events dropped");
   }
@@ -75,20 +75,20 @@ export function createWriter({ table, owners, clock, log, maxBuffered, flushMs }
     timer = undefined;
     return (writing ??= drain().finally(() => {
       writing = undefined;
-      if (waiting.length > 0 && !closed) schedule();
+      if (pendingEvents.length > 0 && !closed) schedule();
     }));
   }
 
   async function drain() {
     // Bounded to the events waiting now, so that the flush ends; the next flush writes later ones.
-    for (let left = waiting.length; left > 0; left -= AT_ONCE) {
-      const events = waiting.splice(0, Math.min(left, AT_ONCE));
+    for (let left = pendingEvents.length; left > 0; left -= BATCH_SIZE) {
+      const events = pendingEvents.splice(0, Math.min(left, BATCH_SIZE));
       try {
         await write(events);
         attempts = 0;
       } catch (err) {
-        if (++attempts < ATTEMPTS && waiting.length + events.length <= maxBuffered) {
-          waiting = [...events, ...waiting];
+        if (++attempts < MAX_ATTEMPTS && pendingEvents.length + events.length <= maxBuffered) {
+          pendingEvents = [...events, ...pendingEvents];
           return;
         }
         attempts = 0;
@@ -101,7 +101,7 @@ export function createWriter({ table, owners, clock, log, maxBuffered, flushMs }
     let left = steps(events);
     let first = true;
     for (let tries = 0; left.size > 0; tries++) {
-      if (tries === TRIES) return complain(left.size);
+      if (tries === MAX_TRIES) return complain(left.size);
       left = await writeOnce(left, first);
       first = false;
     }
@@ -110,14 +110,14 @@ export function createWriter({ table, owners, clock, log, maxBuffered, flushMs }
   /** Resolves with the messages to write again. */
   async function writeOnce(messages: Map<string, Message>, first: boolean): Promise<Map<string, Message>> {
     // Messages that begin here are usually new; if not, they are read in the second pass.
-    const there = Map.groupBy(
+    const entriesByMessage = Map.groupBy(
       await table.find(lookupKeys([...messages.values()].filter(({ begins }) => !first || !begins))),
       ({ kind, message }) => `${kind} ${message}`,
     );
     const inserts: EntryRow[] = [];
     const updates: { row: EntryRow; wide: boolean }[] = [];
     for (const [key, message] of messages) {
-      const rows = there.get(key) ?? [];
+      const rows = entriesByMessage.get(key) ?? [];
       const entries = fold(message, rows.map(entryOf));
       await owners.complete(entries);
       for (const entry of entries) {
@@ -138,24 +138,24 @@ export function createWriter({ table, owners, clock, log, maxBuffered, flushMs }
         }
       }
     }
-    const again = new Set((await Promise.all([table.insert(inserts), table.update(updates)])).flat());
-    if (again.size === 0) return new Map();
+    const conflictingIds = new Set((await Promise.all([table.insert(inserts), table.update(updates)])).flat());
+    if (conflictingIds.size === 0) return new Map();
     const byId = new Map([...inserts, ...updates.map(({ row }) => row)].map((row) => [row.id, row]));
     const left = new Map<string, Message>();
-    for (const id of again) {
+    for (const id of conflictingIds) {
       const row = byId.get(id)!;
       const key = `${row.kind} ${row.message}`;
-      const only = left.get(key)?.only ?? new Set();
-      left.set(key, { ...messages.get(key)!, only: only.add(id) });
+      const onlyEntries = left.get(key)?.only ?? new Set();
+      left.set(key, { ...messages.get(key)!, only: onlyEntries.add(id) });
     }
     return left;
   }
 
   return {
     add(event) {
-      if (closed || waiting.length >= maxBuffered) return complain(1);
-      waiting.push(event);
-      if (waiting.length >= AT_ONCE && attempts === 0) void flush();
+      if (closed || pendingEvents.length >= maxBuffered) return complain(1);
+      pendingEvents.push(event);
+      if (pendingEvents.length >= BATCH_SIZE && attempts === 0) void flush();
       else schedule();
     },
     async flush() {
@@ -169,7 +169,7 @@ export function createWriter({ table, owners, clock, log, maxBuffered, flushMs }
       closed = true;
       await writing;
       await flush();
-      if (waiting.length > 0) complain(waiting.splice(0).length);
+      if (pendingEvents.length > 0) complain(pendingEvents.splice(0).length);
     },
   };
 }
@@ -217,31 +217,31 @@ function lookupKeys(messages: Message[]): { ids: string[]; prefixes: string[] } 
   return { ids: [...ids], prefixes };
 }
 
-function fold({ reference, steps }: Message, known: Entry[]): Entry[] {
-  const entries = new Map(known.map((entry) => [entry.id, entry]));
-  const touched = new Set<Entry>();
+function fold({ reference, steps }: Message, existingEntries: Entry[]): Entry[] {
+  const entries = new Map(existingEntries.map((entry) => [entry.id, entry]));
+  const changedEntries = new Set<Entry>();
   for (const { event, rcpts } of steps) {
     for (const entry of entriesFor(reference, entries, rcpts, event)) {
-      touched.add(entry);
+      changedEntries.add(entry);
       applyEvent(entry, event);
     }
   }
-  return [...touched];
+  return [...changedEntries];
 }
 
 /** The entries of the recipients an event names, or of all recipients if it names none. */
 function entriesFor(
-  place: EntryReference,
+  entryReference: EntryReference,
   entries: Map<string, Entry>,
   rcpts: string[] | undefined,
   event: TraceEvent,
 ): Entry[] {
   if (rcpts === undefined) return [...entries.values()];
   return rcpts.flatMap((rcpt) => {
-    const id = entryId(place.kind, place.message, rcpt);
-    const found = entries.get(id) ?? findByDestination(place, entries, rcpt, event);
-    if (found !== undefined) return [found];
-    const entry = newEntry(place, rcpt, event.at.getTime());
+    const id = entryId(entryReference.kind, entryReference.message, rcpt);
+    const matchedEntry = entries.get(id) ?? findByDestination(entryReference, entries, rcpt, event);
+    if (matchedEntry !== undefined) return [matchedEntry];
+    const entry = newEntry(entryReference, rcpt, event.at.getTime());
     entries.set(id, entry);
     return [entry];
   });
@@ -258,13 +258,13 @@ function findByDestination(
   event: TraceEvent,
 ): Entry | undefined {
   if (kind === "sending" || !mayBeMisnamed(event) || entries.size === 0) return undefined;
-  const all = [...entries.values()];
-  const sends = (entry: Entry) =>
+  const allEntries = [...entries.values()];
+  const sendsTo = (entry: Entry) =>
     entry.deliveries.some(({ to }) => rcptKey(to) === rcptKey(rcpt)) ||
     entry.events.some((one) =>
       [one.detail["to"]].flat().some((to) => typeof to === "string" && rcptKey(to) === rcptKey(rcpt)),
     );
-  return all.find(sends) ?? (all.length === 1 ? all[0] : undefined);
+  return allEntries.find(sendsTo) ?? (allEntries.length === 1 ? allEntries[0] : undefined);
 }
 
 const mayBeMisnamed = ({ step, detail }: TraceEvent) =>

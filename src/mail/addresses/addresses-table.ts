@@ -133,10 +133,13 @@ export async function listAddresses(
   { verified, direction = "asc" }: AddressQuery,
   page: PageRequest,
 ): Promise<Page<StoredAddress>> {
-  const all = db.selectFrom("email_addresses").where("account_id", "=", account);
-  const those = verified === undefined ? all : all.where("verified_at", verified ? "is not" : "is", null);
-  const { total } = await those.select(({ fn }) => fn.countAll<number>().as("total")).executeTakeFirstOrThrow();
-  const rows = await those
+  const accountAddresses = db.selectFrom("email_addresses").where("account_id", "=", account);
+  const filteredAddresses =
+    verified === undefined ? accountAddresses : accountAddresses.where("verified_at", verified ? "is not" : "is", null);
+  const { total } = await filteredAddresses
+    .select(({ fn }) => fn.countAll<number>().as("total"))
+    .executeTakeFirstOrThrow();
+  const rows = await filteredAddresses
     .selectAll()
     .orderBy("created_at", direction)
     .orderBy("id", direction)

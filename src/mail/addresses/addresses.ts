@@ -77,7 +77,7 @@ export interface AddressesDeps {
   limit?: number | undefined;
 }
 
-const MAX_EMAIL = 90;
+const MAX_EMAIL_LENGTH = 90;
 const LINK_MS = 3 * 24 * 3_600_000;
 /** Verification mails of one account per hour. Without a limit, an account that adds and deletes addresses could mail anyone. */
 const MAILS_PER_HOUR = 300;
@@ -99,10 +99,10 @@ export function createAddresses({
   const quota = createQuota({ clock, limit: MAILS_PER_HOUR, perMs: 3_600_000 });
   const tables = db.tables<AddressTables>();
 
-  async function need(from: AddressExecutor, account: string, id: string): Promise<StoredAddress> {
-    const found = await addressById(from, account, id);
-    if (found === undefined) throw addressErrors.noAddress();
-    return found;
+  async function requireAddress(from: AddressExecutor, account: string, id: string): Promise<StoredAddress> {
+    const storedAddress = await addressById(from, account, id);
+    if (storedAddress === undefined) throw addressErrors.noAddress();
+    return storedAddress;
   }
 
   /** Stores the new token first, so that every received link works. Throws noAddress, tooManyMails. */
@@ -111,32 +111,33 @@ export function createAddresses({
     if (retryAfter > 0) throw addressErrors.tooManyMails({ limit: MAILS_PER_HOUR, retryAfter });
     // 192 bits, in a link that fits on one line of a message: people copy it.
     const token = ids.token(24);
-    const change = (alter: (address: StoredAddress) => Partial<StoredAddress> | undefined) =>
+    const change = (alterAddress: (address: StoredAddress) => Partial<StoredAddress> | undefined) =>
       db.transaction<AddressTables, StoredAddress>(async (tx) => {
-        const before = await need(tx, account, id);
-        const after = { ...before, ...alter(before) };
+        const before = await requireAddress(tx, account, id);
+        const after = { ...before, ...alterAddress(before) };
         await upsertAddress(tx, after);
         return after;
       });
     const now = clock.now();
     const tokenHash = hashOf(token);
-    const waiting = await change(() => ({ tokenHash, tokenExpiresAt: now + LINK_MS, sentAt: now }));
+    const pendingAddress = await change(() => ({ tokenHash, tokenExpiresAt: now + LINK_MS, sentAt: now }));
     try {
       if (sendVerification === undefined) throw new Fault("no handler for verification mail is registered");
-      await sendVerification(waiting.email, link(token));
+      await sendVerification(pendingAddress.email, link(token));
     } catch (err) {
       // Allows an immediate retry. The address may have been deleted meanwhile.
       await change((address) => (address.tokenHash === tokenHash ? { sentAt: null } : undefined)).catch(() => {});
       throw err;
     }
-    return waiting;
+    return pendingAddress;
   }
 
-  const waitMs = ({ sentAt }: StoredAddress) => (sentAt === null ? 0 : Math.max(0, sentAt + RESEND_MS - clock.now()));
+  const resendWaitMsOf = ({ sentAt }: StoredAddress) =>
+    sentAt === null ? 0 : Math.max(0, sentAt + RESEND_MS - clock.now());
 
   async function insert(account: string, email: string, address: string): Promise<StoredAddress> {
     const now = clock.now();
-    const fresh: StoredAddress = {
+    const newAddress: StoredAddress = {
       id: ids.hex(),
       account,
       email,
@@ -150,11 +151,11 @@ export function createAddresses({
     };
     try {
       return await db.transaction<AddressTables, StoredAddress>(async (tx) => {
-        const there = await addressByKey(tx, account, address);
-        if (there !== undefined) return there;
+        const existingAddress = await addressByKey(tx, account, address);
+        if (existingAddress !== undefined) return existingAddress;
         if ((await countAddresses(tx, account)) >= limit) throw addressErrors.tooManyAddresses({ limit });
-        await upsertAddress(tx, fresh);
-        return fresh;
+        await upsertAddress(tx, newAddress);
+        return newAddress;
       });
     } catch (err) {
       const there = isUniqueViolation(err) ? await addressByKey(tables, account, address) : undefined;
@@ -191,57 +192,67 @@ export function createAddresses({
       },
     );
     onRulesChanged(zones);
-    return bare(address);
+    return toPublic(address);
   }
 
-  async function byToken(from: AddressExecutor, token: string): Promise<StoredAddress> {
-    const found = TOKEN.test(token) ? await addressByToken(from, hashOf(token)) : undefined;
-    if (found === undefined || found.tokenExpiresAt === null || found.tokenExpiresAt <= clock.now())
+  async function findByToken(from: AddressExecutor, token: string): Promise<StoredAddress> {
+    const storedAddress = TOKEN.test(token) ? await addressByToken(from, hashOf(token)) : undefined;
+    if (
+      storedAddress === undefined ||
+      storedAddress.tokenExpiresAt === null ||
+      storedAddress.tokenExpiresAt <= clock.now()
+    )
       throw addressErrors.badLink();
-    return found;
+    return storedAddress;
   }
 
   return {
     async list(account, query, page) {
       const { items, total } = await listAddresses(tables, account, query, page);
-      return { items: items.map(bare), total };
+      return { items: items.map(toPublic), total };
     },
-    get: async (account, id) => bare(await need(tables, account, id)),
-    async create(account, given) {
-      const email = given.trim();
-      const read = readRecipient(email);
-      if (email.length > MAX_EMAIL || read === undefined || read.domain === "" || read.domain.startsWith("["))
-        throw addressErrors.badAddress({ address: JSON.stringify(email.slice(0, 100)), limit: MAX_EMAIL });
-      const stored = await insert(account, email, recipientKey(read));
-      return bare(stored.verifiedAt !== null || waitMs(stored) > 0 ? stored : await sendLink(stored));
+    get: async (account, id) => toPublic(await requireAddress(tables, account, id)),
+    async create(account, emailText) {
+      const email = emailText.trim();
+      const mailbox = readRecipient(email);
+      if (
+        email.length > MAX_EMAIL_LENGTH ||
+        mailbox === undefined ||
+        mailbox.domain === "" ||
+        mailbox.domain.startsWith("[")
+      )
+        throw addressErrors.badAddress({ address: JSON.stringify(email.slice(0, 100)), limit: MAX_EMAIL_LENGTH });
+      const stored = await insert(account, email, recipientKey(mailbox));
+      return toPublic(stored.verifiedAt !== null || resendWaitMsOf(stored) > 0 ? stored : await sendLink(stored));
     },
     async resend(account, id) {
-      const stored = await need(tables, account, id);
-      if (stored.verifiedAt !== null) return bare(stored);
-      const wait = waitMs(stored);
+      const stored = await requireAddress(tables, account, id);
+      if (stored.verifiedAt !== null) return toPublic(stored);
+      const wait = resendWaitMsOf(stored);
       if (wait > 0) throw addressErrors.tooSoon({ seconds: RESEND_MS / 1000, retryAfter: Math.ceil(wait / 1000) });
-      return bare(await sendLink(stored));
+      return toPublic(await sendLink(stored));
     },
-    setVerified: (account, id, verified) => change((tx) => need(tx, account, id), verified ? "verified" : "unverified"),
-    delete: (account, id) => change((tx) => need(tx, account, id), "deleted"),
+    setVerified: (account, id, verified) =>
+      change((tx) => requireAddress(tx, account, id), verified ? "verified" : "unverified"),
+    delete: (account, id) => change((tx) => requireAddress(tx, account, id), "deleted"),
     isVerified: async (account, email) => (await stateOf(account, email)) === "verified",
     stateOf,
     firstVerified: async (account) => (await oldestVerified(tables, account))?.email,
-    pending: async (token) => bare(await byToken(tables, token)),
-    verify: (token) => change((tx) => byToken(tx, token), "verified"),
+    pending: async (token) => toPublic(await findByToken(tables, token)),
+    verify: (token) => change((tx) => findByToken(tx, token), "verified"),
     onVerification(listener) {
       sendVerification = listener;
     },
   };
 
   async function stateOf(account: string, email: string) {
-    const read = readRecipient(email);
-    const found = read && (await addressByKey(tables, account, recipientKey(read)));
-    return found && (found.verifiedAt === null ? "unverified" : "verified");
+    const mailbox = readRecipient(email);
+    const storedAddress = mailbox && (await addressByKey(tables, account, recipientKey(mailbox)));
+    return storedAddress && (storedAddress.verifiedAt === null ? "unverified" : "verified");
   }
 }
 
-const bare = ({ id, account, email, verifiedAt, createdAt, modifiedAt }: StoredAddress): DestinationAddress => ({
+const toPublic = ({ id, account, email, verifiedAt, createdAt, modifiedAt }: StoredAddress): DestinationAddress => ({
   id,
   account,
   email,

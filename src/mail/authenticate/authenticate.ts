@@ -59,7 +59,7 @@ export function createAuthenticator({
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/.test(authservId)) throw new TypeError(`invalid authserv-id: ${authservId}`);
   const policy = { ...DEFAULT_AUTHENTICATION_POLICY, ...changes };
   const limits = { ...DEFAULT_LOOKUP_LIMITS, ...lookups };
-  const others = createBodyThreads(threads);
+  const bodyThreads = createBodyThreads(threads);
 
   function verify(source: MailSource, bounded: Resolver, options: SignatureOptions) {
     const header = verifiableHeader(source.headerBlock);
@@ -69,7 +69,7 @@ export function createAuthenticator({
         : undefined;
     return body instanceof Uint8Array
       ? verifySignatures(Buffer.concat([header, body]), bounded, options)
-      : others.verify(source, header, bounded, options);
+      : bodyThreads.verify(source, header, bounded, options);
   }
 
   return {
@@ -97,6 +97,6 @@ export function createAuthenticator({
       };
     },
     addResults: (source, { fields }) => withResults(source, fields, authservId),
-    close: () => others.close(),
+    close: () => bodyThreads.close(),
   };
 }

@@ -8,7 +8,7 @@ import { verifySignatures } from "./signatures.ts";
 /** Worker thread of body-threads.ts: handles one message at a time; the main thread performs the DNS queries. */
 
 const port = parentPort!;
-const waiting = new Map<number, { resolve: (value: unknown[]) => void; reject: (err: Error) => void }>();
+const pendingQueries = new Map<number, { resolve: (value: unknown[]) => void; reject: (err: Error) => void }>();
 let questions = 0;
 let pieces: ChunkQueue | undefined;
 
@@ -17,7 +17,7 @@ const post = (message: FromThread) => port.postMessage(message);
 const resolver: Resolver = (name, type) =>
   new Promise((resolve, reject) => {
     const id = ++questions;
-    waiting.set(id, { resolve, reject });
+    pendingQueries.set(id, { resolve, reject });
     post({ kind: "ask", id, name, type });
   });
 
@@ -30,8 +30,8 @@ port.on("message", (message: ToThread) => {
     case "end":
       return pieces?.end();
     case "answer": {
-      const question = waiting.get(message.id);
-      waiting.delete(message.id);
+      const question = pendingQueries.get(message.id);
+      pendingQueries.delete(message.id);
       if (message.answer.ok) question?.resolve(message.answer.value);
       else question?.reject(lookupError(message.answer.code, message.answer.message));
     }
@@ -40,7 +40,7 @@ port.on("message", (message: ToThread) => {
 
 async function verify({ header, body, options }: VerifyJob) {
   try {
-    pieces = createPieces(() => post({ kind: "more" }));
+    pieces = createChunkQueue(() => post({ kind: "more" }));
     // The verifier joins an unfinished line with the next chunk, so a few large chunks are best.
     const rest =
       body.kind === "file"
@@ -48,14 +48,18 @@ async function verify({ header, body, options }: VerifyJob) {
         : pieces.read();
     post({
       kind: "done",
-      results: await verifySignatures(Readable.from(joined(header, rest), { objectMode: false }), resolver, options),
+      results: await verifySignatures(
+        Readable.from(joinStreams(header, rest), { objectMode: false }),
+        resolver,
+        options,
+      ),
     });
   } catch (err) {
     post({ kind: "failed", message: err instanceof Error ? (err.stack ?? err.message) : String(err) });
   }
 }
 
-async function* joined(header: Uint8Array, rest: AsyncIterable<Uint8Array>) {
+async function* joinStreams(header: Uint8Array, rest: AsyncIterable<Uint8Array>) {
   yield Buffer.from(header.buffer, header.byteOffset, header.byteLength);
   for await (const chunk of rest) yield Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
 }
@@ -67,7 +71,7 @@ interface ChunkQueue {
 }
 
 /** The sender sends only as many chunks as it has been granted. */
-function createPieces(taken: () => void): ChunkQueue {
+function createChunkQueue(onTaken: () => void): ChunkQueue {
   const queue: Uint8Array[] = [];
   let ended = false;
   let wake: (() => void) | undefined;
@@ -85,7 +89,7 @@ function createPieces(taken: () => void): ChunkQueue {
         const next = queue.shift();
         if (next !== undefined) {
           yield next;
-          taken();
+          onTaken();
         } else if (ended) return;
         else await new Promise<void>((resolve) => (wake = resolve));
       }

@@ -70,7 +70,7 @@ export function createBodyThreads({
   jobMs = 60_000,
   idleMs = 30_000,
 }: BodyThreadsOptions = {}): BodyThreads {
-  const all = new Set<Thread>();
+  const allThreads = new Set<Thread>();
   const free: Thread[] = [];
   const queue: { start: (thread: Thread) => void; refuse: (err: Error) => void }[] = [];
   let closed = false;
@@ -82,16 +82,16 @@ export function createBodyThreads({
     worker.unref();
     const thread: Thread = { worker };
     worker.once("exit", () => drop(thread));
-    all.add(thread);
+    allThreads.add(thread);
     return thread;
   }
 
   function drop(thread: Thread) {
     clearTimeout(thread.idle);
-    all.delete(thread);
+    allThreads.delete(thread);
     const at = free.indexOf(thread);
     if (at !== -1) free.splice(at, 1);
-    if (!closed && queue.length > 0 && all.size < threads) queue.shift()!.start(start());
+    if (!closed && queue.length > 0 && allThreads.size < threads) queue.shift()!.start(start());
   }
 
   async function end(thread: Thread) {
@@ -99,20 +99,20 @@ export function createBodyThreads({
     await thread.worker.terminate();
   }
 
-  function take(): Promise<Thread> {
+  function acquireThread(): Promise<Thread> {
     if (closed) return Promise.reject(mailErrors.verifierBusy());
     const thread = free.pop();
     if (thread !== undefined) {
       clearTimeout(thread.idle);
       return Promise.resolve(thread);
     }
-    if (all.size < threads) return Promise.resolve(start());
+    if (allThreads.size < threads) return Promise.resolve(start());
     if (queue.length >= maxWaiting) return Promise.reject(mailErrors.verifierBusy());
     return new Promise((resolve, reject) => queue.push({ start: resolve, refuse: reject }));
   }
 
-  function giveBack(thread: Thread) {
-    if (!all.has(thread)) return;
+  function releaseThread(thread: Thread) {
+    if (!allThreads.has(thread)) return;
     const next = queue.shift();
     if (next !== undefined) return next.start(thread);
     thread.worker.unref();
@@ -122,10 +122,10 @@ export function createBodyThreads({
 
   return {
     async verify(source, header, resolver, options) {
-      const thread = await take();
+      const thread = await acquireThread();
       try {
         const results = await runJob(thread.worker, source, { header, options, body: bodyOf(source) }, resolver, jobMs);
-        giveBack(thread);
+        releaseThread(thread);
         return results;
       } catch (err) {
         // The job may still be running in the thread, so the thread is not reused.
@@ -136,7 +136,7 @@ export function createBodyThreads({
     async close() {
       closed = true;
       for (const { refuse } of queue.splice(0)) refuse(mailErrors.verifierBusy());
-      await Promise.all([...all].map(end));
+      await Promise.all([...allThreads].map(end));
     },
   };
 }
@@ -154,7 +154,7 @@ function runJob(
   const { promise, resolve, reject } = Promise.withResolvers<SignatureResults>();
   const window = createSendWindow(WINDOW);
   const post = (message: ToThread) => worker.postMessage(message);
-  const late = setTimeout(
+  const timeoutTimer = setTimeout(
     () => reject(new Fault(`verifying the signatures of a message took longer than ${jobMs} ms`)),
     jobMs,
   );
@@ -180,7 +180,7 @@ function runJob(
   post({ kind: "verify", job });
   if (job.body.kind === "pieces") sendBody(source, post, window).catch(reject);
   return promise.finally(() => {
-    clearTimeout(late);
+    clearTimeout(timeoutTimer);
     window.close();
     worker.off("message", onMessage).off("error", reject).off("exit", onExit);
   });

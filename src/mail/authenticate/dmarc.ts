@@ -13,14 +13,14 @@ export async function checkDmarc(
   { dkim, from, fromFields }: SignatureResults,
   resolver: Resolver,
 ): Promise<{ dmarc: DmarcResult; authors: Authors }> {
-  const found = await dmarc({
+  const dmarcCheck = await dmarc({
     headerFrom: from,
     fromFields,
     spfDomains: spf.result === "pass" ? [spf.domain] : [],
     dkimDomains: dkim.flatMap(({ result, domain }) => (result === "pass" && domain !== undefined ? [{ domain }] : [])),
     resolver: resolver as unknown as DNSResolver,
   });
-  if (found === false) {
+  if (dmarcCheck === false) {
     const authors = fromFields > 1 || new Set(from.map(domainOf)).size > 1 ? "several" : "none";
     return {
       dmarc: {
@@ -31,15 +31,18 @@ export async function checkDmarc(
       authors,
     };
   }
-  const { status, alignment, error } = found;
-  const policy = POLICIES.find((one) => one === found.policy);
-  const [bySpf, byDkim] = [alignment?.spf.result, alignment?.dkim.result];
+  const { status, alignment, error } = dmarcCheck;
+  const policy = POLICIES.find((candidate) => candidate === dmarcCheck.policy);
+  const [spfAlignment, dkimAlignment] = [alignment?.spf.result, alignment?.dkim.result];
   return {
     dmarc: {
       result: status.result as ResultWord,
       ...(status.header?.from === undefined ? {} : { from: status.header.from }),
       ...(policy === undefined ? {} : { policy }),
-      aligned: { ...(bySpf === undefined ? {} : { spf: bySpf }), ...(byDkim === undefined ? {} : { dkim: byDkim }) },
+      aligned: {
+        ...(spfAlignment === undefined ? {} : { spf: spfAlignment }),
+        ...(dkimAlignment === undefined ? {} : { dkim: dkimAlignment }),
+      },
       ...(error === undefined ? {} : { why: error }),
     },
     authors: "one",

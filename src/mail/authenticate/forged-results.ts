@@ -8,12 +8,12 @@ import { QUARANTINE_FIELD } from "./result-fields.ts";
  * its file.
  */
 export function withResults(source: MailSource, fields: string, authservId: string): MailSource {
-  const kept: Uint8Array[] = [Buffer.from(fields)];
+  const keptFields: Uint8Array[] = [Buffer.from(fields)];
   for (const [start, end] of fieldRanges(source.headerBlock)) {
     const field = source.headerBlock.subarray(start, end);
-    if (!isForged(field, authservId)) kept.push(field);
+    if (!isForged(field, authservId)) keptFields.push(field);
   }
-  return withHeader(source, Buffer.concat(kept));
+  return withHeader(source, Buffer.concat(keptFields));
 }
 
 function isForged(field: Uint8Array, authservId: string): boolean {
@@ -24,11 +24,11 @@ function isForged(field: Uint8Array, authservId: string): boolean {
   if (name.toLowerCase() === QUARANTINE_FIELD.toLowerCase()) return true;
   const text = Buffer.from(field.buffer, field.byteOffset, field.length).toString("utf8");
   const id = authservIdOf(text.slice(text.indexOf(":") + 1, 16 * 1024));
-  return id === undefined || plain(id) === plain(authservId);
+  return id === undefined || normalizeId(id) === normalizeId(authservId);
 }
 
 /** Compares ids regardless of case, a final dot and U-labels. */
-const plain = (id: string) => canonicalDomain(id.replace(/\.$/, "")) ?? id.toLowerCase();
+const normalizeId = (id: string) => canonicalDomain(id.replace(/\.$/, "")) ?? id.toLowerCase();
 
 /** The first token of the value: `[CFWS] value` with value = token / quoted-string (RFC 8601 2.2). */
 function authservIdOf(value: string): string | undefined {
@@ -42,6 +42,6 @@ function authservIdOf(value: string): string | undefined {
     else if (depth === 0 && !/\s/.test(char)) break;
   }
   if (value[at] !== '"') return /^[^\s;()"/=]+/.exec(value.slice(at, at + 1000))?.[0];
-  const [, inside] = /^"((?:[^"\\]|\\.)*)"/s.exec(value.slice(at)) ?? [];
-  return inside?.replace(/\\(.)/gs, "$1").replace(/\r?\n/g, "").trim();
+  const [, quotedMatch] = /^"((?:[^"\\]|\\.)*)"/s.exec(value.slice(at)) ?? [];
+  return quotedMatch?.replace(/\\(.)/gs, "$1").replace(/\r?\n/g, "").trim();
 }

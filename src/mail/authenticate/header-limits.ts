@@ -19,16 +19,16 @@ export function verifiableHeader(block: Uint8Array): Uint8Array {
   for (let at = block.indexOf(LF); at !== -1; at = block.indexOf(LF, at + 1)) {
     if (++lines > MAX_HEADER_LINES) throw mailErrors.headerTooComplex({ limit: MAX_HEADER_LINES });
   }
-  const kept: Uint8Array[] = [];
+  const keptParts: Uint8Array[] = [];
   let signatures = 0;
   let from = 0;
   for (const [start, end] of fieldRanges(block)) {
     if (!isSignature(block.subarray(start, Math.min(end, start + 64)))) continue;
     if (end - start <= MAX_SIGNATURE_BYTES && ++signatures <= MAX_SIGNATURES) continue;
-    kept.push(block.subarray(from, start));
+    keptParts.push(block.subarray(from, start));
     from = end;
   }
-  return from === 0 ? block : Buffer.concat([...kept, block.subarray(from)]);
+  return from === 0 ? block : Buffer.concat([...keptParts, block.subarray(from)]);
 }
 
 const LF = 0x0a;

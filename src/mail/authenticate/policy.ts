@@ -71,8 +71,8 @@ export function decide(mail: Case, policy: AuthenticationPolicy): Decision {
   ];
   // Permanent rejections take precedence over temporary ones.
   const refusals = verdicts.flatMap((verdict) => (verdict.kind === "refuse" ? [verdict] : []));
-  const final = refusals.find(({ error }) => (error.entry.smtp ?? 0) >= 500);
-  return final ?? refusals[0] ?? verdicts.find(({ kind }) => kind === "quarantine") ?? ACCEPT;
+  const finalRefusal = refusals.find(({ error }) => (error.entry.smtp ?? 0) >= 500);
+  return finalRefusal ?? refusals[0] ?? verdicts.find(({ kind }) => kind === "quarantine") ?? ACCEPT;
 }
 
 function checkAuthors({ authors }: Case, { noAuthor, severalAuthors }: AuthenticationPolicy): Decision {
@@ -84,13 +84,13 @@ function checkAuthors({ authors }: Case, { noAuthor, severalAuthors }: Authentic
 }
 
 function checkDmarc({ spf, dkim, dmarc, arc }: Case, policy: AuthenticationPolicy): Decision {
-  if (dmarc.result === "temperror") return unclear(`the DMARC policy of ${dmarc.from}`, policy);
+  if (dmarc.result === "temperror") return decideUnclear(`the DMARC policy of ${dmarc.from}`, policy);
   if (dmarc.result !== "fail") return ACCEPT;
   const action = policy.dmarcFail[dmarc.policy ?? "none"];
   if (action === "accept" || isSealedByTrusted(arc, policy)) return ACCEPT;
   // RFC 7489 6.6.2, RFC 9989 5.3: a failed lookup might have aligned.
   if (policy.temporary === "defer" && [spf, ...dkim].some(isTemporary))
-    return unclear(`whether ${dmarc.from} authorized the message`, policy);
+    return decideUnclear(`whether ${dmarc.from} authorized the message`, policy);
   return act(action, `DMARC fails for ${dmarc.from}, whose policy is ${dmarc.policy}`, () =>
     mailErrors.dmarcRejected({ domain: dmarc.from }),
   );
@@ -109,7 +109,7 @@ function checkRequired({ spf, dkim, ip }: Case, policy: AuthenticationPolicy): D
   if (policy.require === "nothing" || (spf.identity === "helo" && !policy.requireOfBounces)) return ACCEPT;
   if (spf.result === "pass" || dkim.some(({ result }) => result === "pass")) return ACCEPT;
   if ([spf, ...dkim].some(isTemporary))
-    return unclear(
+    return decideUnclear(
       spf.result === "temperror"
         ? `the SPF record of ${spf.domain}`
         : `the DKIM key of ${dkim.find(isTemporary)?.domain}`,
@@ -133,5 +133,5 @@ function act(action: Action, why: string, createError: () => UserError): Decisio
   return action === "quarantine" ? { kind: "quarantine", why } : ACCEPT;
 }
 
-const unclear = (what: string, { temporary }: AuthenticationPolicy): Decision =>
+const decideUnclear = (what: string, { temporary }: AuthenticationPolicy): Decision =>
   temporary === "accept" ? ACCEPT : { kind: "refuse", error: mailErrors.authenticationUnclear({ what }) };

@@ -34,55 +34,55 @@ export function boundedResolver(
   const deadline = clock.now() + totalMs;
   let queryCount = 0;
 
-  async function ask(name: string, type: LookupType): Promise<unknown[]> {
+  async function resolveWithin(name: string, type: LookupType): Promise<unknown[]> {
     if (!isName(name)) throw lookupError("ENOTFOUND", `${type} ${name.slice(0, 80)}: not a valid DNS name`);
     const left = deadline - clock.now();
     if (left <= 0) throw lookupError("ETIMEOUT", `${type} ${name}: lookup time limit exceeded`);
     if (queryCount >= lookups)
       throw lookupError("ETIMEOUT", `${type} ${name}: more than ${lookups} DNS queries for one message`);
     queryCount++;
-    return within(
+    return withTimeout(
       Promise.resolve()
         .then(() => resolver(name, type))
-        .catch(withoutInsides(name, type)),
+        .catch(hideInternals(name, type)),
       Math.min(left, lookupMs),
       `${type} ${name}`,
       clock,
     );
   }
 
-  const bounded: Resolver = (name, type) => {
+  const boundedResolve: Resolver = (name, type) => {
     const key = `${type} ${name.toLowerCase()}`;
-    const known = answers.get(key);
-    if (known !== undefined) return known;
-    const answer = ask(name, type);
+    const cachedAnswer = answers.get(key);
+    if (cachedAnswer !== undefined) return cachedAnswer;
+    const answer = resolveWithin(name, type);
     // Queries may be prefetched; the code that awaits the response receives the error.
     answer.catch(() => {});
     answers.set(key, answer);
     return answer;
   };
-  return Object.defineProperty(bounded, "queryCount", { get: () => queryCount }) as Resolver & {
+  return Object.defineProperty(boundedResolve, "queryCount", { get: () => queryCount }) as Resolver & {
     readonly queryCount: number;
   };
 }
 
 /** Error texts are copied into the header of the message and reach others, so they must not reveal the resolver. */
-const withoutInsides = (name: string, type: LookupType) => (err: unknown) => {
+const hideInternals = (name: string, type: LookupType) => (err: unknown) => {
   const { code = "EFAILED" } = err as { code?: string };
   throw Object.assign(lookupError(code, `${type} ${name}: ${code}`), { cause: err });
 };
 
-async function within<T>(answer: Promise<T>, ms: number, what: string, clock: Clock): Promise<T> {
-  const done = new AbortController();
-  const late = clock.sleep(ms, done.signal).then(() => {
+async function withTimeout<T>(answer: Promise<T>, ms: number, what: string, clock: Clock): Promise<T> {
+  const timeoutController = new AbortController();
+  const timeoutPromise = clock.sleep(ms, timeoutController.signal).then(() => {
     throw lookupError("ETIMEOUT", `${what}: no response in ${ms} ms`);
   });
-  late.catch(() => {});
+  timeoutPromise.catch(() => {});
   answer.catch(() => {});
   try {
-    return await Promise.race([answer, late]);
+    return await Promise.race([answer, timeoutPromise]);
   } finally {
-    done.abort();
+    timeoutController.abort();
   }
 }
 

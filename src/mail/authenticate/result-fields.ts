@@ -19,7 +19,7 @@ export function authenticationResults(
 }
 
 const spfWords = ({ result, domain, identity, why }: SpfResult, from: string) =>
-  `spf=${result}${comment(why)} ${identity === "helo" ? `smtp.helo=${value(domain)}` : `smtp.mailfrom=${PLAIN_ADDRESS.test(from) && from.length <= MAX_VALUE ? from : value(domain)}`}`;
+  `spf=${result}${comment(why)} ${identity === "helo" ? `smtp.helo=${value(domain)}` : `smtp.mailfrom=${PLAIN_ADDRESS.test(from) && from.length <= MAX_VALUE_LENGTH ? from : value(domain)}`}`;
 
 /** Matches addresses that need no quotes in a pvalue (RFC 8601 2.2). */
 const PLAIN_ADDRESS = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+@[A-Za-z0-9.-]+$/;
@@ -53,27 +53,27 @@ export function receivedSpf(
   { from, helo, ip }: Pick<Envelope, "from" | "helo" | "ip">,
   receiver: string,
 ): string {
-  const said: Partial<Record<SpfResult["result"], string>> = {
+  const spfText: Partial<Record<SpfResult["result"], string>> = {
     pass: `domain of ${domain} designates ${ip} as permitted sender`,
     fail: `domain of ${domain} does not designate ${ip} as permitted sender`,
     softfail: `domain of transitioning ${domain} does not designate ${ip} as permitted sender`,
     neutral: `${ip} is neither permitted nor denied by domain of ${domain}`,
     none: `domain of ${domain} does not designate permitted sender hosts`,
   };
-  return `Received-SPF: ${result}${comment(`${receiver}: ${said[result] ?? why ?? "error in processing"}`)}\r\n\tclient-ip=${value(ip)}; envelope-from=${quoted(from)};\r\n\thelo=${value(helo)}; receiver=${value(receiver)}; identity=${identity}\r\n`;
+  return `Received-SPF: ${result}${comment(`${receiver}: ${spfText[result] ?? why ?? "error in processing"}`)}\r\n\tclient-ip=${value(ip)}; envelope-from=${quote(from)};\r\n\thelo=${value(helo)}; receiver=${value(receiver)}; identity=${identity}\r\n`;
 }
 
 export const quarantineField = (why: string): string => `${QUARANTINE_FIELD}: ${printable(why)}\r\n`;
 
-const MAX_VALUE = 250;
+const MAX_VALUE_LENGTH = 250;
 
 const property = (name: string, text: string | undefined): string[] =>
   text === undefined || text === "" ? [] : [`${name}=${value(text)}`];
 
 /** token / quoted-string (RFC 2045 5.1): a slash or an equals sign needs quotes. */
-const value = (text: string): string => (/^[A-Za-z0-9._+-]{1,250}$/.test(text) ? text : quoted(text));
+const value = (text: string): string => (/^[A-Za-z0-9._+-]{1,250}$/.test(text) ? text : quote(text));
 
-const quoted = (text: string) => `"${printable(text).replace(/["\\]/g, "\\$&")}"`;
+const quote = (text: string) => `"${printable(text).replace(/["\\]/g, "\\$&")}"`;
 
 /** A comment must not contain parentheses or escapes. */
 const comment = (text: string | undefined) =>
@@ -83,4 +83,4 @@ const comment = (text: string | undefined) =>
         .replace(/[()\\]/g, " ")
         .trim()})`;
 
-const printable = (text: string) => text.replace(/[^ -~]/gu, "?").slice(0, MAX_VALUE);
+const printable = (text: string) => text.replace(/[^ -~]/gu, "?").slice(0, MAX_VALUE_LENGTH);

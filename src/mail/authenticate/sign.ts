@@ -82,25 +82,25 @@ function fieldsOf(block: Uint8Array): string[] {
 }
 
 /** In chunks, so that a large message in memory does not block other sessions. */
-const PIECE = 512 * 1024;
+const CHUNK_BYTES = 512 * 1024;
 
 async function hashBody({ headerBlock, open }: Pick<MailSource, "headerBlock" | "open">): Promise<string> {
   const hash = createBodyHash();
-  let skip: number | undefined;
+  let skippedBytes: number | undefined;
   // The empty line between header and body belongs to neither.
   const push = (chunk: Uint8Array) => {
     if (chunk.length === 0) return;
-    skip ??= chunk[0] === 0x0a ? 1 : 2;
-    const from = Math.min(skip, chunk.length);
-    skip -= from;
+    skippedBytes ??= chunk[0] === 0x0a ? 1 : 2;
+    const from = Math.min(skippedBytes, chunk.length);
+    skippedBytes -= from;
     if (from < chunk.length) hash.push(chunk.subarray(from));
   };
   const body = open(headerBlock.length);
   if (!(body instanceof Uint8Array)) for await (const chunk of body as AsyncIterable<Uint8Array>) push(chunk);
   else {
-    for (let at = 0; at < body.length; at += PIECE) {
+    for (let at = 0; at < body.length; at += CHUNK_BYTES) {
       if (at > 0) await new Promise(setImmediate);
-      push(body.subarray(at, at + PIECE));
+      push(body.subarray(at, at + CHUNK_BYTES));
     }
   }
   return hash.digest();

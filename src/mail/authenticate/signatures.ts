@@ -37,19 +37,24 @@ export async function verifySignatures(
   { minKeyBits, now, ip, partialBody }: SignatureOptions,
 ): Promise<SignatureResults> {
   const dnsResolver = resolver as unknown as DNSResolver;
-  const found = await dkimVerify(message, {
+  const dkimCheck = await dkimVerify(message, {
     resolver: dnsResolver,
     minBitLength: minKeyBits,
     curTime: new Date(now),
     rejectRsaSha1: true,
     sender: "",
   });
-  const chain = await arc(strictChain(found), { resolver: dnsResolver, minBitLength: minKeyBits, ip, strict: true });
+  const chain = await arc(strictChain(dkimCheck), {
+    resolver: dnsResolver,
+    minBitLength: minKeyBits,
+    ip,
+    strict: true,
+  });
   return {
-    dkim: found.results.map((result) => dkimResult(result, partialBody)),
+    dkim: dkimCheck.results.map((result) => dkimResult(result, partialBody)),
     arc: arcResult(chain),
-    from: found.headerFrom,
-    fromFields: found.fromFields,
+    from: dkimCheck.headerFrom,
+    fromFields: dkimCheck.fromFields,
   };
 }
 

@@ -9,7 +9,7 @@ export async function checkSpf(
   resolver: Resolver,
   receiver: string,
 ): Promise<SpfResult> {
-  const found = await spf({
+  const spfCheck = await spf({
     sender: from,
     ip,
     helo,
@@ -17,15 +17,15 @@ export async function checkSpf(
     resolver: resolver as unknown as DNSResolver,
     strict: true,
   });
-  const result = found.status.result as ResultWord;
+  const result = spfCheck.status.result as ResultWord;
   return {
     result,
-    domain: found.domain,
+    domain: spfCheck.domain,
     identity: from === "" ? "helo" : "mailfrom",
-    ...(result === "temperror" || result === "permerror" ? { why: whyOf(found.status.comment) } : {}),
-    ...(found.explanation === undefined
+    ...(result === "temperror" || result === "permerror" ? { why: whyOf(spfCheck.status.comment) } : {}),
+    ...(spfCheck.explanation === undefined
       ? {}
-      : { explanation: found.explanation.replace(/[^ -~]/g, "?").slice(0, 500) }),
+      : { explanation: spfCheck.explanation.replace(/[^ -~]/g, "?").slice(0, 500) }),
   };
 }
 

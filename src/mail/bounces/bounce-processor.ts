@@ -47,7 +47,7 @@ interface ReturnPathMail {
 }
 
 /** How long a repeated report is recognized: longer than a server retries a report. */
-const KNOWN_MS = 10 * 86_400_000;
+const DUPLICATE_WINDOW_MS = 10 * 86_400_000;
 
 /** Processes mail to return paths: bounces, complaints and automatic replies. */
 export function createBounceProcessor({
@@ -68,70 +68,71 @@ export function createBounceProcessor({
       // Every recipient of a forward sees the SRS address of its sender. The address accepts only bounces, so that it
       // cannot be used to write to the sender.
       if (from !== "") return replyOf(bounceErrors.onlyReports());
-      const back = srs.reverse(rcpt, clock.now());
-      return back.ok
+      const srsResult = srs.reverse(rcpt, clock.now());
+      return srsResult.ok
         ? undefined
-        : replyOf(back.why === "expired" ? bounceErrors.pathExpired() : bounceErrors.noSuchPath());
+        : replyOf(srsResult.why === "expired" ? bounceErrors.pathExpired() : bounceErrors.noSuchPath());
     }
     if (paths.complaintDomainOf(rcpt) !== undefined) return undefined;
-    const read = paths.read(rcpt, clock.now());
-    return read.ok
+    const pathResult = paths.read(rcpt, clock.now());
+    return pathResult.ok
       ? undefined
-      : replyOf(read.why === "expired" ? bounceErrors.pathExpired() : bounceErrors.noSuchPath());
+      : replyOf(pathResult.why === "expired" ? bounceErrors.pathExpired() : bounceErrors.noSuchPath());
   }
 
   async function process(mail: ReturnPathMail): Promise<DeliveryResult> {
     const { rcpt, envelope } = mail;
-    const refused = refusal(rcpt, envelope.from);
-    if (refused !== undefined) return settledBy(rcpt, refused);
-    const known = knownAs(mail);
-    if (known !== undefined && (await table.marked([known])).size > 0) {
+    const refusalReply = refusal(rcpt, envelope.from);
+    if (refusalReply !== undefined) return settledBy(rcpt, refusalReply);
+    const duplicateKey = duplicateKeyOf(mail);
+    if (duplicateKey !== undefined && (await table.marked([duplicateKey])).size > 0) {
       recordStep(mail.source.id, "dropped", { why: "duplicate report" }, { rcpt });
       return { rcpt, ok: true };
     }
     if ((await table.count(`at ${rcpt.toLowerCase()}`, clock.now())) > perPath)
       return settledBy(rcpt, replyOf(bounceErrors.tooManyReports()));
-    const settled = srs.isOurs(rcpt)
+    const resultPromise = srs.isOurs(rcpt)
       ? await processSrs(mail)
       : paths.complaintDomainOf(rcpt) !== undefined
         ? await processComplaint(mail)
         : await processPath(mail);
     // This comes last: a process that dies before this point has not replied, so the report is sent again.
-    if (settled.ok && known !== undefined) await table.mark([known], clock.now() + KNOWN_MS, clock.now());
-    return settled;
+    if (resultPromise.ok && duplicateKey !== undefined)
+      await table.mark([duplicateKey], clock.now() + DUPLICATE_WINDOW_MS, clock.now());
+    return resultPromise;
   }
 
   async function processSrs({ rcpt, source }: ReturnPathMail): Promise<DeliveryResult> {
-    const back = srs.reverse(rcpt, clock.now());
-    if (!back.ok) return settledBy(rcpt, replyOf(bounceErrors.noSuchPath()));
+    const srsResult = srs.reverse(rcpt, clock.now());
+    if (!srsResult.ok) return settledBy(rcpt, replyOf(bounceErrors.noSuchPath()));
     // A null sender does not prove that this is a bounce: other mail would reach the original sender with a local
     // signature.
     if (readBounce(await beginning(source)) === undefined) return settledBy(rcpt, replyOf(bounceErrors.onlyReports()));
-    return passOn(rcpt, source, back.address, undefined);
+    return forwardMessage(rcpt, source, srsResult.address, undefined);
   }
 
   async function processPath({ rcpt, envelope, source, isAuthenticated }: ReturnPathMail): Promise<DeliveryResult> {
-    const found = await pathAt(rcpt);
-    if (found === undefined) return settledBy(rcpt, replyOf(bounceErrors.pathExpired()));
-    const { path } = found;
+    const foundPath = await pathAt(rcpt);
+    if (foundPath === undefined) return settledBy(rcpt, replyOf(bounceErrors.pathExpired()));
+    const { path } = foundPath;
     const bytes = await beginning(source);
     const bounce = envelope.from === "" ? readBounce(bytes) : undefined;
     const feedback = bounce === undefined && path.kind === "sent" ? readFeedback(bytes) : undefined;
-    if (feedback !== undefined) return processFeedback(rcpt, source, found, feedback, isAuthenticated);
+    if (feedback !== undefined) return processFeedback(rcpt, source, foundPath, feedback, isAuthenticated);
     if (bounce === undefined && (envelope.from !== "" || path.kind === "forward"))
       return settledBy(rcpt, replyOf(bounceErrors.onlyReports()));
-    for (const one of bounce?.recipients ?? []) await noteBounce(found, one, bounce!.kind === "guess");
+    for (const one of bounce?.recipients ?? []) await noteBounce(foundPath, one, bounce!.kind === "guess");
     if (path.kind === "forward") return processForwarded(rcpt, source, path);
-    if (bounce !== undefined) return noted(source, rcpt, path);
+    if (bounce !== undefined) return recordNoted(source, rcpt, path);
     // Autoresponders also use the return path; their replies are dropped.
     recordStep(source.id, "dropped", { why: "not a delivery report", about: path.header_id }, { rcpt, path });
     return { rcpt, ok: true };
   }
 
   async function pathAt(address: string): Promise<FoundPath | undefined> {
-    const read = paths.read(address, clock.now());
-    const path = read.ok ? await table.path(read.id) : undefined;
-    return read.ok && path !== undefined ? { path, member: read.member } : undefined;
+    const pathResult = paths.read(address, clock.now());
+    const path = pathResult.ok ? await table.path(pathResult.id) : undefined;
+    return pathResult.ok && path !== undefined ? { path, member: pathResult.member } : undefined;
   }
 
   /**
@@ -141,23 +142,23 @@ export function createBounceProcessor({
   async function processFeedback(
     rcpt: string,
     source: MailSource,
-    found: FoundPath,
+    foundPath: FoundPath,
     feedback: Feedback,
     isAuthenticated: () => Promise<boolean>,
   ): Promise<DeliveryResult> {
     if (!(await isAuthenticated())) return settledBy(rcpt, replyOf(bounceErrors.reporterUnknown()));
-    await complain(found, feedback);
-    return noted(source, rcpt, found.path);
+    await recordComplaint(foundPath, feedback);
+    return recordNoted(source, rcpt, foundPath.path);
   }
 
   /** Records the report in the log of the original message; its own log entry ends here. */
-  function noted(source: MailSource, rcpt: string, path: PathRow): DeliveryResult {
+  function recordNoted(source: MailSource, rcpt: string, path: PathRow): DeliveryResult {
     recordStep(source.id, "handled", { report: true, about: path.header_id }, { rcpt, path });
     return { rcpt, ok: true };
   }
 
   async function processForwarded(rcpt: string, source: MailSource, path: PathRow): Promise<DeliveryResult> {
-    if (path.sender !== "") return passOn(rcpt, source, path.sender, path);
+    if (path.sender !== "") return forwardMessage(rcpt, source, path.sender, path);
     // The original sender was not authenticated: a report to it could reach an uninvolved third party.
     recordStep(
       source.id,
@@ -169,7 +170,7 @@ export function createBounceProcessor({
   }
 
   /** Returns a bounce to the original sender, with a null sender so that it cannot bounce again. */
-  async function passOn(
+  async function forwardMessage(
     rcpt: string,
     source: MailSource,
     to: string,
@@ -178,7 +179,7 @@ export function createBounceProcessor({
     if ((await table.count(`to ${to.toLowerCase()}`, clock.now())) > perPath)
       return settledBy(rcpt, replyOf(bounceErrors.tooManyReports()));
     const account = path?.account_id ? { account: path.account_id } : {};
-    const [settled] = await queue.deliver({
+    const [resultPromise] = await queue.deliver({
       messageId: ids.messageId(forwardDomain),
       cause: "forward",
       from: "",
@@ -187,7 +188,7 @@ export function createBounceProcessor({
       inbound: { id: source.id, rcpt },
       ...account,
     });
-    if (settled !== undefined && !settled.ok) return { ...settled, rcpt };
+    if (resultPromise !== undefined && !resultPromise.ok) return { ...resultPromise, rcpt };
     recordStep(source.id, "forwarded", { to, report: true }, { rcpt, path });
     return { rcpt, ok: true };
   }
@@ -199,16 +200,16 @@ export function createBounceProcessor({
   async function processComplaint({ rcpt, source, isAuthenticated }: ReturnPathMail): Promise<DeliveryResult> {
     const feedback = readFeedback(await beginning(source));
     for (const address of [feedback?.mailFrom, feedback?.returnPath]) {
-      const found = address === undefined ? undefined : await pathAt(address);
-      if (feedback !== undefined && found?.path.kind === "sent")
-        return processFeedback(rcpt, source, found, feedback, isAuthenticated);
+      const foundPath = address === undefined ? undefined : await pathAt(address);
+      if (feedback !== undefined && foundPath?.path.kind === "sent")
+        return processFeedback(rcpt, source, foundPath, feedback, isAuthenticated);
     }
     return settledBy(rcpt, replyOf(bounceErrors.onlyReports()));
   }
 
-  async function noteBounce(found: FoundPath, one: BouncedRecipient, guessed: boolean): Promise<void> {
-    const { path } = found;
-    const rcpt = recipientOf(found, [one.original, one.address]);
+  async function noteBounce(foundPath: FoundPath, one: BouncedRecipient, guessed: boolean): Promise<void> {
+    const { path } = foundPath;
+    const rcpt = recipientOf(foundPath, [one.original, one.address]);
     const code = Number(/^\s*(\d{3})\b/.exec(one.diagnostic ?? "")?.[1] ?? 0);
     const step = one.action === "failed" ? "bounced" : one.action === "delayed" ? "deferred" : "delivered";
     const words = { ...(code === 0 ? {} : { code }), enhanced: one.status, text: one.diagnostic ?? "" };
@@ -237,9 +238,9 @@ export function createBounceProcessor({
     });
   }
 
-  async function complain(found: FoundPath, feedback: Feedback): Promise<void> {
-    const { path } = found;
-    const rcpt = recipientOf(found, [...feedback.recipients, ...feedback.to]);
+  async function recordComplaint(foundPath: FoundPath, feedback: Feedback): Promise<void> {
+    const { path } = foundPath;
+    const rcpt = recipientOf(foundPath, [...feedback.recipients, ...feedback.to]);
     recordStep(
       path.message_id,
       "bounced",
@@ -289,12 +290,16 @@ interface FoundPath {
  * The recipient whose return path received the report, even if the report names another address, since aliases redirect mail. Undefined for a
  * report about another recipient of the message, whose own return path the reporter does not have.
  */
-function recipientOf({ path, member }: FoundPath, named: readonly (string | undefined)[]): string | undefined {
+function recipientOf(
+  { path, member }: FoundPath,
+  namedRecipients: readonly (string | undefined)[],
+): string | undefined {
   const sent = JSON.parse(path.recipients) as string[];
-  const own = sent.length === 1 ? sent[0] : member === undefined ? undefined : sent[member];
-  if (own === undefined) return undefined;
-  const isNamed = (rcpt: string) => named.some((address) => address !== undefined && sameAddress(address, rcpt));
-  return isNamed(own) || !sent.some(isNamed) ? own : undefined;
+  const ownRecipient = sent.length === 1 ? sent[0] : member === undefined ? undefined : sent[member];
+  if (ownRecipient === undefined) return undefined;
+  const isNamed = (rcpt: string) =>
+    namedRecipients.some((address) => address !== undefined && sameAddress(address, rcpt));
+  return isNamed(ownRecipient) || !sent.some(isNamed) ? ownRecipient : undefined;
 }
 
 const domainOf = ({ domain }: PathRow) => (domain === null ? {} : { domain });
@@ -307,7 +312,7 @@ const settledBy = (rcpt: string, reply: SmtpReply): DeliveryResult => ({
 });
 
 /** Key for recognizing a repeated report: from a server that missed the reply, or a replayed copy. */
-function knownAs({ rcpt, source }: ReturnPathMail): string | undefined {
+function duplicateKeyOf({ rcpt, source }: ReturnPathMail): string | undefined {
   const reading = readHeader(source.headerBlock);
   const id = reading.ok ? parseMessageId(headerValue(reading.fields, "message-id") ?? "") : undefined;
   return id === undefined

@@ -75,8 +75,8 @@ export const bouncesMigrations: Migration[] = [
 
 export type BouncesTable = ReturnType<typeof createBouncesTable>;
 
-const MANY = 500;
-const HOUR = 3_600_000;
+const BATCH_SIZE = 500;
+const HOUR_MS = 3_600_000;
 
 export function createBouncesTable(db: Db) {
   const tables: Kysely<BouncesTables> = db.tables<BouncesTables>();
@@ -130,7 +130,7 @@ export function createBouncesTable(db: Db) {
 
     /** Increments the counter of `name` for this hour; resolves with the new value. */
     async count(name: string, now: number): Promise<number> {
-      return (await db.write(counted({ name, hour: Math.floor(now / HOUR) }))).rows[0]!.count;
+      return (await db.write(counted({ name, hour: Math.floor(now / HOUR_MS) }))).rows[0]!.count;
     },
 
     /** Deletes a bounded number of expired rows. Resolves with true if there may be more. */
@@ -141,20 +141,20 @@ export function createBouncesTable(db: Db) {
         .where("expires_at", "<", now)
         .orderBy("expires_at")
         .orderBy("id")
-        .limit(MANY);
+        .limit(BATCH_SIZE);
       const marks = tables
         .selectFrom("return_marks")
         .select("id")
         .where("expires_at", "<", now)
         .orderBy("expires_at")
         .orderBy("id")
-        .limit(MANY);
-      const old = [
+        .limit(BATCH_SIZE);
+      const deletions = [
         await db.write(tables.deleteFrom("return_paths").where("id", "in", paths)),
         await db.write(tables.deleteFrom("return_marks").where("id", "in", marks)),
       ];
-      await db.write(tables.deleteFrom("return_counts").where("hour", "<", Math.floor(now / HOUR) - 1));
-      return old.some(({ affected }) => affected === MANY);
+      await db.write(tables.deleteFrom("return_counts").where("hour", "<", Math.floor(now / HOUR_MS) - 1));
+      return deletions.some(({ affected }) => affected === BATCH_SIZE);
     },
   };
 }

@@ -14,7 +14,7 @@ interface Failed {
   guessed?: boolean;
 }
 
-const NOT_THERE =
+const NO_SUCH_MAILBOX =
   /\b(?:no such (?:user|mailbox|recipient|address)|(?:user|recipient|mailbox|address|account)(?: \S+)? (?:is )?(?:unknown|not found|does(?: not|n't) exist|invalid|disabled|inactive)|unknown (?:user|recipient|mailbox)|does not exist|no mailbox|invalid (?:recipient|mailbox))\b/i;
 
 /**
@@ -33,17 +33,17 @@ export function suppressionFor({
   if (kind === 2) return undefined;
   if (expired || kind === 4) return "soft_bounce";
   if (subject === 7 || subject === 6) return undefined;
-  if (subject === 1) return detail === 7 || detail === 8 ? undefined : hard();
+  if (subject === 1) return detail === 7 || detail === 8 ? undefined : classifyHardBounce();
   // 5.2.1: the mailbox is disabled. 5.4.4: the domain has no mail server.
-  if ((subject === 2 && detail === 1) || (subject === 4 && detail === 4)) return hard();
+  if ((subject === 2 && detail === 1) || (subject === 4 && detail === 4)) return classifyHardBounce();
   if (subject === 0)
-    return (code === undefined || code === 550 || code === 551 || code === 553) && NOT_THERE.test(text)
-      ? hard()
+    return (code === undefined || code === 550 || code === 551 || code === 553) && NO_SUCH_MAILBOX.test(text)
+      ? classifyHardBounce()
       : "soft_bounce";
   return "soft_bounce";
 
   // Free text is easily misread: it suppresses an address for a week only if it also contains a matching status code.
-  function hard(): BounceReason {
+  function classifyHardBounce(): BounceReason {
     return guessed && subject === 0 ? "soft_bounce" : "hard_bounce";
   }
 }

@@ -21,10 +21,10 @@ interface DelayNotificationsDeps {
   delayMs: number;
 }
 
-const PAGE = 100;
-const PAGES = 10;
+const PAGE_SIZE = 100;
+const MAX_PAGES = 10;
 /** How far back deliveries are found after a start. A process that was down for longer skips their notifications. */
-const BACK_MS = 24 * 3_600_000;
+const LOOKBACK_MS = 24 * 3_600_000;
 
 /**
  * Notifies senders of delayed mail, and of mail relayed to a server that sends no notifications, if NOTIFY requests it
@@ -42,16 +42,16 @@ export function createDelayNotifications({
   const table = createDelayNotificationsTable(db);
   const start = { at: 0, id: "" };
   let late: DelayCursor = start;
-  let arrived: DelayCursor = { at: clock.now() - BACK_MS, id: "" };
+  let arrived: DelayCursor = { at: clock.now() - LOOKBACK_MS, id: "" };
 
   async function notify(rows: RecipientRow[], action: "delayed" | "relayed"): Promise<void> {
     const messages = await table.messages([...new Set(rows.map((row) => row.message_id))]);
-    for (const [id, ofIt] of Map.groupBy(rows, (row) => row.message_id)) {
+    for (const [id, messageRows] of Map.groupBy(rows, (row) => row.message_id)) {
       const row = messages.get(id);
       if (row === undefined) continue;
       const failure: DeliveryFailure = {
         message: toQueuedMessage(row),
-        recipients: ofIt.map(recipientOf),
+        recipients: messageRows.map(recipientOf),
         dsn: row.dsn === null ? {} : (JSON.parse(row.dsn) as DeliveryFailure["dsn"]),
         open: async () => undefined,
       };
@@ -59,8 +59,8 @@ export function createDelayNotifications({
         const reportable = await failures.reportableFailure(failure, action);
         await report({
           ...reportable,
-          recipients: reportable.recipients.map((one, i) =>
-            action === "delayed" ? { ...one, retryUntil: new Date(ofIt[i]!.expires_at) } : one,
+          recipients: reportable.recipients.map((recipient, i) =>
+            action === "delayed" ? { ...recipient, retryUntil: new Date(messageRows[i]!.expires_at) } : recipient,
           ),
         });
       } catch (err) {
@@ -77,33 +77,35 @@ export function createDelayNotifications({
     atOf: (row: RecipientRow) => number,
   ): Promise<{ place: DelayCursor; ended: boolean }> {
     let place = from;
-    for (let n = 0; n < PAGES; n++) {
+    for (let n = 0; n < MAX_PAGES; n++) {
       const rows = await page(place);
       await notify(rows, action);
       const last = rows.at(-1);
       if (last !== undefined) place = { at: atOf(last), id: last.id };
-      if (rows.length < PAGE) return { place, ended: true };
+      if (rows.length < PAGE_SIZE) return { place, ended: true };
     }
     return { place, ended: false };
   }
 
   return async () => {
     const now = clock.now();
-    const lateNow = await processPages(
+    const latePages = await processPages(
       late,
       "delayed",
-      (after) => table.late(after, now - delayMs, PAGE),
+      (after) => table.late(after, now - delayMs, PAGE_SIZE),
       (row) => row.created_at,
     );
-    late = lateNow.ended ? start : lateNow.place;
-    const arrivedNow = await processPages(
+    late = latePages.ended ? start : latePages.place;
+    const arrivedPages = await processPages(
       arrived,
       "relayed",
-      (after) => table.arrived(after, now, PAGE),
+      (after) => table.arrived(after, now, PAGE_SIZE),
       (row) => row.finished_at!,
     );
     // A transaction of another process may still commit a delivery with an earlier time.
-    arrived = arrivedNow.ended ? { at: Math.min(arrivedNow.place.at, now - OVERLAP_MS), id: "" } : arrivedNow.place;
+    arrived = arrivedPages.ended
+      ? { at: Math.min(arrivedPages.place.at, now - OVERLAP_MS), id: "" }
+      : arrivedPages.place;
   };
 }
 

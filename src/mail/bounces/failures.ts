@@ -19,15 +19,19 @@ interface FailureDeps {
   clock: Pick<Clock, "now">;
 }
 
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
-const LASTS_MS: Record<BounceReason, number | null> = { hard_bounce: 7 * DAY, soft_bounce: DAY, complaint: null };
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const SUPPRESSION_MS: Record<BounceReason, number | null> = {
+  hard_bounce: 7 * DAY_MS,
+  soft_bounce: DAY_MS,
+  complaint: null,
+};
 /**
  * An address that fails permanently twice, at least this far apart, does not exist. Failures closer together may come
  * from one outage, or from mail that was already under way.
  */
-const CONFIRMED_MS = 3 * DAY;
-const CONFIRM_WITHIN_MS = 90 * DAY;
+const CONFIRMED_MS = 3 * DAY_MS;
+const CONFIRM_WITHIN_MS = 90 * DAY_MS;
 
 export type Failures = ReturnType<typeof createFailures>;
 
@@ -40,12 +44,12 @@ export function createFailures({ srs, paths, table, list, clock }: FailureDeps) 
     { domain, note }: { domain?: string; note?: string },
   ): Promise<void> {
     if (reason === undefined || list === undefined || account === "") return;
-    const lasts = reason === "hard_bounce" && (await isConfirmed(account, email)) ? null : LASTS_MS[reason];
+    const durationMs = reason === "hard_bounce" && (await isConfirmed(account, email)) ? null : SUPPRESSION_MS[reason];
     await list.add({
       account,
       email,
       reason,
-      expiresAt: lasts === null ? null : new Date(clock.now() + lasts),
+      expiresAt: durationMs === null ? null : new Date(clock.now() + durationMs),
       ...(domain !== undefined && { domain }),
       ...(note !== undefined && { note: note.slice(0, 1000) }),
     });
@@ -54,41 +58,44 @@ export function createFailures({ srs, paths, table, list, clock }: FailureDeps) 
   async function isConfirmed(account: string, email: string): Promise<boolean> {
     const id = `hard ${createHash("sha256").update(`${account}\0${email.toLowerCase()}`).digest("base64url")}`;
     const now = clock.now();
-    const before = await table.markedUntil(id);
-    if (before !== undefined && before >= now) return before - CONFIRM_WITHIN_MS <= now - CONFIRMED_MS;
+    const previousMark = await table.markedUntil(id);
+    if (previousMark !== undefined && previousMark >= now)
+      return previousMark - CONFIRM_WITHIN_MS <= now - CONFIRMED_MS;
     await table.mark([id], now + CONFIRM_WITHIN_MS, now);
     return false;
   }
 
   /** The original sender of an envelope address, and whether it is authenticated. */
-  async function behind(
+  async function findOriginalSender(
     from: string,
     senderAuthenticated: boolean,
   ): Promise<{ to: string; senderAuthenticated: boolean; path?: PathRow }> {
     if (from === "") return { to: "", senderAuthenticated: false };
     if (srs.isOurs(from)) {
       // Only authenticated senders get an SRS address.
-      const back = srs.reverse(from, clock.now());
-      return back.ok ? { to: back.address, senderAuthenticated: true } : { to: "", senderAuthenticated: false };
+      const srsResult = srs.reverse(from, clock.now());
+      return srsResult.ok
+        ? { to: srsResult.address, senderAuthenticated: true }
+        : { to: "", senderAuthenticated: false };
     }
-    const read = paths.read(from, clock.now());
-    if (!read.ok) return { to: read.why === "not-a-path" ? from : "", senderAuthenticated };
-    const path = await table.path(read.id);
+    const pathResult = paths.read(from, clock.now());
+    if (!pathResult.ok) return { to: pathResult.why === "not-a-path" ? from : "", senderAuthenticated };
+    const path = await table.path(pathResult.id);
     return path === undefined
       ? { to: "", senderAuthenticated: false }
       : { to: path.sender, senderAuthenticated: true, path };
   }
 
-  let largeOnes: Promise<unknown> = Promise.resolve();
+  let lastLargeRead: Promise<unknown> = Promise.resolve();
 
   /**
    * Large messages are read one at a time, and only the part to be returned is kept in memory: many may fail at the
    * same time.
    */
   async function originalOf({ message, open }: DeliveryFailure): Promise<Original | undefined> {
-    if (message.size <= MAX_RETURNED) return originalIn(await open());
-    const next = largeOnes.then(async () => originalIn(await open()));
-    largeOnes = next.then(
+    if (message.size <= MAX_RETURNED) return parseOriginal(await open());
+    const next = lastLargeRead.then(async () => parseOriginal(await open()));
+    lastLargeRead = next.then(
       () => {},
       () => {},
     );
@@ -101,7 +108,7 @@ export function createFailures({ srs, paths, table, list, clock }: FailureDeps) 
     action: "failed" | "delayed" | "relayed" = "failed",
   ): Promise<ReportableFailure> {
     const { message, recipients, dsn } = failure;
-    const { to, senderAuthenticated, path } = await behind(message.from, message.senderAuthenticated);
+    const { to, senderAuthenticated, path } = await findOriginalSender(message.from, message.senderAuthenticated);
     const alias = message.cause === "forward" ? (path?.rcpt ?? message.inbound?.rcpt) : undefined;
     const inbound =
       message.inbound === undefined ? undefined : { id: message.inbound.id, ...(alias != null && { rcpt: alias }) };
@@ -144,7 +151,7 @@ export function createFailures({ srs, paths, table, list, clock }: FailureDeps) 
   };
 }
 
-function originalIn(bytes: Uint8Array | undefined): Original | undefined {
+function parseOriginal(bytes: Uint8Array | undefined): Original | undefined {
   if (bytes === undefined) return undefined;
   const end = createHeaderEndFinder().push(bytes) ?? bytes.length;
   return {

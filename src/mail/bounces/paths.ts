@@ -39,8 +39,8 @@ const BASE32 = "0123456789abcdefghijklmnopqrstuv";
 export const pathId = (hex: string): string => hex.slice(0, 20);
 
 export function createReturnPaths({ keys, forwardDomain, label, maxAgeDays }: PathsOptions): ReturnPaths {
-  const forwards = canonicalDomain(forwardDomain) ?? forwardDomain.toLowerCase();
-  const isHost = (domain: string) => domain === forwards || domain.startsWith(`${label}.`);
+  const forwardHost = canonicalDomain(forwardDomain) ?? forwardDomain.toLowerCase();
+  const isHost = (domain: string) => domain === forwardHost || domain.startsWith(`${label}.`);
 
   function split(address: string) {
     const mailbox = parseAddress(address);
@@ -62,9 +62,9 @@ export function createReturnPaths({ keys, forwardDomain, label, maxAgeDays }: Pa
     read(address, now) {
       const path = split(address);
       if (path === undefined) return { ok: false, why: "not-a-path" };
-      const given = Buffer.from(path.signature);
+      const givenSignature = Buffer.from(path.signature);
       const signed = [path.id, ...(path.member === undefined ? [] : [path.member]), path.day, path.host];
-      if (!keys.some((key) => timingSafeEqual(given, Buffer.from(sign(key, signed)))))
+      if (!keys.some((key) => timingSafeEqual(givenSignature, Buffer.from(sign(key, signed)))))
         return { ok: false, why: "forged" };
       const age = Math.floor(now / DAY_MS) - Number.parseInt(path.day, 36);
       // One day in the future is valid: the clock of another server may already be past midnight.

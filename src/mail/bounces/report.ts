@@ -61,7 +61,7 @@ export interface ReportDeps {
  * sending large mail.
  */
 export const MAX_RETURNED = 64 * 1024;
-const MAX_RETURNED_HEADER = 32 * 1024;
+const MAX_RETURNED_HEADER_BYTES = 32 * 1024;
 
 /** Returns a signed report, ready for the queue. */
 export async function composeReport(
@@ -129,17 +129,17 @@ function reported({ rcpt, action, reply, host, orcpt, retryUntil }: RecipientOut
 
 /** RFC 3464 2.3.4: the class of the status must match the action. */
 function statusOf(action: DsnAction, { enhanced }: SmtpReply): string {
-  const wanted = { failed: "5", delayed: "4", delivered: "2", relayed: "2", expanded: "2" }[action];
+  const statusClass = { failed: "5", delayed: "4", delivered: "2", relayed: "2", expanded: "2" }[action];
   const [, rest] = /^[245]\.(\d{1,3}\.\d{1,3})$/.exec(enhanced) ?? [];
   // An expired deferral keeps "4.4.7" in its text, but is permanent.
-  return `${wanted}.${rest ?? "0.0"}`;
+  return `${statusClass}.${rest ?? "0.0"}`;
 }
 
 /** Truncates to the maximum size at a line ending. */
 function cutHeader(head: Uint8Array): Buffer {
   const bytes = Buffer.from(head.buffer, head.byteOffset, head.length);
-  if (bytes.length <= MAX_RETURNED_HEADER) return bytes;
-  return bytes.subarray(0, bytes.lastIndexOf("\r\n", MAX_RETURNED_HEADER) + 2);
+  if (bytes.length <= MAX_RETURNED_HEADER_BYTES) return bytes;
+  return bytes.subarray(0, bytes.lastIndexOf("\r\n", MAX_RETURNED_HEADER_BYTES) + 2);
 }
 
 function messageIdOf(head: Uint8Array): string | undefined {

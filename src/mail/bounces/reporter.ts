@@ -33,7 +33,7 @@ interface ReporterDeps extends ReportDeps {
 }
 
 /** How long sent reports are remembered: longer than a message is retried and stored. */
-const REMEMBER_MS = 40 * 86_400_000;
+const MARK_TTL_MS = 40 * 86_400_000;
 
 /**
  * Sends reports, at most one per failure and sender, and limited in rate. Rejects if the report could not be queued or
@@ -56,9 +56,9 @@ export function createReporter(parts: ReporterDeps): Reporter {
     // RFC 5321 4.5.5: a bounce of a bounce would loop forever.
     if (failure.to === "") return "null sender";
     if (!failure.senderAuthenticated) return "not authenticated";
-    const requested = failure.recipients.filter((one) => isRequested(failure, one));
-    if (requested.length === 0) return "not requested";
-    const marks = new Map(requested.map((one) => [markOf(failure, one), one]));
+    const requestedRecipients = failure.recipients.filter((one) => isRequested(failure, one));
+    if (requestedRecipients.length === 0) return "not requested";
+    const marks = new Map(requestedRecipients.map((one) => [markOf(failure, one), one]));
     const before = await table.marked([...marks.keys()]);
     const rest = [...marks].filter(([mark]) => !before.has(mark));
     if (rest.length === 0) return "before";
@@ -73,7 +73,7 @@ export function createReporter(parts: ReporterDeps): Reporter {
       // Marked after the report, not before it: a process that dies in between then reports twice instead of never.
       await table.mark(
         group.map(([mark]) => mark),
-        clock.now() + REMEMBER_MS,
+        clock.now() + MARK_TTL_MS,
         clock.now(),
       );
     }
@@ -82,8 +82,8 @@ export function createReporter(parts: ReporterDeps): Reporter {
 
   async function send(failure: ReportableFailure): Promise<void> {
     const mail = await composeReport(failure, parts);
-    const [settled] = await queue.deliver(mail);
-    if (settled === undefined || settled.ok) {
+    const [deliveryResult] = await queue.deliver(mail);
+    if (deliveryResult === undefined || deliveryResult.ok) {
       trace({
         message: failure.inbound?.id ?? failure.about,
         at: new Date(clock.now()),
@@ -99,11 +99,11 @@ export function createReporter(parts: ReporterDeps): Reporter {
           recipients: failure.recipients.map(({ rcpt }) => rcpt),
         },
       });
-    } else if (settled.temporary)
-      throw new Fault(`a delivery report to ${failure.to} could not be queued: ${settled.reply.text}`);
+    } else if (deliveryResult.temporary)
+      throw new Fault(`a delivery report to ${failure.to} could not be queued: ${deliveryResult.reply.text}`);
     else
       log.warn(
-        { to: failure.to, about: failure.about, reply: settled.reply },
+        { to: failure.to, about: failure.about, reply: deliveryResult.reply },
         "bounces: failed to send a delivery report, will not retry",
       );
   }

@@ -23,15 +23,15 @@ export function createReturnPathBatch({
   table: Pick<BouncesTable, "insertPaths" | "path">;
   log: Log;
 }): ReturnPathBatch {
-  let waiting: PathRow[] = [];
+  let pendingPaths: PathRow[] = [];
   let writing: Promise<unknown> = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
 
   function flush(): Promise<void> {
     clearTimeout(timer);
     timer = undefined;
-    const rows = waiting;
-    waiting = [];
+    const rows = pendingPaths;
+    pendingPaths = [];
     if (rows.length > 0)
       writing = Promise.all([
         writing,
@@ -49,12 +49,12 @@ export function createReturnPathBatch({
 
   return {
     async add(row) {
-      waiting.push(row);
-      if (waiting.length >= MAX_BATCH) return flush();
+      pendingPaths.push(row);
+      if (pendingPaths.length >= MAX_BATCH) return flush();
       timer ??= setTimeout(() => void flush(), GATHER_MS).unref();
     },
     async path(id) {
-      await (waiting.length > 0 ? flush() : writing);
+      await (pendingPaths.length > 0 ? flush() : writing);
       return table.path(id);
     },
     flush,

@@ -66,7 +66,7 @@ interface DkimKeysDeps {
 }
 
 /** Number of names whose decrypted keys are cached. */
-const MAX_OPEN = 1000;
+const MAX_OPEN_KEYS = 1000;
 /** Maximum age of cached keys if other processes can change them, in case a change notification is lost. */
 const MAX_AGE_MS = 60_000;
 const SWEEP_BATCH = 500;
@@ -74,9 +74,9 @@ const SWEEP_BATCH = 500;
 export function createDkimKeys({ db, secrets, events, clock, ids }: DkimKeysDeps): DkimKeys {
   const tables = db.tables<DkimTables>();
   const versions = createVersions({ events, topic: DKIM_CHANGED, alone: true });
-  const open = new Map<string, { version: number | undefined; at: number; keys: DkimSigningKey[] }>();
+  const keyCache = new Map<string, { version: number | undefined; at: number; keys: DkimSigningKey[] }>();
 
-  async function make(
+  async function generateStoredKey(
     { zone, account, domain, use, selector: base }: DkimRequest,
     algorithm: DkimAlgorithm,
     turn: number,
@@ -121,57 +121,64 @@ export function createDkimKeys({ db, secrets, events, clock, ids }: DkimKeysDeps
     privateKey: secrets.open(privateKey, `dkim/${id}`),
   });
 
-  const list = async ({ zone, domain, use }: DkimName) => (await keysOf(tables, zone, domain, use)).map(bare);
+  const list = async ({ zone, domain, use }: DkimName) => (await keysOf(tables, zone, domain, use)).map(toDkimKey);
 
   return {
     list,
     async ensure(request) {
-      const there = await keysOf(tables, request.zone, request.domain, request.use);
-      const missing = (request.algorithms ?? ["rsa"]).filter(
-        (algorithm) => !there.some((key) => key.algorithm === algorithm && key.state === "active"),
+      const existingKeys = await keysOf(tables, request.zone, request.domain, request.use);
+      const missingAlgorithms = (request.algorithms ?? ["rsa"]).filter(
+        (algorithm) => !existingKeys.some((key) => key.algorithm === algorithm && key.state === "active"),
       );
       const turn =
-        Math.max(0, ...there.map((key) => key.turn)) + (there.some((key) => missing.includes(key.algorithm)) ? 1 : 0);
+        Math.max(0, ...existingKeys.map((key) => key.turn)) +
+        (existingKeys.some((key) => missingAlgorithms.includes(key.algorithm)) ? 1 : 0);
       return insert(
         request,
-        await Promise.all(missing.map((algorithm) => make(request, algorithm, Math.max(1, turn), "active"))),
+        await Promise.all(
+          missingAlgorithms.map((algorithm) => generateStoredKey(request, algorithm, Math.max(1, turn), "active")),
+        ),
       );
     },
     records: async (name) => (await list(name)).map(dkimRecordOf),
     async signers(name) {
-      const place = `${name.zone} ${name.use} ${name.domain}`;
+      const cacheKey = `${name.zone} ${name.use} ${name.domain}`;
       const version = versions.of(name.zone);
-      const known = open.get(place);
+      const cachedKeys = keyCache.get(cacheKey);
       if (
-        known !== undefined &&
-        known.version === version &&
-        (db.dialect === "sqlite" || clock.now() - known.at < MAX_AGE_MS)
+        cachedKeys !== undefined &&
+        cachedKeys.version === version &&
+        (db.dialect === "sqlite" || clock.now() - cachedKeys.at < MAX_AGE_MS)
       )
-        return known.keys;
-      const active = (await keysOf(tables, name.zone, name.domain, name.use)).filter(({ state }) => state === "active");
-      const keys = active.map(opened);
-      if (!open.has(place) && open.size >= MAX_OPEN) open.delete(open.keys().next().value!);
-      open.set(place, { version, at: clock.now(), keys });
+        return cachedKeys.keys;
+      const activeKeys = (await keysOf(tables, name.zone, name.domain, name.use)).filter(
+        ({ state }) => state === "active",
+      );
+      const keys = activeKeys.map(opened);
+      if (!keyCache.has(cacheKey) && keyCache.size >= MAX_OPEN_KEYS) keyCache.delete(keyCache.keys().next().value!);
+      keyCache.set(cacheKey, { version, at: clock.now(), keys });
       return keys;
     },
     async find(domain, selector) {
-      const found = await keyBySelector(tables, domain.toLowerCase(), selector);
-      return found && opened(found);
+      const storedKey = await keyBySelector(tables, domain.toLowerCase(), selector);
+      return storedKey && opened(storedKey);
     },
     async rotate(request) {
-      const there = await keysOf(tables, request.zone, request.domain, request.use);
-      if (there.some(({ state }) => state === "next")) return there.map(bare);
-      const turn = Math.max(0, ...there.map((key) => key.turn)) + 1;
+      const existingKeys = await keysOf(tables, request.zone, request.domain, request.use);
+      if (existingKeys.some(({ state }) => state === "next")) return existingKeys.map(toDkimKey);
+      const turn = Math.max(0, ...existingKeys.map((key) => key.turn)) + 1;
       return insert(
         request,
-        await Promise.all((request.algorithms ?? ["rsa"]).map((algorithm) => make(request, algorithm, turn, "next"))),
+        await Promise.all(
+          (request.algorithms ?? ["rsa"]).map((algorithm) => generateStoredKey(request, algorithm, turn, "next")),
+        ),
       );
     },
     async promote({ zone, domain, use }) {
       const promoted = await db.transaction<DkimTables, boolean>(async (tx) => {
-        const there = await keysOf(tx, zone, domain, use);
-        if (!there.some(({ state }) => state === "next")) return false;
-        for (const { id, state } of there) {
+        const existingKeys = await keysOf(tx, zone, domain, use);
+        if (!existingKeys.some(({ state }) => state === "next")) return false;
+        for (const { id, state } of existingKeys) {
           if (state === "active") await setState(tx, id, "retired", clock.now());
           if (state === "next") await setState(tx, id, "active", null);
         }
@@ -182,10 +189,12 @@ export function createDkimKeys({ db, secrets, events, clock, ids }: DkimKeysDeps
     },
     names: (state, before, limit, after) => namesWith(tables, state, before, limit, after),
     async sweep(before) {
-      const gone = await db.transaction<DkimTables, StoredKey[]>((tx) => deleteRetired(tx, before, SWEEP_BATCH));
-      for (const zone of new Set(gone.map((key) => key.zone))) versions.markChanged(zone);
+      const deletedKeys = await db.transaction<DkimTables, StoredKey[]>((tx) => deleteRetired(tx, before, SWEEP_BATCH));
+      for (const zone of new Set(deletedKeys.map((key) => key.zone))) versions.markChanged(zone);
       return [
-        ...new Map(gone.map(({ zone, domain, use }) => [`${zone} ${domain} ${use}`, { zone, domain, use }])).values(),
+        ...new Map(
+          deletedKeys.map(({ zone, domain, use }) => [`${zone} ${domain} ${use}`, { zone, domain, use }]),
+        ).values(),
       ];
     },
     async deleteZone(zone) {
@@ -196,7 +205,7 @@ export function createDkimKeys({ db, secrets, events, clock, ids }: DkimKeysDeps
   };
 }
 
-const bare = ({
+const toDkimKey = ({
   id,
   zone,
   account,

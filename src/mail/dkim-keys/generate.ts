@@ -9,7 +9,7 @@ const generate = promisify(generateKeyPair);
  */
 const RSA_BITS = 2048;
 /** The header in front of the 32 octets of an Ed25519 key in its SubjectPublicKeyInfo (RFC 8410 4). */
-const ED25519_HEADER = 12;
+const ED25519_HEADER_BYTES = 12;
 
 interface KeyPair {
   publicKey: string;
@@ -21,7 +21,7 @@ export async function generateKeys(algorithm: DkimAlgorithm): Promise<KeyPair> {
     algorithm === "rsa" ? await generate("rsa", { modulusLength: RSA_BITS }) : await generate("ed25519");
   const info = publicKey.export({ type: "spki", format: "der" });
   return {
-    publicKey: (algorithm === "rsa" ? info : info.subarray(ED25519_HEADER)).toString("base64"),
+    publicKey: (algorithm === "rsa" ? info : info.subarray(ED25519_HEADER_BYTES)).toString("base64"),
     privateKey: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
   };
 }

@@ -36,16 +36,16 @@ export interface DkimRotation {
 }
 
 const KIND = "mail.dkim-rotation";
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
-const STEP_MS = HOUR / 6;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const STEP_MS = HOUR_MS / 6;
 /**
  * Wait after the records are visible: resolvers may have cached their absence for this long (RFC 2308 5; zones here use
  * five minutes).
  */
-const SETTLE_MS = HOUR;
+const PUBLICATION_DELAY_MS = HOUR_MS;
 /** How long mail may be in transit (RFC 5321 4.5.4.1: 4-5 days) and be verified afterwards. */
-const RETIRED_MS = 7 * DAY;
+const RETIRED_KEY_TTL_MS = 7 * DAY_MS;
 
 /**
  * Rotates DKIM keys without breaking the verification of any message: the next keys are published, sign once they are
@@ -63,13 +63,13 @@ export function createDkimRotation({
   days,
   batch = 200,
 }: DkimRotationOptions): DkimRotation {
-  const reached: { next?: DkimName; active?: DkimName } = {};
+  const cursors: { next?: DkimName; active?: DkimName } = {};
 
   /** Returns some of the names that are due. Names that cannot be processed must not block the others forever. */
-  async function due(state: "next" | "active", before: number): Promise<DkimName[]> {
-    const names = await dkimKeys.names(state, before, batch, reached[state]);
-    if (names.length === batch) reached[state] = names.at(-1)!;
-    else delete reached[state];
+  async function findDueNames(state: "next" | "active", before: number): Promise<DkimName[]> {
+    const names = await dkimKeys.names(state, before, batch, cursors[state]);
+    if (names.length === batch) cursors[state] = names.at(-1)!;
+    else delete cursors[state];
     return names;
   }
 
@@ -93,7 +93,7 @@ export function createDkimRotation({
   async function step() {
     const now = clock.now();
     await forEach(
-      await due("next", now - SETTLE_MS),
+      await findDueNames("next", now - PUBLICATION_DELAY_MS),
       "dkim: failed to look up new keys, will retry",
       async (_, name) => {
         const next = (await dkimKeys.list(name)).filter(({ state }) => state === "next");
@@ -110,7 +110,7 @@ export function createDkimRotation({
     );
     if (days > 0) {
       await forEach(
-        await due("active", now - days * DAY),
+        await findDueNames("active", now - days * DAY_MS),
         "dkim: failed to replace keys, will retry",
         async (zone, name, publisher) => {
           if (!isAutomatic(zone) || !(await dkimKeys.list(name)).every(({ state }: DkimKey) => state !== "next"))
@@ -121,18 +121,18 @@ export function createDkimRotation({
       );
     }
     await forEach(
-      await dkimKeys.sweep(now - RETIRED_MS),
+      await dkimKeys.sweep(now - RETIRED_KEY_TTL_MS),
       "dkim: failed to remove the records of old keys",
       async (zone, name, publisher) => void (await publisher.republish(zone, name.domain)),
     );
   }
 
-  const again = async (runAt: Date) => void (await jobs.enqueue(KIND, {}, { key: "step", runAt, attempts: 1000 }));
+  const reschedule = async (runAt: Date) => void (await jobs.enqueue(KIND, {}, { key: "step", runAt, attempts: 1000 }));
   const worker: JobWorker = jobs.work(KIND, { concurrency: 1, leaseMs: 300_000, pollMs: 30_000 }, async () => {
     await step();
-    await again(new Date(clock.now() + STEP_MS));
+    await reschedule(new Date(clock.now() + STEP_MS));
   });
-  again(new Date(clock.now())).catch((err: unknown) =>
+  reschedule(new Date(clock.now())).catch((err: unknown) =>
     log.error({ err }, "dkim: failed to start key rotation, will retry"),
   );
 

@@ -3,7 +3,7 @@ import type { DkimKeys } from "./dkim-keys.ts";
 import type { DkimRecord, DkimSigningKey } from "./types.ts";
 
 /** No zone has this id, so deleting a zone never deletes these keys. */
-const SERVICE = { zone: "service", account: "", use: "routing" as const };
+const SERVICE_KEY_OWNER = { zone: "service", account: "", use: "routing" as const };
 /**
  * The forward domain may be a routed domain with its own keys, and a selector can hold only one key. A label has at
  * most 63 octets.
@@ -22,28 +22,28 @@ export interface ServiceKeys {
 /** The keys are created on first use. All processes of an installation share them. */
 export function createServiceKeys({ email }: Pick<Settings, "email">, dkimKeys: DkimKeys): ServiceKeys {
   const service = {
-    ...SERVICE,
+    ...SERVICE_KEY_OWNER,
     domain: email.forward_domain.toLowerCase(),
     selector: serviceSelector(email.dkim_selector),
   };
-  let created: Promise<unknown> | undefined;
+  let creation: Promise<unknown> | undefined;
 
-  function ensured() {
-    created ??= dkimKeys.ensure(service).catch((err: unknown) => {
-      created = undefined;
+  function ensureKeys() {
+    creation ??= dkimKeys.ensure(service).catch((err: unknown) => {
+      creation = undefined;
       throw err;
     });
-    return created;
+    return creation;
   }
 
   return {
     domain: service.domain,
     async keys() {
-      await ensured();
+      await ensureKeys();
       return dkimKeys.signers(service);
     },
     async records() {
-      await ensured();
+      await ensureKeys();
       return dkimKeys.records(service);
     },
   };

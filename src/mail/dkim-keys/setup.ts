@@ -30,11 +30,11 @@ export function setUpDkimRotation(
     days: email.dkim_days,
     publishers,
     async areVisible(name, records) {
-      const { records: found } = await watch.check(
+      const { records: foundRecords } = await watch.check(
         name,
-        records.map(({ name: at, text }) => ({ type: "TXT", name: at, content: text })),
+        records.map(({ name: recordName, text }) => ({ type: "TXT", name: recordName, content: text })),
       );
-      return found.every(({ state }) => state === "right");
+      return foundRecords.every(({ state }) => state === "right");
     },
     isAutomatic: (zone) => zone.type === "full" && !isManual(zone.name),
   });

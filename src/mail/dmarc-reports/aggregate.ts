@@ -120,11 +120,11 @@ export function readAggregate(content: Uint8Array): ParseResult<AggregateReport>
   } catch (err) {
     return { ok: false, why: `the report is not well-formed XML: ${reportText((err as Error).message)}` };
   }
-  const read = reportSchema.safeParse(tree);
-  if (!read.success)
+  const parsed = reportSchema.safeParse(tree);
+  if (!parsed.success)
     return {
       ok: false,
-      why: `the report is not an aggregate report: ${reportText(read.error.issues[0]?.path.join(".") ?? "")} is missing or not valid`,
+      why: `the report is not an aggregate report: ${reportText(parsed.error.issues[0]?.path.join(".") ?? "")} is missing or not valid`,
     };
   const {
     report_metadata: {
@@ -132,11 +132,14 @@ export function readAggregate(content: Uint8Array): ParseResult<AggregateReport>
       report_id: reportId,
       date_range: { begin, end },
     },
-    policy_published: published,
+    policy_published: publishedPolicy,
     record,
-  } = read.data.feedback;
+  } = parsed.data.feedback;
   if (end < begin) return { ok: false, why: "the report ends before it begins" };
-  return { ok: true, report: { orgName, reportId, begin, end, domain: published.domain, records: added(record) } };
+  return {
+    ok: true,
+    report: { orgName, reportId, begin, end, domain: publishedPolicy.domain, records: mergeRecords(record) },
+  };
 }
 
 function hasFewElements(xml: string): boolean {
@@ -149,8 +152,8 @@ function hasFewElements(xml: string): boolean {
   return true;
 }
 
-function added(records: z.output<typeof recordSchema>[]): AggregateRecord[] {
-  const all = new Map<string, AggregateRecord>();
+function mergeRecords(records: z.output<typeof recordSchema>[]): AggregateRecord[] {
+  const recordsByKey = new Map<string, AggregateRecord>();
   for (const {
     row: {
       source_ip: sourceIp,
@@ -160,9 +163,9 @@ function added(records: z.output<typeof recordSchema>[]): AggregateRecord[] {
     identifiers: { header_from: headerFrom },
   } of records) {
     const key = [sourceIp, headerFrom, disposition, dkim, spf].join(" ");
-    const there = all.get(key);
-    if (there === undefined) all.set(key, { sourceIp, headerFrom, count, disposition, dkim, spf });
-    else there.count = Math.min(there.count + count, MAX_COUNT);
+    const existing = recordsByKey.get(key);
+    if (existing === undefined) recordsByKey.set(key, { sourceIp, headerFrom, count, disposition, dkim, spf });
+    else existing.count = Math.min(existing.count + count, MAX_COUNT);
   }
-  return [...all.values()];
+  return [...recordsByKey.values()];
 }

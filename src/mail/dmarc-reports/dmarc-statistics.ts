@@ -32,14 +32,14 @@ export async function dmarcStatistics(
   zone: string,
   { since, until, domain, limit }: StatisticsRequest,
 ): Promise<DmarcStatistics> {
-  const counted = <const Group extends DmarcGroup>(by: readonly Group[], most: number) =>
-    rows.countDmarc({ zone, since, until, domain }, by, most);
+  const countBy = <const Group extends DmarcGroup>(by: readonly Group[], maxRows: number) =>
+    rows.countDmarc({ zone, since, until, domain }, by, maxRows);
   const end = Date.parse(until) + 86_400_000;
-  const [totals] = await counted([], 1);
-  const days = await counted(["day"], MAX_DAYS);
-  const domains = await counted(["header_from"], limit);
-  const sources = await counted(["source_ip"], limit);
-  const reporters = await counted(["org_name", "sender"], limit);
+  const [totals] = await countBy([], 1);
+  const days = await countBy(["day"], MAX_DAYS);
+  const domains = await countBy(["header_from"], limit);
+  const sources = await countBy(["source_ip"], limit);
+  const reporters = await countBy(["org_name", "sender"], limit);
   return {
     since,
     until,

@@ -25,7 +25,7 @@ const unzipGzip = promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip)
  */
 export async function readReportFile(message: Buffer): Promise<ReportFile> {
   if (message.length > MAX_REPORT_MESSAGE_BYTES)
-    return failed(`the message is larger than ${MAX_REPORT_MESSAGE_BYTES} bytes`);
+    return failureOf(`the message is larger than ${MAX_REPORT_MESSAGE_BYTES} bytes`);
   try {
     for (const { type, body } of readParts(message).leaves) {
       if (type === "text/html" || type === "text/plain") continue;
@@ -33,13 +33,13 @@ export async function readReportFile(message: Buffer): Promise<ReportFile> {
       if (body.toString("latin1", 0, 4) === "PK\x03\x04") return await fromZip(body);
       if (formatOf(body) !== undefined) return read(body);
     }
-    return failed("the message has no report attached");
+    return failureOf("the message has no report attached");
   } catch (err) {
-    return failed(`the attachment cannot be decompressed: ${(err as Error).message}`);
+    return failureOf(`the attachment cannot be decompressed: ${(err as Error).message}`);
   }
 }
 
-const failed = (why: string): ReportFile => ({ ok: false, why });
+const failureOf = (why: string): ReportFile => ({ ok: false, why });
 
 /** A byte order mark may precede it. */
 function formatOf(body: Buffer): ReportFormat | undefined {
@@ -49,26 +49,26 @@ function formatOf(body: Buffer): ReportFormat | undefined {
 
 function read(content: Buffer): ReportFile {
   const format = formatOf(content);
-  if (format === undefined) return failed("the attachment is neither XML nor JSON");
-  return content.length > MAX_REPORT_BYTES ? failed(TOO_LARGE) : { ok: true, format, content };
+  if (format === undefined) return failureOf("the attachment is neither XML nor JSON");
+  return content.length > MAX_REPORT_BYTES ? failureOf(TOO_LARGE) : { ok: true, format, content };
 }
 
 async function fromGzip(body: Buffer): Promise<ReportFile> {
   try {
     return read(await unzipGzip(body, { maxOutputLength: MAX_REPORT_BYTES }));
   } catch (err) {
-    if ((err as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") return failed(TOO_LARGE);
+    if ((err as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") return failureOf(TOO_LARGE);
     throw err;
   }
 }
 
 async function fromZip(body: Buffer): Promise<ReportFile> {
   const archive = await openArchive(body);
-  if (archive.entryCount > MAX_ARCHIVE_FILES) return failed(`the archive has more than ${MAX_ARCHIVE_FILES} files`);
+  if (archive.entryCount > MAX_ARCHIVE_FILES) return failureOf(`the archive has more than ${MAX_ARCHIVE_FILES} files`);
   const entry = await findEntry(archive);
-  if (entry === undefined) return failed("the archive has no .xml or .json file");
+  if (entry === undefined) return failureOf("the archive has no .xml or .json file");
   // The size in the archive's directory may be false, so the stream is limited too.
-  if (entry.uncompressedSize > MAX_REPORT_BYTES) return failed(TOO_LARGE);
+  if (entry.uncompressedSize > MAX_REPORT_BYTES) return failureOf(TOO_LARGE);
   return await contentOf(archive, entry);
 }
 
@@ -105,7 +105,7 @@ function contentOf(archive: ZipFile, entry: Entry): Promise<ReportFile> {
           length += chunk.length;
           chunks.push(chunk);
           if (length <= MAX_REPORT_BYTES) return;
-          resolve(failed(TOO_LARGE));
+          resolve(failureOf(TOO_LARGE));
           stream.destroy();
         });
     });

@@ -43,42 +43,42 @@ const DAY_MS = 86_400_000;
 /** Maximum number of reports waiting while one is read: each may take about 5 MiB and half a second. */
 const MAX_WAITING = 20;
 
-const ignored = (why: string): Intake => ({ recorded: false, why });
+const ignoreBecause = (why: string): Intake => ({ recorded: false, why });
 
 export function createReportIntake({ rows, zones, clock }: ReportIntakeDeps): ReportIntake {
-  let waiting = 0;
+  let waitingCount = 0;
   let last: Promise<unknown> = Promise.resolve();
 
   /** Runs one job at a time, so that only one report is read. */
-  async function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (waiting >= MAX_WAITING) throw mailErrors.reportsBusy();
-    waiting++;
+  async function runInTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (waitingCount >= MAX_WAITING) throw mailErrors.reportsBusy();
+    waitingCount++;
     const turn = last.then(work);
-    last = turn.catch(() => {}).finally(() => waiting--);
+    last = turn.catch(() => {}).finally(() => waitingCount--);
     return turn;
   }
 
   async function read({ zone: id, source }: ReportMail, sender: string): Promise<Intake> {
     const zone = await zones.find(id);
-    if (zone === undefined) return ignored("the zone does not exist");
+    if (zone === undefined) return ignoreBecause("the zone does not exist");
     const file = await readReportFile(await bytesOf(source));
-    if (!file.ok) return ignored(file.why);
-    return file.format === "xml" ? takeAggregate(zone, sender, file.content) : takeTls(zone, sender, file.content);
+    if (!file.ok) return ignoreBecause(file.why);
+    return file.format === "xml" ? storeAggregate(zone, sender, file.content) : storeTls(zone, sender, file.content);
   }
 
-  async function takeAggregate(zone: Zone, sender: string, content: Buffer): Promise<Intake> {
+  async function storeAggregate(zone: Zone, sender: string, content: Buffer): Promise<Intake> {
     const reading = readAggregate(content);
-    if (!reading.ok) return ignored(reading.why);
+    if (!reading.ok) return ignoreBecause(reading.why);
     const { report } = reading;
     const why = problemOf(zone, report.begin, [report.domain]);
     return why === undefined
-      ? recorded(await rows.recordDmarc(headOf("dmarc", zone.id, sender, report), report.records))
-      : ignored(why);
+      ? toIntake(await rows.recordDmarc(headOf("dmarc", zone.id, sender, report), report.records))
+      : ignoreBecause(why);
   }
 
-  async function takeTls(zone: Zone, sender: string, content: Buffer): Promise<Intake> {
+  async function storeTls(zone: Zone, sender: string, content: Buffer): Promise<Intake> {
     const reading = readTlsReport(content);
-    if (!reading.ok) return ignored(reading.why);
+    if (!reading.ok) return ignoreBecause(reading.why);
     const { report } = reading;
     const why = problemOf(
       zone,
@@ -86,14 +86,14 @@ export function createReportIntake({ rows, zones, clock }: ReportIntakeDeps): Re
       report.policies.map(({ domain }) => domain),
     );
     return why === undefined
-      ? recorded(await rows.recordTls(headOf("tls", zone.id, sender, report), report.policies))
-      : ignored(why);
+      ? toIntake(await rows.recordTls(headOf("tls", zone.id, sender, report), report.policies))
+      : ignoreBecause(why);
   }
 
   /** Returns why a report does not count for a zone. */
   function problemOf({ name }: Zone, begin: number, domains: readonly string[]): string | undefined {
-    const other = domains.find((domain) => domain !== name && !domain.endsWith(`.${name}`));
-    if (other !== undefined) return `the report is about ${other}, which is not in the zone ${name}`;
+    const foreignDomain = domains.find((domain) => domain !== name && !domain.endsWith(`.${name}`));
+    if (foreignDomain !== undefined) return `the report is about ${foreignDomain}, which is not in the zone ${name}`;
     if (begin >= clock.now() - RETENTION_DAYS * DAY_MS && begin <= clock.now() + DAY_MS) return undefined;
     return `the report begins at ${new Date(begin).toISOString()}, which is not in the last ${RETENTION_DAYS} days`;
   }
@@ -119,10 +119,10 @@ export function createReportIntake({ rows, zones, clock }: ReportIntakeDeps): Re
           what: `the DMARC record of ${mail.verdict.dmarc.from ?? "the author domain"}`,
         });
       const sender = senderOf(mail);
-      if (sender === undefined) return ignored("the sender is not authenticated");
+      if (sender === undefined) return ignoreBecause("the sender is not authenticated");
       if (mail.source.size > MAX_REPORT_MESSAGE_BYTES)
-        return ignored(`the message is larger than ${MAX_REPORT_MESSAGE_BYTES} bytes`);
-      return inTurn(() => read(mail, sender));
+        return ignoreBecause(`the message is larger than ${MAX_REPORT_MESSAGE_BYTES} bytes`);
+      return runInTurn(() => read(mail, sender));
     },
   };
 }
@@ -133,9 +133,9 @@ function senderOf({ envelope, verdict }: ReportMail): string | undefined {
   return (verdict.dmarc.result === "pass" ? verdict.dmarc.from : domainOf(envelope.from))?.toLowerCase().slice(0, 255);
 }
 
-function recorded(result: "recorded" | "duplicate" | "too many"): Intake {
+function toIntake(result: "recorded" | "duplicate" | "too many"): Intake {
   if (result === "recorded") return { recorded: true };
-  return ignored(
+  return ignoreBecause(
     result === "duplicate" ? "the report was recorded before" : "the sender has sent too many reports today",
   );
 }

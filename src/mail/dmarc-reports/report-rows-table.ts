@@ -184,7 +184,7 @@ export type DmarcGroup = "day" | "header_from" | "source_ip" | "org_name" | "sen
 
 const DAY_MS = 86_400_000;
 /** Rows per INSERT. */
-const BATCH = 500;
+const BATCH_SIZE = 500;
 
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
 
@@ -197,7 +197,7 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
     tx: Kysely<ReportRowTables>,
     { zone, kind, key, sender, orgName, reportId, begin, end, receivedAt }: ReportHead,
   ): Promise<"recorded" | "duplicate" | "too many"> {
-    const mine = {
+    const receivedRow = {
       zone_id: zone,
       kind,
       report_key: key,
@@ -218,7 +218,7 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
     if (count < perSender) {
       const inserted = await tx
         .insertInto("email_reports_received")
-        .values(mine)
+        .values(receivedRow)
         .onConflict((conflict) => conflict.doNothing())
         .returning("report_key")
         .executeTakeFirst();
@@ -241,23 +241,23 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
       .orderBy("day", "desc")
       .execute();
     let rows = 0;
-    const tooOld = days.find(({ count }) => (rows += count) > rowsPerZone);
-    if (tooOld !== undefined)
-      await tx.deleteFrom(table).where("zone_id", "=", zone).where("day", "<=", tooOld.day).execute();
+    const cutoffDay = days.find(({ count }) => (rows += count) > rowsPerZone);
+    if (cutoffDay !== undefined)
+      await tx.deleteFrom(table).where("zone_id", "=", zone).where("day", "<=", cutoffDay.day).execute();
   }
 
-  const within = (column: string, domain: string) =>
+  const withinDomainSql = (column: string, domain: string) =>
     sql<boolean>`(${sql.ref(column)} = ${domain} or ${sql.ref(column)} like ${`%.${domain.replace(/[\\%_]/g, "\\$&")}`} escape '\\')`;
   const total = (column: "successful" | "failed" | "sessions") =>
     sql<number>`cast(coalesce(sum(${sql.ref(column)}), 0) as bigint)`;
 
   function tlsRows({ zone, since, until, domain }: ReportFilter) {
-    const all = tables
+    const rowsQuery = tables
       .selectFrom("email_tls_rows")
       .where("zone_id", "=", zone)
       .where("day", ">=", since)
       .where("day", "<=", until);
-    return domain === undefined ? all : all.where(within("policy_domain", domain));
+    return domain === undefined ? rowsQuery : rowsQuery.where(withinDomainSql("policy_domain", domain));
   }
 
   return {
@@ -267,8 +267,8 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
       records: readonly AggregateRecord[],
     ): Promise<"recorded" | "duplicate" | "too many"> =>
       db.transaction<ReportRowTables, "recorded" | "duplicate" | "too many">(async (tx) => {
-        const admitted = await admit(tx, head);
-        if (admitted !== "recorded") return admitted;
+        const admission = await admit(tx, head);
+        if (admission !== "recorded") return admission;
         const { zone: zone_id, key: report_key, orgName: org_name, sender, begin } = head;
         const day = dayOf(begin);
         const rows = records.map(
@@ -286,13 +286,13 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
             spf: Number(spf),
           }),
         );
-        for (let at = 0; at < rows.length; at += BATCH)
+        for (let at = 0; at < rows.length; at += BATCH_SIZE)
           await tx
             .insertInto("email_dmarc_rows")
-            .values(rows.slice(at, at + BATCH))
+            .values(rows.slice(at, at + BATCH_SIZE))
             .execute();
         await shorten(tx, "email_dmarc_rows", zone_id);
-        return admitted;
+        return admission;
       }),
 
     /** Like `recordDmarc`, for a TLS report. */
@@ -301,8 +301,8 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
       policies: readonly TlsPolicyResult[],
     ): Promise<"recorded" | "duplicate" | "too many"> =>
       db.transaction<ReportRowTables, "recorded" | "duplicate" | "too many">(async (tx) => {
-        const admitted = await admit(tx, head);
-        if (admitted !== "recorded") return admitted;
+        const admission = await admit(tx, head);
+        if (admission !== "recorded") return admission;
         const { zone: zone_id, key: report_key, orgName: org_name, sender, begin } = head;
         const rows = policies.flatMap(
           ({ domain: policy_domain, type: policy_type, successful, failed, failures }): TlsRow[] => {
@@ -335,13 +335,13 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
             ];
           },
         );
-        for (let at = 0; at < rows.length; at += BATCH)
+        for (let at = 0; at < rows.length; at += BATCH_SIZE)
           await tx
             .insertInto("email_tls_rows")
-            .values(rows.slice(at, at + BATCH))
+            .values(rows.slice(at, at + BATCH_SIZE))
             .execute();
         await shorten(tx, "email_tls_rows", zone_id);
-        return admitted;
+        return admission;
       }),
 
     /** Groups of sessions, those with the most sessions first; days in order. */
@@ -353,15 +353,15 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
       const query = tlsRows(filter)
         .where("result_type", "=", "")
         .select([total("successful").as("successful"), total("failed").as("failed")]);
-      const grouped = by.length === 0 ? query : query.select([...by]).groupBy([...by]);
-      const ordered =
+      const groupedQuery = by.length === 0 ? query : query.select([...by]).groupBy([...by]);
+      const orderedQuery =
         by.length === 1 && by[0] === "day"
-          ? grouped.orderBy("day")
+          ? groupedQuery.orderBy("day")
           : by.reduce(
-              (all, column) => all.orderBy(column),
-              grouped.orderBy(sql`sum(successful) + sum(failed)`, "desc"),
+              (rowsQuery, column) => rowsQuery.orderBy(column),
+              groupedQuery.orderBy(sql`sum(successful) + sum(failed)`, "desc"),
             );
-      return (await db.read(ordered.limit(limit))) as (TlsCounts & Record<Group, string>)[];
+      return (await db.read(orderedQuery.limit(limit))) as (TlsCounts & Record<Group, string>)[];
     },
 
     countTlsFailures: (
@@ -385,7 +385,7 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
       by: readonly Group[],
       limit: number,
     ): Promise<(DmarcCounts & Record<Group, string>)[]> {
-      const summed = (condition: ReturnType<typeof sql<boolean>>) =>
+      const sumWhere = (condition: ReturnType<typeof sql<boolean>>) =>
         sql<number>`cast(coalesce(sum(case when ${condition} then messages else 0 end), 0) as bigint)`;
       let query = tables
         .selectFrom("email_dmarc_rows")
@@ -393,20 +393,20 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
         .where("day", ">=", since)
         .where("day", "<=", until)
         .select([
-          summed(sql`1 = 1`).as("messages"),
-          summed(sql`dkim = 1 or spf = 1`).as("passed"),
-          summed(sql`dkim = 1`).as("dkimAligned"),
-          summed(sql`spf = 1`).as("spfAligned"),
-          summed(sql`disposition = 'quarantine'`).as("quarantined"),
-          summed(sql`disposition = 'reject'`).as("rejected"),
+          sumWhere(sql`1 = 1`).as("messages"),
+          sumWhere(sql`dkim = 1 or spf = 1`).as("passed"),
+          sumWhere(sql`dkim = 1`).as("dkimAligned"),
+          sumWhere(sql`spf = 1`).as("spfAligned"),
+          sumWhere(sql`disposition = 'quarantine'`).as("quarantined"),
+          sumWhere(sql`disposition = 'reject'`).as("rejected"),
         ]);
-      if (domain !== undefined) query = query.where(within("header_from", domain));
-      const grouped = by.length === 0 ? query : query.select([...by]).groupBy([...by]);
-      const ordered =
+      if (domain !== undefined) query = query.where(withinDomainSql("header_from", domain));
+      const groupedQuery = by.length === 0 ? query : query.select([...by]).groupBy([...by]);
+      const orderedQuery =
         by.length === 1 && by[0] === "day"
-          ? grouped.orderBy("day")
-          : by.reduce((all, column) => all.orderBy(column), grouped.orderBy("messages", "desc"));
-      return (await db.read(ordered.limit(limit))) as (DmarcCounts & Record<Group, string>)[];
+          ? groupedQuery.orderBy("day")
+          : by.reduce((rowsQuery, column) => rowsQuery.orderBy(column), groupedQuery.orderBy("messages", "desc"));
+      return (await db.read(orderedQuery.limit(limit))) as (DmarcCounts & Record<Group, string>)[];
     },
 
     /** Number of reports received for these days, including reports without records. */

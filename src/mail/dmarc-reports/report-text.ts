@@ -1,5 +1,11 @@
-const PREDEFINED: Record<string, string> = { "&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'", "&amp;": "&" };
-const MAX_TEXT = 200;
+const PREDEFINED_ENTITIES: Record<string, string> = {
+  "&lt;": "<",
+  "&gt;": ">",
+  "&quot;": '"',
+  "&apos;": "'",
+  "&amp;": "&",
+};
+const MAX_TEXT_LENGTH = 200;
 
 /**
  * A reporter's text as stored and shown: one line without control characters, at most 200 characters, with XML's
@@ -7,9 +13,9 @@ const MAX_TEXT = 200;
  */
 export const reportText = (text: string): string =>
   text
-    .replace(/&(?:lt|gt|quot|apos|amp);/g, (entity) => PREDEFINED[entity]!)
+    .replace(/&(?:lt|gt|quot|apos|amp);/g, (entity) => PREDEFINED_ENTITIES[entity]!)
     .toWellFormed()
     .replace(/[\p{Cc}\p{Cf}\s]+/gu, " ")
     .trim()
-    .slice(0, MAX_TEXT)
+    .slice(0, MAX_TEXT_LENGTH)
     .toWellFormed();

@@ -91,7 +91,7 @@ const DAY_MS = 86_400_000;
 
 /** Maximum number of entries shown per list. */
 const MAX_SHOWN = 100;
-const TIDY_BATCH = 500;
+const TIDY_BATCH_SIZE = 500;
 
 export function createDmarcReporting({
   db,
@@ -111,23 +111,23 @@ export function createDmarcReporting({
   const { managed } = zones.records;
   const uriOf = ({ ruaPrefix }: DmarcReportRow) => `mailto:${ruaPrefix}@${domain}`;
 
-  const named = async (zone: Zone, type: string, label: string) =>
+  const recordsNamed = async (zone: Zone, type: string, label: string) =>
     (await zones.records.list(zone.id, { type, name: { contains: label } }, { page: 1, perPage: MAX_SHOWN })).items;
 
   async function recordsOf(zone: Zone): Promise<MailAuthRecords> {
     const [apex, policy, dkim, dkimAlias, bimi] = await Promise.all([
       managed.at(zone.id, zone.name, ["TXT", "CNAME"]),
       managed.at(zone.id, `_dmarc.${zone.name}`, ["TXT", "CNAME"]),
-      named(zone, "TXT", "._domainkey."),
-      named(zone, "CNAME", "._domainkey."),
-      named(zone, "TXT", "._bimi."),
+      recordsNamed(zone, "TXT", "._domainkey."),
+      recordsNamed(zone, "CNAME", "._domainkey."),
+      recordsNamed(zone, "TXT", "._bimi."),
     ]);
     const dmarc = policy.filter(({ type, content }) => type === "TXT" && isDmarc(txtText(content)));
-    const resolved = dmarc.length > 0 ? [] : await resolveTxt(`_dmarc.${zone.name}`).catch(() => []);
+    const resolvedTexts = dmarc.length > 0 ? [] : await resolveTxt(`_dmarc.${zone.name}`).catch(() => []);
     return {
       dmarc,
       dmarcAlias: policy.filter(({ type }) => type === "CNAME"),
-      dmarcResolved: resolved
+      dmarcResolved: resolvedTexts
         .map((strings) => strings.join(""))
         .filter(isDmarc)
         .map((content) => ({ name: `_dmarc.${zone.name}`, content })),
@@ -157,24 +157,24 @@ export function createDmarcReporting({
     return (await reportsOf(tables, zone.id))!;
   }
 
-  async function shown(zone: Zone): Promise<DmarcReports> {
+  async function toReports(zone: Zone): Promise<DmarcReports> {
     const row = await rowOf(zone);
     const records = await recordsOf(zone);
     return { ...row, records, status: statusOf(records, uriOf(row)) };
   }
 
-  async function ask(zone: Zone, uri: string): Promise<void> {
+  async function addReportUri(zone: Zone, uri: string): Promise<void> {
     const { dmarc, dmarcAlias } = await recordsOf(zone);
     // Two records are invalid, and an alias points to another zone's record: the status reports either case.
     if (dmarc.length > 1 || dmarcAlias.length > 0) return;
-    const [there] = dmarc;
-    if (there === undefined)
+    const [dmarcRecord] = dmarc;
+    if (dmarcRecord === undefined)
       return void (await zones.records.create(zone, {
         type: "TXT",
         name: `_dmarc.${zone.name}.`,
         content: `v=DMARC1; p=none; rua=${uri};`,
       }));
-    await rewrite(zone, there, withRua(txtText(there.content), uri));
+    await rewrite(zone, dmarcRecord, withRua(txtText(dmarcRecord.content), uri));
   }
 
   async function rewrite(zone: Zone, record: DnsRecord, text: string): Promise<void> {
@@ -200,9 +200,9 @@ export function createDmarcReporting({
   async function deleteOrphans(): Promise<void> {
     await expire();
     for (let after: string | undefined = ""; after !== undefined;) {
-      const kept: string[] = await zonesWithReports(tables, after, TIDY_BATCH);
+      const kept: string[] = await zonesWithReports(tables, after, TIDY_BATCH_SIZE);
       for (const id of kept) if ((await zones.find(id)) === undefined) await forget(id);
-      after = kept.length < TIDY_BATCH ? undefined : kept.at(-1);
+      after = kept.length < TIDY_BATCH_SIZE ? undefined : kept.at(-1);
     }
   }
 
@@ -214,10 +214,10 @@ export function createDmarcReporting({
   });
 
   return {
-    of: shown,
+    of: toReports,
     async update(zone, { enabled, skipWizard }) {
       const row = await rowOf(zone);
-      if (enabled === true) await ask(zone, uriOf(row));
+      if (enabled === true) await addReportUri(zone, uriOf(row));
       if (enabled === false)
         for (const record of (await recordsOf(zone)).dmarc)
           await rewrite(zone, record, withoutRua(txtText(record.content), uriOf(row)));
@@ -227,7 +227,7 @@ export function createDmarcReporting({
         skipWizard: skipWizard ?? row.skipWizard,
         modifiedAt: clock.now(),
       });
-      return shown(zone);
+      return toReports(zone);
     },
     async zoneByAddress(address) {
       const [, prefix, host] = /^([0-9a-f]{32})@(.+)$/.exec(address.toLowerCase()) ?? [];
@@ -235,11 +235,11 @@ export function createDmarcReporting({
       return row?.enabled || row?.tls ? { zone: row.zone, account: row.account } : undefined;
     },
     async accept(mail) {
-      const taken = await intake.accept(mail);
-      if (!taken.recorded)
-        log.info({ zone: mail.zone, from: mail.envelope.from, why: taken.why }, "dmarc-reports: report ignored");
+      const intakeResult = await intake.accept(mail);
+      if (!intakeResult.recorded)
+        log.info({ zone: mail.zone, from: mail.envelope.from, why: intakeResult.why }, "dmarc-reports: report ignored");
       if (clock.now() - expiredAt > DAY_MS) await expire();
-      return taken;
+      return intakeResult;
     },
     async tlsReportUri(zone) {
       const row = await rowOf(zone);

@@ -98,32 +98,32 @@ export function readTlsReport(content: Uint8Array): ParseResult<TlsReport> {
   } catch (err) {
     return { ok: false, why: `the report is not valid JSON: ${reportText((err as Error).message)}` };
   }
-  const read = reportSchema.safeParse(tree);
-  if (!read.success)
+  const parsed = reportSchema.safeParse(tree);
+  if (!parsed.success)
     return {
       ok: false,
-      why: `the report is not a TLS report: ${reportText(read.error.issues[0]?.path.join(".") ?? "")} is missing or not valid`,
+      why: `the report is not a TLS report: ${reportText(parsed.error.issues[0]?.path.join(".") ?? "")} is missing or not valid`,
     };
   const {
     "organization-name": orgName,
     "report-id": reportId,
     "date-range": { "start-datetime": begin, "end-datetime": end },
     policies,
-  } = read.data;
+  } = parsed.data;
   if (end < begin) return { ok: false, why: "the report ends before it begins" };
-  const all = policies.map(({ policy, summary, "failure-details": details }): TlsPolicyResult => ({
+  const policyResults = policies.map(({ policy, summary, "failure-details": details }): TlsPolicyResult => ({
     type: policy["policy-type"],
     domain: policy["policy-domain"],
     successful: summary["total-successful-session-count"],
     failed: summary["total-failure-session-count"],
-    failures: (details ?? []).map((one) => ({
-      resultType: one["result-type"],
-      receivingMx: one["receiving-mx-hostname"] ?? "",
-      sendingIp: one["sending-mta-ip"] ?? "",
-      sessions: one["failed-session-count"],
+    failures: (details ?? []).map((failureDetail) => ({
+      resultType: failureDetail["result-type"],
+      receivingMx: failureDetail["receiving-mx-hostname"] ?? "",
+      sendingIp: failureDetail["sending-mta-ip"] ?? "",
+      sessions: failureDetail["failed-session-count"],
     })),
   }));
-  if (all.reduce((sum, { failures }) => sum + failures.length, 0) > MAX_FAILURES)
+  if (policyResults.reduce((sum, { failures }) => sum + failures.length, 0) > MAX_FAILURES)
     return { ok: false, why: `the report has more than ${MAX_FAILURES} failures` };
-  return { ok: true, report: { orgName, reportId, begin, end, policies: all } };
+  return { ok: true, report: { orgName, reportId, begin, end, policies: policyResults } };
 }

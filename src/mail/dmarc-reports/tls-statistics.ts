@@ -24,11 +24,12 @@ export async function tlsStatistics(
   { since, until, domain, limit }: StatisticsRequest,
 ): Promise<TlsStatistics> {
   const filter = { zone, since, until, domain };
-  const counted = <const Group extends TlsGroup>(by: readonly Group[], most: number) => rows.countTls(filter, by, most);
-  const [totals] = await counted([], 1);
-  const days = await counted(["day"], MAX_DAYS);
-  const policies = await counted(["policy_domain", "policy_type"], limit);
-  const reporters = await counted(["org_name", "sender"], limit);
+  const countBy = <const Group extends TlsGroup>(by: readonly Group[], maxRows: number) =>
+    rows.countTls(filter, by, maxRows);
+  const [totals] = await countBy([], 1);
+  const days = await countBy(["day"], MAX_DAYS);
+  const policies = await countBy(["policy_domain", "policy_type"], limit);
+  const reporters = await countBy(["org_name", "sender"], limit);
   return {
     since,
     until,

@@ -16,12 +16,12 @@ interface DowngradeDeps {
 const LIMITS = { maxBytes: 2 * 1024 * 1024, maxFields: 20_000 };
 
 /** Replies for messages that cannot be converted (RFC 6152 3, RFC 6531 3.2). */
-const notEncodable = (why: string): SmtpReply => ({
+const notEncodableReply = (why: string): SmtpReply => ({
   code: 554,
   enhanced: "5.6.3",
   text: `the next hop does not support 8BITMIME, and the message cannot be encoded: ${why}`,
 });
-const notAscii = (why: string): SmtpReply => ({
+const notAsciiReply = (why: string): SmtpReply => ({
   code: 550,
   enhanced: "5.6.7",
   text: `the next hop does not support SMTPUTF8, and ${why}`,
@@ -35,56 +35,57 @@ const notAscii = (why: string): SmtpReply => ({
 export function createDowngrade({ signer, findKey }: DowngradeDeps): Downgrade {
   return async (body, { own, eightBitMime, smtpUtf8 }) => {
     const { header, open } = await splitBody(body);
-    const encodeHeader = body.utf8Header && !(smtpUtf8 && eightBitMime);
-    if (encodeHeader && !own)
-      return { ok: false, reply: notAscii("header fields of a forwarded message must not be changed") };
+    const mustEncodeHeader = body.utf8Header && !(smtpUtf8 && eightBitMime);
+    if (mustEncodeHeader && !own)
+      return { ok: false, reply: notAsciiReply("header fields of a forwarded message must not be changed") };
     const { unsignedHeader, signing } = await removeOwnSignatures(header, findKey);
-    const ascii = encodeHeader ? asciiHeader(unsignedHeader) : { header: unsignedHeader };
+    const ascii = mustEncodeHeader ? asciiHeader(unsignedHeader) : { header: unsignedHeader };
     if ("field" in ascii)
       return {
         ok: false,
-        reply: notAscii(`the field ${ascii.field || "without a name"} cannot be converted to ASCII`),
+        reply: notAsciiReply(`the field ${ascii.field || "without a name"} cannot be converted to ASCII`),
       };
-    if (eightBitMime) return { ok: true, body: await signedAgain(ascii.header, open, signing, body.eightBit) };
-    if (!isAscii(ascii.header)) return { ok: false, reply: notEncodable("its header section contains 8-bit data") };
+    if (eightBitMime) return { ok: true, body: await signAgain(ascii.header, open, signing, body.eightBit) };
+    if (!isAscii(ascii.header))
+      return { ok: false, reply: notEncodableReply("its header section contains 8-bit data") };
     const plan = await planSevenBit(ascii.header, open());
-    if ("why" in plan) return { ok: false, reply: notEncodable(plan.why) };
+    if ("why" in plan) return { ok: false, reply: notEncodableReply(plan.why) };
     const encoded = sevenBitHeader(ascii.header, plan, fieldsOf(ascii.header));
     return {
       ok: true,
-      body: await signedAgain(encoded, () => sevenBitBody(ascii.header, open(), plan), signing, false),
+      body: await signAgain(encoded, () => sevenBitBody(ascii.header, open(), plan), signing, false),
     };
   };
 
-  async function signedAgain(
+  async function signAgain(
     header: Buffer,
     open: () => AsyncIterable<Uint8Array>,
     signing: Signing,
     eightBit: boolean,
   ): Promise<ReplayableBody> {
     let size = header.length;
-    async function* counted() {
+    async function* readCounted() {
       for await (const chunk of open()) {
         size += chunk.length;
         yield chunk;
       }
     }
     const signatures = await signer.sign(
-      { headerBlock: header, open: () => Readable.from(counted(), { objectMode: false }) },
+      { headerBlock: header, open: () => Readable.from(readCounted(), { objectMode: false }) },
       signing,
     );
     // Without signatures the message has not been read yet; its size is needed.
-    if (size === header.length) for await (const _chunk of counted()) continue;
-    const top = Buffer.concat([Buffer.from(signatures), header]);
-    async function* whole() {
-      yield top;
+    if (size === header.length) for await (const _chunk of readCounted()) continue;
+    const signedHeader = Buffer.concat([Buffer.from(signatures), header]);
+    async function* readWhole() {
+      yield signedHeader;
       yield* open();
     }
     return {
-      size: size + top.length - header.length,
+      size: size + signedHeader.length - header.length,
       eightBit,
       utf8Header: false,
-      open: () => Readable.from(whole(), { objectMode: false }),
+      open: () => Readable.from(readWhole(), { objectMode: false }),
     };
   }
 }
@@ -100,19 +101,19 @@ function fieldsOf(header: Uint8Array) {
  */
 async function splitBody(body: ReplayableBody): Promise<{ header: Buffer; open: () => AsyncIterable<Uint8Array> }> {
   const scan = createHeaderEndFinder();
-  const begun: Uint8Array[] = [];
+  const leadingChunks: Uint8Array[] = [];
   let end: number | undefined;
   for await (const chunk of chunksOf(await body.open())) {
-    begun.push(chunk);
+    leadingChunks.push(chunk);
     end = scan.push(chunk);
     if (end !== undefined) break;
   }
-  const bytes = Buffer.concat(begun);
+  const bytes = Buffer.concat(leadingChunks);
   const length = end ?? bytes.length;
-  return { header: Buffer.from(bytes.subarray(0, length)), open: () => after(length, body) };
+  return { header: Buffer.from(bytes.subarray(0, length)), open: () => skipBytes(length, body) };
 }
 
-const PIECE = 64 * 1024;
+const PIECE_BYTES = 64 * 1024;
 
 /** Splits into bounded chunks, so that a large in-memory message does not block the event loop. */
 async function* chunksOf(raw: Readable | Uint8Array): AsyncGenerator<Uint8Array> {
@@ -120,13 +121,13 @@ async function* chunksOf(raw: Readable | Uint8Array): AsyncGenerator<Uint8Array>
     yield* raw as AsyncIterable<Uint8Array>;
     return;
   }
-  for (let at = 0; at < raw.length; at += PIECE) {
+  for (let at = 0; at < raw.length; at += PIECE_BYTES) {
     if (at > 0) await new Promise(setImmediate);
-    yield raw.subarray(at, at + PIECE);
+    yield raw.subarray(at, at + PIECE_BYTES);
   }
 }
 
-async function* after(length: number, body: ReplayableBody): AsyncGenerator<Uint8Array> {
+async function* skipBytes(length: number, body: ReplayableBody): AsyncGenerator<Uint8Array> {
   let skip = length;
   for await (const chunk of chunksOf(await body.open())) {
     const from = Math.min(skip, chunk.length);

@@ -20,7 +20,7 @@ export async function removeOwnSignatures(header: Uint8Array, findKey: FindKey):
   const dkim: PemSigningKey[] = [];
   let set: Record<string, string> = {};
   let seal: Signing["seal"];
-  let below = 0;
+  let unsignedStart = 0;
   for (const [start, end] of fieldRanges(header)) {
     const field = Buffer.from(header.subarray(start, end)).toString("latin1");
     const name = field.slice(0, field.indexOf(":")).trim().toLowerCase();
@@ -28,7 +28,7 @@ export async function removeOwnSignatures(header: Uint8Array, findKey: FindKey):
       const key = await keyOf(field, findKey);
       if (key === undefined) break;
       dkim.push(key);
-      below = end;
+      unsignedStart = end;
       continue;
     }
     if (!name.startsWith("arc-") || seal !== undefined) break;
@@ -38,10 +38,10 @@ export async function removeOwnSignatures(header: Uint8Array, findKey: FindKey):
     const key = await keyOf(set["arc-seal"] ?? "", findKey);
     if (key === undefined) break;
     seal = { key, verdict: verdictOf(set) };
-    below = end;
+    unsignedStart = end;
     set = {};
   }
-  return { unsignedHeader: Buffer.from(header.subarray(below)), signing: { dkim, ...(seal && { seal }) } };
+  return { unsignedHeader: Buffer.from(header.subarray(unsignedStart)), signing: { dkim, ...(seal && { seal }) } };
 }
 
 async function keyOf(field: string, findKey: FindKey): Promise<PemSigningKey | undefined> {

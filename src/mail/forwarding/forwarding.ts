@@ -34,21 +34,21 @@ interface ForwardingOptions extends ForwardSenderDeps {
 }
 
 /** Allowance for fields added to a reply whose size was already checked. */
-const ROOM = 256 * 1024;
+const HEADROOM_BYTES = 256 * 1024;
 
 export function createForwarding(options: ForwardingOptions): Forwarding {
   const { transport, signer, serviceKey, loopKeys, spool, ids } = options;
-  const loops = createLoopMarks(loopKeys);
+  const loopMarks = createLoopMarks(loopKeys);
 
   const keysOf = async (zone: string | undefined, address: string): Promise<readonly DkimSigningKey[]> =>
     zone === undefined ? [] : options.keysOf({ zone, domain: domainOf(address).toLowerCase() });
 
-  async function signed(message: MailSource, { verdict, zone, rcpt }: ForwardRequest): Promise<string> {
-    const [service, customer] = await Promise.all([serviceKey(), keysOf(zone, rcpt)]);
-    const sealer = service.find(({ algorithm }) => algorithm === "rsa");
+  async function signMessage(message: MailSource, { verdict, zone, rcpt }: ForwardRequest): Promise<string> {
+    const [serviceKeys, customerKeys] = await Promise.all([serviceKey(), keysOf(zone, rcpt)]);
+    const sealingKey = serviceKeys.find(({ algorithm }) => algorithm === "rsa");
     return signer.sign(message, {
-      dkim: [...service, ...customer],
-      ...(verdict !== undefined && sealer !== undefined && { seal: { key: sealer, verdict } }),
+      dkim: [...serviceKeys, ...customerKeys],
+      ...(verdict !== undefined && sealingKey !== undefined && { seal: { key: sealingKey, verdict } }),
     });
   }
 
@@ -56,17 +56,17 @@ export function createForwarding(options: ForwardingOptions): Forwarding {
     const { envelope, source, rcpt, to, extra = [], account, zone, script } = request;
     const { from, senderAuthenticated } = await forwardingSender(request, options);
     const fields =
-      loops.field(rcpt) + traceFields(rcpt, to) + extra.map(([name, value]) => formatField(name, value)).join("");
+      loopMarks.field(rcpt) + traceFields(rcpt, to) + extra.map(([name, value]) => formatField(name, value)).join("");
     const message = withFields(source, fields);
-    const signatures = await signed(message, request);
-    const whole = withFields(message, signatures);
+    const signatures = await signMessage(message, request);
+    const signedMessage = withFields(message, signatures);
     const dsn = senderAuthenticated ? forwardedDsn(envelope.dsn, rcpt, to) : undefined;
     return transport.deliver({
       messageId: request.messageId ?? ids.messageId(domainOf(envelope.from) || domainOf(rcpt)),
       cause: "forward",
       from,
       to,
-      raw: () => whole.open(),
+      raw: () => signedMessage.open(),
       inbound: { id: source.id, rcpt },
       ...(script !== undefined && { script }),
       ...(account !== undefined && { account }),
@@ -77,17 +77,19 @@ export function createForwarding(options: ForwardingOptions): Forwarding {
   }
 
   async function reply(mail: Outbound): Promise<DeliveryResult[]> {
-    const customer = await keysOf(mail.zone, mail.from);
-    const held = await spool.collect(piecesOf(mail.raw()), { maxBytes: spool.maxBytes + ROOM });
+    const customerKeys = await keysOf(mail.zone, mail.from);
+    const spooledReply = await spool.collect(piecesOf(mail.raw()), { maxBytes: spool.maxBytes + HEADROOM_BYTES });
     try {
-      const signatures = await signer.sign(held, { dkim: customer.length > 0 ? customer : await serviceKey() });
-      return await transport.deliver({ ...mail, raw: () => prepend(signatures, held.open()) });
+      const signatures = await signer.sign(spooledReply, {
+        dkim: customerKeys.length > 0 ? customerKeys : await serviceKey(),
+      });
+      return await transport.deliver({ ...mail, raw: () => prepend(signatures, spooledReply.open()) });
     } finally {
-      await held.discard();
+      await spooledReply.discard();
     }
   }
 
-  return { forward, reply, isLoop: loops.isLoop };
+  return { forward, reply, isLoop: loopMarks.isLoop };
 }
 
 async function* piecesOf(raw: Readable | Uint8Array): AsyncGenerator<Uint8Array> {

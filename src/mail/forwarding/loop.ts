@@ -13,7 +13,7 @@ export const LOOP_FIELD = "X-Reelpost-Loop";
  * Maximum number of recipients for which one message is forwarded, counting loop fields of other servers too: a worker
  * can generate a new address on every pass.
  */
-const MAX_FORWARDED = 25;
+const MAX_FORWARDS = 25;
 
 interface LoopMarks {
   /** Returns the field for a recipient, including the line ending. */
@@ -23,13 +23,13 @@ interface LoopMarks {
 
 /** The first key creates marks; all keys are accepted. */
 export function createLoopMarks(keys: readonly [string, ...string[]]): LoopMarks {
-  const mark = (key: string, rcpt: string) =>
+  const markOf = (key: string, rcpt: string) =>
     createHmac("sha256", key).update(rcpt.toLowerCase()).digest("base64url").slice(0, 22);
   return {
-    field: (rcpt) => `${LOOP_FIELD}: ${mark(keys[0], rcpt)}\r\n`,
+    field: (rcpt) => `${LOOP_FIELD}: ${markOf(keys[0], rcpt)}\r\n`,
     isLoop({ fields }, rcpt) {
       const marks = headerValues(fields, LOOP_FIELD);
-      return marks.length > 0 && (marks.length > MAX_FORWARDED || keys.some((key) => marks.includes(mark(key, rcpt))));
+      return marks.length > 0 && (marks.length > MAX_FORWARDS || keys.some((key) => marks.includes(markOf(key, rcpt))));
     },
   };
 }

@@ -15,7 +15,10 @@ export function isAuthenticatedSender(
   if (spf.identity === "mailfrom" && spf.result === "pass") return true;
   const domain = domainOf(from).toLowerCase();
   return dkim.some(
-    (one) => one.result === "pass" && one.domain !== undefined && isWithin(domain, one.domain.toLowerCase()),
+    (dkimResult) =>
+      dkimResult.result === "pass" &&
+      dkimResult.domain !== undefined &&
+      isWithin(domain, dkimResult.domain.toLowerCase()),
   );
 }
 

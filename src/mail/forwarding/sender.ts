@@ -22,8 +22,8 @@ export async function forwardingSender(
   if (sender === "") return { from: "", senderAuthenticated: false };
   const senderAuthenticated = isAuthenticatedSender(envelope, verdict);
   // A local return path that came back: it is already signed, so it is kept unchanged.
-  const rewritten = senderAuthenticated || srs.isOurs(sender) ? srs.forward(sender, clock.now()) : undefined;
-  if (rewritten?.ok) return { from: rewritten.address, senderAuthenticated };
+  const rewrittenSender = senderAuthenticated || srs.isOurs(sender) ? srs.forward(sender, clock.now()) : undefined;
+  if (rewrittenSender?.ok) return { from: rewrittenSender.address, senderAuthenticated };
   return {
     from: await bounces.pathFor({ sender, senderAuthenticated, account, zone, inbound: { id: source.id, rcpt } }),
     senderAuthenticated,

@@ -6,13 +6,14 @@ import type { DsnRequest } from "../messages/index.ts";
  * omitted, because few servers accept messages that contain them (RFC 6531).
  */
 export function traceFields(rcpt: string, to: readonly string[]): string {
-  const fits = (value: string) => /^[!-~]{1,320}( [!-~]{1,320})*$/.test(value) && value.length <= MAX_VALUE;
-  const [destination, both] = [to.join(", "), `${rcpt} ${to.join(", ")}`];
-  return `${fits(destination) ? `X-Forwarded-To: ${destination}\r\n` : ""}${fits(both) ? `X-Forwarded-For: ${both}\r\n` : ""}`;
+  const isSafeValue = (value: string) =>
+    /^[!-~]{1,320}( [!-~]{1,320})*$/.test(value) && value.length <= MAX_VALUE_LENGTH;
+  const [destination, destinationWithRcpt] = [to.join(", "), `${rcpt} ${to.join(", ")}`];
+  return `${isSafeValue(destination) ? `X-Forwarded-To: ${destination}\r\n` : ""}${isSafeValue(destinationWithRcpt) ? `X-Forwarded-For: ${destinationWithRcpt}\r\n` : ""}`;
 }
 
 /** The line length limit is that of RFC 5322 2.1.1. */
-const MAX_VALUE = 900;
+const MAX_VALUE_LENGTH = 900;
 
 /**
  * DSN parameters for the next hop: those of one recipient apply to all its destinations (RFC 3461 5.2.7), with the
@@ -21,7 +22,10 @@ const MAX_VALUE = 900;
 export function forwardedDsn(dsn: DsnRequest | undefined, rcpt: string, to: readonly string[]): DsnRequest | undefined {
   if (dsn === undefined) return undefined;
   const { to: byRecipient, ...message } = dsn;
-  const requested = byRecipient?.[rcpt];
-  const named = requested && { orcpt: `${isAscii(Buffer.from(rcpt)) ? "rfc822" : "utf-8"};${rcpt}`, ...requested };
-  return { ...message, ...(named && { to: Object.fromEntries(to.map((one) => [one, named])) }) };
+  const requestedDsn = byRecipient?.[rcpt];
+  const rcptDsn = requestedDsn && {
+    orcpt: `${isAscii(Buffer.from(rcpt)) ? "rfc822" : "utf-8"};${rcpt}`,
+    ...requestedDsn,
+  };
+  return { ...message, ...(rcptDsn && { to: Object.fromEntries(to.map((address) => [address, rcptDsn])) }) };
 }

@@ -18,7 +18,7 @@ interface BlockListsOptions {
 export function createBlockLists({ lists, resolver, clock, log, timeoutMs = 3000 }: BlockListsOptions): BlockLists {
   async function isListed(list: string, query: string): Promise<boolean> {
     try {
-      return (await inTime(resolver(`${query}.${list}`, "A"))).some((answer) => isListing(String(answer)));
+      return (await withTimeout(resolver(`${query}.${list}`, "A"))).some((answer) => isListing(String(answer)));
     } catch (err) {
       const { code } = err as { code?: string };
       if (code !== "ENOTFOUND" && code !== "ENODATA")
@@ -28,20 +28,20 @@ export function createBlockLists({ lists, resolver, clock, log, timeoutMs = 3000
   }
 
   /** The list's explanation (RFC 5782 2.1). */
-  async function explanation(list: string, query: string): Promise<string> {
-    const texts = await inTime(resolver(`${query}.${list}`, "TXT")).catch(() => []);
+  async function fetchExplanation(list: string, query: string): Promise<string> {
+    const texts = await withTimeout(resolver(`${query}.${list}`, "TXT")).catch(() => []);
     const text = texts.map((strings) => (Array.isArray(strings) ? strings.join("") : String(strings))).join(" ");
     return /https?:\/\/[!-~]{1,200}/.exec(text)?.[0] ?? `the operator of ${list}`;
   }
 
-  async function inTime<T>(answer: Promise<T>): Promise<T> {
+  async function withTimeout<T>(answer: Promise<T>): Promise<T> {
     const done = new AbortController();
-    const late = clock.sleep(timeoutMs, done.signal).then(() => {
+    const timeout = clock.sleep(timeoutMs, done.signal).then(() => {
       throw new Error(`no response in ${timeoutMs} ms`);
     });
-    late.catch(() => {});
+    timeout.catch(() => {});
     try {
-      return await Promise.race([answer, late]);
+      return await Promise.race([answer, timeout]);
     } finally {
       done.abort();
     }
@@ -49,14 +49,14 @@ export function createBlockLists({ lists, resolver, clock, log, timeoutMs = 3000
 
   return {
     async find(ip): Promise<SmtpReply | undefined> {
-      const query = reversed(ip);
-      const found = await Promise.all(lists.map((list) => isListed(list, query)));
-      const naming = lists.filter((_, i) => found[i]);
-      if (naming.length === 0) return undefined;
+      const query = reverseIp(ip);
+      const listedFlags = await Promise.all(lists.map((list) => isListed(list, query)));
+      const matchingLists = lists.filter((_, i) => listedFlags[i]);
+      if (matchingLists.length === 0) return undefined;
       return {
         code: 554,
         enhanced: "5.7.1",
-        text: `${ip} found on one or more RBLs (${naming.join(", ")}). Refer to ${await explanation(naming[0]!, query)}`,
+        text: `${ip} found on one or more RBLs (${matchingLists.join(", ")}). Refer to ${await fetchExplanation(matchingLists[0]!, query)}`,
       };
     },
   };
@@ -70,15 +70,15 @@ export function createBlockLists({ lists, resolver, clock, log, timeoutMs = 3000
 const isListing = (answer: string) => /^127\.(?!255\.255\.)/.test(answer);
 
 /** 192.0.2.1 -> 1.2.0.192; the 32 digits of an IPv6 address in reverse order. */
-function reversed(ip: string): string {
+function reverseIp(ip: string): string {
   if (!isIPv6(ip)) return ip.split(".").reverse().join(".");
   const groups = new URL(`http://[${ip.replace(/%.*$/, "")}]/`).hostname
     .slice(1, -1)
     .split("::")
     .map((half) => (half === "" ? [] : half.split(":")));
   const [head = [], tail = []] = groups;
-  const all = [...head, ...Array.from({ length: 8 - head.length - tail.length }, () => "0"), ...tail];
-  return all
+  const allGroups = [...head, ...Array.from({ length: 8 - head.length - tail.length }, () => "0"), ...tail];
+  return allGroups
     .map((group) => group.padStart(4, "0"))
     .join("")
     .split("")

@@ -63,7 +63,7 @@ export function createConnectionLimits({
   const networks = new Map<string, Network>();
   /** Networks grouped by their number of slots. */
   const bySize = new Map<number, Set<Network>>();
-  const all = new Set<Entry>();
+  const allEntries = new Set<Entry>();
   let largest = 0;
 
   function resize(network: Network, change: () => void) {
@@ -80,53 +80,53 @@ export function createConnectionLimits({
   }
 
   function remove(entry: Entry) {
-    if (all.delete(entry)) resize(entry.network, () => entry.network.entries.delete(entry));
+    if (allEntries.delete(entry)) resize(entry.network, () => entry.network.entries.delete(entry));
   }
 
-  /** Returns the slot to evict for a new connection from a network that has `own` slots. */
-  function victim(own: number): Entry | undefined {
-    const fair = firstIdle(crowds(own + 2));
-    if (fair !== undefined) return fair;
-    const idle = firstIdle(all);
-    return idle !== undefined && clock.now() - idle.since >= minIdleMs ? idle : undefined;
+  /** Returns the slot to evict for a new connection from a network that has `ownCount` slots. */
+  function findVictim(ownCount: number): Entry | undefined {
+    const fairVictim = firstIdle(crowdedEntries(ownCount + 2));
+    if (fairVictim !== undefined) return fairVictim;
+    const idleEntry = firstIdle(allEntries);
+    return idleEntry !== undefined && clock.now() - idleEntry.since >= minIdleMs ? idleEntry : undefined;
   }
 
-  /** Yields the slots of networks that have at least `least` slots, the largest network first. */
-  function* crowds(least: number): Iterable<Entry> {
-    for (let size = largest; size >= least; size--) {
+  /** Yields the slots of networks that have at least `minSize` slots, the largest network first. */
+  function* crowdedEntries(minSize: number): Iterable<Entry> {
+    for (let size = largest; size >= minSize; size--) {
       for (const network of bySize.get(size) ?? []) yield* network.entries;
     }
   }
 
   return {
     get used() {
-      return all.size;
+      return allEntries.size;
     },
     acquire(ip, holder) {
       const key = networkOf(ip);
-      const own = networks.get(key)?.entries.size ?? 0;
-      if (own >= perNetwork) return "network";
-      if (all.size >= slots) {
-        const found = victim(own);
-        if (found === undefined) return "full";
-        remove(found);
-        found.slot.holder.evict();
+      const ownCount = networks.get(key)?.entries.size ?? 0;
+      if (ownCount >= perNetwork) return "network";
+      if (allEntries.size >= slots) {
+        const victimEntry = findVictim(ownCount);
+        if (victimEntry === undefined) return "full";
+        remove(victimEntry);
+        victimEntry.slot.holder.evict();
       }
       const network = networks.get(key) ?? { key, entries: new Set<Entry>() };
       networks.set(key, network);
       const slot: ConnectionSlot = {
         holder,
         active() {
-          if (!all.delete(entry)) return;
+          if (!allEntries.delete(entry)) return;
           entry.since = clock.now();
-          all.add(entry);
+          allEntries.add(entry);
           network.entries.delete(entry);
           network.entries.add(entry);
         },
         release: () => remove(entry),
       };
       const entry: Entry = { network, slot, since: clock.now() };
-      all.add(entry);
+      allEntries.add(entry);
       resize(network, () => network.entries.add(entry));
       return slot;
     },
@@ -134,10 +134,10 @@ export function createConnectionLimits({
 }
 
 function firstIdle(entries: Iterable<Entry>): Entry | undefined {
-  let left = MAX_SKIPPED;
+  let skipsLeft = MAX_SKIPPED;
   for (const entry of entries) {
     if (entry.slot.holder.idle) return entry;
-    if (--left === 0) return undefined;
+    if (--skipsLeft === 0) return undefined;
   }
   return undefined;
 }

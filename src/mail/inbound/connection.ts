@@ -64,9 +64,9 @@ export interface SmtpConnection extends SlotHolder {
  * The longest command other than AUTH is a RCPT with ORCPT, about 1,100 octets; AUTH has a token of a few hundred
  * octets.
  */
-const MAX_COMMAND = 4096;
+const MAX_COMMAND_BYTES = 4096;
 /** Minimum number of octets of a message that count as progress. If a message is slower, the client counts as idle. */
-const PROGRESS = 4096;
+const PROGRESS_BYTES = 4096;
 /** Milliseconds that replies to a group of commands wait for the decision about the next command. */
 const FLUSH_MS = 50;
 /** Milliseconds for a client to close its side of the connection. */
@@ -84,13 +84,13 @@ const EVICTED: Reply = {
   text: "Error: this server is busy and you were idle, closing connection",
 };
 const SHUTTING_DOWN: Reply = { code: 421, enhanced: "4.3.2", text: "Server shutting down" };
-const FAULT: Reply = { code: 451, enhanced: "4.3.0", text: "Error: internal server error" };
+const INTERNAL_ERROR: Reply = { code: 451, enhanced: "4.3.0", text: "Error: internal server error" };
 
 /** Starts the session with the greeting. */
 export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConnection {
   const { name, ip, limits, handlers, slot } = deps;
   let { socket } = deps;
-  const session = createServerSession({ ...deps, maxCommand: MAX_COMMAND, tls: cipherOf(socket) });
+  const session = createServerSession({ ...deps, maxCommand: MAX_COMMAND_BYTES, tls: cipherOf(socket) });
   const client: SmtpClient<User> = {
     ip,
     user: undefined,
@@ -103,15 +103,15 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
   let outcome: Promise<Reply> | undefined;
   /** Replies that have not been written yet. */
   let output = "";
-  let deciding = false;
-  let upgrading = false;
+  let isDeciding = false;
+  let isUpgrading = false;
   let ended = false;
   let closed = false;
-  let processing = false;
-  let unseen = 0;
-  let tarpit: NodeJS.Timeout | undefined;
-  let flushing: NodeJS.Timeout | undefined;
-  let linger: NodeJS.Timeout | undefined;
+  let isProcessing = false;
+  let unseenBytes = 0;
+  let tarpitTimer: NodeJS.Timeout | undefined;
+  let flushTimer: NodeJS.Timeout | undefined;
+  let lingerTimer: NodeJS.Timeout | undefined;
   const deadline = createDeadline();
   const authDeadline =
     limits.authMs === undefined
@@ -133,9 +133,9 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
   function receive(octets: Buffer) {
     if (ended) return;
     if (session.awaits === "data") {
-      unseen += octets.length;
-      if (unseen >= PROGRESS) {
-        unseen = 0;
+      unseenBytes += octets.length;
+      if (unseenBytes >= PROGRESS_BYTES) {
+        unseenBytes = 0;
         slot.active();
       }
     }
@@ -143,33 +143,33 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
     advance();
   }
 
-  const blocked = () =>
+  const isBlocked = () =>
     closed ||
     ended ||
-    upgrading ||
-    deciding ||
-    tarpit !== undefined ||
+    isUpgrading ||
+    isDeciding ||
+    tarpitTimer !== undefined ||
     message?.full === true ||
     socket.writableNeedDrain;
 
   /** Processes the buffered input as far as possible, then continues reading or waits. */
   function advance() {
-    if (processing) return;
-    processing = true;
-    let commands = false;
-    while (!blocked()) {
+    if (isProcessing) return;
+    isProcessing = true;
+    let hasCommand = false;
+    while (!isBlocked()) {
       const event = session.next();
       if (event === undefined) break;
-      if (event.type !== "content") commands = true;
+      if (event.type !== "content") hasCommand = true;
       handle(event);
     }
-    processing = false;
-    if (commands) slot.active();
+    isProcessing = false;
+    if (hasCommand) slot.active();
     if (closed || ended) return;
     write();
     if (deps.shuttingDown()) connection.shutDown();
-    expect(commands);
-    if (blocked()) socket.pause();
+    expect(hasCommand);
+    if (isBlocked()) socket.pause();
     else socket.resume();
   }
 
@@ -179,8 +179,8 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
         output += formatReply(event.reply);
         return;
       case "delay":
-        tarpit = setTimeout(() => {
-          tarpit = undefined;
+        tarpitTimer = setTimeout(() => {
+          tarpitTimer = undefined;
           advance();
         }, limits.tarpitMs).unref();
         return;
@@ -211,19 +211,19 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
 
   // ---- decisions
 
-  function decide(decision: Promise<Reply | undefined> | undefined, then = () => {}) {
+  function decide(decision: Promise<Reply | undefined> | undefined, onReply = () => {}) {
     if (decision === undefined) return session.decide();
-    deciding = true;
+    isDeciding = true;
     const settle = (reply: Reply | undefined) => {
-      deciding = false;
+      isDeciding = false;
       if (closed) return;
       session.decide(reply);
-      then();
+      onReply();
       advance();
     };
     decision.then(settle, (err: Error) => {
       deps.onError(err);
-      settle(FAULT);
+      settle(INTERNAL_ERROR);
     });
   }
 
@@ -252,17 +252,17 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
   /** One write for the replies to a group of commands (RFC 2920 3.2). */
   function write() {
     if (output === "") return;
-    if (deciding && session.buffered > 0) {
-      flushing ??= setTimeout(flush, FLUSH_MS).unref();
+    if (isDeciding && session.buffered > 0) {
+      flushTimer ??= setTimeout(flush, FLUSH_MS).unref();
       return;
     }
     flush();
   }
 
   function flush() {
-    clearTimeout(flushing);
-    flushing = undefined;
-    if (output === "" || !socket.writable || upgrading) return;
+    clearTimeout(flushTimer);
+    flushTimer = undefined;
+    if (output === "" || !socket.writable || isUpgrading) return;
     const text = output;
     output = "";
     socket.write(text);
@@ -270,42 +270,42 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
 
   // ---- deadlines
 
-  /** Sets the deadline of the input that the session is waiting for. `progress`: the last deadline was met. */
-  function expect(progress: boolean) {
-    if (upgrading || closed || ended) return;
-    const phase = session.receiving && !deciding ? "data" : session.awaits === "command" ? "command" : undefined;
-    if (phase === undefined || tarpit !== undefined) return deadline.clear();
-    if (deadline.phase === phase && (phase === "data" || !progress)) return;
+  /** Sets the deadline of the input that the session is waiting for. `isDeadlineMet`: the last deadline was met. */
+  function expect(isDeadlineMet: boolean) {
+    if (isUpgrading || closed || ended) return;
+    const phase = session.receiving && !isDeciding ? "data" : session.awaits === "command" ? "command" : undefined;
+    if (phase === undefined || tarpitTimer !== undefined) return deadline.clear();
+    if (deadline.phase === phase && (phase === "data" || !isDeadlineMet)) return;
     deadline.set(phase, phase === "data" ? limits.dataMs : limits.commandMs, () => terminate(TOO_SLOW));
   }
 
   /** Called if no octet was transferred in either direction. */
   function endIdle() {
-    if (!deciding && !upgrading && message?.full !== true) terminate(TOO_SLOW);
+    if (!isDeciding && !isUpgrading && message?.full !== true) terminate(TOO_SLOW);
   }
 
   // ---- TLS
 
   function startTls() {
     flush();
-    upgrading = true;
-    const plain = socket;
-    plain.off("data", receive).off("drain", advance).off("close", close).setTimeout(0, endIdle);
+    isUpgrading = true;
+    const plainSocket = socket;
+    plainSocket.off("data", receive).off("drain", advance).off("close", close).setTimeout(0, endIdle);
     // RFC 3207 4.2: discards pipelined plaintext. Node would read it as part of the handshake.
-    while (plain.read() !== null);
-    const secure = serverTls(plain, deps.tls!);
-    socket = secure;
+    while (plainSocket.read() !== null);
+    const secureSocket = serverTls(plainSocket, deps.tls!);
+    socket = secureSocket;
     // Destroying the plain socket during a handshake leaves the TLS socket open.
-    deadline.set("handshake", limits.handshakeMs, () => secure.destroy());
-    secure.once("secure", () => {
-      upgrading = false;
-      session.tlsEstablished(cipherOf(secure)!);
+    deadline.set("handshake", limits.handshakeMs, () => secureSocket.destroy());
+    secureSocket.once("secure", () => {
+      isUpgrading = false;
+      session.tlsEstablished(cipherOf(secureSocket)!);
       client.user = undefined;
-      secure.off("error", deps.onError).off("close", close);
+      secureSocket.off("error", deps.onError).off("close", close);
       listen();
       advance();
     });
-    secure.on("error", deps.onError).on("close", close);
+    secureSocket.on("error", deps.onError).on("close", close);
   }
 
   // ---- the end
@@ -313,7 +313,7 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
   function terminate(reply: Reply) {
     if (closed || ended) return;
     // A plaintext reply would corrupt the handshake.
-    if (upgrading) return destroy();
+    if (isUpgrading) return destroy();
     session.terminate(reply);
     for (let event = session.next(); event !== undefined; event = session.next()) handle(event);
   }
@@ -326,7 +326,7 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
     clearTimers();
     socket.end();
     socket.resume();
-    linger = setTimeout(destroy, Math.min(LINGER_MS, limits.commandMs)).unref();
+    lingerTimer = setTimeout(destroy, Math.min(LINGER_MS, limits.commandMs)).unref();
   }
 
   function destroy() {
@@ -337,7 +337,7 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
     if (closed) return;
     closed = true;
     clearTimers();
-    clearTimeout(linger);
+    clearTimeout(lingerTimer);
     abortMessage();
     slot.release();
     deps.onClose();
@@ -346,20 +346,20 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
   function clearTimers() {
     deadline.clear();
     clearTimeout(authDeadline);
-    clearTimeout(tarpit);
-    clearTimeout(flushing);
+    clearTimeout(tarpitTimer);
+    clearTimeout(flushTimer);
   }
 
   const connection: SmtpConnection = {
     get idle() {
-      return !deciding && !upgrading;
+      return !isDeciding && !isUpgrading;
     },
     evict() {
       terminate(EVICTED);
       socket.destroySoon();
     },
     shutDown({ force } = { force: false }) {
-      if (force || !(deciding || session.receiving)) terminate(SHUTTING_DOWN);
+      if (force || !(isDeciding || session.receiving)) terminate(SHUTTING_DOWN);
     },
   };
   slot.holder = connection;

@@ -5,15 +5,17 @@ import type { DeliveryResult, SmtpReply } from "../messages/index.ts";
  * failures into successes where another recipient has the message. The reply is 250 without failures, else the first
  * 4xx, else the first 5xx. The text contains the failed recipients, so that the sender's bounce does too.
  */
-export function combineReplies(settled: DeliveryResult[]): SmtpReply {
-  const failed = settled.filter((one) => !one.ok);
-  if (failed.length === 0) return { code: 250, enhanced: "2.6.0", text: "Message accepted" };
-  const first = failed.find((one) => one.temporary) ?? failed[0]!;
-  if (settled.length === 1) return first.reply;
-  const named = failed.filter((one) => one.temporary === first.temporary).map((one) => `<${one.rcpt}>`);
-  const others = failed.length === settled.length ? "" : "; the other recipients received it";
+export function combineReplies(deliveryResults: DeliveryResult[]): SmtpReply {
+  const failedResults = deliveryResults.filter((result) => !result.ok);
+  if (failedResults.length === 0) return { code: 250, enhanced: "2.6.0", text: "Message accepted" };
+  const first = failedResults.find((result) => result.temporary) ?? failedResults[0]!;
+  if (deliveryResults.length === 1) return first.reply;
+  const failedAddresses = failedResults
+    .filter((result) => result.temporary === first.temporary)
+    .map((result) => `<${result.rcpt}>`);
+  const othersNote = failedResults.length === deliveryResults.length ? "" : "; the other recipients received it";
   return {
     ...first.reply,
-    text: `${first.reply.text} (${named.slice(0, 5).join(" ")}${named.length > 5 ? ` and ${named.length - 5} more` : ""}${others})`,
+    text: `${first.reply.text} (${failedAddresses.slice(0, 5).join(" ")}${failedAddresses.length > 5 ? ` and ${failedAddresses.length - 5} more` : ""}${othersNote})`,
   };
 }

@@ -23,21 +23,21 @@ export interface IncomingMessage {
 const MAX_CHUNKS = 8;
 
 export function createIncomingMessage(onDrain: () => void): IncomingMessage {
-  let full = false;
+  let isFull = false;
   let complete = false;
   const data: IncomingData = new Readable({
     // In byte mode, waiting chunks would be joined, which copies them.
     objectMode: true,
     highWaterMark: MAX_CHUNKS,
     read() {
-      if (!full) return;
-      full = false;
+      if (!isFull) return;
+      isFull = false;
       onDrain();
     },
     destroy(err, done) {
       // A reader that has given up never reads again; the rest of the message is skipped.
-      if (full) {
-        full = false;
+      if (isFull) {
+        isFull = false;
         setImmediate(onDrain);
       }
       done(err);
@@ -48,10 +48,10 @@ export function createIncomingMessage(onDrain: () => void): IncomingMessage {
   return {
     data,
     get full() {
-      return full;
+      return isFull;
     },
     push(content) {
-      if (!data.destroyed && !data.push(content)) full = true;
+      if (!data.destroyed && !data.push(content)) isFull = true;
     },
     end({ stray, oversized }) {
       complete = true;

@@ -36,14 +36,14 @@ export function createInspection({ filter, log }: { filter: ContentFilter | unde
  */
 function withTags(source: MailSource, fields: { name: string; value: string }[]): MailSource {
   const names = new Set(fields.map(({ name }) => name.toLowerCase()));
-  const kept: Uint8Array[] = fields.map(({ name, value }) => Buffer.from(formatField(name, value)));
+  const tagFields: Uint8Array[] = fields.map(({ name, value }) => Buffer.from(formatField(name, value)));
   for (const [start, end] of fieldRanges(source.headerBlock)) {
     const field = source.headerBlock.subarray(start, end);
     const [, name = ""] =
       /^([^:\s]+)[ \t]*:/.exec(
         Buffer.from(field.buffer, field.byteOffset, Math.min(field.length, 200)).toString("latin1"),
       ) ?? [];
-    if (!names.has(name.toLowerCase())) kept.push(field);
+    if (!names.has(name.toLowerCase())) tagFields.push(field);
   }
-  return withHeader(source, Buffer.concat(kept));
+  return withHeader(source, Buffer.concat(tagFields));
 }

@@ -97,7 +97,7 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
   const onRejected = withLoggedErrors(options.onRejected, log);
   const rate = createRate({ limit: limits.messagesPerMinute, perMs: 60_000, clock });
   const inspect = createInspection({ filter, log });
-  const listed = new WeakMap<SmtpClient, Promise<SmtpReply | undefined>>();
+  const listingsByClient = new WeakMap<SmtpClient, Promise<SmtpReply | undefined>>();
 
   const reception = createReception({
     messageBytes: limits.messageBytes,
@@ -106,7 +106,7 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
     onRejected,
     begin({ envelope: { helo, ip, tls, to }, client }) {
       const id = ids.hex();
-      const [recipient, ...others] = to;
+      const [recipient, ...earlierRecipients] = to;
       return {
         id,
         prefix: receivedField({
@@ -116,14 +116,15 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
           protocol: client.protocol,
           id,
           tls,
-          recipient: others.length === 0 ? recipient : undefined,
+          recipient: earlierRecipients.length === 0 ? recipient : undefined,
           at: new Date(clock.now()),
         }),
       };
     },
     async accept(source, { envelope }) {
-      const { refused, source: inspected } = await inspect(envelope, source);
-      if (refused === undefined) return plain(combineReplies(await receive(envelope, inspected)), envelope);
+      const { refused, source: inspectedSource } = await inspect(envelope, source);
+      if (refused === undefined)
+        return toPlainReply(combineReplies(await receive(envelope, inspectedSource)), envelope);
       await source.discard();
       onRejected(envelope, refused, "data");
       return refused;
@@ -139,8 +140,8 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
   /** Postmaster accepts mail even from listed clients (RFC 5321 4.5.1), because the listing may be a mistake. */
   async function refusalOfRecipient(rcpt: string, client: SmtpClient): Promise<SmtpReply | undefined> {
     try {
-      const onList = /^postmaster(?:@|$)/i.test(rcpt) ? undefined : await listed.get(client);
-      return onList ?? (await checkRecipient?.(rcpt, client.envelope()));
+      const listedReply = /^postmaster(?:@|$)/i.test(rcpt) ? undefined : await listingsByClient.get(client);
+      return listedReply ?? (await checkRecipient?.(rcpt, client.envelope()));
     } catch (err) {
       log.error({ err, rcpt }, "smtp: failed to check a recipient");
       return replyOf(smtpErrorOf(err));
@@ -158,7 +159,7 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
     handlers: {
       onConnect(client) {
         // The lookup runs while the client sends its greeting; the result is needed at the first recipient.
-        if (blockLists !== undefined) listed.set(client, blockLists.find(client.ip));
+        if (blockLists !== undefined) listingsByClient.set(client, blockLists.find(client.ip));
       },
       async onMail(from, client) {
         const refusal = checkRate(client.ip);
@@ -179,5 +180,5 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
  * The text may come from a next hop in a UTF-8 session; it is converted to ASCII unless this session also uses SMTPUTF8
  * (RFC 6531 3.7.4.2).
  */
-const plain = (reply: SmtpReply, { smtputf8 }: Envelope): SmtpReply =>
+const toPlainReply = (reply: SmtpReply, { smtputf8 }: Envelope): SmtpReply =>
   smtputf8 ? reply : { ...reply, text: reply.text.replace(/[^ -~]/gu, "?") };

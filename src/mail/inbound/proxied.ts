@@ -15,17 +15,17 @@ export function readProxied(
 
   function finish(err?: Error, client?: { ip: string; port: number }) {
     clearTimeout(timer);
-    socket.off("readable", read).off("end", gone).off("close", gone);
+    socket.off("readable", onReadable).off("end", onDisconnect).off("close", onDisconnect);
     if (err !== undefined) socket.on("error", () => {}).destroy();
     socket.off("error", finish);
     done(err, client);
   }
 
-  function gone() {
+  function onDisconnect() {
     finish(new Error("the connection ended before the header"));
   }
 
-  function read() {
+  function onReadable() {
     for (let chunk = socket.read() as Buffer | null; chunk !== null; chunk = socket.read() as Buffer | null) {
       bytes = Buffer.concat([bytes, chunk]);
       const header = readProxyHeader(bytes);
@@ -37,5 +37,5 @@ export function readProxied(
     }
   }
 
-  socket.on("readable", read).on("end", gone).on("close", gone).on("error", finish);
+  socket.on("readable", onReadable).on("end", onDisconnect).on("close", onDisconnect).on("error", finish);
 }

@@ -31,12 +31,12 @@ export function createRate({ limit, perMs, clock, keys = 50_000 }: RateOptions):
     consume(key) {
       if (limit === 0) return true;
       const bucket = bucketOf(key);
-      const enough = bucket.left >= 1;
-      if (enough) bucket.left--;
+      const hasToken = bucket.left >= 1;
+      if (hasToken) bucket.left--;
       buckets.delete(key);
       buckets.set(key, bucket);
       if (buckets.size > keys) buckets.delete(buckets.keys().next().value!);
-      return enough;
+      return hasToken;
     },
     isExhausted: (key) => limit !== 0 && bucketOf(key).left < 1,
   };

@@ -19,7 +19,7 @@ const answerSchema = z.object({
 });
 
 /** A response contains symbols and addresses, usually a few kilobytes. */
-const MAX_ANSWER = 1024 * 1024;
+const MAX_ANSWER_BYTES = 1024 * 1024;
 
 /** Queries rspamd (its HTTP protocol, `/checkv2`). Rejects if the response is not usable. */
 export function createRspamd({ url, timeoutMs = 15_000 }: RspamdOptions): ContentFilter {
@@ -55,12 +55,17 @@ function bodyOf(body: Readable | Uint8Array): NonNullable<RequestInit["body"]> {
 }
 
 /** The text comes from the client, and an HTTP header holds only one line of Latin-1. */
-const plain = (text: string) => text.replace(/[^!-~]/g, "?").slice(0, 500);
+const toPrintable = (text: string) => text.replace(/[^!-~]/g, "?").slice(0, 500);
 
 function headersOf({ ip, helo, from, to }: Envelope, { id }: MailSource): Headers {
-  const headers = new Headers({ IP: plain(ip), Helo: plain(helo), From: plain(from), "Queue-Id": id });
+  const headers = new Headers({
+    IP: toPrintable(ip),
+    Helo: toPrintable(helo),
+    From: toPrintable(from),
+    "Queue-Id": id,
+  });
   // fetch() joins the values with commas, and rspamd splits them again.
-  for (const rcpt of to) headers.append("Rcpt", plain(rcpt));
+  for (const rcpt of to) headers.append("Rcpt", toPrintable(rcpt));
   return headers;
 }
 
@@ -69,7 +74,8 @@ async function textOf(response: Response): Promise<string> {
   const decoder = new TextDecoder();
   for await (const chunk of response.body ?? []) {
     text += decoder.decode(chunk as Uint8Array, { stream: true });
-    if (text.length > MAX_ANSWER) throw new Error(`the response of rspamd exceeds ${MAX_ANSWER} characters`);
+    if (text.length > MAX_ANSWER_BYTES)
+      throw new Error(`the response of rspamd exceeds ${MAX_ANSWER_BYTES} characters`);
   }
   return text;
 }
@@ -80,17 +86,17 @@ function verdictOf({
   required_score: required,
   messages,
 }: z.output<typeof answerSchema>): FilterVerdict {
-  const said = messages?.smtp_message
+  const smtpMessage = messages?.smtp_message
     ?.replace(/[^ -~]+/g, " ")
     .trim()
     .slice(0, 400);
   switch (action) {
     case "reject":
-      return refuse(554, "5.7.1", said || "Message is spam");
+      return refuse(554, "5.7.1", smtpMessage || "Message is spam");
     case "soft reject":
-      return refuse(451, "4.7.1", said || "Message temporarily rejected, try again later");
+      return refuse(451, "4.7.1", smtpMessage || "Message temporarily rejected, try again later");
     case "greylist":
-      return refuse(451, "4.7.1", said || "Greylisted, try again later");
+      return refuse(451, "4.7.1", smtpMessage || "Greylisted, try again later");
     // The subject is signed by the sender, so the result is in a separate field.
     case "add header":
     case "rewrite subject":

@@ -71,14 +71,14 @@ export async function startSmtpServer<User>(options: SmtpServerOptions<User>): P
     acceptance.acceptProxied(socket);
   });
   await new Promise<void>((resolve, reject) => {
-    const failed = (err: NodeJS.ErrnoException) =>
+    const onListenError = (err: NodeJS.ErrnoException) =>
       reject(
         err.code === "EADDRINUSE"
           ? mailErrors.portBusy({ host, port, otherPort }, { cause: err })
           : mailErrors.listenFailed({ host, port, otherPort, reason: messageOf(err) }, { cause: err }),
       );
-    server.once("error", failed).listen(fd === undefined ? { host, port } : { fd }, () => {
-      server.off("error", failed);
+    server.once("error", onListenError).listen(fd === undefined ? { host, port } : { fd }, () => {
+      server.off("error", onListenError);
       server.on("error", (err) => log.error({ err }, "smtp: failed to accept a connection"));
       resolve();
     });
@@ -129,12 +129,15 @@ function createAcceptance<User>(options: SmtpServerOptions<User>) {
 
   function acceptProxied(socket: Socket) {
     if (pending.size >= limits.connections) return void socket.on("error", onError).destroy();
-    const proxy = socket.remoteAddress;
+    const proxyAddress = socket.remoteAddress;
     track(socket);
     readProxied(socket, limits.proxyMs, (err, client) => {
       pending.delete(socket);
-      if (err === undefined) return accept(socket, client?.ip ?? plainAddress(proxy));
-      log.info({ proxy, reason: err.message }, "smtp: no PROXY header from a client listed in smtp.proxies");
+      if (err === undefined) return accept(socket, client?.ip ?? plainAddress(proxyAddress));
+      log.info(
+        { proxy: proxyAddress, reason: err.message },
+        "smtp: no PROXY header from a client listed in smtp.proxies",
+      );
     });
   }
 
@@ -160,24 +163,24 @@ function createAcceptance<User>(options: SmtpServerOptions<User>) {
   }
 
   function startTls(socket: Socket, ip: string, slot: ConnectionSlot) {
-    const secured = serverTls(socket, tls!);
+    const secureSocket = serverTls(socket, tls!);
     // Destroying the plain socket during a handshake leaves the TLS socket open.
-    const hangUp = () => void secured.destroy();
+    const hangUp = () => void secureSocket.destroy();
     const deadline = setTimeout(hangUp, limits.handshakeMs).unref();
     const end = () => {
       clearTimeout(deadline);
       slot.release();
     };
     slot.holder = { idle: true, evict: hangUp };
-    track(secured);
-    secured
+    track(secureSocket);
+    secureSocket
       .on("error", onError)
       .once("close", end)
       .once("secure", () => {
         clearTimeout(deadline);
-        secured.off("close", end);
-        pending.delete(secured);
-        startSession(secured, ip, slot);
+        secureSocket.off("close", end);
+        pending.delete(secureSocket);
+        startSession(secureSocket, ip, slot);
       });
   }
 
@@ -206,10 +209,10 @@ function createAcceptance<User>(options: SmtpServerOptions<User>) {
       return sessions.size;
     },
     /** Ends idle sessions now and all others after their next decision. With `force`, ends all of them now. */
-    shutDown(how?: { force: boolean }) {
+    shutDown(closeOptions?: { force: boolean }) {
       closing = true;
       for (const socket of pending) socket.destroy();
-      for (const connection of sessions) connection.shutDown(how);
+      for (const connection of sessions) connection.shutDown(closeOptions);
     },
   };
 }

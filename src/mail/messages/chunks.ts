@@ -8,28 +8,28 @@ interface Chunks {
   takeChunks(): Uint8Array[];
 }
 
-const BLOCK = 16 * 1024;
-const SMALL = 2 * 1024;
+const BLOCK_BYTES = 16 * 1024;
+const SMALL_BYTES = 2 * 1024;
 
 /** Small chunks are merged: otherwise a peer that sends single bytes would create an object for each. */
 export function createChunks(): Chunks {
   let pieces: Uint8Array[] = [];
   let block: Buffer | undefined;
-  let used = 0;
+  let usedBytes = 0;
   let length = 0;
 
   function closeBlock() {
-    if (block !== undefined && used > 0) pieces.push(block.subarray(0, used));
+    if (block !== undefined && usedBytes > 0) pieces.push(block.subarray(0, usedBytes));
     block = undefined;
-    used = 0;
+    usedBytes = 0;
   }
 
   function takeChunks() {
     closeBlock();
-    const taken = pieces;
+    const takenPieces = pieces;
     pieces = [];
     length = 0;
-    return taken;
+    return takenPieces;
   }
 
   return {
@@ -38,17 +38,17 @@ export function createChunks(): Chunks {
     },
     push(chunk) {
       length += chunk.length;
-      if (chunk.length >= SMALL) {
+      if (chunk.length >= SMALL_BYTES) {
         closeBlock();
         pieces.push(chunk);
         return;
       }
-      if (block !== undefined && used + chunk.length > BLOCK) closeBlock();
-      block ??= Buffer.allocUnsafeSlow(BLOCK);
-      block.set(chunk, used);
-      used += chunk.length;
+      if (block !== undefined && usedBytes + chunk.length > BLOCK_BYTES) closeBlock();
+      block ??= Buffer.allocUnsafeSlow(BLOCK_BYTES);
+      block.set(chunk, usedBytes);
+      usedBytes += chunk.length;
     },
-    take: (wanted = length) => Buffer.concat(takeChunks(), wanted),
+    take: (byteCount = length) => Buffer.concat(takeChunks(), byteCount),
     takeChunks,
   };
 }

@@ -19,8 +19,8 @@ export function withHeader(source: MailSource, headerBlock: Uint8Array): MailSou
     size: source.size - source.headerBlock.length + headerBlock.length,
     headerBlock,
     open(start = 0) {
-      const inBody = Math.max(0, start - headerBlock.length);
-      const body = source.open(source.headerBlock.length + inBody);
+      const bodyOffset = Math.max(0, start - headerBlock.length);
+      const body = source.open(source.headerBlock.length + bodyOffset);
       const head = headerBlock.subarray(Math.min(start, headerBlock.length));
       return body instanceof Uint8Array ? Buffer.concat([head, body]) : prependedStream(head, body);
     },
@@ -39,12 +39,12 @@ export function changedHeader(
   { headerBlock }: Pick<MailSource, "headerBlock">,
   { drop, add }: { drop: ReadonlySet<string>; add: string },
 ): Uint8Array {
-  const kept: Uint8Array[] = [];
+  const keptLines: Uint8Array[] = [];
   for (const [start, end] of fieldRanges(headerBlock)) {
     const line = headerBlock.subarray(start, end);
-    if (!drop.has(nameOf(line))) kept.push(line);
+    if (!drop.has(nameOf(line))) keptLines.push(line);
   }
-  return Buffer.concat([Buffer.from(add), ...kept]);
+  return Buffer.concat([Buffer.from(add), ...keptLines]);
 }
 
 /** Returns the message with this change to its header section and an unchanged body. */
@@ -52,8 +52,8 @@ export function rewriteHeader(
   source: MailSource,
   change: { drop: ReadonlySet<string>; add: string },
 ): () => Readable | Uint8Array {
-  const changed = withHeader(source, changedHeader(source, change));
-  return () => changed.open();
+  const changedSource = withHeader(source, changedHeader(source, change));
+  return () => changedSource.open();
 }
 
 function nameOf(line: Uint8Array): string {
@@ -65,7 +65,7 @@ function nameOf(line: Uint8Array): string {
  * RFC 5322 2.1.1: no line over 998 octets. Lines are folded at white space; a longer run without white space must be
  * encoded.
  */
-const MAX_RUN = 900;
+const MAX_RUN_LENGTH = 900;
 
 /**
  * Formats a header field with its line ending: folded at 76, non-ASCII text in encoded words (RFC 2047). The caller has
@@ -74,6 +74,8 @@ const MAX_RUN = 900;
 export function formatField(name: string, value: string): string {
   const bytes = Buffer.from(value);
   const encoded =
-    isAscii(bytes) && !value.split(/[ \t]/).some((run) => run.length > MAX_RUN) ? value : encodeWord(value, "Q", 52);
+    isAscii(bytes) && !value.split(/[ \t]/).some((run) => run.length > MAX_RUN_LENGTH)
+      ? value
+      : encodeWord(value, "Q", 52);
   return `${foldLines(`${name}: ${encoded}`, 76)}\r\n`;
 }

@@ -50,7 +50,7 @@ interface SpoolOptions {
 export const MAX_MESSAGE_BYTES = 26_214_400;
 
 /** Maximum size of fields added on top of a message. */
-const PREFIX_ROOM = 4096;
+const PREFIX_HEADROOM_BYTES = 4096;
 
 export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryBytes = 256 * 1024 }: SpoolOptions): Spool {
   const files = new Set<string>();
@@ -77,7 +77,7 @@ export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryByte
     { id = ids.hex(), prefix = "", maxBytes: limit = maxBytes, ownsChunks = false }: CollectOptions = {},
   ): Promise<MailSource> {
     const head = createHeadReader();
-    const waiting = createChunks();
+    const waitingChunks = createChunks();
     let size = 0;
     let file: { path: string; handle: FileHandle } | undefined;
     let writing: Promise<unknown> = Promise.resolve();
@@ -86,7 +86,7 @@ export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryByte
     async function flush() {
       file ??= await createFile(id);
       await writing;
-      writing = write(file.handle, waiting.takeChunks());
+      writing = write(file.handle, waitingChunks.takeChunks());
       writing.catch(() => {});
     }
 
@@ -96,25 +96,25 @@ export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryByte
       if (ownsChunks && head.whole) freeMemory(pieces);
     }
 
-    function take(chunk: Uint8Array) {
+    function addChunk(chunk: Uint8Array) {
       head.push(chunk);
-      waiting.push(chunk);
+      waitingChunks.push(chunk);
       size += chunk.length;
     }
 
     try {
-      if (prefix !== "") take(Buffer.from(prefix));
-      const most = limit + size;
+      if (prefix !== "") addChunk(Buffer.from(prefix));
+      const maxTotal = limit + size;
       for await (const chunk of body) {
-        take(chunk);
-        if (size > most) throw mailErrors.messageTooLarge({ limit: mebibytes(limit) });
-        if (waiting.length > memoryBytes) await flush();
+        addChunk(chunk);
+        if (size > maxTotal) throw mailErrors.messageTooLarge({ limit: mebibytes(limit) });
+        if (waitingChunks.length > memoryBytes) await flush();
       }
-      if (file === undefined) return inMemory(id, waiting.take(), head.end());
-      if (waiting.length > 0) await flush();
+      if (file === undefined) return createMemorySource(id, waitingChunks.take(), head.end());
+      if (waitingChunks.length > 0) await flush();
       await writing;
       await file.handle.close();
-      return inFile(id, file.path, size, head.end());
+      return createFileSource(id, file.path, size, head.end());
     } catch (err) {
       if (file !== undefined) {
         await writing.catch(() => {});
@@ -125,7 +125,7 @@ export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryByte
     }
   }
 
-  function inFile(id: string, path: string, size: number, headerBlock: Uint8Array): MailSource {
+  function createFileSource(id: string, path: string, size: number, headerBlock: Uint8Array): MailSource {
     return {
       id,
       size,
@@ -143,7 +143,7 @@ export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryByte
       if (bytes.length > maxBytes) throw mailErrors.messageTooLarge({ limit: mebibytes(maxBytes) });
       const head = createHeadReader();
       head.push(bytes);
-      return inMemory(ids.hex(), bytes, head.end());
+      return createMemorySource(ids.hex(), bytes, head.end());
     },
     async close() {
       await Promise.all([...files].map(deleteFile));
@@ -154,11 +154,11 @@ export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryByte
 /** Appends to the file. A write may be short, as with write(2). */
 async function writeAll(handle: FileHandle, pieces: Uint8Array[]): Promise<void> {
   const { bytesWritten } = await handle.writev(pieces);
-  const missing = pieces.reduce((sum, piece) => sum + piece.length, 0) - bytesWritten;
-  if (missing > 0) await handle.writeFile(Buffer.concat(pieces).subarray(-missing));
+  const missingBytes = pieces.reduce((sum, piece) => sum + piece.length, 0) - bytesWritten;
+  if (missingBytes > 0) await handle.writeFile(Buffer.concat(pieces).subarray(-missingBytes));
 }
 
-const inMemory = (id: string, bytes: Uint8Array, headerBlock: Uint8Array): MailSource => ({
+const createMemorySource = (id: string, bytes: Uint8Array, headerBlock: Uint8Array): MailSource => ({
   id,
   size: bytes.length,
   headerBlock,
@@ -175,21 +175,21 @@ async function emptyFolder(dir: string) {
 function createHeadReader() {
   const scan = createHeaderEndFinder();
   const chunks = createChunks();
-  let found: Uint8Array | undefined;
+  let foundHeader: Uint8Array | undefined;
 
   return {
     get whole() {
-      return found !== undefined;
+      return foundHeader !== undefined;
     },
     push(chunk: Uint8Array) {
-      if (found !== undefined) return;
+      if (foundHeader !== undefined) return;
       chunks.push(chunk);
       const end = scan.push(chunk);
-      if ((end ?? chunks.length) > HEADER_LIMITS.maxBytes + PREFIX_ROOM)
+      if ((end ?? chunks.length) > HEADER_LIMITS.maxBytes + PREFIX_HEADROOM_BYTES)
         throw mailErrors.cannotParse({ why: `the header section is larger than ${HEADER_LIMITS.maxBytes} bytes` });
-      if (end !== undefined) found = chunks.take(end);
+      if (end !== undefined) foundHeader = chunks.take(end);
     },
     /** A message without an empty line is all header. */
-    end: () => (found ??= chunks.take()),
+    end: () => (foundHeader ??= chunks.take()),
   };
 }

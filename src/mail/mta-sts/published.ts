@@ -40,12 +40,12 @@ interface PublishedSts {
 
 const OWNER = "mta-sts";
 const PREFIX = "mta-sts.";
-const BATCH = 200;
+const BATCH_SIZE = 200;
 /**
  * Seconds for which senders cache a policy. Short, because a domain that stops routing here loses mail from those
  * senders until the policy expires.
  */
-const MAX_AGE = 86_400;
+const MAX_AGE_SECONDS = 86_400;
 
 export function createPublishedSts({
   db,
@@ -59,55 +59,57 @@ export function createPublishedSts({
 }: PublishedStsOptions): PublishedSts {
   const tables = db.tables<RoutingTables>();
   const { managed } = zones.records;
-  const policy = mode === "off" ? undefined : formatPolicy({ mode, maxAge: MAX_AGE, mx: [...mx] });
+  const policy = mode === "off" ? undefined : formatPolicy({ mode, maxAge: MAX_AGE_SECONDS, mx: [...mx] });
 
   async function recordsFor(zone: Zone): Promise<RecordRequest[]> {
     if (policy === undefined) return [];
     const names = (await namesOf(tables, zone.id)).filter(({ enabled }) => enabled).map(({ name }) => name);
-    const wanted = names.map((name): RecordRequest[] => [
+    const wantedRecords = names.map((name): RecordRequest[] => [
       { type: "TXT", name: `_mta-sts.${name}.`, content: recordFor(policy) },
       { type: "CNAME", name: `mta-sts.${name}.`, content: webHost },
     ]);
-    const free = await Promise.all(
-      wanted.map(async ([text, alias]) => {
-        const there = await Promise.all([text!, alias!].map((record) => managed.at(zone.id, record.name.slice(0, -1))));
+    const freeFlags = await Promise.all(
+      wantedRecords.map(async ([text, alias]) => {
+        const existingRecords = await Promise.all(
+          [text!, alias!].map((record) => managed.at(zone.id, record.name.slice(0, -1))),
+        );
         // The domain publishes its own policy.
-        return there.flat().every(({ managedBy }) => managedBy === OWNER);
+        return existingRecords.flat().every(({ managedBy }) => managedBy === OWNER);
       }),
     );
-    const published = wanted.filter((_, index) => free[index]).flat();
-    const reporting = names.filter((_, index) => free[index]);
-    return reporting.length === 0 || reportTo === undefined
-      ? published
-      : [...published, ...(await reportRecords(zone, reporting, await reportTo(zone)))];
+    const publishedRecords = wantedRecords.filter((_, index) => freeFlags[index]).flat();
+    const reportingNames = names.filter((_, index) => freeFlags[index]);
+    return reportingNames.length === 0 || reportTo === undefined
+      ? publishedRecords
+      : [...publishedRecords, ...(await reportRecords(zone, reportingNames, await reportTo(zone)))];
   }
 
   /** Two TLS reporting records count as none (RFC 8460 3), so an existing one is left unchanged. */
   async function reportRecords(zone: Zone, names: readonly string[], uri: string): Promise<RecordRequest[]> {
-    const free = await Promise.all(
+    const freeFlags = await Promise.all(
       names.map(async (name) =>
         (await managed.at(zone.id, `_smtp._tls.${name}`)).every(({ managedBy }) => managedBy === OWNER),
       ),
     );
     return names
-      .filter((_, index) => free[index])
+      .filter((_, index) => freeFlags[index])
       .map((name) => ({ type: "TXT", name: `_smtp._tls.${name}.`, content: `v=TLSRPTv1; rua=${uri}` }));
   }
 
   async function reconcile(id: string): Promise<void> {
     const zone = await zones.find(id);
     if (zone === undefined) return;
-    const wanted = await recordsFor(zone);
-    const shown = (records: { name: string; content?: string | undefined }[]) =>
+    const wantedRecords = await recordsFor(zone);
+    const toComparableText = (records: { name: string; content?: string | undefined }[]) =>
       records
         .map(({ name, content }) => `${name.replace(/\.$/, "")} ${content?.replaceAll('"', "")}`)
         .sort()
         .join("\n");
-    if (shown(await managed.list(id, OWNER)) === shown(wanted)) return;
-    await managed.set(zone, { owner: OWNER, locked: true, meta: { email_routing: true }, records: wanted });
+    if (toComparableText(await managed.list(id, OWNER)) === toComparableText(wantedRecords)) return;
+    await managed.set(zone, { owner: OWNER, locked: true, meta: { email_routing: true }, records: wantedRecords });
   }
 
-  async function safely(zone: string) {
+  async function reconcileSafely(zone: string) {
     try {
       await reconcile(zone);
     } catch (err) {
@@ -119,13 +121,13 @@ export function createPublishedSts({
 
   async function sweep() {
     for (let after: string | undefined = ""; after !== undefined;) {
-      const ids: string[] = await listZoneIds(tables, after, BATCH);
-      for (const id of ids) await safely(id);
-      after = ids.length < BATCH ? undefined : ids.at(-1);
+      const ids: string[] = await listZoneIds(tables, after, BATCH_SIZE);
+      for (const id of ids) await reconcileSafely(id);
+      after = ids.length < BATCH_SIZE ? undefined : ids.at(-1);
     }
   }
 
-  const routed = async (name: string) => {
+  const isRouted = async (name: string) => {
     for (const row of await rowsByName(tables, name))
       if (row.enabled && (await zones.find(row.zone)) !== undefined) return true;
     return false;
@@ -133,7 +135,7 @@ export function createPublishedSts({
 
   const unsubscribe = events.subscribe(ROUTING_CHANGED, (zone) => {
     if (zone !== "names")
-      void (zone === "" ? sweep() : safely(zone)).catch((err: unknown) =>
+      void (zone === "" ? sweep() : reconcileSafely(zone)).catch((err: unknown) =>
         log.error({ err }, "mta-sts: failed to check records, will retry"),
       );
   });
@@ -141,7 +143,9 @@ export function createPublishedSts({
   return {
     sweep,
     policyOf: async (host) =>
-      policy !== undefined && host.startsWith(PREFIX) && (await routed(host.slice(PREFIX.length))) ? policy : undefined,
+      policy !== undefined && host.startsWith(PREFIX) && (await isRouted(host.slice(PREFIX.length)))
+        ? policy
+        : undefined,
     async hosts(limit) {
       if (policy === undefined) return [];
       return (await enabledNames(tables, limit)).map(({ name, account }) => ({ host: `${PREFIX}${name}`, account }));

@@ -43,14 +43,14 @@ export function setUpMtaSts(
   }: MtaStsSetupDeps,
   { log, lifecycle }: Basics,
 ): MtaSts {
-  const offered = tls.https || http.public_url.startsWith("https://");
+  const isOffered = tls.https || http.public_url.startsWith("https://");
   const webHost = publicHost(http.public_url) ?? email.mx[0]!;
   const published = createPublishedSts({
     db,
     events,
     zones,
     log,
-    mode: offered ? email.mta_sts : "off",
+    mode: isOffered ? email.mta_sts : "off",
     mx: email.mx,
     webHost,
     reportTo: tlsReportUri,
@@ -71,8 +71,8 @@ export function setUpMtaSts(
       const pointingHosts: TenantHost[] = [];
       for (let start = 0; start < hosts.length; start += BATCH) {
         const batch = hosts.slice(start, start + BATCH);
-        const pointHere = await Promise.all(batch.map(pointsHere));
-        pointingHosts.push(...batch.filter((_, index) => pointHere[index]));
+        const pointsHereFlags = await Promise.all(batch.map(pointsHere));
+        pointingHosts.push(...batch.filter((_, index) => pointsHereFlags[index]));
       }
       return pointingHosts;
     },

@@ -13,20 +13,20 @@ export function resolveRecipients({ to, dsn, fromFor }: Pick<Outbound, "to" | "d
   good: ResolvedRecipient[];
   bad: RecipientResult[];
 } {
-  const good: ResolvedRecipient[] = [];
-  const bad: RecipientResult[] = [];
+  const validRecipients: ResolvedRecipient[] = [];
+  const invalidRecipients: RecipientResult[] = [];
   for (const rcpt of new Set(to)) {
     const mailbox = parseAddress(rcpt);
     const { notify, orcpt } = dsn?.to?.[rcpt] ?? {};
     const from = fromFor?.get(rcpt);
     if (mailbox === undefined)
-      bad.push({
+      invalidRecipients.push({
         rcpt,
         outcome: "permanent",
         reply: replyOf(mailErrors.recipientInvalid({ address: JSON.stringify(rcpt.slice(0, 100)) })),
       });
     else
-      good.push({
+      validRecipients.push({
         rcpt: mailbox.address,
         domain: mailbox.domain,
         ...(from !== undefined && { from: senderOf(from) }),
@@ -34,7 +34,7 @@ export function resolveRecipients({ to, dsn, fromFor }: Pick<Outbound, "to" | "d
         ...(orcpt !== undefined && { orcpt }),
       });
   }
-  return { good: [...new Map(good.map((one) => [one.rcpt, one])).values()], bad };
+  return { good: [...new Map(validRecipients.map((one) => [one.rcpt, one])).values()], bad: invalidRecipients };
 }
 
 /** Returns the sender as used in SMTP; "" remains the null sender. Throws UserError. */

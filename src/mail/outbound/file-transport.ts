@@ -13,7 +13,7 @@ export interface WrittenMail {
   files: { kind: "eml" | "text" | "html" | "attachment"; path: string }[];
 }
 
-const FOLDER = { forward: "forward", reply: "reply", send: "email" } as const satisfies Record<
+const FOLDER_NAMES = { forward: "forward", reply: "reply", send: "email" } as const satisfies Record<
   Outbound["cause"],
   string
 >;
@@ -32,14 +32,14 @@ export function createFileTransport({
   onWritten?: (written: WrittenMail) => void;
   log?: Pick<Log, "error">;
 }): Transport & { close(): void } {
-  const made = new Set<string>();
-  const spares = createSpareFiles({ dir: join(dir, ".spare") });
+  const madeFolders = new Set<string>();
+  const spareFiles = createSpareFiles({ dir: join(dir, ".spare") });
 
   async function write(folder: string, name: string, content: FileContent): Promise<string> {
     const path = join(dir, folder, name);
-    if (made.has(folder)) {
+    if (madeFolders.has(folder)) {
       try {
-        await writeFileAtomically(path, content, spares);
+        await writeFileAtomically(path, content, spareFiles);
         return path;
       } catch (err) {
         // The folder was deleted. The file could not be opened, so the content has not been read yet.
@@ -47,8 +47,8 @@ export function createFileTransport({
       }
     }
     await mkdir(join(dir, folder), { recursive: true, mode: 0o700 });
-    made.add(folder);
-    await writeFileAtomically(path, content, spares);
+    madeFolders.add(folder);
+    await writeFileAtomically(path, content, spareFiles);
     return path;
   }
 
@@ -64,11 +64,11 @@ export function createFileTransport({
         kind: "html",
         path: await write("email-html", `${id}.html`, { open: () => Buffer.from(parts.html!) }),
       });
-    const taken = new Set<string>();
+    const takenNames = new Set<string>();
     for (const { filename, content } of parts.attachments) {
       files.push({
         kind: "attachment",
-        path: await write("email-attachment", `${id}-${unused(safeFilename(filename), taken)}`, {
+        path: await write("email-attachment", `${id}-${toUnusedName(safeFilename(filename), takenNames)}`, {
           open: () => content,
         }),
       });
@@ -77,14 +77,14 @@ export function createFileTransport({
   }
 
   return {
-    close: () => spares.close(),
+    close: () => spareFiles.close(),
     async deliver(mail) {
       const files: WrittenMail["files"] = [];
       try {
         const id = fileStem(mail.messageId);
         files.push({
           kind: "eml",
-          path: await write(FOLDER[mail.cause], `${id}.eml`, {
+          path: await write(FOLDER_NAMES[mail.cause], `${id}.eml`, {
             open: mail.raw,
             ...(mail.file !== undefined && { file: mail.file }),
           }),
@@ -103,9 +103,9 @@ export function createFileTransport({
 }
 
 /** The second of two attachments with the same name gets a number as prefix. */
-function unused(name: string, taken: Set<string>): string {
-  let free = name;
-  for (let n = 2; taken.has(free.toLowerCase()); n++) free = `${n}-${name}`;
-  taken.add(free.toLowerCase());
-  return free;
+function toUnusedName(name: string, takenNames: Set<string>): string {
+  let freeName = name;
+  for (let n = 2; takenNames.has(freeName.toLowerCase()); n++) freeName = `${n}-${name}`;
+  takenNames.add(freeName.toLowerCase());
+  return freeName;
 }

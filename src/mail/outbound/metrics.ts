@@ -8,11 +8,11 @@ export function meterOutbound(metrics: Metrics) {
     "Total number of outbound delivery steps per recipient: queued, deferred, delivered, bounced",
     ["step", "way"],
   );
-  const waiting = metrics.gauge(
+  const waitingGauge = metrics.gauge(
     "reelpost_mail_outbound_waiting",
     "Number of recipients waiting in the queue, across all processes",
   );
-  const paused = metrics.gauge(
+  const pausedGauge = metrics.gauge(
     "reelpost_mail_outbound_paused",
     "Number of destinations and hosts that this process has paused after failures",
   );
@@ -23,8 +23,10 @@ export function meterOutbound(metrics: Metrics) {
     /** The functions are called when metrics are collected. */
     watch(now: { waiting(): Promise<number>; paused(): number }): void {
       // prom-client calls `collect` when metrics are collected.
-      Object.assign(waiting, { collect: async () => waiting.set(await now.waiting().catch(() => Number.NaN)) });
-      Object.assign(paused, { collect: () => paused.set(now.paused()) });
+      Object.assign(waitingGauge, {
+        collect: async () => waitingGauge.set(await now.waiting().catch(() => Number.NaN)),
+      });
+      Object.assign(pausedGauge, { collect: () => pausedGauge.set(now.paused()) });
     },
   };
 }

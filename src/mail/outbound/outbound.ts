@@ -64,8 +64,8 @@ export interface OutboundLimits {
   maxConcurrentRelays: number;
 }
 
-const MINUTE = 60_000;
-const DAY = 24 * 60 * MINUTE;
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
 
 const DEFAULT_OUTBOUND_LIMITS: OutboundLimits = {
   maxQueued: 1_000_000,
@@ -75,12 +75,12 @@ const DEFAULT_OUTBOUND_LIMITS: OutboundLimits = {
   perMinute: undefined,
   backoffMs: DEFAULT_BACKOFF_MS,
   lifetimeMs: DEFAULT_LIFETIME_MS,
-  keepMs: { delivered: 0, failed: 7 * DAY },
-  recordRetentionMs: 31 * DAY,
-  leaseMs: MINUTE,
+  keepMs: { delivered: 0, failed: 7 * DAY_MS },
+  recordRetentionMs: 31 * DAY_MS,
+  leaseMs: MINUTE_MS,
   pollMs: 1000,
-  relayMs: MINUTE,
-  tryFirstMs: MINUTE / 3,
+  relayMs: MINUTE_MS,
+  tryFirstMs: MINUTE_MS / 3,
   maxConcurrentRelays: 100,
 };
 
@@ -118,7 +118,7 @@ const TOPIC = "mail.outbound";
 const RESUME_TOPIC = "mail.outbound.resume";
 // No domain begins with an asterisk.
 const SMART_HOST = "*smart-host";
-const COUNTED_FOR_MS = 10_000;
+const COUNT_TTL_MS = 10_000;
 
 export function createOutbound(options: OutboundOptions): OutboundService {
   const { db, objects, clock, ids, log, trace, events } = options;
@@ -152,8 +152,8 @@ export function createOutbound(options: OutboundOptions): OutboundService {
   const breaker = createBreaker({
     clock,
     failureThreshold: 3,
-    minMs: MINUTE,
-    maxMs: 30 * MINUTE,
+    minMs: MINUTE_MS,
+    maxMs: 30 * MINUTE_MS,
     ...notePauses("destination"),
   });
   const failureListeners: FailureListener[] = [];
@@ -173,11 +173,11 @@ export function createOutbound(options: OutboundOptions): OutboundService {
   let unsubscribe = () => {};
   let stopped: Promise<void> | undefined;
 
-  let counted = { at: -Infinity, waiting: 0 };
+  let cachedCount = { at: -Infinity, waiting: 0 };
   async function countQueued() {
-    if (clock.now() - counted.at > COUNTED_FOR_MS)
-      counted = { at: clock.now(), waiting: await table.waiting(limits.maxQueued) };
-    return counted.waiting;
+    if (clock.now() - cachedCount.at > COUNT_TTL_MS)
+      cachedCount = { at: clock.now(), waiting: await table.waiting(limits.maxQueued) };
+    return cachedCount.waiting;
   }
 
   async function isFull() {
@@ -193,7 +193,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
   }
 
   /** Returns the hosts to resume. The runner starts even if that fails. */
-  async function resumeHere(destination: string) {
+  async function resumeLocally(destination: string) {
     breaker.resume(destination);
     await agent.resume(destination === SMART_HOST ? "" : destination);
     runner?.wake([destination]);
@@ -201,7 +201,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
 
   function resume(destinations: string[]) {
     for (const destination of destinations) {
-      void resumeHere(destination);
+      void resumeLocally(destination);
       if (events && /^[!-~]{1,200}$/.test(destination)) events.publish(RESUME_TOPIC, destination);
     }
   }
@@ -237,7 +237,9 @@ export function createOutbound(options: OutboundOptions): OutboundService {
   async function enqueue(mail: Outbound, replies?: ReadonlyMap<string, RecipientResult>): Promise<DeliveryResult[]> {
     try {
       const { rejected } = await queue.enqueue(mail, replies ? { replies } : {});
-      return resultsWithRejections(mail.to, rejected).map((one) => (one.ok ? { ...one, queued: true } : one));
+      return resultsWithRejections(mail.to, rejected).map((result) =>
+        result.ok ? { ...result, queued: true } : result,
+      );
     } catch (err) {
       const refusal = smtpErrorOf(err);
       if (refusal.kind === "fault") log.error({ err }, "outbound: failed to queue a message");
@@ -248,12 +250,16 @@ export function createOutbound(options: OutboundOptions): OutboundService {
 
   async function relayThenQueue(mail: Outbound, signal?: AbortSignal): Promise<DeliveryResult[]> {
     const results = await relay(mail, { budgetMs: limits.tryFirstMs, ...(signal && { signal }) });
-    const later = new Map(results.filter(({ outcome }) => outcome === "temporary").map((one) => [one.rcpt, one]));
-    const settled = deliveryResults(mail.to, results);
-    const waiting = settled.filter((one) => !one.ok && one.temporary).map(({ rcpt }) => rcpt);
-    if (waiting.length === 0) return settled;
-    const queued = new Map((await enqueue({ ...mail, to: waiting }, later)).map((one) => [one.rcpt, one]));
-    return settled.map((one) => queued.get(one.rcpt) ?? one);
+    const temporaryReplies = new Map(
+      results.filter(({ outcome }) => outcome === "temporary").map((result) => [result.rcpt, result]),
+    );
+    const settledResults = deliveryResults(mail.to, results);
+    const waitingRecipients = settledResults.filter((result) => !result.ok && result.temporary).map(({ rcpt }) => rcpt);
+    if (waitingRecipients.length === 0) return settledResults;
+    const queuedResults = new Map(
+      (await enqueue({ ...mail, to: waitingRecipients }, temporaryReplies)).map((result) => [result.rcpt, result]),
+    );
+    return settledResults.map((result) => queuedResults.get(result.rcpt) ?? result);
   }
 
   return {
@@ -267,10 +273,10 @@ export function createOutbound(options: OutboundOptions): OutboundService {
     relayThenQueue: { deliver: relayThenQueue },
     start() {
       if (stopped) return;
-      const restored = restorePauses();
+      const restoration = restorePauses();
       runner ??= startRunner({
         table: claims,
-        ready: restored,
+        ready: restoration,
         bodies,
         agent,
         recorder,
@@ -300,7 +306,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
       });
       const subscriptions = [
         events?.subscribe(TOPIC, (destination) => void (destination !== "" && runner?.wake([destination]))),
-        events?.subscribe(RESUME_TOPIC, (destination) => void (destination !== "" && resumeHere(destination))),
+        events?.subscribe(RESUME_TOPIC, (destination) => void (destination !== "" && resumeLocally(destination))),
       ];
       unsubscribe = () => {
         for (const end of subscriptions) end?.();
@@ -321,12 +327,12 @@ export function createOutbound(options: OutboundOptions): OutboundService {
         why,
       }));
     },
-    stop: (how) => (stopped ??= stop(how)),
+    stop: (stopOptions) => (stopped ??= stop(stopOptions)),
   };
 
-  async function stop(how?: { graceMs?: number }) {
+  async function stop(stopOptions?: { graceMs?: number }) {
     unsubscribe();
-    await runner?.stop(how);
+    await runner?.stop(stopOptions);
     await recorder.idle();
     agent.close();
     if (agent !== smtp) smtp.close();

@@ -24,14 +24,14 @@ interface RelayDeps {
 type Relay = (mail: Outbound, options: { budgetMs: number; signal?: AbortSignal }) => Promise<RecipientResult[]>;
 
 export function createRelay({ agent, clock, trace, maxConcurrent, maxConcurrentDomains = 5 }: RelayDeps): Relay {
-  let busy = 0;
+  let busyCount = 0;
 
   async function relay(mail: Outbound, signal: AbortSignal): Promise<RecipientResult[]> {
     const from = senderOf(mail.from);
     const { good, bad } = resolveRecipients(mail);
     const facts = await bodyPropertiesOf(mail.raw());
     const { ret, envid } = mail.dsn ?? {};
-    const parcel = {
+    const request = {
       from,
       own: mail.cause !== "forward",
       body: { ...facts, open: () => mail.raw() },
@@ -40,30 +40,30 @@ export function createRelay({ agent, clock, trace, maxConcurrent, maxConcurrentD
     } satisfies Omit<DeliveryRequest, "to">;
     const groups = [...Map.groupBy(good, ({ domain }) => (agent.toSmartHost ? "" : domain))];
     const results: RecipientResult[] = [...bad];
-    async function lane() {
+    async function runLane() {
       for (let next = groups.shift(); next !== undefined; next = groups.shift()) {
         const [domain, to] = next;
-        results.push(...(await agent.deliver(domain, { ...parcel, to }, signal)).results);
+        results.push(...(await agent.deliver(domain, { ...request, to }, signal)).results);
       }
     }
-    await Promise.all(Array.from({ length: Math.min(maxConcurrentDomains, groups.length) }, lane));
+    await Promise.all(Array.from({ length: Math.min(maxConcurrentDomains, groups.length) }, runLane));
     return results;
   }
 
   return async (mail, { budgetMs, signal }) => {
-    if (busy >= maxConcurrent)
+    if (busyCount >= maxConcurrent)
       return mail.to.map((rcpt) => ({
         rcpt,
         outcome: "temporary",
         reply: reply(451, "4.3.2", "Too many messages are being relayed, try again later"),
       }));
-    busy++;
+    busyCount++;
     // AbortSignal.timeout() would fire for every message, long after most of them are done.
     const budget = new AbortController();
     const timer = setTimeout(() => budget.abort(new Error(`not delivered within ${budgetMs} ms`)), budgetMs);
     try {
       const results = await relay(mail, signal ? AbortSignal.any([signal, budget.signal]) : budget.signal);
-      for (const { rcpt, outcome, reply: said, host, tls } of results) {
+      for (const { rcpt, outcome, reply: hostReply, host, tls } of results) {
         const step = outcome === "delivered" ? "delivered" : outcome === "permanent" ? "bounced" : "deferred";
         trace({
           message: mail.inbound?.id ?? mail.messageId,
@@ -73,7 +73,7 @@ export function createRelay({ agent, clock, trace, maxConcurrent, maxConcurrentD
           ...(mail.account !== undefined && { account: mail.account }),
           ...(mail.zone !== undefined && { zone: mail.zone }),
           detail: {
-            ...said,
+            ...hostReply,
             messageId: mail.messageId,
             to: rcpt,
             cause: mail.cause,
@@ -89,7 +89,7 @@ export function createRelay({ agent, clock, trace, maxConcurrent, maxConcurrentD
       return mail.to.map((rcpt) => ({ rcpt, outcome: said.code < 500 ? "temporary" : "permanent", reply: said }));
     } finally {
       clearTimeout(timer);
-      busy--;
+      busyCount--;
     }
   };
 }
@@ -99,7 +99,7 @@ export function createRelay({ agent, clock, trace, maxConcurrent, maxConcurrentD
  * Recipients without a result are deferred, because delivery is not confirmed.
  */
 export const deliveryResults = (to: string[], results: RecipientResult[]): DeliveryResult[] =>
-  settledBy(to, results, {
+  toDeliveryResults(to, results, {
     ok: false,
     temporary: true,
     reply: reply(451, "4.3.0", "Message processing failed, try again later"),
@@ -107,19 +107,19 @@ export const deliveryResults = (to: string[], results: RecipientResult[]): Deliv
 
 /** Like `deliveryResults`, but from rejections only: all other recipients were accepted. */
 export const resultsWithRejections = (to: string[], refused: RecipientResult[]): DeliveryResult[] =>
-  settledBy(to, refused, { ok: true });
+  toDeliveryResults(to, refused, { ok: true });
 
-function settledBy(
+function toDeliveryResults(
   to: string[],
   results: RecipientResult[],
-  otherwise: { ok: true } | { ok: false; temporary: boolean; reply: SmtpReply },
+  fallback: { ok: true } | { ok: false; temporary: boolean; reply: SmtpReply },
 ): DeliveryResult[] {
   const byRcpt = new Map(results.map((result) => [result.rcpt, result]));
   return to.map((rcpt): DeliveryResult => {
-    const found = byRcpt.get(rcpt) ?? byRcpt.get(resolveRecipients({ to: [rcpt] }).good[0]?.rcpt ?? "");
-    if (found === undefined) return { rcpt, ...otherwise };
-    return found.outcome === "delivered"
+    const recipientResult = byRcpt.get(rcpt) ?? byRcpt.get(resolveRecipients({ to: [rcpt] }).good[0]?.rcpt ?? "");
+    if (recipientResult === undefined) return { rcpt, ...fallback };
+    return recipientResult.outcome === "delivered"
       ? { rcpt, ok: true }
-      : { rcpt, ok: false, temporary: found.outcome === "temporary", reply: found.reply };
+      : { rcpt, ok: false, temporary: recipientResult.outcome === "temporary", reply: recipientResult.reply };
   });
 }

@@ -45,8 +45,8 @@ export interface OutboundSetup extends Pick<OutboundService, "relay" | "queue" |
   start(): void;
 }
 
-const MINUTE = 60_000;
-const DAY = 24 * 60 * MINUTE;
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
 const GRACE_MS = 10_000;
 /** Messages of a killed process can be claimed again after this time. */
 const LEASE_MS = 20_000;
@@ -65,13 +65,13 @@ export function setUpOutbound(deps: OutboundSetupDeps, { clock, ids, log, lifecy
     limits,
   } = deps;
   const { outbound, smtp, email, dns, tls } = settings;
-  const reaches = createEgressCheck({
+  const checkEgress = createEgressCheck({
     allowLoopback: outbound.allow_private,
     allowPrivate: outbound.allow_private,
     denyPorts: [],
     allow: [],
   });
-  const mayConnect = (address: string) => reaches(address, outbound.port) === undefined;
+  const mayConnect = (address: string) => checkEgress(address, outbound.port) === undefined;
   const ca = tls.acme_ca_file === "" ? undefined : readFileSync(tls.acme_ca_file, "utf8");
   const sts = createStsPolicies({
     table: createStsTable(db),
@@ -83,7 +83,7 @@ export function setUpOutbound(deps: OutboundSetupDeps, { clock, ids, log, lifecy
   const meters = meterOutbound(metrics);
   let listener: { host: string; port: number } | undefined;
 
-  const localHop: LocalHop = async (domain) => {
+  const findLocalHop: LocalHop = async (domain) => {
     if (!(await isLocal(domain))) return undefined;
     // The message arrives from a trusted address and is accepted with any authentication result, since the sender was
     // checked before. The MX records are not used, because behind a NAT this server may be unable to reach its own
@@ -102,7 +102,7 @@ export function setUpOutbound(deps: OutboundSetupDeps, { clock, ids, log, lifecy
     resolver: lookups,
     smartHosts: smartHostsOf(settings),
     mayConnect,
-    localHop,
+    localHop: findLocalHop,
     ...(downgrade && { downgrade }),
     ...(tlsResults && { tlsResults }),
     port: outbound.port,
@@ -119,8 +119,8 @@ export function setUpOutbound(deps: OutboundSetupDeps, { clock, ids, log, lifecy
     limits: {
       perDestination: outbound.per_destination === DEFAULT_PER_DESTINATION ? undefined : outbound.per_destination,
       perMinute: outbound.per_minute === 0 ? undefined : outbound.per_minute,
-      backoffMs: outbound.retry_minutes.map((minutes) => minutes * MINUTE),
-      lifetimeMs: outbound.days * DAY,
+      backoffMs: outbound.retry_minutes.map((minutes) => minutes * MINUTE_MS),
+      lifetimeMs: outbound.days * DAY_MS,
       leaseMs: LEASE_MS,
       ...limits,
     },
@@ -135,8 +135,10 @@ export function setUpOutbound(deps: OutboundSetupDeps, { clock, ids, log, lifecy
     { timeoutMs: GRACE_MS + 5000 },
   );
 
-  const leaves = outbound.deliver !== "files";
-  const { relay, queue, relayThenQueue } = leaves ? service : { relay: files, queue: files, relayThenQueue: files };
+  const leavesServer = outbound.deliver !== "files";
+  const { relay, queue, relayThenQueue } = leavesServer
+    ? service
+    : { relay: files, queue: files, relayThenQueue: files };
   return {
     relay,
     queue,
@@ -147,7 +149,7 @@ export function setUpOutbound(deps: OutboundSetupDeps, { clock, ids, log, lifecy
       listener = at;
     },
     start() {
-      if (leaves) service.start();
+      if (leavesServer) service.start();
     },
   };
 }
@@ -155,10 +157,10 @@ export function setUpOutbound(deps: OutboundSetupDeps, { clock, ids, log, lifecy
 /** A smart host is one destination for all domains and gets four times the default, unless a limit is set. */
 const DEFAULT_PER_DESTINATION = 5;
 
-function smartHostsOf({ outbound: { deliver, smart_hosts: given } }: Settings): SmartHost[] {
+function smartHostsOf({ outbound: { deliver, smart_hosts: givenHosts } }: Settings): SmartHost[] {
   if (deliver !== "smart_host") return [];
-  if (given.length === 0) throw outboundErrors.noSmartHosts();
-  return given.map(readSmartHost);
+  if (givenHosts.length === 0) throw outboundErrors.noSmartHosts();
+  return givenHosts.map(readSmartHost);
 }
 
 /** A listener on all addresses is reached via the loopback address. */

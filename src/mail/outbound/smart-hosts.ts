@@ -24,18 +24,18 @@ export function readSmartHost(text: string): SmartHost {
   const host = hostOf(url.hostname);
   if (host === undefined) throw refuse("it has no host");
   const auth = authOf(url, refuse);
-  const implicit = url.protocol === "smtps:";
+  const isImplicitTls = url.protocol === "smtps:";
   const tls = tlsOf(url, refuse);
-  if (implicit && tls !== undefined && tls !== "verified")
+  if (isImplicitTls && tls !== undefined && tls !== "verified")
     throw refuse("smtps always verifies the certificate and accepts no other tls option");
   if (auth !== undefined && (tls === "none" || tls === "opportunistic")) throw refuse("a password requires TLS");
-  const port = url.port === "" ? (implicit ? 465 : auth === undefined ? 25 : 587) : Number(url.port);
+  const port = url.port === "" ? (isImplicitTls ? 465 : auth === undefined ? 25 : 587) : Number(url.port);
   if (port === 0) throw refuse("port 0 is invalid");
   return {
     host,
     port,
     ...(auth && { auth }),
-    ...(implicit
+    ...(isImplicitTls
       ? { tls: "implicit" as const }
       : tls !== undefined
         ? { tls }
@@ -46,8 +46,8 @@ export function readSmartHost(text: string): SmartHost {
 }
 
 function hostOf(hostname: string): string | undefined {
-  const bare = hostname.replace(/^\[(.*)\]$/, "$1");
-  if (isIP(bare)) return bare;
+  const bareHost = hostname.replace(/^\[(.*)\]$/, "$1");
+  if (isIP(bareHost)) return bareHost;
   try {
     return canonicalDomain(decodeURIComponent(hostname).replace(/\.$/, ""));
   } catch {
@@ -69,9 +69,9 @@ function tlsOf({ searchParams }: URL, refuse: (why: string) => Error): (typeof L
   for (const name of searchParams.keys()) if (name !== "tls") throw refuse(`unknown option ${name}`);
   const level = searchParams.get("tls");
   if (level === null) return undefined;
-  const found = LEVELS.find((one) => one === level);
-  if (found === undefined) throw refuse(`tls must be one of ${LEVELS.join(", ")}`);
-  return found;
+  const matchedLevel = LEVELS.find((candidate) => candidate === level);
+  if (matchedLevel === undefined) throw refuse(`tls must be one of ${LEVELS.join(", ")}`);
+  return matchedLevel;
 }
 
 /** Errors appear in logs and on screens, so they must not contain the password. */

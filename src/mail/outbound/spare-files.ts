@@ -22,8 +22,8 @@ export interface SpareFiles {
  * file system as the final files.
  */
 export function createSpareFiles({ dir, keep = 32 }: { dir: string; keep?: number }): SpareFiles {
-  const ready: SpareFile[] = [];
-  let creating = false;
+  const readyFiles: SpareFile[] = [];
+  let isCreating = false;
   let count = 0;
   let closed = false;
 
@@ -33,35 +33,35 @@ export function createSpareFiles({ dir, keep = 32 }: { dir: string; keep?: numbe
       rmSync(dir, { recursive: true, force: true });
       mkdirSync(dir, { recursive: true, mode: 0o700 });
     }
-    if (!creating && ready.length <= keep / 2) create();
+    if (!isCreating && readyFiles.length <= keep / 2) create();
   }
 
   /** Sequential, because threads that create files in the same folder would wait for its lock. */
   function create() {
-    creating = true;
+    isCreating = true;
     const path = join(dir, String(count++));
     open(path, "wx", 0o600, (err, fd) => {
-      creating = false;
+      isCreating = false;
       // A full disk or a deleted folder is reported by the next writer, not here.
       if (err) return;
-      ready.push({ fd, path });
+      readyFiles.push({ fd, path });
       if (closed) discard();
-      else if (ready.length < keep) create();
+      else if (readyFiles.length < keep) create();
     });
   }
 
   function forget() {
-    for (const { fd } of ready.splice(0)) closeSync(fd);
+    for (const { fd } of readyFiles.splice(0)) closeSync(fd);
   }
 
   function discard() {
     forget();
-    if (!creating) rmSync(dir, { recursive: true, force: true });
+    if (!isCreating) rmSync(dir, { recursive: true, force: true });
   }
 
   return {
     take() {
-      const spare = ready.pop();
+      const spare = readyFiles.pop();
       refill();
       return spare;
     },

@@ -175,7 +175,7 @@ export interface DeliveryAgent {
   /** True if all mail goes to the same host, regardless of its domain. */
   readonly toSmartHost: boolean;
   /** `domain` is the domain of every recipient, unless there is a smart host. */
-  deliver(domain: string, parcel: DeliveryRequest, signal: AbortSignal): Promise<DeliveryAttempt>;
+  deliver(domain: string, request: DeliveryRequest, signal: AbortSignal): Promise<DeliveryAttempt>;
   /** Ends the pauses of the hosts of `domain`. Never rejects. */
   resume(domain: string): Promise<void>;
   /** Sends QUIT on idle connections. */

@@ -8,7 +8,7 @@ import type { SpareFile, SpareFiles } from "./spare-files.ts";
  * Files up to this size are written synchronously: this takes a few microseconds of system calls, while the thread pool
  * takes five times as long.
  */
-const AT_ONCE = 256 * 1024;
+const MAX_SYNC_BYTES = 256 * 1024;
 
 /** The content of a new file; `file` is an existing, immutable file with the same bytes. */
 export interface FileContent {
@@ -21,18 +21,18 @@ export interface FileContent {
  * synced, so a power failure may lose the most recent files.
  */
 export async function writeFileAtomically(path: string, content: FileContent, spares: SpareFiles): Promise<void> {
-  if (content.file !== undefined && (await linked(content.file, path))) return;
+  if (content.file !== undefined && (await linkFile(content.file, path))) return;
   const body = content.open();
-  if (!(body instanceof Uint8Array) || body.length > AT_ONCE) return writeAlong(path, body);
+  if (!(body instanceof Uint8Array) || body.length > MAX_SYNC_BYTES) return writeStreamed(path, body);
   const spare = spares.take();
-  if (spare === undefined || !usedSpare(path, body, spare, spares)) writeAtOnce(path, body);
+  if (spare === undefined || !writeToSpare(path, body, spare, spares)) writeAtOnce(path, body);
 }
 
 /**
  * Creates a hard link, which costs the same for any file size. Returns false if the file system has no hard links or is
  * a different one.
  */
-async function linked(file: string, path: string): Promise<boolean> {
+async function linkFile(file: string, path: string): Promise<boolean> {
   try {
     await link(file, path);
     return true;
@@ -43,7 +43,7 @@ async function linked(file: string, path: string): Promise<boolean> {
 }
 
 /** Returns false if the spare file was deleted in the meantime. */
-function usedSpare(path: string, body: Uint8Array, spare: SpareFile, spares: SpareFiles): boolean {
+function writeToSpare(path: string, body: Uint8Array, spare: SpareFile, spares: SpareFiles): boolean {
   try {
     writeFileSync(spare.fd, body);
   } finally {
@@ -70,7 +70,7 @@ function writeAtOnce(path: string, body: Uint8Array): void {
   }
 }
 
-async function writeAlong(path: string, body: Readable | Uint8Array): Promise<void> {
+async function writeStreamed(path: string, body: Readable | Uint8Array): Promise<void> {
   const temporary = `${path}.part`;
   const handle = await open(temporary, "w", 0o600).catch((err: unknown) => {
     closeStream(body);

@@ -35,20 +35,20 @@ export const BOUNCE_RETRY_MS = 2 * 24 * 60 * 60_000;
  * so that if a process dies, only deliveries in progress are repeated.
  */
 export function createAttempt({ clock, recordStep, log, bounces, limits }: AttemptDeps) {
-  async function step(
-    kept: RetryPayload,
-    one: RetryRecipient,
+  async function attemptRecipient(
+    payload: RetryPayload,
+    recipient: RetryRecipient,
     source: MailSource,
     retry: Retry,
   ): Promise<RetryRecipient | undefined> {
-    if (one.bounce) return one;
-    const { envelope, verdict, message } = kept;
-    const { rcpt, account, zone } = one;
-    const { to, ...tried } = await retry({ envelope, source, verdict, recipients: [one] }, one);
+    if (recipient.bounce) return recipient;
+    const { envelope, verdict, message } = payload;
+    const { rcpt, account, zone } = recipient;
+    const { to, ...tried } = await retry({ envelope, source, verdict, recipients: [recipient] }, recipient);
     if (tried.ok) return undefined;
-    const { bounce: _, to: __, ...rest } = one;
+    const { bounce: _, to: __, ...rest } = recipient;
     const after: RetryRecipient = { ...rest, reply: tried.reply, ...(to && { to }) };
-    if (!tried.temporary || clock.now() - kept.at >= limits.lifetimeMs) return { ...after, bounce: true };
+    if (!tried.temporary || clock.now() - payload.at >= limits.lifetimeMs) return { ...after, bounce: true };
     recordStep(message, "deferred", { ...tried.reply, held: true }, { rcpt, account, zone });
     return after;
   }
@@ -59,11 +59,11 @@ export function createAttempt({ clock, recordStep, log, bounces, limits }: Attem
     failed: RetryRecipient[],
     source: MailSource,
   ): Promise<boolean> {
-    let reported = false;
+    let isReported = false;
     try {
       const { account, zone } = failed[0]!;
       const recipients = failed.map(({ rcpt, reply }) => ({ rcpt, reply }));
-      reported =
+      isReported =
         (await bounces?.bounce({
           inbound: { id: message },
           account,
@@ -79,36 +79,36 @@ export function createAttempt({ clock, recordStep, log, bounces, limits }: Attem
       log.error({ err, message }, `retry queue: failed to report a failure to the sender, gave up: ${messageOf(err)}`);
     }
     for (const { rcpt, reply, account, zone } of failed)
-      recordStep(message, "bounced", { ...reply, held: true, told: reported }, { rcpt, account, zone });
+      recordStep(message, "bounced", { ...reply, held: true, told: isReported }, { rcpt, account, zone });
     return true;
   }
 
   return async (
-    kept: RetryPayload,
-    waiting: RetryRecipient[],
+    payload: RetryPayload,
+    waitingRecipients: RetryRecipient[],
     source: MailSource,
     retry: Retry,
     { signal, progress }: JobContext,
   ): Promise<RetryRecipient[]> => {
-    const left = new Map(waiting.map((one) => [one.rcpt, one]));
-    let written = Promise.resolve();
-    const write = () => (written = written.then(() => progress([...left.values()])));
-    const queue = waiting.values();
-    async function lane() {
-      for (const one of queue) {
+    const remaining = new Map(waitingRecipients.map((recipient) => [recipient.rcpt, recipient]));
+    let lastWrite = Promise.resolve();
+    const write = () => (lastWrite = lastWrite.then(() => progress([...remaining.values()])));
+    const queue = waitingRecipients.values();
+    async function runLane() {
+      for (const recipient of queue) {
         signal.throwIfAborted();
-        const after = await step(kept, one, source, retry);
-        if (after === undefined) left.delete(one.rcpt);
-        else left.set(one.rcpt, after);
+        const after = await attemptRecipient(payload, recipient, source, retry);
+        if (after === undefined) remaining.delete(recipient.rcpt);
+        else remaining.set(recipient.rcpt, after);
         await write();
       }
     }
-    await Promise.all(Array.from({ length: Math.min(limits.recipients, waiting.length) }, lane));
-    const failed = [...left.values()].filter(({ bounce }) => bounce);
-    if (failed.length > 0 && (await giveUp(kept, failed, source))) {
-      for (const { rcpt } of failed) left.delete(rcpt);
+    await Promise.all(Array.from({ length: Math.min(limits.recipients, waitingRecipients.length) }, runLane));
+    const failed = [...remaining.values()].filter(({ bounce }) => bounce);
+    if (failed.length > 0 && (await giveUp(payload, failed, source))) {
+      for (const { rcpt } of failed) remaining.delete(rcpt);
       await write();
     }
-    return [...left.values()];
+    return [...remaining.values()];
   };
 }

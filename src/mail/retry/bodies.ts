@@ -12,7 +12,7 @@ interface RetryBodies {
 }
 
 const PREFIX = "mail/held/";
-const BATCH = 500;
+const BATCH_SIZE = 500;
 
 const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
 
@@ -33,12 +33,12 @@ export function createRetryBodies(objects: ObjectStore): RetryBodies {
     delete: (name) => objects.delete([name]),
     async sweep(at) {
       const until = `${PREFIX}${dayOf(at)}`;
-      let old: string[] = [];
+      let oldKeys: string[] = [];
       for await (const { key } of objects.list(PREFIX)) {
         if (key >= until) break;
-        if (old.push(key) === BATCH) await objects.delete(old.splice(0));
+        if (oldKeys.push(key) === BATCH_SIZE) await objects.delete(oldKeys.splice(0));
       }
-      await objects.delete(old);
+      await objects.delete(oldKeys);
     },
   };
 }

@@ -27,7 +27,7 @@ type Failed = DeliveryOutcome & { result: Extract<DeliveryResult, { ok: false }>
  * `combineReplies` (in inbound) composes the reply for the remaining failures.
  */
 export function createPartialDelivery({ retries, bounces, recordStep, clock, log }: PartialDeliveryDeps) {
-  function say(
+  function traceFailed(
     message: string,
     { result: { rcpt, temporary, reply }, account, zone }: Failed,
     more: Record<string, unknown> = {},
@@ -92,34 +92,34 @@ export function createPartialDelivery({ retries, bounces, recordStep, clock, log
     outcomes: readonly DeliveryOutcome[],
   ): Promise<DeliveryResult[]> => {
     const failed = outcomes.filter((one): one is Failed => !one.result.ok);
-    const [later, never] = [
+    const [temporaryFailures, permanentFailures] = [
       failed.filter(({ result }) => result.temporary),
       failed.filter(({ result }) => !result.temporary),
     ];
-    const taken = new Set<DeliveryOutcome>();
-    const take = (some: Failed[], detail: Record<string, unknown>) => {
-      for (const one of some) {
-        taken.add(one);
-        say(id, one, detail);
+    const handledOutcomes = new Set<DeliveryOutcome>();
+    const markHandled = (failedSubset: Failed[], detail: Record<string, unknown>) => {
+      for (const one of failedSubset) {
+        handledOutcomes.add(one);
+        traceFailed(id, one, detail);
       }
     };
     if (
       delivery !== undefined &&
       failed.length > 0 &&
       failed.length < outcomes.length &&
-      (await enqueue(delivery, later, false))
+      (await enqueue(delivery, temporaryFailures, false))
     ) {
-      take(later, { held: true });
-      if (never.length > 0 && bounces !== undefined) {
-        const reported = await bounce(delivery, never);
-        if (reported !== undefined) take(never, { told: reported });
-        else if (await enqueue(delivery, never, true)) take(never, { held: true });
+      markHandled(temporaryFailures, { held: true });
+      if (permanentFailures.length > 0 && bounces !== undefined) {
+        const bounceReport = await bounce(delivery, permanentFailures);
+        if (bounceReport !== undefined) markHandled(permanentFailures, { told: bounceReport });
+        else if (await enqueue(delivery, permanentFailures, true)) markHandled(permanentFailures, { held: true });
       }
     }
     return outcomes.map((one): DeliveryResult => {
       const { result } = one;
-      if (result.ok || taken.has(one)) return { rcpt: result.rcpt, ok: true };
-      say(id, one as Failed);
+      if (result.ok || handledOutcomes.has(one)) return { rcpt: result.rcpt, ok: true };
+      traceFailed(id, one as Failed);
       return result;
     });
   };

@@ -43,10 +43,10 @@ const DEFAULT_RETRY_LIMITS: RetryLimits = {
   pollMs: 1000,
 };
 
-const KIND = "mail.held";
+const JOB_KIND = "mail.held";
 /** Retries are limited by age, not by the number of attempts. */
-const ATTEMPTS = 100_000;
-const SWEEP_MS = 6 * 60 * 60_000;
+const MAX_ATTEMPTS = 100_000;
+const SWEEP_INTERVAL_MS = 6 * 60 * 60_000;
 
 export function createRetryQueue({
   objects,
@@ -71,34 +71,47 @@ export function createRetryQueue({
   const sweep = () => bodies.sweep(clock.now() - 2 * (limits.lifetimeMs + BOUNCE_RETRY_MS));
 
   async function run(job: Job, retry: Retry, context: JobContext): Promise<void> {
-    const kept = job.payload as RetryPayload;
+    const retryPayload = job.payload as RetryPayload;
     // The result of an earlier attempt, if there was one.
-    const waiting = ((await jobs.get(job.id))?.progress as RetryRecipient[] | undefined) ?? kept.recipients;
-    const left =
-      waiting.length === 0
+    const waitingRecipients =
+      ((await jobs.get(job.id))?.progress as RetryRecipient[] | undefined) ?? retryPayload.recipients;
+    const remaining =
+      waitingRecipients.length === 0
         ? []
-        : await withBody(kept, waiting, (source) => attempt(kept, waiting, source, retry, context));
-    if (left.length > 0)
-      throw new Error(`${left.length} recipients are still deferred: ${left[0]!.reply.code} ${left[0]!.reply.text}`);
-    await bodies.delete(kept.body);
+        : await withBody(retryPayload, waitingRecipients, (source) =>
+            attempt(retryPayload, waitingRecipients, source, retry, context),
+          );
+    if (remaining.length > 0)
+      throw new Error(
+        `${remaining.length} recipients are still deferred: ${remaining[0]!.reply.code} ${remaining[0]!.reply.text}`,
+      );
+    await bodies.delete(retryPayload.body);
   }
 
   async function withBody(
-    kept: RetryPayload,
-    waiting: RetryRecipient[],
+    retryPayload: RetryPayload,
+    waitingRecipients: RetryRecipient[],
     use: (source: MailSource) => Promise<RetryRecipient[]>,
   ): Promise<RetryRecipient[]> {
-    const body = await bodies.open(kept.body);
+    const body = await bodies.open(retryPayload.body);
     if (body === undefined) {
-      log.error({ message: kept.message, body: kept.body }, "retry queue: the content of a message is missing");
-      for (const { rcpt, reply, account, zone } of waiting)
-        recordStep(kept.message, "bounced", { ...reply, held: true, told: false, lost: true }, { rcpt, account, zone });
+      log.error(
+        { message: retryPayload.message, body: retryPayload.body },
+        "retry queue: the content of a message is missing",
+      );
+      for (const { rcpt, reply, account, zone } of waitingRecipients)
+        recordStep(
+          retryPayload.message,
+          "bounced",
+          { ...reply, held: true, told: false, lost: true },
+          { rcpt, account, zone },
+        );
       return [];
     }
     const source = await spool.collect(body.read() as AsyncIterable<Uint8Array>, { maxBytes: body.size });
     try {
       // Uses another name in the spool, because a worker may still use the first copy.
-      return await use({ ...source, id: kept.message });
+      return await use({ ...source, id: retryPayload.message });
     } finally {
       await source.discard();
     }
@@ -108,23 +121,23 @@ export function createRetryQueue({
     async add({ envelope, source, verdict, recipients }) {
       const at = clock.now();
       const body = await bodies.put(ids.hex(), at, source);
-      const kept: RetryPayload = { message: source.id, body, at, envelope, verdict, recipients };
+      const retryPayload: RetryPayload = { message: source.id, body, at, envelope, verdict, recipients };
       const wait = recipients.every(({ bounce }) => bounce) ? 0 : backoff(1);
       // Even after a failure the database may have stored the job, so the body is kept until it is swept.
-      await jobs.enqueue(KIND, kept, { runAt: new Date(at + wait), attempts: ATTEMPTS });
+      await jobs.enqueue(JOB_KIND, retryPayload, { runAt: new Date(at + wait), attempts: MAX_ATTEMPTS });
     },
     start(retry) {
       worker ??= jobs.work(
-        KIND,
+        JOB_KIND,
         {
           concurrency: limits.messages,
           leaseMs: limits.leaseMs,
           pollMs: limits.pollMs,
-          backoff: (tried) => backoff(tried + 1),
+          backoff: (attemptCount) => backoff(attemptCount + 1),
         },
         (job, context) => run(job, retry, context),
       );
-      sweeper ??= every(SWEEP_MS, sweep, { name: "retry queue: sweep", log });
+      sweeper ??= every(SWEEP_INTERVAL_MS, sweep, { name: "retry queue: sweep", log });
       void sweeper.run();
     },
     async stop() {

@@ -64,7 +64,7 @@ export interface EmailRouting {
 
 /** https://developers.cloudflare.com/email-routing/limits/ */
 const DEFAULT_LIMITS: RoutingLimits = { rules: 200, names: 30 };
-const TIDY_BATCH = 500;
+const TIDY_BATCH_SIZE = 500;
 
 export function createEmailRouting(options: EmailRoutingOptions): EmailRouting {
   const { db, zones, scripts, events, clock, ids, hosts, verifier, postmaster, log = silentLog } = options;
@@ -80,7 +80,7 @@ export function createEmailRouting(options: EmailRoutingOptions): EmailRouting {
       for (const zone of changed) tables.invalidate(zone);
     },
   });
-  const parts: RoutingDeps = {
+  const sharedDeps: RoutingDeps = {
     db,
     clock,
     ids,
@@ -94,8 +94,8 @@ export function createEmailRouting(options: EmailRoutingOptions): EmailRouting {
     extended: options.extended ?? false,
     notifyChanged: tables.invalidate,
   };
-  const dns = createRoutingDns(parts);
-  const rules = createRules(parts);
+  const dns = createRoutingDns(sharedDeps);
+  const rules = createRules(sharedDeps);
 
   async function forget(zone: string) {
     await db.transaction<RoutingTables, void>((tx) => deleteRoutingData(tx, zone));
@@ -106,9 +106,9 @@ export function createEmailRouting(options: EmailRoutingOptions): EmailRouting {
   async function deleteOrphans() {
     const kept = db.tables<RoutingTables>();
     for (let after: string | undefined = ""; after !== undefined;) {
-      const ids: string[] = await listZoneIds(kept, after, TIDY_BATCH);
+      const ids: string[] = await listZoneIds(kept, after, TIDY_BATCH_SIZE);
       for (const id of ids) if ((await zones.find(id)) === undefined) await forget(id);
-      after = ids.length < TIDY_BATCH ? undefined : ids.at(-1);
+      after = ids.length < TIDY_BATCH_SIZE ? undefined : ids.at(-1);
     }
   }
 
@@ -120,13 +120,13 @@ export function createEmailRouting(options: EmailRoutingOptions): EmailRouting {
   });
 
   return {
-    settings: createSettings(parts, dns),
+    settings: createSettings(sharedDeps, dns),
     dns,
     rules,
     addresses,
     dkimKeys,
     deleteOrphans,
-    plan: createPlanner(parts, rules),
+    plan: createPlanner(sharedDeps, rules),
     references: {
       async rename(tx, change) {
         const zoneIds = await renameWorker(tx as unknown as RoutingExecutor, change);

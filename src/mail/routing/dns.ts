@@ -55,7 +55,7 @@ export function createRoutingDns({
     algorithms: hosts.dkimEd25519 === true ? (["rsa", "ed25519"] as const) : (["rsa"] as const),
   });
 
-  const nameIn = (zone: Zone, given: string | undefined): string => {
+  const nameInZone = (zone: Zone, given: string | undefined): string => {
     if (given === undefined || given === "") return zone.name;
     let name: string;
     try {
@@ -80,13 +80,13 @@ export function createRoutingDns({
    * Adds our include to a user's own SPF record, because a name may have only one (RFC 7208 4.5). Returns the record's
    * id if it was changed.
    */
-  async function joinSpf(zone: Zone, there: readonly DnsRecord[], name: string): Promise<string | null> {
-    const [only, ...more] = spfOf(name, there);
-    if (only === undefined || more.length > 0 || only.locked) return null;
-    const text = txtText(only.content);
+  async function joinSpf(zone: Zone, existingRecords: readonly DnsRecord[], name: string): Promise<string | null> {
+    const [firstSpf, ...more] = spfOf(name, existingRecords);
+    if (firstSpf === undefined || more.length > 0 || firstSpf.locked) return null;
+    const text = txtText(firstSpf.content);
     if (includes(text, hosts.spfInclude)) return null;
-    await zones.records.update(zone, only.id, { content: withInclude(text, hosts.spfInclude) });
-    return only.id;
+    await zones.records.update(zone, firstSpf.id, { content: withInclude(text, hosts.spfInclude) });
+    return firstSpf.id;
   }
 
   async function leaveSpf(zone: Zone, { name, spfRecord: id }: NameRow): Promise<void> {
@@ -96,13 +96,13 @@ export function createRoutingDns({
       await zones.records.update(zone, id, { content: withoutInclude(txtText(record.content), hosts.spfInclude) });
   }
 
-  async function publish(zone: Zone, name: string, there: readonly DnsRecord[]): Promise<void> {
+  async function publish(zone: Zone, name: string, existingRecords: readonly DnsRecord[]): Promise<void> {
     const owner = recordOwner(zone, name);
     // A second SPF record alongside a foreign one would invalidate both.
-    const alone = spfOf(name, there).every(({ managedBy }) => managedBy === owner);
+    const isOnlyOwnSpf = spfOf(name, existingRecords).every(({ managedBy }) => managedBy === owner);
     const records = [
       ...mxRecords(name, hosts),
-      ...(alone ? [spfRecord(name, hosts)] : []),
+      ...(isOnlyOwnSpf ? [spfRecord(name, hosts)] : []),
       ...dkimRecords(name, await dkimKeys.records(dkimOf(zone, name))),
     ];
     await managed.set(zone, {
@@ -133,11 +133,11 @@ export function createRoutingDns({
 
   return {
     async enable(zone, given) {
-      const name = nameIn(zone, given);
+      const name = nameInZone(zone, given);
       const rows = await namesOf(tables, zone.id);
       await checkName(zone, name, rows);
-      const there = await managed.at(zone.id, name, ["MX", "TXT"]);
-      const foreign = foreignMx(name, mxRecords(name, hosts), there, recordOwner(zone, name)).sort(
+      const existingRecords = await managed.at(zone.id, name, ["MX", "TXT"]);
+      const foreign = foreignMx(name, mxRecords(name, hosts), existingRecords, recordOwner(zone, name)).sort(
         (a, b) => a.priority! - b.priority! || (a.content < b.content ? -1 : 1),
       );
       if (foreign.length > 0)
@@ -147,8 +147,8 @@ export function createRoutingDns({
         });
       await dkimKeys.ensure(dkimRequest(zone, name));
       const before = rows.find((row) => row.name === name);
-      const joined = await joinSpf(zone, there, name);
-      await publish(zone, name, there);
+      const joinedSpfId = await joinSpf(zone, existingRecords, name);
+      await publish(zone, name, existingRecords);
       await db.transaction<RoutingTables, void>(async (tx) => {
         await touchZone(tx, zone, {}, clock);
         await upsertName(
@@ -159,7 +159,7 @@ export function createRoutingDns({
             account: zone.account,
             name,
             enabled: true,
-            spfRecord: joined ?? before?.spfRecord ?? null,
+            spfRecord: joinedSpfId ?? before?.spfRecord ?? null,
           },
           clock.now(),
         );
@@ -167,18 +167,18 @@ export function createRoutingDns({
       notifyChanged(zone.id, "names");
     },
     async disable(zone, given) {
-      const name = nameIn(zone, given);
+      const name = nameInZone(zone, given);
       const rows = await namesOf(tables, zone.id);
       for (const row of rows) if (name === zone.name || row.name === name) await disableName(zone, row);
     },
     async unlock(zone, given) {
-      const name = nameIn(zone, given);
+      const name = nameInZone(zone, given);
       await enabledRow(zone, name);
       await managed.lock(zone, recordOwner(zone, name), false);
       await db.transaction<RoutingTables, void>((tx) => touchZone(tx, zone, {}, clock));
     },
     async needed(zone, given) {
-      const name = nameIn(zone, given);
+      const name = nameInZone(zone, given);
       // Names that are not enabled get no keys, because there are too many of them.
       if (name === zone.name) await dkimKeys.ensure(dkimRequest(zone, name));
       return neededRecords(name, hosts, await dkimKeys.records(dkimOf(zone, name)));
@@ -186,28 +186,34 @@ export function createRoutingDns({
     async examine(zone, name) {
       const keys = await dkimKeys.records(dkimOf(zone, name));
       const needed = neededRecords(name, hosts, keys);
-      const there = [
+      const existingRecords = [
         ...(await managed.at(zone.id, name, ["MX", "TXT"])),
         ...(
           await Promise.all(dkimRecords(name, keys).map((record) => managed.at(zone.id, record.name, ["TXT"])))
         ).flat(),
       ];
-      const found = examine(needed, there, { spfInclude: hosts.spfInclude, owner: recordOwner(zone, name) });
-      const unresolved = found.problems.length > 0 ? [] : ((await verifier?.missing(name, needed)) ?? []);
+      const examination = examine(needed, existingRecords, {
+        spfInclude: hosts.spfInclude,
+        owner: recordOwner(zone, name),
+      });
+      const unresolvedRecords = examination.problems.length > 0 ? [] : ((await verifier?.missing(name, needed)) ?? []);
       return {
-        ...found,
-        problems: [...found.problems, ...unresolved.map((missing) => ({ code: "dns.unresolved" as const, missing }))],
+        ...examination,
+        problems: [
+          ...examination.problems,
+          ...unresolvedRecords.map((missing) => ({ code: "dns.unresolved" as const, missing })),
+        ],
       };
     },
     async rotateDkim(zone, given) {
-      const name = nameIn(zone, given);
+      const name = nameInZone(zone, given);
       await enabledRow(zone, name);
       await dkimKeys.rotate(dkimRequest(zone, name));
       await publish(zone, name, await managed.at(zone.id, name, ["MX", "TXT"]));
       return dkimKeys.records(dkimOf(zone, name));
     },
     async republish(zone, given) {
-      const name = nameIn(zone, given);
+      const name = nameInZone(zone, given);
       await enabledRow(zone, name);
       await publish(zone, name, await managed.at(zone.id, name, ["MX", "TXT"]));
     },

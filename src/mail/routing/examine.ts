@@ -26,24 +26,26 @@ export interface Examined {
 /** Compares the records of a name with those that routing needs. */
 export function examine(
   needed: readonly NeededRecord[],
-  there: readonly DnsRecord[],
+  existingRecords: readonly DnsRecord[],
   { spfInclude, owner }: { spfInclude: string; owner: string },
 ): Examined {
   const problems = needed.flatMap((record) => {
     if (record.type === "MX")
-      return there.some((other) => sameMx(other, record)) ? [] : [{ code: "mx.missing" as const, missing: record }];
-    return isSpf(record.content) ? [] : dkimProblems(record, there);
+      return existingRecords.some((other) => isSameMx(other, record))
+        ? []
+        : [{ code: "mx.missing" as const, missing: record }];
+    return isSpf(record.content) ? [] : dkimProblems(record, existingRecords);
   });
   const [mx, spf] = [needed.find(({ type }) => type === "MX"), needed.find(({ content }) => isSpf(content))];
   if (mx !== undefined)
     problems.push(
-      ...foreignMx(mx.name, needed, there, owner).map((record) => ({
+      ...foreignMx(mx.name, needed, existingRecords, owner).map((record) => ({
         code: "mx.foreign" as const,
-        existing: shown(record),
+        existing: toNeededRecord(record),
       })),
     );
-  if (spf !== undefined) problems.push(...spfProblems(spf, there, spfInclude));
-  return { problems, unlocked: there.some(({ managedBy, locked }) => managedBy === owner && !locked) };
+  if (spf !== undefined) problems.push(...spfProblems(spf, existingRecords, spfInclude));
+  return { problems, unlocked: existingRecords.some(({ managedBy, locked }) => managedBy === owner && !locked) };
 }
 
 /**
@@ -53,10 +55,10 @@ export function examine(
 export const foreignMx = (
   name: string,
   needed: readonly NeededRecord[],
-  there: readonly DnsRecord[],
+  existingRecords: readonly DnsRecord[],
   owner: string,
 ): DnsRecord[] =>
-  there.filter(
+  existingRecords.filter(
     (record) =>
       record.type === "MX" &&
       record.name === name &&
@@ -67,33 +69,36 @@ export const foreignMx = (
 /** True for a record that was created for this owner and never unlocked. */
 export const isOutdated = ({ managedBy, locked }: DnsRecord, owner: string): boolean => managedBy === owner && locked;
 
-export const spfOf = (name: string, there: readonly DnsRecord[]): DnsRecord[] =>
-  there.filter((record) => record.type === "TXT" && record.name === name && isSpf(txtText(record.content)));
+export const spfOf = (name: string, existingRecords: readonly DnsRecord[]): DnsRecord[] =>
+  existingRecords.filter((record) => record.type === "TXT" && record.name === name && isSpf(txtText(record.content)));
 
-const sameMx = (record: DnsRecord, wanted: NeededRecord) =>
+const isSameMx = (record: DnsRecord, wantedRecord: NeededRecord) =>
   record.type === "MX" &&
-  record.name === wanted.name &&
-  record.content === wanted.content &&
-  record.priority === wanted.priority;
+  record.name === wantedRecord.name &&
+  record.content === wantedRecord.content &&
+  record.priority === wantedRecord.priority;
 
 // RFC 7208 4.5: two records cause a permanent error (permerror).
-function spfProblems(wanted: NeededRecord, there: readonly DnsRecord[], include: string): DnsProblem[] {
-  const found = spfOf(wanted.name, there);
-  if (found.length > 1) return found.map((record) => ({ code: "spf.multiple" as const, existing: shown(record) }));
-  return found.length === 1 && includes(txtText(found[0]!.content), include)
+function spfProblems(wantedRecord: NeededRecord, existingRecords: readonly DnsRecord[], include: string): DnsProblem[] {
+  const spfRecords = spfOf(wantedRecord.name, existingRecords);
+  if (spfRecords.length > 1)
+    return spfRecords.map((record) => ({ code: "spf.multiple" as const, existing: toNeededRecord(record) }));
+  return spfRecords.length === 1 && includes(txtText(spfRecords[0]!.content), include)
     ? []
-    : [{ code: "spf.missing", missing: wanted }];
+    : [{ code: "spf.missing", missing: wantedRecord }];
 }
 
 // RFC 6376 3.6.2.2: the result is undefined with two records at one selector.
-function dkimProblems(wanted: NeededRecord, there: readonly DnsRecord[]): DnsProblem[] {
-  const found = there.filter(({ type, name }) => type === "TXT" && name === wanted.name);
-  if (!found.some(({ content }) => txtText(content) === wanted.content))
-    return [{ code: "dkim.missing", missing: wanted }];
-  return found.length > 1 ? found.map((record) => ({ code: "dkim.conflict" as const, existing: shown(record) })) : [];
+function dkimProblems(wantedRecord: NeededRecord, existingRecords: readonly DnsRecord[]): DnsProblem[] {
+  const spfRecords = existingRecords.filter(({ type, name }) => type === "TXT" && name === wantedRecord.name);
+  if (!spfRecords.some(({ content }) => txtText(content) === wantedRecord.content))
+    return [{ code: "dkim.missing", missing: wantedRecord }];
+  return spfRecords.length > 1
+    ? spfRecords.map((record) => ({ code: "dkim.conflict" as const, existing: toNeededRecord(record) }))
+    : [];
 }
 
-const shown = (record: DnsRecord): NeededRecord => ({
+const toNeededRecord = (record: DnsRecord): NeededRecord => ({
   type: record.type as "MX" | "TXT",
   name: record.name,
   content: record.type === "TXT" ? txtText(record.content) : record.content,

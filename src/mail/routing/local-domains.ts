@@ -46,8 +46,8 @@ export function createLocalDomains({
     const domain = text.toLowerCase();
     if (domain === forwardDomain || domain.endsWith(`.${workers.domain}`)) return true;
     const label = `${email.sending_label}.`;
-    const receives =
+    const receivesMail =
       (domain.startsWith(label) && (await isSendingDomain(domain.slice(label.length)))) || (await isRouted(domain));
-    return receives && isDelegatedHere(domain);
+    return receivesMail && isDelegatedHere(domain);
   };
 }

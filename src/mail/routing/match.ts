@@ -17,7 +17,7 @@ export interface MatchTable {
 
 /** Builds the lookup table. `rules` are in the order of evaluation; disabled rules are skipped. */
 export function matchTable(zone: MatchTable["zone"], supportSubaddress: boolean, rules: readonly Rule[]): MatchTable {
-  const literal = new Map<string, Rule>();
+  const literalRules = new Map<string, Rule>();
   const patterns: MatchTable["patterns"][number][] = [];
   let catchAll: Rule | undefined;
   for (const rule of rules) {
@@ -25,9 +25,9 @@ export function matchTable(zone: MatchTable["zone"], supportSubaddress: boolean,
     const target = targetOf(rule.matcher);
     if (isPattern(rule.matcher)) patterns.push({ rule, matches: compilePattern(rule.matcher, zone.name) });
     else if (target === null) catchAll ??= rule;
-    else if (!literal.has(target)) literal.set(target, rule);
+    else if (!literalRules.has(target)) literalRules.set(target, rule);
   }
-  return { zone, supportSubaddress, literal, patterns, ...(catchAll && { catchAll }) };
+  return { zone, supportSubaddress, literal: literalRules, patterns, ...(catchAll && { catchAll }) };
 }
 
 interface Match {
@@ -40,16 +40,17 @@ interface Match {
  * only to the zone's own name, not to subdomains.
  */
 export function matchRecipient(
-  { zone, supportSubaddress, literal, patterns, catchAll }: MatchTable,
+  { zone, supportSubaddress, literal: literalRules, patterns, catchAll }: MatchTable,
   recipient: Recipient,
 ): Match | undefined {
-  const exact = literal.get(recipientKey(recipient));
-  if (exact !== undefined) return { rule: exact, why: "literal" };
-  const plain = supportSubaddress ? untagged(recipient) : undefined;
-  const tagged = plain && literal.get(recipientKey(plain));
-  if (tagged !== undefined) return { rule: tagged, why: "subaddress" };
+  const exactRule = literalRules.get(recipientKey(recipient));
+  if (exactRule !== undefined) return { rule: exactRule, why: "literal" };
+  const untaggedRecipient = supportSubaddress ? untagged(recipient) : undefined;
+  const taggedRule = untaggedRecipient && literalRules.get(recipientKey(untaggedRecipient));
+  if (taggedRule !== undefined) return { rule: taggedRule, why: "subaddress" };
   const pattern = patterns.find(
-    ({ matches }) => matches(recipientKey(recipient)) || (plain !== undefined && matches(recipientKey(plain))),
+    ({ matches }) =>
+      matches(recipientKey(recipient)) || (untaggedRecipient !== undefined && matches(recipientKey(untaggedRecipient))),
   );
   if (pattern !== undefined) return { rule: pattern.rule, why: "pattern" };
   return catchAll !== undefined && recipient.domain === zone.name ? { rule: catchAll, why: "catch-all" } : undefined;

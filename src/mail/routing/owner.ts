@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Zone } from "../../zones/index.ts";
 
 /** Maximum length of a record owner in the zones domain: 100 characters. */
-const MAX_OWNER = 100;
+const MAX_OWNER_LENGTH = 100;
 
 /** The owner under which the zones domain manages the records of a service for a name. */
 export function recordOwner(
@@ -11,7 +11,9 @@ export function recordOwner(
   service: "email-routing" | "email-sending" = "email-routing",
 ): string {
   if (name === zone.name) return service;
-  const below = name.slice(0, -zone.name.length - 1);
-  const owner = `${service}/${below}`;
-  return owner.length <= MAX_OWNER ? owner : `${service}/${createHash("sha256").update(below).digest("hex")}`;
+  const subdomainPart = name.slice(0, -zone.name.length - 1);
+  const owner = `${service}/${subdomainPart}`;
+  return owner.length <= MAX_OWNER_LENGTH
+    ? owner
+    : `${service}/${createHash("sha256").update(subdomainPart).digest("hex")}`;
 }

@@ -42,9 +42,9 @@ interface RequestedRule {
 }
 
 /** Maximum number of addresses in one configuration file. */
-const MAX_WANTED = 1000;
+const MAX_REQUESTED_RULES = 1000;
 /** Order of changes within a plan. */
-const ORDER = ["added", "updated", "conflict", "deleted"];
+const CHANGE_ORDER = ["added", "updated", "conflict", "deleted"];
 
 /**
  * Returns the changes needed to make a worker's rules match its configuration file. Changes nothing. Throws
@@ -57,9 +57,9 @@ export function createPlanner(
   const tables = db.tables<RoutingTables>();
 
   /** Returns the zone of the account in which mail for this domain is routed. */
-  async function routedIn(account: string, domain: string, hidden: readonly string[]): Promise<Zone> {
+  async function routedZoneOf(account: string, domain: string, hiddenNames: readonly string[]): Promise<Zone> {
     for (const { zone: id, enabled, account: owner } of await rowsByName(tables, domain)) {
-      const zone = enabled && owner === account && !hidden.includes(id) ? await zones.find(id) : undefined;
+      const zone = enabled && owner === account && !hiddenNames.includes(id) ? await zones.find(id) : undefined;
       if (zone !== undefined) return zone;
     }
     throw routingErrors.unknownDomain({ name: domain });
@@ -67,23 +67,24 @@ export function createPlanner(
 
   async function wanted(
     account: string,
-    { rules: literal, catchAll, hidden = [] }: PlanRequest,
+    { rules: literalRules, catchAll, hidden: hiddenNames = [] }: PlanRequest,
   ): Promise<Map<Zone, RequestedRule[]>> {
-    const found = new Map<string, { zone: Zone; wanted: RequestedRule[] }>();
+    const groupsByZone = new Map<string, { zone: Zone; wanted: RequestedRule[] }>();
     const seen = new Set<string>();
-    const add = (zone: Zone, one: RequestedRule) => {
-      if (seen.has(one.target)) throw routingErrors.invalidInput({ reason: `${one.target} is listed twice.` });
-      seen.add(one.target);
-      const group = found.getOrInsertComputed(zone.id, () => ({ zone, wanted: [] }));
-      group.wanted.push(one);
+    const addRule = (zone: Zone, requestedRule: RequestedRule) => {
+      if (seen.has(requestedRule.target))
+        throw routingErrors.invalidInput({ reason: `${requestedRule.target} is listed twice.` });
+      seen.add(requestedRule.target);
+      const group = groupsByZone.getOrInsertComputed(zone.id, () => ({ zone, wanted: [] }));
+      group.wanted.push(requestedRule);
     };
-    for (const { matchers, actions, enabled = true } of literal) {
+    for (const { matchers, actions, enabled = true } of literalRules) {
       const recipient = readRecipient((matchers[0]?.value ?? "").trim());
       if (recipient === undefined || recipient.domain === "")
         throw routingErrors.invalidInput({ reason: `${JSON.stringify(matchers[0]?.value ?? "")} is not an address.` });
-      const zone = await routedIn(account, recipient.domain, hidden);
+      const zone = await routedZoneOf(account, recipient.domain, hiddenNames);
       checkMatcher(matchers, zone.name, false);
-      add(zone, { target: recipientKey(recipient), catchAll: false, action: checkAction(actions), enabled });
+      addRule(zone, { target: recipientKey(recipient), catchAll: false, action: checkAction(actions), enabled });
     }
     for (const { target, rule } of catchAll) {
       const domain = /^\*@(.+)$/.exec(target.trim().toLowerCase())?.[1];
@@ -92,25 +93,25 @@ export function createPlanner(
         throw routingErrors.invalidInput({
           reason: `The target of a catch-all rule must have the form *@example.com, not ${JSON.stringify(target)}.`,
         });
-      const zone = await routedIn(account, name, hidden);
+      const zone = await routedZoneOf(account, name, hiddenNames);
       // Names under the zone's own name support only rules for single addresses.
       if (zone.name !== name) throw routingErrors.unknownDomain({ name: `*@${name}` });
       checkMatcher(rule.matchers, zone.name, true);
-      add(zone, {
+      addRule(zone, {
         target: `*@${name}`,
         catchAll: true,
         action: checkAction(rule.actions),
         enabled: rule.enabled ?? true,
       });
     }
-    return new Map([...found.values()].map(({ zone, wanted }) => [zone, wanted]));
+    return new Map([...groupsByZone.values()].map(({ zone, wanted }) => [zone, wanted]));
   }
 
   async function changesIn(zone: Zone, wanted: readonly RequestedRule[], owner: string): Promise<PlannedChange[]> {
-    const there = await rulesOf(tables, zone.id);
+    const existingRules = await rulesOf(tables, zone.id);
     const catchAll = await rules.catchAll(zone);
     const changes = wanted.map(({ target, catchAll: isCatchAll, action, enabled }): PlannedChange | undefined => {
-      const candidates = isCatchAll ? [catchAll] : there.filter(({ matcher }) => targetOf(matcher) === target);
+      const candidates = isCatchAll ? [catchAll] : existingRules.filter(({ matcher }) => targetOf(matcher) === target);
       const remote = candidates.find((rule) => rule.owner === owner) ?? candidates[0];
       if (remote === undefined || isUntouched(remote)) return { type: "added", target };
       if (remote.owner !== owner) return { type: "conflict", target, remote };
@@ -124,8 +125,8 @@ export function createPlanner(
   return async (account, request) => {
     if ((await scripts.byId(account, request.owner)) === undefined)
       throw routingErrors.unknownWorker({ worker: request.owner });
-    if (request.rules.length + request.catchAll.length > MAX_WANTED)
-      throw routingErrors.invalidInput({ reason: `A Worker can have at most ${MAX_WANTED} addresses.` });
+    if (request.rules.length + request.catchAll.length > MAX_REQUESTED_RULES)
+      throw routingErrors.invalidInput({ reason: `A Worker can have at most ${MAX_REQUESTED_RULES} addresses.` });
     const groups = await wanted(account, request);
     const planned = new Map<string, PlannedZone>();
     const group = (zone: Zone) =>
@@ -139,7 +140,7 @@ export function createPlanner(
       const target = targetOf(rule.matcher) ?? `*@${zone.name}`;
       if (!targets.has(target)) group(zone).changes.push({ type: "deleted", target, remote: rule });
     }
-    const named = await Promise.all(
+    const namedZones = await Promise.all(
       [...planned.values()]
         .filter(({ changes }) => changes.length > 0)
         .map(async (zone) => ({
@@ -147,8 +148,9 @@ export function createPlanner(
           changes: await Promise.all(zone.changes.map((change) => withOwner(account, change))),
         })),
     );
-    for (const { changes } of named) changes.sort((a, b) => ORDER.indexOf(a.type) - ORDER.indexOf(b.type));
-    return named.sort((a, b) => (a.name < b.name ? -1 : 1));
+    for (const { changes } of namedZones)
+      changes.sort((a, b) => CHANGE_ORDER.indexOf(a.type) - CHANGE_ORDER.indexOf(b.type));
+    return namedZones.sort((a, b) => (a.name < b.name ? -1 : 1));
   };
 
   async function withOwner(account: string, change: PlannedChange): Promise<PlannedChange> {

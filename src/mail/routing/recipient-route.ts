@@ -42,12 +42,12 @@ export function createRecipientRoute({
   }
 
   return async (recipient) => {
-    const found = await resolve(recipient);
-    if (found.kind !== "none" || found.why !== "not our domain") return found;
+    const resolution = await resolve(recipient);
+    if (resolution.kind !== "none" || resolution.why !== "not our domain") return resolution;
     const [, domain] = /^(?:postmaster|abuse)@(.+)$/.exec(recipient.toLowerCase()) ?? [];
     if (domain !== undefined && (await receivesBounces(domain))) return resolve("postmaster");
-    const reported = await reports?.zoneByAddress(recipient);
-    if (reported !== undefined) return { kind: "report", ...reported };
+    const reportZone = await reports?.zoneByAddress(recipient);
+    if (reportZone !== undefined) return { kind: "report", ...reportZone };
     return workerRoute(recipient, workers.domain, scripts);
   };
 }

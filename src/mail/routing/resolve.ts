@@ -16,8 +16,8 @@ interface ResolveDeps extends Pick<RoutingDeps, "scripts" | "addresses"> {
  * How long the existence of a worker is cached: a new worker is found within this time, and calling a deleted one fails
  * anyway.
  */
-const WORKER_MS = 2000;
-const MAX_WORKERS = 2000;
+const WORKER_TTL_MS = 2000;
+const MAX_CACHED_WORKERS = 2000;
 
 /**
  * Determines the route of a recipient's mail. Rules for the whole address come first, then, with subaddressing, those
@@ -38,42 +38,42 @@ export function createResolve({
 }: ResolveDeps): (recipient: string) => Promise<Resolution> {
   const workers = new Map<string, { there: boolean; until: number }>();
 
-  async function workerThere(account: string, name: string): Promise<boolean> {
+  async function workerExists(account: string, name: string): Promise<boolean> {
     const key = `${account}/${name}`;
-    const found = workers.get(key);
-    if (found !== undefined && found.until > clock.now()) return found.there;
-    const there = (await scripts.get(account, name))?.live !== undefined;
+    const cachedWorker = workers.get(key);
+    if (cachedWorker !== undefined && cachedWorker.until > clock.now()) return cachedWorker.there;
+    const exists = (await scripts.get(account, name))?.live !== undefined;
     workers.delete(key);
-    if (workers.size >= MAX_WORKERS) workers.delete(workers.keys().next().value!);
-    workers.set(key, { there, until: clock.now() + WORKER_MS });
-    return there;
+    if (workers.size >= MAX_CACHED_WORKERS) workers.delete(workers.keys().next().value!);
+    workers.set(key, { there: exists, until: clock.now() + WORKER_TTL_MS });
+    return exists;
   }
 
-  async function follow(recipient: Recipient, table: MatchTable, isReloaded = false): Promise<Resolution> {
+  async function resolveRule(recipient: Recipient, table: MatchTable, isReloaded = false): Promise<Resolution> {
     const match = matchRecipient(table, recipient);
-    if (match === undefined) return unmatched(recipient, table);
+    if (match === undefined) return resolveUnmatched(recipient, table);
     const { rule, why } = match;
     const { action, account } = rule;
-    const about = { why, zone: rule.zone, account, rule: { id: rule.id, name: rule.name } };
-    if (action.type === "drop") return { kind: "drop", ...about };
-    if (action.type === "forward") return { kind: "forward", to: [...action.value], ...about };
-    const worker = { kind: "worker" as const, script: `${account}/${action.value[0]!}`, ...about };
-    if (await workerThere(account, action.value[0]!)) return worker;
+    const ruleContext = { why, zone: rule.zone, account, rule: { id: rule.id, name: rule.name } };
+    if (action.type === "drop") return { kind: "drop", ...ruleContext };
+    if (action.type === "forward") return { kind: "forward", to: [...action.value], ...ruleContext };
+    const worker = { kind: "worker" as const, script: `${account}/${action.value[0]!}`, ...ruleContext };
+    if (await workerExists(account, action.value[0]!)) return worker;
     // The worker may have been renamed since the rules were read.
     const current = isReloaded ? undefined : await tables.reload(recipient.domain);
     return current === undefined
       ? { ...worker, why: "worker missing", temporary: true }
-      : follow(recipient, current, true);
+      : resolveRule(recipient, current, true);
   }
 
-  async function unmatched({ local }: Recipient, table: MatchTable): Promise<Resolution> {
-    const about = { zone: table.zone.id, account: table.zone.account };
+  async function resolveUnmatched({ local }: Recipient, table: MatchTable): Promise<Resolution> {
+    const ruleContext = { zone: table.zone.id, account: table.zone.account };
     if (local !== "postmaster" && (local !== "abuse" || postmaster === undefined))
-      return { kind: "none", why: "no rule", ...about };
+      return { kind: "none", why: "no rule", ...ruleContext };
     const to = postmaster ?? (await addresses.firstVerified(table.zone.account));
     return to === undefined
-      ? { kind: "drop", why: "postmaster", ...about }
-      : { kind: "forward", to: [to], why: "postmaster", ...about };
+      ? { kind: "drop", why: "postmaster", ...ruleContext }
+      : { kind: "forward", to: [to], why: "postmaster", ...ruleContext };
   }
 
   return async (text) => {
@@ -83,9 +83,9 @@ export function createResolve({
       return postmaster === undefined
         ? { kind: "drop", why: "postmaster" }
         : { kind: "forward", to: [postmaster], why: "postmaster" };
-    const known = tables.getCached(recipient.domain);
-    const table = known === undefined ? await tables.find(recipient.domain) : known.table;
+    const cachedTable = tables.getCached(recipient.domain);
+    const table = cachedTable === undefined ? await tables.find(recipient.domain) : cachedTable.table;
     if (table === undefined) return { kind: "none", why: "not our domain" };
-    return follow(recipient, table);
+    return resolveRule(recipient, table);
   };
 }

@@ -4,11 +4,11 @@ import { compilePattern } from "./patterns.ts";
 import { recipientKey, readRecipient } from "../recipient.ts";
 import type { RuleAction, Matcher, PatternMatcher, RuleRequest, RuleSource } from "./types.ts";
 
-const MAX_NAME = 256;
-const MAX_VALUE = 90;
+const MAX_NAME_LENGTH = 256;
+const MAX_VALUE_LENGTH = 90;
 /** Priority of the catch-all rule, which is evaluated last. */
 export const MAX_PRIORITY = 2 ** 31 - 1;
-const MAX_TAG = 32;
+const MAX_TAG_LENGTH = 32;
 
 /** The validated fields of a rule. They do not include a check that its worker or address exists. */
 export interface ValidatedRule {
@@ -35,7 +35,7 @@ export function checkRule(
   { zone, catchAll, extended }: { zone: string; catchAll: boolean; extended: boolean },
 ): ValidatedRule {
   const { name = "", enabled = true, priority = 0, source = "api", owner } = request;
-  if ([...name].length > MAX_NAME) throw refuse(`The name has more than ${MAX_NAME} characters.`);
+  if ([...name].length > MAX_NAME_LENGTH) throw refuse(`The name has more than ${MAX_NAME_LENGTH} characters.`);
   // PostgreSQL cannot store NUL, and the other control characters are invisible.
   // oxlint-disable-next-line no-control-regex
   if (/[\0-\x1f\x7f]/.test(name)) throw refuse("The name has a control character.");
@@ -44,8 +44,8 @@ export function checkRule(
   if (source !== "api" && source !== "wrangler") throw refuse("The source must be api or wrangler.");
   if (source === "wrangler" && (owner === undefined || owner === ""))
     throw refuse("owner_worker_tag is required when the source is wrangler.");
-  if (owner !== undefined && owner.length > MAX_TAG)
-    throw refuse(`owner_worker_tag has more than ${MAX_TAG} characters.`);
+  if (owner !== undefined && owner.length > MAX_TAG_LENGTH)
+    throw refuse(`owner_worker_tag has more than ${MAX_TAG_LENGTH} characters.`);
   return {
     name,
     enabled,
@@ -71,27 +71,28 @@ export function checkMatcher(
     if (!catchAll) throw routingErrors.invalidOperation();
     return { type };
   }
-  const pattern = type === "glob" || type === "regex";
-  if (type !== "literal" && !(pattern && extended))
+  const isPattern = type === "glob" || type === "regex";
+  if (type !== "literal" && !(isPattern && extended))
     throw refuse(
-      `The type of a matcher must be literal or all.${pattern ? " Set email.extended_rules on the server to use glob and regex." : ""}`,
+      `The type of a matcher must be literal or all.${isPattern ? " Set email.extended_rules on the server to use glob and regex." : ""}`,
     );
   if (catchAll) throw refuse("The matcher of the catch-all rule must be of type all.");
   if (field !== "to") throw refuse("The field of a matcher must be to.");
-  if (pattern) return checkPattern({ type, field, value: (value ?? "").trim() }, zone);
+  if (isPattern) return checkPattern({ type, field, value: (value ?? "").trim() }, zone);
   return { type, field, value: checkRecipient(value, zone) };
 }
 
 function checkPattern(matcher: PatternMatcher, zone: string): Matcher {
-  if (matcher.value === "" || matcher.value.length > MAX_VALUE)
-    throw refuse(`The value of a matcher must have 1 to ${MAX_VALUE} characters.`);
+  if (matcher.value === "" || matcher.value.length > MAX_VALUE_LENGTH)
+    throw refuse(`The value of a matcher must have 1 to ${MAX_VALUE_LENGTH} characters.`);
   compilePattern(matcher, zone);
   return matcher;
 }
 
 function checkRecipient(value: string | undefined, zone: string): string {
   const text = (value ?? "").trim();
-  if (text.length > MAX_VALUE) throw refuse(`The value of a matcher can have at most ${MAX_VALUE} characters.`);
+  if (text.length > MAX_VALUE_LENGTH)
+    throw refuse(`The value of a matcher can have at most ${MAX_VALUE_LENGTH} characters.`);
   if (text.startsWith("*@")) throw refuse(`${text} is not an address: use the catch-all rule for all recipients.`);
   const recipient = readRecipient(text);
   if (recipient === undefined || recipient.domain === "")
@@ -122,8 +123,8 @@ export function checkAction(actions: RuleRequest["actions"], extended = false): 
 
 function checkActionValue(value: string): string {
   const text = value.trim();
-  if (text === "" || text.length > MAX_VALUE)
-    throw refuse(`The value of an action must have 1 to ${MAX_VALUE} characters.`);
+  if (text === "" || text.length > MAX_VALUE_LENGTH)
+    throw refuse(`The value of an action must have 1 to ${MAX_VALUE_LENGTH} characters.`);
   return text;
 }
 

@@ -84,9 +84,9 @@ export async function rulesOfAccount(
     .selectFrom("email_routing_rules")
     .where("account_id", "=", account)
     .$if(hidden.length > 0, (some) => some.where("zone_id", "not in", hidden));
-  const those = enabled === undefined ? all : all.where("enabled", "=", Number(enabled));
-  const { total } = await those.select(({ fn }) => fn.countAll<number>().as("total")).executeTakeFirstOrThrow();
-  const rows = await those
+  const matchingRules = enabled === undefined ? all : all.where("enabled", "=", Number(enabled));
+  const { total } = await matchingRules.select(({ fn }) => fn.countAll<number>().as("total")).executeTakeFirstOrThrow();
+  const rows = await matchingRules
     .selectAll()
     .orderBy("created_at", direction)
     .orderBy("id", direction)
@@ -135,23 +135,23 @@ export async function updateRulesOfDestination(
   to: "verified" | "unverified" | "deleted",
   now: number,
 ): Promise<string[]> {
-  const those = db
+  const matchingRules = db
     .updateTable("email_routing_rules")
     .where("account_id", "=", account)
     .where((eb) => eb.or([eb("destination", "=", destination), contains(eb, destination)]));
-  const waits = to === "verified" ? await stillAwaiting(db, account, destination) : [];
-  const changed =
+  const awaitedDestinations = to === "verified" ? await stillAwaiting(db, account, destination) : [];
+  const changedRules =
     to === "verified"
-      ? those
+      ? matchingRules
           .set({ enabled: 1, awaiting: 0, modified_at: now })
           .where("awaiting", "=", 1)
-          .$if(waits.length > 0, (some) => some.where("id", "not in", waits))
+          .$if(awaitedDestinations.length > 0, (some) => some.where("id", "not in", awaitedDestinations))
       : to === "unverified"
-        ? those.set({ enabled: 0, awaiting: 1, modified_at: now }).where("enabled", "=", 1)
-        : those
+        ? matchingRules.set({ enabled: 0, awaiting: 1, modified_at: now }).where("enabled", "=", 1)
+        : matchingRules
             .set({ enabled: 0, awaiting: 0, modified_at: now })
             .where(({ eb, or }) => or([eb("enabled", "=", 1), eb("awaiting", "=", 1)]));
-  return [...new Set((await changed.returning("zone_id").execute()).map(({ zone_id }) => zone_id))];
+  return [...new Set((await changedRules.returning("zone_id").execute()).map(({ zone_id }) => zone_id))];
 }
 
 /** Renames the worker of rules. Returns the zones of these rules. */
@@ -185,15 +185,15 @@ async function stillAwaiting(db: RoutingExecutor, account: string, destination: 
     .where("awaiting", "=", 1)
     .where((eb) => contains(eb, destination))
     .execute();
-  const waits: string[] = [];
+  const awaitedDestinations: string[] = [];
   for (const { id, destinations } of rows) {
     for (const other of linesOf(destinations)) {
       if (other === destination) continue;
       const address = await addressByKey(db as unknown as AddressExecutor, account, other);
-      if (address === undefined || address.verifiedAt === null) waits.push(id);
+      if (address === undefined || address.verifiedAt === null) awaitedDestinations.push(id);
     }
   }
-  return waits;
+  return awaitedDestinations;
 }
 
 const linesOf = (text: string | null): string[] => (text ?? "").split("\n").filter((line) => line !== "");

@@ -48,7 +48,7 @@ export interface Rules {
 export function createRules({ db, clock, ids, scripts, limits, extended, notifyChanged }: RoutingDeps): Rules {
   const tables = db.tables<RoutingTables>();
 
-  async function need(zone: Zone, id: string): Promise<Rule> {
+  async function requireRule(zone: Zone, id: string): Promise<Rule> {
     if (id === catchAllId(zone.id)) throw routingErrors.invalidOperation();
     const rule = await ruleById(tables, zone.id, id);
     if (rule === undefined) throw routingErrors.noRule();
@@ -67,7 +67,7 @@ export function createRules({ db, clock, ids, scripts, limits, extended, notifyC
    * Writes a rule at the position returned by `find`, in one transaction with the check of its destination, which may
    * be deleted at any time.
    */
-  async function keep(
+  async function saveRule(
     zone: Zone,
     request: RuleRequest,
     catchAll: boolean,
@@ -76,7 +76,7 @@ export function createRules({ db, clock, ids, scripts, limits, extended, notifyC
     const parts = checkRule(request, { zone: zone.name, catchAll, extended });
     await checkWorkers(zone, parts);
     const rule = await db.transaction<RoutingTables & AddressTables, Rule>(async (tx) => {
-      const waits = await isUnverified(tx as unknown as AddressExecutor, zone.account, parts.action);
+      const isAwaiting = await isUnverified(tx as unknown as AddressExecutor, zone.account, parts.action);
       const { id, createdAt } = await find(tx);
       if (isPattern(parts.matcher)) await checkPatternCount(tx, zone, id);
       const kept: Rule = {
@@ -84,8 +84,8 @@ export function createRules({ db, clock, ids, scripts, limits, extended, notifyC
         id,
         zone: zone.id,
         account: zone.account,
-        enabled: parts.enabled && !waits,
-        awaiting: parts.enabled && waits,
+        enabled: parts.enabled && !isAwaiting,
+        awaiting: parts.enabled && isAwaiting,
         createdAt,
         modifiedAt: clock.now(),
       };
@@ -99,8 +99,9 @@ export function createRules({ db, clock, ids, scripts, limits, extended, notifyC
   /** Throws tooManyPatterns if the rule would exceed the limit. */
   async function checkPatternCount(tx: RoutingExecutor, zone: Zone, id: string): Promise<void> {
     const before = await ruleById(tx, zone.id, id);
-    const others = (await countPatterns(tx, zone.id)) - Number(before !== undefined && isPattern(before.matcher));
-    if (others >= MAX_PATTERNS) throw routingErrors.tooManyPatterns({ limit: MAX_PATTERNS });
+    const otherPatternCount =
+      (await countPatterns(tx, zone.id)) - Number(before !== undefined && isPattern(before.matcher));
+    if (otherPatternCount >= MAX_PATTERNS) throw routingErrors.tooManyPatterns({ limit: MAX_PATTERNS });
   }
 
   const initialCatchAll = (zone: Zone): Rule => ({
@@ -126,38 +127,39 @@ export function createRules({ db, clock, ids, scripts, limits, extended, notifyC
   return {
     async list(zone, { enabled, order = "priority", direction = "asc" }, { page, perPage }) {
       const kept = await rulesOf(tables, zone.id);
-      const literal = kept.filter(({ matcher }) => matcher.type !== "all");
-      if (order === "created") literal.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
-      if (direction === "desc") literal.reverse();
-      const all = [...literal, kept.find(({ matcher }) => matcher.type === "all") ?? initialCatchAll(zone)].filter(
-        (rule) => enabled === undefined || rule.enabled === enabled,
-      );
-      return { items: all.slice((page - 1) * perPage, page * perPage), total: all.length };
+      const literalRules = kept.filter(({ matcher }) => matcher.type !== "all");
+      if (order === "created") literalRules.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
+      if (direction === "desc") literalRules.reverse();
+      const allRules = [
+        ...literalRules,
+        kept.find(({ matcher }) => matcher.type === "all") ?? initialCatchAll(zone),
+      ].filter((rule) => enabled === undefined || rule.enabled === enabled);
+      return { items: allRules.slice((page - 1) * perPage, page * perPage), total: allRules.length };
     },
     ofAccount: (account, query, page) => rulesOfAccount(tables, account, query, page),
-    get: need,
+    get: requireRule,
     create: (zone, request) =>
-      keep(zone, request, false, async (tx) => {
+      saveRule(zone, request, false, async (tx) => {
         if ((await countRules(tx, zone.id)) >= limits.rules) throw routingErrors.tooManyRules({ limit: limits.rules });
         return { id: ids.hex(), createdAt: clock.now() };
       }),
     async replace(zone, id, request) {
-      await need(zone, id);
-      return keep(zone, request, false, async (tx) => {
+      await requireRule(zone, id);
+      return saveRule(zone, request, false, async (tx) => {
         const before = await ruleById(tx, zone.id, id);
         if (before === undefined) throw routingErrors.noRule();
         return before;
       });
     },
     async delete(zone, id) {
-      const rule = await need(zone, id);
+      const rule = await requireRule(zone, id);
       if (!(await db.transaction<RoutingTables, boolean>((tx) => deleteRule(tx, id)))) throw routingErrors.noRule();
       notifyChanged(zone.id);
       return rule;
     },
     catchAll,
     replaceCatchAll: (zone, request) =>
-      keep(
+      saveRule(
         zone,
         request,
         true,
@@ -168,17 +170,17 @@ export function createRules({ db, clock, ids, scripts, limits, extended, notifyC
 
 /** Throws notVerified if the account does not have the address. */
 async function isUnverified(tx: AddressExecutor, account: string, action: RuleAction): Promise<boolean> {
-  let unverified = false;
+  let hasUnverified = false;
   for (const destination of destinationsOf(action)) {
     const address = await addressByKey(tx, account, destination);
     if (address === undefined) throw routingErrors.notVerified({ address: destination });
-    unverified ||= address.verifiedAt === null;
+    hasUnverified ||= address.verifiedAt === null;
   }
-  return unverified;
+  return hasUnverified;
 }
 
 export const sameAction = (a: RuleAction, b: RuleAction): boolean =>
   a.type === b.type &&
   (a.type === "drop" ||
     b.type === "drop" ||
-    (a.value.length === b.value.length && a.value.every((one, i) => one === b.value[i])));
+    (a.value.length === b.value.length && a.value.every((otherRule, i) => otherRule === b.value[i])));

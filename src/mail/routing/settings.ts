@@ -17,32 +17,36 @@ export interface ZoneSettings {
   /** Omitted fields keep their values. */
   update(zone: Zone, change: SettingsChange): Promise<RoutingSettings>;
   /** Lists all zones of an account except hidden ones, sorted by name, whether or not mail is routed. */
-  list(account: string, page: PageRequest, hidden?: readonly string[]): Promise<Page<RoutingSettings>>;
+  list(account: string, page: PageRequest, hiddenNames?: readonly string[]): Promise<Page<RoutingSettings>>;
 }
 
 export function createSettings({ db, clock, zones, notifyChanged }: RoutingDeps, dns: RoutingDns): ZoneSettings {
   const tables = db.tables<RoutingTables>();
 
-  async function show(zone: Zone, kept: ZoneRow | undefined, names: readonly NameRow[]): Promise<RoutingSettings> {
-    const own = names.find(({ name }) => name === zone.name);
+  async function toSettings(
+    zone: Zone,
+    storedRow: ZoneRow | undefined,
+    names: readonly NameRow[],
+  ): Promise<RoutingSettings> {
+    const ownName = names.find(({ name }) => name === zone.name);
     const status = async (name: string, enabled: boolean) =>
       enabled
         ? routingStatus(true, await dns.examine(zone, name))
         : routingStatus(false, { problems: [], unlocked: false });
-    const below = names.filter(({ name }) => name !== zone.name);
-    const enabled = own?.enabled ?? false;
+    const subdomainNames = names.filter(({ name }) => name !== zone.name);
+    const enabled = ownName?.enabled ?? false;
     return {
       id: zone.id,
       account: zone.account,
       name: zone.name,
       enabled,
       status: await status(zone.name, enabled),
-      skipWizard: kept?.skipWizard ?? true,
-      supportSubaddress: kept?.supportSubaddress ?? false,
-      createdAt: kept?.createdAt ?? zone.createdAt,
-      modifiedAt: kept?.modifiedAt ?? zone.createdAt,
+      skipWizard: storedRow?.skipWizard ?? true,
+      supportSubaddress: storedRow?.supportSubaddress ?? false,
+      createdAt: storedRow?.createdAt ?? zone.createdAt,
+      modifiedAt: storedRow?.modifiedAt ?? zone.createdAt,
       subdomains: await Promise.all(
-        below.map(async (row): Promise<RoutedName> => ({
+        subdomainNames.map(async (row): Promise<RoutedName> => ({
           id: row.id,
           name: row.name,
           enabled: row.enabled,
@@ -52,27 +56,31 @@ export function createSettings({ db, clock, zones, notifyChanged }: RoutingDeps,
     };
   }
 
-  const of = async (zone: Zone) => show(zone, (await zoneRows(tables, [zone.id]))[0], await namesOf(tables, zone.id));
+  const settingsOf = async (zone: Zone) =>
+    toSettings(zone, (await zoneRows(tables, [zone.id]))[0], await namesOf(tables, zone.id));
 
   return {
-    of,
+    of: settingsOf,
     async update(zone, change) {
       await db.transaction<RoutingTables, void>((tx) => touchZone(tx, zone, change, clock));
       notifyChanged(zone.id);
-      return of(zone);
+      return settingsOf(zone);
     },
-    async list(account, page, hidden = []) {
-      const { items, total } = await zones.list({ visible: { accounts: [account], zones: [], hidden } }, page);
+    async list(account, page, hiddenNames = []) {
+      const { items, total } = await zones.list(
+        { visible: { accounts: [account], zones: [], hidden: hiddenNames } },
+        page,
+      );
       const ids = items.map(({ id }) => id);
-      const [kept, names] = [await zoneRows(tables, ids), await namesOfAll(tables, ids)];
-      const shown = items.map((zone) =>
-        show(
+      const [storedRow, names] = [await zoneRows(tables, ids), await namesOfAll(tables, ids)];
+      const shownSettings = items.map((zone) =>
+        toSettings(
           zone,
-          kept.find((row) => row.zone === zone.id),
+          storedRow.find((row) => row.zone === zone.id),
           names.filter((row) => row.zone === zone.id),
         ),
       );
-      return { items: await Promise.all(shown), total };
+      return { items: await Promise.all(shownSettings), total };
     },
   };
 }

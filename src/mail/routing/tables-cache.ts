@@ -33,12 +33,12 @@ interface Entry {
 }
 
 /** Maximum number of cached local domains. */
-const MAX_ROUTED = 5000;
+const MAX_ROUTED_DOMAINS = 5000;
 /**
  * Maximum number of cached foreign domains. Separate, because clients can use any number of them and must not evict
  * local ones.
  */
-const MAX_FOREIGN = 5000;
+const MAX_FOREIGN_DOMAINS = 5000;
 /** Maximum age of an entry if other processes can change the data, in case their notification is lost. */
 const MAX_AGE_MS = 30_000;
 /** Minimum age of rules that are read again without a reported change. Bounds the reads for a rule without a worker. */
@@ -65,12 +65,12 @@ export function createTablesCache({
     events.subscribe(ZONE_DELETED, () => versions.markChanged(NAMES)),
     events.subscribe(ROUTING_CHANGED, () => void changes++),
   ];
-  const routed = new Map<string, Entry>();
-  const foreign = new Map<string, Entry>();
-  const loading = new Map<string, Promise<MatchTable | undefined>>();
+  const routedTables = new Map<string, Entry>();
+  const foreignDomains = new Map<string, Entry>();
+  const pendingLoads = new Map<string, Promise<MatchTable | undefined>>();
 
   function getCached(domain: string): Entry | undefined {
-    const entry = routed.get(domain) ?? foreign.get(domain);
+    const entry = routedTables.get(domain) ?? foreignDomains.get(domain);
     if (entry === undefined || entry.names !== versions.of(NAMES)) return undefined;
     if (entry.table !== undefined && entry.rules !== versions.of(entry.table.zone.id)) return undefined;
     return db.dialect === "sqlite" || clock.now() - entry.at < MAX_AGE_MS ? entry : undefined;
@@ -87,9 +87,9 @@ export function createTablesCache({
         (await zoneRows(tables, [zone.id]))[0]?.supportSubaddress ?? false,
         await rulesOf(tables, zone.id),
       );
-    routed.delete(domain);
-    foreign.delete(domain);
-    const [map, max] = table === undefined ? [foreign, MAX_FOREIGN] : [routed, MAX_ROUTED];
+    routedTables.delete(domain);
+    foreignDomains.delete(domain);
+    const [map, max] = table === undefined ? [foreignDomains, MAX_FOREIGN_DOMAINS] : [routedTables, MAX_ROUTED_DOMAINS];
     if (map.size >= max) map.delete(map.keys().next().value!);
     map.set(domain, { table, names, rules, at: clock.now() });
     return table;
@@ -97,10 +97,10 @@ export function createTablesCache({
 
   /** If a zone is under another one, its own records are the public ones: the nearest zone wins. */
   async function zoneOf(domain: string) {
-    const found = await Promise.all(
+    const loadedZones = await Promise.all(
       (await rowsByName(tables, domain)).filter(({ enabled }) => enabled).map(({ zone }) => zones.find(zone)),
     );
-    return found.filter((zone) => zone !== undefined).sort((a, b) => b.name.length - a.name.length)[0];
+    return loadedZones.filter((zone) => zone !== undefined).sort((a, b) => b.name.length - a.name.length)[0];
   }
 
   return {
@@ -109,12 +109,12 @@ export function createTablesCache({
       const entry = getCached(domain);
       if (entry !== undefined) return Promise.resolve(entry.table);
       const key = `${changes} ${domain}`;
-      let mine = loading.get(key);
-      if (mine === undefined) {
-        mine = load(domain).finally(() => loading.delete(key));
-        loading.set(key, mine);
+      let pendingLoad = pendingLoads.get(key);
+      if (pendingLoad === undefined) {
+        pendingLoad = load(domain).finally(() => pendingLoads.delete(key));
+        pendingLoads.set(key, pendingLoad);
       }
-      return mine;
+      return pendingLoad;
     },
     reload(domain) {
       const entry = getCached(domain);

@@ -18,13 +18,14 @@ export function checkSender(binding: SendEmailBinding, from: Mailbox): void {
 
 /** Checks every recipient in to, cc and bcc. */
 export function checkRecipients(binding: SendEmailBinding, recipients: Mailbox[]): void {
-  const allowed =
+  const allowedDestinations =
     binding.destination_address === undefined ? binding.allowed_destination_addresses : [binding.destination_address];
-  const refused = allowed && recipients.find((one) => !includes(allowed, one));
-  if (refused)
+  const refusedRecipient =
+    allowedDestinations && recipients.find((candidate) => !includes(allowedDestinations, candidate));
+  if (refusedRecipient)
     throw mailErrors.recipientNotAllowed({
-      address: refused.address,
-      fix: `${binding.name} may send to: ${allowed.join(", ")}.`,
+      address: refusedRecipient.address,
+      fix: `${binding.name} may send to: ${allowedDestinations.join(", ")}.`,
     });
 }
 
@@ -40,8 +41,8 @@ function includes(list: string[], mailbox: Mailbox): boolean {
  * recipient.
  */
 export function resolveBindingRecipients(draft: Draft, binding: SendEmailBinding): Mailbox[] {
-  const named = recipientsOf(draft);
-  if (named.length > 0) return named;
+  const namedRecipients = recipientsOf(draft);
+  if (namedRecipients.length > 0) return namedRecipients;
   draft.to = [address(onlyDestination(binding), "to")];
   return draft.to;
 }

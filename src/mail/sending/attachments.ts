@@ -29,9 +29,9 @@ function readAttachment(entry: unknown, field: string, names: FieldNames): Attac
     throw mailErrors.invalidField({ field, why: "must be an object with content, filename and type" });
   const { content, filename, type, disposition, contentId } = entry as Record<string, unknown>;
   const attachment: Attachment = {
-    filename: plainText(filename, `${field}.filename`, "Set the file name of the attachment."),
-    type: mimeType(
-      plainText(type, `${field}.type`, "Set the MIME type, for example application/pdf."),
+    filename: checkPlainText(filename, `${field}.filename`, "Set the file name of the attachment."),
+    type: checkMimeType(
+      checkPlainText(type, `${field}.type`, "Set the MIME type, for example application/pdf."),
       `${field}.type`,
     ),
     content: bytes(content, `${field}.content`, names),
@@ -48,7 +48,7 @@ function readAttachment(entry: unknown, field: string, names: FieldNames): Attac
   return attachment;
 }
 
-function plainText(value: unknown, field: string, fix: string): string {
+function checkPlainText(value: unknown, field: string, fix: string): string {
   if (value === undefined || value === null || value === "") throw mailErrors.fieldMissing({ field, fix });
   if (typeof value !== "string" || value.length > 500 || /\p{Cc}/u.test(value))
     throw mailErrors.invalidField({
@@ -59,7 +59,7 @@ function plainText(value: unknown, field: string, fix: string): string {
 }
 
 /** RFC 2045 5.1: two tokens; the composer handles parameters. */
-function mimeType(value: string, field: string): string {
+function checkMimeType(value: string, field: string): string {
   const [essence] = value.split(";");
   if (!/^[\w!#$%&'*+.^`{|}~-]+\/[\w!#$%&'*+.^`{|}~-]+$/.test(essence!.trim()))
     throw mailErrors.invalidField({ field, why: `is not a MIME type: ${JSON.stringify(value)}` });
@@ -86,9 +86,9 @@ function bytes(value: unknown, field: string, names: FieldNames): Buffer {
   const isBinary = typeof value === "object" && typeof (value as { base64?: unknown }).base64 === "string";
   const base64 = isBinary ? (value as { base64: string }).base64 : value;
   if (typeof base64 !== "string") throw mailErrors.invalidField({ field, why: `must be ${names.content}` });
-  const decoded = decodeBase64(base64);
-  if (decoded === undefined) throw mailErrors.invalidField({ field, why: `is not base64${names.binary}` });
-  return decoded;
+  const decodedBytes = decodeBase64(base64);
+  if (decodedBytes === undefined) throw mailErrors.invalidField({ field, why: `is not base64${names.binary}` });
+  return decodedBytes;
 }
 
 /**
@@ -96,11 +96,13 @@ function bytes(value: unknown, field: string, names: FieldNames): Buffer {
  * invalid characters.
  */
 function decodeBase64(text: string): Buffer | undefined {
-  const dense = /\s/.test(text) ? text.replace(/\s+/g, "") : text;
-  const padding = dense.endsWith("==") ? 2 : dense.endsWith("=") ? 1 : 0;
-  const digits = dense.length - padding;
-  if (digits % 4 === 1 || (padding > 0 && dense.length % 4 !== 0)) return undefined;
-  const decoded = Buffer.from(dense, "base64");
+  const compactText = /\s/.test(text) ? text.replace(/\s+/g, "") : text;
+  const paddingLength = compactText.endsWith("==") ? 2 : compactText.endsWith("=") ? 1 : 0;
+  const digitCount = compactText.length - paddingLength;
+  if (digitCount % 4 === 1 || (paddingLength > 0 && compactText.length % 4 !== 0)) return undefined;
+  const decodedBytes = Buffer.from(compactText, "base64");
   // Buffer stops at or skips characters outside the alphabet; the URL-safe alphabet is not accepted here.
-  return decoded.length === Math.floor((digits * 3) / 4) && !/[-_]/.test(dense) ? decoded : undefined;
+  return decodedBytes.length === Math.floor((digitCount * 3) / 4) && !/[-_]/.test(compactText)
+    ? decodedBytes
+    : undefined;
 }

@@ -6,10 +6,10 @@ import type { Draft } from "./draft.ts";
 /** Builds the message of a draft. Bcc recipients do not appear in it. `headers` follow the draft's own headers. */
 export async function compose(draft: Draft, { messageId, at }: { messageId: string; at: Date }): Promise<Buffer> {
   const node = new MailComposer({
-    from: named(draft.from),
-    to: draft.to.map(named),
-    cc: draft.cc.map(named),
-    replyTo: draft.replyTo && named(draft.replyTo),
+    from: toNamedAddress(draft.from),
+    to: draft.to.map(toNamedAddress),
+    cc: draft.cc.map(toNamedAddress),
+    replyTo: draft.replyTo && toNamedAddress(draft.replyTo),
     subject: draft.subject,
     messageId,
     date: at,
@@ -27,8 +27,11 @@ export async function compose(draft: Draft, { messageId, at }: { messageId: stri
     disableUrlAccess: true,
     newline: "win",
   }).compile();
-  const built = await node.build();
-  return Buffer.concat([Buffer.from(draft.headers.map(([name, value]) => formatField(name, value)).join("")), built]);
+  const builtMessage = await node.build();
+  return Buffer.concat([
+    Buffer.from(draft.headers.map(([name, value]) => formatField(name, value)).join("")),
+    builtMessage,
+  ]);
 }
 
-const named = ({ name, address }: Mailbox) => ({ name, address });
+const toNamedAddress = ({ name, address }: Mailbox) => ({ name, address });

@@ -136,11 +136,14 @@ export async function sendingZones(
   account: string,
   page: PageRequest,
 ): Promise<Page<SendingZone>> {
-  const those = db.selectFrom("email_sending_domains").where("account_id", "=", account).where("enabled", "=", 1);
-  const { total } = await those
+  const accountDomains = db
+    .selectFrom("email_sending_domains")
+    .where("account_id", "=", account)
+    .where("enabled", "=", 1);
+  const { total } = await accountDomains
     .select(({ fn }) => fn.count<number>("zone_id").distinct().as("total"))
     .executeTakeFirstOrThrow();
-  const rows = await those
+  const rows = await accountDomains
     .select(({ fn, eb }) => [
       "zone_id",
       "zone_name",

@@ -44,10 +44,10 @@ interface SendingDomainsDeps {
   log?: Log;
 }
 
-const TIDY_BATCH = 500;
+const TIDY_BATCH_SIZE = 500;
 /** How long the missing records of a name are cached, and the maximum number of names. */
-const LACKS_MS = 10_000;
-const LACKS_MAX = 1000;
+const MISSING_TTL_MS = 10_000;
+const MAX_CACHED_MISSING = 1000;
 
 export function createSendingDomains({
   db,
@@ -71,10 +71,10 @@ export function createSendingDomains({
     selector: hosts.label,
     algorithms: hosts.dkimEd25519 === true ? (["rsa", "ed25519"] as const) : (["rsa"] as const),
   });
-  const write = (work: (tx: ReturnType<typeof db.tables<SendingTables>>) => Promise<void>) =>
+  const writeInTransaction = (work: (tx: ReturnType<typeof db.tables<SendingTables>>) => Promise<void>) =>
     db.transaction<SendingTables, void>(work);
 
-  const show = (row: DomainRow): SendingDomain => ({
+  const toSendingDomain = (row: DomainRow): SendingDomain => ({
     id: row.id,
     zone: row.zone_id,
     account: row.account_id,
@@ -88,13 +88,13 @@ export function createSendingDomains({
     modifiedAt: row.modified_at,
   });
 
-  async function need(zone: Zone, id: string): Promise<DomainRow> {
+  async function requireDomain(zone: Zone, id: string): Promise<DomainRow> {
     const row = await domainById(tables, zone.id, id);
     if (row === undefined) throw sendingErrors.noSendingDomain();
     return row;
   }
 
-  async function nameIn(zone: Zone, given: string): Promise<string> {
+  async function checkNameIn(zone: Zone, given: string): Promise<string> {
     if (given.startsWith("*.")) throw sendingErrors.wildcardNotAllowed({ name: given.slice(0, 260) });
     let name: string;
     try {
@@ -114,7 +114,7 @@ export function createSendingDomains({
     return name;
   }
 
-  async function state(
+  async function readState(
     zone: Zone,
     name: string,
   ): Promise<{ found: ExistingRecords; records: NeededRecord[]; problems: SendingProblem[] }> {
@@ -127,28 +127,28 @@ export function createSendingDomains({
   async function publish(
     zone: Zone,
     name: string,
-    { found, records }: Awaited<ReturnType<typeof state>>,
+    { found, records }: Awaited<ReturnType<typeof readState>>,
   ): Promise<void> {
     const owner = recordOwner(zone, name, "email-sending");
-    const theirs = [...spfOf(`${hosts.label}.${name}`, found.bounce), ...found.dmarc].filter(
+    const foreignRecords = [...spfOf(`${hosts.label}.${name}`, found.bounce), ...found.dmarc].filter(
       ({ managedBy }) => managedBy !== owner,
     );
     // An existing record of the user is kept: a second record would invalidate both.
-    const ours = records.filter(
-      (record) => record.type === "MX" || !theirs.some((other) => other.name === record.name),
+    const ownRecords = records.filter(
+      (record) => record.type === "MX" || !foreignRecords.some((other) => other.name === record.name),
     );
     await managed.set(zone, {
       owner,
       locked: true,
       meta: { email_sending: true },
-      records: ours.map((record) => ({ ...record, name: `${record.name}.` })),
+      records: ownRecords.map((record) => ({ ...record, name: `${record.name}.` })),
     });
   }
 
   /** Throws for problems that only the user can fix. */
   function refuseConflicts(problems: readonly SendingProblem[], found: ExistingRecords): void {
-    const records = (among: readonly (NeededRecord | undefined)[]) =>
-      among
+    const records = (candidateRecords: readonly (NeededRecord | undefined)[]) =>
+      candidateRecords
         .map((record) => (record?.priority === undefined ? record?.content : `${record.priority} ${record.content}`))
         .join(", ");
     const foreign = problems.filter(({ code }) => code === "mx.foreign");
@@ -180,85 +180,87 @@ export function createSendingDomains({
     }
   }
 
-  async function make(zone: Zone, name: string): Promise<void> {
+  async function createDomain(zone: Zone, name: string): Promise<void> {
     await dkimKeys.ensure(keyRequest(zone, name));
-    const now = await state(zone, name);
+    const now = await readState(zone, name);
     refuseConflicts(now.problems, now.found);
     await publish(zone, name, now);
-    lacking.clear();
+    cachedMissing.clear();
   }
 
   async function status(zone: Zone, id: string): Promise<SendingDnsStatus> {
-    const { name, enabled } = await need(zone, id);
-    const { found, records, problems } = await state(zone, name);
+    const { name, enabled } = await requireDomain(zone, id);
+    const { found, records, problems } = await readState(zone, name);
     const missing = problems.length > 0 ? [] : ((await verifier?.missing(name, records)) ?? []);
-    const all = [...problems, ...missing.map(unresolved)];
+    const allProblems = [...problems, ...missing.map(unresolved)];
     const owner = recordOwner(zone, name, "email-sending");
-    const ours = [...found.bounce, ...found.dkim, ...found.dmarc].filter(({ managedBy }) => managedBy === owner);
-    if (enabled === 0 || ours.length === 0) return { status: "unconfigured", records, problems: all };
+    const ownRecords = [...found.bounce, ...found.dkim, ...found.dmarc].filter(({ managedBy }) => managedBy === owner);
+    if (enabled === 0 || ownRecords.length === 0) return { status: "unconfigured", records, problems: allProblems };
     return {
-      status: all.length > 0 ? "misconfigured" : ours.some(({ locked }) => !locked) ? "unlocked" : "ready",
+      status:
+        allProblems.length > 0 ? "misconfigured" : ownRecords.some(({ locked }) => !locked) ? "unlocked" : "ready",
       records,
-      problems: all,
+      problems: allProblems,
     };
   }
 
-  const lacking = new Map<string, { until: number; records: readonly NeededRecord[] }>();
+  const cachedMissing = new Map<string, { until: number; records: readonly NeededRecord[] }>();
 
   async function missingRecords({ id, zone: zoneId, name }: SendingDomain): Promise<readonly NeededRecord[]> {
-    const known = lacking.get(id);
+    const known = cachedMissing.get(id);
     if (known !== undefined && known.until > clock.now()) return known.records;
     const zone = await zones.find(zoneId);
     // These rows are about to be deleted, and another account may have the name by now.
     if (zone === undefined) throw mailErrors.senderDomainNotAvailable({ domain: name, why: "its zone was deleted" });
-    const { records, problems } = await state(zone, name);
-    const gone = problems.flatMap(({ code, missing }) =>
+    const { records, problems } = await readState(zone, name);
+    const missingLocally = problems.flatMap(({ code, missing }) =>
       missing === undefined || code === "dmarc.missing" ? [] : [missing],
     );
     // The DMARC policy is optional: mail is delivered even without one.
-    const unseen =
-      gone.length > 0
+    const unseenPublicly =
+      missingLocally.length > 0
         ? []
         : ((await verifier?.missing(name, records)) ?? []).filter((record) => !record.name.startsWith("_dmarc."));
-    lacking.delete(id);
-    if (lacking.size >= LACKS_MAX) lacking.delete(lacking.keys().next().value!);
-    const found = gone.length > 0 ? gone : unseen;
-    lacking.set(id, { until: clock.now() + LACKS_MS, records: found });
+    cachedMissing.delete(id);
+    if (cachedMissing.size >= MAX_CACHED_MISSING) cachedMissing.delete(cachedMissing.keys().next().value!);
+    const found = missingLocally.length > 0 ? missingLocally : unseenPublicly;
+    cachedMissing.set(id, { until: clock.now() + MISSING_TTL_MS, records: found });
     return found;
   }
 
-  async function enabledNamed(zone: Zone, name: string): Promise<DomainRow | undefined> {
+  async function enabledDomain(zone: Zone, name: string): Promise<DomainRow | undefined> {
     return (await domainsOf(tables, zone.id)).find((row) => row.name === name && row.enabled === 1);
   }
 
   async function deleteOrphans(): Promise<void> {
     for (let after: string | undefined = ""; after !== undefined;) {
-      const kept: string[] = await zonesWithSending(tables, after, TIDY_BATCH);
+      const kept: string[] = await zonesWithSending(tables, after, TIDY_BATCH_SIZE);
       for (const id of kept)
-        if ((await zones.find(id)) === undefined) await write((tx) => deleteSendingDomains(tx, id));
-      after = kept.length < TIDY_BATCH ? undefined : kept.at(-1);
+        if ((await zones.find(id)) === undefined) await writeInTransaction((tx) => deleteSendingDomains(tx, id));
+      after = kept.length < TIDY_BATCH_SIZE ? undefined : kept.at(-1);
     }
   }
 
   const unsubscribe = events.subscribe(ZONE_DELETED, (zone) => {
     // An empty id means that some notifications were lost.
-    (zone === "" ? deleteOrphans() : write((tx) => deleteSendingDomains(tx, zone))).catch((err: unknown) =>
+    (zone === "" ? deleteOrphans() : writeInTransaction((tx) => deleteSendingDomains(tx, zone))).catch((err: unknown) =>
       log.error({ err, zone }, "mail: failed to delete the sending domains of a deleted zone"),
     );
   });
 
-  const called = domainByName(tables);
+  const domainNamed = domainByName(tables);
 
   return {
-    list: async (zone) => (await domainsOf(tables, zone.id)).filter(({ enabled }) => enabled === 1).map(show),
-    get: async (zone, id) => show(await need(zone, id)),
+    list: async (zone) =>
+      (await domainsOf(tables, zone.id)).filter(({ enabled }) => enabled === 1).map(toSendingDomain),
+    get: async (zone, id) => toSendingDomain(await requireDomain(zone, id)),
     async create(zone, given) {
-      const name = await nameIn(zone, given);
+      const name = await checkNameIn(zone, given);
       const rows = await domainsOf(tables, zone.id);
       const before = rows.find((row) => row.name === name);
       if (before === undefined && rows.length >= limit) throw sendingErrors.tooManySendingDomains({ limit });
-      await make(zone, name);
-      if (before?.enabled === 1) return show(before);
+      await createDomain(zone, name);
+      if (before?.enabled === 1) return toSendingDomain(before);
       const now = clock.now();
       const row: DomainRow = {
         id: ids.hex(),
@@ -273,60 +275,61 @@ export function createSendingDomains({
         enabled: 1,
         modified_at: now,
       };
-      await write((tx) => upsertDomain(tx, row));
+      await writeInTransaction((tx) => upsertDomain(tx, row));
       // Another request may have created the name first, with a different id.
-      return show((await enabledNamed(zone, name)) ?? row);
+      return toSendingDomain((await enabledDomain(zone, name)) ?? row);
     },
     async update(zone, id, { previewEnabled, dropSuppressed }) {
-      const before = await need(zone, id);
+      const before = await requireDomain(zone, id);
       const after: DomainRow = {
         ...before,
         modified_at: clock.now(),
         ...(previewEnabled !== undefined && { preview_enabled: Number(previewEnabled) }),
         ...(dropSuppressed !== undefined && { drop_suppressed: Number(dropSuppressed) }),
       };
-      await write((tx) => upsertDomain(tx, after));
-      return show(after);
+      await writeInTransaction((tx) => upsertDomain(tx, after));
+      return toSendingDomain(after);
     },
     async delete(zone, id) {
-      const row = await need(zone, id);
+      const row = await requireDomain(zone, id);
       // Sending is disabled first, so that no mail is sent that cannot be verified.
       const known = (await isRouted?.(zone, row.name)) === true;
-      await write((tx) =>
+      await writeInTransaction((tx) =>
         known ? upsertDomain(tx, { ...row, enabled: 0, modified_at: clock.now() }) : deleteDomain(tx, row.id),
       );
       await managed.remove(zone, recordOwner(zone, row.name, "email-sending"));
     },
-    needed: async (zone, id) => (await state(zone, (await need(zone, id)).name)).records,
+    needed: async (zone, id) => (await readState(zone, (await requireDomain(zone, id)).name)).records,
     status,
     async fix(zone, id) {
-      const { name, enabled } = await need(zone, id);
-      if (enabled === 1) await make(zone, name);
+      const { name, enabled } = await requireDomain(zone, id);
+      if (enabled === 1) await createDomain(zone, name);
       return status(zone, id);
     },
     async preview(zone, given) {
-      const name = await nameIn(zone, given);
+      const name = await checkNameIn(zone, given);
       // Unless requested, keys are generated only for the zone's own name, because there are too many other names.
       if (name === zone.name) await dkimKeys.ensure(keyRequest(zone, name));
-      const { records, problems } = await state(zone, name);
+      const { records, problems } = await readState(zone, name);
       return { records, problems };
     },
     zones: (account, page) => sendingZones(tables, account, page),
     find: async (name) => {
-      const rows = await db.read(called({ name }));
+      const rows = await db.read(domainNamed({ name }));
       // A second row may belong to a deleted zone: it has no owner, so it can safely be deleted.
-      for (const row of rows) if (rows.length === 1 || (await zones.find(row.zone_id)) !== undefined) return show(row);
+      for (const row of rows)
+        if (rows.length === 1 || (await zones.find(row.zone_id)) !== undefined) return toSendingDomain(row);
       return undefined;
     },
     missingRecords,
     async rotateDkim(zone, name) {
-      if ((await enabledNamed(zone, name)) === undefined) throw sendingErrors.noSendingDomain();
+      if ((await enabledDomain(zone, name)) === undefined) throw sendingErrors.noSendingDomain();
       await dkimKeys.rotate(keyRequest(zone, name));
-      await publish(zone, name, await state(zone, name));
+      await publish(zone, name, await readState(zone, name));
     },
     async republish(zone, name) {
-      if ((await enabledNamed(zone, name)) === undefined) throw sendingErrors.noSendingDomain();
-      await publish(zone, name, await state(zone, name));
+      if ((await enabledDomain(zone, name)) === undefined) throw sendingErrors.noSendingDomain();
+      await publish(zone, name, await readState(zone, name));
     },
     deleteOrphans,
     close: unsubscribe,

@@ -19,7 +19,7 @@ export interface Draft {
   attachments: Attachment[];
 }
 
-const MAX_SUBJECT = 998;
+const MAX_SUBJECT_LENGTH = 998;
 /** Maximum number of addresses parsed per field, to detect that there are too many. */
 export const MAX_LISTED = 1000;
 
@@ -33,17 +33,17 @@ export function readDraft(mail: BuiltMail, names: FieldNames = WORKER_FIELDS): D
       why: "must be an EmailMessage or an object with from, to and subject",
     });
   const draft: Draft = {
-    from: mailbox(required(mail.from, "from", "Set it to the sender address."), "from", names),
-    to: mailboxes(mail.to, "to", names),
-    cc: mailboxes(mail.cc, "cc", names),
-    bcc: mailboxes(mail.bcc, "bcc", names),
-    subject: subject(mail.subject),
+    from: readMailbox(requireValue(mail.from, "from", "Set it to the sender address."), "from", names),
+    to: readMailboxes(mail.to, "to", names),
+    cc: readMailboxes(mail.cc, "cc", names),
+    bcc: readMailboxes(mail.bcc, "bcc", names),
+    subject: readSubject(mail.subject),
     headers: checkHeaders(mail.headers, names),
     attachments: readAttachments(mail.attachments, names),
   };
-  if (given(mail.replyTo)) draft.replyTo = mailbox(mail.replyTo, names.replyTo, names);
-  if (given(mail.text)) draft.text = body(mail.text, "text");
-  if (given(mail.html)) draft.html = body(mail.html, "html");
+  if (isGiven(mail.replyTo)) draft.replyTo = readMailbox(mail.replyTo, names.replyTo, names);
+  if (isGiven(mail.text)) draft.text = body(mail.text, "text");
+  if (isGiven(mail.html)) draft.html = body(mail.html, "html");
   if (draft.text === undefined && draft.html === undefined && draft.attachments.length === 0)
     throw mailErrors.fieldMissing({ field: "text", fix: "Set text, html or both." });
   return draft;
@@ -54,26 +54,26 @@ export function recipientsOf({ to, cc, bcc }: Pick<Draft, "to" | "cc" | "bcc">):
   return [...new Map([...to, ...cc, ...bcc].map((one) => [addressKey(one), one])).values()];
 }
 
-const given = (value: unknown) => value !== undefined && value !== null;
+const isGiven = (value: unknown) => value !== undefined && value !== null;
 
-function required(value: unknown, field: string, fix: string): unknown {
-  if (!given(value) || value === "") throw mailErrors.fieldMissing({ field, fix });
+function requireValue(value: unknown, field: string, fix: string): unknown {
+  if (!isGiven(value) || value === "") throw mailErrors.fieldMissing({ field, fix });
   return value;
 }
 
-function mailboxes(value: unknown, field: string, names: FieldNames): Mailbox[] {
-  if (!given(value)) return [];
-  if (!Array.isArray(value)) return [mailbox(value, field, names)];
+function readMailboxes(value: unknown, field: string, names: FieldNames): Mailbox[] {
+  if (!isGiven(value)) return [];
+  if (!Array.isArray(value)) return [readMailbox(value, field, names)];
   if (value.length > MAX_LISTED) throw mailErrors.tooManyRecipients({ count: value.length, limit: MAX_LISTED });
-  return value.map((one, i) => mailbox(one, `${field}[${i}]`, names));
+  return value.map((one, i) => readMailbox(one, `${field}[${i}]`, names));
 }
 
 /** `"a@b"`, `"Name <a@b>"`, `{ email, name }` or `{ address, name }`. */
-function mailbox(value: unknown, field: string, names: FieldNames): Mailbox {
+function readMailbox(value: unknown, field: string, names: FieldNames): Mailbox {
   if (typeof value === "string") {
     const parsed = parseMailbox(value);
     if (parsed === undefined) throw mailErrors.invalidField({ field, why: `is not an email address: ${quote(value)}` });
-    return checkedName(parsed, field);
+    return withCheckedName(parsed, field);
   }
   if (typeof value !== "object" || value === null)
     throw mailErrors.invalidField({
@@ -83,28 +83,29 @@ function mailbox(value: unknown, field: string, names: FieldNames): Mailbox {
   const { email, address, name } = value as { email?: unknown; address?: unknown; name?: unknown };
   const [key, text] =
     email !== undefined ? ["email", email] : address !== undefined ? ["address", address] : [names.address, undefined];
-  const place = `${field}.${key}`;
+  const fieldPath = `${field}.${key}`;
   if (typeof text !== "string")
-    throw mailErrors.fieldMissing({ field: place, fix: `An address is a string or { ${names.address}, name }.` });
+    throw mailErrors.fieldMissing({ field: fieldPath, fix: `An address is a string or { ${names.address}, name }.` });
   const parsed = parseAddress(text);
   if (parsed === undefined)
-    throw mailErrors.invalidField({ field: place, why: `is not an email address: ${quote(text)}` });
-  if (given(name) && typeof name !== "string")
+    throw mailErrors.invalidField({ field: fieldPath, why: `is not an email address: ${quote(text)}` });
+  if (isGiven(name) && typeof name !== "string")
     throw mailErrors.invalidField({ field: `${field}.name`, why: "must be a string" });
-  return checkedName({ ...parsed, name: (name as string | undefined) ?? "" }, field);
+  return withCheckedName({ ...parsed, name: (name as string | undefined) ?? "" }, field);
 }
 
-function checkedName(parsed: Mailbox, field: string): Mailbox {
+function withCheckedName(parsed: Mailbox, field: string): Mailbox {
   if (/\p{Cc}/u.test(parsed.name)) throw mailErrors.invalidField({ field, why: "has control characters in its name" });
-  if (parsed.name.length > MAX_SUBJECT) throw mailErrors.invalidField({ field, why: "has a name that is too long" });
+  if (parsed.name.length > MAX_SUBJECT_LENGTH)
+    throw mailErrors.invalidField({ field, why: "has a name that is too long" });
   return parsed;
 }
 
-function subject(value: unknown): string {
-  if (!given(value)) throw mailErrors.fieldMissing({ field: "subject", fix: "Set a subject." });
+function readSubject(value: unknown): string {
+  if (!isGiven(value)) throw mailErrors.fieldMissing({ field: "subject", fix: "Set a subject." });
   if (typeof value !== "string") throw mailErrors.invalidField({ field: "subject", why: "must be a string" });
-  if (value.length > MAX_SUBJECT)
-    throw mailErrors.invalidField({ field: "subject", why: `is longer than ${MAX_SUBJECT} characters` });
+  if (value.length > MAX_SUBJECT_LENGTH)
+    throw mailErrors.invalidField({ field: "subject", why: `is longer than ${MAX_SUBJECT_LENGTH} characters` });
   if (/\p{Cc}/u.test(value))
     throw mailErrors.invalidField({
       field: "subject",

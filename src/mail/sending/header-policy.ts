@@ -4,7 +4,7 @@ import type { FieldNames } from "./field-names.ts";
 
 /** The allowed `headers` of a builder message: an allow-list, and every X- name. */
 
-const PLATFORM = new Set([
+const PLATFORM_HEADERS = new Set([
   "date",
   "message-id",
   "mime-version",
@@ -21,9 +21,9 @@ const PLATFORM = new Set([
   "cfbl-feedback-id",
 ]);
 
-const FIELDS = new Set(["from", "to", "cc", "bcc", "subject", "reply-to"]);
+const DRAFT_FIELDS = new Set(["from", "to", "cc", "bcc", "subject", "reply-to"]);
 
-const ALLOWED = new Map(
+const ALLOWED_HEADERS = new Map(
   [
     "In-Reply-To",
     "References",
@@ -52,7 +52,7 @@ const ALLOWED = new Map(
 );
 
 /** Fields whose values come from a fixed set of keywords, compared case-insensitively. */
-const WORDS: Record<string, string[]> = {
+const ALLOWED_WORDS: Record<string, string[]> = {
   precedence: ["bulk", "list", "junk"],
   "auto-submitted": ["auto-generated", "auto-replied", "auto-notified"],
   importance: ["high", "normal", "low"],
@@ -60,9 +60,9 @@ const WORDS: Record<string, string[]> = {
   sensitivity: ["personal", "private", "company-confidential"],
 };
 
-const MAX_NAME = 100;
-const MAX_VALUE = 2048;
-const MAX_TOTAL = 16 * 1024;
+const MAX_NAME_LENGTH = 100;
+const MAX_VALUE_LENGTH = 2048;
+const MAX_TOTAL_LENGTH = 16 * 1024;
 const MAX_ALLOWLISTED = 20;
 
 /**
@@ -86,30 +86,32 @@ export function checkHeaders(
 }
 
 function checkName(name: string, { replyTo }: Pick<FieldNames, "replyTo">): string {
-  if (name.length > MAX_NAME)
-    throw mailErrors.headerNameInvalid({ name: `${name.slice(0, 40)}...`, why: `exceeds ${MAX_NAME} bytes` });
-  const lower = name.toLowerCase();
-  if (lower.startsWith("x-")) {
-    if (!/^x-[a-z0-9_-]+$/.test(lower))
+  if (name.length > MAX_NAME_LENGTH)
+    throw mailErrors.headerNameInvalid({ name: `${name.slice(0, 40)}...`, why: `exceeds ${MAX_NAME_LENGTH} bytes` });
+  const lowerName = name.toLowerCase();
+  if (lowerName.startsWith("x-")) {
+    if (!/^x-[a-z0-9_-]+$/.test(lowerName))
       throw mailErrors.headerNameInvalid({ name, why: "contains invalid characters" });
     return name;
   }
-  if (!/^[a-z0-9-]+$/.test(lower)) throw mailErrors.headerNameInvalid({ name, why: "contains invalid characters" });
-  if (FIELDS.has(lower)) throw mailErrors.headerUseField({ name, field: lower === "reply-to" ? replyTo : lower });
-  if (PLATFORM.has(lower) || lower.startsWith("arc-")) throw mailErrors.headerPlatform({ name });
-  const usual = ALLOWED.get(lower);
-  if (usual === undefined) throw mailErrors.headerNotAllowed({ name });
-  return usual;
+  if (!/^[a-z0-9-]+$/.test(lowerName)) throw mailErrors.headerNameInvalid({ name, why: "contains invalid characters" });
+  if (DRAFT_FIELDS.has(lowerName))
+    throw mailErrors.headerUseField({ name, field: lowerName === "reply-to" ? replyTo : lowerName });
+  if (PLATFORM_HEADERS.has(lowerName) || lowerName.startsWith("arc-")) throw mailErrors.headerPlatform({ name });
+  const usualName = ALLOWED_HEADERS.get(lowerName);
+  if (usualName === undefined) throw mailErrors.headerNotAllowed({ name });
+  return usualName;
 }
 
 function checkValue(name: string, value: unknown): string {
   if (typeof value !== "string") throw mailErrors.headerValueInvalid({ name, why: "must be a string" });
   if (value.trim() === "") throw mailErrors.headerValueInvalid({ name, why: "must not be empty" });
-  if (Buffer.byteLength(value) > MAX_VALUE) throw mailErrors.headerValueTooLong({ name, limit: MAX_VALUE });
+  if (Buffer.byteLength(value) > MAX_VALUE_LENGTH)
+    throw mailErrors.headerValueTooLong({ name, limit: MAX_VALUE_LENGTH });
   if (hasLineControl(value)) throw mailErrors.headerValueInvalid({ name, why: "must not contain control characters" });
-  const words = WORDS[name.toLowerCase()];
-  if (words !== undefined && !words.includes(value.trim().toLowerCase()))
-    throw mailErrors.headerValueInvalid({ name, why: `must be one of ${words.join(", ")}` });
+  const allowedWords = ALLOWED_WORDS[name.toLowerCase()];
+  if (allowedWords !== undefined && !allowedWords.includes(value.trim().toLowerCase()))
+    throw mailErrors.headerValueInvalid({ name, why: `must be one of ${allowedWords.join(", ")}` });
   return value;
 }
 
@@ -118,7 +120,8 @@ function checkTotals(fields: [string, string][]) {
   if (allowlisted > MAX_ALLOWLISTED) throw mailErrors.headersTooMany({ count: allowlisted, limit: MAX_ALLOWLISTED });
   // Counts name, ": ", value and CRLF.
   const total = fields.reduce((sum, [name, value]) => sum + name.length + 2 + Buffer.byteLength(value) + 2, 0);
-  if (total > MAX_TOTAL) throw mailErrors.headersTooLarge({ size: (total / 1024).toFixed(1), limit: MAX_TOTAL / 1024 });
+  if (total > MAX_TOTAL_LENGTH)
+    throw mailErrors.headersTooLarge({ size: (total / 1024).toFixed(1), limit: MAX_TOTAL_LENGTH / 1024 });
   const seen = new Set<string>();
   for (const [name] of fields) {
     if (seen.has(name.toLowerCase())) throw mailErrors.headerValueInvalid({ name, why: "is given twice" });
@@ -158,18 +161,19 @@ const hasLineControl = (value: string) => /[^\P{Cc}\t]/u.test(value);
 export function checkForwardHeaders(headers: [name: string, value: string][]): [name: string, value: string][] {
   let total = 0;
   for (const [name, value] of headers) {
-    if (!/^x-./i.test(name)) throw mailErrors.forwardHeaderNotAllowed({ name: name.slice(0, MAX_NAME) });
-    if (name.length > MAX_NAME || !isFieldName(name))
+    if (!/^x-./i.test(name)) throw mailErrors.forwardHeaderNotAllowed({ name: name.slice(0, MAX_NAME_LENGTH) });
+    if (name.length > MAX_NAME_LENGTH || !isFieldName(name))
       throw mailErrors.headerNameInvalid({
-        name: name.slice(0, MAX_NAME),
+        name: name.slice(0, MAX_NAME_LENGTH),
         why: "contains invalid characters or is too long",
       });
     if (hasLineControl(value))
       throw mailErrors.headerValueInvalid({ name, why: "must not contain control characters" });
     const bytes = Buffer.byteLength(value);
-    if (bytes > MAX_VALUE) throw mailErrors.headerValueTooLong({ name, limit: MAX_VALUE });
+    if (bytes > MAX_VALUE_LENGTH) throw mailErrors.headerValueTooLong({ name, limit: MAX_VALUE_LENGTH });
     total += name.length + 2 + bytes + 2;
   }
-  if (total > MAX_TOTAL) throw mailErrors.headersTooLarge({ size: (total / 1024).toFixed(1), limit: MAX_TOTAL / 1024 });
+  if (total > MAX_TOTAL_LENGTH)
+    throw mailErrors.headersTooLarge({ size: (total / 1024).toFixed(1), limit: MAX_TOTAL_LENGTH / 1024 });
   return headers;
 }

@@ -67,19 +67,20 @@ const SENDER_FIELDS = [
 ];
 
 function otherSenders({ fields }: Message, author: Mailbox): OutgoingMessage["otherSenders"] {
-  const found = new Map<string, OutgoingMessage["otherSenders"][number]>();
+  const otherMailboxes = new Map<string, OutgoingMessage["otherSenders"][number]>();
   for (const { name, field } of SENDER_FIELDS) {
     for (const value of headerValues(fields, name)) {
       const mailboxes = parseAddressList(value);
       if (mailboxes === undefined || mailboxes.length === 0)
         throw mailErrors.senderFieldInvalid({ field, value: JSON.stringify(value.slice(0, 100)) });
       for (const mailbox of mailboxes)
-        if (mailbox.domain !== author.domain && !found.has(mailbox.domain))
-          found.set(mailbox.domain, { field, mailbox });
+        if (mailbox.domain !== author.domain && !otherMailboxes.has(mailbox.domain))
+          otherMailboxes.set(mailbox.domain, { field, mailbox });
     }
   }
-  if (found.size > MAX_OTHERS) throw mailErrors.tooManySenders({ count: found.size, limit: MAX_OTHERS });
-  return [...found.values()];
+  if (otherMailboxes.size > MAX_OTHERS)
+    throw mailErrors.tooManySenders({ count: otherMailboxes.size, limit: MAX_OTHERS });
+  return [...otherMailboxes.values()];
 }
 
 /** Maximum number of sender domains looked up per message. */
@@ -90,11 +91,16 @@ const MAX_OTHERS = 20;
  * checked.
  */
 function onlyAuthor({ from, fields }: Message): Mailbox {
-  const [author, ...others] = from;
-  const places = headerValues(fields, "from").length;
-  if (author === undefined || others.length > 0 || places > 1)
+  const [author, ...otherAuthors] = from;
+  const fromCount = headerValues(fields, "from").length;
+  if (author === undefined || otherAuthors.length > 0 || fromCount > 1)
     throw mailErrors.authorUnclear({
-      what: author === undefined ? "no address" : places > 1 ? `authors in ${places} fields` : `${from.length} authors`,
+      what:
+        author === undefined
+          ? "no address"
+          : fromCount > 1
+            ? `authors in ${fromCount} fields`
+            : `${from.length} authors`,
     });
   return author;
 }

@@ -34,16 +34,16 @@ export async function readRaw(
 
 export function checkRaw(message: Message, from: Mailbox): void {
   if (message.messageId === undefined) throw mailErrors.invalidMessageId();
-  const [author, ...others] = message.from;
+  const [author, ...otherAuthors] = message.from;
   // Some clients would display another author, from this or a second From field, that was not checked.
-  const only = others.length === 0 && headerValues(message.fields, "from").length === 1;
-  if (author === undefined || !only || addressKey(author) !== addressKey(from))
+  const isOnlyAuthor = otherAuthors.length === 0 && headerValues(message.fields, "from").length === 1;
+  if (author === undefined || !isOnlyAuthor || addressKey(author) !== addressKey(from))
     throw mailErrors.fromMismatch({ from: from.address });
   if (headerValue(message.fields, "received") !== undefined) throw mailErrors.invalidHeaders();
 }
 
 /** Bcc: RFC 5322 3.6.3. Return-Path: added only at final delivery (RFC 5321 4.4). */
-const DROPPED = new Set(["message-id", "bcc", "return-path"]);
+const DROPPED_FIELDS = new Set(["message-id", "bcc", "return-path"]);
 
 /** Returns the message as sent: with a local identifier, a date, and `more` fields on top. */
 export function finishRaw(
@@ -51,8 +51,8 @@ export function finishRaw(
   { messageId, at, more = [] }: { messageId: string; at: Date; more?: [name: string, value: string][] },
 ): () => Readable | Uint8Array {
   const date: [string, string][] = headerValue(message.fields, "date") === undefined ? [["Date", rfc5322Date(at)]] : [];
-  const add = [...more, ["Message-ID", messageId] as const, ...date]
+  const addedFields = [...more, ["Message-ID", messageId] as const, ...date]
     .map(([name, value]) => formatField(name, value))
     .join("");
-  return rewriteHeader(message.source, { drop: DROPPED, add });
+  return rewriteHeader(message.source, { drop: DROPPED_FIELDS, add: addedFields });
 }

@@ -51,20 +51,20 @@ export async function findRecords(
   keys: readonly DkimRecord[],
   { label }: SendingHosts,
 ): Promise<ExistingRecords> {
-  const at = (host: string, ...types: string[]) => records.at(zone.id, host, types);
-  const [bounce, dmarc, above, delegation, ...dkim] = await Promise.all([
-    at(`${label}.${name}`, "MX", "TXT"),
-    at(`_dmarc.${name}`, "TXT"),
-    name === zone.name ? [] : at(`_dmarc.${zone.name}`, "TXT"),
-    at(`_domainkey.${name}`, "NS"),
-    ...dkimRecords(name, keys).map((record) => at(record.name, "TXT")),
+  const recordsAt = (host: string, ...types: string[]) => records.at(zone.id, host, types);
+  const [bounce, dmarc, parentPolicy, delegation, ...dkim] = await Promise.all([
+    recordsAt(`${label}.${name}`, "MX", "TXT"),
+    recordsAt(`_dmarc.${name}`, "TXT"),
+    name === zone.name ? [] : recordsAt(`_dmarc.${zone.name}`, "TXT"),
+    recordsAt(`_domainkey.${name}`, "NS"),
+    ...dkimRecords(name, keys).map((record) => recordsAt(record.name, "TXT")),
   ]);
   return {
     owner: recordOwner(zone, name, "email-sending"),
     bounce,
     dkim: dkim.flat(),
     dmarc: dmarc.filter(isPolicy),
-    inherited: above.some((record) => record.managedBy === null && isPolicy(record)),
+    inherited: parentPolicy.some((record) => record.managedBy === null && isPolicy(record)),
     delegated: delegation.length > 0,
   };
 }
@@ -82,8 +82,8 @@ export function neededSendingRecords(
     ...dkimRecords(name, keys),
   ];
   // A policy set by the user is as good as ours.
-  const theirs = dmarc.find(({ managedBy }) => managedBy === null);
-  if (theirs !== undefined) return [...records, shown(theirs)];
+  const foreignPolicy = dmarc.find(({ managedBy }) => managedBy === null);
+  if (foreignPolicy !== undefined) return [...records, toNeededRecord(foreignPolicy)];
   return hosts.dmarc === "" || inherited
     ? records
     : [...records, { type: "TXT", name: `_dmarc.${name}`, content: hosts.dmarc, ttl: 1 }];
@@ -105,30 +105,35 @@ export function compareSendingRecords(
     )
       problems.push({ code: "mx.missing", missing: record });
   for (const record of foreignMx(mx[0]!.name, mx, found.bounce, found.owner))
-    problems.push({ code: "mx.foreign", existing: shown(record) });
+    problems.push({ code: "mx.foreign", existing: toNeededRecord(record) });
 
   // RFC 7208 4.5: two records cause a permanent error.
-  const spfs = spfOf(spf!.name, found.bounce);
-  if (spfs.length > 1) problems.push({ code: "spf.multiple", multiple: spfs.map(shown) });
-  else if (spfs.length === 0) problems.push({ code: "spf.missing", missing: spf! });
-  else if (!includes(txtText(spfs[0]!.content), spfInclude))
+  const spfRecords = spfOf(spf!.name, found.bounce);
+  if (spfRecords.length > 1) problems.push({ code: "spf.multiple", multiple: spfRecords.map(toNeededRecord) });
+  else if (spfRecords.length === 0) problems.push({ code: "spf.missing", missing: spf! });
+  else if (!includes(txtText(spfRecords[0]!.content), spfInclude))
     problems.push(
-      isOutdated(spfs[0]!, found.owner)
+      isOutdated(spfRecords[0]!, found.owner)
         ? { code: "spf.missing", missing: spf! }
-        : { code: "spf.foreign", existing: shown(spfs[0]!), missing: spf! },
+        : { code: "spf.foreign", existing: toNeededRecord(spfRecords[0]!), missing: spf! },
     );
 
   // RFC 6376 3.6.2.2: the result is undefined with two records at one selector.
   for (const record of needed.filter(({ name }) => name.includes("._domainkey."))) {
-    const there = found.dkim.filter(({ name }) => name === record.name);
-    if (there.length > 1) problems.push({ code: "dkim.conflict", multiple: there.map(shown) });
-    else if (there.length === 0 || txtText(there[0]!.content) !== record.content)
-      problems.push({ code: "dkim.missing", missing: record, ...(there[0] && { existing: shown(there[0]) }) });
+    const sameNameRecords = found.dkim.filter(({ name }) => name === record.name);
+    if (sameNameRecords.length > 1)
+      problems.push({ code: "dkim.conflict", multiple: sameNameRecords.map(toNeededRecord) });
+    else if (sameNameRecords.length === 0 || txtText(sameNameRecords[0]!.content) !== record.content)
+      problems.push({
+        code: "dkim.missing",
+        missing: record,
+        ...(sameNameRecords[0] && { existing: toNeededRecord(sameNameRecords[0]) }),
+      });
   }
   if (found.delegated) problems.push({ code: "domainkey.delegated" });
 
   const dmarc = needed.find(({ name }) => name.startsWith("_dmarc."));
-  if (found.dmarc.length > 1) problems.push({ code: "dmarc.multiple", multiple: found.dmarc.map(shown) });
+  if (found.dmarc.length > 1) problems.push({ code: "dmarc.multiple", multiple: found.dmarc.map(toNeededRecord) });
   else if (dmarc !== undefined && found.dmarc.length === 0) problems.push({ code: "dmarc.missing", missing: dmarc });
   return problems;
 }
@@ -146,7 +151,7 @@ export function unresolved(record: NeededRecord): SendingProblem {
   return { code, missing: record };
 }
 
-const shown = (record: DnsRecord): NeededRecord => ({
+const toNeededRecord = (record: DnsRecord): NeededRecord => ({
   type: record.type as "MX" | "TXT",
   name: record.name,
   content: record.type === "TXT" ? txtText(record.content) : record.content,

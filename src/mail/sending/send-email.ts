@@ -42,19 +42,19 @@ export function createSendEmail({
   clock,
   ids,
   isVerified,
-  limits: given,
+  limits: givenLimits,
 }: SendEmailOptions): SendEmailPort {
-  const limits = { ...DEFAULT_SEND_LIMITS, ...given };
+  const limits = { ...DEFAULT_SEND_LIMITS, ...givenLimits };
 
-  async function sizeLimit(recipients: Mailbox[], caller: SendEmailCaller): Promise<number> {
+  async function sizeLimitOf(recipients: Mailbox[], caller: SendEmailCaller): Promise<number> {
     if (isVerified === undefined) return limits.verifiedMessageBytes;
-    const verified = await Promise.all(recipients.map(({ address }) => isVerified(address, caller)));
-    return verified.every(Boolean) ? limits.verifiedMessageBytes : limits.messageBytes;
+    const verifiedFlags = await Promise.all(recipients.map(({ address }) => isVerified(address, caller)));
+    return verifiedFlags.every(Boolean) ? limits.verifiedMessageBytes : limits.messageBytes;
   }
 
-  async function hand(caller: SendEmailCaller, mail: Outbound): Promise<EmailSendResult> {
-    const settled = await transport.deliver({ ...mail, script: caller.script });
-    for (const one of settled) {
+  async function deliverMail(caller: SendEmailCaller, mail: Outbound): Promise<EmailSendResult> {
+    const deliveryResults = await transport.deliver({ ...mail, script: caller.script });
+    for (const one of deliveryResults) {
       if (!one.ok)
         throw mailErrors.deliveryFailed({
           address: one.rcpt,
@@ -83,10 +83,10 @@ export function createSendEmail({
       const to = address(toText ?? onlyDestination(caller.binding), "to");
       checkSender(caller.binding, from);
       checkRecipients(caller.binding, [to]);
-      const message = await readRaw(spool, raw, { from, maxBytes: await sizeLimit([to], caller) });
+      const message = await readRaw(spool, raw, { from, maxBytes: await sizeLimitOf([to], caller) });
       try {
         const messageId = ids.messageId(from.domain);
-        return await hand(caller, {
+        return await deliverMail(caller, {
           messageId,
           cause: "send",
           from: from.address,
@@ -105,10 +105,10 @@ export function createSendEmail({
         throw mailErrors.tooManyRecipients({ count: recipients.length, limit: limits.recipients });
       checkSender(caller.binding, draft.from);
       checkRecipients(caller.binding, recipients);
-      const maxBytes = await sizeLimit(recipients, caller);
+      const maxBytes = await sizeLimitOf(recipients, caller);
       const messageId = ids.messageId(draft.from.domain);
       const raw = await composeWithLimit(draft, { maxBytes, messageId, at: new Date(clock.now()) });
-      return hand(caller, {
+      return deliverMail(caller, {
         messageId,
         cause: "send",
         from: draft.from.address,
@@ -125,11 +125,11 @@ export async function composeWithLimit(
   draft: Draft,
   { maxBytes, ...options }: { maxBytes: number; messageId: string; at: Date },
 ): Promise<Buffer> {
-  const parts =
+  const partBytes =
     Buffer.byteLength(draft.text ?? "") +
     Buffer.byteLength(draft.html ?? "") +
     draft.attachments.reduce((sum, { content }) => sum + content.length, 0);
-  const raw = parts > maxBytes ? undefined : await compose(draft, options);
+  const raw = partBytes > maxBytes ? undefined : await compose(draft, options);
   if (raw === undefined || raw.length > maxBytes) throw mailErrors.messageTooLarge({ limit: mebibytes(maxBytes) });
   return raw;
 }

@@ -30,25 +30,28 @@ export async function senderDomain(
   { domains, zones, isRouted }: SenderDeps,
   account: string,
   { domain }: Mailbox,
-  allVerified: () => Promise<boolean>,
+  areAllVerified: () => Promise<boolean>,
   field?: string,
 ): Promise<SenderDomain> {
-  const where = field === undefined ? "" : ` (field ${field})`;
-  const found = await domains.find(domain);
-  const own = found?.account === account ? found : undefined;
-  if (own?.enabled === true) {
-    const [missing] = await domains.missingRecords(own);
-    if (missing === undefined) return { zone: own.zone, name: domain, use: "sending", sending: own };
+  const fieldNote = field === undefined ? "" : ` (field ${field})`;
+  const foundDomain = await domains.find(domain);
+  const ownDomain = foundDomain?.account === account ? foundDomain : undefined;
+  if (ownDomain?.enabled === true) {
+    const [missing] = await domains.missingRecords(ownDomain);
+    if (missing === undefined) return { zone: ownDomain.zone, name: domain, use: "sending", sending: ownDomain };
     throw mailErrors.senderDomainNotAvailable({
       domain,
-      why: `the ${missing.type} record of ${missing.name} is missing${where}`,
+      why: `the ${missing.type} record of ${missing.name} is missing${fieldNote}`,
     });
   }
-  if (isRouted !== undefined && (await allVerified())) {
+  if (isRouted !== undefined && (await areAllVerified())) {
     const zone = await zones.byName(domain, { enclosing: true });
     if (zone?.account === account && (await isRouted(zone, domain)))
       return { zone: zone.id, name: domain, use: "routing", sending: undefined };
   }
-  if (own !== undefined) throw mailErrors.sendingDisabled({ domain });
-  throw mailErrors.senderDomainNotAvailable({ domain, why: `Email Sending is not enabled for that domain${where}` });
+  if (ownDomain !== undefined) throw mailErrors.sendingDisabled({ domain });
+  throw mailErrors.senderDomainNotAvailable({
+    domain,
+    why: `Email Sending is not enabled for that domain${fieldNote}`,
+  });
 }

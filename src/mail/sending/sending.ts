@@ -57,7 +57,7 @@ export interface SendingLimits extends SendLimits {
  * Fields removed from a complete message. Message-ID and DKIM-Signature are replaced by local ones: a new identifier
  * would break an existing signature. Bcc: RFC 5322 3.6.3. The others are added in transit, not by the sender.
  */
-const DROPPED = new Set([
+const DROPPED_FIELDS = new Set([
   "message-id",
   "dkim-signature",
   "bcc",
@@ -76,10 +76,10 @@ const DROPPED = new Set([
  * Maximum number of rejections logged per minute per account, so that a client that retries endlessly does not fill the
  * disk.
  */
-const REFUSALS = 60;
+const MAX_REFUSALS_PER_MINUTE = 60;
 const MINUTE_MS = 60_000;
 
-export function createSending(parts: SendingDeps): Sending {
+export function createSending(deps: SendingDeps): Sending {
   const {
     db,
     clock,
@@ -94,10 +94,10 @@ export function createSending(parts: SendingDeps): Sending {
     bounces,
     isVerified,
     storeSent,
-  } = parts;
-  const limits: SendingLimits = { ...DEFAULT_SEND_LIMITS, perMinute: 0, perDay: 0, ...parts.limits };
-  const minutes = createQuota({ clock, limit: limits.perMinute, perMs: MINUTE_MS });
-  const refusals = createQuota({ clock, limit: REFUSALS, perMs: MINUTE_MS });
+  } = deps;
+  const limits: SendingLimits = { ...DEFAULT_SEND_LIMITS, perMinute: 0, perDay: 0, ...deps.limits };
+  const minuteQuota = createQuota({ clock, limit: limits.perMinute, perMs: MINUTE_MS });
+  const refusals = createQuota({ clock, limit: MAX_REFUSALS_PER_MINUTE, perMs: MINUTE_MS });
   const usage = createUsage({ db, clock, limit: limits.perDay });
 
   async function send(request: SendRequest): Promise<SendResult> {
@@ -115,7 +115,7 @@ export function createSending(parts: SendingDeps): Sending {
       return await sendLetter(request, letter, messageId);
     } catch (err) {
       if (err instanceof UserError)
-        tellRefused(
+        traceRefused(
           request,
           letter,
           messageId,
@@ -127,7 +127,7 @@ export function createSending(parts: SendingDeps): Sending {
   }
 
   /** Logs a rejection for the account; `to` contains the recipients that did not get the message. */
-  function tellRefused(
+  function traceRefused(
     { account, via, script }: SendRequest,
     { author, sender, subject }: OutgoingMessage,
     messageId: string,
@@ -158,34 +158,40 @@ export function createSending(parts: SendingDeps): Sending {
   async function sendLetter(request: SendRequest, outgoing: OutgoingMessage, messageId: string): Promise<SendResult> {
     const { recipients, author, sender } = outgoing;
     const { account } = request;
-    const allVerified = once(async () =>
+    const areAllVerified = once(async () =>
       (await Promise.all(recipients.map(({ mailbox }) => isVerified(account, mailbox.address)))).every(Boolean),
     );
-    const from = await senderDomain(parts, account, author, allVerified);
+    const from = await senderDomain(deps, account, author, areAllVerified);
     if (sender !== undefined && sender.domain !== author.domain)
-      await senderDomain(parts, account, sender, allVerified);
+      await senderDomain(deps, account, sender, areAllVerified);
     for (const { field, mailbox } of outgoing.otherSenders)
-      await senderDomain(parts, account, mailbox, allVerified, field);
-    if (request.raw !== undefined) await checkSize(request.raw, allVerified);
-    const { left, suppressed } = await unsuppressed(request, outgoing, from);
+      await senderDomain(deps, account, mailbox, areAllVerified, field);
+    if (request.raw !== undefined) await checkSize(request.raw, areAllVerified);
+    const { left: remaining, suppressed } = await withoutSuppressed(request, outgoing, from);
     if (suppressed.length > 0)
-      tellRefused(request, outgoing, messageId, mailErrors.recipientSuppressed({ address: suppressed[0] }), suppressed);
-    if (left.length === 0)
+      traceRefused(
+        request,
+        outgoing,
+        messageId,
+        mailErrors.recipientSuppressed({ address: suppressed[0] }),
+        suppressed,
+      );
+    if (remaining.length === 0)
       return { messageId, delivered: [], queued: [], permanentBounces: [], rejections: [], suppressed };
-    const wait = minutes.consume(account);
+    const wait = minuteQuota.consume(account);
     if (wait > 0) throw mailErrors.sendingTooFast({ limit: limits.perMinute, retryAfter: wait });
     const source = await sourceOf(request, outgoing, messageId);
     // The built message may be larger than its parts.
-    await checkSize(source, allVerified);
-    if (limits.perDay > 0 && !(await allVerified())) await usage.consume(account);
-    const settled = await hand(request, { outgoing, left, from, messageId, source });
-    return { messageId, ...(await sorted(request, from, left, settled)), suppressed };
+    await checkSize(source, areAllVerified);
+    if (limits.perDay > 0 && !(await areAllVerified())) await usage.consume(account);
+    const deliveryResults = await handOver(request, { outgoing, left: remaining, from, messageId, source });
+    return { messageId, ...(await toSendResult(request, from, remaining, deliveryResults)), suppressed };
   }
 
   /** A small message is within both limits, so its recipients need no check. */
-  async function checkSize({ size }: MailSource, allVerified: () => Promise<boolean>): Promise<void> {
+  async function checkSize({ size }: MailSource, areAllVerified: () => Promise<boolean>): Promise<void> {
     if (size <= limits.messageBytes) return;
-    const limit = (await allVerified()) ? limits.verifiedMessageBytes : limits.messageBytes;
+    const limit = (await areAllVerified()) ? limits.verifiedMessageBytes : limits.messageBytes;
     if (size > limit) throw mailErrors.messageTooLarge({ limit: mebibytes(limit) });
   }
 
@@ -193,23 +199,25 @@ export function createSending(parts: SendingDeps): Sending {
    * Sends a submitted message to the recipients that are not suppressed (RFC 5321 cannot reject some of them after
    * DATA); a call is rejected as a whole, unless its domain is configured otherwise.
    */
-  async function unsuppressed(
+  async function withoutSuppressed(
     { account, via }: SendRequest,
     { recipients, author }: OutgoingMessage,
     { sending }: SenderDomain,
   ) {
-    const found = new Set(
+    const suppressedAddresses = new Set(
       await suppressions.findSuppressed(
         account,
         author.domain,
         recipients.map(({ mailbox }) => mailbox.address),
       ),
     );
-    const left = recipients.filter(({ mailbox }) => !found.has(mailbox.address));
-    const suppressed = recipients.filter(({ mailbox }) => found.has(mailbox.address)).map(({ text }) => text);
+    const remaining = recipients.filter(({ mailbox }) => !suppressedAddresses.has(mailbox.address));
+    const suppressed = recipients
+      .filter(({ mailbox }) => suppressedAddresses.has(mailbox.address))
+      .map(({ text }) => text);
     if (suppressed.length > 0 && via !== "smtp" && sending?.dropSuppressed !== true)
       throw mailErrors.recipientSuppressed({ address: suppressed[0], addresses: suppressed });
-    return { left, suppressed };
+    return { left: remaining, suppressed };
   }
 
   async function sourceOf(
@@ -227,7 +235,10 @@ export function createSending(parts: SendingDeps): Sending {
         }),
       );
     const date = headerValue(message!.fields, "date") === undefined ? formatField("Date", rfc5322Date(at)) : "";
-    return withHeader(raw!, changedHeader(raw!, { drop: DROPPED, add: formatField("Message-ID", messageId) + date }));
+    return withHeader(
+      raw!,
+      changedHeader(raw!, { drop: DROPPED_FIELDS, add: formatField("Message-ID", messageId) + date }),
+    );
   }
 
   interface Handing {
@@ -238,18 +249,24 @@ export function createSending(parts: SendingDeps): Sending {
     source: MailSource;
   }
 
-  async function hand(
+  async function handOver(
     { account, via, script, draft, dsn }: SendRequest,
-    { outgoing: { author, sender, subject }, left, from: { zone, name, use, sending }, messageId, source }: Handing,
+    {
+      outgoing: { author, sender, subject },
+      left: remaining,
+      from: { zone, name, use, sending },
+      messageId,
+      source,
+    }: Handing,
   ): Promise<DeliveryResult[]> {
-    const to = left.map(({ mailbox }) => mailbox.address);
+    const to = remaining.map(({ mailbox }) => mailbox.address);
     const keys = await dkimKeys.signers({ zone, domain: name, use });
-    const whole = withFields(source, await signer.sign(source, { dkim: keys }));
-    const paths =
+    const signedSource = withFields(source, await signer.sign(source, { dkim: keys }));
+    const envelopePaths =
       sender === undefined
         ? { from: "" }
         : await returnPaths({ account, zone, name, use, messageId, to, sender: sender.address });
-    if (sending?.previewEnabled === true) await storeSent?.({ account, zone, messageId, source: whole });
+    if (sending?.previewEnabled === true) await storeSent?.({ account, zone, messageId, source: signedSource });
     trace({
       message: messageId,
       at: new Date(clock.now()),
@@ -262,16 +279,16 @@ export function createSending(parts: SendingDeps): Sending {
         to,
         messageId,
         subject,
-        size: whole.size,
+        size: signedSource.size,
         ...(script !== undefined && { script }),
       },
     });
     const mail: Outbound = {
       messageId,
       cause: "send",
-      ...paths,
+      ...envelopePaths,
       to,
-      raw: () => whole.open(),
+      raw: () => signedSource.open(),
       account,
       zone,
       senderAuthenticated: true,
@@ -309,22 +326,25 @@ export function createSending(parts: SendingDeps): Sending {
           inbound: { id: messageId, rcpt: sender },
         }),
       };
-    const paths = await bounces.pathsFor({ account, zone, domain: name, messageId, to, from: sender });
-    return { from: paths[0]!, ...(to.length > 1 && { fromFor: new Map(to.map((rcpt, at) => [rcpt, paths[at]!])) }) };
+    const envelopePaths = await bounces.pathsFor({ account, zone, domain: name, messageId, to, from: sender });
+    return {
+      from: envelopePaths[0]!,
+      ...(to.length > 1 && { fromFor: new Map(to.map((rcpt, at) => [rcpt, envelopePaths[at]!])) }),
+    };
   }
 
-  async function sorted(
+  async function toSendResult(
     { account }: SendRequest,
     { name }: SenderDomain,
-    left: OutgoingMessage["recipients"],
-    settled: DeliveryResult[],
+    remaining: OutgoingMessage["recipients"],
+    deliveryResults: DeliveryResult[],
   ): Promise<Omit<SendResult, "messageId" | "suppressed">> {
-    const texts = new Map(left.map(({ text, mailbox }) => [mailbox.address, text]));
-    const textsOf = (those: DeliveryResult[]) => those.map(({ rcpt }) => texts.get(rcpt) ?? rcpt);
-    const refused = settled.filter((one) => !one.ok);
+    const texts = new Map(remaining.map(({ text, mailbox }) => [mailbox.address, text]));
+    const textsOf = (resultsSubset: DeliveryResult[]) => resultsSubset.map(({ rcpt }) => texts.get(rcpt) ?? rcpt);
+    const refusedResults = deliveryResults.filter((deliveryResult) => !deliveryResult.ok);
     // Even the queue did not accept the message: the caller still has it, and can retry.
-    if (refused.length === settled.length && refused.every(({ temporary }) => temporary)) {
-      const [{ rcpt, reply }] = refused as [(typeof refused)[number]];
+    if (refusedResults.length === deliveryResults.length && refusedResults.every(({ temporary }) => temporary)) {
+      const [{ rcpt, reply }] = refusedResults as [(typeof refusedResults)[number]];
       throw mailErrors.deliveryFailed({
         address: rcpt,
         status: reply.code,
@@ -333,13 +353,15 @@ export function createSending(parts: SendingDeps): Sending {
       });
     }
     // The next rejection can be recorded instead; an error now would make the caller send the whole message again.
-    for (const { rcpt, reply, temporary } of refused)
+    for (const { rcpt, reply, temporary } of refusedResults)
       if (!temporary) await bounces?.recordRejection({ account, domain: name, rcpt, reply }).catch(() => {});
     return {
-      delivered: textsOf(settled.filter((one) => one.ok && one.queued !== true)),
-      queued: textsOf(settled.filter((one) => one.ok && one.queued === true)),
-      permanentBounces: textsOf(refused),
-      rejections: refused.map(({ rcpt, reply }) => ({ rcpt: texts.get(rcpt) ?? rcpt, reply })),
+      delivered: textsOf(
+        deliveryResults.filter((deliveryResult) => deliveryResult.ok && deliveryResult.queued !== true),
+      ),
+      queued: textsOf(deliveryResults.filter((deliveryResult) => deliveryResult.ok && deliveryResult.queued === true)),
+      permanentBounces: textsOf(refusedResults),
+      rejections: refusedResults.map(({ rcpt, reply }) => ({ rcpt: texts.get(rcpt) ?? rcpt, reply })),
     };
   }
 
@@ -347,6 +369,6 @@ export function createSending(parts: SendingDeps): Sending {
 }
 
 function once<Value>(work: () => Promise<Value>): () => Promise<Value> {
-  let made: Promise<Value> | undefined;
-  return () => (made ??= work());
+  let cachedValue: Promise<Value> | undefined;
+  return () => (cachedValue ??= work());
 }

@@ -9,7 +9,7 @@ import { createSendingDomains } from "./domains.ts";
 import { createSending, type SendingDeps } from "./sending.ts";
 import type { Sending, SendingDomains } from "./types.ts";
 
-const SWEEP_MS = 10 * 60_000;
+const SWEEP_INTERVAL_MS = 10 * 60_000;
 
 /** True if Email Routing is enabled for a name of the zone. */
 const routedNames =
@@ -81,7 +81,7 @@ export function setUpSending(
     isVerified: routing.addresses.isVerified,
     limits: { perDay: email.daily_limit, perMinute: email.minute_limit },
   });
-  const sweeper = every(SWEEP_MS, sending.sweep, { name: "sending: sweep of message counts", log });
+  const sweeper = every(SWEEP_INTERVAL_MS, sending.sweep, { name: "sending: sweep of message counts", log });
   lifecycle.onStop("sending", () => sweeper.stop());
   return sending;
 }

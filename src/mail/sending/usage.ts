@@ -13,7 +13,7 @@ interface Usage {
 }
 
 const DAY_MS = 86_400_000;
-const KEPT_DAYS = 7;
+const RETENTION_DAYS = 7;
 
 /** Counts messages sent today per account, across all processes. If `limit` is 0, nothing is counted. */
 export function createUsage({ db, clock, limit }: { db: Db; clock: Pick<Clock, "now">; limit: number }): Usage {
@@ -35,9 +35,12 @@ export function createUsage({ db, clock, limit }: { db: Db; clock: Pick<Clock, "
     async of(account) {
       if (limit === 0) return { quota: null, usage: null };
       const day = today();
-      const sent = await sentOn(tables, account, day);
-      return { quota: { unit: "day", value: limit }, usage: { sent, overQuota: sent >= limit, resetsAt: endOf(day) } };
+      const sentCount = await sentOn(tables, account, day);
+      return {
+        quota: { unit: "day", value: limit },
+        usage: { sent: sentCount, overQuota: sentCount >= limit, resetsAt: endOf(day) },
+      };
     },
-    sweep: async () => void (await db.write(deleteUsage(tables, today() - KEPT_DAYS))),
+    sweep: async () => void (await db.write(deleteUsage(tables, today() - RETENTION_DAYS))),
   };
 }

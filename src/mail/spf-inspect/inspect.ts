@@ -37,7 +37,7 @@ export interface SpfInspection extends SpfTree {
 /** Maximum nesting depth. */
 const MAX_DEPTH = 12;
 /** Maximum number of DNS queries per inspection: users also want to see problems beyond the limit of ten. */
-const MAX_QUESTIONS = 40;
+const MAX_QUERIES = 40;
 
 /**
  * Inspects the content of an SPF record, with everything it includes. `resolveTxt` rejects with `code` ENOTFOUND or
@@ -49,32 +49,32 @@ export async function inspectSpf(
   resolveTxt: (name: string) => Promise<string[][]>,
 ): Promise<SpfInspection> {
   const problems: SpfProblem[] = [];
-  let questions = 0;
+  let queryCount = 0;
 
   async function nestedOf(name: string, path: readonly string[]): Promise<SpfTree | undefined> {
-    const problem = (code: SpfProblemCode, message: string, details?: string) =>
+    const addProblem = (code: SpfProblemCode, message: string, details?: string) =>
       void problems.push({ code, domain: name, message, ...(details !== undefined && { details }) });
     // Macros that depend on the sender or the client (RFC 7208 7) cannot be resolved in advance.
     if (name.includes("%")) return undefined;
     if (!/^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z0-9-]{2,63}$/i.test(name))
-      return problem("invalid_domain", "The name is not a valid domain", name);
-    if (path.includes(name)) return problem("loop_detected", "The record includes itself", name);
-    if (path.length > MAX_DEPTH || ++questions > MAX_QUESTIONS)
-      return problem("resource_limit_exceeded", "Too many nested records");
-    let found: string[];
+      return addProblem("invalid_domain", "The name is not a valid domain", name);
+    if (path.includes(name)) return addProblem("loop_detected", "The record includes itself", name);
+    if (path.length > MAX_DEPTH || ++queryCount > MAX_QUERIES)
+      return addProblem("resource_limit_exceeded", "Too many nested records");
+    let spfTexts: string[];
     try {
-      found = (await resolveTxt(name)).map((strings) => strings.join("")).filter(isSpf);
+      spfTexts = (await resolveTxt(name)).map((strings) => strings.join("")).filter(isSpf);
     } catch (err) {
       const { code = "" } = err as { code?: string };
       if (code !== "ENOTFOUND" && code !== "ENODATA")
-        return problem("lookup_failed", `The lookup of the TXT records failed (${code})`);
-      found = [];
+        return addProblem("lookup_failed", `The lookup of the TXT records failed (${code})`);
+      spfTexts = [];
     }
-    if (found.length === 0) return problem("spf_not_found", "There is no SPF record");
+    if (spfTexts.length === 0) return addProblem("spf_not_found", "There is no SPF record");
     // RFC 7208 4.5: two records cause permerror.
-    if (found.length > 1)
-      return problem("invalid_spf", "There are multiple SPF records", found.join(" | ").slice(0, 500));
-    return treeOf(name, found[0]!, path);
+    if (spfTexts.length > 1)
+      return addProblem("invalid_spf", "There are multiple SPF records", spfTexts.join(" | ").slice(0, 500));
+    return treeOf(name, spfTexts[0]!, path);
   }
 
   async function treeOf(name: string, text: string, path: readonly string[]): Promise<SpfTree> {

@@ -56,9 +56,9 @@ const DEFAULT_SUBMISSION_LIMITS: SubmissionLimits = {
   failures: 20,
 };
 
-const USER = "api_token";
+const USERNAME = "api_token";
 
-const DENIED: SmtpReply = {
+const SENDER_DENIED: SmtpReply = {
   code: 550,
   enhanced: "5.7.1",
   text: "Sender denied: the null sender is not allowed",
@@ -68,20 +68,24 @@ const TOO_MANY_FAILURES: SmtpReply = {
   enhanced: "4.7.0",
   text: "Too many failed authentication attempts, try again later",
 };
-const UNKNOWN: SmtpReply = {
+const UNKNOWN_CREDENTIALS: SmtpReply = {
   code: 535,
   enhanced: "5.7.8",
-  text: `Authentication credentials invalid: the user must be ${USER}, the password an API token that may send mail`,
+  text: `Authentication credentials invalid: the user must be ${USERNAME}, the password an API token that may send mail`,
 };
 /**
  * 421 closes the session. The client reconnects, and if its token is invalid it gets the reason when it authenticates.
  */
-const NO_LONGER: SmtpReply = {
+const AUTH_EXPIRED: SmtpReply = {
   code: 421,
   enhanced: "4.7.0",
   text: "Authentication is no longer valid: the API token was revoked, changed or has expired, closing connection",
 };
-const NOT_NOW: SmtpReply = { code: 454, enhanced: "4.7.0", text: "Temporary authentication failure, try again later" };
+const TEMPORARY_AUTH_FAILURE: SmtpReply = {
+  code: 454,
+  enhanced: "4.7.0",
+  text: "Temporary authentication failure, try again later",
+};
 
 /** State of an authenticated session. */
 interface User<Submitter> {
@@ -100,7 +104,7 @@ export async function createSubmissionListener<Submitter>(
   const { name = hostname(), authenticate, checkSender, submit, spool, clock, ids, log } = options;
   const limits = { ...DEFAULT_SUBMISSION_LIMITS, ...options.limits };
   const onRejected = withLoggedErrors(options.onRejected, log);
-  const failures = createRate({ limit: limits.failures, perMs: 10 * 60_000, clock });
+  const failureRate = createRate({ limit: limits.failures, perMs: 10 * 60_000, clock });
 
   const reception = createReception<User<Submitter>>({
     messageBytes: limits.messageBytes,
@@ -113,7 +117,7 @@ export async function createSubmissionListener<Submitter>(
   });
 
   /** Treats a token that is not allowed from this address like an unknown one. */
-  const authenticated = (token: string, ip: string) =>
+  const authenticateSafely = (token: string, ip: string) =>
     authenticate(token, ip).catch((err: unknown) => {
       if (err instanceof UserError && err.entry.http < 500) return undefined;
       throw err;
@@ -125,25 +129,25 @@ export async function createSubmissionListener<Submitter>(
     ip: string,
   ): Promise<{ user: User<Submitter> } | { reply: SmtpReply }> {
     const network = networkOf(ip);
-    if (failures.isExhausted(network)) return { reply: TOO_MANY_FAILURES };
+    if (failureRate.isExhausted(network)) return { reply: TOO_MANY_FAILURES };
     try {
-      const submitter = username === USER && token !== "" ? await authenticated(token, ip) : undefined;
+      const submitter = username === USERNAME && token !== "" ? await authenticateSafely(token, ip) : undefined;
       if (submitter !== undefined) return { user: { submitter, token } };
     } catch (err) {
       log.error({ err, ip }, "submission: failed to check a token");
-      return { reply: NOT_NOW };
+      return { reply: TEMPORARY_AUTH_FAILURE };
     }
-    failures.consume(network);
+    failureRate.consume(network);
     log.info({ ip }, "submission: authentication failed");
-    return { reply: UNKNOWN };
+    return { reply: UNKNOWN_CREDENTIALS };
   }
 
   async function refusalOfSender(from: string, client: SmtpClient<User<Submitter>>): Promise<SmtpReply | undefined> {
-    if (from === "") return DENIED;
+    if (from === "") return SENDER_DENIED;
     try {
       const user = client.user!;
-      const submitter = await authenticated(user.token, client.ip);
-      if (submitter === undefined) return NO_LONGER;
+      const submitter = await authenticateSafely(user.token, client.ip);
+      if (submitter === undefined) return AUTH_EXPIRED;
       user.submitter = submitter;
       return await checkSender?.(submitter, from, client.envelope());
     } catch (err) {

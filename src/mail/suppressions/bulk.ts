@@ -20,20 +20,20 @@ interface BulkDeps {
 }
 
 const MAX_ITEMS = 1000;
-const PER_MINUTE = 10;
+const MAX_REQUESTS_PER_MINUTE = 10;
 /** Rows per statement: SQLite allows 32,766 variables. */
-const AT_ONCE = 250;
+const ROWS_PER_INSERT = 250;
 
 /** Adds many suppressions in one transaction: either all valid ones or none. */
 export function createBulk({ clock, rowOf, isExpired, transaction }: BulkDeps): Suppressions["bulk"] {
-  const quota = createQuota({ clock, limit: PER_MINUTE, perMs: 60_000 });
+  const quota = createQuota({ clock, limit: MAX_REQUESTS_PER_MINUTE, perMs: 60_000 });
 
   return async (account, requests) => {
     if (requests.length > MAX_ITEMS) throw suppressionErrors.tooManyItems({ limit: MAX_ITEMS });
     const wait = quota.consume(account);
-    if (wait > 0) throw suppressionErrors.tooManyImports({ limit: PER_MINUTE, retryAfter: wait });
+    if (wait > 0) throw suppressionErrors.tooManyImports({ limit: MAX_REQUESTS_PER_MINUTE, retryAfter: wait });
     const items: BulkItem[] = [];
-    const wanted = new Map<string, { row: SuppressionRow; indexes: number[] }>();
+    const rowsByPlace = new Map<string, { row: SuppressionRow; indexes: number[] }>();
     for (const [index, request] of requests.entries()) {
       if ("invalid" in request) {
         items.push({ index, status: "invalid", error: request.invalid });
@@ -41,30 +41,30 @@ export function createBulk({ clock, rowOf, isExpired, transaction }: BulkDeps): 
       }
       try {
         const row = rowOf(account, request);
-        wanted.getOrInsertComputed(placeOf(row), () => ({ row, indexes: [] })).indexes.push(index);
+        rowsByPlace.getOrInsertComputed(placeOf(row), () => ({ row, indexes: [] })).indexes.push(index);
       } catch (err) {
         if (!(err instanceof UserError)) throw err;
         items.push({ index, status: "invalid", error: err.message });
       }
     }
-    const kept =
-      wanted.size === 0
+    const storedRows =
+      rowsByPlace.size === 0
         ? new Map<string, SuppressionRow>()
         : await transaction((tx) =>
-            keepAll(
+            storeAll(
               tx,
               account,
-              [...wanted.values()].map(({ row }) => row),
+              [...rowsByPlace.values()].map(({ row }) => row),
             ),
           );
     for (const [
       place,
       {
         row,
-        indexes: [first, ...again],
+        indexes: [first, ...otherIndexes],
       },
-    ] of wanted) {
-      const there = kept.get(place);
+    ] of rowsByPlace) {
+      const there = storedRows.get(place);
       const summary = { email: row.email, id: (there ?? row).id, scope: suppressionScopeOf(row) };
       if (there !== undefined && isReadOnly(there))
         items.push({
@@ -74,9 +74,9 @@ export function createBulk({ clock, rowOf, isExpired, transaction }: BulkDeps): 
           error: suppressionErrors.readOnlySuppression().message,
         });
       else items.push({ index: first!, ...summary, status: there === undefined ? "processed" : "skipped" });
-      for (const index of again) items.push({ index, ...summary, status: "skipped" });
+      for (const index of otherIndexes) items.push({ index, ...summary, status: "skipped" });
     }
-    const deduplicated = [...wanted.values()].reduce((sum, { indexes }) => sum + indexes.length - 1, 0);
+    const deduplicated = [...rowsByPlace.values()].reduce((sum, { indexes }) => sum + indexes.length - 1, 0);
     return resultOf(
       items.sort((a, b) => a.index - b.index),
       deduplicated,
@@ -84,27 +84,27 @@ export function createBulk({ clock, rowOf, isExpired, transaction }: BulkDeps): 
   };
 
   /** Inserts missing rows; returns existing ones by index. */
-  async function keepAll(
+  async function storeAll(
     tx: SuppressionExecutor,
     account: string,
     rows: SuppressionRow[],
   ): Promise<Map<string, SuppressionRow>> {
     const there = new Map<string, SuppressionRow>();
-    for (let at = 0; at < rows.length; at += AT_ONCE) {
-      const some = rows.slice(at, at + AT_ONCE);
-      const found = await suppressionsOf(
+    for (let at = 0; at < rows.length; at += ROWS_PER_INSERT) {
+      const rowBatch = rows.slice(at, at + ROWS_PER_INSERT);
+      const foundRows = await suppressionsOf(
         tx,
         account,
-        some.map(({ address }) => address),
+        rowBatch.map(({ address }) => address),
       );
       await deleteSuppressions(
         tx,
-        found.filter(isExpired).map(({ id }) => id),
+        foundRows.filter(isExpired).map(({ id }) => id),
       );
-      for (const row of found) if (!isExpired(row)) there.set(placeOf(row), row);
+      for (const row of foundRows) if (!isExpired(row)) there.set(placeOf(row), row);
       await insertSuppressions(
         tx,
-        some.filter((row) => !there.has(placeOf(row))),
+        rowBatch.filter((row) => !there.has(placeOf(row))),
       );
     }
     return there;

@@ -5,7 +5,7 @@ import type { BounceList } from "../bounces/index.ts";
 import { createSuppressions } from "./suppressions.ts";
 import type { Suppressions } from "./types.ts";
 
-const SWEEP_MS = 10 * 60_000;
+const SWEEP_INTERVAL_MS = 10 * 60_000;
 /** Maximum number of batches per sweep. The next sweep deletes the rest. */
 const MAX_BATCHES = 20;
 
@@ -18,7 +18,7 @@ export function setUpSuppressions(
   async function sweep() {
     for (let batch = 0; batch < MAX_BATCHES && (await suppressions.sweep()) > 0; batch++) continue;
   }
-  const sweeper = every(SWEEP_MS, sweep, { name: "suppressions: sweep", log });
+  const sweeper = every(SWEEP_INTERVAL_MS, sweep, { name: "suppressions: sweep", log });
   lifecycle.onStop("suppressions", () => sweeper.stop());
   return suppressions;
 }

@@ -112,7 +112,7 @@ export async function suppressedAddresses(
     .where("account_id", "=", account)
     .where("address", "in", addresses)
     .where("scope", "in", ["", domain])
-    .where((eb) => active(eb, now))
+    .where((eb) => isActive(eb, now))
     .execute();
   return rows.map(({ address }) => address);
 }
@@ -140,7 +140,7 @@ export async function listSuppressions(
     .selectFrom("email_suppressions")
     .selectAll()
     .where("account_id", "=", account)
-    .where((eb) => active(eb, now));
+    .where((eb) => isActive(eb, now));
   const { address, prefix, reason, scope, scoped } = filter;
   if (address !== undefined) query = query.where("address", "=", address);
   if (reason !== undefined) query = query.where("reason", "=", reason);
@@ -152,30 +152,33 @@ export async function listSuppressions(
   if (after !== undefined)
     query = query.where((eb) =>
       "address" in after
-        ? behind(eb, ["address", after.address], ["scope", after.scope], ">")
-        : behind(eb, ["created_at", after.createdAt], ["id", after.id], "<"),
+        ? isBehind(eb, ["address", after.address], ["scope", after.scope], ">")
+        : isBehind(eb, ["created_at", after.createdAt], ["id", after.id], "<"),
     );
-  const sorted =
+  const sortedQuery =
     prefix === undefined
       ? query.orderBy("created_at", "desc").orderBy("id", "desc")
       : query.orderBy("address").orderBy("scope");
-  return sorted.limit(limit).execute();
+  return sortedQuery.limit(limit).execute();
 }
 
 type Columns = ExpressionBuilder<SuppressionTables, "email_suppressions">;
 type Key = keyof SuppressionRow;
 
-const active = (eb: Columns, now: number): Expression<SqlBool> =>
+const isActive = (eb: Columns, now: number): Expression<SqlBool> =>
   eb.or([eb("expires_at", "is", null), eb("expires_at", ">", now)]);
 
 /** Written so that both database engines start at this position in the index. */
-const behind = (
+const isBehind = (
   eb: Columns,
   [first, a]: [Key, string | number],
   [second, b]: [Key, string | number],
-  than: "<" | ">",
+  comparison: "<" | ">",
 ): Expression<SqlBool> =>
-  eb.and([eb(first, than === "<" ? "<=" : ">=", a), eb.or([eb(first, than, a), eb(second, than, b)])]);
+  eb.and([
+    eb(first, comparison === "<" ? "<=" : ">=", a),
+    eb.or([eb(first, comparison, a), eb(second, comparison, b)]),
+  ]);
 
 export async function insertSuppressions(db: SuppressionExecutor, rows: readonly SuppressionRow[]): Promise<void> {
   if (rows.length > 0) await db.insertInto("email_suppressions").values(rows).execute();
@@ -213,13 +216,16 @@ export async function countComplaints(
 }
 
 export async function sweepSuppressions(db: SuppressionExecutor, now: number, limit: number): Promise<number> {
-  const over = db
+  const expiredRows = db
     .selectFrom("email_suppressions")
     .select("id")
     .where("expires_at", "<=", now)
     .orderBy("expires_at")
     .orderBy("id")
     .limit(limit);
-  const { numDeletedRows } = await db.deleteFrom("email_suppressions").where("id", "in", over).executeTakeFirst();
+  const { numDeletedRows } = await db
+    .deleteFrom("email_suppressions")
+    .where("id", "in", expiredRows)
+    .executeTakeFirst();
   return Number(numDeletedRows);
 }

@@ -30,10 +30,10 @@ interface SuppressionsDeps {
   ids: Pick<Ids, "uuid">;
 }
 
-const MAX_NOTE = 1000;
-const SWEEP_BATCH = 500;
+const MAX_NOTE_LENGTH = 1000;
+const SWEEP_BATCH_SIZE = 500;
 /** Higher values are stronger evidence about the mailbox. */
-const GRAVITY: Record<SuppressionReason, number> = {
+const REASON_GRAVITY: Record<SuppressionReason, number> = {
   soft_bounce: 0,
   hard_bounce: 1,
   manual: 2,
@@ -45,14 +45,14 @@ export function createSuppressions({ db, clock, ids }: SuppressionsDeps): Suppre
   const tables = db.tables<SuppressionTables>();
   const isExpired = ({ expires_at: at }: SuppressionRow) => at !== null && at <= clock.now();
 
-  async function need(from: SuppressionExecutor, account: string, id: string): Promise<SuppressionRow> {
+  async function requireRow(from: SuppressionExecutor, account: string, id: string): Promise<SuppressionRow> {
     const row = await suppressionById(from, account, id);
     if (row === undefined || isExpired(row)) throw suppressionErrors.noSuppression();
     return row;
   }
 
-  async function needOwn(tx: SuppressionExecutor, account: string, id: string): Promise<SuppressionRow> {
-    const row = await need(tx, account, id);
+  async function requireOwnRow(tx: SuppressionExecutor, account: string, id: string): Promise<SuppressionRow> {
+    const row = await requireRow(tx, account, id);
     if (isReadOnly(row)) throw suppressionErrors.readOnlySuppression();
     return row;
   }
@@ -85,16 +85,18 @@ export function createSuppressions({ db, clock, ids }: SuppressionsDeps): Suppre
   }
 
   /** Inserts a row, replacing an expired one. Returns the existing row if there is one. */
-  async function keep(tx: SuppressionExecutor, row: SuppressionRow): Promise<SuppressionRow> {
-    const there = (await suppressionsOf(tx, row.account_id, [row.address])).find(({ scope }) => scope === row.scope);
-    if (there !== undefined && !isExpired(there)) return there;
-    if (there !== undefined) await deleteSuppressions(tx, [there.id]);
+  async function storeRow(tx: SuppressionExecutor, row: SuppressionRow): Promise<SuppressionRow> {
+    const existingRow = (await suppressionsOf(tx, row.account_id, [row.address])).find(
+      ({ scope }) => scope === row.scope,
+    );
+    if (existingRow !== undefined && !isExpired(existingRow)) return existingRow;
+    if (existingRow !== undefined) await deleteSuppressions(tx, [existingRow.id]);
     await insertSuppressions(tx, [row]);
     return row;
   }
 
   /** If two requests insert the same row concurrently, the second run finds the row of the other request. */
-  async function twice<Result>(work: (tx: SuppressionExecutor) => Promise<Result>): Promise<Result> {
+  async function retryOnce<Result>(work: (tx: SuppressionExecutor) => Promise<Result>): Promise<Result> {
     try {
       return await db.transaction<SuppressionTables, Result>(work);
     } catch (err) {
@@ -107,24 +109,24 @@ export function createSuppressions({ db, clock, ids }: SuppressionsDeps): Suppre
     async list(account, query, { cursor: given, perPage }) {
       const { filter, after } = given === undefined ? { filter: filterOf(query), after: undefined } : readCursor(given);
       const rows = await listSuppressions(tables, account, filter, { after, limit: perPage + 1, now: clock.now() });
-      const shown = rows.slice(0, perPage);
-      const last = rows.length > perPage ? shown.at(-1) : undefined;
-      const place = (row: SuppressionRow): Position =>
+      const pageRows = rows.slice(0, perPage);
+      const last = rows.length > perPage ? pageRows.at(-1) : undefined;
+      const positionOf = (row: SuppressionRow): Position =>
         filter.prefix === undefined
           ? { createdAt: row.created_at, id: row.id }
           : { address: row.address, scope: row.scope };
       return {
-        items: shown.map(show),
+        items: pageRows.map(show),
         perPage,
-        next: last === undefined ? null : writeCursor({ filter, after: place(last) }),
+        next: last === undefined ? null : writeCursor({ filter, after: positionOf(last) }),
       };
     },
-    get: async (account, id) => show(await need(tables, account, id)),
+    get: async (account, id) => show(await requireRow(tables, account, id)),
     async create(account, request) {
       const row = rowOf(account, request);
-      const kept = await twice((tx) => keep(tx, row));
-      if (isReadOnly(kept)) throw suppressionErrors.readOnlySuppression();
-      return show(kept);
+      const storedRow = await retryOnce((tx) => storeRow(tx, row));
+      if (isReadOnly(storedRow)) throw suppressionErrors.readOnlySuppression();
+      return show(storedRow);
     },
     async update(account, id, { expiresAt, note }) {
       const change = {
@@ -132,32 +134,32 @@ export function createSuppressions({ db, clock, ids }: SuppressionsDeps): Suppre
         ...(note !== undefined && { note: noteOf(note) }),
       };
       return db.transaction<SuppressionTables, Suppression>(async (tx) => {
-        const before = await needOwn(tx, account, id);
+        const before = await requireOwnRow(tx, account, id);
         if (Object.keys(change).length > 0) await updateSuppression(tx, id, change);
         return show({ ...before, ...change });
       });
     },
     delete: (account, id) =>
       db.transaction<SuppressionTables, Suppression>(async (tx) => {
-        const before = await needOwn(tx, account, id);
+        const before = await requireOwnRow(tx, account, id);
         await deleteSuppressions(tx, [id]);
         return show(before);
       }),
-    bulk: createBulk({ clock, rowOf, isExpired, transaction: twice }),
+    bulk: createBulk({ clock, rowOf, isExpired, transaction: retryOnce }),
     async add({ account, email, reason, expiresAt, domain, note }) {
       const address = addressOf(email);
       if (address === undefined) return;
       const now = clock.now();
       const until = expiresAt === null ? null : expiresAt.getTime();
       const provenance = {
-        note: note === undefined ? null : note.slice(0, MAX_NOTE),
+        note: note === undefined ? null : note.slice(0, MAX_NOTE_LENGTH),
         origin: domain ?? null,
         noted_at: now,
       };
-      await twice(async (tx) => {
-        const there = (await suppressionsOf(tx, account, [address])).find(({ scope }) => scope === "");
-        if (there === undefined || isExpired(there))
-          return keep(tx, {
+      await retryOnce(async (tx) => {
+        const existingRow = (await suppressionsOf(tx, account, [address])).find(({ scope }) => scope === "");
+        if (existingRow === undefined || isExpired(existingRow))
+          return storeRow(tx, {
             id: ids.uuid(),
             account_id: account,
             address,
@@ -168,32 +170,36 @@ export function createSuppressions({ db, clock, ids }: SuppressionsDeps): Suppre
             expires_at: until,
             ...provenance,
           });
-        const graver = GRAVITY[reason] > GRAVITY[there.reason];
-        return updateSuppression(tx, there.id, {
-          expires_at: until === null || there.expires_at === null ? null : Math.max(until, there.expires_at),
-          ...(graver && { reason }),
+        const isGraver = REASON_GRAVITY[reason] > REASON_GRAVITY[existingRow.reason];
+        return updateSuppression(tx, existingRow.id, {
+          expires_at:
+            until === null || existingRow.expires_at === null ? null : Math.max(until, existingRow.expires_at),
+          ...(isGraver && { reason }),
           // Keeps a note written by a user.
-          ...(there.reason !== "manual" && GRAVITY[reason] >= GRAVITY[there.reason]
+          ...(existingRow.reason !== "manual" && REASON_GRAVITY[reason] >= REASON_GRAVITY[existingRow.reason]
             ? provenance
-            : { origin: provenance.origin ?? there.origin, noted_at: now }),
+            : { origin: provenance.origin ?? existingRow.origin, noted_at: now }),
         });
       });
     },
     async findSuppressed(account, domain, addresses) {
       const keys = new Map(addresses.map((address) => [address, addressOf(address)]));
-      const known = [...new Set(keys.values())].filter((key) => key !== undefined);
-      if (known.length === 0) return [];
-      const found = new Set(await suppressedAddresses(tables, account, known, domain, clock.now()));
-      return addresses.filter((address) => found.has(keys.get(address) ?? ""));
+      const knownAddresses = [...new Set(keys.values())].filter((key) => key !== undefined);
+      if (knownAddresses.length === 0) return [];
+      const suppressedKeys = new Set(await suppressedAddresses(tables, account, knownAddresses, domain, clock.now()));
+      return addresses.filter((address) => suppressedKeys.has(keys.get(address) ?? ""));
     },
     complaints: (account, domain, from, to) => countComplaints(tables, account, domain, from, to),
-    sweep: () => db.transaction<SuppressionTables, number>((tx) => sweepSuppressions(tx, clock.now(), SWEEP_BATCH)),
+    sweep: () =>
+      db.transaction<SuppressionTables, number>((tx) => sweepSuppressions(tx, clock.now(), SWEEP_BATCH_SIZE)),
   };
 }
 
 function addressOf(email: string): string | undefined {
-  const read = readRecipient(email);
-  return read === undefined || read.domain === "" || read.domain.startsWith("[") ? undefined : recipientKey(read);
+  const parsedAddress = readRecipient(email);
+  return parsedAddress === undefined || parsedAddress.domain === "" || parsedAddress.domain.startsWith("[")
+    ? undefined
+    : recipientKey(parsedAddress);
 }
 
 function domainOf(value: string): string {
@@ -208,7 +214,7 @@ function domainOf(value: string): string {
 
 function noteOf(note: string | undefined): string | null {
   if (note === undefined || note === "") return null;
-  if (note.length > MAX_NOTE) throw suppressionErrors.noteTooLong({ limit: MAX_NOTE });
+  if (note.length > MAX_NOTE_LENGTH) throw suppressionErrors.noteTooLong({ limit: MAX_NOTE_LENGTH });
   // PostgreSQL cannot store U+0000.
   return note.replaceAll("\0", "");
 }

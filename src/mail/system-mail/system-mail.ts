@@ -25,20 +25,20 @@ export function createSystemMail({
   trace,
   clock,
 }: SystemMailDeps): Transport {
-  async function signed(mail: Outbound): Promise<Outbound> {
+  async function signMail(mail: Outbound): Promise<Outbound> {
     const raw = mail.raw();
     if (!(raw instanceof Uint8Array)) return mail;
     const source = spool.fromMemory(raw);
     const fields = await signer.sign(source, { dkim: await keys() });
-    const whole = withFields(source, fields);
+    const signedSource = withFields(source, fields);
     trace({
       message: mail.messageId,
       at: new Date(clock.now()),
       step: "sent",
-      detail: { via: "platform", from: mail.from, to: mail.to, messageId: mail.messageId, size: whole.size },
+      detail: { via: "platform", from: mail.from, to: mail.to, messageId: mail.messageId, size: signedSource.size },
     });
-    return { ...mail, raw: () => whole.open(), ...(bounces && { senderAuthenticated: true as const }) };
+    return { ...mail, raw: () => signedSource.open(), ...(bounces && { senderAuthenticated: true as const }) };
   }
 
-  return { deliver: async (mail, signal) => transport.deliver(await signed(mail), signal) };
+  return { deliver: async (mail, signal) => transport.deliver(await signMail(mail), signal) };
 }

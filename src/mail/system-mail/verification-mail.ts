@@ -32,19 +32,19 @@ export function createVerificationMail({ transport, clock, ids, from }: Verifica
       text: `A request was made to forward mail to ${recipient.address}.\n\nIf you made this request, open this page and confirm it:\n\n${link}\n\nIf you did not, ignore this message: no mail will be forwarded.\n`,
     };
     const raw = await compose(draft, { messageId, at: new Date(clock.now()) });
-    const settled = await transport.deliver({
+    const deliveryResults = await transport.deliver({
       messageId,
       cause: "send",
       from: sender.address,
       to: [recipient.address],
       raw: () => raw,
     });
-    const refused = settled.find((one) => !one.ok);
-    if (refused === undefined || refused.ok) return;
+    const refusedResult = deliveryResults.find((result) => !result.ok);
+    if (refusedResult === undefined || refusedResult.ok) return;
     const {
       temporary,
       reply: { code, enhanced, text },
-    } = refused;
+    } = refusedResult;
     const details = { address: recipient.address, reply: `${code} ${enhanced} ${text}`, from: sender.address };
     throw temporary ? addressErrors.verificationDelayed(details) : addressErrors.verificationRefused(details);
   };

@@ -5,21 +5,21 @@ export type ReportTarget = { kind: "mail"; address: string } | { kind: "https"; 
 
 /** A record may list more; the RFC lets a sender choose. */
 const MAX_TARGETS = 3;
-const MAX_RECORD = 4096;
+const MAX_RECORD_LENGTH = 4096;
 
 /** The targets in the TXT records of `_smtp._tls.<domain>`; empty unless exactly one is a TLSRPT record. */
 export function readTlsrptRecord(texts: readonly string[]): ReportTarget[] {
-  const records = texts.filter((text) => text.length <= MAX_RECORD && /^v=TLSRPTv1[ \t]*;/.test(text));
+  const records = texts.filter((text) => text.length <= MAX_RECORD_LENGTH && /^v=TLSRPTv1[ \t]*;/.test(text));
   if (records.length !== 1) return [];
   const rua = records[0]!
     .split(";")
     .map((field) => field.trim())
     .find((field) => field.startsWith("rua="));
   const targets = (rua ?? "").slice("rua=".length).split(",").map(targetOf);
-  const unique = new Map(
+  const uniqueTargets = new Map(
     targets.flatMap((target) => (target === undefined ? [] : [[reportTargetUri(target), target]])),
   );
-  return [...unique.values()].slice(0, MAX_TARGETS);
+  return [...uniqueTargets.values()].slice(0, MAX_TARGETS);
 }
 
 export const reportTargetUri = (target: ReportTarget): string =>
@@ -31,10 +31,10 @@ function targetOf(text: string): ReportTarget | undefined {
     const url = URL.parse(uri);
     return url === null ? undefined : { kind: "https", url: url.href };
   }
-  const [, encoded] = /^mailto:([^?]+)/i.exec(uri) ?? [];
-  if (encoded === undefined) return undefined;
+  const [, encodedAddress] = /^mailto:([^?]+)/i.exec(uri) ?? [];
+  if (encodedAddress === undefined) return undefined;
   try {
-    const address = parseAddress(decodeURIComponent(encoded))?.address;
+    const address = parseAddress(decodeURIComponent(encodedAddress))?.address;
     return address === undefined ? undefined : { kind: "mail", address };
   } catch {
     return undefined;

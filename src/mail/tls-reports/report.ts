@@ -48,8 +48,9 @@ export async function buildTlsReport(
 
 function policyOf(domain: string, counts: readonly TlsCount[]) {
   const [{ policy }] = counts as [TlsCount];
-  const sum = (those: readonly TlsCount[]) => those.reduce((total, { sessions }) => total + sessions, 0);
-  const failed = counts.filter(({ failure }) => failure !== undefined);
+  const sumSessions = (countsSubset: readonly TlsCount[]) =>
+    countsSubset.reduce((total, { sessions }) => total + sessions, 0);
+  const failedCounts = counts.filter(({ failure }) => failure !== undefined);
   return {
     policy: {
       "policy-type": policy.type,
@@ -58,10 +59,10 @@ function policyOf(domain: string, counts: readonly TlsCount[]) {
       ...(policy.mx.length > 0 && { "mx-host": policy.mx }),
     },
     summary: {
-      "total-successful-session-count": sum(counts.filter(({ failure }) => failure === undefined)),
-      "total-failure-session-count": sum(failed),
+      "total-successful-session-count": sumSessions(counts.filter(({ failure }) => failure === undefined)),
+      "total-failure-session-count": sumSessions(failedCounts),
     },
-    "failure-details": failed.map(({ failure, sessions }) => ({
+    "failure-details": failedCounts.map(({ failure, sessions }) => ({
       "result-type": failure!.type,
       ...(failure!.sendingIp !== undefined && { "sending-mta-ip": failure!.sendingIp }),
       ...(failure!.mx !== undefined && { "receiving-mx-hostname": failure!.mx }),

@@ -30,19 +30,19 @@ interface TlsReportLimits extends ResultLogLimits {
 }
 
 const HOUR_MS = 3_600_000;
-const PLAN = "mail.tls-reports";
-const SEND = "mail.tls-report";
+const PLAN_JOB = "mail.tls-reports";
+const SEND_JOB = "mail.tls-report";
 /** Delay after midnight before a day is processed: by then all processes have stored their counts. */
-const AFTER_MIDNIGHT_MS = HOUR_MS / 4;
+const PLAN_DELAY_MS = HOUR_MS / 4;
 const LIMITS = { spreadMs: 4 * HOUR_MS, pollMs: 30_000 };
 /** About five hours in total, doubling from ten minutes. RFC 8460 5.5: at most one day. */
-const ATTEMPTS = 6;
+const MAX_ATTEMPTS = 6;
 const BACKOFF_MS = HOUR_MS / 6;
 /** Number of past days that are still reported after a server was down. */
-const KEPT_DAYS = 3;
+const RETENTION_DAYS = 3;
 const MAX_ROWS = 1000;
-const PAGE = 500;
-const SENDING_MS = 60_000;
+const PAGE_SIZE = 500;
+const SEND_TIMEOUT_MS = 60_000;
 
 export function createTlsReports({
   db,
@@ -64,25 +64,25 @@ export function createTlsReports({
 
   /** Creates one job for each past day and domain. */
   async function plan(): Promise<void> {
-    await table.expire(today() - KEPT_DAYS);
+    await table.expire(today() - RETENTION_DAYS);
     for (let after: DomainDay | undefined = { day: 0, domain: "" }; after !== undefined;) {
-      const page: DomainDay[] = await table.daysBefore(today(), after, PAGE);
+      const page: DomainDay[] = await table.daysBefore(today(), after, PAGE_SIZE);
       for (const { day, domain } of page)
         await jobs.enqueue(
-          SEND,
+          SEND_JOB,
           { day, domain },
           {
             key: `${day}/${domain}`,
             runAt: new Date(clock.now() + random() * limits.spreadMs),
-            attempts: ATTEMPTS,
+            attempts: MAX_ATTEMPTS,
           },
         );
-      after = page.length < PAGE ? undefined : page.at(-1);
+      after = page.length < PAGE_SIZE ? undefined : page.at(-1);
     }
   }
 
   const planAt = async (runAt: number) =>
-    void (await jobs.enqueue(PLAN, {}, { key: "plan", runAt: new Date(runAt), attempts: 1000 }));
+    void (await jobs.enqueue(PLAN_JOB, {}, { key: "plan", runAt: new Date(runAt), attempts: 1000 }));
 
   async function targetsOf(domain: string): Promise<ReportTarget[]> {
     try {
@@ -95,34 +95,34 @@ export function createTlsReports({
   }
 
   async function send({ id, attempt, payload }: Job, context: JobContext, transport: Transport): Promise<void> {
-    const one = payload as DomainDay;
+    const domainDay = payload as DomainDay;
     try {
-      if (!(await table.isFinished(one))) await sendTo(one, id, context, transport);
+      if (!(await table.isFinished(domainDay))) await sendTo(domainDay, id, context, transport);
     } catch (err) {
-      if (attempt < ATTEMPTS || context.signal.aborted) throw err;
-      log.warn({ ...one, why: messageOf(err) }, "tls-reports: failed to send a report, will not retry");
+      if (attempt < MAX_ATTEMPTS || context.signal.aborted) throw err;
+      log.warn({ ...domainDay, why: messageOf(err) }, "tls-reports: failed to send a report, will not retry");
     }
-    await table.finish(one, clock.now());
+    await table.finish(domainDay, clock.now());
   }
 
-  async function sendTo(one: DomainDay, job: string, { signal, progress }: JobContext, transport: Transport) {
-    const rows = await table.of(one, MAX_ROWS);
-    const targets = rows.length === 0 ? [] : await targetsOf(one.domain);
+  async function sendTo(domainDay: DomainDay, job: string, { signal, progress }: JobContext, transport: Transport) {
+    const rows = await table.of(domainDay, MAX_ROWS);
+    const targets = rows.length === 0 ? [] : await targetsOf(domainDay.domain);
     if (targets.length === 0) return;
     const report = await buildTlsReport(
-      one,
+      domainDay,
       rows.map(({ detail, sessions }) => ({ ...(JSON.parse(detail) as Omit<TlsCount, "sessions">), sessions })),
       reporter,
     );
-    const done = new Set(((await jobs.get(job))?.progress as string[] | undefined) ?? []);
+    const sentTargets = new Set(((await jobs.get(job))?.progress as string[] | undefined) ?? []);
     const failures: unknown[] = [];
-    for (const target of targets.filter((each) => !done.has(reportTargetUri(each)))) {
+    for (const target of targets.filter((reportTarget) => !sentTargets.has(reportTargetUri(reportTarget)))) {
       try {
         await (target.kind === "mail"
-          ? mail(report, target.address, transport, signal)
+          ? mailReport(report, target.address, transport, signal)
           : post(report, target.url, signal));
-        log.info({ ...one, to: reportTargetUri(target), report: report.id }, "tls-reports: report sent");
-        await progress([...done.add(reportTargetUri(target))]);
+        log.info({ ...domainDay, to: reportTargetUri(target), report: report.id }, "tls-reports: report sent");
+        await progress([...sentTargets.add(reportTargetUri(target))]);
       } catch (err) {
         failures.push(err);
       }
@@ -130,16 +130,16 @@ export function createTlsReports({
     if (failures.length > 0) throw failures[0];
   }
 
-  async function mail(report: TlsReportFile, to: string, transport: Transport, signal: AbortSignal) {
+  async function mailReport(report: TlsReportFile, to: string, transport: Transport, signal: AbortSignal) {
     const raw = composeReportMail(report, { from: sender, to, date: new Date(clock.now()), reporter });
     const messageId = `<${report.id}>`;
-    const settled = await transport.deliver(
+    const deliveryResults = await transport.deliver(
       { messageId, cause: "send", from: sender, to: [to], raw: () => raw },
       signal,
     );
-    const refused = settled.find(({ ok }) => !ok);
-    if (refused !== undefined && !refused.ok)
-      throw new Error(`${to}: ${refused.reply.code} ${refused.reply.enhanced} ${refused.reply.text}`);
+    const refusedResult = deliveryResults.find(({ ok }) => !ok);
+    if (refusedResult !== undefined && !refusedResult.ok)
+      throw new Error(`${to}: ${refusedResult.reply.code} ${refusedResult.reply.enhanced} ${refusedResult.reply.text}`);
   }
 
   async function post(report: TlsReportFile, url: string, signal: AbortSignal) {
@@ -147,7 +147,7 @@ export function createTlsReports({
       method: "POST",
       headers: { "content-type": "application/tlsrpt+gzip" },
       body: report.gzip,
-      totalTimeoutMs: SENDING_MS,
+      totalTimeoutMs: SEND_TIMEOUT_MS,
       signal,
     });
     answer.close();
@@ -160,15 +160,15 @@ export function createTlsReports({
       if (workers.length > 0) return;
       const { pollMs } = limits;
       workers = [
-        jobs.work(PLAN, { concurrency: 1, leaseMs: 300_000, pollMs }, async () => {
+        jobs.work(PLAN_JOB, { concurrency: 1, leaseMs: 300_000, pollMs }, async () => {
           await plan();
-          await planAt((today() + 1) * DAY_MS + AFTER_MIDNIGHT_MS);
+          await planAt((today() + 1) * DAY_MS + PLAN_DELAY_MS);
         }),
         jobs.work(
-          SEND,
+          SEND_JOB,
           {
             concurrency: 2,
-            leaseMs: 5 * SENDING_MS,
+            leaseMs: 5 * SEND_TIMEOUT_MS,
             pollMs,
             onePerKey: true,
             backoff: (attempt) => BACKOFF_MS * 2 ** (attempt - 1),

@@ -34,7 +34,7 @@ interface ResultLog {
 export const DAY_MS = 86_400_000;
 const LIMITS: ResultLogLimits = { domains: 10_000, perDomain: 100, flushMs: 10_000 };
 const MAX_LINES = 50;
-const MAX_LINE = 300;
+const MAX_LINE_LENGTH = 300;
 
 /**
  * Counts sessions in memory and adds them to the table in batches: a killed process loses the counts of the last few
@@ -44,22 +44,22 @@ export function createResultLog({ table, clock, log, limits: changes }: ResultLo
   const limits = { ...LIMITS, ...changes };
   let pending = new Map<string, TlsResultRow>();
   /** Rows of the current day, to limit the rows of each domain. */
-  let seen = { day: -1, domains: new Map<string, Set<string>>() };
+  let seenDomains = { day: -1, domains: new Map<string, Set<string>>() };
   const repetition = every(limits.flushMs, write, { name: "tls-reports: storing counts", log });
 
   /** Returns the row to count in; undefined if the day is full. */
   function rowOf(result: TlsResult): Omit<TlsResultRow, "sessions"> | undefined {
     const { domain } = result;
     const day = Math.floor(clock.now() / DAY_MS);
-    if (seen.day !== day) seen = { day, domains: new Map() };
-    let keys = seen.domains.get(domain);
+    if (seenDomains.day !== day) seenDomains = { day, domains: new Map() };
+    let keys = seenDomains.domains.get(domain);
     if (keys === undefined) {
-      if (seen.domains.size >= limits.domains) {
-        if (seen.domains.size === limits.domains)
+      if (seenDomains.domains.size >= limits.domains) {
+        if (seenDomains.domains.size === limits.domains)
           log.warn({ domains: limits.domains }, "tls-reports: daily domain limit reached");
         return undefined;
       }
-      seen.domains.set(domain, (keys = new Set()));
+      seenDomains.domains.set(domain, (keys = new Set()));
     }
     let detail = JSON.stringify(detailOf(result));
     let result_key = hashOf(detail);
@@ -70,11 +70,11 @@ export function createResultLog({ table, clock, log, limits: changes }: ResultLo
     return { day, domain, result_key, detail };
   }
 
-  function add(row: TlsResultRow) {
+  function addRow(row: TlsResultRow) {
     const key = `${row.day} ${row.domain} ${row.result_key}`;
-    const counted = pending.get(key);
-    if (counted === undefined) pending.set(key, row);
-    else counted.sessions += row.sessions;
+    const pendingRow = pending.get(key);
+    if (pendingRow === undefined) pending.set(key, row);
+    else pendingRow.sessions += row.sessions;
   }
 
   async function write() {
@@ -84,7 +84,7 @@ export function createResultLog({ table, clock, log, limits: changes }: ResultLo
     try {
       await table.add(rows);
     } catch (err) {
-      for (const row of rows) add(row);
+      for (const row of rows) addRow(row);
       throw err;
     }
   }
@@ -94,7 +94,7 @@ export function createResultLog({ table, clock, log, limits: changes }: ResultLo
       // An address literal has no DNS name to look up a report address for.
       if (result.domain.startsWith("[")) return;
       const row = rowOf(result);
-      if (row !== undefined) add({ ...row, sessions: 1 });
+      if (row !== undefined) addRow({ ...row, sessions: 1 });
     },
     flush: repetition.run,
     async close() {
@@ -107,11 +107,11 @@ export function createResultLog({ table, clock, log, limits: changes }: ResultLo
 function detailOf({ policy, failure, mx, ip, sendingIp }: TlsResult): Omit<TlsCount, "sessions"> {
   const { type, lines, mx: hosts } = policy;
   return {
-    policy: { type, lines: bounded(lines), mx: bounded(hosts) },
+    policy: { type, lines: limitLines(lines), mx: limitLines(hosts) },
     ...(failure && {
       failure: {
         type: failure.type,
-        ...(failure.reason !== undefined && { reason: failure.reason.slice(0, MAX_LINE) }),
+        ...(failure.reason !== undefined && { reason: failure.reason.slice(0, MAX_LINE_LENGTH) }),
         mx,
         ip,
         // Behind a NAT this is a private address, which should not be disclosed.
@@ -127,5 +127,6 @@ const shortDetailOf = ({ policy: { type }, failure }: TlsResult): Omit<TlsCount,
 });
 
 const isPublic = (ip: string) => !isNotPublicAddress(ip) && !isLoopbackAddress(ip);
-const bounded = (lines: readonly string[]) => lines.slice(0, MAX_LINES).map((line) => line.slice(0, MAX_LINE));
+const limitLines = (lines: readonly string[]) =>
+  lines.slice(0, MAX_LINES).map((line) => line.slice(0, MAX_LINE_LENGTH));
 const hashOf = (text: string) => createHash("sha256").update(text).digest("base64url");

@@ -43,7 +43,7 @@ export type TlsResultRow = Tables["email_tls_results"];
 export type DomainDay = Pick<TlsResultRow, "day" | "domain">;
 
 /** Rows per statement. */
-const BATCH = 200;
+const BATCH_SIZE = 200;
 
 export type TlsResultsTable = ReturnType<typeof createTlsResultsTable>;
 
@@ -53,12 +53,12 @@ export function createTlsResultsTable(db: Db) {
     /** Adds to the session counts of existing rows. */
     async add(rows: readonly TlsResultRow[]): Promise<void> {
       // All processes use the same order, so that they do not deadlock.
-      const sorted = rows.toSorted((a, b) => (a.domain + a.result_key < b.domain + b.result_key ? -1 : 1));
-      for (let start = 0; start < sorted.length; start += BATCH)
+      const sortedRows = rows.toSorted((a, b) => (a.domain + a.result_key < b.domain + b.result_key ? -1 : 1));
+      for (let start = 0; start < sortedRows.length; start += BATCH_SIZE)
         await db.write(
           tables
             .insertInto("email_tls_results")
-            .values(sorted.slice(start, start + BATCH))
+            .values(sortedRows.slice(start, start + BATCH_SIZE))
             .onConflict((conflict) =>
               conflict
                 .columns(["day", "domain", "result_key"])

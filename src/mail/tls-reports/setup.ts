@@ -36,8 +36,10 @@ export function setUpTlsReports(
       allowPrivate: outbound.allow_private,
       ...(tls.acme_ca_file !== "" && { ca: readFileSync(tls.acme_ca_file, "utf8") }),
       async lookup(host) {
-        const found = await Promise.allSettled([lookups.resolve4(host), lookups.resolve6(host)]);
-        return found.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
+        const settledLookups = await Promise.allSettled([lookups.resolve4(host), lookups.resolve6(host)]);
+        return settledLookups.flatMap((lookupResult) =>
+          lookupResult.status === "fulfilled" ? lookupResult.value : [],
+        );
       },
     }),
   });

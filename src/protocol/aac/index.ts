@@ -4,8 +4,8 @@ interface AdtsReader {
   push(chunk: Buffer): Buffer[];
 }
 
-const SHORT_HEADER = 7;
-const LONG_HEADER = 9;
+const SHORT_HEADER_BYTES = 7;
+const LONG_HEADER_BYTES = 9;
 
 export function createAdtsReader(): AdtsReader {
   let rest: Buffer = Buffer.alloc(0);
@@ -14,12 +14,12 @@ export function createAdtsReader(): AdtsReader {
       const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
       const frames: Buffer[] = [];
       let at = 0;
-      while (at + SHORT_HEADER <= bytes.length) {
+      while (at + SHORT_HEADER_BYTES <= bytes.length) {
         if (bytes[at] !== 0xff || (bytes[at + 1]! & 0xf6) !== 0xf0)
           throw new Error("the encoder wrote data other than AAC frames");
         // The length is 13 bits spread over three octets.
         const length = ((bytes[at + 3]! & 3) << 11) | (bytes[at + 4]! << 3) | (bytes[at + 5]! >> 5);
-        const header = (bytes[at + 1]! & 1) === 1 ? SHORT_HEADER : LONG_HEADER;
+        const header = (bytes[at + 1]! & 1) === 1 ? SHORT_HEADER_BYTES : LONG_HEADER_BYTES;
         if (length < header) throw new Error("the encoder wrote an AAC frame without a length");
         if (at + length > bytes.length) break;
         frames.push(bytes.subarray(at + header, at + length));

@@ -1,7 +1,7 @@
 import { type BitReader, createBitReader } from "../h264/bits.ts";
 
 /** Size of the av1C fields that precede configOBUs (AV1-ISOBMFF, 2.3.3). */
-const FIXED = 4;
+const FIXED_BYTES = 4;
 /** obu_type of a sequence header (AV1, 6.2.2). */
 const SEQUENCE_HEADER = 1;
 const MAX_SIDE = 16_384;
@@ -11,7 +11,7 @@ const MAX_SIDE = 16_384;
  * sequence header. Throws H264Error if it is malformed.
  */
 export function readAv1Size(record: Buffer): { width: number; height: number } | undefined {
-  for (let at = FIXED; at < record.length;) {
+  for (let at = FIXED_BYTES; at < record.length;) {
     const head = record[at]!;
     at += (head & 4) === 0 ? 1 : 2;
     const size = (head & 2) === 0 ? { value: record.length - at, length: 0 } : readLeb128(record, at);
@@ -36,8 +36,8 @@ function readLeb128(bytes: Buffer, at: number): { value: number; length: number 
 /** Reads sequence_header_obu up to the frame size (AV1, 5.5.1). */
 function readSize(bits: BitReader): { width: number; height: number } | undefined {
   bits.bits(4);
-  const reduced = bits.flag();
-  if (reduced) bits.bits(5);
+  const isReduced = bits.flag();
+  if (isReduced) bits.bits(5);
   else skipOperatingPoints(bits);
   const [widthBits, heightBits] = [bits.bits(4) + 1, bits.bits(4) + 1];
   const [width, height] = [bits.bits(widthBits) + 1, bits.bits(heightBits) + 1];
@@ -47,8 +47,8 @@ function readSize(bits: BitReader): { width: number; height: number } | undefine
 function skipOperatingPoints(bits: BitReader): void {
   const delayBits = bits.flag() ? skipTiming(bits) : undefined;
   const displayDelay = bits.flag();
-  const points = bits.bits(5) + 1;
-  for (let i = 0; i < points; i++) {
+  const pointCount = bits.bits(5) + 1;
+  for (let i = 0; i < pointCount; i++) {
     bits.bits(12);
     // seq_tier is present from level 4.0.
     if (bits.bits(5) > 7) bits.flag();

@@ -52,7 +52,7 @@ export interface LiveMediaSet {
 }
 
 export function writeLiveMpd({ dynamic, duration, minBuffer, periods }: LiveMpd): string {
-  const at = (instant: number) => new Date(instant).toISOString();
+  const toIsoTime = (instant: number) => new Date(instant).toISOString();
   return writeXml({
     name: "MPD",
     attributes: {
@@ -62,8 +62,8 @@ export function writeLiveMpd({ dynamic, duration, minBuffer, periods }: LiveMpd)
       ...(dynamic === undefined
         ? { mediaPresentationDuration: duration === undefined ? undefined : isoDuration(duration) }
         : {
-            availabilityStartTime: at(dynamic.availabilityStartTime),
-            publishTime: at(dynamic.now),
+            availabilityStartTime: toIsoTime(dynamic.availabilityStartTime),
+            publishTime: toIsoTime(dynamic.now),
             minimumUpdatePeriod: isoDuration(dynamic.minimumUpdatePeriod),
             timeShiftBufferDepth: isoDuration(dynamic.timeShiftBufferDepth),
             suggestedPresentationDelay: isoDuration(dynamic.suggestedPresentationDelay),
@@ -71,26 +71,29 @@ export function writeLiveMpd({ dynamic, duration, minBuffer, periods }: LiveMpd)
       minBufferTime: isoDuration(minBuffer),
     },
     children: [
-      ...periods.map(period),
+      ...periods.map(toPeriod),
       // 5.8.4.11: a player with a wrong clock would request segments that do not exist yet.
       ...(dynamic === undefined
         ? []
         : [
-            { name: "UTCTiming", attributes: { schemeIdUri: "urn:mpeg:dash:utc:direct:2014", value: at(dynamic.now) } },
+            {
+              name: "UTCTiming",
+              attributes: { schemeIdUri: "urn:mpeg:dash:utc:direct:2014", value: toIsoTime(dynamic.now) },
+            },
           ]),
     ],
   });
 }
 
-function period({ id, start, duration, sets }: LivePeriod): XmlElement {
+function toPeriod({ id, start, duration, sets }: LivePeriod): XmlElement {
   return {
     name: "Period",
     attributes: { id, start: isoDuration(start), duration: duration === undefined ? undefined : isoDuration(duration) },
-    children: sets.map((set, index) => (set.kind === "text" ? textSet(set, 100 + index) : mediaSet(set))),
+    children: sets.map((set, index) => (set.kind === "text" ? textSet(set, 100 + index) : toAdaptationSet(set))),
   };
 }
 
-function mediaSet({
+function toAdaptationSet({
   kind,
   id,
   timescale,

@@ -72,18 +72,18 @@ export function writeMpd({ duration, minBuffer, sets }: Mpd): string {
       {
         name: "Period",
         attributes: { id: "0", start: "PT0S" },
-        children: sets.map((set, index) => (set.kind === "text" ? textSet(set, index) : mediaSet(set, index))),
+        children: sets.map((set, index) => (set.kind === "text" ? textSet(set, index) : toAdaptationSet(set, index))),
       },
     ],
   });
 }
 
-function mediaSet(
+function toAdaptationSet(
   { kind, language, label, role, timeline, initialization, media, representations }: MediaSet,
   id: number,
 ): XmlElement {
-  const largest = (of: (one: Representation) => number | undefined) =>
-    kind === "video" ? Math.max(...representations.map((one) => of(one) ?? 0)) : undefined;
+  const largestOf = (valueOf: (item: Representation) => number | undefined) =>
+    kind === "video" ? Math.max(...representations.map((item) => valueOf(item) ?? 0)) : undefined;
   return {
     name: "AdaptationSet",
     attributes: {
@@ -91,17 +91,17 @@ function mediaSet(
       contentType: kind,
       lang: language,
       mimeType: `${kind}/mp4`,
-      maxWidth: largest((one) => one.width),
-      maxHeight: largest((one) => one.height),
+      maxWidth: largestOf((item) => item.width),
+      maxHeight: largestOf((item) => item.height),
       segmentAlignment: representations.every(({ boundaries }) => boundaries === undefined),
       startWithSAP: 1,
     },
     children: [
       ...(label === undefined ? [] : [{ name: "Label", children: [label] }]),
       roleElement(role),
-      template(timeline, initialization, media),
-      ...representations.map((one) =>
-        representationElement(one, one.boundaries && [explicitTemplate(one.boundaries, initialization, media)]),
+      toTemplate(timeline, initialization, media),
+      ...representations.map((item) =>
+        representationElement(item, item.boundaries && [toExplicitTemplate(item.boundaries, initialization, media)]),
       ),
     ],
   };
@@ -125,17 +125,20 @@ export const roleElement = (value: string): XmlElement => ({
 });
 
 /** 5.3.9.6: `r` counts repetitions, so a single segment has none. */
-function template(
+function toTemplate(
   { timescale, segmentDuration, total }: SegmentTimeline,
   initialization: string,
   media: string,
 ): XmlElement {
-  const whole = Math.floor(total / segmentDuration);
-  const rest = total - whole * segmentDuration;
+  const fullSegments = Math.floor(total / segmentDuration);
+  const rest = total - fullSegments * segmentDuration;
   const children: XmlElement[] = [];
-  if (whole > 0)
-    children.push({ name: "S", attributes: { t: 0, d: segmentDuration, r: whole > 1 ? whole - 1 : undefined } });
-  if (rest > 0) children.push({ name: "S", attributes: { t: whole === 0 ? 0 : undefined, d: rest } });
+  if (fullSegments > 0)
+    children.push({
+      name: "S",
+      attributes: { t: 0, d: segmentDuration, r: fullSegments > 1 ? fullSegments - 1 : undefined },
+    });
+  if (rest > 0) children.push({ name: "S", attributes: { t: fullSegments === 0 ? 0 : undefined, d: rest } });
   return {
     name: "SegmentTemplate",
     attributes: { timescale, initialization, media, startNumber: 0 },
@@ -143,26 +146,26 @@ function template(
   };
 }
 
-const MICROSECONDS = 1_000_000;
+const MICROSECONDS_PER_SECOND = 1_000_000;
 
 /**
  * SegmentTimeline with unequal segments. Rounds boundaries, not durations, so that rounding errors do not accumulate.
  */
-function explicitTemplate(boundaries: readonly number[], initialization: string, media: string): XmlElement {
-  const ticks = boundaries.map((seconds) => Math.round(seconds * MICROSECONDS));
+function toExplicitTemplate(boundaries: readonly number[], initialization: string, media: string): XmlElement {
+  const ticks = boundaries.map((seconds) => Math.round(seconds * MICROSECONDS_PER_SECOND));
   const children = ticks
     .slice(0, -1)
     .map((t, n): XmlElement => ({ name: "S", attributes: { t: n === 0 ? t : undefined, d: ticks[n + 1]! - t } }));
   return {
     name: "SegmentTemplate",
-    attributes: { timescale: MICROSECONDS, initialization, media, startNumber: 0 },
+    attributes: { timescale: MICROSECONDS_PER_SECOND, initialization, media, startNumber: 0 },
     children: [{ name: "SegmentTimeline", children }],
   };
 }
 
 export function representationElement(
   { id, codecs, bandwidth, width, height, frameRate, channels, sampleRate }: Representation,
-  template: XmlElement[] = [],
+  toTemplate: XmlElement[] = [],
 ): XmlElement {
   return {
     name: "Representation",
@@ -186,7 +189,7 @@ export function representationElement(
               attributes: { schemeIdUri: "urn:mpeg:dash:23003:3:audio_channel_configuration:2011", value: channels },
             },
           ]),
-      ...template,
+      ...toTemplate,
     ],
   };
 }

@@ -9,16 +9,16 @@ export interface XmlElement {
 export const writeXml = (root: XmlElement): string => `<?xml version="1.0" encoding="UTF-8"?>\n${write(root, "")}\n`;
 
 function write({ name, attributes = {}, children = [] }: XmlElement, indent: string): string {
-  const said = Object.entries(attributes)
+  const attributeText = Object.entries(attributes)
     .map(([key, value]) => (value === undefined ? "" : ` ${key}="${escape(String(value))}"`))
     .join("");
-  if (children.length === 0) return `${indent}<${name}${said}/>`;
+  if (children.length === 0) return `${indent}<${name}${attributeText}/>`;
   if (children.every((child) => typeof child === "string"))
-    return `${indent}<${name}${said}>${children.map(escape).join("")}</${name}>`;
+    return `${indent}<${name}${attributeText}>${children.map(escape).join("")}</${name}>`;
   const inner = children.map((child) =>
     typeof child === "string" ? `${indent}  ${escape(child)}` : write(child, `${indent}  `),
   );
-  return `${indent}<${name}${said}>\n${inner.join("\n")}\n${indent}</${name}>`;
+  return `${indent}<${name}${attributeText}>\n${inner.join("\n")}\n${indent}</${name}>`;
 }
 
 /** Control characters and lone surrogates are not allowed (XML 1.0 2.2), not even as references. */

@@ -34,8 +34,8 @@ export async function arcSet(
   const sets = arcFields(signed.fields);
   const instance = Math.max(0, ...sets.keys()) + 1;
   if (instance > MAX_ARC_SETS) return undefined;
-  const newest = sets.get(instance - 1)?.find((field) => kindOf(field) === "arc-seal");
-  if (newest !== undefined && tag(newest, "cv")?.toLowerCase() === "fail") return undefined;
+  const newestSeal = sets.get(instance - 1)?.find((field) => kindOf(field) === "arc-seal");
+  if (newestSeal !== undefined && tagOf(newestSeal, "cv")?.toLowerCase() === "fail") return undefined;
   // If verification found no chain although ARC fields exist, the next hop sees a broken chain.
   const cv = chain === "none" && instance > 1 ? "fail" : chain;
   const resultsField = `ARC-Authentication-Results: i=${instance}; ${results}\r\n`;
@@ -45,23 +45,24 @@ export async function arcSet(
     { ...signed, names: SEALED_FIELDS, oversigned: [] },
     key,
   );
-  const head = `ARC-Seal: i=${instance}; a=${algorithmOf(key.key)}; t=${signed.time}; cv=${cv};\r\n\td=${key.domain}; s=${key.selector};\r\n\tb=`;
+  const sealHead = `ARC-Seal: i=${instance}; a=${algorithmOf(key.key)}; t=${signed.time}; cv=${cv};\r\n\td=${key.domain}; s=${key.selector};\r\n\tb=`;
   // 5.1.2: the seal of a failed chain covers only its own set.
-  const before = cv === "pass" ? chainFields(sets) : [];
+  const earlierFields = cv === "pass" ? chainFields(sets) : [];
   const data =
-    [...before, resultsField, message].map((field) => `${relaxedField(field)}\r\n`).join("") + relaxedField(head);
-  return `${head}${foldValue(await signData(key.key, data))}\r\n${message}${resultsField}`;
+    [...earlierFields, resultsField, message].map((field) => `${relaxedField(field)}\r\n`).join("") +
+    relaxedField(sealHead);
+  return `${sealHead}${foldValue(await signData(key.key, data))}\r\n${message}${resultsField}`;
 }
 
-const ORDER = ["arc-authentication-results", "arc-message-signature", "arc-seal"];
+const FIELD_ORDER = ["arc-authentication-results", "arc-message-signature", "arc-seal"];
 
 const kindOf = (field: string) => field.slice(0, field.indexOf(":")).trim().toLowerCase();
 
 function arcFields(fields: readonly string[]): Map<number, string[]> {
   const sets = new Map<number, string[]>();
   for (const field of fields) {
-    if (!ORDER.includes(kindOf(field))) continue;
-    const instance = Number(tag(field, "i"));
+    if (!FIELD_ORDER.includes(kindOf(field))) continue;
+    const instance = Number(tagOf(field, "i"));
     if (Number.isInteger(instance) && instance >= 1 && instance <= 99)
       sets.getOrInsertComputed(instance, () => []).push(field);
   }
@@ -72,10 +73,12 @@ function arcFields(fields: readonly string[]): Map<number, string[]> {
 const chainFields = (sets: Map<number, string[]>): string[] =>
   [...sets]
     .sort(([a], [b]) => a - b)
-    .flatMap(([, fields]) => fields.toSorted((a, b) => ORDER.indexOf(kindOf(a)) - ORDER.indexOf(kindOf(b))));
+    .flatMap(([, fields]) =>
+      fields.toSorted((a, b) => FIELD_ORDER.indexOf(kindOf(a)) - FIELD_ORDER.indexOf(kindOf(b))),
+    );
 
 /** Value of a tag; in the results field, only "i" is a tag. */
-function tag(field: string, name: string): string | undefined {
+function tagOf(field: string, name: string): string | undefined {
   for (const part of field.slice(field.indexOf(":") + 1).split(";")) {
     const equals = part.indexOf("=");
     if (equals !== -1 && part.slice(0, equals).trim() === name)

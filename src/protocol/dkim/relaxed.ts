@@ -28,49 +28,49 @@ interface BodyHash {
  */
 export function createBodyHash(): BodyHash {
   const hash = createHash("sha256");
-  let breaks = 0;
-  let space = false;
-  let cr = false;
-  let empty = true;
+  let pendingBreaks = 0;
+  let hasPendingSpace = false;
+  let hasPendingCr = false;
+  let isEmpty = true;
 
   function emit(bytes: Uint8Array, end: number) {
     if (end === 0) return;
-    for (; breaks > 0; breaks -= Math.min(breaks, MANY))
-      hash.update(breaks >= MANY ? MANY_BREAKS : "\r\n".repeat(breaks));
+    for (; pendingBreaks > 0; pendingBreaks -= Math.min(pendingBreaks, MAX_REPEAT))
+      hash.update(pendingBreaks >= MAX_REPEAT ? MANY_BREAKS : "\r\n".repeat(pendingBreaks));
     hash.update(end === bytes.length ? bytes : bytes.subarray(0, end));
-    empty = false;
+    isEmpty = false;
   }
 
-  function take(chunk: Uint8Array, last: boolean) {
+  function addChunk(chunk: Uint8Array, last: boolean) {
     let bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-    if (cr) bytes = Buffer.concat([CR_BYTE, bytes]);
-    cr = !last && bytes.at(-1) === CR;
-    if (cr) bytes = bytes.subarray(0, -1);
-    if (space && bytes.length > 0) bytes = Buffer.concat([SPACE_BYTE, bytes]);
-    if (bytes.length > 0) space = false;
+    if (hasPendingCr) bytes = Buffer.concat([CR_BYTE, bytes]);
+    hasPendingCr = !last && bytes.at(-1) === CR;
+    if (hasPendingCr) bytes = bytes.subarray(0, -1);
+    if (hasPendingSpace && bytes.length > 0) bytes = Buffer.concat([SPACE_BYTE, bytes]);
+    if (bytes.length > 0) hasPendingSpace = false;
     const text = bytes.toString("latin1");
     if (/\t|  | \r\n/.test(text))
       bytes = Buffer.from(text.replace(/[ \t]+/g, " ").replaceAll(" \r\n", "\r\n"), "latin1");
     let end = bytes.length;
     if (end > 0 && bytes[end - 1] === SPACE) {
-      space = true;
+      hasPendingSpace = true;
       end--;
     }
-    let following = 0;
+    let nextByte = 0;
     while (end >= 2 && bytes[end - 1] === LF && bytes[end - 2] === CR) {
       end -= 2;
-      following++;
+      nextByte++;
     }
     emit(bytes, end);
-    breaks += following;
+    pendingBreaks += nextByte;
   }
 
   return {
-    push: (chunk) => take(chunk, false),
+    push: (chunk) => addChunk(chunk, false),
     digest() {
-      if (cr) take(Buffer.alloc(0), true);
+      if (hasPendingCr) addChunk(Buffer.alloc(0), true);
       // A non-empty body ends with exactly one line ending.
-      if (!empty) hash.update("\r\n");
+      if (!isEmpty) hash.update("\r\n");
       return hash.digest("base64");
     },
   };
@@ -81,5 +81,5 @@ const LF = 0x0a;
 const SPACE = 0x20;
 const CR_BYTE = Buffer.from([CR]);
 const SPACE_BYTE = Buffer.from([SPACE]);
-const MANY = 16 * 1024;
-const MANY_BREAKS = Buffer.from("\r\n".repeat(MANY));
+const MAX_REPEAT = 16 * 1024;
+const MANY_BREAKS = Buffer.from("\r\n".repeat(MAX_REPEAT));

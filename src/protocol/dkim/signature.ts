@@ -54,7 +54,7 @@ export const SIGNED_FIELDS: readonly string[] = [
 ];
 
 /** At most this many occurrences of a repeated field are covered, from the bottom. */
-const MAX_OF_ONE = 10;
+const MAX_SAME_NAME = 10;
 
 export interface SignatureInput {
   /** Header fields of the message in order, each with its line ending, as Latin-1 text. */
@@ -86,12 +86,12 @@ export async function messageSignature(
   { fields, bodyHash, names = SIGNED_FIELDS, oversigned = ["from"], time, expires }: SignatureInput,
   key: SigningKey,
 ): Promise<string> {
-  const covered = coveredFields(fields, names);
-  const list = [...covered.map(([field]) => field), ...oversigned.filter((field) => names.includes(field))];
+  const coveredHeaders = coveredFields(fields, names);
+  const list = [...coveredHeaders.map(([field]) => field), ...oversigned.filter((field) => names.includes(field))];
   const head =
     `${name}: ${first}; a=${algorithmOf(key.key)}; c=relaxed/relaxed;\r\n\td=${key.domain}; s=${key.selector}; t=${time};${expires === undefined ? "" : ` x=${expires};`}` +
     `\r\n\th=${foldList(list)};\r\n\tbh=${bodyHash};\r\n\tb=`;
-  const data = covered.map(([, field]) => `${relaxedField(field)}\r\n`).join("") + relaxedField(head);
+  const data = coveredHeaders.map(([, field]) => `${relaxedField(field)}\r\n`).join("") + relaxedField(head);
   return `${head}${foldValue(await signData(key.key, data))}\r\n`;
 }
 
@@ -105,7 +105,7 @@ function coveredFields(fields: readonly string[], names: readonly string[]): [na
   return names.flatMap((name) =>
     (byName.get(name) ?? [])
       .toReversed()
-      .slice(0, MAX_OF_ONE)
+      .slice(0, MAX_SAME_NAME)
       .map((field): [string, string] => [name, field]),
   );
 }

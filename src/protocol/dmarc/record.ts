@@ -16,7 +16,7 @@ const tagsOf = (text: string): string[] =>
     .map((tag) => tag.trim())
     .filter((tag) => tag !== "");
 const isRua = (tag: string): boolean => /^rua\s*=/i.test(tag);
-const formatTags = (all: string[]): string => `${all.join("; ")};`;
+const formatTags = (tags: string[]): string => `${tags.join("; ")};`;
 
 /** The report URIs in lower case, without size limits (`!10m`). */
 export function ruaOf(text: string): string[] {
@@ -36,15 +36,15 @@ export function ruaOf(text: string): string[] {
 /** Adds a report URI. Receivers may ignore all but the first two (RFC 7489 6.2). */
 export function withRua(text: string, uri: string): string {
   if (ruaOf(text).includes(uri.toLowerCase())) return text;
-  const all = tagsOf(text);
-  const at = all.findIndex(isRua);
+  const tags = tagsOf(text);
+  const at = tags.findIndex(isRua);
   // p must be the second tag (RFC 7489 6.4), so rua is appended at the end.
-  return formatTags(at === -1 ? [...all, `rua=${uri}`] : all.with(at, `${all[at]},${uri}`));
+  return formatTags(at === -1 ? [...tags, `rua=${uri}`] : tags.with(at, `${tags[at]},${uri}`));
 }
 
 /** Removes a report URI. */
 export function withoutRua(text: string, uri: string): string {
-  const left = tagsOf(text).flatMap((tag) => {
+  const remainingTags = tagsOf(text).flatMap((tag) => {
     if (!isRua(tag)) return [tag];
     const uris = tag
       .slice(tag.indexOf("=") + 1)
@@ -53,5 +53,5 @@ export function withoutRua(text: string, uri: string): string {
       .filter((one) => one.toLowerCase().replace(/!\d+[kmgt]?$/, "") !== uri.toLowerCase());
     return uris.length === 0 ? [] : [`rua=${uris.join(",")}`];
   });
-  return formatTags(left);
+  return formatTags(remainingTags);
 }

@@ -13,6 +13,6 @@ export function addressOctets(address: string): Buffer {
   const groups = (part: string) => (part === "" ? [] : part.split(":"));
   const before = groups(head);
   const after = tail === undefined ? [] : groups(tail);
-  const all = [...before, ...Array<string>(8 - before.length - after.length).fill("0"), ...after];
-  return Buffer.from(all.map((group) => group.padStart(4, "0")).join(""), "hex");
+  const allGroups = [...before, ...Array<string>(8 - before.length - after.length).fill("0"), ...after];
+  return Buffer.from(allGroups.map((group) => group.padStart(4, "0")).join(""), "hex");
 }

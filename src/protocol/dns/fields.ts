@@ -30,44 +30,44 @@ interface Field {
   read(tokens: MasterFileToken[], hostOf: (token: MasterFileToken) => string): unknown;
   /** Returns the normal form of a value, or throws DnsSyntaxError. */
   check(value: unknown): FieldValue;
-  /** `absolute` appends a dot to names, as master files need it. */
-  present(value: FieldValue, absolute: boolean): string;
+  /** `isAbsolute` appends a dot to names, as master files need it. */
+  present(value: FieldValue, isAbsolute: boolean): string;
 }
 
-const one = (tokens: MasterFileToken[]) => tokens[0]!.text;
-const joined = (tokens: MasterFileToken[]) => tokens.map(({ text }) => text).join("");
-const plain = (value: FieldValue) => String(value);
+const firstText = (tokens: MasterFileToken[]) => tokens[0]!.text;
+const joinTexts = (tokens: MasterFileToken[]) => tokens.map(({ text }) => text).join("");
+const toText = (value: FieldValue) => String(value);
 
 export const FIELDS: Record<FieldKind, Field> = {
-  u8: integer(255),
-  u16: integer(65_535),
-  ipv4: { wordCount: 1, read: one, check: checkIpv4, present: plain },
-  ipv6: { wordCount: 1, read: one, check: checkIpv6, present: plain },
+  u8: createIntegerField(255),
+  u16: createIntegerField(65_535),
+  ipv4: { wordCount: 1, read: firstText, check: checkIpv4, present: toText },
+  ipv6: { wordCount: 1, read: firstText, check: checkIpv6, present: toText },
   host: host(false),
   hostOrRoot: host(true),
   string: {
     wordCount: 1,
-    read: one,
-    check: (value) => printable(value, 255),
+    read: firstText,
+    check: (value) => checkPrintable(value, 255),
     present: (value) => quote(value as string),
   },
   // Octets without a length prefix, up to the end of the record (RFC 8659 4.1, RFC 7553 4.5).
   text: {
     wordCount: 1,
-    read: one,
-    check: (value) => printable(value, 4096),
+    read: firstText,
+    check: (value) => checkPrintable(value, 4096),
     present: (value) => quote(value as string),
   },
-  tag: { wordCount: 1, read: one, check: checkTag, present: plain },
-  hex: { wordCount: undefined, read: joined, check: checkHex, present: plain },
-  base64: { wordCount: undefined, read: joined, check: checkBase64, present: plain },
+  tag: { wordCount: 1, read: firstText, check: checkTag, present: toText },
+  hex: { wordCount: undefined, read: joinTexts, check: checkHex, present: toText },
+  base64: { wordCount: undefined, read: joinTexts, check: checkBase64, present: toText },
   strings: {
     wordCount: undefined,
     read: (tokens) => tokens.map(({ text }) => text),
     check: checkStrings,
     present: (value) => (value as string[]).map(quote).join(" "),
   },
-  params: { wordCount: undefined, read: presentParams, check: normalParams, present: plain },
+  params: { wordCount: undefined, read: presentParams, check: normalParams, present: toText },
   location: {
     wordCount: undefined,
     read: readLocation,
@@ -76,16 +76,16 @@ export const FIELDS: Record<FieldKind, Field> = {
   },
 };
 
-function integer(max: number): Field {
+function createIntegerField(max: number): Field {
   return {
     wordCount: 1,
-    read: (tokens) => (/^\d{1,6}$/.test(one(tokens)) ? Number(one(tokens)) : one(tokens)),
+    read: (tokens) => (/^\d{1,6}$/.test(firstText(tokens)) ? Number(firstText(tokens)) : firstText(tokens)),
     check(value) {
       if (typeof value !== "number" || !Number.isInteger(value) || value < 0 || value > max)
         throw new DnsSyntaxError(`it must be a whole number from 0 to ${max}`);
       return value;
     },
-    present: plain,
+    present: toText,
   };
 }
 
@@ -94,7 +94,7 @@ function host(root: boolean): Field {
     wordCount: 1,
     read: (tokens, hostOf) => hostOf(tokens[0]!),
     check: (value) => normalHost(text(value), { root }) || ".",
-    present: (value, absolute) => (absolute && value !== "." ? `${value as string}.` : plain(value)),
+    present: (value, isAbsolute) => (isAbsolute && value !== "." ? `${value as string}.` : toText(value)),
   };
 }
 
@@ -104,7 +104,7 @@ function text(value: unknown): string {
   return value;
 }
 
-function printable(value: unknown, max: number): string {
+function checkPrintable(value: unknown, max: number): string {
   if (typeof value !== "string") throw new DnsSyntaxError("it must be a string");
   if (!/^[\x20-\x7e]*$/.test(value)) throw new DnsSyntaxError("only printable ASCII characters are allowed");
   if (value.length > max) throw new DnsSyntaxError(`it is longer than ${max} octets`);
@@ -140,9 +140,9 @@ function checkHex(value: unknown): string {
 const MAX_BLOB = 16_384;
 
 function checkBase64(value: unknown): string {
-  const given = text(value).replace(/[ \t]/g, "");
-  const bytes = Buffer.from(given, "base64");
-  if (bytes.length === 0 || bytes.toString("base64").replace(/=+$/, "") !== given.replace(/=+$/, ""))
+  const compactText = text(value).replace(/[ \t]/g, "");
+  const bytes = Buffer.from(compactText, "base64");
+  if (bytes.length === 0 || bytes.toString("base64").replace(/=+$/, "") !== compactText.replace(/=+$/, ""))
     throw new DnsSyntaxError("it must be base64");
   if (bytes.length > MAX_BLOB) throw new DnsSyntaxError(`it is longer than ${MAX_BLOB} octets`);
   return bytes.toString("base64");

@@ -8,14 +8,14 @@ import type { WireWriter } from "./wire-writer.ts";
 export function writeLocation(at: Location, out: WireWriter): void {
   out.u8(0);
   for (const length of [at.size, at.precision_horz, at.precision_vert]) out.u8(sizeOctet(length));
-  out.u32(angle(at.lat_degrees, at.lat_minutes, at.lat_seconds, at.lat_direction === "N"));
-  out.u32(angle(at.long_degrees, at.long_minutes, at.long_seconds, at.long_direction === "E"));
+  out.u32(toAngleOctets(at.lat_degrees, at.lat_minutes, at.lat_seconds, at.lat_direction === "N"));
+  out.u32(toAngleOctets(at.long_degrees, at.long_minutes, at.long_seconds, at.long_direction === "E"));
   out.u32(Math.round(at.altitude * 100) + 10_000_000);
 }
 
-const angle = (degrees: number, minutes: number, seconds: number, positive: boolean) => {
-  const thousandths = Math.round(((degrees * 60 + minutes) * 60 + seconds) * 1000);
-  return 2 ** 31 + (positive ? thousandths : -thousandths);
+const toAngleOctets = (degrees: number, minutes: number, seconds: number, isPositive: boolean) => {
+  const milliseconds = Math.round(((degrees * 60 + minutes) * 60 + seconds) * 1000);
+  return 2 ** 31 + (isPositive ? milliseconds : -milliseconds);
 };
 
 /** Encodes centimetres as one digit and a power of ten, rounded down. */

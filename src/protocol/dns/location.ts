@@ -18,7 +18,7 @@ export interface Location {
 }
 
 type Range = readonly [min: number, max: number, decimals: number, fallback?: number];
-const MAX_LENGTH = 90_000_000;
+const MAX_CENTIMETRES = 90_000_000;
 
 /** RFC 1876 3: minimum, maximum, number of decimals, and the default for optional fields. */
 const RANGES = {
@@ -29,26 +29,26 @@ const RANGES = {
   long_minutes: [0, 59, 0, 0],
   long_seconds: [0, 59.999, 3, 0],
   altitude: [-100_000, 42_849_672.95, 2],
-  size: [0, MAX_LENGTH, 2, 1],
-  precision_horz: [0, MAX_LENGTH, 2, 10_000],
-  precision_vert: [0, MAX_LENGTH, 2, 10],
+  size: [0, MAX_CENTIMETRES, 2, 1],
+  precision_horz: [0, MAX_CENTIMETRES, 2, 10_000],
+  precision_vert: [0, MAX_CENTIMETRES, 2, 10],
 } as const satisfies Record<string, Range>;
 
 export function checkLocation(value: unknown): Location {
   if (typeof value !== "object" || value === null) throw new DnsSyntaxError("it must be an object");
-  const given = value as Record<string, unknown>;
+  const inputFields = value as Record<string, unknown>;
   const numbers = Object.fromEntries(
-    Object.entries(RANGES).map(([name, range]) => [name, checkNumber(name, given[name], range)]),
+    Object.entries(RANGES).map(([name, range]) => [name, checkNumber(name, inputFields[name], range)]),
   ) as unknown as Location;
   return {
     lat_degrees: numbers.lat_degrees,
     lat_minutes: numbers.lat_minutes,
     lat_seconds: numbers.lat_seconds,
-    lat_direction: direction("lat_direction", given.lat_direction, "N", "S"),
+    lat_direction: checkDirection("lat_direction", inputFields.lat_direction, "N", "S"),
     long_degrees: numbers.long_degrees,
     long_minutes: numbers.long_minutes,
     long_seconds: numbers.long_seconds,
-    long_direction: direction("long_direction", given.long_direction, "E", "W"),
+    long_direction: checkDirection("long_direction", inputFields.long_direction, "E", "W"),
     altitude: numbers.altitude,
     size: numbers.size,
     precision_horz: numbers.precision_horz,
@@ -65,32 +65,36 @@ function checkNumber(name: string, value: unknown, [min, max, decimals, fallback
   return Number(value.toFixed(decimals)) + 0;
 }
 
-function direction(name: string, value: unknown, one: string, other: string): string {
+function checkDirection(name: string, value: unknown, positiveLetter: string, negativeLetter: string): string {
   const letter = typeof value === "string" ? value.toUpperCase() : undefined;
-  if (letter !== one && letter !== other) throw new DnsSyntaxError(`${name} must be ${one} or ${other}`);
+  if (letter !== positiveLetter && letter !== negativeLetter)
+    throw new DnsSyntaxError(`${name} must be ${positiveLetter} or ${negativeLetter}`);
   return letter;
 }
 
 export const presentLocation = (at: Location): string =>
   `${at.lat_degrees} ${at.lat_minutes} ${at.lat_seconds} ${at.lat_direction} ${at.long_degrees} ${at.long_minutes} ${at.long_seconds} ${at.long_direction} ` +
-  `${metres(at.altitude)} ${metres(at.size)} ${metres(at.precision_horz)} ${metres(at.precision_vert)}`;
+  `${formatMetres(at.altitude)} ${formatMetres(at.size)} ${formatMetres(at.precision_horz)} ${formatMetres(at.precision_vert)}`;
 
-const metres = (length: number) => `${length}m`;
+const formatMetres = (length: number) => `${length}m`;
 
 /** `d1 [m1 [s1]] {N|S} d2 [m2 [s2]] {E|W} alt[m] [siz[m] [hp[m] [vp[m]]]]` */
 export function readLocation(tokens: MasterFileToken[]): Partial<Location> {
-  const left = tokens.map(({ text }) => text);
-  const angle = (letters: RegExp) => {
+  const remainingWords = tokens.map(({ text }) => text);
+  const takeAngle = (letters: RegExp) => {
     const parts: (number | undefined)[] = [];
-    while (left.length > 0 && !letters.test(left[0]!) && parts.length < 3) parts.push(decimal(left.shift()!));
-    return { parts, letter: left.shift() };
+    while (remainingWords.length > 0 && !letters.test(remainingWords[0]!) && parts.length < 3)
+      parts.push(parseDecimal(remainingWords.shift()!));
+    return { parts, letter: remainingWords.shift() };
   };
-  const length = () => (left.length === 0 ? undefined : decimal(left.shift()!.replace(/m$/i, "")));
-  const latitude = angle(/^[NS]$/i);
-  const longitude = angle(/^[EW]$/i);
+  const length = () =>
+    remainingWords.length === 0 ? undefined : parseDecimal(remainingWords.shift()!.replace(/m$/i, ""));
+  const latitude = takeAngle(/^[NS]$/i);
+  const longitude = takeAngle(/^[EW]$/i);
   const [altitude, size, horizontal, vertical] = [length(), length(), length(), length()];
-  if (left.length > 0) throw new DnsSyntaxError(`unexpected ${JSON.stringify(left[0])} after the vertical precision`);
-  return defined({
+  if (remainingWords.length > 0)
+    throw new DnsSyntaxError(`unexpected ${JSON.stringify(remainingWords[0])} after the vertical precision`);
+  return withoutUndefined({
     lat_degrees: latitude.parts[0],
     lat_minutes: latitude.parts[1],
     lat_seconds: latitude.parts[2],
@@ -106,10 +110,10 @@ export function readLocation(tokens: MasterFileToken[]): Partial<Location> {
   });
 }
 
-const defined = (values: Record<string, unknown>) =>
+const withoutUndefined = (values: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 
-function decimal(text: string): number {
+function parseDecimal(text: string): number {
   if (!/^-?\d{1,12}(\.\d{1,6})?$/.test(text)) throw new DnsSyntaxError(`${JSON.stringify(text)} is not a number`);
   return Number(text);
 }

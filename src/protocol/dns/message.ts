@@ -47,24 +47,24 @@ export function readDnsMessage(message: Buffer): DnsMessage {
   let at = HEADER_OCTETS;
   const questions: MessageQuestion[] = [];
   // Each count is at most 65,535, and the loop ends at the first missing question or record.
-  for (let left = header.counts[0]; left > 0; left--) {
+  for (let remaining = header.counts[0]; remaining > 0; remaining--) {
     const { name, end } = readName(message, at);
     if (end + 4 > message.length) throw new MalformedMessage("the message ends within a question");
     questions.push({ name, type: message.readUInt16BE(end), class: message.readUInt16BE(end + 2) });
     at = end + 4;
   }
-  const section = (count: number): RawRecord[] => {
+  const readSection = (count: number): RawRecord[] => {
     const records: RawRecord[] = [];
-    for (let left = count; left > 0; left--) {
+    for (let remaining = count; remaining > 0; remaining--) {
       const record = readRecord(message, at);
       records.push(record);
       at = record.end;
     }
     return records;
   };
-  const answers = section(header.counts[1]);
-  const authorities = section(header.counts[2]);
-  const additionals = section(header.counts[3]);
+  const answers = readSection(header.counts[1]);
+  const authorities = readSection(header.counts[2]);
+  const additionals = readSection(header.counts[3]);
   const opt = additionals.find(({ type }) => type === OPT);
   return {
     header,

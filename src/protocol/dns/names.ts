@@ -4,8 +4,8 @@ import { DnsSyntaxError } from "./syntax-error.ts";
 
 /** Maximum length of a name as text, without the final dot (RFC 1035 2.3.4: 255 octets on the wire). */
 export const MAX_NAME_LENGTH = 253;
-const LABEL = /^[a-z0-9_/]([a-z0-9_/-]{0,61}[a-z0-9_/])?$/;
-const HOST_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+const LABEL_PATTERN = /^[a-z0-9_/]([a-z0-9_/-]{0,61}[a-z0-9_/])?$/;
+const HOST_LABEL_PATTERN = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /**
  * Returns a name in the form in which it is stored and compared: A-labels in lower case, no final dot; "" is the root.
@@ -18,7 +18,7 @@ export function normalName(text: string): string {
     if (label === "*" && index === 0) continue;
     if (label === "") throw new DnsSyntaxError("a label of the name is empty");
     if (label.length > 63) throw new DnsSyntaxError("a label of the name is longer than 63 octets");
-    if (!LABEL.test(label))
+    if (!LABEL_PATTERN.test(label))
       throw new DnsSyntaxError(
         `the label ${JSON.stringify(label)} of the name may contain only letters, digits, "-" and "_"`,
       );
@@ -57,7 +57,7 @@ export function normalDomain(text: string): string {
   const name = normalName(text.trim());
   const labels = name.split(".");
   if (labels.length < 2) throw new DnsSyntaxError("it is a top-level domain");
-  if (!labels.every((label) => HOST_LABEL.test(label)))
+  if (!labels.every((label) => HOST_LABEL_PATTERN.test(label)))
     throw new DnsSyntaxError("it may contain only letters, digits and hyphens");
   if (!/^([a-z]{2,}|xn--[a-z0-9-]+)$/.test(labels.at(-1)!))
     throw new DnsSyntaxError(`${JSON.stringify(labels.at(-1))} is not a top-level domain`);

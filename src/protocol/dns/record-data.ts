@@ -26,12 +26,12 @@ export class RecordDataError extends DnsSyntaxError {
 const MAX_TXT_OCTETS = 4096;
 
 /** Validates and normalizes data. The fields of LOC are at the top level. Throws RecordDataError. */
-export function checkData(type: RecordType, given: Record<string, unknown>): RecordData {
-  if (type === "LOC") return { ...(inField("location", () => FIELDS.location.check(given)) as Location) };
+export function checkData(type: RecordType, inputData: Record<string, unknown>): RecordData {
+  if (type === "LOC") return { ...(runInField("location", () => FIELDS.location.check(inputData)) as Location) };
   const data: RecordData = {};
   for (const [name, kind] of layoutOf(type)) {
-    if (given[name] === undefined && kind !== "params") throw new RecordDataError(name, "it is missing", true);
-    data[name] = inField(name, () => FIELDS[kind].check(given[name]));
+    if (inputData[name] === undefined && kind !== "params") throw new RecordDataError(name, "it is missing", true);
+    data[name] = runInField(name, () => FIELDS[kind].check(inputData[name]));
   }
   checkConsistency(type, data);
   return data;
@@ -52,10 +52,10 @@ export function readData(
   let at = 0;
   for (const [name, kind] of layout) {
     const { wordCount, read } = FIELDS[kind];
-    const taken = tokens.slice(at, wordCount === undefined ? undefined : at + wordCount);
-    if (taken.length === 0 && kind !== "params") throw new RecordDataError(name, "it is missing", true);
-    raw[name] = inField(name, () => read(taken, hostOf));
-    at += taken.length;
+    const fieldTokens = tokens.slice(at, wordCount === undefined ? undefined : at + wordCount);
+    if (fieldTokens.length === 0 && kind !== "params") throw new RecordDataError(name, "it is missing", true);
+    raw[name] = runInField(name, () => read(fieldTokens, hostOf));
+    at += fieldTokens.length;
   }
   if (at < tokens.length)
     throw new RecordDataError(layout.at(-1)![0], `unexpected ${JSON.stringify(tokens[at]!.text)} after it`);
@@ -85,7 +85,7 @@ export function absoluteName({ text, quoted, escaped }: MasterFileToken, apex: s
   return origin === "" ? `${name}.` : `${name}.${origin}.`;
 }
 
-function inField<Result>(field: string, work: () => Result): Result {
+function runInField<Result>(field: string, work: () => Result): Result {
   try {
     return work();
   } catch (err) {
@@ -105,11 +105,11 @@ const DIGESTS: Partial<Record<RecordType, { by: string; in: string; octets: Reco
 
 function checkConsistency(type: RecordType, data: RecordData): void {
   const digest = DIGESTS[type];
-  const needed = digest?.octets[data[digest.by] as number];
-  if (digest !== undefined && needed !== undefined && (data[digest.in] as string).length !== 2 * needed) {
+  const neededOctets = digest?.octets[data[digest.by] as number];
+  if (digest !== undefined && neededOctets !== undefined && (data[digest.in] as string).length !== 2 * neededOctets) {
     throw new RecordDataError(
       digest.in,
-      `with ${digest.by} ${data[digest.by] as number} it must be ${needed} octets long`,
+      `with ${digest.by} ${data[digest.by] as number} it must be ${neededOctets} octets long`,
     );
   }
   if (type === "DNSKEY" && data.protocol !== 3) throw new RecordDataError("protocol", "it must be 3 (RFC 4034 2.1.2)");
@@ -131,8 +131,9 @@ function checkConsistency(type: RecordType, data: RecordData): void {
 
 /** Reads RFC 3597 5 data, `\# <length> <hex>`, as octets. Undefined if the data has a different form. */
 export function readOpaque(tokens: MasterFileToken[]): Buffer | undefined {
-  const [mark, length, ...rest] = tokens;
-  if (mark === undefined || mark.text !== "#" || !mark.escaped || mark.quoted) return undefined;
+  const [genericMark, length, ...rest] = tokens;
+  if (genericMark === undefined || genericMark.text !== "#" || !genericMark.escaped || genericMark.quoted)
+    return undefined;
   const hex = rest.map(({ text }) => text).join("");
   if (
     !/^\d{1,5}$/.test(length?.text ?? "") ||

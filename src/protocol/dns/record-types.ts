@@ -132,10 +132,10 @@ export const isTypeMnemonic = (word: string): boolean => KNOWN_WORDS.has(word) |
 /** RFC 3597 5: TYPE followed by a number is equivalent to the type's name. */
 export const canonicalType = (word: string): string => {
   const number = /^TYPE(\d{1,5})$/.exec(word)?.[1];
-  return (number !== undefined && NUMBERS.get(Number(number))) || word;
+  return (number !== undefined && TYPE_BY_NUMBER.get(Number(number))) || word;
 };
 
-const NUMBERS = new Map<number, RecordType | "SOA">([
+const TYPE_BY_NUMBER = new Map<number, RecordType | "SOA">([
   [1, "A"],
   [2, "NS"],
   [5, "CNAME"],
@@ -160,7 +160,7 @@ const NUMBERS = new Map<number, RecordType | "SOA">([
   [257, "CAA"],
 ]);
 
-const BY_TYPE = new Map([...NUMBERS].map(([number, type]) => [type, number]));
+const NUMBER_BY_TYPE = new Map([...TYPE_BY_NUMBER].map(([number, type]) => [type, number]));
 
 /** Wire format number of a type. */
-export const typeNumber = (type: RecordType | "SOA"): number => BY_TYPE.get(type)!;
+export const typeNumber = (type: RecordType | "SOA"): number => NUMBER_BY_TYPE.get(type)!;

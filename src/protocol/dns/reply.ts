@@ -37,13 +37,13 @@ export const emptyReply = (rcode: number, reason?: DnsReply["reason"]): DnsReply
 /** Maximum UDP payload for received and sent messages, chosen to avoid fragmentation (RFC 9715). */
 export const UDP_PAYLOAD = 1232;
 /** Maximum size of a UDP message without EDNS (RFC 1035 4.2.1). */
-const PLAIN_PAYLOAD = 512;
+const PLAIN_PAYLOAD_BYTES = 512;
 const { authoritative: AA, truncated: TC, recursionDesired: RD, response: RESPONSE } = HEADER_FLAG;
 const EDE = 15;
 
 /** Maximum length of a UDP reply. */
 export const udpLimit = ({ edns }: Query): number =>
-  edns === undefined ? PLAIN_PAYLOAD : Math.max(PLAIN_PAYLOAD, Math.min(edns.payload, UDP_PAYLOAD));
+  edns === undefined ? PLAIN_PAYLOAD_BYTES : Math.max(PLAIN_PAYLOAD_BYTES, Math.min(edns.payload, UDP_PAYLOAD));
 
 /** Writes a reply of at most `limit` octets. If the records do not fit, omits them and sets TC. */
 export function writeReply(query: Query, reply: DnsReply, limit: number): Buffer {
@@ -91,13 +91,13 @@ function writeAll(sets: readonly RecordSet[], out: WireWriter, available: number
 
 /** Writes whole sets only (RFC 2181 9). Returns the number of records. */
 function writeWhatFits(sets: readonly RecordSet[], out: WireWriter, available: number): number {
-  let written = 0;
+  let writtenCount = 0;
   for (const set of sets) {
     const before = out.length;
-    if (writeSet(set, out, available)) written += set.data.length;
+    if (writeSet(set, out, available)) writtenCount += set.data.length;
     else out.truncate(before);
   }
-  return written;
+  return writtenCount;
 }
 
 function writeSet({ name, type, ttl, data }: RecordSet, out: WireWriter, available: number): boolean {

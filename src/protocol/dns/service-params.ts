@@ -3,7 +3,7 @@ import { quote } from "./octets.ts";
 import { DnsSyntaxError } from "./syntax-error.ts";
 import { splitWords, type MasterFileToken } from "./tokens.ts";
 
-const KEY =
+const KEY_PATTERN =
   /^(mandatory|alpn|no-default-alpn|port|ipv4hint|ech|ipv6hint|dohpath|ohttp|tls-supported-groups|key\d{1,5})$/;
 
 /**
@@ -19,8 +19,8 @@ export function presentParams(tokens: MasterFileToken[]): string {
   const seen = new Set<string>();
   return tokens
     .map(({ text }) => {
-      const [key, value] = split(text);
-      if (!KEY.test(key))
+      const [key, value] = splitParam(text);
+      if (!KEY_PATTERN.test(key))
         throw new DnsSyntaxError(
           `${JSON.stringify(key)} is not a service parameter: unregistered ones are written as keyNNNNN`,
         );
@@ -32,20 +32,23 @@ export function presentParams(tokens: MasterFileToken[]): string {
     .join(" ");
 }
 
-function split(text: string): [string, string | undefined] {
+function splitParam(text: string): [string, string | undefined] {
   const at = text.indexOf("=");
   return at === -1 ? [text.toLowerCase(), undefined] : [text.slice(0, at).toLowerCase(), text.slice(at + 1)];
 }
 
 function checkValue(key: string, value: string | undefined): void {
   const list = value?.split(",") ?? [];
-  const wrong = (need: string) => new DnsSyntaxError(`the service parameter ${key} requires ${need}`);
-  if (key === "no-default-alpn" && value !== undefined) throw wrong("no value");
+  const syntaxErrorOf = (requirement: string) =>
+    new DnsSyntaxError(`the service parameter ${key} requires ${requirement}`);
+  if (key === "no-default-alpn" && value !== undefined) throw syntaxErrorOf("no value");
   if (key === "port" && !(value !== undefined && /^\d{1,5}$/.test(value) && Number(value) <= 65_535))
-    throw wrong("a port from 0 to 65535");
-  if (key === "ipv4hint" && !(list.length > 0 && list.every(isIPv4))) throw wrong("IPv4 addresses, joined by commas");
-  if (key === "ipv6hint" && !(list.length > 0 && list.every(isIPv6))) throw wrong("IPv6 addresses, joined by commas");
+    throw syntaxErrorOf("a port from 0 to 65535");
+  if (key === "ipv4hint" && !(list.length > 0 && list.every(isIPv4)))
+    throw syntaxErrorOf("IPv4 addresses, joined by commas");
+  if (key === "ipv6hint" && !(list.length > 0 && list.every(isIPv6)))
+    throw syntaxErrorOf("IPv6 addresses, joined by commas");
   if ((key === "alpn" || key === "mandatory") && !(list.length > 0 && list.every((item) => item !== "")))
-    throw wrong("names, joined by commas");
-  if (key === "ech" && !(value !== undefined && /^[A-Za-z0-9+/]+={0,2}$/.test(value))) throw wrong("base64");
+    throw syntaxErrorOf("names, joined by commas");
+  if (key === "ech" && !(value !== undefined && /^[A-Za-z0-9+/]+={0,2}$/.test(value))) throw syntaxErrorOf("base64");
 }

@@ -25,7 +25,7 @@ export interface MasterFileEntry {
 export function* entries(text: string): Generator<MasterFileEntry> {
   let line = 1;
   let depth = 0;
-  let opened = 0;
+  let openedLine = 0;
   let entry: MasterFileEntry = { line, inheritsOwner: false, tokens: [], comment: "" };
   for (let at = 0; at < text.length;) {
     const char = text[at]!;
@@ -44,18 +44,18 @@ export function* entries(text: string): Generator<MasterFileEntry> {
       at = end;
     } else if (char === "(") {
       depth++;
-      opened = line;
+      openedLine = line;
       at++;
     } else if (char === ")") {
-      if (--depth < 0) throw misplaced(line, "unexpected closing parenthesis");
+      if (--depth < 0) throw toMisplacedError(line, "unexpected closing parenthesis");
       at++;
     } else {
-      const { token, end } = inLine(line, () => readToken(text, at, ENDS_WORD));
+      const { token, end } = runInLine(line, () => readToken(text, at, ENDS_WORD));
       entry.tokens.push(token);
       at = end;
     }
   }
-  if (depth > 0) throw misplaced(opened, "a parenthesis is not closed");
+  if (depth > 0) throw toMisplacedError(openedLine, "a parenthesis is not closed");
   if (entry.tokens.length > 0) yield entry;
 }
 
@@ -67,17 +67,17 @@ export function splitWords(text: string): MasterFileToken[] {
   // oxlint-disable-next-line no-control-regex
   if (/[\0-\x08\x0a-\x1f\x7f]/.test(text))
     throw new DnsSyntaxError("it contains a control character: write the octet as \\DDD in a quoted string");
-  const found: MasterFileToken[] = [];
+  const foundTokens: MasterFileToken[] = [];
   for (let at = 0; at < text.length;) {
     if (text[at] === " " || text[at] === "\t") {
       at++;
       continue;
     }
     const { token, end } = readToken(text, at, ENDS_BARE_WORD);
-    found.push(token);
+    foundTokens.push(token);
     at = end;
   }
-  return found;
+  return foundTokens;
 }
 
 const ENDS_WORD = new Set([" ", "\t", "\n", "\r", ";", "(", ")"]);
@@ -88,15 +88,15 @@ function readToken(text: string, from: number, ends: Set<string>): { token: Mast
   const quoted = text[from] === '"';
   let octets = "";
   let escaped = false;
-  let inside = false;
+  let isInQuotes = false;
   let at = from;
   while (at < text.length) {
     const char = text[at]!;
     if (char === '"') {
-      inside = !inside;
+      isInQuotes = !isInQuotes;
       at++;
-      if (quoted && !inside) break;
-    } else if (!inside && ends.has(char)) {
+      if (quoted && !isInQuotes) break;
+    } else if (!isInQuotes && ends.has(char)) {
       break;
     } else if (char === "\n") {
       throw new DnsSyntaxError("a quoted string is not closed on its line");
@@ -106,20 +106,21 @@ function readToken(text: string, from: number, ends: Set<string>): { token: Mast
       escaped = true;
       at = end;
     } else {
-      const end = endOfRun(text, at, inside, ends);
+      const end = endOfRun(text, at, isInQuotes, ends);
       octets += octetsOf(text.slice(at, end));
       at = end;
     }
   }
-  if (inside) throw new DnsSyntaxError("a quoted string is not closed");
+  if (isInQuotes) throw new DnsSyntaxError("a quoted string is not closed");
   return { token: { text: octets, quoted, escaped }, end: at };
 }
 
 /** Plain characters are read as a run, so that surrogate pairs stay together. */
-function endOfRun(text: string, from: number, inside: boolean, ends: Set<string>): number {
-  const ordinary = (char: string) => char !== '"' && char !== "\\" && char !== "\n" && (inside || !ends.has(char));
+function endOfRun(text: string, from: number, isInQuotes: boolean, ends: Set<string>): number {
+  const isOrdinary = (char: string) =>
+    char !== '"' && char !== "\\" && char !== "\n" && (isInQuotes || !ends.has(char));
   let at = from + 1;
-  while (at < text.length && ordinary(text[at]!)) at++;
+  while (at < text.length && isOrdinary(text[at]!)) at++;
   return at;
 }
 
@@ -132,8 +133,8 @@ function readEscape(text: string, at: number): { octet: string; end: number } {
   const char = text.codePointAt(at);
   if (char === undefined || char === 10) throw new DnsSyntaxError("there is a backslash at the end");
   if (char >= 48 && char <= 57) throw new DnsSyntaxError("a backslash must be followed by three digits");
-  const taken = String.fromCodePoint(char);
-  return { octet: octetsOf(taken), end: at + taken.length };
+  const escapedChar = String.fromCodePoint(char);
+  return { octet: octetsOf(escapedChar), end: at + escapedChar.length };
 }
 
 function endOfLine(text: string, from: number): number {
@@ -142,7 +143,7 @@ function endOfLine(text: string, from: number): number {
   return text[end - 1] === "\r" ? end - 1 : end;
 }
 
-function inLine<Result>(line: number, work: () => Result): Result {
+function runInLine<Result>(line: number, work: () => Result): Result {
   try {
     return work();
   } catch (err) {
@@ -151,4 +152,4 @@ function inLine<Result>(line: number, work: () => Result): Result {
   }
 }
 
-const misplaced = (line: number, message: string) => Object.assign(new DnsSyntaxError(message), { line });
+const toMisplacedError = (line: number, message: string) => Object.assign(new DnsSyntaxError(message), { line });

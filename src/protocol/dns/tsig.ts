@@ -19,10 +19,14 @@ export interface TsigKey {
  */
 export function readTsigKey(text: string): TsigKey | undefined {
   const [algorithm, name, secret, ...more] = text.split(":");
-  const known = TSIG_ALGORITHMS.find((one) => one === algorithm?.toLowerCase());
-  if (known === undefined || !name || !secret || more.length > 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(secret))
+  const knownAlgorithm = TSIG_ALGORITHMS.find((candidate) => candidate === algorithm?.toLowerCase());
+  if (knownAlgorithm === undefined || !name || !secret || more.length > 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(secret))
     return undefined;
-  return { name: name.toLowerCase().replace(/\.$/, ""), algorithm: known, secret: Buffer.from(secret, "base64") };
+  return {
+    name: name.toLowerCase().replace(/\.$/, ""),
+    algorithm: knownAlgorithm,
+    secret: Buffer.from(secret, "base64"),
+  };
 }
 
 /**
@@ -46,7 +50,7 @@ const REPORTED_ERRORS = new Map<number, TsigVerdict>([
  */
 export function signMessage(message: Buffer, key: TsigKey, now: number): { signed: Buffer; mac: Buffer } {
   const time = Math.floor(now / 1000);
-  const mac = macOf(key, [message, variables(key, time, 0, Buffer.alloc(0))]);
+  const mac = macOf(key, [message, tsigVariables(key, time, 0, Buffer.alloc(0))]);
   const out = createWireWriter();
   out.bytes(message);
   out.name(key.name, false);
@@ -72,17 +76,22 @@ export function verifyReply(reply: Buffer, key: TsigKey, requestMac: Buffer, now
   const record = readDnsMessage(reply).additionals.at(-1);
   if (record?.type !== TSIG) return "unsigned";
   const tsig = readTsig(record);
-  const complaint = REPORTED_ERRORS.get(tsig.error);
+  const reportedVerdict = REPORTED_ERRORS.get(tsig.error);
   // An error about the key or signature cannot be signed; an error about the time is signed.
-  if (tsig.mac.length === 0) return complaint ?? "unsigned";
-  const stripped = Buffer.from(reply.subarray(0, record.start));
-  stripped.writeUInt16BE(tsig.originalId, 0);
-  stripped.writeUInt16BE(reply.readUInt16BE(10) - 1, 10);
+  if (tsig.mac.length === 0) return reportedVerdict ?? "unsigned";
+  const unsignedReply = Buffer.from(reply.subarray(0, record.start));
+  unsignedReply.writeUInt16BE(tsig.originalId, 0);
+  unsignedReply.writeUInt16BE(reply.readUInt16BE(10) - 1, 10);
   const length = Buffer.alloc(2);
   length.writeUInt16BE(requestMac.length);
-  const expected = macOf(key, [length, requestMac, stripped, variables(key, tsig.time, tsig.error, tsig.other)]);
+  const expected = macOf(key, [
+    length,
+    requestMac,
+    unsignedReply,
+    tsigVariables(key, tsig.time, tsig.error, tsig.other),
+  ]);
   if (expected.length !== tsig.mac.length || !timingSafeEqual(expected, tsig.mac)) return "forged";
-  if (complaint !== undefined) return complaint;
+  if (reportedVerdict !== undefined) return reportedVerdict;
   return Math.abs(tsig.time - Math.floor(now / 1000)) > tsig.fudge ? "badTime" : "good";
 }
 
@@ -90,7 +99,7 @@ const macOf = ({ algorithm, secret }: TsigKey, parts: Buffer[]) =>
   parts.reduce((hmac, part) => hmac.update(part), createHmac(algorithm.slice("hmac-".length), secret)).digest();
 
 /** RFC 8945 4.3.3. */
-function variables(key: TsigKey, time: number, error: number, other: Buffer): Buffer {
+function tsigVariables(key: TsigKey, time: number, error: number, other: Buffer): Buffer {
   const out = createWireWriter();
   out.name(key.name, false);
   out.u16(ANY);
@@ -111,12 +120,12 @@ function writeTime(time: number, out: WireWriter): void {
 
 function readTsig({ data }: RawRecord) {
   const { end: at } = readUncompressedName(data, 0);
-  const need = (length: number) => {
+  const requireLength = (length: number) => {
     if (data.length < length) throw new MalformedMessage("the TSIG data is truncated");
   };
-  need(at + 10);
+  requireLength(at + 10);
   const rest = at + 10 + data.readUInt16BE(at + 8);
-  need(rest + 6);
+  requireLength(rest + 6);
   return {
     time: data.readUIntBE(at, 6),
     fudge: data.readUInt16BE(at + 6),

@@ -26,8 +26,8 @@ interface Update {
 
 const UPDATE = 5;
 /** Class NONE. */
-const NONE = 254;
-const ANY_TYPE = 255;
+const CLASS_NONE = 254;
+const TYPE_ANY = 255;
 
 /** Writes a message of opcode UPDATE. Throws MessageTooLarge. */
 export const writeUpdate = ({ id, zone, prerequisites, steps }: Update): Buffer =>
@@ -41,14 +41,19 @@ export const writeUpdate = ({ id, zone, prerequisites, steps }: Update): Buffer 
       const write = (out: WireWriter) => writeRecordData(type, step.data, out);
       return step.kind === "add"
         ? { name, type: typeNumber(type), ttl: step.ttl, write }
-        : { name, type: typeNumber(type), class: NONE, ttl: 0, write };
+        : { name, type: typeNumber(type), class: CLASS_NONE, ttl: 0, write };
     }),
   });
 
-function conditionsOf(one: Prerequisite): WireRecord[] {
-  if (one.kind === "nameFree") return [{ name: one.name, type: ANY_TYPE, class: NONE, ttl: 0 }];
-  const type = typeNumber(one.type);
-  return one.kind === "noSet"
-    ? [{ name: one.name, type, class: NONE, ttl: 0 }]
-    : one.data.map((data) => ({ name: one.name, type, ttl: 0, write: (out) => writeRecordData(one.type, data, out) }));
+function conditionsOf(prerequisite: Prerequisite): WireRecord[] {
+  if (prerequisite.kind === "nameFree") return [{ name: prerequisite.name, type: TYPE_ANY, class: CLASS_NONE, ttl: 0 }];
+  const type = typeNumber(prerequisite.type);
+  return prerequisite.kind === "noSet"
+    ? [{ name: prerequisite.name, type, class: CLASS_NONE, ttl: 0 }]
+    : prerequisite.data.map((data) => ({
+        name: prerequisite.name,
+        type,
+        ttl: 0,
+        write: (out) => writeRecordData(prerequisite.type, data, out),
+      }));
 }

@@ -48,43 +48,43 @@ function readFields(
   readNameAt: typeof readName,
 ): RecordData {
   let at = start;
-  const take = (length: number) => {
+  const takeOctets = (length: number) => {
     if (at + length > end) throw new MalformedMessage("the data of a record is truncated");
     at += length;
     return message.subarray(at - length, at);
   };
-  const string = () => take(take(1)[0]!).toString("latin1");
-  const left = () => end - at;
-  const rest = () => take(left());
+  const takeString = () => takeOctets(takeOctets(1)[0]!).toString("latin1");
+  const countRemaining = () => end - at;
+  const takeRest = () => takeOctets(countRemaining());
   const name = () => {
-    const read = readNameAt(message, at);
-    take(read.end - at);
-    return read.name || ".";
+    const readResult = readNameAt(message, at);
+    takeOctets(readResult.end - at);
+    return readResult.name || ".";
   };
-  const strings = () => {
-    const found: string[] = [];
-    while (left() > 0) found.push(string());
-    return found;
+  const takeStrings = () => {
+    const foundStrings: string[] = [];
+    while (countRemaining() > 0) foundStrings.push(takeString());
+    return foundStrings;
   };
   const readers: Record<Exclude<FieldKind, "params" | "location"> | "u32", () => FieldValue> = {
-    u8: () => take(1)[0]!,
-    u16: () => take(2).readUInt16BE(),
-    u32: () => take(4).readUInt32BE(),
-    ipv4: () => take(4).join("."),
-    ipv6: () => ipv6Text(take(16)),
+    u8: () => takeOctets(1)[0]!,
+    u16: () => takeOctets(2).readUInt16BE(),
+    u32: () => takeOctets(4).readUInt32BE(),
+    ipv4: () => takeOctets(4).join("."),
+    ipv6: () => ipv6Text(takeOctets(16)),
     host: name,
     hostOrRoot: name,
-    string,
-    tag: string,
-    text: () => rest().toString("latin1"),
-    hex: () => rest().toString("hex"),
-    base64: () => rest().toString("base64"),
-    strings,
+    string: takeString,
+    tag: takeString,
+    text: () => takeRest().toString("latin1"),
+    hex: () => takeRest().toString("hex"),
+    base64: () => takeRest().toString("base64"),
+    strings: takeStrings,
   };
   const data: RecordData = {};
   for (const [field, kind] of type === "SOA" ? SOA : layoutOf(type))
     data[field] = readers[kind as keyof typeof readers]();
-  if (left() > 0) throw new MalformedMessage(`${left()} trailing octets in the data of a record`);
+  if (countRemaining() > 0) throw new MalformedMessage(`${countRemaining()} trailing octets in the data of a record`);
   return data;
 }
 

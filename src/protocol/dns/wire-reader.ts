@@ -50,15 +50,15 @@ const MAX_POINTERS = 127;
 function followName(message: Buffer, offset: number, maxPointers: number): WireName {
   const labels: string[] = [];
   // RFC 1035 2.3.4: 255 octets including length octets and the root.
-  let left = 254;
-  let pointers = 0;
+  let remainingOctets = 254;
+  let pointerCount = 0;
   let end: number | undefined;
   for (let at = offset, start = offset; ;) {
-    const length = octet(message, at);
+    const length = octetAt(message, at);
     if (length === 0) return { name: labels.join("."), end: end ?? at + 1 };
     if (length >= 0xc0) {
-      const target = ((length & 0x3f) << 8) | octet(message, at + 1);
-      if (++pointers > maxPointers) throw new MalformedMessage("a name has too many compression pointers");
+      const target = ((length & 0x3f) << 8) | octetAt(message, at + 1);
+      if (++pointerCount > maxPointers) throw new MalformedMessage("a name has too many compression pointers");
       // Each pointer must refer to an offset before the labels that preceded it, so names cannot loop.
       if (target >= start || target < HEADER_OCTETS)
         throw new MalformedMessage("a compression pointer does not point to an earlier name");
@@ -67,8 +67,8 @@ function followName(message: Buffer, offset: number, maxPointers: number): WireN
       continue;
     }
     if (length > 63) throw new MalformedMessage("a label has an unknown type");
-    left -= 1 + length;
-    if (left < 0) throw new MalformedMessage("a name is longer than 255 octets");
+    remainingOctets -= 1 + length;
+    if (remainingOctets < 0) throw new MalformedMessage("a name is longer than 255 octets");
     if (at + 1 + length > message.length) throw new MalformedMessage("the message ends within a name");
     labels.push(labelText(message.toString("latin1", at + 1, at + 1 + length)));
     at += 1 + length;
@@ -79,10 +79,10 @@ function followName(message: Buffer, offset: number, maxPointers: number): WireN
 const labelText = (label: string) =>
   PLAIN_LABEL.test(label)
     ? label
-    : label.replace(/[A-Z]/g, (letter) => letter.toLowerCase()).replace(UNPRINTABLE, escaped);
+    : label.replace(/[A-Z]/g, (letter) => letter.toLowerCase()).replace(UNPRINTABLE, escapeChar);
 const PLAIN_LABEL = /^[a-z0-9_*/-]*$/;
 const UNPRINTABLE = /[^\x21-\x7e]|[.\\]/g;
-const escaped = (char: string) => `\\${String(char.charCodeAt(0)).padStart(3, "0")}`;
+const escapeChar = (char: string) => `\\${String(char.charCodeAt(0)).padStart(3, "0")}`;
 
 export interface RawRecord {
   /** See WireName. */
@@ -114,7 +114,7 @@ export function readRecord(message: Buffer, start: number): RawRecord {
   };
 }
 
-function octet(message: Buffer, at: number): number {
+function octetAt(message: Buffer, at: number): number {
   if (at >= message.length) throw new MalformedMessage("the message ends within a name");
   return message[at]!;
 }

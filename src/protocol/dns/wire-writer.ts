@@ -72,12 +72,12 @@ export function createWireWriter(): WireWriter {
     name(name, compress) {
       let rest = name === "." ? "" : name;
       while (rest !== "") {
-        const known = names.get(rest);
-        if (compress && known !== undefined) return writer.u16(0xc000 | known);
-        if (length <= MAX_POINTER && known === undefined) names.set(rest, length);
+        const knownOffset = names.get(rest);
+        if (compress && knownOffset !== undefined) return writer.u16(0xc000 | knownOffset);
+        if (length <= MAX_POINTER && knownOffset === undefined) names.set(rest, length);
         const dot = rest.indexOf(".");
         const label = dot === -1 ? rest : rest.slice(0, dot);
-        const octets = label.includes("\\") ? unescaped(label) : label;
+        const octets = label.includes("\\") ? unescapeLabel(label) : label;
         const at = reserve(1 + octets.length);
         buffer[at] = octets.length;
         buffer.write(octets, at + 1, "latin1");
@@ -112,5 +112,5 @@ export function createWireWriter(): WireWriter {
 }
 
 /** Replaces \DDD in a label with the octets (RFC 1035 5.1). */
-const unescaped = (label: string) =>
+const unescapeLabel = (label: string) =>
   label.replace(/\\(\d{3})/g, (_, code: string) => String.fromCharCode(Number(code) & 0xff));

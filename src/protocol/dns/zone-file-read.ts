@@ -41,7 +41,7 @@ export function readZoneFile(text: string, { origin, maxRecords = 200_000, maxPr
   const state: State = { apex: origin, origin, defaultTtl: undefined, lastTtl: undefined, owner: undefined };
   const records: ZoneFileRecord[] = [];
   const problems: ZoneFile["problems"] = [];
-  const problem = (line: number, thrown: unknown) => void problems.push({ line, message: describe(thrown) });
+  const addProblem = (line: number, thrown: unknown) => void problems.push({ line, message: describe(thrown) });
   try {
     // Some editors add a byte order mark.
     for (const entry of entries(text.replace(/^\uFEFF/, ""))) {
@@ -50,17 +50,17 @@ export function readZoneFile(text: string, { origin, maxRecords = 200_000, maxPr
         else records.push(readRecord(entry, state));
       } catch (err) {
         if (!(err instanceof DnsSyntaxError)) throw err;
-        problem(entry.line, err);
+        addProblem(entry.line, err);
       }
       if (problems.length >= maxProblems) break;
       if (records.length > maxRecords) {
-        problem(entry.line, new DnsSyntaxError(`the file has more than ${maxRecords} records`));
+        addProblem(entry.line, new DnsSyntaxError(`the file has more than ${maxRecords} records`));
         break;
       }
     }
   } catch (err) {
     if (!(err instanceof DnsSyntaxError)) throw err;
-    problem(err.line ?? 1, err);
+    addProblem(err.line ?? 1, err);
   }
   return { records, problems };
 }
@@ -99,32 +99,32 @@ function readRecord({ line, inheritsOwner, tokens, comment }: MasterFileEntry, s
   if (!inheritsOwner) state.owner = normalName(absoluteName(tokens[at++]!, state.apex, state.origin));
   if (state.owner === undefined)
     throw new DnsSyntaxError("the first record has no owner name: the line starts with white space");
-  const { ttl: stated, type, end } = readHead(tokens, at);
-  if (stated !== undefined) state.lastTtl = stated;
+  const { ttl: statedTtl, type, end } = readHead(tokens, at);
+  if (statedTtl !== undefined) state.lastTtl = statedTtl;
   const rest = tokens.slice(end);
   const record: ZoneFileRecord = {
     line,
     name: state.owner,
-    ttl: stated ?? state.defaultTtl ?? state.lastTtl,
+    ttl: statedTtl ?? state.defaultTtl ?? state.lastTtl,
     type,
     comment,
   };
-  if (type === "SOA") return soa(record, rest, state);
-  const opaque = readOpaque(rest);
-  if (!isRecordType(type)) return { ...record, ...(opaque !== undefined && { opaque }) };
-  return { ...record, data: opaque === undefined ? readData(type, rest, state) : dataFromWire(type, opaque) };
+  if (type === "SOA") return readSoa(record, rest, state);
+  const opaqueData = readOpaque(rest);
+  if (!isRecordType(type)) return { ...record, ...(opaqueData !== undefined && { opaque: opaqueData }) };
+  return { ...record, data: opaqueData === undefined ? readData(type, rest, state) : dataFromWire(type, opaqueData) };
 }
 
 /** Reads `[ttl] [class] type`, the first two in either order. */
 function readHead(tokens: MasterFileToken[], from: number): { ttl: number | undefined; type: string; end: number } {
   let ttl: number | undefined;
-  let inClass = false;
+  let hasClass = false;
   for (let at = from; at < tokens.length; at++) {
     const word = tokens[at]!.text.toUpperCase();
-    if (word === "IN" && !inClass) inClass = true;
+    if (word === "IN" && !hasClass) hasClass = true;
     else if (["CH", "HS", "CS"].includes(word) || (/^CLASS\d+$/.test(word) && word !== "CLASS1"))
       throw new DnsSyntaxError(`class ${word} is not supported; use IN`);
-    else if (word === "CLASS1" && !inClass) inClass = true;
+    else if (word === "CLASS1" && !hasClass) hasClass = true;
     else if (ttl === undefined && isTtl(word)) ttl = parseTtl(word);
     else if (isTypeMnemonic(word)) return { ttl, type: canonicalType(word), end: at + 1 };
     else throw new DnsSyntaxError(`expected a record type, found ${JSON.stringify(tokens[at]!.text)}`);
@@ -133,7 +133,7 @@ function readHead(tokens: MasterFileToken[], from: number): { ttl: number | unde
 }
 
 /** The SOA record is only used for a TTL: its last number is the default for records without one (RFC 1035 3.3.13). */
-function soa(record: ZoneFileRecord, rest: MasterFileToken[], state: State): ZoneFileRecord {
+function readSoa(record: ZoneFileRecord, rest: MasterFileToken[], state: State): ZoneFileRecord {
   if (rest.length !== 7) throw new DnsSyntaxError("an SOA record must have seven fields");
   const minimum = parseTtl(rest[6]!.text);
   state.lastTtl ??= minimum;
@@ -141,9 +141,9 @@ function soa(record: ZoneFileRecord, rest: MasterFileToken[], state: State): Zon
 }
 
 const isTtl = (word: string) => /^(\d+|(\d+[SMHDW])+)$/.test(word);
-const UNITS: Record<string, number> = { S: 1, M: 60, H: 3600, D: 86_400, W: 604_800 };
+const UNIT_SECONDS: Record<string, number> = { S: 1, M: 60, H: 3600, D: 86_400, W: 604_800 };
 /** Maximum TTL (RFC 2181 8). */
-const MAX_TTL = 2 ** 31 - 1;
+const MAX_TTL_SECONDS = 2 ** 31 - 1;
 
 /** Reads a TTL in seconds, or in BIND's `1h30m` form. */
 function parseTtl(text: string): number {
@@ -151,7 +151,10 @@ function parseTtl(text: string): number {
   if (!isTtl(word)) throw new DnsSyntaxError(`expected a TTL, found ${JSON.stringify(text)}`);
   const seconds = /^\d+$/.test(word)
     ? Number(word)
-    : [...word.matchAll(/(\d+)([SMHDW])/g)].reduce((sum, [, count, unit]) => sum + Number(count) * UNITS[unit!]!, 0);
-  if (seconds > MAX_TTL) throw new DnsSyntaxError(`the TTL ${text} is larger than ${MAX_TTL}`);
+    : [...word.matchAll(/(\d+)([SMHDW])/g)].reduce(
+        (sum, [, count, unit]) => sum + Number(count) * UNIT_SECONDS[unit!]!,
+        0,
+      );
+  if (seconds > MAX_TTL_SECONDS) throw new DnsSyntaxError(`the TTL ${text} is larger than ${MAX_TTL_SECONDS}`);
   return seconds;
 }

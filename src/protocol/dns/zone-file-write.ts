@@ -10,11 +10,11 @@ interface WritableRecord {
 
 /** Formats one line of a master file. All names are absolute, so that no line depends on another. */
 export const zoneFileLine = (record: WritableRecord & { type: RecordType; data: RecordData }): string =>
-  line(record, record.type, presentData(record.type, record.data, { absolute: true }));
+  formatLine(record, record.type, presentData(record.type, record.data, { absolute: true }));
 
 /** Formats one line for a type without a layout (RFC 3597 5). */
 export const opaqueLine = (record: WritableRecord & { type: string; opaque: Buffer }): string =>
-  line(record, record.type, `\\# ${record.opaque.length} ${record.opaque.toString("hex")}`.trimEnd());
+  formatLine(record, record.type, `\\# ${record.opaque.length} ${record.opaque.toString("hex")}`.trimEnd());
 
 interface StartOfAuthority {
   nameServer: string;
@@ -29,13 +29,13 @@ export const SOA_TIMES = { ttl: 3600, refresh: 10_000, retry: 2400, expire: 604_
 
 /** The SOA record, with the times that most registries recommend (RIPE 203). */
 export const soaLine = (zone: string, { nameServer, serial }: StartOfAuthority): string =>
-  line(
+  formatLine(
     { name: zone, ttl: SOA_TIMES.ttl },
     "SOA",
     `${nameServer}. hostmaster.${zone}. ${serial} ${SOA_TIMES.refresh} ${SOA_TIMES.retry} ${SOA_TIMES.expire} ${SOA_TIMES.minimum}`,
   );
 
-function line({ name, ttl, comment }: WritableRecord, type: string, data: string): string {
+function formatLine({ name, ttl, comment }: WritableRecord, type: string, data: string): string {
   const remark = comment?.replace(/[\r\n]+/g, " ").trim() ?? "";
   return `${name}.\t${ttl}\tIN\t${type}\t${data}${remark === "" ? "" : ` ; ${remark}`}\n`;
 }

@@ -38,12 +38,12 @@ function readStatus(body: Buffer): Pick<Bounce, "reportingMta" | "envelopeId" | 
   const groups = groupsOf(body);
   const recipients = groups.flatMap((fields) => readRecipient(fields) ?? []).slice(0, MAX_RECIPIENTS);
   if (recipients.length === 0) return undefined;
-  const [envelopeId] = words(groups, "original-envelope-id");
-  const [reportingMta] = words(groups, "reporting-mta").map(afterType);
+  const [envelopeId] = fieldTexts(groups, "original-envelope-id");
+  const [reportingMta] = fieldTexts(groups, "reporting-mta").map(afterType);
   return { ...(reportingMta ? { reportingMta } : {}), ...(envelopeId ? { envelopeId } : {}), recipients };
 }
 
-const words = (groups: HeaderField[][], name: string) => groups.flatMap((fields) => headerValues(fields, name));
+const fieldTexts = (groups: HeaderField[][], name: string) => groups.flatMap((fields) => headerValues(fields, name));
 
 function groupsOf(body: Buffer): HeaderField[][] {
   const texts = body.toString("latin1").split(/\r?\n[ \t]*\r?\n/, MAX_RECIPIENTS * 2);
@@ -104,12 +104,15 @@ const afterType = (value: string) =>
 const RETURNED = new Set(["message/rfc822", "text/rfc822-headers", "message/global", "message/global-headers"]);
 
 function returnedMessageId(parts: Part[]): string | undefined {
-  const returned = parts.find(({ type }) => RETURNED.has(type));
-  if (returned === undefined) return undefined;
-  const end = returned.body.indexOf("\r\n\r\n");
-  const reading = readHeader(returned.body.subarray(0, Math.min(end === -1 ? returned.body.length : end, 64 * 1024)), {
-    maxBytes: 64 * 1024,
-    maxFields: 2000,
-  });
+  const returnedPart = parts.find(({ type }) => RETURNED.has(type));
+  if (returnedPart === undefined) return undefined;
+  const end = returnedPart.body.indexOf("\r\n\r\n");
+  const reading = readHeader(
+    returnedPart.body.subarray(0, Math.min(end === -1 ? returnedPart.body.length : end, 64 * 1024)),
+    {
+      maxBytes: 64 * 1024,
+      maxFields: 2000,
+    },
+  );
   return reading.ok ? parseMessageId(headerValue(reading.fields, "message-id") ?? "") : undefined;
 }

@@ -27,7 +27,7 @@ export interface Feedback {
 
 const LIMITS = { maxBytes: 64 * 1024, maxFields: 1000 };
 const MAX_RECIPIENTS = 50;
-const RETURNED = new Set(["message/rfc822", "text/rfc822-headers", "message/global", "message/global-headers"]);
+const RETURNED_TYPES = new Set(["message/rfc822", "text/rfc822-headers", "message/global", "message/global-headers"]);
 
 /** Reads the first 256 KiB of a feedback report. Undefined if the message is not a feedback report. */
 export function readFeedback(message: Uint8Array): Feedback | undefined {
@@ -36,26 +36,26 @@ export function readFeedback(message: Uint8Array): Feedback | undefined {
   if (!/^multipart\/report\b/i.test(headerValue(fields, "content-type") ?? "")) return undefined;
   const report = leaves.find(({ type }) => type === "message/feedback-report");
   if (report === undefined) return undefined;
-  const reported = fieldsOf(report.body);
+  const reportedFields = fieldsOf(report.body);
   // 3.1: the only required field except for User-Agent and Version.
-  const type = /^[a-z0-9-]{1,40}/.exec(headerValue(reported, "feedback-type")?.trim().toLowerCase() ?? "")?.[0];
+  const type = /^[a-z0-9-]{1,40}/.exec(headerValue(reportedFields, "feedback-type")?.trim().toLowerCase() ?? "")?.[0];
   if (type === undefined) return undefined;
-  const about = aboutReturned(leaves);
-  const mailFrom = pathOf(headerValue(reported, "original-mail-from"));
-  const userAgent = headerValue(reported, "user-agent")?.slice(0, 200);
+  const returnedDetails = returnedDetailsOf(leaves);
+  const mailFrom = pathOf(headerValue(reportedFields, "original-mail-from"));
+  const userAgent = headerValue(reportedFields, "user-agent")?.slice(0, 200);
   return {
     type,
     ...(userAgent ? { userAgent } : {}),
     ...(mailFrom === undefined ? {} : { mailFrom }),
-    recipients: headerValues(reported, "original-rcpt-to")
+    recipients: headerValues(reportedFields, "original-rcpt-to")
       .flatMap((value) => pathOf(value) ?? [])
       .slice(0, MAX_RECIPIENTS),
-    ...about,
+    ...returnedDetails,
   };
 }
 
-function aboutReturned(leaves: Part[]): Pick<Feedback, "messageId" | "returnPath" | "to"> {
-  const part = leaves.find(({ type }) => RETURNED.has(type));
+function returnedDetailsOf(leaves: Part[]): Pick<Feedback, "messageId" | "returnPath" | "to"> {
+  const part = leaves.find(({ type }) => RETURNED_TYPES.has(type));
   const fields = part === undefined ? [] : fieldsOf(part.body);
   const messageId = parseMessageId(headerValue(fields, "message-id") ?? "");
   const returnPath = pathOf(headerValue(fields, "return-path"));

@@ -14,9 +14,9 @@ import type { Part } from "./mime-parts.ts";
  * Reads only messages that look like server-generated bounces and only the beginning of the text, and extracts only a
  * few recipients.
  */
-const MAX_TEXT = 32 * 1024;
+const MAX_TEXT_BYTES = 32 * 1024;
 const MAX_LINES = 400;
-const MAX_LINE = 1000;
+const MAX_LINE_LENGTH = 1000;
 const MAX_GUESSED = 20;
 /** Maximum number of lines between a code and its address. */
 const NEAR_LINES = 4;
@@ -25,12 +25,12 @@ export function guessBounce(fields: HeaderField[], leaves: Part[]): Bounce | und
   if (!looksLikeBounce(fields)) return undefined;
   const body = (leaves.find(({ type }) => type === "text/plain") ?? leaves[0])?.body ?? Buffer.alloc(0);
   const lines = body
-    .toString("latin1", 0, MAX_TEXT)
+    .toString("latin1", 0, MAX_TEXT_BYTES)
     .split(/\r?\n/, MAX_LINES)
-    .map((line) => line.slice(0, MAX_LINE));
-  const cut = lines.findIndex((line) => ORIGINAL_MESSAGE_MARKER.test(line));
-  const reported = cut === -1 ? lines : lines.slice(0, cut);
-  const recipients = failedRecipients(fields, reported);
+    .map((line) => line.slice(0, MAX_LINE_LENGTH));
+  const markerIndex = lines.findIndex((line) => ORIGINAL_MESSAGE_MARKER.test(line));
+  const reportedLines = markerIndex === -1 ? lines : lines.slice(0, markerIndex);
+  const recipients = failedRecipients(fields, reportedLines);
   if (recipients.length === 0) return undefined;
   const messageId = lines.map((line) => /^Message-ID:(.*)$/i.exec(line)?.[1]).find((value) => value !== undefined);
   const id = messageId === undefined ? undefined : parseMessageId(messageId);
@@ -52,44 +52,50 @@ function looksLikeBounce(fields: HeaderField[]): boolean {
   )
     return false;
   const [from] = parseAddressList(headerValue(fields, "from") ?? "") ?? [];
-  const subject = (headerValue(fields, "subject") ?? "").slice(0, MAX_LINE);
+  const subject = (headerValue(fields, "subject") ?? "").slice(0, MAX_LINE_LENGTH);
   return (from !== undefined && SERVER_NAMES.test(from.local)) || BOUNCE_SUBJECTS.test(subject);
 }
 
 function failedRecipients(fields: HeaderField[], lines: string[]): BouncedRecipient[] {
   // Exim and Google list the recipients in a header field.
-  const named = headerValues(fields, "x-failed-recipients")
+  const namedRecipients = headerValues(fields, "x-failed-recipients")
     .flatMap((value) => parseAddressList(value.slice(0, 10_000)) ?? [])
     .map(({ address }) => address);
-  const found = new Map<string, BouncedRecipient>();
+  const foundRecipients = new Map<string, BouncedRecipient>();
   for (const [at, line] of lines.entries()) {
-    const address = addressIn(line);
-    if (address === undefined || found.has(address) || (named.length > 0 && !named.includes(address))) continue;
-    const reason = reasonNear(lines, at);
-    if (reason !== undefined && found.size < MAX_GUESSED) found.set(address, { address, ...reason });
+    const address = addressInLine(line);
+    if (
+      address === undefined ||
+      foundRecipients.has(address) ||
+      (namedRecipients.length > 0 && !namedRecipients.includes(address))
+    )
+      continue;
+    const reason = reasonNearLine(lines, at);
+    if (reason !== undefined && foundRecipients.size < MAX_GUESSED)
+      foundRecipients.set(address, { address, ...reason });
   }
-  for (const address of named.slice(0, MAX_GUESSED))
-    if (!found.has(address)) found.set(address, { address, action: "failed", status: "5.0.0" });
-  return [...found.values()].slice(0, MAX_GUESSED);
+  for (const address of namedRecipients.slice(0, MAX_GUESSED))
+    if (!foundRecipients.has(address)) foundRecipients.set(address, { address, action: "failed", status: "5.0.0" });
+  return [...foundRecipients.values()].slice(0, MAX_GUESSED);
 }
 
 /** Matches lines about one address, such as `<a@b>:`, `a@b`, `  a@b: ...`, but not passing mentions. */
-function addressIn(line: string): string | undefined {
-  const [, bracketed, bare] =
+function addressInLine(line: string): string | undefined {
+  const [, bracketedAddress, bareAddress] =
     /^[ \t>*]{0,8}(?:<([^<>\s]{3,254})>|([^<>\s:;,()]{3,254}@[A-Za-z0-9.-]{1,253}))[ \t]*(?::|$|\(|;|\s-\s)/.exec(
       line,
     ) ?? [];
-  return parseAddress(bracketed ?? bare ?? "")?.address;
+  return parseAddress(bracketedAddress ?? bareAddress ?? "")?.address;
 }
 
 /** The first server reply on or below the line, before the next address. */
-function reasonNear(
+function reasonNearLine(
   lines: string[],
   at: number,
 ): Pick<BouncedRecipient, "action" | "status" | "diagnostic"> | undefined {
   for (let i = at; i < Math.min(lines.length, at + NEAR_LINES + 1); i++) {
     const line = lines[i]!;
-    if (i > at && addressIn(line) !== undefined) return undefined;
+    if (i > at && addressInLine(line) !== undefined) return undefined;
     const enhanced = /(?:^|[\s#(:])([45]\.\d{1,3}\.\d{1,3})(?=$|[\s):,;.#])/.exec(line)?.[1];
     const code = /(?:^|[\s:(])([45]\d\d)(?=[\s\-:)]|$)/.exec(line)?.[1];
     const hint = HINTS.find(([words]) => words.test(line))?.[1];

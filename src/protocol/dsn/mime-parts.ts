@@ -29,7 +29,7 @@ function walk(bytes: Buffer, leaves: Part[], depth: number): void {
   const boundary = part.type.startsWith("multipart/")
     ? boundaryOf(headerValue(part.fields, "content-type") ?? "")
     : undefined;
-  if (boundary === undefined || depth >= MAX_DEPTH) return void leaves.push({ ...part, body: decoded(part) });
+  if (boundary === undefined || depth >= MAX_DEPTH) return void leaves.push({ ...part, body: decodePart(part) });
   for (const inner of splitMultipart(part.body, boundary)) walk(inner, leaves, depth + 1);
 }
 
@@ -38,32 +38,32 @@ function splitPart(bytes: Buffer): Part {
   const end = /^\r?\n/.test(bytes.toString("latin1", 0, 2)) ? 0 : (createHeaderEndFinder().push(bytes) ?? bytes.length);
   const reading = readHeader(bytes.subarray(0, Math.min(end, LIMITS.maxBytes)), LIMITS);
   const fields = reading.ok ? reading.fields : [];
-  const skip = bytes[end] === 0x0d ? 2 : 1;
-  return { type: mediaTypeOf(fields), fields, body: bytes.subarray(Math.min(end + skip, bytes.length)) };
+  const lineEndBytes = bytes[end] === 0x0d ? 2 : 1;
+  return { type: mediaTypeOf(fields), fields, body: bytes.subarray(Math.min(end + lineEndBytes, bytes.length)) };
 }
 
 /** RFC 2046 5.1.1: returns the bodies between boundary lines; a truncated part is included as far as it is present. */
 function splitMultipart(body: Buffer, boundary: string): Buffer[] {
-  const found: Buffer[] = [];
+  const foundParts: Buffer[] = [];
   const delimiter = Buffer.from(`--${boundary}`, "latin1");
   let from = -1;
   for (
     let at = body.indexOf(delimiter);
-    at !== -1 && found.length < MAX_PARTS;
+    at !== -1 && foundParts.length < MAX_PARTS;
     at = body.indexOf(delimiter, at + delimiter.length)
   ) {
     if (at > 0 && body[at - 1] !== 0x0a) continue;
-    if (from !== -1) found.push(body.subarray(from, Math.max(from, body[at - 2] === 0x0d ? at - 2 : at - 1)));
+    if (from !== -1) foundParts.push(body.subarray(from, Math.max(from, body[at - 2] === 0x0d ? at - 2 : at - 1)));
     const lineEnd = body.indexOf(0x0a, at);
     if (lineEnd === -1 || body.toString("latin1", at + delimiter.length, at + delimiter.length + 2) === "--")
-      return found;
+      return foundParts;
     from = lineEnd + 1;
   }
-  if (from !== -1 && found.length < MAX_PARTS) found.push(body.subarray(from));
-  return found;
+  if (from !== -1 && foundParts.length < MAX_PARTS) foundParts.push(body.subarray(from));
+  return foundParts;
 }
 
-function decoded({ fields, body }: Part): Buffer {
+function decodePart({ fields, body }: Part): Buffer {
   const encoding = headerValue(fields, "content-transfer-encoding")?.trim().toLowerCase();
   if (encoding === "base64") return Buffer.from(body.toString("latin1"), "base64");
   if (encoding !== "quoted-printable") return body;

@@ -32,23 +32,23 @@ export interface OriginalRecipient {
 type Reading<T> = { ok: true; value: T } | { ok: false; why: string };
 
 /** Maximum lengths (RFC 3461 4.4 and 4.2). */
-const MAX_ENVID = 100;
-const MAX_ORCPT = 500;
+const MAX_ENVID_LENGTH = 100;
+const MAX_ORCPT_LENGTH = 500;
 
 /** Reads the parameters of MAIL, as on the wire ("RET=HDRS"); ignores parameters of other extensions. */
 export function readMailRequest(params: readonly string[]): Reading<MailRequest> {
-  const found = valuesOf(params, ["RET", "ENVID"]);
-  if (!found.ok) return found;
-  const { RET: ret, ENVID: envid } = found.value;
+  const foundValues = valuesOf(params, ["RET", "ENVID"]);
+  if (!foundValues.ok) return foundValues;
+  const { RET: ret, ENVID: envid } = foundValues.value;
   const value: MailRequest = {};
   if (ret !== undefined) {
-    const requested = ret.toUpperCase();
-    if (requested !== "FULL" && requested !== "HDRS") return rejected("RET is FULL or HDRS");
-    value.ret = requested;
+    const requestedRet = ret.toUpperCase();
+    if (requestedRet !== "FULL" && requestedRet !== "HDRS") return reject("RET is FULL or HDRS");
+    value.ret = requestedRet;
   }
   if (envid !== undefined) {
-    const id = envid.length <= MAX_ENVID && envid !== "" ? decodeXtext(envid) : undefined;
-    if (id === undefined) return rejected(`ENVID must be xtext of 1 to ${MAX_ENVID} characters`);
+    const id = envid.length <= MAX_ENVID_LENGTH && envid !== "" ? decodeXtext(envid) : undefined;
+    if (id === undefined) return reject(`ENVID must be xtext of 1 to ${MAX_ENVID_LENGTH} characters`);
     value.envid = id;
   }
   return { ok: true, value };
@@ -56,27 +56,27 @@ export function readMailRequest(params: readonly string[]): Reading<MailRequest>
 
 /** Reads the parameters of RCPT. */
 export function readRecipientRequest(params: readonly string[]): Reading<RecipientRequest> {
-  const found = valuesOf(params, ["NOTIFY", "ORCPT"]);
-  if (!found.ok) return found;
-  const { NOTIFY: notify, ORCPT: orcpt } = found.value;
+  const foundValues = valuesOf(params, ["NOTIFY", "ORCPT"]);
+  if (!foundValues.ok) return foundValues;
+  const { NOTIFY: notify, ORCPT: orcpt } = foundValues.value;
   const value: RecipientRequest = {};
   if (notify !== undefined) {
     const words = notify.toUpperCase().split(",");
     const events = words.every((word) => word === "SUCCESS" || word === "FAILURE" || word === "DELAY");
     if (words.join() !== "NEVER" && !events)
-      return rejected("NOTIFY must be NEVER, or a list of SUCCESS, FAILURE, DELAY");
+      return reject("NOTIFY must be NEVER, or a list of SUCCESS, FAILURE, DELAY");
     value.notify = [...new Set(words)] as DsnEvent[];
   }
   if (orcpt !== undefined) {
-    const original = orcpt.length <= MAX_ORCPT ? readOriginal(orcpt) : undefined;
-    if (original === undefined) return rejected("ORCPT must be an address type, a semicolon and the address as xtext");
+    const original = orcpt.length <= MAX_ORCPT_LENGTH ? readOriginal(orcpt) : undefined;
+    if (original === undefined) return reject("ORCPT must be an address type, a semicolon and the address as xtext");
     value.orcpt = `${original.type};${original.address}`;
   }
   return { ok: true, value };
 }
 
 /** Parses a stored ORCPT for the Original-Recipient of a report. */
-function originalRecipient(orcpt: string): OriginalRecipient | undefined {
+function parseOriginalRecipient(orcpt: string): OriginalRecipient | undefined {
   const semicolon = orcpt.indexOf(";");
   return semicolon < 1 || semicolon === orcpt.length - 1
     ? undefined
@@ -106,7 +106,7 @@ export function formatMailRequest({ ret, envid }: MailRequest): string[] {
 }
 
 export function formatRecipientRequest({ notify, orcpt }: RecipientRequest): string[] {
-  const original = orcpt === undefined ? undefined : originalRecipient(orcpt);
+  const original = orcpt === undefined ? undefined : parseOriginalRecipient(orcpt);
   return [
     ...(notify === undefined || notify.length === 0 ? [] : [`NOTIFY=${notify.join(",")}`]),
     ...(original === undefined
@@ -127,11 +127,11 @@ function valuesOf<Name extends string>(
     const name = (equals === -1 ? param : param.slice(0, equals)).toUpperCase() as Name;
     if (!names.includes(name)) continue;
     // 5.1 (b): a repeated parameter is a syntax error.
-    if (value[name] !== undefined) return rejected(`duplicate parameter ${name}`);
-    if (equals === -1) return rejected(`${name} requires a value`);
+    if (value[name] !== undefined) return reject(`duplicate parameter ${name}`);
+    if (equals === -1) return reject(`${name} requires a value`);
     value[name] = param.slice(equals + 1);
   }
   return { ok: true, value };
 }
 
-const rejected = (why: string) => ({ ok: false as const, why });
+const reject = (why: string) => ({ ok: false as const, why });

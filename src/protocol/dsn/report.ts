@@ -56,8 +56,8 @@ export function buildReport(report: DeliveryReport): { before: Buffer; after: Bu
   if (report.to === "") throw new TypeError("cannot send a delivery report to the null sender");
   if (report.recipients.length === 0) throw new TypeError("a report needs at least one recipient");
   const { boundary } = report;
-  const text = explain(report);
-  const before = [
+  const text = explanationLines(report);
+  const leadingLines = [
     ...header(report),
     "",
     `--${boundary}`,
@@ -76,7 +76,7 @@ export function buildReport(report: DeliveryReport): { before: Buffer; after: Bu
     "",
     "",
   ];
-  return { before: Buffer.from(before.join("\r\n")), after: Buffer.from(`\r\n--${boundary}--\r\n`) };
+  return { before: Buffer.from(leadingLines.join("\r\n")), after: Buffer.from(`\r\n--${boundary}--\r\n`) };
 }
 
 const SUBJECTS: Record<DsnAction, string> = {
@@ -114,10 +114,10 @@ function header({
   ];
 }
 
-function explain({ recipients, reportingMta }: DeliveryReport): string {
+function explanationLines({ recipients, reportingMta }: DeliveryReport): string {
   const lines = [`This is the mail server ${clean(reportingMta)}.`, ""];
   for (const { address, action, status, diagnostic, retryUntil } of recipients.slice(0, MAX_EXPLAINED)) {
-    lines.push(`<${clean(address)}>: ${EXPLAINED[action]} (${clean(status)})`);
+    lines.push(`<${clean(address)}>: ${EXPLANATIONS[action]} (${clean(status)})`);
     if (diagnostic !== undefined) lines.push(`    ${clean(diagnostic)}`);
     if (action === "delayed" && retryUntil !== undefined)
       lines.push(
@@ -131,7 +131,7 @@ function explain({ recipients, reportingMta }: DeliveryReport): string {
 
 const MAX_EXPLAINED = 50;
 
-const EXPLAINED: Record<DsnAction, string> = {
+const EXPLANATIONS: Record<DsnAction, string> = {
   failed: "the message could not be delivered",
   delayed: "the message could not be delivered yet",
   delivered: "the message was delivered",
@@ -142,8 +142,8 @@ const EXPLAINED: Record<DsnAction, string> = {
 /** Fields for the whole message (RFC 3464 2.2). */
 function messageFields({ envelopeId, reportingMta, arrived }: DeliveryReport): string[] {
   return [
-    ...(envelopeId === undefined ? [] : [`Original-Envelope-Id: ${ascii(envelopeId)}`]),
-    `Reporting-MTA: dns; ${ascii(reportingMta)}`,
+    ...(envelopeId === undefined ? [] : [`Original-Envelope-Id: ${toAscii(envelopeId)}`]),
+    `Reporting-MTA: dns; ${toAscii(reportingMta)}`,
     ...(arrived === undefined ? [] : [`Arrival-Date: ${rfc5322Date(arrived)}`]),
   ];
 }
@@ -163,9 +163,9 @@ function recipientFields({
     ...(original === undefined ? [] : [`Original-Recipient: ${addressField(original.address, original.type)}`]),
     `Final-Recipient: ${addressField(address, "rfc822")}`,
     `Action: ${action}`,
-    `Status: ${ascii(status)}`,
-    ...(remoteMta === undefined ? [] : [`Remote-MTA: dns; ${ascii(remoteMta)}`]),
-    ...(diagnostic === undefined ? [] : [`Diagnostic-Code: smtp; ${ascii(diagnostic)}`]),
+    `Status: ${toAscii(status)}`,
+    ...(remoteMta === undefined ? [] : [`Remote-MTA: dns; ${toAscii(remoteMta)}`]),
+    ...(diagnostic === undefined ? [] : [`Diagnostic-Code: smtp; ${toAscii(diagnostic)}`]),
     ...(lastAttempt === undefined ? [] : [`Last-Attempt-Date: ${rfc5322Date(lastAttempt)}`]),
     // 2.3.9: only present if the action is delayed.
     ...(retryUntil === undefined || action !== "delayed" ? [] : [`Will-Retry-Until: ${rfc5322Date(retryUntil)}`]),
@@ -175,15 +175,15 @@ function recipientFields({
 /** RFC 6533 3: this part remains ASCII. */
 function addressField(address: string, type: string): string {
   return isAscii(Buffer.from(address)) && type !== "utf-8"
-    ? `${ascii(type)}; ${ascii(address)}`
+    ? `${toAscii(type)}; ${toAscii(address)}`
     : `utf-8; ${encodeUtf8Address(clean(address))}`;
 }
 
 function returnedHeader({ returned, returnedUtf8 = false }: DeliveryReport): string[] {
-  const plain = returned === "full" ? "message/rfc822" : "text/rfc822-headers";
-  const global = returned === "full" ? "message/global" : "message/global-headers";
+  const plainType = returned === "full" ? "message/rfc822" : "text/rfc822-headers";
+  const globalType = returned === "full" ? "message/global" : "message/global-headers";
   return [
-    `Content-Type: ${returnedUtf8 ? global : plain}`,
+    `Content-Type: ${returnedUtf8 ? globalType : plainType}`,
     ...(returned === "full" || returnedUtf8 ? ["Content-Transfer-Encoding: 8bit"] : []),
   ];
 }
@@ -193,6 +193,6 @@ const clean = (text: string) =>
   text
     .replace(/[\p{Cc}\u2028\u2029]+/gu, " ")
     .trim()
-    .slice(0, MAX_WORDS);
-const ascii = (text: string) => clean(text).replace(/[^ -~]/gu, "?");
-const MAX_WORDS = 900;
+    .slice(0, MAX_TEXT_LENGTH);
+const toAscii = (text: string) => clean(text).replace(/[^ -~]/gu, "?");
+const MAX_TEXT_LENGTH = 900;

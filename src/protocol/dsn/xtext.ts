@@ -31,7 +31,9 @@ export const encodeUtf8Address = (address: string): string =>
     .join("");
 
 export const decodeUtf8Address = (text: string): string =>
-  text.replace(/\\x\{([0-9A-Fa-f]{1,6})\}/g, (whole, code: string) => {
-    const point = Number.parseInt(code, 16);
-    return point <= 0x10_ffff && (point < 0xd800 || point > 0xdfff) ? String.fromCodePoint(point) : whole;
+  text.replace(/\\x\{([0-9A-Fa-f]{1,6})\}/g, (wholeMatch, code: string) => {
+    const codePoint = Number.parseInt(code, 16);
+    return codePoint <= 0x10_ffff && (codePoint < 0xd800 || codePoint > 0xdfff)
+      ? String.fromCodePoint(codePoint)
+      : wholeMatch;
   });

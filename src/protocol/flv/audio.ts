@@ -40,43 +40,45 @@ export function readAudio(bytes: Buffer): FlvAudio {
   if (bytes.length === 0) return OTHER;
   const format = bytes[0]! >> 4;
   if (format === FORMAT.extended) return readExtended(bytes);
-  if (format === FORMAT.mp3 || format === FORMAT.mp3Of8kHz) return frame("mp3", bytes.subarray(1));
+  if (format === FORMAT.mp3 || format === FORMAT.mp3Of8kHz) return createFrame("mp3", bytes.subarray(1));
   if (format !== FORMAT.aac) return { kind: "unknown", codec: OLD_CODECS[format] || `format ${format}` };
   if (bytes.length < 2) throw new FlvError("truncated AAC packet header");
   const body = bytes.subarray(2);
   if (bytes[1] === 0) return configOf("aac", body);
-  return bytes[1] === 1 ? frame("aac", body) : OTHER;
+  return bytes[1] === 1 ? createFrame("aac", body) : OTHER;
 }
 
 function readExtended(bytes: Buffer): FlvAudio {
-  const found = readEnhanced("audio", bytes[0]! & 15, bytes);
-  if (found === undefined || found.type > PACKET.codedFrames) return OTHER;
-  const codec = FOUR_CC[found.fourCc];
-  if (codec === undefined) return { kind: "unknown", codec: printableFourCc(found.fourCc) };
-  return found.type === PACKET.sequenceStart ? configOf(codec, found.body) : frame(codec, found.body);
+  const enhancedBody = readEnhanced("audio", bytes[0]! & 15, bytes);
+  if (enhancedBody === undefined || enhancedBody.type > PACKET.codedFrames) return OTHER;
+  const codec = FOUR_CC[enhancedBody.fourCc];
+  if (codec === undefined) return { kind: "unknown", codec: printableFourCc(enhancedBody.fourCc) };
+  return enhancedBody.type === PACKET.sequenceStart
+    ? configOf(codec, enhancedBody.body)
+    : createFrame(codec, enhancedBody.body);
 }
 
 const configOf = (codec: FlvAudioCodec, config: Buffer): FlvAudio =>
   config.length === 0 ? OTHER : { kind: "config", codec, config };
-const frame = (codec: FlvAudioCodec, data: Buffer): FlvAudio =>
+const createFrame = (codec: FlvAudioCodec, data: Buffer): FlvAudio =>
   data.length === 0 ? OTHER : { kind: "frame", codec, data };
 
 /** Writes AAC and MP3 in the legacy format, Opus by its FourCC. Undefined if the codec has no configuration. */
 export function writeAudioConfig(codec: FlvAudioCodec, config: Buffer): Buffer | undefined {
   if (codec === "mp3" || config.length === 0) return undefined;
   return Buffer.concat([
-    codec === "aac" ? Buffer.from([(FORMAT.aac << 4) | QUALITY, 0]) : extended(PACKET.sequenceStart),
+    codec === "aac" ? Buffer.from([(FORMAT.aac << 4) | QUALITY, 0]) : createExtendedHead(PACKET.sequenceStart),
     config,
   ]);
 }
 
 /** Fixed octets that precede the data of a frame. */
-export const audioFrameHeader = (codec: FlvAudioCodec): Buffer => FRAME_HEAD[codec];
+export const audioFrameHeader = (codec: FlvAudioCodec): Buffer => FRAME_HEAD_BY_CODEC[codec];
 
-const extended = (type: number) =>
+const createExtendedHead = (type: number) =>
   Buffer.concat([Buffer.from([(FORMAT.extended << 4) | type]), Buffer.from("Opus", "latin1")]);
-const FRAME_HEAD = {
+const FRAME_HEAD_BY_CODEC = {
   aac: Buffer.from([(FORMAT.aac << 4) | QUALITY, 1]),
   mp3: Buffer.from([(FORMAT.mp3 << 4) | QUALITY]),
-  opus: extended(PACKET.codedFrames),
+  opus: createExtendedHead(PACKET.codedFrames),
 };

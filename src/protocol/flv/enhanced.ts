@@ -24,34 +24,34 @@ const TRACKS = { one: 0, many: 1, manyCodecs: 2 } as const;
 export function readEnhanced(kind: "audio" | "video", type: number, bytes: Buffer): EnhancedBody | undefined {
   let at = 1;
 
-  function take(octets: number): number {
+  function skipOctets(octets: number): number {
     const from = at;
     if (from + octets > bytes.length) throw new FlvError("truncated extended header");
     at += octets;
     return from;
   }
 
-  const fourCc = () => bytes.toString("latin1", take(4), at);
+  const fourCc = () => bytes.toString("latin1", skipOctets(4), at);
 
   // Packet modifiers, each preceded by its size. Only the nanosecond offset is defined, which is skipped because
   // milliseconds suffice here.
   while (type === PACKET.modEx) {
-    let size = bytes[take(1)]! + 1;
-    if (size === 256) size = bytes.readUInt16BE(take(2)) + 1;
-    take(size);
-    type = bytes[take(1)]! & 15;
+    let size = bytes[skipOctets(1)]! + 1;
+    if (size === 256) size = bytes.readUInt16BE(skipOctets(2)) + 1;
+    skipOctets(size);
+    type = bytes[skipOctets(1)]! & 15;
   }
   if (type !== PACKET.multitrack[kind]) return { type, fourCc: fourCc(), body: bytes.subarray(at) };
 
-  const packing = bytes[take(1)]!;
-  type = packing & 15;
-  const tracks = packing >> 4;
+  const packingByte = bytes[skipOctets(1)]!;
+  type = packingByte & 15;
+  const tracks = packingByte >> 4;
   let codec = tracks === TRACKS.manyCodecs ? "" : fourCc();
   while (at < bytes.length) {
     if (tracks === TRACKS.manyCodecs) codec = fourCc();
-    const id = bytes[take(1)]!;
-    const size = tracks === TRACKS.one ? bytes.length - at : bytes.readUIntBE(take(3), 3);
-    const from = take(size);
+    const id = bytes[skipOctets(1)]!;
+    const size = tracks === TRACKS.one ? bytes.length - at : bytes.readUIntBE(skipOctets(3), 3);
+    const from = skipOctets(size);
     if (id === 0) return { type, fourCc: codec, body: bytes.subarray(from, at) };
   }
   return undefined;

@@ -18,13 +18,14 @@ export function aacFormat(config: Buffer): AudioFormat | undefined {
   if (config.length < 2) return undefined;
   const bits = Buffer.alloc(8);
   config.copy(bits, 0, 0, 8);
-  const wide = bits.readBigUInt64BE(0);
-  const read = (at: number, count: number) => Number((wide >> BigInt(64 - at - count)) & ((1n << BigInt(count)) - 1n));
+  const configBits = bits.readBigUInt64BE(0);
+  const read = (at: number, count: number) =>
+    Number((configBits >> BigInt(64 - at - count)) & ((1n << BigInt(count)) - 1n));
   // Object types above 30 occupy six more bits.
-  const rateAt = read(0, 5) === 31 ? 11 : 5;
-  const index = read(rateAt, 4);
-  const sampleRate = index === EXPLICIT_RATE ? read(rateAt + 4, 24) : AAC_RATES[index];
-  const channels = AAC_CHANNELS[read(rateAt + (index === EXPLICIT_RATE ? 28 : 4), 4)];
+  const rateOffset = read(0, 5) === 31 ? 11 : 5;
+  const index = read(rateOffset, 4);
+  const sampleRate = index === EXPLICIT_RATE ? read(rateOffset + 4, 24) : AAC_RATES[index];
+  const channels = AAC_CHANNELS[read(rateOffset + (index === EXPLICIT_RATE ? 28 : 4), 4)];
   return sampleRate && channels ? { sampleRate, channels } : undefined;
 }
 

@@ -8,8 +8,8 @@ export interface FlvTag {
   data: Buffer;
 }
 
-const TAG_HEADER = 11;
-const PREVIOUS_TAG_SIZE = 4;
+const TAG_HEADER_BYTES = 11;
+const PREVIOUS_TAG_SIZE_BYTES = 4;
 /**
  * File header (E.2) and the size field before the first tag. Readers wait for all streams that the header announces.
  */
@@ -17,15 +17,15 @@ export const flvHeader = ({ video, audio }: { video: boolean; audio: boolean }):
   Buffer.from([0x46, 0x4c, 0x56, 1, (audio ? 4 : 0) | (video ? 1 : 0), 0, 0, 0, 9, 0, 0, 0, 0]);
 
 export function writeTag({ type, time, data }: FlvTag): Buffer {
-  const bytes = Buffer.allocUnsafe(TAG_HEADER + data.length + PREVIOUS_TAG_SIZE);
+  const bytes = Buffer.allocUnsafe(TAG_HEADER_BYTES + data.length + PREVIOUS_TAG_SIZE_BYTES);
   bytes[0] = type;
   bytes.writeUIntBE(data.length, 1, 3);
   // The upper eight bits of the time follow the lower 24.
   bytes.writeUIntBE(time & 0xffffff, 4, 3);
   bytes[7] = time >>> 24;
   bytes.writeUIntBE(0, 8, 3);
-  data.copy(bytes, TAG_HEADER);
-  bytes.writeUInt32BE(TAG_HEADER + data.length, TAG_HEADER + data.length);
+  data.copy(bytes, TAG_HEADER_BYTES);
+  bytes.writeUInt32BE(TAG_HEADER_BYTES + data.length, TAG_HEADER_BYTES + data.length);
   return bytes;
 }
 
@@ -35,8 +35,8 @@ export function writeTag({ type, time, data }: FlvTag): Buffer {
  */
 export function* readTags(bytes: Buffer): Iterable<FlvTag> {
   for (let at = 0; at < bytes.length;) {
-    if (at + TAG_HEADER > bytes.length) throw new FlvError("truncated tag header");
-    const from = at + TAG_HEADER;
+    if (at + TAG_HEADER_BYTES > bytes.length) throw new FlvError("truncated tag header");
+    const from = at + TAG_HEADER_BYTES;
     const to = from + bytes.readUIntBE(at + 1, 3);
     if (to > bytes.length) throw new FlvError("truncated tag");
     yield {
@@ -44,6 +44,6 @@ export function* readTags(bytes: Buffer): Iterable<FlvTag> {
       time: (bytes.readUIntBE(at + 4, 3) | (bytes[at + 7]! << 24)) >>> 0,
       data: bytes.subarray(from, to),
     };
-    at = to + PREVIOUS_TAG_SIZE;
+    at = to + PREVIOUS_TAG_SIZE_BYTES;
   }
 }

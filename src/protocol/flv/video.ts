@@ -25,7 +25,7 @@ export type FlvVideo =
 const FRAME = { key: 1, inter: 2, generatedKey: 4, command: 5 } as const;
 const OTHER = { kind: "other" } as const;
 /** Codecs in FLV 10.1, E.4.3.1; 12 is the unofficial number that Chinese encoders use for HEVC. */
-const NUMBERED: Record<number, FlvVideoCodec> = { 7: "h264", 12: "hevc" };
+const CODEC_BY_NUMBER: Record<number, FlvVideoCodec> = { 7: "h264", 12: "hevc" };
 const OLD_CODECS: Record<number, string> = {
   2: "Sorenson H.263",
   3: "Screen Video",
@@ -37,7 +37,7 @@ const OLD_CODECS: Record<number, string> = {
 const FOUR_CC: Record<string, FlvVideoCodec> = { avc1: "h264", hvc1: "hevc", av01: "av1", vp08: "vp8", vp09: "vp9" };
 const FOUR_CC_OF = { h264: "avc1", hevc: "hvc1", av1: "av01", vp8: "vp08", vp9: "vp09" } as const;
 const AVC = 7;
-const WITH_COMPOSITION = new Set<FlvVideoCodec>(["h264", "hevc"]);
+const CODECS_WITH_COMPOSITION = new Set<FlvVideoCodec>(["h264", "hevc"]);
 
 /** Reads the body of an audio message. Throws FlvError. The result refers to memory in `bytes`. */
 export function readVideo(bytes: Buffer): FlvVideo {
@@ -46,29 +46,31 @@ export function readVideo(bytes: Buffer): FlvVideo {
   const frame = (first >> 4) & 7;
   if (first >= 0x80) return frame === FRAME.command ? OTHER : readExtended(first & 15, frame, bytes);
   if (frame === FRAME.command) return OTHER;
-  const codec = NUMBERED[first & 15];
+  const codec = CODEC_BY_NUMBER[first & 15];
   if (codec === undefined) return { kind: "unknown", codec: OLD_CODECS[first & 15] ?? `codec ${first & 15}` };
   if (bytes.length < 5) throw new FlvError("truncated video packet header");
   const body = bytes.subarray(5);
   if (bytes[1] === 0) return configOf(codec, body);
-  return bytes[1] === 1 ? picture(codec, frame, bytes.readIntBE(2, 3), body) : OTHER;
+  return bytes[1] === 1 ? createPicture(codec, frame, bytes.readIntBE(2, 3), body) : OTHER;
 }
 
 function readExtended(type: number, frame: number, bytes: Buffer): FlvVideo {
-  const found = readEnhanced("video", type, bytes);
-  if (found === undefined || found.type > PACKET.codedFramesX || found.type === PACKET.sequenceEnd) return OTHER;
-  const codec = FOUR_CC[found.fourCc];
-  if (codec === undefined) return { kind: "unknown", codec: printableFourCc(found.fourCc) };
-  if (found.type === PACKET.sequenceStart) return configOf(codec, found.body);
-  if (found.type === PACKET.codedFramesX || !WITH_COMPOSITION.has(codec)) return picture(codec, frame, 0, found.body);
-  if (found.body.length < 3) throw new FlvError("truncated video packet header");
-  return picture(codec, frame, found.body.readIntBE(0, 3), found.body.subarray(3));
+  const enhancedBody = readEnhanced("video", type, bytes);
+  if (enhancedBody === undefined || enhancedBody.type > PACKET.codedFramesX || enhancedBody.type === PACKET.sequenceEnd)
+    return OTHER;
+  const codec = FOUR_CC[enhancedBody.fourCc];
+  if (codec === undefined) return { kind: "unknown", codec: printableFourCc(enhancedBody.fourCc) };
+  if (enhancedBody.type === PACKET.sequenceStart) return configOf(codec, enhancedBody.body);
+  if (enhancedBody.type === PACKET.codedFramesX || !CODECS_WITH_COMPOSITION.has(codec))
+    return createPicture(codec, frame, 0, enhancedBody.body);
+  if (enhancedBody.body.length < 3) throw new FlvError("truncated video packet header");
+  return createPicture(codec, frame, enhancedBody.body.readIntBE(0, 3), enhancedBody.body.subarray(3));
 }
 
 const configOf = (codec: FlvVideoCodec, config: Buffer): FlvVideo =>
   config.length === 0 ? OTHER : { kind: "config", codec, config };
 
-const picture = (codec: FlvVideoCodec, frame: number, composition: number, data: Buffer): FlvVideo =>
+const createPicture = (codec: FlvVideoCodec, frame: number, composition: number, data: Buffer): FlvVideo =>
   data.length === 0
     ? OTHER
     : { kind: "picture", codec, key: frame === FRAME.key || frame === FRAME.generatedKey, composition, data };
@@ -81,7 +83,7 @@ export function writeVideoConfig(codec: FlvVideoCodec, config: Buffer): Buffer {
   const head =
     codec === "h264"
       ? Buffer.from([(FRAME.key << 4) | AVC, 0, 0, 0, 0])
-      : extended(FRAME.key, PACKET.sequenceStart, codec);
+      : createExtendedHead(FRAME.key, PACKET.sequenceStart, codec);
   return Buffer.concat([head, config]);
 }
 
@@ -92,11 +94,11 @@ export function videoFrameHeader(
 ): Buffer {
   const frame = key ? FRAME.key : FRAME.inter;
   if (codec === "h264") return Buffer.from([(frame << 4) | AVC, 1, composition >> 16, composition >> 8, composition]);
-  const type = extended(frame, PACKET.codedFrames, codec);
-  return WITH_COMPOSITION.has(codec)
+  const type = createExtendedHead(frame, PACKET.codedFrames, codec);
+  return CODECS_WITH_COMPOSITION.has(codec)
     ? Buffer.concat([type, Buffer.from([composition >> 16, composition >> 8, composition])])
     : type;
 }
 
-const extended = (frame: number, type: number, codec: FlvVideoCodec) =>
+const createExtendedHead = (frame: number, type: number, codec: FlvVideoCodec) =>
   Buffer.concat([Buffer.from([0x80 | (frame << 4) | type]), Buffer.from(FOUR_CC_OF[codec], "latin1")]);

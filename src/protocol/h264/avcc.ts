@@ -10,7 +10,7 @@ interface AvcConfig {
 }
 
 /** Profiles whose record declares the chroma format. */
-const WITH_CHROMA = new Set([100, 110, 122, 144]);
+const PROFILES_WITH_CHROMA = new Set([100, 110, 122, 144]);
 
 /** Writes a record for packets with four-octet lengths. Throws H264Error if the first of `sps` is malformed. */
 export function writeAvcConfig(sps: readonly Buffer[], pps: readonly Buffer[]): Buffer {
@@ -20,11 +20,11 @@ export function writeAvcConfig(sps: readonly Buffer[], pps: readonly Buffer[]): 
   const { profile } = readSps(first);
   const head = Buffer.from([1, first[1]!, first[2]!, first[3]!, 0xff, 0xe0 | sps.length]);
   // Declares 4:2:0 with 8 bits, the only format that browsers and cameras send live.
-  const tail = WITH_CHROMA.has(profile) ? Buffer.from([0xfd, 0xf8, 0xf8, 0]) : Buffer.alloc(0);
-  return Buffer.concat([head, ...sps.flatMap(sized), Buffer.from([pps.length]), ...pps.flatMap(sized), tail]);
+  const tail = PROFILES_WITH_CHROMA.has(profile) ? Buffer.from([0xfd, 0xf8, 0xf8, 0]) : Buffer.alloc(0);
+  return Buffer.concat([head, ...sps.flatMap(withSize), Buffer.from([pps.length]), ...pps.flatMap(withSize), tail]);
 }
 
-function sized(nal: Buffer): Buffer[] {
+function withSize(nal: Buffer): Buffer[] {
   const length = Buffer.alloc(2);
   length.writeUInt16BE(nal.length);
   return [length, nal];
@@ -34,7 +34,7 @@ function sized(nal: Buffer): Buffer[] {
 export function readAvcConfig(record: Buffer): AvcConfig {
   if (record.length < 7 || record[0] !== 1) throw new H264Error("not a version 1 decoder configuration record");
   let at = 5;
-  const take = (count: number): Buffer[] => {
+  const takeNals = (count: number): Buffer[] => {
     const nals: Buffer[] = [];
     for (let i = 0; i < count; i++) {
       const end = at + 2 + (at + 2 <= record.length ? record.readUInt16BE(at) : Infinity);
@@ -44,8 +44,8 @@ export function readAvcConfig(record: Buffer): AvcConfig {
     }
     return nals;
   };
-  const sps = take(record[at++]! & 31);
+  const sps = takeNals(record[at++]! & 31);
   if (at >= record.length) throw new H264Error("truncated decoder configuration record");
-  const pps = take(record[at++]!);
+  const pps = takeNals(record[at++]!);
   return { sps, pps, lengthSize: (record[4]! & 3) + 1 };
 }

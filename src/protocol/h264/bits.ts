@@ -42,7 +42,7 @@ export function createBitReader(bytes: Buffer): BitReader {
 
 /** Removes the emulation prevention octets of a NAL unit (7.3.1). */
 export function removeEmulationPrevention(nal: Buffer): Buffer {
-  if (nal.indexOf(EMULATED) === -1) return nal;
+  if (nal.indexOf(EMULATION_PREFIX) === -1) return nal;
   const out = Buffer.allocUnsafe(nal.length);
   let to = 0;
   for (let from = 0, zeros = 0; from < nal.length; from++) {
@@ -57,4 +57,4 @@ export function removeEmulationPrevention(nal: Buffer): Buffer {
   return out.subarray(0, to);
 }
 
-const EMULATED = Buffer.from([0, 0, 3]);
+const EMULATION_PREFIX = Buffer.from([0, 0, 3]);

@@ -31,22 +31,22 @@ export function splitLengthPrefixed(data: Buffer, lengthSize = 4): Buffer[] {
 
 /** Prepends a four-octet length to each NAL unit. */
 export function joinLengthPrefixed(nals: readonly Buffer[]): Buffer {
-  const joined = Buffer.allocUnsafe(nals.reduce((sum, nal) => sum + 4 + nal.length, 0));
+  const joinedNals = Buffer.allocUnsafe(nals.reduce((sum, nal) => sum + 4 + nal.length, 0));
   let at = 0;
   for (const nal of nals) {
-    at = joined.writeUInt32BE(nal.length, at);
-    at += nal.copy(joined, at);
+    at = joinedNals.writeUInt32BE(nal.length, at);
+    at += nal.copy(joinedNals, at);
   }
-  return joined;
+  return joinedNals;
 }
 
-const START = Buffer.from([0, 0, 1]);
+const START_CODE = Buffer.from([0, 0, 1]);
 
 /** Splits a byte stream (annex B) into NAL units, without start codes and trailing zeros. */
 export function splitAnnexB(bytes: Buffer): Buffer[] {
   const nals: Buffer[] = [];
-  for (let at = bytes.indexOf(START); at !== -1;) {
-    const next = bytes.indexOf(START, at + 3);
+  for (let at = bytes.indexOf(START_CODE); at !== -1;) {
+    const next = bytes.indexOf(START_CODE, at + 3);
     let end = next === -1 ? bytes.length : next;
     while (end > at + 3 && bytes[end - 1] === 0) end--;
     if (end > at + 3) nals.push(bytes.subarray(at + 3, end));

@@ -17,7 +17,7 @@ interface Sps {
 }
 
 /** Profiles whose parameter sets declare the chroma format. */
-const WITH_CHROMA = new Set([100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135]);
+const PROFILES_WITH_CHROMA = new Set([100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135]);
 /** The Baseline profile has no reordering by definition (A.2.1). */
 const BASELINE = 66;
 /** Maximum accepted width and height in pixels. */
@@ -31,21 +31,21 @@ export function readSps(nal: Buffer): Sps {
   const bits = createBitReader(removeEmulationPrevention(nal.subarray(1)));
   const [profile, compatibility, level] = [bits.bits(8), bits.bits(8), bits.bits(8)];
   bits.ue();
-  const chroma = WITH_CHROMA.has(profile) ? readChroma(bits) : 1;
+  const chroma = PROFILES_WITH_CHROMA.has(profile) ? readChroma(bits) : 1;
   bits.ue();
   skipPictureOrder(bits);
   bits.ue();
   bits.flag();
-  const across = (bits.ue() + 1) * 16;
-  const units = bits.ue() + 1;
-  const progressive = bits.flag();
-  if (!progressive) bits.flag();
+  const codedWidth = (bits.ue() + 1) * 16;
+  const mapUnits = bits.ue() + 1;
+  const isProgressive = bits.flag();
+  if (!isProgressive) bits.flag();
   bits.flag();
-  const rows = progressive ? 1 : 2;
+  const rows = isProgressive ? 1 : 2;
   const [left, right, top, bottom] = bits.flag() ? [bits.ue(), bits.ue(), bits.ue(), bits.ue()] : [0, 0, 0, 0];
   // Equations 6-19 to 6-22: cropping is specified in chroma samples, doubled vertically for fields.
-  const width = across - (left + right) * (chroma === 1 || chroma === 2 ? 2 : 1);
-  const height = units * 16 * rows - (top + bottom) * (chroma === 1 ? 2 : 1) * rows;
+  const width = codedWidth - (left + right) * (chroma === 1 || chroma === 2 ? 2 : 1);
+  const height = mapUnits * 16 * rows - (top + bottom) * (chroma === 1 ? 2 : 1) * rows;
   if (width < 1 || height < 1 || width > MAX_DIMENSION || height > MAX_DIMENSION)
     throw new H264Error(`unsupported frame size: ${width}x${height}`);
   return {
@@ -61,13 +61,13 @@ export function readSps(nal: Buffer): Sps {
 function readChroma(bits: BitReader): number {
   const chroma = bits.ue();
   if (chroma > 3) throw new H264Error(`invalid chroma_format_idc: ${chroma}`);
-  const separate = chroma === 3 && bits.flag();
+  const hasSeparatePlanes = chroma === 3 && bits.flag();
   bits.ue();
   bits.ue();
   bits.flag();
   if (bits.flag())
     for (let i = 0; i < (chroma === 3 ? 12 : 8); i++) if (bits.flag()) skipScaling(bits, i < 6 ? 16 : 64);
-  return separate ? 0 : chroma;
+  return hasSeparatePlanes ? 0 : chroma;
 }
 
 function skipScaling(bits: BitReader, size: number): void {

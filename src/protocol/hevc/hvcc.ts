@@ -2,7 +2,7 @@ import { H264Error } from "../h264/bits.ts";
 import { HEVC_NAL } from "./nal.ts";
 import { readHevcSps } from "./sps.ts";
 
-const FIXED = 23;
+const FIXED_BYTES = 23;
 
 /**
  * Writes a decoder configuration record (ISO 14496-15, 8.3.3.1) for four-octet lengths. Throws H264Error if the first
@@ -12,7 +12,7 @@ export function writeHevcConfig(vps: readonly Buffer[], sps: readonly Buffer[], 
   const [first] = sps;
   if (first === undefined || vps.length === 0 || pps.length === 0) throw new H264Error("there is no parameter set");
   const { profileTierLevel, temporalLayers, temporalIdNested, chroma, lumaBits, chromaBits } = readHevcSps(first);
-  const head = Buffer.alloc(FIXED);
+  const head = Buffer.alloc(FIXED_BYTES);
   head[0] = 1;
   profileTierLevel.copy(head, 1);
   head.set(
@@ -46,19 +46,19 @@ export function writeHevcConfig(vps: readonly Buffer[], sps: readonly Buffer[], 
 /** Returns the parameter sets in a record, in order. Throws H264Error if the record is truncated. */
 export function readHevcConfig(record: Buffer): Buffer[] {
   const sets: Buffer[] = [];
-  const need = (end: number) => {
+  const requireEnd = (end: number) => {
     if (end > record.length) throw new H264Error("truncated decoder configuration record");
   };
-  need(FIXED);
-  let at = FIXED;
+  requireEnd(FIXED_BYTES);
+  let at = FIXED_BYTES;
   for (let array = 0; array < record[22]!; array++) {
-    need(at + 3);
+    requireEnd(at + 3);
     const count = record.readUInt16BE(at + 1);
     at += 3;
     for (let i = 0; i < count; i++) {
-      need(at + 2);
+      requireEnd(at + 2);
       const size = record.readUInt16BE(at);
-      need(at + 2 + size);
+      requireEnd(at + 2 + size);
       sets.push(record.subarray(at + 2, at + 2 + size));
       at += 2 + size;
     }

@@ -5,10 +5,10 @@ export type AttributeValue = { quoted: string } | string | number;
 export function attributeList(values: Record<string, AttributeValue | undefined>): string {
   return Object.entries(values)
     .flatMap(([name, value]) =>
-      value === undefined ? [] : [`${name}=${typeof value === "object" ? `"${quotable(value.quoted)}"` : value}`],
+      value === undefined ? [] : [`${name}=${typeof value === "object" ? `"${toQuotable(value.quoted)}"` : value}`],
     )
     .join(",");
 }
 
 /** RFC 8216 4.2: a quoted string cannot contain or escape a line feed, carriage return or double quote. */
-const quotable = (text: string) => text.replace(/"/g, "'").replace(/[\p{Cc}\u2028\u2029]+/gu, " ");
+const toQuotable = (text: string) => text.replace(/"/g, "'").replace(/[\p{Cc}\u2028\u2029]+/gu, " ");

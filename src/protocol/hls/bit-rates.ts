@@ -8,7 +8,7 @@ export interface BitRates {
  * Target duration in seconds, rounded up: RFC 8216 4.3.3.1 compares EXTINF rounded to the nearest second, but older
  * players compare the exact value.
  */
-export const targetDurationOf = (longest: number): number => Math.max(1, Math.ceil(longest - 1e-6));
+export const targetDurationOf = (longestSeconds: number): number => Math.max(1, Math.ceil(longestSeconds - 1e-6));
 
 /**
  * RFC 8216 4.1: the peak is the largest bit rate of any contiguous set of segments lasting 0.5 to 1.5 target durations,
@@ -16,7 +16,9 @@ export const targetDurationOf = (longest: number): number => Math.max(1, Math.ce
  * seconds.
  */
 export function bitRatesOf(segments: readonly { size: number; duration: number }[]): BitRates {
-  const target = targetDurationOf(segments.reduce((longest, { duration }) => Math.max(longest, duration), 0));
+  const target = targetDurationOf(
+    segments.reduce((longestSeconds, { duration }) => Math.max(longestSeconds, duration), 0),
+  );
   let peak = 0;
   let bits = 0;
   let seconds = 0;

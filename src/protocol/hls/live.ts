@@ -84,32 +84,32 @@ export function writeLivePlaylist(playlist: LivePlaylist): string {
     "#EXTM3U",
     `#EXT-X-VERSION:${versionOf(playlist)}`,
     `#EXT-X-TARGETDURATION:${targetDuration}`,
-    ...(ended === "whole" ? ["#EXT-X-PLAYLIST-TYPE:VOD"] : serverControl(lowLatency, canSkipUntil)),
+    ...(ended === "whole" ? ["#EXT-X-PLAYLIST-TYPE:VOD"] : formatServerControl(lowLatency, canSkipUntil)),
     `#EXT-X-MEDIA-SEQUENCE:${mediaSequence}`,
     ...(discontinuitySequence > 0 ? [`#EXT-X-DISCONTINUITY-SEQUENCE:${discontinuitySequence}`] : []),
     "#EXT-X-INDEPENDENT-SEGMENTS",
     ...(start === undefined
       ? []
-      : [`#EXT-X-START:${attributeList({ "TIME-OFFSET": seconds(start), PRECISE: "YES" })}`]),
+      : [`#EXT-X-START:${attributeList({ "TIME-OFFSET": formatSeconds(start), PRECISE: "YES" })}`]),
     ...(skipped > 0 ? [`#EXT-X-SKIP:${attributeList({ "SKIPPED-SEGMENTS": skipped })}`] : []),
   ];
   // Tags of skipped segments still apply to the segments that follow.
   let init =
     skipped > 0 ? segments.slice(0, skipped).findLast((segment) => segment.init !== undefined)?.init : undefined;
-  const head = (segment: Omit<LiveHlsSegment, "uri" | "duration" | "gap">) => {
+  const formatSegmentHead = (segment: Omit<LiveHlsSegment, "uri" | "duration" | "gap">) => {
     if (segment.discontinuity === true) lines.push("#EXT-X-DISCONTINUITY");
     if (segment.init !== undefined && segment.init !== init)
       lines.push(`#EXT-X-MAP:${attributeList({ URI: { quoted: segment.init } })}`);
     init = segment.init ?? init;
     if (segment.at !== undefined) lines.push(`#EXT-X-PROGRAM-DATE-TIME:${new Date(segment.at).toISOString()}`);
-    for (const part of segment.parts ?? []) lines.push(`#EXT-X-PART:${partAttributes(part)}`);
+    for (const part of segment.parts ?? []) lines.push(`#EXT-X-PART:${formatPartAttributes(part)}`);
   };
   for (const segment of segments.slice(skipped)) {
-    head(segment);
+    formatSegmentHead(segment);
     if (segment.gap === true) lines.push("#EXT-X-GAP");
-    lines.push(`#EXTINF:${seconds(segment.duration)},`, segment.uri);
+    lines.push(`#EXTINF:${formatSeconds(segment.duration)},`, segment.uri);
   }
-  if (open !== undefined && ended === undefined) head(open);
+  if (open !== undefined && ended === undefined) formatSegmentHead(open);
   if (ended !== undefined) lines.push("#EXT-X-ENDLIST");
   else if (lowLatency?.preloadHint !== undefined)
     lines.push(`#EXT-X-PRELOAD-HINT:${attributeList({ TYPE: "PART", URI: { quoted: lowLatency.preloadHint } })}`);
@@ -125,24 +125,28 @@ function versionOf({ version = 6, segments, skipped = 0 }: LivePlaylist): number
   return Math.max(version, segments.some(({ gap }) => gap === true) ? 8 : 0, skipped > 0 ? 9 : 0);
 }
 
-function serverControl(lowLatency: LowLatency | undefined, canSkipUntil: number | undefined): string[] {
+function formatServerControl(lowLatency: LowLatency | undefined, canSkipUntil: number | undefined): string[] {
   const control: Record<string, AttributeValue | undefined> = {
     "CAN-BLOCK-RELOAD": lowLatency && "YES",
-    "CAN-SKIP-UNTIL": canSkipUntil === undefined ? undefined : seconds(canSkipUntil),
-    "HOLD-BACK": lowLatency && seconds(lowLatency.holdBack),
-    "PART-HOLD-BACK": lowLatency && seconds(lowLatency.partHoldBack),
+    "CAN-SKIP-UNTIL": canSkipUntil === undefined ? undefined : formatSeconds(canSkipUntil),
+    "HOLD-BACK": lowLatency && formatSeconds(lowLatency.holdBack),
+    "PART-HOLD-BACK": lowLatency && formatSeconds(lowLatency.partHoldBack),
   };
-  const said = attributeList(control);
+  const controlList = attributeList(control);
   return [
-    ...(said === "" ? [] : [`#EXT-X-SERVER-CONTROL:${said}`]),
+    ...(controlList === "" ? [] : [`#EXT-X-SERVER-CONTROL:${controlList}`]),
     ...(lowLatency === undefined
       ? []
-      : [`#EXT-X-PART-INF:${attributeList({ "PART-TARGET": seconds(lowLatency.partTarget) })}`]),
+      : [`#EXT-X-PART-INF:${attributeList({ "PART-TARGET": formatSeconds(lowLatency.partTarget) })}`]),
   ];
 }
 
-const partAttributes = ({ uri, duration, independent }: HlsPart) =>
-  attributeList({ DURATION: seconds(duration), URI: { quoted: uri }, INDEPENDENT: independent ? "YES" : undefined });
+const formatPartAttributes = ({ uri, duration, independent }: HlsPart) =>
+  attributeList({
+    DURATION: formatSeconds(duration),
+    URI: { quoted: uri },
+    INDEPENDENT: independent ? "YES" : undefined,
+  });
 
 /** Formats seconds with microsecond precision and at least three decimals, as older players expect. */
-const seconds = (value: number) => value.toFixed(6).replace(/0{1,3}$/, "");
+const formatSeconds = (value: number) => value.toFixed(6).replace(/0{1,3}$/, "");

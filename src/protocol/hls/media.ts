@@ -15,25 +15,25 @@ export interface HlsSegment {
 }
 
 /** Durations are written in microseconds. */
-const MICRO = 1e6;
+const MICROSECONDS_PER_SECOND = 1e6;
 
 export function writeMediaPlaylist({ init, segments }: MediaPlaylist): string {
   const list: string[] = [];
-  let longest = 0;
+  let longestSeconds = 0;
   let end = 0;
-  let reported = 0;
+  let reportedMicroseconds = 0;
   for (const { uri, duration } of segments) {
-    longest = Math.max(longest, duration);
+    longestSeconds = Math.max(longestSeconds, duration);
     end += duration;
     // Players sum the written durations: 20 seconds in three segments must not become 19.999999.
-    const part = Math.round(end * MICRO) - reported;
-    reported += part;
-    list.push(`#EXTINF:${(part / MICRO).toFixed(6).replace(/0{1,3}$/, "")},\n${uri}`);
+    const part = Math.round(end * MICROSECONDS_PER_SECOND) - reportedMicroseconds;
+    reportedMicroseconds += part;
+    list.push(`#EXTINF:${(part / MICROSECONDS_PER_SECOND).toFixed(6).replace(/0{1,3}$/, "")},\n${uri}`);
   }
   return [
     "#EXTM3U",
     "#EXT-X-VERSION:6",
-    `#EXT-X-TARGETDURATION:${targetDurationOf(longest)}`,
+    `#EXT-X-TARGETDURATION:${targetDurationOf(longestSeconds)}`,
     "#EXT-X-MEDIA-SEQUENCE:0",
     "#EXT-X-PLAYLIST-TYPE:VOD",
     "#EXT-X-INDEPENDENT-SEGMENTS",

@@ -48,10 +48,10 @@ const ID = {
   block: 0xa3,
 };
 /** Unknown size, in eight octets (RFC 8794, 6.2). */
-const UNKNOWN = Buffer.from("01ffffffffffffff", "hex");
+const UNKNOWN_SIZE = Buffer.from("01ffffffffffffff", "hex");
 /** Nanoseconds per tick: with microsecond ticks, times are exact. */
-const SCALE = 1000;
-const KEY = 0x80;
+const TIMESTAMP_SCALE = 1000;
+const KEY_FRAME_FLAG = 0x80;
 
 function idOf(id: number): Buffer {
   const octets = id > 0xffffff ? 4 : id > 0xffff ? 3 : id > 0xff ? 2 : 1;
@@ -67,8 +67,8 @@ function sizeOf(size: number): Buffer {
   return bytes;
 }
 
-const element = (id: number, ...inside: Uint8Array[]): Buffer =>
-  Buffer.concat([idOf(id), sizeOf(inside.reduce((sum, { length }) => sum + length, 0)), ...inside]);
+const element = (id: number, ...children: Uint8Array[]): Buffer =>
+  Buffer.concat([idOf(id), sizeOf(children.reduce((sum, { length }) => sum + length, 0)), ...children]);
 
 function uint(id: number, value: number): Buffer {
   const bytes = Buffer.alloc(8);
@@ -118,14 +118,14 @@ export function createMatroskaWriter(tracks: readonly MatroskaTrack[]): Matroska
           uint(ID.docReadVersion, 2),
         ),
         idOf(ID.segment),
-        UNKNOWN,
-        element(ID.info, uint(ID.scale, SCALE), text(ID.muxer, "reelpost"), text(ID.writer, "reelpost")),
+        UNKNOWN_SIZE,
+        element(ID.info, uint(ID.scale, TIMESTAMP_SCALE), text(ID.muxer, "reelpost"), text(ID.writer, "reelpost")),
         element(ID.tracks, ...tracks.map((track, i) => trackEntry(track, i + 1))),
       ]),
     // Writes one cluster per block: times within a cluster have 16 bits, which is a short time in microseconds. The
     // size is known, so that a reader passes the block on as soon as it arrives.
     block(track, time, key, data) {
-      const head = Buffer.from([0x80 | track, 0, 0, key ? KEY : 0]);
+      const head = Buffer.from([0x80 | track, 0, 0, key ? KEY_FRAME_FLAG : 0]);
       const blockHead = Buffer.concat([
         uint(ID.time, Math.max(0, Math.round(time))),
         idOf(ID.block),

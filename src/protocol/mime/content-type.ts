@@ -6,9 +6,9 @@ export const mediaTypeOf = (fields: HeaderField[]): string =>
 
 /** Returns the boundary parameter of a Content-Type (RFC 2046 5.1.1), if present. */
 export function boundaryOf(contentType: string): string | undefined {
-  const [, quoted, plain] =
+  const [, quotedBoundary, plainBoundary] =
     /;\s*boundary\s*=\s*(?:"((?:[^"\\]|\\.){1,200})"|([^\s;"]{1,200}))/i.exec(contentType) ?? [];
-  return quoted?.replace(/\\(.)/g, "$1") ?? plain;
+  return quotedBoundary?.replace(/\\(.)/g, "$1") ?? plainBoundary;
 }
 
 /** Returns the content transfer encoding in lower case; default "7bit" (RFC 2045 6.1). */

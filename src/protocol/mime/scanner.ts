@@ -49,7 +49,7 @@ const HEADER_LIMITS = { maxBytes: 2 * 1024 * 1024, maxFields: 20_000 };
  * A delimiter has "--", at most 70 characters, and "--" (RFC 2046 5.1.1); some senders use longer boundaries and
  * trailing white space.
  */
-const MAX_DELIMITER = 512;
+const MAX_DELIMITER_BYTES = 512;
 
 const CR = 0x0d;
 const LF = 0x0a;
@@ -74,8 +74,8 @@ export function createMimeScanner(header: Uint8Array, events: MimeEvents): MimeS
   let headerBytes = 0;
   let entities = 0;
   /** Number of open embedded messages. */
-  let nested = 0;
-  let lineStart = true;
+  let nestedCount = 0;
+  let isAtLineStart = true;
   /** A pending line ending, which is part of the delimiter if one follows. */
   let eol: Uint8Array = NONE;
   let rest: Buffer = NONE;
@@ -95,12 +95,13 @@ export function createMimeScanner(header: Uint8Array, events: MimeEvents): MimeS
     const { fields } = reading;
     const [type, encoding] = [mediaTypeOf(fields), transferEncodingOf(fields)];
     // RFC 2045 6.4: a composite type must not be encoded, and clients do not decode it if it is.
-    const plain = encoding === "7bit" || encoding === "8bit" || encoding === "binary";
+    const isIdentityEncoding = encoding === "7bit" || encoding === "8bit" || encoding === "binary";
     const boundary =
-      plain && type.startsWith("multipart/")
+      isIdentityEncoding && type.startsWith("multipart/")
         ? boundaryOf(fields.find(([name]) => name.toLowerCase() === "content-type")?.[1] ?? "")
         : undefined;
-    const kind = boundary !== undefined ? "multipart" : plain && type === "message/rfc822" ? "message" : "leaf";
+    const kind =
+      boundary !== undefined ? "multipart" : isIdentityEncoding && type === "message/rfc822" ? "message" : "leaf";
     const isProtected = levels.at(-1)?.sealed ?? false;
     events.entity({
       index: entities++,
@@ -114,12 +115,12 @@ export function createMimeScanner(header: Uint8Array, events: MimeEvents): MimeS
       depth: levels.length,
     });
     eol = NONE;
-    lineStart = true;
-    if (kind !== "leaf" && levels.length + nested >= MIME_LIMITS.depth)
+    isAtLineStart = true;
+    if (kind !== "leaf" && levels.length + nestedCount >= MIME_LIMITS.depth)
       throw new MimeLimitError(`the parts of the message are nested deeper than ${MIME_LIMITS.depth} levels`);
     if (kind === "leaf") mode = "content";
     else if (kind === "message") {
-      nested++;
+      nestedCount++;
       beginHeader();
     } else {
       mode = "frame";
@@ -132,19 +133,19 @@ export function createMimeScanner(header: Uint8Array, events: MimeEvents): MimeS
 
   /** Consumes a delimiter line. The delimiter of an outer multipart also closes unclosed inner ones. */
   function isDelimiter(line: Buffer): boolean {
-    if (levels.length === 0 || line[0] !== DASH || line[1] !== DASH || line.length > MAX_DELIMITER) return false;
+    if (levels.length === 0 || line[0] !== DASH || line[1] !== DASH || line.length > MAX_DELIMITER_BYTES) return false;
     const text = line.toString("latin1").trimEnd();
     const at = levels.findLastIndex(({ delimiter }) => text === delimiter || text === `${delimiter}--`);
     if (at === -1) return false;
-    const closes = text !== levels[at]!.delimiter;
+    const isClosing = text !== levels[at]!.delimiter;
     if (mode === "header") endHeader(NONE);
     if (mode === "content") events.contentEnd();
     events.structure(eol);
     events.structure(line);
     eol = NONE;
-    nested = 0;
-    levels.length = closes ? at : at + 1;
-    if (closes) mode = "frame";
+    nestedCount = 0;
+    levels.length = isClosing ? at : at + 1;
+    if (isClosing) mode = "frame";
     else beginHeader();
     return true;
   }
@@ -158,9 +159,9 @@ export function createMimeScanner(header: Uint8Array, events: MimeEvents): MimeS
       if (from.length === 0) return;
     }
     emit(eol);
-    const ends = from.at(-1) === LF ? (from.at(-2) === CR ? 2 : 1) : from.at(-1) === CR ? 1 : 0;
-    emit(from.subarray(0, from.length - ends));
-    eol = ends === 0 ? NONE : Buffer.from(from.subarray(from.length - ends));
+    const lineEndLength = from.at(-1) === LF ? (from.at(-2) === CR ? 2 : 1) : from.at(-1) === CR ? 1 : 0;
+    emit(from.subarray(0, from.length - lineEndLength));
+    eol = lineEndLength === 0 ? NONE : Buffer.from(from.subarray(from.length - lineEndLength));
   }
 
   function emit(bytes: Uint8Array) {
@@ -170,7 +171,7 @@ export function createMimeScanner(header: Uint8Array, events: MimeEvents): MimeS
   }
 
   /** Reads one header line; undefined if it is incomplete. */
-  function headerLine(bytes: Buffer, at: number): number | undefined {
+  function readHeaderLine(bytes: Buffer, at: number): number | undefined {
     const lf = bytes.indexOf(LF, at);
     if (headerBytes + (lf === -1 ? bytes.length : lf) - at > MIME_LIMITS.headerBytes)
       throw new MimeLimitError(
@@ -188,10 +189,10 @@ export function createMimeScanner(header: Uint8Array, events: MimeEvents): MimeS
   }
 
   /** Reads content up to the next possible delimiter. */
-  function lineOrText(bytes: Buffer, at: number): number | undefined {
-    if (lineStart && bytes[at] === DASH && (at + 1 === bytes.length || bytes[at + 1] === DASH)) {
+  function readLineOrText(bytes: Buffer, at: number): number | undefined {
+    if (isAtLineStart && bytes[at] === DASH && (at + 1 === bytes.length || bytes[at + 1] === DASH)) {
       const lf = bytes.indexOf(LF, at);
-      if (lf === -1 && bytes.length - at <= MAX_DELIMITER) return undefined;
+      if (lf === -1 && bytes.length - at <= MAX_DELIMITER_BYTES) return undefined;
       if (lf !== -1 && isDelimiter(bytes.subarray(at, lf + 1))) return lf + 1;
     }
     const next = bytes.indexOf(LINE_OF_DASHES, at);
@@ -199,13 +200,13 @@ export function createMimeScanner(header: Uint8Array, events: MimeEvents): MimeS
     // A trailing dash may be the start of a delimiter.
     if (next === -1 && bytes.length - at > 1 && bytes.at(-1) === DASH && bytes.at(-2) === LF) end--;
     text(bytes.subarray(at, end));
-    lineStart = bytes[end - 1] === LF;
+    isAtLineStart = bytes[end - 1] === LF;
     return end;
   }
 
   function read(bytes: Buffer) {
     for (let at: number | undefined = 0; at < bytes.length;) {
-      const next: number | undefined = mode === "header" ? headerLine(bytes, at) : lineOrText(bytes, at);
+      const next: number | undefined = mode === "header" ? readHeaderLine(bytes, at) : readLineOrText(bytes, at);
       if (next === undefined) {
         rest = Buffer.from(bytes.subarray(at));
         return;

@@ -62,15 +62,15 @@ export async function planSevenBit(header: Uint8Array, body: Chunks): Promise<Se
     },
     content(bytes) {
       eightBit ||= !isAscii(bytes);
-      if (eightBit && current?.index === 0) isUtf8 &&= decodes(utf8, bytes);
+      if (eightBit && current?.index === 0) isUtf8 &&= canDecode(utf8, bytes);
     },
     contentEnd() {
-      if (current?.index === 0) isUtf8 &&= decodes(utf8);
+      if (current?.index === 0) isUtf8 &&= canDecode(utf8);
       finishEntity();
     },
     structure(bytes) {
       if (isAscii(bytes)) return;
-      if (current?.isProtected === true) throw new Unencodable(SEALED);
+      if (current?.isProtected === true) throw new Unencodable(SEALED_REASON);
       if (preamble !== undefined) preamble.eightBit = true;
     },
   };
@@ -89,13 +89,13 @@ export async function planSevenBit(header: Uint8Array, body: Chunks): Promise<Se
 
 class Unencodable extends Error {}
 
-const SEALED = "a signed or encrypted part contains 8-bit data (RFC 1847 2.1)";
+const SEALED_REASON = "a signed or encrypted part contains 8-bit data (RFC 1847 2.1)";
 
 /**
  * Returns true if the data so far is valid UTF-8; without `bytes`, returns true if the data ends with a complete
  * sequence.
  */
-function decodes(decoder: InstanceType<typeof TextDecoder>, bytes?: Uint8Array): boolean {
+function canDecode(decoder: InstanceType<typeof TextDecoder>, bytes?: Uint8Array): boolean {
   try {
     decoder.decode(bytes, { stream: bytes !== undefined });
     return true;
@@ -105,7 +105,7 @@ function decodes(decoder: InstanceType<typeof TextDecoder>, bytes?: Uint8Array):
 }
 
 function encodingFor({ type, encoding, isProtected }: Entity): Action {
-  if (isProtected) throw new Unencodable(SEALED);
+  if (isProtected) throw new Unencodable(SEALED_REASON);
   // RFC 2045 6.4: clients would not find the parts inside an encoded multipart.
   if (type.startsWith("multipart/"))
     throw new Unencodable("a multipart contains 8-bit data and has no readable boundary");
@@ -163,7 +163,7 @@ export async function* sevenBitBody(
   };
   const scanner = createMimeScanner(header, events);
   for await (const chunk of body) {
-    for (const piece of cut(chunk)) {
+    for (const piece of cutPieces(chunk)) {
       scanner.push(piece);
       yield Buffer.concat(out);
       out = [];
@@ -174,10 +174,10 @@ export async function* sevenBitBody(
 }
 
 const QUESTION_MARK = 0x3f;
-const PIECE = 64 * 1024;
+const PIECE_BYTES = 64 * 1024;
 
-function* cut(chunk: Uint8Array): Generator<Uint8Array> {
-  for (let at = 0; at < chunk.length; at += PIECE) yield chunk.subarray(at, at + PIECE);
+function* cutPieces(chunk: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < chunk.length; at += PIECE_BYTES) yield chunk.subarray(at, at + PIECE_BYTES);
 }
 
 /** Replaces the Content-Transfer-Encoding field, or appends it. */
@@ -185,7 +185,7 @@ function withEncoding(header: Uint8Array, action: Action): Buffer {
   if (action === "keep") return Buffer.from(header.buffer, header.byteOffset, header.byteLength);
   const field = Buffer.from(`Content-Transfer-Encoding: ${action === "relabel" ? "7bit" : action}\r\n`);
   const fields: Uint8Array[] = [];
-  let there = false;
+  let hasField = false;
   for (const [start, end] of fieldRanges(header)) {
     const line = header.subarray(start, end);
     if (
@@ -194,10 +194,10 @@ function withEncoding(header: Uint8Array, action: Action): Buffer {
       )
     )
       fields.push(line);
-    else if (!there) {
+    else if (!hasField) {
       fields.push(field);
-      there = true;
+      hasField = true;
     }
   }
-  return Buffer.concat(there ? fields : [...fields, field]);
+  return Buffer.concat(hasField ? fields : [...fields, field]);
 }

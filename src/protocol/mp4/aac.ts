@@ -15,11 +15,13 @@ interface AacDescription {
  * Size of the fixed part of an audio sample entry (14496-12, 12.2.3), including the box header; QuickTime versions 1
  * and 2 extend it.
  */
-const AUDIO_ENTRY = 36;
-const QUICKTIME_MORE = [0, 16, 36];
-const MAX_CONFIG = 4096;
+const AUDIO_ENTRY_BYTES = 36;
+const QUICKTIME_EXTRA_BYTES = [0, 16, 36];
+const MAX_CONFIG_BYTES = 4096;
 const LOW_COMPLEXITY = 2;
-const RATES = [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350];
+const SAMPLE_RATES = [
+  96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350,
+];
 
 /**
  * Reads an audio sample description. Undefined for anything except AAC-LC with one or two channels. Throws Mp4Error for
@@ -27,14 +29,14 @@ const RATES = [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 1
  */
 export function readAac(description: Buffer): AacDescription | undefined {
   if (description.toString("latin1", 4, 8) !== "mp4a") return undefined;
-  if (description.length < AUDIO_ENTRY) throw new Mp4Error("truncated mp4a sample description");
-  const more = QUICKTIME_MORE[description.readUInt16BE(16)];
-  const esds = more === undefined ? undefined : findConfig(description, AUDIO_ENTRY + more);
-  const config = esds && specificConfig(esds.subarray(4));
-  if (config === undefined || config.length < 2 || esds!.length > MAX_CONFIG) return undefined;
+  if (description.length < AUDIO_ENTRY_BYTES) throw new Mp4Error("truncated mp4a sample description");
+  const more = QUICKTIME_EXTRA_BYTES[description.readUInt16BE(16)];
+  const esds = more === undefined ? undefined : findConfig(description, AUDIO_ENTRY_BYTES + more);
+  const config = esds && findSpecificConfig(esds.subarray(4));
+  if (config === undefined || config.length < 2 || esds!.length > MAX_CONFIG_BYTES) return undefined;
   // ISO 14496-3, 1.6.2.1: object type, sampling rate index and channels.
   const bits = config.readUInt16BE(0);
-  const sampleRate = RATES[(bits >> 7) & 15];
+  const sampleRate = SAMPLE_RATES[(bits >> 7) & 15];
   const channels = (bits >> 3) & 15;
   if (bits >> 11 !== LOW_COMPLEXITY || sampleRate === undefined || channels < 1 || channels > 2) return undefined;
   // Frames of 960 samples are used in broadcasting, but no browser plays them.
@@ -47,9 +49,9 @@ export function readAac(description: Buffer): AacDescription | undefined {
 
 /** Returns the body of the esds box, which QuickTime nests in another box (wave). */
 function findConfig(description: Buffer, from: number): Buffer | undefined {
-  const inside: Box[] = boxesIn(description, from, description.length);
-  const wave = inside.find(({ type }) => type === "wave");
-  const esds = inside.find(({ type }) => type === "esds") ?? (wave && findBox(description, wave, "esds"));
+  const childBoxes: Box[] = boxesIn(description, from, description.length);
+  const wave = childBoxes.find(({ type }) => type === "wave");
+  const esds = childBoxes.find(({ type }) => type === "esds") ?? (wave && findBox(description, wave, "esds"));
   return esds && description.subarray(esds.body, esds.end);
 }
 
@@ -60,22 +62,22 @@ const DECODER_SPECIFIC = 5;
 const MPEG4_AUDIO = 0x40;
 
 /** Returns the AudioSpecificConfig inside the descriptors of an esds box (ISO 14496-1, 7.2.6). */
-function specificConfig(bytes: Buffer): Buffer | undefined {
-  const es = descriptor(bytes, ES);
+function findSpecificConfig(bytes: Buffer): Buffer | undefined {
+  const es = findDescriptor(bytes, ES);
   if (es === undefined || es.length < 3) return undefined;
   const flags = es[2]!;
   let at = 3;
   if ((flags & 0x80) !== 0) at += 2;
   if ((flags & 0x40) !== 0) at += 1 + (es[at] ?? 0);
   if ((flags & 0x20) !== 0) at += 2;
-  const config = descriptor(es.subarray(at), DECODER_CONFIG);
+  const config = findDescriptor(es.subarray(at), DECODER_CONFIG);
   return config === undefined || config.length < 13 || config[0] !== MPEG4_AUDIO
     ? undefined
-    : descriptor(config.subarray(13), DECODER_SPECIFIC);
+    : findDescriptor(config.subarray(13), DECODER_SPECIFIC);
 }
 
 /** Returns the body of the first descriptor, which must have this tag. Sizes are encoded with seven bits per octet. */
-function descriptor(bytes: Buffer, tag: number): Buffer | undefined {
+function findDescriptor(bytes: Buffer, tag: number): Buffer | undefined {
   if (bytes[0] !== tag) return undefined;
   let size = 0;
   for (let at = 1; at <= 4; at++) {

@@ -13,10 +13,10 @@ export interface AvcDescription {
 }
 
 /** Size of the fixed part of a visual sample entry (14496-12, 12.1.3), including the box header. */
-const VISUAL_ENTRY = 86;
+const VISUAL_ENTRY_BYTES = 86;
 /** Boxes passed on to players: decoder configuration, pixel aspect ratio and colours. */
 const RETAINED_BOXES = ["avcC", "pasp", "colr"];
-const MAX_KEPT = 64 * 1024;
+const MAX_RETAINED_BYTES = 64 * 1024;
 /** Baseline, main, extended and high profiles always use 4:2:0 with 8 bits. */
 const PLAIN_PROFILES = new Set([66, 77, 88, 100]);
 
@@ -26,9 +26,9 @@ const PLAIN_PROFILES = new Set([66, 77, 88, 100]);
  */
 export function readAvc(description: Buffer): AvcDescription | undefined {
   if (description.toString("latin1", 4, 8) !== "avc1") return undefined;
-  if (description.length < VISUAL_ENTRY) throw new Mp4Error("truncated avc1 sample description");
-  const inside = boxesIn(description, VISUAL_ENTRY, description.length);
-  const avcC = inside.find(({ type }) => type === "avcC");
+  if (description.length < VISUAL_ENTRY_BYTES) throw new Mp4Error("truncated avc1 sample description");
+  const childBoxes = boxesIn(description, VISUAL_ENTRY_BYTES, description.length);
+  const avcC = childBoxes.find(({ type }) => type === "avcC");
   if (avcC === undefined || avcC.end - avcC.body < 7)
     throw new Mp4Error("the sample description has no decoder configuration (avcC)");
   const [, profile, compatibility, level] = description.subarray(avcC.body, avcC.body + 4);
@@ -38,18 +38,18 @@ export function readAvc(description: Buffer): AvcDescription | undefined {
     height: description.readUInt16BE(34),
     codecs,
     plain: PLAIN_PROFILES.has(profile!),
-    entry: cleaned(description, inside),
+    entry: cleanDescription(description, childBoxes),
   };
 }
 
 /** Removes all other boxes from the entry. */
-function cleaned(description: Buffer, inside: readonly Box[]): Buffer {
-  const parts = inside
+function cleanDescription(description: Buffer, childBoxes: readonly Box[]): Buffer {
+  const parts = childBoxes
     .filter(({ type }) => RETAINED_BOXES.includes(type))
     .map(({ start, end }) => description.subarray(start, end));
-  const entry = Buffer.concat([description.subarray(0, VISUAL_ENTRY), ...parts]);
-  if (entry.length > MAX_KEPT)
-    throw new Mp4Error(`a sample description has ${entry.length} octets; at most ${MAX_KEPT} are supported`);
+  const entry = Buffer.concat([description.subarray(0, VISUAL_ENTRY_BYTES), ...parts]);
+  if (entry.length > MAX_RETAINED_BYTES)
+    throw new Mp4Error(`a sample description has ${entry.length} octets; at most ${MAX_RETAINED_BYTES} are supported`);
   entry.writeUInt32BE(entry.length, 0);
   // 8.5.2: data reference index; written files have only one data reference.
   entry.writeUInt16BE(1, 14);

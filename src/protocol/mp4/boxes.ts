@@ -18,13 +18,13 @@ const MAX_BOXES = 4096;
 export function boxAt(bytes: Buffer, at: number, limit: number): Box {
   if (at + 8 > limit || at + 8 > bytes.length) throw new Mp4Error("truncated box header");
   const type = bytes.toString("latin1", at + 4, at + 8);
-  const short = bytes.readUInt32BE(at);
-  const body = at + (short === 1 ? 16 : 8);
-  if (body > limit || body > bytes.length) throw new Mp4Error(`truncated header of box ${printable(type)}`);
+  const shortSize = bytes.readUInt32BE(at);
+  const body = at + (shortSize === 1 ? 16 : 8);
+  if (body > limit || body > bytes.length) throw new Mp4Error(`truncated header of box ${toPrintable(type)}`);
   // Size 0 means that the box extends to the end of the container; size 1 means that 64 bits follow the type.
-  const size = short === 1 ? Number(bytes.readBigUInt64BE(at + 8)) : short === 0 ? limit - at : short;
+  const size = shortSize === 1 ? Number(bytes.readBigUInt64BE(at + 8)) : shortSize === 0 ? limit - at : shortSize;
   if (size < body - at || at + size > limit)
-    throw new Mp4Error(`box ${printable(type)} has the size ${size}, but only ${limit - at} octets remain`);
+    throw new Mp4Error(`box ${toPrintable(type)} has the size ${size}, but only ${limit - at} octets remain`);
   return { type, start: at, body, end: at + size };
 }
 
@@ -45,22 +45,26 @@ export function boxesIn(bytes: Buffer, from: number, to: number): Box[] {
 export const findBox = (bytes: Buffer, { body, end }: Pick<Box, "body" | "end">, type: string): Box | undefined =>
   boxesIn(bytes, body, end).find((box) => box.type === type);
 
-export function requireBox(bytes: Buffer, inside: Pick<Box, "body" | "end">, type: string): Box {
-  const box = findBox(bytes, inside, type);
+export function requireBox(bytes: Buffer, parent: Pick<Box, "body" | "end">, type: string): Box {
+  const box = findBox(bytes, parent, type);
   if (box === undefined) throw new Mp4Error(`there is no box ${type}`);
   return box;
 }
 
 /** Follows a path of box types. */
-export const requirePath = (bytes: Buffer, inside: Pick<Box, "body" | "end">, ...types: string[]): Box =>
-  types.reduce<Pick<Box, "body" | "end">>((box, type) => requireBox(bytes, box, type), inside) as Box;
+export const requirePath = (bytes: Buffer, parent: Pick<Box, "body" | "end">, ...types: string[]): Box =>
+  types.reduce<Pick<Box, "body" | "end">>((box, type) => requireBox(bytes, box, type), parent) as Box;
 
 /**
- * Returns the version and flags of a full box (4.2) and the offset after them, where at least `needs` octets must
+ * Returns the version and flags of a full box (4.2) and the offset after them, where at least `requiredBytes` octets must
  * follow.
  */
-export function readFullBox(bytes: Buffer, box: Box, needs = 0): { version: number; flags: number; at: number } {
-  if (box.end - box.body < 4 + needs) throw new Mp4Error(`box ${printable(box.type)} is too short`);
+export function readFullBox(
+  bytes: Buffer,
+  box: Box,
+  requiredBytes = 0,
+): { version: number; flags: number; at: number } {
+  if (box.end - box.body < 4 + requiredBytes) throw new Mp4Error(`box ${toPrintable(box.type)} is too short`);
   return { version: bytes[box.body]!, flags: bytes.readUIntBE(box.body + 1, 3), at: box.body + 4 };
 }
 
@@ -76,9 +80,9 @@ export function entriesOf(
   const first = at + header + 4;
   if (count * width > box.end - first)
     throw new Mp4Error(
-      `box ${printable(box.type)} declares ${count} entries but has room for only ${Math.floor((box.end - first) / width)}`,
+      `box ${toPrintable(box.type)} declares ${count} entries but has room for only ${Math.floor((box.end - first) / width)}`,
     );
   return { version, count, at: first };
 }
 
-const printable = (type: string) => (/^[\x20-\x7e]{4}$/.test(type) ? type : JSON.stringify(type));
+const toPrintable = (type: string) => (/^[\x20-\x7e]{4}$/.test(type) ? type : JSON.stringify(type));

@@ -9,10 +9,10 @@ export interface SampleEntry {
   entry: Buffer;
 }
 
-const hex = (octet: number) => octet.toString(16).padStart(2, "0");
-const need = (record: Buffer, least: number, name: string) => {
-  if (record.length < least)
-    throw new Mp4Error(`the configuration record ${name} has ${record.length} octets; expected at least ${least}`);
+const toHex = (octet: number) => octet.toString(16).padStart(2, "0");
+const requireLength = (record: Buffer, minLength: number, name: string) => {
+  if (record.length < minLength)
+    throw new Mp4Error(`the configuration record ${name} has ${record.length} octets; expected at least ${minLength}`);
 };
 
 /**
@@ -20,12 +20,12 @@ const need = (record: Buffer, least: number, name: string) => {
  * lengths. Throws Mp4Error.
  */
 export function avcEntry(record: Buffer, width: number, height: number): SampleEntry {
-  need(record, 7, "avcC");
+  requireLength(record, 7, "avcC");
   const config = Buffer.from(record);
   config[4]! |= 3;
   return {
-    codecs: `avc1.${hex(record[1]!)}${hex(record[2]!)}${hex(record[3]!)}`,
-    entry: visual("avc1", width, height, "avcC", config),
+    codecs: `avc1.${toHex(record[1]!)}${toHex(record[2]!)}${toHex(record[3]!)}`,
+    entry: createVisualEntry("avc1", width, height, "avcC", config),
   };
 }
 
@@ -34,7 +34,7 @@ export function avcEntry(record: Buffer, width: number, height: number): SampleE
  * four-octet lengths. Throws Mp4Error.
  */
 export function hevcEntry(record: Buffer, width: number, height: number): SampleEntry {
-  need(record, 23, "hvcC");
+  requireLength(record, 23, "hvcC");
   const config = Buffer.from(record);
   config[21]! |= 3;
   const profile = `${["", "A", "B", "C"][record[1]! >> 6]!}${record[1]! & 31}`;
@@ -52,7 +52,7 @@ export function hevcEntry(record: Buffer, width: number, height: number): Sample
       level,
       ...constraints.map((octet) => octet.toString(16).toUpperCase()),
     ].join("."),
-    entry: visual("hvc1", width, height, "hvcC", config),
+    entry: createVisualEntry("hvc1", width, height, "hvcC", config),
   };
 }
 
@@ -61,15 +61,15 @@ export function hevcEntry(record: Buffer, width: number, height: number): Sample
  * Mp4Error.
  */
 export function av1Entry(record: Buffer, width: number, height: number): SampleEntry {
-  need(record, 4, "av1C");
+  requireLength(record, 4, "av1C");
   const [, levels, flags] = record as unknown as [number, number, number];
   const depth = (flags & 0x40) === 0 ? 8 : (flags & 0x20) === 0 ? 10 : 12;
   const codecs = `av01.${levels >> 5}.${String(levels & 31).padStart(2, "0")}${(flags & 0x80) === 0 ? "M" : "H"}.${String(depth).padStart(2, "0")}`;
-  return { codecs, entry: visual("av01", width, height, "av1C", record) };
+  return { codecs, entry: createVisualEntry("av01", width, height, "av1C", record) };
 }
 
 /** Builds a visual sample entry (ISO 14496-12, 12.1.3). */
-function visual(type: string, width: number, height: number, name: string, config: Buffer): Buffer {
+function createVisualEntry(type: string, width: number, height: number, name: string, config: Buffer): Buffer {
   return flat(
     box(
       type,
@@ -98,59 +98,65 @@ interface AacConfig {
   frame: number;
 }
 
-const RATES = [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350];
+const SAMPLE_RATES = [
+  96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350,
+];
 const EXPLICIT_RATE = 15;
-const EXTENDED_KIND = 31;
+const EXTENDED_TYPE = 31;
 /** SBR, without and with parametric stereo: their own fields precede the core configuration. */
 const EXTENSIONS = new Set([5, 29]);
 
 /** Reads an AudioSpecificConfig. Throws Mp4Error if it is truncated or has no sample rate. */
 export function readAacConfig(config: Buffer): AacConfig {
   let at = 0;
-  const bits = (count: number) => {
+  const readBits = (count: number) => {
     if (at + count > config.length * 8) throw new Mp4Error("truncated AudioSpecificConfig");
     let value = 0;
     for (const end = at + count; at < end; at++) value = value * 2 + ((config[at >> 3]! >> (7 - (at & 7))) & 1);
     return value;
   };
-  const object = () => {
-    const kind = bits(5);
-    return kind === EXTENDED_KIND ? 32 + bits(6) : kind;
+  const readObjectType = () => {
+    const kind = readBits(5);
+    return kind === EXTENDED_TYPE ? 32 + readBits(6) : kind;
   };
   const rate = () => {
-    const index = bits(4);
-    const sampleRate = index === EXPLICIT_RATE ? bits(24) : RATES[index];
+    const index = readBits(4);
+    const sampleRate = index === EXPLICIT_RATE ? readBits(24) : SAMPLE_RATES[index];
     if (sampleRate === undefined || sampleRate === 0)
       throw new Mp4Error("an AudioSpecificConfig has no sampling frequency");
     return sampleRate;
   };
-  const kind = object();
+  const kind = readObjectType();
   const sampleRate = rate();
-  const channels = bits(4);
+  const channels = readBits(4);
   if (EXTENSIONS.has(kind)) {
     rate();
-    object();
+    readObjectType();
   }
-  return { kind, sampleRate, channels, frame: bits(1) === 1 ? 960 : 1024 };
+  return { kind, sampleRate, channels, frame: readBits(1) === 1 ? 960 : 1024 };
 }
 
 /** ISO 14496-1, 7.2.2: all descriptors written here are shorter than 16 KiB. */
-const descriptor = (tag: number, ...inside: Uint8Array[]) => {
-  const body = Buffer.concat(inside);
+const createDescriptor = (tag: number, ...contents: Uint8Array[]) => {
+  const body = Buffer.concat(contents);
   return Buffer.concat([Buffer.from([tag, 0x80 | (body.length >> 7), body.length & 127]), body]);
 };
 
 /** Builds `mp4a` (ISO 14496-14, 5.6). Throws Mp4Error. */
 export function aacEntry(config: Buffer): SampleEntry & AacConfig {
-  const read = readAacConfig(config);
+  const aacConfig = readAacConfig(config);
   if (config.length > 1024) throw new Mp4Error(`an AudioSpecificConfig is too large: ${config.length} octets`);
   // Object type 0x40 is ISO 14496-3 audio; stream type 5 is audio.
-  const decoder = descriptor(4, Buffer.from([0x40, 0x15]), zeros(11), descriptor(5, config));
-  const esds = box("esds", u32(0), descriptor(3, Buffer.from([0, 1, 0]), decoder, descriptor(6, Buffer.from([2]))));
-  const rate = read.sampleRate > 0xffff ? 0 : read.sampleRate;
+  const decoder = createDescriptor(4, Buffer.from([0x40, 0x15]), zeros(11), createDescriptor(5, config));
+  const esds = box(
+    "esds",
+    u32(0),
+    createDescriptor(3, Buffer.from([0, 1, 0]), decoder, createDescriptor(6, Buffer.from([2]))),
+  );
+  const rate = aacConfig.sampleRate > 0xffff ? 0 : aacConfig.sampleRate;
   return {
-    ...read,
-    codecs: `mp4a.40.${read.kind}`,
-    entry: flat(box("mp4a", zeros(6), u16(1), zeros(8), u16(read.channels || 2, 16, 0, 0, rate, 0), esds)),
+    ...aacConfig,
+    codecs: `mp4a.40.${aacConfig.kind}`,
+    entry: flat(box("mp4a", zeros(6), u16(1), zeros(8), u16(aacConfig.channels || 2, 16, 0, 0, rate, 0), esds)),
   };
 }

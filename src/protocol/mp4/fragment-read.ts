@@ -18,12 +18,12 @@ export interface Fragment {
 const MAX_FRAGMENTS = 1000;
 const MAX_SAMPLES = 1_000_000;
 /** Larger than the headers in a segment of a few seconds, so that one read suffices. */
-const FIRST_READ = 32 * 1024;
-const MAX_HEADER = 16 * 1024 * 1024;
+const FIRST_READ_BYTES = 32 * 1024;
+const MAX_HEADER_BYTES = 16 * 1024 * 1024;
 
 /** Reads the headers of a segment's fragments. Throws Mp4Error. */
 export async function readFragments(read: ReadAt, size: number): Promise<Fragment[]> {
-  const head = await read(0, Math.min(size, FIRST_READ));
+  const head = await read(0, Math.min(size, FIRST_READ_BYTES));
   const bytesAt = async (at: number, length: number) =>
     at + length <= head.length ? head.subarray(at, at + length) : read(at, length);
   const fragments: Fragment[] = [];
@@ -31,7 +31,7 @@ export async function readFragments(read: ReadAt, size: number): Promise<Fragmen
   for (let at = 0; at + 8 <= size;) {
     const box = boxAt(await bytesAt(at, Math.min(16, size - at)), 0, size - at);
     if (box.type === "moof") {
-      if (box.end > MAX_HEADER) throw new Mp4Error(`the moof box of a fragment is too large: ${box.end} octets`);
+      if (box.end > MAX_HEADER_BYTES) throw new Mp4Error(`the moof box of a fragment is too large: ${box.end} octets`);
       pending = { moof: await bytesAt(at, box.end), at };
     }
     if (box.type === "mdat" && pending !== undefined) {
@@ -72,12 +72,12 @@ function readDefaults(bytes: Buffer, tfhd: Box): Defaults {
   if ((flags & 1) !== 0)
     throw new Mp4Error("a fragment uses absolute data offsets (base-data-offset), which are not supported");
   let place = at + 4 + ((flags & 2) !== 0 ? 4 : 0);
-  const next = (flag: number) => {
+  const nextField = (flag: number) => {
     if ((flags & flag) === 0) return 0;
     if (place + 4 > tfhd.end) throw new Mp4Error("box tfhd is too short");
     return bytes.readUInt32BE((place += 4) - 4);
   };
-  return { duration: next(8), size: next(16), flags: next(32) };
+  return { duration: nextField(8), size: nextField(16), flags: nextField(32) };
 }
 
 function readTime(bytes: Buffer, traf: Box): number {
@@ -97,21 +97,21 @@ function readRun(bytes: Buffer, trun: Box, defaults: Defaults, start: number): O
     throw new Mp4Error(`a track run declares ${count} samples but has no room for them`);
   if ((flags & 1) === 0) throw new Mp4Error("a track run has no data offset");
   const firstFlags = (flags & 4) !== 0 ? bytes.readUInt32BE(at + 8) : undefined;
-  const next = (flag: number, otherwise: number) =>
-    (flags & flag) === 0 ? otherwise : bytes.readUInt32BE((place += 4) - 4);
+  const nextField = (flag: number, fallback: number) =>
+    (flags & flag) === 0 ? fallback : bytes.readUInt32BE((place += 4) - 4);
   const durations = new Uint32Array(count);
   const sizes = new Uint32Array(count);
   const shifts = new Int32Array(count);
-  const syncs = new Uint8Array(count);
+  const syncFlags = new Uint8Array(count);
   let dataSize = 0;
   for (let i = 0; i < count; i++) {
-    durations[i] = next(0x100, defaults.duration);
-    sizes[i] = next(0x200, defaults.size);
-    const sampleFlags = next(0x400, i === 0 && firstFlags !== undefined ? firstFlags : defaults.flags);
+    durations[i] = nextField(0x100, defaults.duration);
+    sizes[i] = nextField(0x200, defaults.size);
+    const sampleFlags = nextField(0x400, i === 0 && firstFlags !== undefined ? firstFlags : defaults.flags);
     // Bit 16 is sample_is_non_sync_sample.
-    syncs[i] = (sampleFlags & 0x1_0000) === 0 ? 1 : 0;
-    shifts[i] = next(0x800, 0);
+    syncFlags[i] = (sampleFlags & 0x1_0000) === 0 ? 1 : 0;
+    shifts[i] = nextField(0x800, 0);
     dataSize += sizes[i]!;
   }
-  return { count, durations, sizes, shifts, syncs, dataStart: start + bytes.readInt32BE(at + 4), dataSize };
+  return { count, durations, sizes, shifts, syncs: syncFlags, dataStart: start + bytes.readInt32BE(at + 4), dataSize };
 }

@@ -24,26 +24,26 @@ export function createMp4SegmentReader(maxBytes = MAX_BYTES): Mp4SegmentReader {
   let chunks: Buffer[] = [];
   let size = 0;
   /** Number of octets of the current piece in boxes known to be complete. */
-  let seen = 0;
-  let needed = 8;
+  let seenBytes = 0;
+  let neededBytes = 8;
 
-  function take(end: number, kind: Mp4Segment["kind"]): Mp4Segment {
-    const all = Buffer.concat(chunks);
-    chunks = end < all.length ? [all.subarray(end)] : [];
-    size = all.length - end;
-    seen = 0;
-    needed = 8;
-    return { kind, bytes: all.subarray(0, end) };
+  function takeSegment(end: number, kind: Mp4Segment["kind"]): Mp4Segment {
+    const bufferedBytes = Buffer.concat(chunks);
+    chunks = end < bufferedBytes.length ? [bufferedBytes.subarray(end)] : [];
+    size = bufferedBytes.length - end;
+    seenBytes = 0;
+    neededBytes = 8;
+    return { kind, bytes: bufferedBytes.subarray(0, end) };
   }
 
-  /** Returns the box header at `seen`; undefined if it has not arrived yet. */
-  function boxHere(): { type: string; end: number } | undefined {
-    if (size < seen + 8) return undefined;
+  /** Returns the box header at `seenBytes`; undefined if it has not arrived yet. */
+  function peekBox(): { type: string; end: number } | undefined {
+    if (size < seenBytes + 8) return undefined;
     if (chunks.length > 1) chunks = [Buffer.concat(chunks)];
     const [bytes] = chunks as [Buffer];
-    const length = bytes.readUInt32BE(seen);
+    const length = bytes.readUInt32BE(seenBytes);
     if (length < 8) throw new Mp4Error(`the encoder wrote a box of invalid size: ${length} octets`);
-    return { type: bytes.toString("latin1", seen + 4, seen + 8), end: seen + length };
+    return { type: bytes.toString("latin1", seenBytes + 4, seenBytes + 8), end: seenBytes + length };
   }
 
   return {
@@ -52,16 +52,16 @@ export function createMp4SegmentReader(maxBytes = MAX_BYTES): Mp4SegmentReader {
       size += chunk.length;
       if (size > maxBytes) throw new Mp4Error(`the encoder wrote a segment of more than ${maxBytes} octets`);
       const pieces: Mp4Segment[] = [];
-      while (size >= needed) {
-        const box = boxHere();
+      while (size >= neededBytes) {
+        const box = peekBox();
         if (box === undefined) break;
-        needed = box.end;
-        if (size < needed) break;
+        neededBytes = box.end;
+        if (size < neededBytes) break;
         if (box.type === "moov" || box.type === "mdat")
-          pieces.push(take(box.end, box.type === "moov" ? "init" : "fragment"));
+          pieces.push(takeSegment(box.end, box.type === "moov" ? "init" : "fragment"));
         else {
-          seen = box.end;
-          needed = seen + 8;
+          seenBytes = box.end;
+          neededBytes = seenBytes + 8;
         }
       }
       return pieces;

@@ -8,16 +8,16 @@ export interface FragmentSample {
   sync: boolean;
 }
 
-const SYNC = 0x0200_0000;
+const SYNC_FLAGS = 0x0200_0000;
 /** Flags of a sample that depends on other samples and is not a sync sample. */
-const NOT_SYNC = 0x0101_0000;
+const NON_SYNC_FLAGS = 0x0101_0000;
 const DEFAULT_BASE_IS_MOOF = 0x02_0000;
 const HAS_DEFAULT_FLAGS = 0x20;
-const RUN = { dataOffset: 0x1, duration: 0x100, size: 0x200, flags: 0x400, shift: 0x800 };
+const RUN_FLAGS = { dataOffset: 0x1, duration: 0x100, size: 0x200, flags: 0x400, shift: 0x800 };
 
 /** Writes an initialization segment with one track (ISO 23000-19, 7.3.1). */
 export function writeInit(track: TrackHeader): Buffer {
-  const empty = [
+  const emptyTables = [
     fullBox("stts", 0, 0, u32(0)),
     fullBox("stsc", 0, 0, u32(0)),
     fullBox("stsz", 0, 0, u32(0, 0)),
@@ -30,7 +30,7 @@ export function writeInit(track: TrackHeader): Buffer {
   const moov = box(
     "moov",
     movieHeader(0, track.id + 1),
-    trackBox(track, { duration: 0, mediaDuration: 0, ...edits, tables: empty }),
+    trackBox(track, { duration: 0, mediaDuration: 0, ...edits, tables: emptyTables }),
     box("mvex", trex),
   );
   // ISO 23000-19, 7.7.3: cmf2 allows negative composition offsets but no edit list; cmfc is the reverse.
@@ -43,8 +43,8 @@ export function writeInit(track: TrackHeader): Buffer {
  */
 export function fragmentHeadSize({
   count,
-  mixed,
-  shifted,
+  mixed: hasMixedSync,
+  shifted: hasShifts,
   bytes,
 }: {
   count: number;
@@ -53,7 +53,9 @@ export function fragmentHeadSize({
   bytes: number;
 }): number {
   // Sizes of moof, mfhd, traf, tfhd, tfdt and trun.
-  return 8 + 16 + 8 + 20 + 20 + 20 + 4 * count * (2 + Number(mixed) + Number(shifted)) + mediaHeader(bytes).length;
+  return (
+    8 + 16 + 8 + 20 + 20 + 20 + 4 * count * (2 + Number(hasMixedSync) + Number(hasShifts)) + mediaHeader(bytes).length
+  );
 }
 
 /**
@@ -71,15 +73,20 @@ export function writeFragment({
   time: number;
   samples: readonly FragmentSample[];
 }): Buffer {
-  const mixed = samples.some(({ sync }) => sync !== samples[0]?.sync);
-  const shifted = samples.some(({ shift }) => shift !== 0);
-  const flags = RUN.dataOffset | RUN.duration | RUN.size | (mixed ? RUN.flags : 0) | (shifted ? RUN.shift : 0);
+  const hasMixedSync = samples.some(({ sync }) => sync !== samples[0]?.sync);
+  const hasShifts = samples.some(({ shift }) => shift !== 0);
+  const flags =
+    RUN_FLAGS.dataOffset |
+    RUN_FLAGS.duration |
+    RUN_FLAGS.size |
+    (hasMixedSync ? RUN_FLAGS.flags : 0) |
+    (hasShifts ? RUN_FLAGS.shift : 0);
   const mfhd = fullBox("mfhd", 0, 0, u32(sequence));
   const tfhd = fullBox(
     "tfhd",
     0,
     DEFAULT_BASE_IS_MOOF | HAS_DEFAULT_FLAGS,
-    u32(track, samples[0]?.sync === true ? SYNC : NOT_SYNC),
+    u32(track, samples[0]?.sync === true ? SYNC_FLAGS : NON_SYNC_FLAGS),
   );
   const tfdt = fullBox("tfdt", 1, 0, u64(time));
   const entries: number[] = [];
@@ -87,11 +94,11 @@ export function writeFragment({
   for (const sample of samples) {
     size += sample.size;
     entries.push(sample.duration, sample.size);
-    if (mixed) entries.push(sample.sync ? SYNC : NOT_SYNC);
-    if (shifted) entries.push(sample.shift);
+    if (hasMixedSync) entries.push(sample.sync ? SYNC_FLAGS : NON_SYNC_FLAGS);
+    if (hasShifts) entries.push(sample.shift);
   }
   const header = mediaHeader(size);
-  const moof = (dataOffset: number) =>
+  const createMoof = (dataOffset: number) =>
     box("moof", mfhd, box("traf", tfhd, tfdt, fullBox("trun", 1, flags, u32(samples.length, dataOffset, ...entries))));
-  return Buffer.concat([...moof(moof(0).size + header.length).pieces, header]);
+  return Buffer.concat([...createMoof(createMoof(0).size + header.length).pieces, header]);
 }

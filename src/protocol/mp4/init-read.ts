@@ -16,11 +16,11 @@ export async function readInit(init: Buffer): Promise<Omit<TrackHeader, "id">> {
     timescale,
     language,
     edits: [edit],
-    descriptions: [description, ...others],
+    descriptions: [description, ...otherDescriptions],
   } = track;
   if (handler !== "vide" && handler !== "soun")
     throw new Mp4Error(`unsupported handler type in an initialization segment: ${handler}`);
-  if (description === undefined || others.length > 0)
+  if (description === undefined || otherDescriptions.length > 0)
     throw new Mp4Error("an initialization segment must have exactly one sample description");
   const delay = (edit?.mediaTime ?? 0) > 0 ? { delay: edit!.mediaTime } : {};
   if (handler === "soun") return { handler, timescale, language, description, width: 0, height: 0, ...delay };

@@ -23,9 +23,9 @@ interface Located {
   fragmented: boolean;
 }
 
-const DEFAULT_MAX_MOVIE = 96 * 1024 * 1024;
+const DEFAULT_MAX_MOVIE_BYTES = 96 * 1024 * 1024;
 /** Contains the first boxes and, in files created for streaming, usually the index. */
-const FIRST_READ = 64 * 1024;
+const FIRST_READ_BYTES = 64 * 1024;
 const MAX_TOP_BOXES = 512;
 
 /**
@@ -35,22 +35,22 @@ const MAX_TOP_BOXES = 512;
 export async function locateMovie(
   read: ReadAt,
   size: number,
-  { maxMovieBytes = DEFAULT_MAX_MOVIE, allowTruncated = false }: LocateOptions = {},
+  { maxMovieBytes = DEFAULT_MAX_MOVIE_BYTES, allowTruncated = false }: LocateOptions = {},
 ): Promise<Located> {
-  const head = await read(0, Math.min(size, FIRST_READ));
+  const head = await read(0, Math.min(size, FIRST_READ_BYTES));
   const headerAt = async (at: number) =>
     at + 16 <= head.length ? head.subarray(at, at + 16) : read(at, Math.min(16, size - at));
   let movie: Buffer | undefined;
-  let fragmented = false;
+  let isFragmented = false;
   let at = 0;
   for (let count = 0; at + 8 <= size; count++) {
     if (count >= MAX_TOP_BOXES) {
       // A long fragmented file has thousands of boxes, but the required ones have been found by this point.
-      if (fragmented) break;
+      if (isFragmented) break;
       throw new Mp4Error(`the file has more than ${MAX_TOP_BOXES} top-level boxes`);
     }
-    const box = topBox(await headerAt(at), at, allowTruncated && movie !== undefined ? Infinity : size);
-    if (box.type === "moof") fragmented = true;
+    const box = readTopBox(await headerAt(at), at, allowTruncated && movie !== undefined ? Infinity : size);
+    if (box.type === "moof") isFragmented = true;
     if (box.type === "moov") {
       if (movie !== undefined) throw new Mp4Error("the file has more than one moov box");
       if (box.size > maxMovieBytes)
@@ -62,10 +62,10 @@ export async function locateMovie(
     at += box.size;
   }
   if (movie === undefined) throw new Mp4Error("the file has no moov box");
-  return { movie, fragmented };
+  return { movie, fragmented: isFragmented };
 }
 
-function topBox(header: Buffer, at: number, limit: number): { type: string; size: number } {
+function readTopBox(header: Buffer, at: number, limit: number): { type: string; size: number } {
   // Only the header has been read: the box extends beyond these bytes.
   const box = boxAt(header, 0, limit - at);
   return { type: box.type, size: box.end };

@@ -44,13 +44,13 @@ const MAX_EDITS = 1000;
 export function readMovie(bytes: Buffer): Movie {
   const [moov] = boxesIn(bytes, 0, bytes.length);
   if (moov?.type !== "moov") throw new Mp4Error("not a moov box");
-  const inside = boxesIn(bytes, moov.body, moov.end);
-  const tracks = inside.filter(({ type }) => type === "trak");
+  const childBoxes = boxesIn(bytes, moov.body, moov.end);
+  const tracks = childBoxes.filter(({ type }) => type === "trak");
   if (tracks.length > MAX_TRACKS)
     throw new Mp4Error(`the file has ${tracks.length} tracks; at most ${MAX_TRACKS} are supported`);
   return {
     timescale: readTimes(bytes, requireBox(bytes, moov, "mvhd")).timescale,
-    extends: inside.some(({ type }) => type === "mvex"),
+    extends: childBoxes.some(({ type }) => type === "mvex"),
     tracks: tracks.map((trak) => readTrack(bytes, trak)),
   };
 }
@@ -95,15 +95,15 @@ function readEdits(bytes: Buffer, trak: Box): Edit[] {
   const edts = findBox(bytes, trak, "edts");
   const elst = edts && findBox(bytes, edts, "elst");
   if (elst === undefined) return [];
-  const wide = bytes[elst.body] === 1;
-  const width = wide ? 20 : 12;
+  const isVersion1 = bytes[elst.body] === 1;
+  const width = isVersion1 ? 20 : 12;
   const { count, at } = entriesOf(bytes, elst, width);
   if (count > MAX_EDITS) throw new Mp4Error(`a track has ${count} edits; at most ${MAX_EDITS} are supported`);
   return Array.from({ length: count }, (_, i) => {
     const entry = at + i * width;
-    const mediaTime = wide ? Number(bytes.readBigInt64BE(entry + 8)) : bytes.readInt32BE(entry + 4);
+    const mediaTime = isVersion1 ? Number(bytes.readBigInt64BE(entry + 8)) : bytes.readInt32BE(entry + 4);
     return {
-      duration: wide ? Number(bytes.readBigUInt64BE(entry)) : bytes.readUInt32BE(entry),
+      duration: isVersion1 ? Number(bytes.readBigUInt64BE(entry)) : bytes.readUInt32BE(entry),
       mediaTime: mediaTime < 0 ? undefined : mediaTime,
       rate: bytes.readInt32BE(entry + width - 4) / 65_536,
     };

@@ -36,8 +36,8 @@ export function createSampleLog(): SampleLog {
   let end = 0;
   let from = Infinity;
   let to = 0;
-  let leastShift = Infinity;
-  let shifted = false;
+  let minShift = Infinity;
+  let hasShifts = false;
 
   const log: SampleLog = {
     get count() {
@@ -50,10 +50,10 @@ export function createSampleLog(): SampleLog {
       return end;
     },
     get minCompositionOffset() {
-      return shifted ? leastShift : 0;
+      return hasShifts ? minShift : 0;
     },
     get shifted() {
-      return shifted;
+      return hasShifts;
     },
     get allSync() {
       return syncs.length() === sizes.length();
@@ -80,8 +80,8 @@ export function createSampleLog(): SampleLog {
         durations.push(duration);
         shifts.push(shift);
         if (fragment.syncs[i] === 1) syncs.push(sizes.length());
-        if (shift !== 0) shifted = true;
-        leastShift = Math.min(leastShift, shift);
+        if (shift !== 0) hasShifts = true;
+        minShift = Math.min(minShift, shift);
         from = Math.min(from, time + shift);
         to = Math.max(to, time + shift + duration);
         time += duration;
@@ -125,13 +125,13 @@ function createRuns() {
   return {
     push: (value: number) => push(value),
     all: pairs.all,
-    stretchLast(by: number) {
+    stretchLast(delta: number) {
       const last = pairs.length() - 2;
       const value = pairs.get(last + 1);
-      if (pairs.get(last) === 1) return pairs.set(last + 1, value + by);
+      if (pairs.get(last) === 1) return pairs.set(last + 1, value + delta);
       pairs.set(last, pairs.get(last) - 1);
       pairs.push(1);
-      pairs.push(value + by);
+      pairs.push(value + delta);
     },
   };
 }

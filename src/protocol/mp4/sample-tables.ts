@@ -27,26 +27,26 @@ export function readSampleTables(bytes: Buffer, stbl: Box): SampleTables {
   const stss = findBox(bytes, stbl, "stss");
   return {
     ...sizes,
-    durations: words(bytes, requireBox(bytes, stbl, "stts"), 2),
+    durations: readWords(bytes, requireBox(bytes, stbl, "stts"), 2),
     // Version 0 is unsigned, but QuickTime and others write negative values into it.
-    shifts: ctts && signed(words(bytes, ctts, 2)),
+    shifts: ctts && toSigned(readWords(bytes, ctts, 2)),
     chunks: readChunks(bytes, stbl),
-    chunkRuns: words(bytes, requireBox(bytes, stbl, "stsc"), 3),
-    syncs: stss && words(bytes, stss, 1),
+    chunkRuns: readWords(bytes, requireBox(bytes, stbl, "stsc"), 3),
+    syncs: stss && readWords(bytes, stss, 1),
   };
 }
 
 function readSizes(bytes: Buffer, stsz: Box): Pick<SampleTables, "count" | "sizes"> {
   const { at } = readFullBox(bytes, stsz, 8);
-  const all = bytes.readUInt32BE(at);
+  const uniformSize = bytes.readUInt32BE(at);
   const count = bytes.readUInt32BE(at + 4);
   if (count > MAX_SAMPLES) throw new Mp4Error(`a track has ${count} samples; at most ${MAX_SAMPLES} are supported`);
-  return { count, sizes: all === 0 ? words(bytes, stsz, 1, 4) : all };
+  return { count, sizes: uniformSize === 0 ? readWords(bytes, stsz, 1, 4) : uniformSize };
 }
 
 function readChunks(bytes: Buffer, stbl: Box): Float64Array {
   const stco = findBox(bytes, stbl, "stco");
-  if (stco !== undefined) return Float64Array.from(words(bytes, stco, 1));
+  if (stco !== undefined) return Float64Array.from(readWords(bytes, stco, 1));
   const { count, at } = entriesOf(bytes, requireBox(bytes, stbl, "co64"), 8);
   const chunks = new Float64Array(count);
   for (let i = 0; i < count; i++)
@@ -55,14 +55,14 @@ function readChunks(bytes: Buffer, stbl: Box): Float64Array {
 }
 
 /** Returns entries of `width` 32-bit numbers in native byte order. */
-function words(bytes: Buffer, box: Box, width: number, header = 0): Uint32Array {
+function readWords(bytes: Buffer, box: Box, width: number, header = 0): Uint32Array {
   const { count, at } = entriesOf(bytes, box, 4 * width, header);
-  const copy = new Uint32Array(count * width);
-  const view = Buffer.from(copy.buffer);
+  const tableWords = new Uint32Array(count * width);
+  const view = Buffer.from(tableWords.buffer);
   bytes.copy(view, 0, at, at + view.length);
   if (LITTLE_ENDIAN) view.swap32();
-  return copy;
+  return tableWords;
 }
 
 const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
-const signed = (numbers: Uint32Array) => new Int32Array(numbers.buffer);
+const toSigned = (numbers: Uint32Array) => new Int32Array(numbers.buffer);

@@ -48,7 +48,7 @@ export function iterateSamples(tables: SampleTables, from: SamplePosition = STAR
   let { chunk, chunkRemaining, chunkRun, durationRun, durationRemaining, shiftRun, compositionRemaining, syncAt } =
     from;
 
-  const walk: SampleIterator = {
+  const cursor: SampleIterator = {
     index: from.index,
     time: from.time,
     offset: from.offset,
@@ -57,21 +57,21 @@ export function iterateSamples(tables: SampleTables, from: SamplePosition = STAR
     size: 0,
     sync: false,
     next() {
-      if (walk.index + 1 >= count) return false;
+      if (cursor.index + 1 >= count) return false;
       chunkRemaining--;
       durationRemaining--;
       compositionRemaining--;
-      if (walk.sync) syncAt++;
-      walk.time += walk.duration;
-      walk.offset += walk.size;
-      walk.index++;
+      if (cursor.sync) syncAt++;
+      cursor.time += cursor.duration;
+      cursor.offset += cursor.size;
+      cursor.index++;
       loadSample();
       return true;
     },
     position: () => ({
-      index: walk.index,
-      time: walk.time,
-      offset: walk.offset,
+      index: cursor.index,
+      time: cursor.time,
+      offset: cursor.offset,
       chunk,
       chunkRemaining,
       chunkRun,
@@ -88,18 +88,18 @@ export function iterateSamples(tables: SampleTables, from: SamplePosition = STAR
       if (++durationRun * 2 >= durations.length) throw new Mp4Error("samples have no duration (stts)");
       durationRemaining = durations[durationRun * 2]!;
     }
-    walk.duration = durations[durationRun * 2 + 1]!;
+    cursor.duration = durations[durationRun * 2 + 1]!;
     if (shifts !== undefined) {
       while (compositionRemaining <= 0) {
         if (++shiftRun * 2 >= shifts.length) throw new Mp4Error("samples have no composition offset (ctts)");
         // The sample count is an unsigned 32-bit number.
         compositionRemaining = shifts[shiftRun * 2]! >>> 0;
       }
-      walk.shift = shifts[shiftRun * 2 + 1]!;
+      cursor.shift = shifts[shiftRun * 2 + 1]!;
     }
     while (chunkRemaining === 0) nextChunk();
-    walk.size = typeof sizes === "number" ? sizes : sizes[walk.index]!;
-    walk.sync = syncs === undefined || syncs[syncAt] === walk.index + 1;
+    cursor.size = typeof sizes === "number" ? sizes : sizes[cursor.index]!;
+    cursor.sync = syncs === undefined || syncs[syncAt] === cursor.index + 1;
   }
 
   function nextChunk() {
@@ -109,11 +109,11 @@ export function iterateSamples(tables: SampleTables, from: SamplePosition = STAR
     while ((chunkRun + 1) * 3 < chunkRuns.length && chunkRuns[(chunkRun + 1) * 3]! <= chunk + 1) chunkRun++;
     if (chunkRun < 0) throw new Mp4Error("the number of samples in the first chunk is missing (stsc)");
     chunkRemaining = chunkRuns[chunkRun * 3 + 1]!;
-    walk.offset = chunks[chunk]!;
+    cursor.offset = chunks[chunk]!;
   }
 
   loadSample();
-  return walk;
+  return cursor;
 }
 
 const START: SamplePosition = {

@@ -14,10 +14,10 @@ interface Placement {
  */
 export function placementOf({ edits, timescale }: Track, movie: Pick<Movie, "timescale">): Placement | undefined {
   const toTicks = (duration: number) => Math.round((duration / movie.timescale) * timescale);
-  const shown = edits.filter(({ mediaTime }) => mediaTime !== undefined);
+  const shownEdits = edits.filter(({ mediaTime }) => mediaTime !== undefined);
   if (edits.length === 0) return { offset: 0, end: Infinity };
-  const [edit] = shown;
-  if (shown.length !== 1 || edit!.rate !== 1 || edits.at(-1) !== edit) return undefined;
+  const [edit] = shownEdits;
+  if (shownEdits.length !== 1 || edit!.rate !== 1 || edits.at(-1) !== edit) return undefined;
   const delay = toTicks(edits.slice(0, -1).reduce((sum, { duration }) => sum + duration, 0));
   // Fragmented and streamed files do not specify the duration.
   return { offset: edit!.mediaTime! - delay, end: edit!.duration === 0 ? Infinity : delay + toTicks(edit!.duration) };

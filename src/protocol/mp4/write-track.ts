@@ -61,7 +61,7 @@ export function trackBox(
   }: { duration: number; mediaDuration: number; edits?: BufferList; tables: BufferList[] },
 ): BufferList {
   const { id, handler, timescale, width, height, language = "und", description } = track;
-  const sound = handler === "soun";
+  const isAudio = handler === "soun";
   const tkhd = fullBox(
     "tkhd",
     1,
@@ -70,14 +70,14 @@ export function trackBox(
     u32(id, 0),
     u64(duration),
     zeros(8),
-    u16(0, sound ? 1 : 0, sound ? 0x100 : 0, 0),
+    u16(0, isAudio ? 1 : 0, isAudio ? 0x100 : 0, 0),
     u32(...IDENTITY),
     u32(width * 65_536, height * 65_536),
   );
-  const packed = [...language].reduce((bits, letter) => bits * 32 + (letter.charCodeAt(0) - 0x60), 0);
-  const mdhd = fullBox("mdhd", 1, 0, zeros(16), u32(timescale), u64(mediaDuration), u16(packed, 0));
-  const hdlr = fullBox("hdlr", 0, 0, zeros(4), ascii(handler), zeros(12), ascii(sound ? "Sound\0" : "Video\0"));
-  const media = sound ? fullBox("smhd", 0, 0, zeros(4)) : fullBox("vmhd", 0, 1, zeros(8));
+  const packedLanguage = [...language].reduce((bits, letter) => bits * 32 + (letter.charCodeAt(0) - 0x60), 0);
+  const mdhd = fullBox("mdhd", 1, 0, zeros(16), u32(timescale), u64(mediaDuration), u16(packedLanguage, 0));
+  const hdlr = fullBox("hdlr", 0, 0, zeros(4), ascii(handler), zeros(12), ascii(isAudio ? "Sound\0" : "Video\0"));
+  const media = isAudio ? fullBox("smhd", 0, 0, zeros(4)) : fullBox("vmhd", 0, 1, zeros(8));
   const dinf = box("dinf", fullBox("dref", 0, 0, u32(1), fullBox("url ", 0, 1)));
   const stsd = fullBox("stsd", 0, 0, u32(1), description);
   return box(

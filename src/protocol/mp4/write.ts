@@ -7,8 +7,8 @@ export interface BufferList {
 }
 
 /** Returns a box with these contents. */
-export function box(type: string, ...inside: (Uint8Array | BufferList)[]): BufferList {
-  const pieces = inside.flatMap((part) => ("pieces" in part ? part.pieces : [part]));
+export function box(type: string, ...children: (Uint8Array | BufferList)[]): BufferList {
+  const pieces = children.flatMap((part) => ("pieces" in part ? part.pieces : [part]));
   const size = pieces.reduce((sum, { length }) => sum + length, 8);
   return { size, pieces: [Buffer.concat([u32(size), ascii(type)]), ...pieces] };
 }
@@ -17,8 +17,8 @@ export const fullBox = (
   type: string,
   version: number,
   flags: number,
-  ...inside: (Uint8Array | BufferList)[]
-): BufferList => box(type, u32(version * 0x100_0000 + flags), ...inside);
+  ...children: (Uint8Array | BufferList)[]
+): BufferList => box(type, u32(version * 0x100_0000 + flags), ...children);
 
 export const flat = (...parts: BufferList[]): Buffer => Buffer.concat(parts.flatMap(({ pieces }) => pieces));
 
@@ -51,5 +51,5 @@ export function mediaHeader(size: number): Buffer {
     : Buffer.concat([u32(1), ascii("mdat"), u64(size + 16)]);
 }
 
-export const fileType = (major: string, minor: number, ...compatible: string[]): BufferList =>
-  box("ftyp", ascii(major), u32(minor), ...compatible.map(ascii));
+export const fileType = (major: string, minor: number, ...compatibleBrands: string[]): BufferList =>
+  box("ftyp", ascii(major), u32(minor), ...compatibleBrands.map(ascii));

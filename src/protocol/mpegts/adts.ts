@@ -12,14 +12,16 @@ export interface AdtsFrame {
   samples: number;
 }
 
-const RATES = [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350];
-const CHANNELS = [0, 1, 2, 3, 4, 5, 6, 8];
-const HEADER = 7;
-const MAX_REST = 16 * 1024;
+const SAMPLE_RATES = [
+  96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350,
+];
+const CHANNEL_COUNTS = [0, 1, 2, 3, 4, 5, 6, 8];
+const HEADER_BYTES = 7;
+const MAX_BUFFERED_BYTES = 16 * 1024;
 
 /** Reads frames from packets; `pts` is the time of the packet, in any unit. Skips octets that are not a frame. */
 export function createAdtsReader(): { read(bytes: Buffer, pts: number): (AdtsFrame & Timed)[] } {
-  return { read: createAudioFrameReader({ header: HEADER, maxBuffered: MAX_REST, frameAt }) };
+  return { read: createAudioFrameReader({ header: HEADER_BYTES, maxBuffered: MAX_BUFFERED_BYTES, frameAt }) };
 }
 
 function frameAt(bytes: Buffer, at: number): { frame: AdtsFrame; end: number } | "incomplete" | undefined {
@@ -27,8 +29,8 @@ function frameAt(bytes: Buffer, at: number): { frame: AdtsFrame; end: number } |
   const [third, fourth] = [bytes[at + 2]!, bytes[at + 3]!];
   const [type, rate, channels] = [(third >> 6) + 1, (third >> 2) & 15, ((third & 1) << 2) | (fourth >> 6)];
   const size = ((fourth & 3) << 11) | (bytes[at + 4]! << 3) | (bytes[at + 5]! >> 5);
-  const header = (bytes[at + 1]! & 1) === 1 ? HEADER : HEADER + 2;
-  const sampleRate = RATES[rate];
+  const header = (bytes[at + 1]! & 1) === 1 ? HEADER_BYTES : HEADER_BYTES + 2;
+  const sampleRate = SAMPLE_RATES[rate];
   // Variants not used in practice: several blocks per frame, or channels declared only in the blocks.
   if (sampleRate === undefined || channels === 0 || size <= header || (bytes[at + 6]! & 3) !== 0) return undefined;
   if (at + size > bytes.length) return "incomplete";
@@ -39,7 +41,7 @@ function frameAt(bytes: Buffer, at: number): { frame: AdtsFrame; end: number } |
       data: bytes.subarray(at + header, at + size),
       config,
       sampleRate,
-      channels: CHANNELS[channels]!,
+      channels: CHANNEL_COUNTS[channels]!,
       samples: 1024,
     },
     end: at + size,
@@ -54,10 +56,10 @@ export function adtsHeader(config: Buffer, octets: number): Buffer | undefined {
   if (config.length < 2) return undefined;
   const bits = config.readUInt16BE(0);
   const [type, rate, channels] = [bits >> 11, (bits >> 7) & 15, (bits >> 3) & 15];
-  const size = octets + HEADER;
+  const size = octets + HEADER_BYTES;
   // For extensions of AAC-LC (SBR, PS), the header declares AAC-LC; decoders detect them implicitly.
   const profile = type === 5 || type === 29 ? 1 : type - 1;
-  if (profile < 0 || profile > 3 || RATES[rate] === undefined || channels > 7 || size > 0x1fff) return undefined;
+  if (profile < 0 || profile > 3 || SAMPLE_RATES[rate] === undefined || channels > 7 || size > 0x1fff) return undefined;
   return Buffer.from([
     0xff,
     0xf1,

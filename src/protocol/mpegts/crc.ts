@@ -4,11 +4,11 @@
  */
 export function crc32(bytes: Buffer): number {
   let crc = 0xffff_ffff;
-  for (const octet of bytes) crc = (crc << 8) ^ TABLE[((crc >>> 24) ^ octet) & 255]!;
+  for (const octet of bytes) crc = (crc << 8) ^ CRC_TABLE[((crc >>> 24) ^ octet) & 255]!;
   return crc >>> 0;
 }
 
-const TABLE = Int32Array.from({ length: 256 }, (_, n) => {
+const CRC_TABLE = Int32Array.from({ length: 256 }, (_, n) => {
   let value = n << 24;
   for (let i = 0; i < 8; i++) value = (value << 1) ^ (value < 0 ? 0x04c1_1db7 : 0);
   return value;

@@ -24,9 +24,9 @@ export interface TsUnit {
 }
 
 export const TS_PACKET = 188;
-const SYNC = 0x47;
+const SYNC_BYTE = 0x47;
 /** Maximum size of a frame in octets, more than any accepted level of H.264 allows. */
-const MAX_PES = 8 * 1024 * 1024;
+const MAX_PES_BYTES = 8 * 1024 * 1024;
 /**
  * Maximum number of packets buffered for all streams together, however small: a program map may list two hundred
  * streams.
@@ -48,14 +48,14 @@ interface Gathering {
 export function createTsDemuxer({ streams: onStreams, unit }: TsHandlers): TsDemuxer {
   const unwrap = createTimestampUnwrapper();
   const gatherings = new Map<number, Gathering>();
-  const association = createSectionReader(onAssociation);
+  const patReader = createSectionReader(onPat);
   let map = createSectionReader(onMap);
   let mapPid: number | undefined;
   let lastReported = "";
-  let held = 0;
+  let bufferedPackets = 0;
   let rest: Buffer = Buffer.alloc(0);
 
-  function onAssociation(section: Buffer) {
+  function onPat(section: Buffer) {
     const pid = readPat(section);
     if (pid === undefined || pid === mapPid) return;
     mapPid = pid;
@@ -76,9 +76,9 @@ export function createTsDemuxer({ streams: onStreams, unit }: TsHandlers): TsDem
     onStreams(streams);
   }
 
-  function finish(gathering: Gathering) {
+  function finishPes(gathering: Gathering) {
     const { stream, parts, broken } = gathering;
-    held -= parts.length;
+    bufferedPackets -= parts.length;
     gathering.parts = [];
     gathering.size = 0;
     gathering.broken = true;
@@ -87,67 +87,74 @@ export function createTsDemuxer({ streams: onStreams, unit }: TsHandlers): TsDem
     // A packet without a time cannot be placed, and broadcasts always specify it.
     if (pes?.pts === undefined || pes.dts === undefined || pes.data.length === 0) return;
     const dts = unwrap(pes.dts);
-    const later = (pes.pts - pes.dts + 2 ** 33) % 2 ** 33;
-    unit({ stream, dts, pts: later < 2 ** 32 ? dts + later : dts, data: pes.data });
+    const ptsOffset = (pes.pts - pes.dts + 2 ** 33) % 2 ** 33;
+    unit({ stream, dts, pts: ptsOffset < 2 ** 32 ? dts + ptsOffset : dts, data: pes.data });
   }
 
   function finishAll() {
     // A packet with a declared length of which not all has arrived is incomplete.
     for (const gathering of gatherings.values()) {
       if (gathering.expectedSize > gathering.size) gathering.broken = true;
-      finish(gathering);
+      finishPes(gathering);
     }
   }
 
-  function appendPayload(gathering: Gathering, payload: Buffer, begins: boolean, counter: number, jump: boolean) {
-    if (counter === gathering.counter && !jump) return;
-    const follows = gathering.counter === undefined || jump || counter === ((gathering.counter + 1) & 15);
+  function appendPayload(
+    gathering: Gathering,
+    payload: Buffer,
+    isUnitStart: boolean,
+    counter: number,
+    hasDiscontinuity: boolean,
+  ) {
+    if (counter === gathering.counter && !hasDiscontinuity) return;
+    const isContinuous =
+      gathering.counter === undefined || hasDiscontinuity || counter === ((gathering.counter + 1) & 15);
     gathering.counter = counter;
-    if (!follows) gathering.broken = true;
-    if (begins) {
+    if (!isContinuous) gathering.broken = true;
+    if (isUnitStart) {
       if (gathering.expectedSize > gathering.size) gathering.broken = true;
-      finish(gathering);
+      finishPes(gathering);
       gathering.broken = false;
       gathering.expectedSize = pesSize(payload) ?? 0;
     }
     if (gathering.broken) return;
     gathering.parts.push(payload);
     gathering.size += payload.length;
-    held++;
-    if (gathering.size > MAX_PES || held > MAX_BUFFERED_PACKETS) {
+    bufferedPackets++;
+    if (gathering.size > MAX_PES_BYTES || bufferedPackets > MAX_BUFFERED_PACKETS) {
       gathering.broken = true;
-      held -= gathering.parts.length;
+      bufferedPackets -= gathering.parts.length;
       gathering.parts = [];
     }
-    if (gathering.expectedSize > 0 && gathering.size >= gathering.expectedSize) finish(gathering);
+    if (gathering.expectedSize > 0 && gathering.size >= gathering.expectedSize) finishPes(gathering);
   }
 
-  function packet(bytes: Buffer) {
+  function readPacket(bytes: Buffer) {
     const flags = bytes[1]!;
-    const [begins, pid] = [(flags & 0x40) !== 0, ((flags & 31) << 8) | bytes[2]!];
+    const [isUnitStart, pid] = [(flags & 0x40) !== 0, ((flags & 31) << 8) | bytes[2]!];
     const control = bytes[3]!;
     // Damaged before it reached the sender, encrypted, or without a payload.
     if ((flags & 0x80) !== 0 || (control & 0xc0) !== 0 || (control & 0x10) === 0) return;
     const adaptation = (control & 0x20) === 0 ? 0 : 1 + bytes[4]!;
     if (4 + adaptation >= TS_PACKET) return;
     const payload = bytes.subarray(4 + adaptation);
-    if (pid === 0) return association(payload, begins);
-    if (pid === mapPid) return map(payload, begins);
+    if (pid === 0) return patReader(payload, isUnitStart);
+    if (pid === mapPid) return map(payload, isUnitStart);
     const gathering = gatherings.get(pid);
     if (gathering !== undefined)
-      appendPayload(gathering, payload, begins, control & 15, adaptation > 1 && (bytes[5]! & 0x80) !== 0);
+      appendPayload(gathering, payload, isUnitStart, control & 15, adaptation > 1 && (bytes[5]! & 0x80) !== 0);
   }
 
   return {
-    write(given) {
-      let bytes = rest.length === 0 ? given : Buffer.concat([rest, given]);
+    write(chunk) {
+      let bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
       let at = 0;
       while (at + TS_PACKET <= bytes.length) {
-        if (bytes[at] === SYNC) {
-          packet(bytes.subarray(at, at + TS_PACKET));
+        if (bytes[at] === SYNC_BYTE) {
+          readPacket(bytes.subarray(at, at + TS_PACKET));
           at += TS_PACKET;
         } else {
-          const next = bytes.indexOf(SYNC, at + 1);
+          const next = bytes.indexOf(SYNC_BYTE, at + 1);
           at = next === -1 ? bytes.length : next;
         }
       }

@@ -16,9 +16,9 @@ const BITRATES = [
   [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320],
   [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
 ] as const;
-const RATES = [44_100, 48_000, 32_000];
-const HEADER = 4;
-const MAX_REST = 4 * 1024;
+const SAMPLE_RATES = [44_100, 48_000, 32_000];
+const HEADER_BYTES = 4;
+const MAX_BUFFERED_BYTES = 4 * 1024;
 
 /**
  * Reads frames from packets; `pts` is the time of the packet, in any unit. Returns "other" for frames of a different
@@ -26,9 +26,9 @@ const MAX_REST = 4 * 1024;
  */
 export function createMpegAudioReader(): { read(bytes: Buffer, pts: number): (MpegAudioFrame & Timed)[] | "other" } {
   let layer: "III" | "other" | undefined;
-  const read = createAudioFrameReader({
-    header: HEADER,
-    maxBuffered: MAX_REST,
+  const readFrames = createAudioFrameReader({
+    header: HEADER_BYTES,
+    maxBuffered: MAX_BUFFERED_BYTES,
     frameAt(bytes: Buffer, at: number) {
       const frame = frameAt(bytes, at);
       if (frame === undefined || frame === "incomplete") return frame;
@@ -40,7 +40,7 @@ export function createMpegAudioReader(): { read(bytes: Buffer, pts: number): (Mp
   });
   return {
     read(bytes, pts) {
-      const frames = read(bytes, pts);
+      const frames = readFrames(bytes, pts);
       return layer === "other" ? "other" : frames;
     },
   };
@@ -56,16 +56,16 @@ function frameAt(bytes: Buffer, at: number): MpegAudioFrame | "incomplete" | "ot
   ];
   if (header >>> 21 !== 0x7ff || version === 1 || layer === 0 || rate === 3) return undefined;
   if (layer !== 1) return "other";
-  const lower = version !== 3;
-  const kilobits = BITRATES[lower ? 1 : 0][bitrate];
-  if (!kilobits) return undefined;
-  const sampleRate = RATES[rate]! / (version === 3 ? 1 : version === 2 ? 2 : 4);
-  const size = Math.floor(((lower ? 72 : 144) * kilobits * 1000) / sampleRate) + ((header >>> 9) & 1);
+  const isLowRate = version !== 3;
+  const kilobitsPerSecond = BITRATES[isLowRate ? 1 : 0][bitrate];
+  if (!kilobitsPerSecond) return undefined;
+  const sampleRate = SAMPLE_RATES[rate]! / (version === 3 ? 1 : version === 2 ? 2 : 4);
+  const size = Math.floor(((isLowRate ? 72 : 144) * kilobitsPerSecond * 1000) / sampleRate) + ((header >>> 9) & 1);
   if (at + size > bytes.length) return "incomplete";
   return {
     data: bytes.subarray(at, at + size),
     sampleRate,
     channels: (header >>> 6) % 4 === 3 ? 1 : 2,
-    samples: lower ? 576 : 1152,
+    samples: isLowRate ? 576 : 1152,
   };
 }

@@ -21,11 +21,11 @@ const STREAM_IDS = { video: 0xe0, audio: 0xc0 } as const;
 /** Stream id for private streams such as Opus. */
 const PRIVATE_STREAM = 0xbd;
 /** Ticks by which the clock precedes the decoding time: the minimum receiver buffer. */
-const AHEAD = 90_000 / 10;
+const PCR_LEAD_TICKS = 90_000 / 10;
 /** Times start at this value, so that the clock starts above zero. */
-const BEGIN = 90_000;
+const START_OFFSET_TICKS = 90_000;
 /** Interval between tables (required at least every 0.5 s) and between clocks (every 0.1 s). */
-const TABLES_EVERY = 90_000 / 4;
+const TABLE_INTERVAL_TICKS = 90_000 / 4;
 
 /** Creates a multiplexer. `write` receives whole packets of 188 octets, all packets of a unit together. */
 export function createTsMuxer(write: (packets: Buffer) => void): TsMuxer {
@@ -34,28 +34,31 @@ export function createTsMuxer(write: (packets: Buffer) => void): TsMuxer {
   let version = -1;
   let tablesAt: number | undefined;
 
-  function counter(pid: number): number {
+  function nextCounter(pid: number): number {
     const next = ((counters.get(pid) ?? 15) + 1) & 15;
     counters.set(pid, next);
     return next;
   }
 
-  function table(pid: number, section: Buffer): Buffer {
+  function createTablePacket(pid: number, section: Buffer): Buffer {
     const packet = Buffer.alloc(TS_PACKET, 0xff);
-    packet.set([0x47, 0x40 | (pid >> 8), pid & 255, 0x10 | counter(pid), 0]);
+    packet.set([0x47, 0x40 | (pid >> 8), pid & 255, 0x10 | nextCounter(pid), 0]);
     section.copy(packet, 5);
     return packet;
   }
 
-  function tables(): Buffer[] {
-    return [table(0, writePat(MAP_PID, 0)), table(MAP_PID, writePmt(streams, clockPid(), version))];
+  function createTables(): Buffer[] {
+    return [
+      createTablePacket(0, writePat(MAP_PID, 0)),
+      createTablePacket(MAP_PID, writePmt(streams, clockPid(), version)),
+    ];
   }
 
   const clockPid = () => streams[0]?.pid ?? 0x1fff;
 
   /** Returns the packets of one unit; the first one carries the clock and the random access flag. */
   function packets(pid: number, pes: Buffer, clock: number | undefined, key: boolean): Buffer {
-    const first = adaptation(clock, key);
+    const first = createAdaptation(clock, key);
     const count = 1 + Math.max(0, Math.ceil((pes.length - (TS_PACKET - 4 - first.length)) / (TS_PACKET - 4)));
     const out = Buffer.alloc(count * TS_PACKET, 0xff);
     for (let i = 0, from = 0; i < count; i++) {
@@ -65,7 +68,7 @@ export function createTsMuxer(write: (packets: Buffer) => void): TsMuxer {
       out[at] = 0x47;
       out[at + 1] = (i === 0 ? 0x40 : 0) | (pid >> 8);
       out[at + 2] = pid & 255;
-      out[at + 3] = (field.length > 0 ? 0x30 : 0x10) | counter(pid);
+      out[at + 3] = (field.length > 0 ? 0x30 : 0x10) | nextCounter(pid);
       field.copy(out, at + 4);
       pes.copy(out, at + 4 + field.length, from, from + size);
       from += size;
@@ -88,16 +91,19 @@ export function createTsMuxer(write: (packets: Buffer) => void): TsMuxer {
       const stream = streams.find((candidate) => candidate.pid === pid);
       if (stream === undefined) return;
       const isClock = pid === clockPid();
-      const due =
-        tablesAt === undefined || dts - tablesAt >= TABLES_EVERY || dts < tablesAt || (key && kind === "video");
-      if (due) tablesAt = dts;
+      const areTablesDue =
+        tablesAt === undefined || dts - tablesAt >= TABLE_INTERVAL_TICKS || dts < tablesAt || (key && kind === "video");
+      if (areTablesDue) tablesAt = dts;
       const pes = writePes(stream.codec === "opus" ? PRIVATE_STREAM : STREAM_IDS[kind], {
-        pts: pts + BEGIN,
-        dts: dts + BEGIN,
+        pts: pts + START_OFFSET_TICKS,
+        dts: dts + START_OFFSET_TICKS,
         data,
       });
       write(
-        Buffer.concat([...(due ? tables() : []), packets(pid, pes, isClock ? dts + BEGIN - AHEAD : undefined, key)]),
+        Buffer.concat([
+          ...(areTablesDue ? createTables() : []),
+          packets(pid, pes, isClock ? dts + START_OFFSET_TICKS - PCR_LEAD_TICKS : undefined, key),
+        ]),
       );
     },
   };
@@ -108,7 +114,7 @@ const NOTHING = Buffer.alloc(0);
 /**
  * 2.4.3.4: the adaptation field with the clock (27 MHz, as units of 300 and a remainder) and the random access flag.
  */
-function adaptation(clock: number | undefined, key: boolean): Buffer {
+function createAdaptation(clock: number | undefined, key: boolean): Buffer {
   if (clock === undefined && !key) return NOTHING;
   if (clock === undefined) return Buffer.from([1, 0x40]);
   const base = Math.round(clock) % 2 ** 33;
@@ -119,12 +125,14 @@ function adaptation(clock: number | undefined, key: boolean): Buffer {
 }
 
 /** Adds stuffing to the adaptation field, so that the remaining data fills the packet. */
-function withStuffing(field: Buffer, left: number): Buffer {
-  const spare = TS_PACKET - 4 - field.length - left;
-  if (spare <= 0) return field;
+function withStuffing(field: Buffer, payloadLength: number): Buffer {
+  const spareBytes = TS_PACKET - 4 - field.length - payloadLength;
+  if (spareBytes <= 0) return field;
   if (field.length === 0)
-    return spare === 1 ? Buffer.from([0]) : Buffer.concat([Buffer.from([spare - 1, 0]), Buffer.alloc(spare - 2, 0xff)]);
-  const longer = Buffer.concat([field, Buffer.alloc(spare, 0xff)]);
-  longer[0] = longer.length - 1;
-  return longer;
+    return spareBytes === 1
+      ? Buffer.from([0])
+      : Buffer.concat([Buffer.from([spareBytes - 1, 0]), Buffer.alloc(spareBytes - 2, 0xff)]);
+  const padded = Buffer.concat([field, Buffer.alloc(spareBytes, 0xff)]);
+  padded[0] = padded.length - 1;
+  return padded;
 }

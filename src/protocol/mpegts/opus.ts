@@ -8,12 +8,12 @@ interface OpusPacket {
   samples: number;
 }
 
-const MARK = 0x3ff;
+const CONTROL_PREFIX = 0x3ff;
 
 /** Returns the Opus packets in one PES packet. Stops at a malformed packet. */
 export function readOpus(bytes: Buffer): OpusPacket[] {
   const packets: OpusPacket[] = [];
-  for (let at = 0; at + 3 <= bytes.length && bytes.readUInt16BE(at) >> 5 === MARK;) {
+  for (let at = 0; at + 3 <= bytes.length && bytes.readUInt16BE(at) >> 5 === CONTROL_PREFIX;) {
     const flags = bytes[at + 1]!;
     at += 2;
     let size = 0;
@@ -24,7 +24,7 @@ export function readOpus(bytes: Buffer): OpusPacket[] {
     if ((flags & 0x04) !== 0) at += 1 + (bytes[at] ?? 0);
     if (size === 0 || at + size > bytes.length) break;
     const data = bytes.subarray(at, at + size);
-    packets.push({ data, samples: opusSamples(data) });
+    packets.push({ data, samples: sampleCountOf(data) });
     at += size;
   }
   return packets;
@@ -38,17 +38,17 @@ export function opusHeader(octets: number): Buffer {
 }
 
 /** Returns the duration of a packet (RFC 6716, 3.1) in samples at 48,000 Hz. */
-function opusSamples(packet: Buffer): number {
+function sampleCountOf(packet: Buffer): number {
   const first = packet[0] ?? 0;
   const config = first >> 3;
-  const frame =
+  const frameSamples =
     config < 12
       ? [480, 960, 1920, 2880][config & 3]!
       : config < 16
         ? [480, 960][config & 1]!
         : [120, 240, 480, 960][config & 3]!;
   const code = first & 3;
-  return frame * (code === 0 ? 1 : code === 3 ? (packet[1] ?? 0) & 63 : 2);
+  return frameSamples * (code === 0 ? 1 : code === 3 ? (packet[1] ?? 0) & 63 : 2);
 }
 
 /** Returns the decoder configuration (RFC 7845, 5.1) for up to two channels. */

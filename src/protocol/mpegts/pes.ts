@@ -14,9 +14,9 @@ export function readPes(bytes: Buffer): Pes | undefined {
   if (bytes.length < 9 || bytes.readUIntBE(0, 3) !== 1 || (bytes[6]! & 0xc0) !== 0x80) return undefined;
   const start = 9 + bytes[8]!;
   if (start > bytes.length) return undefined;
-  const times = bytes[7]! >> 6;
-  const pts = times >= 2 && start >= 14 ? readTime(bytes, 9) : undefined;
-  const dts = times === 3 && start >= 19 ? readTime(bytes, 14) : pts;
+  const timestampFlags = bytes[7]! >> 6;
+  const pts = timestampFlags >= 2 && start >= 14 ? readTime(bytes, 9) : undefined;
+  const dts = timestampFlags === 3 && start >= 19 ? readTime(bytes, 14) : pts;
   return { pts, dts, data: bytes.subarray(start) };
 }
 
@@ -36,29 +36,29 @@ function readTime(bytes: Buffer, at: number): number {
   );
 }
 
-const WRAP = 2 ** 33;
+const TIMESTAMP_RANGE = 2 ** 33;
 
 export function writePes(streamId: number, { pts, dts, data }: { pts: number; dts: number; data: Buffer }): Buffer {
-  const both = pts !== dts;
-  const head = Buffer.alloc(both ? 19 : 14);
+  const hasBothTimes = pts !== dts;
+  const head = Buffer.alloc(hasBothTimes ? 19 : 14);
   head.writeUIntBE(1, 0, 3);
   head[3] = streamId;
   const length = head.length - 6 + data.length;
   head.writeUInt16BE(length > 0xffff ? 0 : length, 4);
   // data_alignment_indicator: each packet starts with a frame.
   head[6] = 0x84;
-  head[7] = both ? 0xc0 : 0x80;
+  head[7] = hasBothTimes ? 0xc0 : 0x80;
   head[8] = head.length - 9;
-  writeTime(head, 9, both ? 3 : 2, pts);
-  if (both) writeTime(head, 14, 1, dts);
+  writeTime(head, 9, hasBothTimes ? 3 : 2, pts);
+  if (hasBothTimes) writeTime(head, 14, 1, dts);
   return Buffer.concat([head, data]);
 }
 
-function writeTime(bytes: Buffer, at: number, mark: number, time: number): void {
-  const wrapped = ((Math.round(time) % WRAP) + WRAP) % WRAP;
-  bytes[at] = (mark << 4) | (Math.floor(wrapped / 2 ** 30) << 1) | 1;
-  bytes.writeUInt16BE((((Math.floor(wrapped / 2 ** 15) & 0x7fff) << 1) | 1) & 0xffff, at + 1);
-  bytes.writeUInt16BE((((wrapped % 2 ** 15) << 1) | 1) & 0xffff, at + 3);
+function writeTime(bytes: Buffer, at: number, prefixBits: number, time: number): void {
+  const wrappedTime = ((Math.round(time) % TIMESTAMP_RANGE) + TIMESTAMP_RANGE) % TIMESTAMP_RANGE;
+  bytes[at] = (prefixBits << 4) | (Math.floor(wrappedTime / 2 ** 30) << 1) | 1;
+  bytes.writeUInt16BE((((Math.floor(wrappedTime / 2 ** 15) & 0x7fff) << 1) | 1) & 0xffff, at + 1);
+  bytes.writeUInt16BE((((wrappedTime % 2 ** 15) << 1) | 1) & 0xffff, at + 3);
 }
 
 /** Unwraps 33-bit times: each is converted to the value nearest to the previous one. */
@@ -67,8 +67,8 @@ export function createTimestampUnwrapper(): (time: number) => number {
   return (time) => {
     if (last === undefined) last = time;
     else {
-      const ahead = (((time - last) % WRAP) + WRAP) % WRAP;
-      last += ahead < WRAP / 2 ? ahead : ahead - WRAP;
+      const forwardDistance = (((time - last) % TIMESTAMP_RANGE) + TIMESTAMP_RANGE) % TIMESTAMP_RANGE;
+      last += forwardDistance < TIMESTAMP_RANGE / 2 ? forwardDistance : forwardDistance - TIMESTAMP_RANGE;
     }
     return last;
   };

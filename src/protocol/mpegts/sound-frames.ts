@@ -26,25 +26,25 @@ export function createAudioFrameReader<Frame>({
   /** PTS of the frame that starts in `rest`. */
   let restPts: number | undefined;
 
-  return (given, pts) => {
-    const bytes = rest.length === 0 ? given : Buffer.concat([rest, given]);
-    const border = rest.length;
+  return (chunk, pts) => {
+    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    const carriedLength = rest.length;
     let ownPts: number | undefined = pts;
     const frames: (Frame & Timed)[] = [];
     let at = 0;
     while (at + header <= bytes.length) {
-      const found = frameAt(bytes, at);
-      if (found === "incomplete") break;
-      if (found === undefined) {
+      const foundFrame = frameAt(bytes, at);
+      if (foundFrame === "incomplete") break;
+      if (foundFrame === undefined) {
         at++;
         continue;
       }
-      frames.push({ ...found.frame, pts: at < border ? restPts : ownPts });
-      if (at < border) restPts = undefined;
+      frames.push({ ...foundFrame.frame, pts: at < carriedLength ? restPts : ownPts });
+      if (at < carriedLength) restPts = undefined;
       else ownPts = undefined;
-      at = found.end;
+      at = foundFrame.end;
     }
-    if (at >= border) restPts = ownPts;
+    if (at >= carriedLength) restPts = ownPts;
     rest = bytes.length - at > maxBuffered ? Buffer.alloc(0) : Buffer.from(bytes.subarray(at));
     return frames;
   };

@@ -15,34 +15,37 @@ export type TsCodec = "h264" | "hevc" | "aac" | "mp3" | "opus" | "other video" |
 const PAT = 0;
 const PMT = 2;
 /** 2.4.4.1: a section of these tables has at most 1021 octets after its length field. */
-const MAX_SECTION = 1024;
+const MAX_SECTION_BYTES = 1024;
 
 /** Reassembles sections from the payloads of one PID; emits only complete ones with a valid CRC. */
-export function createSectionReader(take: (section: Buffer) => void): (payload: Buffer, begins: boolean) => void {
-  let gathered = Buffer.alloc(0);
+export function createSectionReader(
+  onSection: (section: Buffer) => void,
+): (payload: Buffer, isUnitStart: boolean) => void {
+  let sectionBytes = Buffer.alloc(0);
 
-  function cut() {
-    while (gathered.length >= 3 && gathered[0] !== 0xff) {
-      const size = 3 + (gathered.readUInt16BE(1) & 0x0fff);
-      if (size > MAX_SECTION) return void (gathered = Buffer.alloc(0));
-      if (gathered.length < size) return;
-      const section = gathered.subarray(0, size);
-      gathered = gathered.subarray(size);
-      if (size >= 12 && crc32(section) === 0) take(section);
+  function cutSections() {
+    while (sectionBytes.length >= 3 && sectionBytes[0] !== 0xff) {
+      const size = 3 + (sectionBytes.readUInt16BE(1) & 0x0fff);
+      if (size > MAX_SECTION_BYTES) return void (sectionBytes = Buffer.alloc(0));
+      if (sectionBytes.length < size) return;
+      const section = sectionBytes.subarray(0, size);
+      sectionBytes = sectionBytes.subarray(size);
+      if (size >= 12 && crc32(section) === 0) onSection(section);
     }
-    gathered = Buffer.alloc(0);
+    sectionBytes = Buffer.alloc(0);
   }
 
-  return (payload, begins) => {
-    if (begins) {
+  return (payload, isUnitStart) => {
+    if (isUnitStart) {
       const pointer = payload[0] ?? 0;
-      if (gathered.length > 0) {
-        gathered = Buffer.concat([gathered, payload.subarray(1, 1 + pointer)]);
-        cut();
+      if (sectionBytes.length > 0) {
+        sectionBytes = Buffer.concat([sectionBytes, payload.subarray(1, 1 + pointer)]);
+        cutSections();
       }
-      gathered = Buffer.from(payload.subarray(1 + pointer));
-    } else if (gathered.length > 0 && gathered.length < MAX_SECTION) gathered = Buffer.concat([gathered, payload]);
-    cut();
+      sectionBytes = Buffer.from(payload.subarray(1 + pointer));
+    } else if (sectionBytes.length > 0 && sectionBytes.length < MAX_SECTION_BYTES)
+      sectionBytes = Buffer.concat([sectionBytes, payload]);
+    cutSections();
   };
 }
 
@@ -54,7 +57,7 @@ export function readPat(section: Buffer): number | undefined {
   return undefined;
 }
 
-const TYPES: Record<number, readonly [TsCodec, string]> = {
+const STREAM_TYPES: Record<number, readonly [TsCodec, string]> = {
   0x01: ["other video", "MPEG-1 video"],
   0x02: ["other video", "MPEG-2 video"],
   0x03: ["mp3", "MPEG audio"],
@@ -71,7 +74,7 @@ const TYPES: Record<number, readonly [TsCodec, string]> = {
   0xea: ["other video", "VC-1"],
 };
 const PRIVATE = 0x06;
-const REGISTERED: Record<string, readonly [TsCodec, string]> = {
+const REGISTERED_FORMATS: Record<string, readonly [TsCodec, string]> = {
   Opus: ["opus", "Opus"],
   HEVC: ["hevc", "HEVC"],
   AV01: ["other video", "AV1"],
@@ -87,25 +90,25 @@ export function readPmt(section: Buffer): TsStream[] | undefined {
   const streams: TsStream[] = [];
   const end = section.length - 4;
   for (let at = 12 + (section.readUInt16BE(10) & 0x0fff); at + 5 <= end;) {
-    const behind = at + 5 + (section.readUInt16BE(at + 3) & 0x0fff);
-    if (behind > end) break;
+    const descriptorsEnd = at + 5 + (section.readUInt16BE(at + 3) & 0x0fff);
+    if (descriptorsEnd > end) break;
     streams.push({
       pid: section.readUInt16BE(at + 1) & 0x1fff,
-      ...kindOf(section[at]!, section.subarray(at + 5, behind)),
+      ...kindOf(section[at]!, section.subarray(at + 5, descriptorsEnd)),
     });
-    at = behind;
+    at = descriptorsEnd;
   }
   return streams;
 }
 
 function kindOf(type: number, descriptors: Buffer): Omit<TsStream, "pid"> {
-  let [codec, name] = TYPES[type] ?? (["data", `stream type ${type}`] as const);
+  let [codec, name] = STREAM_TYPES[type] ?? (["data", `stream type ${type}`] as const);
   let channels: number | undefined;
   for (let at = 0; at + 2 <= descriptors.length; at += 2 + descriptors[at + 1]!) {
     const body = descriptors.subarray(at + 2, at + 2 + descriptors[at + 1]!);
     const tag = descriptors[at];
     if (type === PRIVATE && tag === DESCRIPTOR.registration)
-      [codec, name] = REGISTERED[body.toString("latin1", 0, 4)] ?? [codec, name];
+      [codec, name] = REGISTERED_FORMATS[body.toString("latin1", 0, 4)] ?? [codec, name];
     if (type === PRIVATE && tag === DESCRIPTOR.ac3) [codec, name] = ["other audio", "AC-3"];
     if (type === PRIVATE && tag === DESCRIPTOR.eac3) [codec, name] = ["other audio", "E-AC-3"];
     // ETSI's user-defined extension descriptor, as used for Opus, where the code is the number of channels, up to 8.
@@ -114,7 +117,7 @@ function kindOf(type: number, descriptors: Buffer): Omit<TsStream, "pid"> {
   return { codec, name, ...(channels !== undefined && { channels }) };
 }
 
-const WRITTEN: Partial<Record<TsCodec, readonly [type: number, descriptors: readonly number[]]>> = {
+const WRITTEN_TYPES: Partial<Record<TsCodec, readonly [type: number, descriptors: readonly number[]]>> = {
   h264: [0x1b, []],
   hevc: [0x24, []],
   aac: [0x0f, []],
@@ -128,8 +131,8 @@ export const writePat = (mapPid: number, version: number): Buffer =>
 
 export function writePmt(streams: readonly Omit<TsStream, "name">[], clockPid: number, version: number): Buffer {
   const entries = streams.flatMap(({ pid, codec, channels = 2 }) => {
-    const [type, fixed] = WRITTEN[codec]!;
-    const descriptors = codec === "opus" ? [...fixed, DESCRIPTOR.extension, 2, 0x80, channels] : fixed;
+    const [type, writtenType] = WRITTEN_TYPES[codec]!;
+    const descriptors = codec === "opus" ? [...writtenType, DESCRIPTOR.extension, 2, 0x80, channels] : writtenType;
     return [type, 0xe0 | (pid >> 8), pid & 255, 0xf0, descriptors.length, ...descriptors];
   });
   return section(PMT, PROGRAM, version, Buffer.from([0xe0 | (clockPid >> 8), clockPid & 255, 0xf0, 0, ...entries]));

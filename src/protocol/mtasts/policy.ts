@@ -15,7 +15,7 @@ type StsReading = { ok: true; policy: StsPolicy } | { ok: false; why: string };
 export const MAX_POLICY_BYTES = 64 * 1024;
 
 /** RFC 8461 3.2: 31557600, about a year. Larger values are not an error; they are reduced to this value. */
-const MAX_AGE = 31_557_600;
+const MAX_AGE_SECONDS = 31_557_600;
 const MAX_PATTERNS = 500;
 
 /**
@@ -23,37 +23,37 @@ const MAX_PATTERNS = 500;
  * key other than mx is repeated, its first value is used.
  */
 export function readPolicy(text: string): StsReading {
-  if (text.length > MAX_POLICY_BYTES) return invalid(`the policy is larger than ${MAX_POLICY_BYTES} bytes`);
+  if (text.length > MAX_POLICY_BYTES) return invalidReading(`the policy is larger than ${MAX_POLICY_BYTES} bytes`);
   const values = new Map<string, string>();
   const mx: string[] = [];
   for (const line of text.split(/\r?\n/)) {
     if (/^[ \t]*$/.test(line)) continue;
     const field = /^([A-Za-z0-9][A-Za-z0-9_.-]{0,31}):(.*)$/.exec(line);
-    if (!field) return invalid(`a line is not "key: value": ${line.slice(0, 80)}`);
+    if (!field) return invalidReading(`a line is not "key: value": ${line.slice(0, 80)}`);
     const [, key, raw] = field as unknown as [string, string, string];
     const value = raw.trim();
     if (key === "mx") {
       const pattern = readPattern(value);
-      if (pattern === undefined) return invalid(`mx is not a host name: ${value.slice(0, 80)}`);
-      if (mx.push(pattern) > MAX_PATTERNS) return invalid(`the policy has more than ${MAX_PATTERNS} mx lines`);
+      if (pattern === undefined) return invalidReading(`mx is not a host name: ${value.slice(0, 80)}`);
+      if (mx.push(pattern) > MAX_PATTERNS) return invalidReading(`the policy has more than ${MAX_PATTERNS} mx lines`);
     } else if (!values.has(key)) values.set(key, value);
   }
   return validatePolicy(values, mx);
 }
 
 function validatePolicy(values: Map<string, string>, mx: string[]): StsReading {
-  if (values.get("version") !== "STSv1") return invalid("version is not STSv1");
+  if (values.get("version") !== "STSv1") return invalidReading("version is not STSv1");
   const mode = values.get("mode");
   if (mode !== "enforce" && mode !== "testing" && mode !== "none")
-    return invalid("mode is not enforce, testing or none");
+    return invalidReading("mode is not enforce, testing or none");
   const age = values.get("max_age") ?? "";
-  if (!/^\d{1,10}$/.test(age)) return invalid("max_age is not a number of seconds");
+  if (!/^\d{1,10}$/.test(age)) return invalidReading("max_age is not a number of seconds");
   // 3.2: "at least one mx" in every mode except none.
-  if (mx.length === 0 && mode !== "none") return invalid("the policy has no mx line");
-  return { ok: true, policy: { mode, maxAge: Math.min(Number(age), MAX_AGE), mx } };
+  if (mx.length === 0 && mode !== "none") return invalidReading("the policy has no mx line");
+  return { ok: true, policy: { mode, maxAge: Math.min(Number(age), MAX_AGE_SECONDS), mx } };
 }
 
-const invalid = (why: string): StsReading => ({ ok: false, why });
+const invalidReading = (why: string): StsReading => ({ ok: false, why });
 
 function readPattern(value: string): string | undefined {
   const wildcard = value.startsWith("*.");

@@ -6,12 +6,12 @@ import { createHash } from "node:crypto";
  * one valid record; senders then proceed without MTA-STS (or with a cached policy).
  */
 export function policyIdOf(records: readonly string[]): string | undefined {
-  const ours = records.filter((record) => /^v=STSv1[ \t]*;/.test(record));
-  return ours.length === 1 && ours[0]!.length <= MAX_RECORD ? readId(ours[0]!) : undefined;
+  const stsRecords = records.filter((record) => /^v=STSv1[ \t]*;/.test(record));
+  return stsRecords.length === 1 && stsRecords[0]!.length <= MAX_RECORD_LENGTH ? readId(stsRecords[0]!) : undefined;
 }
 
 /** Longer than any real record; hostile records are cheap to process. */
-const MAX_RECORD = 4096;
+const MAX_RECORD_LENGTH = 4096;
 
 function readId(record: string): string | undefined {
   // Fields are separated by *WSP ";" *WSP, with an optional one at the end.

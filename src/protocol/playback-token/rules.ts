@@ -41,13 +41,15 @@ function parseRule(value: unknown): AccessRule | string {
   if (action !== "allow" && action !== "block") return ".action is neither allow nor block";
   if (type === "any") return { type, action };
   if (type === "ip.src") {
-    const given = texts(ip);
-    if (given === undefined) return ".ip is not a list of addresses";
-    const bad = given.findIndex((each) => parseNetwork(each) === undefined);
-    return bad < 0 ? { type, action, ip: given } : `.ip[${bad}] is neither an IP address nor a range in CIDR notation`;
+    const givenTexts = textsOf(ip);
+    if (givenTexts === undefined) return ".ip is not a list of addresses";
+    const badIndex = givenTexts.findIndex((each) => parseNetwork(each) === undefined);
+    return badIndex < 0
+      ? { type, action, ip: givenTexts }
+      : `.ip[${badIndex}] is neither an IP address nor a range in CIDR notation`;
   }
   if (type === "ip.geoip.country") {
-    const given = texts(country);
+    const given = textsOf(country);
     if (given === undefined) return ".country is not a list of country codes";
     const bad = given.findIndex((each) => !/^[a-z][a-z0-9]$/i.test(each));
     return bad < 0
@@ -58,7 +60,7 @@ function parseRule(value: unknown): AccessRule | string {
 }
 
 /** Returns a list with at least one text; with an empty list the rule would never match. */
-function texts(value: unknown): string[] | undefined {
+function textsOf(value: unknown): string[] | undefined {
   const list = typeof value === "string" ? [value] : value;
   if (!Array.isArray(list) || list.length === 0 || list.length > MAX_VALUES) return undefined;
   return list.every((each): each is string => typeof each === "string") ? list : undefined;
@@ -81,8 +83,8 @@ export function compileRules(rules: readonly AccessRule[]): RuleEvaluator {
 function matcherOf({ type, country, ip }: AccessRule): (viewer: RuleViewer) => boolean {
   if (type === "any") return () => true;
   if (type === "ip.src") {
-    const holds = addressMatcher(ip ?? []);
-    return (viewer) => holds(viewer.ip);
+    const isInRanges = addressMatcher(ip ?? []);
+    return (viewer) => isInRanges(viewer.ip);
   }
   const codes = new Set(country);
   return (viewer) => {
@@ -93,21 +95,21 @@ function matcherOf({ type, country, ip }: AccessRule): (viewer: RuleViewer) => b
 
 /** Ranges contain only addresses of their own family: `::/0` matches all IPv6 viewers and no IPv4 viewers. */
 function addressMatcher(ranges: readonly string[]): NetworkSet {
-  const impossible = (range: string) => new TypeError(`not a range: ${range}`);
-  const own = ranges.map(unclothed);
-  const four = networkSet(
-    own.filter((range) => !range.includes(":")),
-    impossible,
+  const createRangeError = (range: string) => new TypeError(`not a range: ${range}`);
+  const plainRanges = ranges.map(unmapRange);
+  const ipv4Set = networkSet(
+    plainRanges.filter((range) => !range.includes(":")),
+    createRangeError,
   );
-  const six = networkSet(
-    own.filter((range) => range.includes(":")),
-    impossible,
+  const ipv6Set = networkSet(
+    plainRanges.filter((range) => range.includes(":")),
+    createRangeError,
   );
-  return (ip) => (isIPv6(plainAddress(ip)) ? six(ip) : four(ip));
+  return (ip) => (isIPv6(plainAddress(ip)) ? ipv6Set(ip) : ipv4Set(ip));
 }
 
 /** Converts IPv4-mapped IPv6 (RFC 4291 2.5.5.2) to IPv4, in the same way as viewer addresses. */
-function unclothed(range: string): string {
+function unmapRange(range: string): string {
   const [, address, digits] = /^::ffff:(\d+\.[\d.]+)(?:\/(\d+))?$/i.exec(range) ?? [];
   const prefix = digits === undefined ? 32 : Number(digits) - 96;
   return address === undefined || prefix < 0 ? range : `${address}/${prefix}`;

@@ -34,27 +34,27 @@ type TokenReading = { ok: true; token: PlaybackToken } | { ok: false; why: strin
 
 /** A token is part of a URL, whose length servers and proxies limit to about this value. */
 const MAX_LENGTH = 8192;
-const COMPACT = /^([\w-]+)\.([\w-]+)\.([\w-]+)$/;
+const COMPACT_PATTERN = /^([\w-]+)\.([\w-]+)\.([\w-]+)$/;
 
 /** Returns true if the text could be intended as a token. */
 export const looksLikeToken = (text: string): boolean => text.includes(".");
 
 /** Checks everything in a token that requires neither the key nor the time. */
 export function readToken(text: string): TokenReading {
-  if (text.length > MAX_LENGTH) return invalid(`it has more than ${MAX_LENGTH} characters`);
-  const [, head, body, signature] = COMPACT.exec(text) ?? [];
+  if (text.length > MAX_LENGTH) return invalidResult(`it has more than ${MAX_LENGTH} characters`);
+  const [, head, body, signature] = COMPACT_PATTERN.exec(text) ?? [];
   if (head === undefined || body === undefined || signature === undefined)
-    return invalid("it is not three base64url parts separated by dots");
+    return invalidResult("it is not three base64url parts separated by dots");
   const header = readObject(head);
   const claims = readObject(body);
-  if (header === undefined || claims === undefined) return invalid("its header or claims are not a JSON object");
-  if (header["alg"] !== "RS256") return invalid("its algorithm is not RS256");
+  if (header === undefined || claims === undefined) return invalidResult("its header or claims are not a JSON object");
+  if (header["alg"] !== "RS256") return invalidResult("its algorithm is not RS256");
   // RFC 7515 4.1.11: critical extensions, none of which are supported.
-  if ("crit" in header) return invalid("its header requires extensions (crit)");
+  if ("crit" in header) return invalidResult("its header requires extensions (crit)");
   const kid = keyOf(header["kid"], claims["kid"]);
   if (!kid.ok) return kid;
   const rules = parseRules(claims["accessRules"]);
-  if (!rules.ok) return invalid(rules.why);
+  if (!rules.ok) return invalidResult(rules.why);
   const claimsReading = readClaims(claims, kid.kid);
   return claimsReading.ok
     ? {
@@ -71,9 +71,9 @@ export function readToken(text: string): TokenReading {
 
 function keyOf(header: unknown, claim: unknown): { ok: true; kid: string } | { ok: false; why: string } {
   const kid = header ?? claim;
-  if (typeof kid !== "string" || kid === "" || kid.length > 64) return invalid("it has no key ID (kid)");
+  if (typeof kid !== "string" || kid === "" || kid.length > 64) return invalidResult("it has no key ID (kid)");
   return claim !== undefined && claim !== null && claim !== kid
-    ? invalid("its header and claims have different key IDs (kid)")
+    ? invalidResult("its header and claims have different key IDs (kid)")
     : { ok: true, kid };
 }
 
@@ -82,7 +82,7 @@ function readClaims(
   kid: string,
 ): { ok: true; claims: PlaybackClaims } | { ok: false; why: string } {
   const { sub, exp, nbf, iat } = claims;
-  if (typeof sub !== "string" || sub === "") return invalid("it has no video ID (sub)");
+  if (typeof sub !== "string" || sub === "") return invalidResult("it has no video ID (sub)");
   const times: Pick<PlaybackClaims, "exp" | "nbf" | "iat"> = { exp: 0 };
   for (const [name, value] of [
     ["exp", exp],
@@ -90,16 +90,19 @@ function readClaims(
     ["iat", iat],
   ] as const) {
     if (value === undefined || value === null) {
-      if (name === "exp") return invalid("it has no expiry time (exp)");
+      if (name === "exp") return invalidResult("it has no expiry time (exp)");
       continue;
     }
     const seconds = numericDate(value);
-    if (seconds === undefined) return invalid(`${name} is not a number of seconds`);
+    if (seconds === undefined) return invalidResult(`${name} is not a number of seconds`);
     times[name] = seconds;
   }
   const flags = claims["flags"];
-  const original = typeof flags === "object" && flags !== null && "original" in flags && isTrue(flags.original);
-  return { ok: true, claims: { kid, sub, ...times, downloadable: isTrue(claims["downloadable"]), original } };
+  const isOriginal = typeof flags === "object" && flags !== null && "original" in flags && isTrue(flags.original);
+  return {
+    ok: true,
+    claims: { kid, sub, ...times, downloadable: isTrue(claims["downloadable"]), original: isOriginal },
+  };
 }
 
 const isTrue = (value: unknown): boolean => value === true || value === "true";
@@ -159,7 +162,7 @@ export interface NewToken {
 
 /** Signs a token. Writes numbers as numbers, and omits default values. */
 export function signToken(
-  { kid, sub, exp, nbf, downloadable = false, original = false, rules = [] }: NewToken,
+  { kid, sub, exp, nbf, downloadable = false, original: isOriginal = false, rules = [] }: NewToken,
   key: KeyObject,
 ): string {
   const claims = {
@@ -169,11 +172,11 @@ export function signToken(
     nbf,
     ...(downloadable && { downloadable }),
     ...(rules.length > 0 && { accessRules: rules }),
-    ...(original && { flags: { original } }),
+    ...(isOriginal && { flags: { original: isOriginal } }),
   };
   const signed = `${encode({ alg: "RS256", kid })}.${encode(claims)}`;
   return `${signed}.${sign("sha256", Buffer.from(signed), key).toString("base64url")}`;
 }
 
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
-const invalid = (why: string): { ok: false; why: string } => ({ ok: false, why });
+const invalidResult = (why: string): { ok: false; why: string } => ({ ok: false, why });

@@ -19,26 +19,26 @@ const MAX_COMMENT_DEPTH = 50;
  */
 export function tokenize(text: string): AddressToken[] | undefined {
   const tokens: AddressToken[] = [];
-  let spaced = false;
+  let hasSpace = false;
   for (let at = 0; at < text.length;) {
     const char = text[at]!;
     if (SPACE.has(char)) {
-      spaced = true;
+      hasSpace = true;
       at++;
       continue;
     }
     if (char === "(") {
       const end = skipComment(text, at);
       if (end === undefined) return undefined;
-      spaced = true;
+      hasSpace = true;
       at = end;
       continue;
     }
-    const read = readToken(text, at, char);
-    if (!read) return undefined;
-    tokens.push({ kind: read.kind, text: read.text, spaced });
-    spaced = false;
-    at = read.end;
+    const tokenResult = readToken(text, at, char);
+    if (!tokenResult) return undefined;
+    tokens.push({ kind: tokenResult.kind, text: tokenResult.text, spaced: hasSpace });
+    hasSpace = false;
+    at = tokenResult.end;
   }
   return tokens;
 }
@@ -65,9 +65,9 @@ const NOT_IN_ATOMS = new Set([...'()<>[]:;@\\,."'].map((char) => char.charCodeAt
 const isAtomChar = (code: number) =>
   code > 0x20 && code !== 0x7f && !(code >= 0x80 && code <= 0x9f) && !NOT_IN_ATOMS.has(code);
 
-function readQuoted(text: string, open: number): { kind: "quoted"; text: string; end: number } | undefined {
+function readQuoted(text: string, openIndex: number): { kind: "quoted"; text: string; end: number } | undefined {
   let value = "";
-  let from = open + 1;
+  let from = openIndex + 1;
   for (let at = from; at < text.length; at++) {
     const char = text[at]!;
     if (char === '"') return { kind: "quoted", text: value + text.slice(from, at), end: at + 1 };
@@ -81,16 +81,16 @@ function readQuoted(text: string, open: number): { kind: "quoted"; text: string;
   return undefined;
 }
 
-function readLiteral(text: string, open: number): { kind: "literal"; text: string; end: number } | undefined {
-  const close = text.indexOf("]", open);
-  if (close === -1) return undefined;
-  return { kind: "literal", text: text.slice(open, close + 1), end: close + 1 };
+function readLiteral(text: string, openIndex: number): { kind: "literal"; text: string; end: number } | undefined {
+  const closeIndex = text.indexOf("]", openIndex);
+  if (closeIndex === -1) return undefined;
+  return { kind: "literal", text: text.slice(openIndex, closeIndex + 1), end: closeIndex + 1 };
 }
 
 /** Comments can be nested (RFC 5322 3.2.2). */
-function skipComment(text: string, open: number): number | undefined {
+function skipComment(text: string, openIndex: number): number | undefined {
   let depth = 0;
-  for (let at = open; at < text.length; at++) {
+  for (let at = openIndex; at < text.length; at++) {
     const char = text[at]!;
     if (char === "\\") at++;
     else if (char === "(" && ++depth > MAX_COMMENT_DEPTH) return undefined;

@@ -22,28 +22,28 @@ export interface Mailbox {
 export function parseAddressList(text: string): Mailbox[] | undefined {
   const tokens = tokenize(text);
   if (!tokens) return undefined;
-  const found: Mailbox[] = [];
-  let inGroup = false;
+  const foundMailboxes: Mailbox[] = [];
+  let isInGroup = false;
   for (let at = 0; at < tokens.length;) {
-    const stop = words(tokens, at);
+    const stop = phraseEnd(tokens, at);
     const kind = tokens[stop]?.kind;
     if (kind === ":") {
-      if (inGroup || stop === at) return undefined;
-      inGroup = true;
+      if (isInGroup || stop === at) return undefined;
+      isInGroup = true;
       at = stop + 1;
       continue;
     }
     const element = readMailbox(tokens, at, stop);
     if (!element) return undefined;
-    if (element.mailbox) found.push(element.mailbox);
+    if (element.mailbox) foundMailboxes.push(element.mailbox);
     const next = tokens[element.end]?.kind;
     if (next === ";") {
-      if (!inGroup) return undefined;
-      inGroup = false;
+      if (!isInGroup) return undefined;
+      isInGroup = false;
     } else if (next !== "," && next !== undefined) return undefined;
     at = element.end + 1;
   }
-  return inGroup ? undefined : found;
+  return isInGroup ? undefined : foundMailboxes;
 }
 
 /** Parses exactly one mailbox: `a@b`, `Name <a@b>`, `"Name, with comma" <a@b>`. */
@@ -72,7 +72,7 @@ export function sameAddress(a: string, b: string): boolean {
 /** Domain of an envelope address; "" for the null sender. */
 export const domainOf = (address: string): string => address.slice(address.lastIndexOf("@") + 1).toLowerCase();
 
-function words(tokens: AddressToken[], from: number): number {
+function phraseEnd(tokens: AddressToken[], from: number): number {
   let at = from;
   while (tokens[at]?.kind === "atom" || tokens[at]?.kind === "quoted" || tokens[at]?.kind === ".") at++;
   return at;
@@ -103,7 +103,7 @@ function readAngle(tokens: AddressToken[], from: number, open: number): { mailbo
   }
   const read = readAddrSpec(tokens, at);
   if (!read || tokens[read.end]?.kind !== ">") return undefined;
-  const mailbox = mailboxOf(phrase(tokens.slice(from, open)), read.local, read.domain);
+  const mailbox = mailboxOf(phraseText(tokens.slice(from, open)), read.local, read.domain);
   return mailbox && { mailbox, end: read.end + 1 };
 }
 
@@ -111,39 +111,39 @@ function readAddrSpec(
   tokens: AddressToken[],
   from: number,
 ): { local: string; domain: string; end: number } | undefined {
-  const at = words(tokens, from);
+  const at = phraseEnd(tokens, from);
   if (tokens[at]?.kind !== "@") return undefined;
-  const local = dotted(tokens.slice(from, at));
+  const local = dottedText(tokens.slice(from, at));
   if (local === undefined) return undefined;
   if (tokens[at + 1]?.kind === "literal") return { local, domain: tokens[at + 1]!.text, end: at + 2 };
-  const end = words(tokens, at + 1);
+  const end = phraseEnd(tokens, at + 1);
   const parts = tokens.slice(at + 1, end);
   if (parts.some((token) => token.kind === "quoted")) return undefined;
-  const domain = dotted(parts);
+  const domain = dottedText(parts);
   return domain === undefined ? undefined : { local, domain, end };
 }
 
 /** Parses `word *("." word)`; RFC 5322 4.4 allows white space around the dots, but not two adjacent words. */
-function dotted(tokens: AddressToken[]): string | undefined {
+function dottedText(tokens: AddressToken[]): string | undefined {
   if (tokens.length % 2 === 0) return undefined;
-  const joined = tokens.every((token, i) => (token.kind === ".") === (i % 2 === 1));
-  return joined ? tokens.map((token) => token.text).join("") : undefined;
+  const isDotJoined = tokens.every((token, i) => (token.kind === ".") === (i % 2 === 1));
+  return isDotJoined ? tokens.map((token) => token.text).join("") : undefined;
 }
 
-const phrase = (tokens: AddressToken[]) =>
+const phraseText = (tokens: AddressToken[]) =>
   tokens
     .map((token, i) => (token.spaced && i > 0 ? " " : "") + token.text)
     .join("")
     .trim();
 
 /** RFC 5321 4.5.3.1.3: a path has at most 256 octets, including the angle brackets. */
-const MAX_ADDRESS = 254;
+const MAX_ADDRESS_LENGTH = 254;
 
 function mailboxOf(name: string, local: string, rawDomain: string): Mailbox | undefined {
   const domain = canonicalDomain(rawDomain);
   if (domain === undefined || local === "" || hasControl(local)) return undefined;
   const address = `${quoteLocal(local)}@${domain}`;
-  return Buffer.byteLength(address) > MAX_ADDRESS ? undefined : { name, address, local, domain };
+  return Buffer.byteLength(address) > MAX_ADDRESS_LENGTH ? undefined : { name, address, local, domain };
 }
 
 const hasControl = (text: string) => /\p{Cc}/u.test(text);

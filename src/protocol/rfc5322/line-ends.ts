@@ -3,21 +3,21 @@
  * bare LF, and no server may forward one (RFC 5321 2.3.8).
  */
 export async function* crlfLineEnds(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let heldCr = false;
+  let hasHeldCr = false;
   for await (const chunk of body) {
     if (chunk.length === 0) continue;
-    const bytes: Buffer = heldCr
+    const bytes: Buffer = hasHeldCr
       ? Buffer.concat([CR_BYTE, chunk])
       : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     // A final CR is held back until the next byte arrives.
-    heldCr = bytes[bytes.length - 1] === CR;
-    const whole = heldCr ? bytes.subarray(0, -1) : bytes;
-    if (whole.length > 0)
-      yield hasLoneLineEnd(whole)
-        ? Buffer.from(whole.toString("latin1").replace(/\r\n?|\n/g, "\r\n"), "latin1")
-        : whole;
+    hasHeldCr = bytes[bytes.length - 1] === CR;
+    const completeBytes = hasHeldCr ? bytes.subarray(0, -1) : bytes;
+    if (completeBytes.length > 0)
+      yield hasLoneLineEnd(completeBytes)
+        ? Buffer.from(completeBytes.toString("latin1").replace(/\r\n?|\n/g, "\r\n"), "latin1")
+        : completeBytes;
   }
-  if (heldCr) yield Buffer.from("\r\n");
+  if (hasHeldCr) yield Buffer.from("\r\n");
 }
 
 const CR = 0x0d;

@@ -27,51 +27,52 @@ const MARKER = {
   typedObject: 16,
 } as const;
 /** Maximum nesting depth of objects: clients send three or four levels. */
-const DEEPEST = 16;
+const MAX_DEPTH = 16;
 
 /** Reads all values in a message. Throws RtmpViolation if a value is truncated, too deeply nested, or AMF 3. */
 export function readAmf0(bytes: Buffer): AmfValue[] {
   let at = 0;
 
-  function take(octets: number): number {
+  function skipOctets(octets: number): number {
     const from = at;
     if (from + octets > bytes.length) throw new RtmpViolation("truncated AMF0 value");
     at += octets;
     return from;
   }
 
-  const text = (octets: number) => bytes.toString("utf8", take(octets), at);
-  const shortText = () => text(bytes.readUInt16BE(take(2)));
+  const text = (octets: number) => bytes.toString("utf8", skipOctets(octets), at);
+  const readShortText = () => text(bytes.readUInt16BE(skipOctets(2)));
 
   function object(depth: number): AmfObject {
-    const made = Object.create(null) as AmfObject;
+    const createdObject = Object.create(null) as AmfObject;
     for (;;) {
-      const name = shortText();
+      const name = readShortText();
       if (name === "" && bytes[at] === MARKER.objectEnd) {
         at++;
-        return made;
+        return createdObject;
       }
-      made[name] = value(depth + 1);
+      createdObject[name] = value(depth + 1);
     }
   }
 
-  function array(depth: number): AmfValue[] {
+  function readArray(depth: number): AmfValue[] {
     const values: AmfValue[] = [];
     // Every value has at least one octet, so a false count ends when the bytes do.
-    for (let left = bytes.readUInt32BE(take(4)); left > 0; left--) values.push(value(depth + 1));
+    for (let remainingItems = bytes.readUInt32BE(skipOctets(4)); remainingItems > 0; remainingItems--)
+      values.push(value(depth + 1));
     return values;
   }
 
   function value(depth: number): AmfValue {
-    if (depth > DEEPEST) throw new RtmpViolation(`AMF0 values are nested more than ${DEEPEST} levels deep`);
-    const marker = bytes[take(1)]!;
+    if (depth > MAX_DEPTH) throw new RtmpViolation(`AMF0 values are nested more than ${MAX_DEPTH} levels deep`);
+    const marker = bytes[skipOctets(1)]!;
     switch (marker) {
       case MARKER.number:
-        return bytes.readDoubleBE(take(8));
+        return bytes.readDoubleBE(skipOctets(8));
       case MARKER.boolean:
-        return bytes[take(1)] !== 0;
+        return bytes[skipOctets(1)] !== 0;
       case MARKER.string:
-        return shortText();
+        return readShortText();
       case MARKER.object:
         return object(depth);
       case MARKER.null:
@@ -80,24 +81,24 @@ export function readAmf0(bytes: Buffer): AmfValue[] {
       case MARKER.unsupported:
         return undefined;
       case MARKER.reference:
-        take(2);
+        skipOctets(2);
         return undefined;
       case MARKER.ecmaArray:
         // The count is only a hint (2.10): the end is marked as for an object.
-        take(4);
+        skipOctets(4);
         return object(depth);
       case MARKER.strictArray:
-        return array(depth);
+        return readArray(depth);
       case MARKER.date: {
-        const time = bytes.readDoubleBE(take(8));
-        take(2);
+        const time = bytes.readDoubleBE(skipOctets(8));
+        skipOctets(2);
         return new Date(time);
       }
       case MARKER.longString:
       case MARKER.xml:
-        return text(bytes.readUInt32BE(take(4)));
+        return text(bytes.readUInt32BE(skipOctets(4)));
       case MARKER.typedObject:
-        shortText();
+        readShortText();
         return object(depth);
       default:
         throw new RtmpViolation(`unknown AMF0 type marker ${marker}`);
@@ -121,7 +122,7 @@ export function writeAmf0(...values: AmfValue[]): Buffer {
     parts.push(length, octets);
   }
 
-  function members(object: AmfObject) {
+  function writeMembers(object: AmfObject) {
     for (const [key, member] of Object.entries(object)) {
       name(key);
       write(member);
@@ -129,7 +130,7 @@ export function writeAmf0(...values: AmfValue[]): Buffer {
     parts.push(Buffer.from([0, 0, MARKER.objectEnd]));
   }
 
-  function numbered(marker: number, size: number, octets: 8 | 4): void {
+  function writeNumbered(marker: number, size: number, octets: 8 | 4): void {
     const bytes = Buffer.allocUnsafe(1 + octets);
     bytes[0] = marker;
     if (octets === 8) bytes.writeDoubleBE(size, 1);
@@ -137,13 +138,13 @@ export function writeAmf0(...values: AmfValue[]): Buffer {
     parts.push(bytes);
   }
 
-  function string(text: string) {
+  function writeString(text: string) {
     const octets = Buffer.from(text);
     if (octets.length <= 0xffff) {
       parts.push(Buffer.from([MARKER.string]));
       name(text);
     } else {
-      numbered(MARKER.longString, octets.length, 4);
+      writeNumbered(MARKER.longString, octets.length, 4);
       parts.push(octets);
     }
   }
@@ -151,18 +152,18 @@ export function writeAmf0(...values: AmfValue[]): Buffer {
   function write(value: AmfValue): void {
     if (value === null) parts.push(Buffer.from([MARKER.null]));
     else if (value === undefined) parts.push(Buffer.from([MARKER.undefined]));
-    else if (typeof value === "number") numbered(MARKER.number, value, 8);
+    else if (typeof value === "number") writeNumbered(MARKER.number, value, 8);
     else if (typeof value === "boolean") parts.push(Buffer.from([MARKER.boolean, Number(value)]));
-    else if (typeof value === "string") string(value);
+    else if (typeof value === "string") writeString(value);
     else if (value instanceof Date) {
-      numbered(MARKER.date, value.getTime(), 8);
+      writeNumbered(MARKER.date, value.getTime(), 8);
       parts.push(Buffer.alloc(2));
     } else if (Array.isArray(value)) {
-      numbered(MARKER.strictArray, value.length, 4);
+      writeNumbered(MARKER.strictArray, value.length, 4);
       value.forEach(write);
     } else {
       parts.push(Buffer.from([MARKER.object]));
-      members(value);
+      writeMembers(value);
     }
   }
 

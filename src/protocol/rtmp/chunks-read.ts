@@ -30,8 +30,8 @@ interface ChunkStream {
 }
 
 /** Size of message headers in octets, indexed by format (5.3.1.2). */
-const MESSAGE_HEADER = [11, 7, 3, 0] as const;
-const EXTENDED = 0xffffff;
+const MESSAGE_HEADER_BYTES = [11, 7, 3, 0] as const;
+const EXTENDED_TIMESTAMP = 0xffffff;
 /** Maximum number of chunk streams; publishers use three to six. */
 const MAX_STREAMS = 64;
 export const DEFAULT_CHUNK_SIZE = 128;
@@ -50,32 +50,32 @@ export function createRtmpChunkReader({ maxMessageSize }: { maxMessageSize: numb
   let at = 0;
   /** Inside a chunk: its chunk stream and the number of missing octets. */
   let current: ChunkStream | undefined;
-  let missing = 0;
+  let missingBytes = 0;
 
   /** Reads a chunk header. Returns false if it is incomplete. */
   function readChunkHeader(): boolean {
-    const left = bytes.length - at;
-    if (left === 0) return false;
+    const remainingBytes = bytes.length - at;
+    if (remainingBytes === 0) return false;
     const format = bytes[at]! >> 6;
-    const short = bytes[at]! & 63;
-    const basic = short === 0 ? 2 : short === 1 ? 3 : 1;
-    let size = basic + MESSAGE_HEADER[format as 0 | 1 | 2 | 3];
-    if (left < size) return false;
-    const id = short > 1 ? short : short === 0 ? 64 + bytes[at + 1]! : 64 + bytes.readUInt16LE(at + 1);
-    const known = streams.get(id);
-    const from = at + basic;
-    let delta = format < 3 ? u24(from) : 0;
-    const extended = format < 3 ? delta === EXTENDED : (known?.extended ?? false);
+    const shortId = bytes[at]! & 63;
+    const basicHeaderBytes = shortId === 0 ? 2 : shortId === 1 ? 3 : 1;
+    let size = basicHeaderBytes + MESSAGE_HEADER_BYTES[format as 0 | 1 | 2 | 3];
+    if (remainingBytes < size) return false;
+    const id = shortId > 1 ? shortId : shortId === 0 ? 64 + bytes[at + 1]! : 64 + bytes.readUInt16LE(at + 1);
+    const knownStream = streams.get(id);
+    const from = at + basicHeaderBytes;
+    let delta = format < 3 ? readU24(from) : 0;
+    const extended = format < 3 ? delta === EXTENDED_TIMESTAMP : (knownStream?.extended ?? false);
     if (extended) {
-      if (left < size + 4) return false;
+      if (remainingBytes < size + 4) return false;
       const extension = bytes.readUInt32BE(at + size);
       // Some senders omit the extended timestamp in type 3 chunks: it is present if the octets have the same value.
-      if (format < 3 || extension === known!.delta) size += 4;
+      if (format < 3 || extension === knownStream!.delta) size += 4;
       delta = extension;
     }
-    const stream = known ?? openChunkStream(id, format);
+    const stream = knownStream ?? openChunkStream(id, format);
     if (format < 2) {
-      stream.length = u24(from + 3);
+      stream.length = readU24(from + 3);
       stream.type = bytes[from + 6]!;
       if (format === 0) stream.stream = bytes.readUInt32LE(from + 7);
     }
@@ -86,17 +86,17 @@ export function createRtmpChunkReader({ maxMessageSize }: { maxMessageSize: numb
     }
     if (format < 3 || stream.data === undefined) beginMessage(stream, format);
     current = stream;
-    missing = Math.min(chunkSize, stream.length - stream.filled);
+    missingBytes = Math.min(chunkSize, stream.length - stream.filled);
     return true;
   }
 
-  const u24 = (from: number) => (bytes[from]! << 16) | (bytes[from + 1]! << 8) | bytes[from + 2]!;
+  const readU24 = (from: number) => (bytes[from]! << 16) | (bytes[from + 1]! << 8) | bytes[from + 2]!;
 
   function openChunkStream(id: number, format: number): ChunkStream {
     if (format !== 0 && format !== 1)
       throw new RtmpViolation("the first chunk of a chunk stream refers to one before it");
     if (streams.size >= MAX_STREAMS) throw new RtmpViolation(`there are more than ${MAX_STREAMS} chunk streams`);
-    const made: ChunkStream = {
+    const createdStream: ChunkStream = {
       time: 0,
       delta: 0,
       length: 0,
@@ -106,8 +106,8 @@ export function createRtmpChunkReader({ maxMessageSize }: { maxMessageSize: numb
       data: undefined,
       filled: 0,
     };
-    streams.set(id, made);
-    return made;
+    streams.set(id, createdStream);
+    return createdStream;
   }
 
   function beginMessage(stream: ChunkStream, format: number) {
@@ -138,12 +138,12 @@ export function createRtmpChunkReader({ maxMessageSize }: { maxMessageSize: numb
       const stream = current!;
       // An abort can only arrive between chunks, so the data exists here.
       const data = stream.data!;
-      const octets = Math.min(missing, bytes.length - at);
+      const octets = Math.min(missingBytes, bytes.length - at);
       bytes.copy(data, stream.filled, at, at + octets);
       at += octets;
-      missing -= octets;
+      missingBytes -= octets;
       stream.filled += octets;
-      if (missing > 0) {
+      if (missingBytes > 0) {
         bytes = NOTHING;
         at = 0;
         return undefined;

@@ -3,7 +3,7 @@ import { RtmpViolation } from "./violation.ts";
 
 /** Version of plain RTMP; version 6 is a variant with its own cipher, superseded by TLS (5.2.2). */
 const VERSION = 3;
-const SIZE = 1536;
+const HANDSHAKE_BYTES = 1536;
 
 /** One side of the simple handshake (5.2). */
 interface Handshake {
@@ -17,8 +17,8 @@ interface Handshake {
 }
 
 /** Zero time and version indicate that the handshake has no digest. */
-function hello(): Buffer {
-  const bytes = randomBytes(SIZE);
+function createHello(): Buffer {
+  const bytes = randomBytes(HANDSHAKE_BYTES);
   bytes.fill(0, 0, 8);
   return bytes;
 }
@@ -28,27 +28,32 @@ function hello(): Buffer {
  * 1,536 are ignored.
  */
 export function createHandshake(role: "server" | "client"): Handshake {
-  let held: Buffer = Buffer.alloc(0);
-  let answered = false;
+  let heldBytes: Buffer = Buffer.alloc(0);
+  let hasAnswered = false;
 
-  function createResponse(peers: Buffer): Buffer {
-    answered = true;
-    return role === "client" ? Buffer.from(peers) : Buffer.concat([Buffer.from([VERSION]), hello(), peers]);
+  function createResponse(peerHello: Buffer): Buffer {
+    hasAnswered = true;
+    return role === "client"
+      ? Buffer.from(peerHello)
+      : Buffer.concat([Buffer.from([VERSION]), createHello(), peerHello]);
   }
 
   return {
-    opening: role === "server" ? Buffer.alloc(0) : Buffer.concat([Buffer.from([VERSION]), hello()]),
+    opening: role === "server" ? Buffer.alloc(0) : Buffer.concat([Buffer.from([VERSION]), createHello()]),
     push(bytes) {
       // Always a copy: the input buffer may be reused.
-      held = Buffer.concat([held, bytes]);
-      if (held.length > 0 && held[0] !== VERSION)
-        throw new RtmpViolation(`unsupported RTMP version ${held[0]}; expected ${VERSION}`);
+      heldBytes = Buffer.concat([heldBytes, bytes]);
+      if (heldBytes.length > 0 && heldBytes[0] !== VERSION)
+        throw new RtmpViolation(`unsupported RTMP version ${heldBytes[0]}; expected ${VERSION}`);
       // Normally buffers at most up to C2: the peer must not send more before it gets the response, but any additional
       // data is kept.
-      const send = !answered && held.length > SIZE ? { send: createResponse(held.subarray(1, 1 + SIZE)) } : {};
-      if (held.length < 1 + 2 * SIZE) return send;
-      const rest = held.subarray(1 + 2 * SIZE);
-      held = Buffer.alloc(0);
+      const send =
+        !hasAnswered && heldBytes.length > HANDSHAKE_BYTES
+          ? { send: createResponse(heldBytes.subarray(1, 1 + HANDSHAKE_BYTES)) }
+          : {};
+      if (heldBytes.length < 1 + 2 * HANDSHAKE_BYTES) return send;
+      const rest = heldBytes.subarray(1 + 2 * HANDSHAKE_BYTES);
+      heldBytes = Buffer.alloc(0);
       return { ...send, rest };
     },
   };

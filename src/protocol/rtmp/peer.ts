@@ -40,22 +40,22 @@ export function createRtmpPeer({ role, maxMessageSize, write }: RtmpPeerOptions)
   const handshake = createHandshake(role);
   /** Iterator over the latest input. */
   let read = reader.push(NOTHING);
-  let greeted = false;
+  let hasGreeted = false;
   let chunkSize = DEFAULT_CHUNK_SIZE;
   /**
    * Number of octets after which the peer expects an acknowledgement (5.4.4), received so far, and acknowledged so far.
    */
   let window = 0;
-  let received = 0;
-  let acknowledged = 0;
+  let receivedOctets = 0;
+  let acknowledgedOctets = 0;
 
-  const control = (type: number, data: Buffer) =>
+  const sendControl = (type: number, data: Buffer) =>
     write(encodeMessage(CHUNK_STREAM.control, { type, stream: 0, time: 0, data }, chunkSize));
 
   function receiveHandshake(bytes: Buffer): Buffer | undefined {
     const { send, rest } = handshake.push(bytes);
     if (send !== undefined) write([send]);
-    greeted = rest !== undefined;
+    hasGreeted = rest !== undefined;
     return rest;
   }
 
@@ -64,17 +64,17 @@ export function createRtmpPeer({ role, maxMessageSize, write }: RtmpPeerOptions)
     switch (type) {
       case MESSAGE.setChunkSize:
         // The first bit is zero (5.4.1).
-        reader.setChunkSize(number(data) & 0x7fffffff);
+        reader.setChunkSize(readNumber(data) & 0x7fffffff);
         return true;
       case MESSAGE.abort:
-        reader.abort(number(data));
+        reader.abort(readNumber(data));
         return true;
       case MESSAGE.windowSize:
-        window = number(data);
+        window = readNumber(data);
         return true;
       case MESSAGE.userControl:
         if (data.length >= 6 && data.readUInt16BE(0) === USER_CONTROL.pingRequest)
-          control(MESSAGE.userControl, userControl(USER_CONTROL.pingResponse, data.readUInt32BE(2)));
+          sendControl(MESSAGE.userControl, userControl(USER_CONTROL.pingResponse, data.readUInt32BE(2)));
         return true;
       case MESSAGE.acknowledgement:
       case MESSAGE.peerBandwidth:
@@ -85,9 +85,9 @@ export function createRtmpPeer({ role, maxMessageSize, write }: RtmpPeerOptions)
   }
 
   function acknowledge() {
-    if (window === 0 || received - acknowledged < window) return;
-    acknowledged = received;
-    control(MESSAGE.acknowledgement, writeU32(received));
+    if (window === 0 || receivedOctets - acknowledgedOctets < window) return;
+    acknowledgedOctets = receivedOctets;
+    sendControl(MESSAGE.acknowledgement, writeU32(receivedOctets));
   }
 
   const messages: IterableIterator<RtmpMessage> = {
@@ -106,25 +106,25 @@ export function createRtmpPeer({ role, maxMessageSize, write }: RtmpPeerOptions)
       if (handshake.opening.length > 0) write([handshake.opening]);
     },
     push(bytes) {
-      const chunks = greeted ? bytes : receiveHandshake(bytes);
-      if (chunks !== undefined) received += bytes.length;
+      const chunks = hasGreeted ? bytes : receiveHandshake(bytes);
+      if (chunks !== undefined) receivedOctets += bytes.length;
       read = reader.push(chunks ?? NOTHING);
       return messages;
     },
     send: (chunkStream, message, head) => write(encodeMessage(chunkStream, message, chunkSize, head)),
-    control,
+    control: sendControl,
     setChunkSize(octets) {
-      control(MESSAGE.setChunkSize, writeU32(octets));
+      sendControl(MESSAGE.setChunkSize, writeU32(octets));
       chunkSize = octets;
     },
     setMaxMessageSize: reader.setMaxMessageSize,
     get isHandshakeComplete() {
-      return greeted;
+      return hasGreeted;
     },
   };
 }
 
-function number(data: Buffer): number {
+function readNumber(data: Buffer): number {
   if (data.length < 4) throw new RtmpViolation("truncated protocol control message");
   return data.readUInt32BE(0);
 }

@@ -25,41 +25,41 @@ const MAX_OCTETS = 16 * 1024 * 1024;
  * 7741, 4.1) and VP9 (RFC 9628, 4.1).
  */
 export function createFrameAssembler(): FrameAssembler {
-  let open: (RtpFrame & { octets: number }) | undefined;
+  let openFrame: (RtpFrame & { octets: number }) | undefined;
   let lostBefore = 0;
 
-  function close(whole: boolean, out: RtpFrame[]): void {
-    if (open === undefined) return;
-    const { timestamp, payloads, missing } = open;
-    out.push({ timestamp, payloads, missing, whole: open.whole && whole });
-    open = undefined;
+  function closeFrame(isWhole: boolean, out: RtpFrame[]): void {
+    if (openFrame === undefined) return;
+    const { timestamp, payloads, missing } = openFrame;
+    out.push({ timestamp, payloads, missing, whole: openFrame.whole && isWhole });
+    openFrame = undefined;
   }
 
   return {
-    push({ timestamp, marker, payload, missing: missingHere }) {
+    push({ timestamp, marker, payload, missing: partMissing }) {
       const out: RtpFrame[] = [];
-      const missing = lostBefore + missingHere;
+      const missing = lostBefore + partMissing;
       lostBefore = 0;
       // Padding for bandwidth probing, which is not part of a frame.
-      if (payload.length === 0 && !marker && (open === undefined || open.timestamp !== timestamp)) {
+      if (payload.length === 0 && !marker && (openFrame === undefined || openFrame.timestamp !== timestamp)) {
         lostBefore = missing;
         return out;
       }
       // Either the last packet was lost, or the encoder sets no markers.
-      if (open !== undefined && open.timestamp !== timestamp) close(missing === 0, out);
-      if (open === undefined) open = { timestamp, payloads: [], missing, whole: true, octets: 0 };
+      if (openFrame !== undefined && openFrame.timestamp !== timestamp) closeFrame(missing === 0, out);
+      if (openFrame === undefined) openFrame = { timestamp, payloads: [], missing, whole: true, octets: 0 };
       else if (missing > 0) {
-        open.missing += missing;
-        open.whole = false;
+        openFrame.missing += missing;
+        openFrame.whole = false;
       }
-      open.octets += payload.length;
-      if (open.octets > MAX_OCTETS) {
-        open.whole = false;
-        open.payloads = [];
-        open.octets = 0;
+      openFrame.octets += payload.length;
+      if (openFrame.octets > MAX_OCTETS) {
+        openFrame.whole = false;
+        openFrame.payloads = [];
+        openFrame.octets = 0;
       }
-      if (payload.length > 0) open.payloads.push(payload);
-      if (marker) close(true, out);
+      if (payload.length > 0) openFrame.payloads.push(payload);
+      if (marker) closeFrame(true, out);
       return out;
     },
   };

@@ -21,7 +21,7 @@ export interface ReorderBuffer {
 }
 
 /** A jump of at least this size is not a loss: the sender has restarted. */
-const ANOTHER_BEGINNING = 3000;
+const RESTART_DISTANCE = 3000;
 
 /**
  * Orders packets by sequence number and removes duplicates. Early packets wait for missing ones, which are requested
@@ -30,55 +30,59 @@ const ANOTHER_BEGINNING = 3000;
 export function createReorderBuffer({ waitMs, maxPackets }: { waitMs: number; maxPackets: number }): ReorderBuffer {
   let unwrap = createUnwrapper(16);
   let next: number | undefined;
-  const waiting = new Map<number, { part: RtpPacketFields; since: number }>();
+  const waitingParts = new Map<number, { part: RtpPacketFields; since: number }>();
 
   function drain(from: number, out: OrderedPacket[]): void {
     next = from;
-    for (let held = waiting.get(next); held !== undefined; held = waiting.get(next)) {
-      waiting.delete(next);
-      out.push({ ...held.part, missing: 0 });
+    for (let heldPart = waitingParts.get(next); heldPart !== undefined; heldPart = waitingParts.get(next)) {
+      waitingParts.delete(next);
+      out.push({ ...heldPart.part, missing: 0 });
       next++;
     }
   }
 
   /** Skips the packets missing before the first waiting one. */
   function skip(out: OrderedPacket[]): void {
-    const first = Math.min(...waiting.keys());
+    const first = Math.min(...waitingParts.keys());
     const missing = first - next!;
     const before = out.length;
     drain(first, out);
     out[before]!.missing = missing;
   }
 
-  const tooLate = (now: number) =>
-    waiting.size > maxPackets || [...waiting.values()].some(({ since }) => now - since > waitMs);
+  const isTooLate = (now: number) =>
+    waitingParts.size > maxPackets || [...waitingParts.values()].some(({ since }) => now - since > waitMs);
 
   return {
     push(part, now) {
       const out: OrderedPacket[] = [];
-      let number = unwrap(part.sequence);
-      if (next !== undefined && Math.abs(number - next) > ANOTHER_BEGINNING) {
-        while (waiting.size > 0) skip(out);
+      let sequenceNumber = unwrap(part.sequence);
+      if (next !== undefined && Math.abs(sequenceNumber - next) > RESTART_DISTANCE) {
+        while (waitingParts.size > 0) skip(out);
         unwrap = createUnwrapper(16);
-        number = unwrap(part.sequence);
+        sequenceNumber = unwrap(part.sequence);
         next = undefined;
       }
       if (next === undefined) {
         out.push({ ...part, missing: 0 });
-        next = number + 1;
+        next = sequenceNumber + 1;
         return out;
       }
-      if (number < next || waiting.has(number)) return out;
-      waiting.set(number, { part, since: now });
-      if (number === next) drain(next, out);
-      while (waiting.size > 0 && tooLate(now)) skip(out);
+      if (sequenceNumber < next || waitingParts.has(sequenceNumber)) return out;
+      waitingParts.set(sequenceNumber, { part, since: now });
+      if (sequenceNumber === next) drain(next, out);
+      while (waitingParts.size > 0 && isTooLate(now)) skip(out);
       return out;
     },
     missing() {
       const out: number[] = [];
-      if (waiting.size === 0) return out;
-      for (let number = next!, last = Math.max(...waiting.keys()); number < last && out.length < maxPackets; number++)
-        if (!waiting.has(number)) out.push(number & 0xffff);
+      if (waitingParts.size === 0) return out;
+      for (
+        let sequenceNumber = next!, last = Math.max(...waitingParts.keys());
+        sequenceNumber < last && out.length < maxPackets;
+        sequenceNumber++
+      )
+        if (!waitingParts.has(sequenceNumber)) out.push(sequenceNumber & 0xffff);
       return out;
     },
   };

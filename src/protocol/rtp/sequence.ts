@@ -7,8 +7,8 @@ export function createUnwrapper(bits: 16 | 32): (value: number) => number {
   let last: number | undefined;
   return (value) => {
     if (last === undefined) return (last = value);
-    const ahead = (((value - last) % range) + range) % range;
-    last += ahead < range / 2 ? ahead : ahead - range;
+    const forwardDistance = (((value - last) % range) + range) % range;
+    last += forwardDistance < range / 2 ? forwardDistance : forwardDistance - range;
     return last;
   };
 }

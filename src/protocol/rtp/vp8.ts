@@ -1,6 +1,6 @@
 /** VP8 in RTP (RFC 7741): one frame as several payloads, each with its own descriptor. */
-const EXTENDED = 0x80;
-const STARTS = 0x10;
+const EXTENDED_FLAG = 0x80;
+const START_FLAG = 0x10;
 const PARTITION = 0x07;
 const HAS_PICTURE = 0x80;
 const HAS_TL0 = 0x40;
@@ -8,14 +8,14 @@ const HAS_TID_OR_KEY = 0x30;
 const LONG_PICTURE = 0x80;
 
 /** Packs a frame into payloads. `picture` is the frame number, by which a receiver detects missing frames. */
-export function packVp8(frame: Buffer, most: number, picture: number): Buffer[] {
+export function packVp8(frame: Buffer, maxOctets: number, picture: number): Buffer[] {
   const payloads: Buffer[] = [];
-  const payloadLimit = most - 4;
+  const payloadLimit = maxOctets - 4;
   const size = Math.ceil(frame.length / Math.max(1, Math.ceil(frame.length / payloadLimit)));
   for (let at = 0; at < frame.length; at += size) {
     const piece = frame.subarray(at, at + size);
     const head = Buffer.from([
-      EXTENDED | (at === 0 ? STARTS : 0),
+      EXTENDED_FLAG | (at === 0 ? START_FLAG : 0),
       HAS_PICTURE,
       LONG_PICTURE | ((picture >> 8) & 127),
       picture & 255,
@@ -28,23 +28,23 @@ export function packVp8(frame: Buffer, most: number, picture: number): Buffer[] 
 /** Returns the frame, and whether its beginning is present and every payload is valid VP8. */
 export function unpackVp8(payloads: readonly Buffer[]): { frame: Buffer; whole: boolean } {
   const pieces: Buffer[] = [];
-  let whole = payloads.length > 0;
+  let isWhole = payloads.length > 0;
   for (const [index, payload] of payloads.entries()) {
-    const at = afterDescriptor(payload);
+    const at = payloadOffset(payload);
     if (at >= payload.length) {
-      whole = false;
+      isWhole = false;
       continue;
     }
-    const begins = (payload[0]! & STARTS) !== 0 && (payload[0]! & PARTITION) === 0;
-    if (begins !== (index === 0)) whole = false;
+    const isFrameStart = (payload[0]! & START_FLAG) !== 0 && (payload[0]! & PARTITION) === 0;
+    if (isFrameStart !== (index === 0)) isWhole = false;
     pieces.push(payload.subarray(at));
   }
-  return { frame: Buffer.concat(pieces), whole };
+  return { frame: Buffer.concat(pieces), whole: isWhole };
 }
 
 /** Returns the offset after the payload descriptor (4.2). */
-function afterDescriptor(payload: Buffer): number {
-  if (payload.length < 1 || (payload[0]! & EXTENDED) === 0) return 1;
+function payloadOffset(payload: Buffer): number {
+  if (payload.length < 1 || (payload[0]! & EXTENDED_FLAG) === 0) return 1;
   const more = payload[1] ?? 0;
   let at = 2;
   if ((more & HAS_PICTURE) !== 0) at += (payload[at] ?? 0) & LONG_PICTURE ? 2 : 1;

@@ -20,12 +20,12 @@ const LF = 0x0a;
 const CRLF = Buffer.from("\r\n");
 
 export function createBdatReader(): ChunkReader {
-  let missing = 0;
+  let missingOctets = 0;
   let stray: "CR" | "LF" | undefined;
   let afterCr = false;
   let atLineStart = true;
 
-  function check(content: Buffer) {
+  function checkLineEnds(content: Buffer) {
     if (content.length === 0) return;
     if (afterCr && content[0] !== LF) stray ??= "CR";
     let lf = content.indexOf(LF);
@@ -46,20 +46,20 @@ export function createBdatReader(): ChunkReader {
 
   return {
     begin(octets) {
-      missing = octets;
+      missingOctets = octets;
     },
     push(input) {
-      const content = input.subarray(0, missing);
-      missing -= content.length;
-      if (stray === undefined) check(content);
-      return missing === 0 ? { content, rest: input.subarray(content.length) } : { content };
+      const content = input.subarray(0, missingOctets);
+      missingOctets -= content.length;
+      if (stray === undefined) checkLineEnds(content);
+      return missingOctets === 0 ? { content, rest: input.subarray(content.length) } : { content };
     },
     end() {
       if (afterCr) stray ??= "CR";
       return atLineStart ? CRLF.subarray(2) : CRLF;
     },
     get missing() {
-      return missing;
+      return missingOctets;
     },
     get stray() {
       return stray;

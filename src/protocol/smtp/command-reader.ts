@@ -19,7 +19,7 @@ const EMPTY = Buffer.alloc(0);
 export function createCommandReader(maxLength: number): CommandReader {
   let input: Buffer = EMPTY;
   /** Number of octets at the beginning of `input` known to contain no CR or LF. */
-  let scanned = 0;
+  let scannedOctets = 0;
 
   /**
    * Returns the offset of the first CR or LF within the longest possible line; the length of the input if there is
@@ -27,13 +27,13 @@ export function createCommandReader(maxLength: number): CommandReader {
    */
   function findLineEnd(): number {
     const limit = Math.min(input.length, maxLength + 1);
-    while (scanned < limit && input[scanned] !== CR && input[scanned] !== LF) scanned++;
-    return scanned;
+    while (scannedOctets < limit && input[scannedOctets] !== CR && input[scannedOctets] !== LF) scannedOctets++;
+    return scannedOctets;
   }
 
   function consume(octets: number) {
     input = input.subarray(octets);
-    scanned = 0;
+    scannedOctets = 0;
   }
 
   return {
@@ -54,7 +54,7 @@ export function createCommandReader(maxLength: number): CommandReader {
     take() {
       const rest = input;
       input = EMPTY;
-      scanned = 0;
+      scannedOctets = 0;
       return rest;
     },
     get length() {

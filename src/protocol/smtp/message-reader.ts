@@ -35,7 +35,7 @@ const EMPTY = Buffer.alloc(0);
 export function createMessageReader(maxSize: number): MessageReader {
   let source: Source;
   /** Number of octets still missing from a refused chunk. */
-  let discarding: number | undefined;
+  let octetsToDiscard: number | undefined;
   let size = 0;
 
   /** Returns the content, unless it must be dropped. */
@@ -58,20 +58,20 @@ export function createMessageReader(maxSize: number): MessageReader {
       source.reader.begin(octets);
     },
     discard(octets) {
-      discarding = octets;
+      octetsToDiscard = octets;
     },
     push(input) {
-      if (discarding !== undefined) {
-        const skipped = Math.min(discarding, input.length);
-        discarding -= skipped;
-        return discarding === 0 ? { content: EMPTY, rest: input.subarray(skipped) } : { content: EMPTY };
+      if (octetsToDiscard !== undefined) {
+        const skipped = Math.min(octetsToDiscard, input.length);
+        octetsToDiscard -= skipped;
+        return octetsToDiscard === 0 ? { content: EMPTY, rest: input.subarray(skipped) } : { content: EMPTY };
       }
       const { content, rest } = source!.reader.push(input);
       return { content: filterContent(content), ...(rest !== undefined && { rest }) };
     },
     end() {
-      if (discarding !== undefined) {
-        discarding = undefined;
+      if (octetsToDiscard !== undefined) {
+        octetsToDiscard = undefined;
         return { kind: "discarded" };
       }
       if (source?.kind === "chunks" && !source.last) return { kind: "chunk", octets: source.octets };
@@ -86,7 +86,7 @@ export function createMessageReader(maxSize: number): MessageReader {
       return source !== undefined;
     },
     get complete() {
-      if (discarding !== undefined) return discarding === 0;
+      if (octetsToDiscard !== undefined) return octetsToDiscard === 0;
       return source?.kind === "chunks" && source.reader.missing === 0;
     },
   };

@@ -36,28 +36,28 @@ export function readMailParameters(
   params: readonly string[],
   rules: ParameterRules,
 ): Parameters<MailParameters> {
-  const known = new Set(["SIZE", "BODY"]);
-  if (rules.smtputf8) known.add("SMTPUTF8");
-  if (rules.dsn) known.add("RET").add("ENVID");
-  if (rules.auth) known.add("AUTH");
+  const knownNames = new Set(["SIZE", "BODY"]);
+  if (rules.smtputf8) knownNames.add("SMTPUTF8");
+  if (rules.dsn) knownNames.add("RET").add("ENVID");
+  if (rules.auth) knownNames.add("AUTH");
   const smtputf8 = params.some((param) => /^SMTPUTF8$/i.test(param));
-  const refusal = unacceptable(command, params, known, smtputf8);
+  const refusal = refusalOf(command, params, knownNames, smtputf8);
   if (refusal !== undefined) return refusal;
   const values = valuesOf(params);
-  if (values === undefined) return rejected(501, "5.5.4", "Error: duplicate parameter");
+  if (values === undefined) return reject(501, "5.5.4", "Error: duplicate parameter");
   const body = (values.get("BODY") ?? "7BIT").toUpperCase();
   if (body !== "7BIT" && body !== "8BITMIME")
-    return rejected(501, "5.5.4", "Invalid BODY parameter value. Must be 7BIT or 8BITMIME");
+    return reject(501, "5.5.4", "Invalid BODY parameter value. Must be 7BIT or 8BITMIME");
   if (values.has("SMTPUTF8") && !smtputf8)
-    return rejected(501, "5.5.4", "Invalid SMTPUTF8 parameter. This flag does not accept a value");
-  const declared = values.get("SIZE");
-  if (declared !== undefined && !/^\d{1,20}$/.test(declared))
-    return rejected(501, "5.5.4", "Error: Bad message size syntax");
-  const size = declared === undefined ? undefined : Number(declared);
+    return reject(501, "5.5.4", "Invalid SMTPUTF8 parameter. This flag does not accept a value");
+  const declaredSize = values.get("SIZE");
+  if (declaredSize !== undefined && !/^\d{1,20}$/.test(declaredSize))
+    return reject(501, "5.5.4", "Error: Bad message size syntax");
+  const size = declaredSize === undefined ? undefined : Number(declaredSize);
   if (size !== undefined && size > rules.maxSize)
-    return rejected(552, "5.3.4", `Error: message exceeds fixed maximum message size ${rules.maxSize}`);
+    return reject(552, "5.3.4", `Error: message exceeds fixed maximum message size ${rules.maxSize}`);
   const dsn = readMailRequest(params);
-  if (!dsn.ok) return rejected(501, "5.5.4", `Error: ${dsn.why}`);
+  if (!dsn.ok) return reject(501, "5.5.4", `Error: ${dsn.why}`);
   return { ok: true, value: { body, smtputf8, dsn: dsn.value, ...(size !== undefined && { size }) } };
 }
 
@@ -68,29 +68,31 @@ export function readRecipientParameters(
   { dsn }: Pick<ParameterRules, "dsn">,
   smtputf8: boolean,
 ): Parameters<RecipientRequest> {
-  const refusal = unacceptable(command, params, new Set(dsn ? ["NOTIFY", "ORCPT"] : []), smtputf8);
+  const refusal = refusalOf(command, params, new Set(dsn ? ["NOTIFY", "ORCPT"] : []), smtputf8);
   if (refusal !== undefined) return refusal;
   const request = readRecipientRequest(params);
-  return request.ok ? { ok: true, value: request.value } : rejected(501, "5.5.4", `Error: ${request.why}`);
+  return request.ok ? { ok: true, value: request.value } : reject(501, "5.5.4", `Error: ${request.why}`);
 }
 
-function unacceptable(
+function refusalOf(
   command: Buffer,
   params: readonly string[],
-  known: ReadonlySet<string>,
+  knownNames: ReadonlySet<string>,
   smtputf8: boolean,
 ): { ok: false; reply: Reply } | undefined {
-  if (!isUtf8(command)) return rejected(501, "5.5.2", "Error: the command is not UTF-8");
-  const unknown = params.map((param) => param.split("=", 1)[0]!).find((name) => !known.has(name.toUpperCase()));
-  if (unknown !== undefined)
-    return rejected(
+  if (!isUtf8(command)) return reject(501, "5.5.2", "Error: the command is not UTF-8");
+  const unknownName = params
+    .map((param) => param.split("=", 1)[0]!)
+    .find((name) => !knownNames.has(name.toUpperCase()));
+  if (unknownName !== undefined)
+    return reject(
       555,
       "5.5.4",
-      `Error: parameter ${unknown.replace(/[^A-Za-z0-9-]/g, "?").slice(0, 40)} is not supported`,
+      `Error: parameter ${unknownName.replace(/[^A-Za-z0-9-]/g, "?").slice(0, 40)} is not supported`,
     );
   // RFC 6531 3.5: non-ASCII addresses require SMTPUTF8.
   if (!smtputf8 && command.some((octet) => octet > 127))
-    return rejected(553, "5.6.7", "Error: a non-ASCII address requires SMTPUTF8");
+    return reject(553, "5.6.7", "Error: a non-ASCII address requires SMTPUTF8");
   return undefined;
 }
 
@@ -106,7 +108,7 @@ function valuesOf(params: readonly string[]): Map<string, string> | undefined {
   return values;
 }
 
-const rejected = (code: number, enhanced: string, text: string) => ({
+const reject = (code: number, enhanced: string, text: string) => ({
   ok: false as const,
   reply: { code, enhanced, text },
 });

@@ -5,10 +5,10 @@ import { canonicalDomain } from "../rfc5322/index.ts";
  * RFC 5321 4.5.3.1.3, without the angle brackets. The limit of 64 octets for the local part is not enforced, because
  * forwarders of large providers exceed it.
  */
-const MAX_ADDRESS = 253;
+const MAX_ADDRESS_LENGTH = 253;
 
 /** Control characters, and zero-width characters, which make two addresses look alike. */
-const UNSAFE = /[\p{Cc}\u200b\u2060\ufeff]/u;
+const UNSAFE_CHARS = /[\p{Cc}\u200b\u2060\ufeff]/u;
 
 /**
  * Returns the address in a path `<local@domain>` (RFC 5321 4.1.2), with its domain as A-labels; "" for `<>`. A source
@@ -20,11 +20,11 @@ export function readPath(path: string, { postmaster = false }: { postmaster?: bo
   const address = path.slice(1, -1).replace(/^@[^\s,:@]+(?:,@[^\s,:@]+)*:/, "");
   if (address === "" || (postmaster && /^postmaster$/i.test(address))) return address;
   const [local = "", domain = "", ...more] = address.split("@");
-  if (more.length > 0 || local === "" || domain === "" || UNSAFE.test(address)) return undefined;
-  if (local.length + 1 + domain.length > MAX_ADDRESS) return undefined;
+  if (more.length > 0 || local === "" || domain === "" || UNSAFE_CHARS.test(address)) return undefined;
+  if (local.length + 1 + domain.length > MAX_ADDRESS_LENGTH) return undefined;
   if (local.startsWith(".") || local.endsWith(".") || local.includes("..")) return undefined;
-  const wire = domainOnTheWire(domain);
-  return wire === undefined ? undefined : `${local}@${wire}`;
+  const wireDomain = domainOnTheWire(domain);
+  return wireDomain === undefined ? undefined : `${local}@${wireDomain}`;
 }
 
 function domainOnTheWire(domain: string): string | undefined {

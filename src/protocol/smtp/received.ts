@@ -18,12 +18,12 @@ interface ReceivedOptions {
 
 /** Returns the folded field with its line ending. */
 export function receivedField({ helo, ip, by, protocol, id, tls, recipient, at }: ReceivedOptions): string {
-  const forClause = recipient === undefined ? "" : `\r\n\tfor <${harmless(recipient)}>`;
-  const tlsComment = tls === undefined ? "" : `\r\n\t(${tls.split(" ").map(harmless).join(" ")})`;
-  return `Received: from ${harmless(helo) || "unknown"} (${addressLiteral(ip)})\r\n\tby ${harmless(by)} with ${protocol} id ${id}${tlsComment}${forClause};\r\n\t${rfc5322Date(at)}\r\n`;
+  const forClause = recipient === undefined ? "" : `\r\n\tfor <${toHarmless(recipient)}>`;
+  const tlsComment = tls === undefined ? "" : `\r\n\t(${tls.split(" ").map(toHarmless).join(" ")})`;
+  return `Received: from ${toHarmless(helo) || "unknown"} (${addressLiteral(ip)})\r\n\tby ${toHarmless(by)} with ${protocol} id ${id}${tlsComment}${forClause};\r\n\t${rfc5322Date(at)}\r\n`;
 }
 
 /** The client chooses this text, which must not end the clause, open a comment or start a line. */
-const harmless = (text: string) => text.replace(/[^A-Za-z0-9.:@_+=\-[\]\u00a0-\uffff]/g, "?").slice(0, 300);
+const toHarmless = (text: string) => text.replace(/[^A-Za-z0-9.:@_+=\-[\]\u00a0-\uffff]/g, "?").slice(0, 300);
 
-const addressLiteral = (ip: string) => (ip.includes(":") ? `[IPv6:${harmless(ip)}]` : `[${harmless(ip)}]`);
+const addressLiteral = (ip: string) => (ip.includes(":") ? `[IPv6:${toHarmless(ip)}]` : `[${toHarmless(ip)}]`);

@@ -17,7 +17,7 @@ export function createReplyReader(maxOctets: number): ReplyReader {
   let input: Buffer = EMPTY;
   /** Octets at the beginning of `input` that are complete lines of an incomplete reply. */
   let lines = 0;
-  let overflow = false;
+  let hasOverflowed = false;
 
   return {
     push(octets) {
@@ -26,12 +26,12 @@ export function createReplyReader(maxOctets: number): ReplyReader {
     read() {
       for (;;) {
         const end = input.indexOf(LF, lines);
-        if ((end === -1 ? input.length : end) > maxOctets) overflow = true;
-        if (overflow || end === -1) return undefined;
+        if ((end === -1 ? input.length : end) > maxOctets) hasOverflowed = true;
+        if (hasOverflowed || end === -1) return undefined;
         // A line without a code ends the reply too; the caller sees that it is malformed.
-        const continues = /^\d{3}-/.test(input.toString("latin1", lines, Math.min(end, lines + 4)));
+        const isContinued = /^\d{3}-/.test(input.toString("latin1", lines, Math.min(end, lines + 4)));
         lines = end + 1;
-        if (continues) continue;
+        if (isContinued) continue;
         const reply = input.toString("utf8", 0, end).replace(/\r(?=\n|$)/g, "");
         input = input.subarray(lines);
         lines = 0;
@@ -39,7 +39,7 @@ export function createReplyReader(maxOctets: number): ReplyReader {
       }
     },
     get overflow() {
-      return overflow;
+      return hasOverflowed;
     },
     get buffered() {
       return input.length;

@@ -16,12 +16,12 @@ export interface Sasl {
 
 export type SaslMechanism = "PLAIN" | "LOGIN";
 
-const CONTROL = /\p{Cc}/u;
+const CONTROL_CHARS = /\p{Cc}/u;
 const INVALID: SaslStep = { kind: "invalid" };
 
-export const createSasl = (mechanism: SaslMechanism): Sasl => (mechanism === "PLAIN" ? plain() : login());
+export const createSasl = (mechanism: SaslMechanism): Sasl => (mechanism === "PLAIN" ? createPlain() : createLogin());
 
-function plain(): Sasl {
+function createPlain(): Sasl {
   return {
     step(response) {
       if (response === undefined) return { kind: "challenge", text: "" };
@@ -30,14 +30,14 @@ function plain(): Sasl {
       const [authorization, authentication, password] = fields as [string, string, string];
       // Many clients send the user name as the authorization identity.
       const username = authentication || authorization;
-      return CONTROL.test(authorization + username)
+      return CONTROL_CHARS.test(authorization + username)
         ? INVALID
         : { kind: "credentials", credentials: { username, password } };
     },
   };
 }
 
-function login(): Sasl {
+function createLogin(): Sasl {
   let username: string | undefined;
   return {
     step(response) {
@@ -45,7 +45,7 @@ function login(): Sasl {
       const text = decode(response);
       if (text === undefined) return INVALID;
       if (username !== undefined) return { kind: "credentials", credentials: { username, password: text } };
-      if (text === "" || CONTROL.test(text)) return INVALID;
+      if (text === "" || CONTROL_CHARS.test(text)) return INVALID;
       username = text;
       return { kind: "challenge", text: base64("Password:") };
     },

@@ -17,9 +17,9 @@ const MAX_UNAUTHENTICATED = 10;
  * RFC 2920 3.1: a client waits for the reply to these commands. A client that does not wait is not a mail server, or a
  * foreign protocol is being sent through it.
  */
-const SYNCHRONIZING = new Set(["EHLO", "HELO", "DATA"]);
-const NEEDS_HELO = new Set(["MAIL", "RCPT", "DATA", "BDAT", "AUTH"]);
-const NEEDS_AUTH = new Set(["MAIL", "RCPT", "DATA", "BDAT"]);
+const SYNCHRONIZING_VERBS = new Set(["EHLO", "HELO", "DATA"]);
+const VERBS_NEEDING_HELO = new Set(["MAIL", "RCPT", "DATA", "BDAT", "AUTH"]);
+const VERBS_NEEDING_AUTH = new Set(["MAIL", "RCPT", "DATA", "BDAT"]);
 
 type State = "command" | "data" | "mail" | "recipient" | "credentials" | "message" | "tls" | "closed";
 
@@ -35,20 +35,20 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
   let state: State = "command";
   let { tls } = options;
   let helo: string | undefined;
-  let extended = false;
-  let authenticated = false;
+  let isExtended = false;
+  let isAuthenticated = false;
   let transaction: Transaction | undefined;
   let pendingRecipient: ReturnType<Transaction["recipients"]["get"]>;
   let sasl: Sasl | undefined;
   /** A line whose processing is delayed. */
-  let delayed: Buffer | undefined;
-  let errors = 0;
-  let commands = 0;
-  let unknown = 0;
-  let unauthenticated = 0;
+  let delayedLine: Buffer | undefined;
+  let errorCount = 0;
+  let commandCount = 0;
+  let unknownCount = 0;
+  let unauthenticatedCount = 0;
 
   function send(reply: Reply) {
-    if (reply.code >= 500 || commands > limits.commands) errors++;
+    if (reply.code >= 500 || commandCount > limits.commands) errorCount++;
     events.push({ type: "reply", reply });
     if (reply.code === 421) close();
   }
@@ -80,23 +80,23 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
   }
 
   function readCommand(): boolean {
-    let line = delayed;
-    delayed = undefined;
+    let line = delayedLine;
+    delayedLine = undefined;
     if (line === undefined) {
-      const read = input.read();
-      if (read === undefined) return false;
-      if (!read.ok) {
-        replyAndClose(read.reason === "too long" ? replies.LINE_TOO_LONG : replies.BARE_LINE_END);
+      const readResult = input.read();
+      if (readResult === undefined) return false;
+      if (!readResult.ok) {
+        replyAndClose(readResult.reason === "too long" ? replies.LINE_TOO_LONG : replies.BARE_LINE_END);
         return true;
       }
-      ({ line } = read);
-      commands++;
-      if (errors >= limits.errors) {
+      ({ line } = readResult);
+      commandCount++;
+      if (errorCount >= limits.errors) {
         replyAndClose(replies.TOO_MANY_ERRORS);
         return true;
       }
-      if (errors >= limits.errorsBeforeDelay) {
-        delayed = line;
+      if (errorCount >= limits.errorsBeforeDelay) {
+        delayedLine = line;
         events.push({ type: "delay" });
         return true;
       }
@@ -109,7 +109,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
   function execute(command: SmtpCommand) {
     const { verb } = command;
     if (verb === "BDAT" && extensions.chunking) return bdat(command);
-    if (SYNCHRONIZING.has(verb) && input.length > 0) return replyAndClose(replies.NOT_SYNCHRONIZED);
+    if (SYNCHRONIZING_VERBS.has(verb) && input.length > 0) return replyAndClose(replies.NOT_SYNCHRONIZED);
     const refusal = rejectionOf(verb);
     if (refusal !== undefined) return send(refusal);
     switch (verb) {
@@ -140,16 +140,17 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
         if (extensions.auth) return auth(command);
     }
     if (command.isHttp) return replyAndClose(replies.HTTP);
-    if (++unknown >= MAX_UNKNOWN) return replyAndClose(replies.TOO_MANY_UNKNOWN);
+    if (++unknownCount >= MAX_UNKNOWN) return replyAndClose(replies.TOO_MANY_UNKNOWN);
     send(replies.UNKNOWN_COMMAND);
   }
 
   /** Returns the reply to a command that is not allowed yet. */
   function rejectionOf(verb: string): Reply | undefined {
-    if (extensions.auth && !authenticated && verb !== "AUTH" && ++unauthenticated >= MAX_UNAUTHENTICATED)
+    if (extensions.auth && !isAuthenticated && verb !== "AUTH" && ++unauthenticatedCount >= MAX_UNAUTHENTICATED)
       return replies.TOO_MANY_UNAUTHENTICATED;
-    if (helo === undefined && NEEDS_HELO.has(verb) && (verb !== "AUTH" || extensions.auth)) return replies.HELO_FIRST;
-    if (extensions.auth && !authenticated && NEEDS_AUTH.has(verb)) return replies.AUTH_REQUIRED;
+    if (helo === undefined && VERBS_NEEDING_HELO.has(verb) && (verb !== "AUTH" || extensions.auth))
+      return replies.HELO_FIRST;
+    if (extensions.auth && !isAuthenticated && VERBS_NEEDING_AUTH.has(verb)) return replies.AUTH_REQUIRED;
     return undefined;
   }
 
@@ -158,29 +159,31 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
     if (words.length !== 1) return send(replies.heloSyntax(verb));
     if (name.length > 300 || /\p{Cc}/u.test(name)) return send(replies.HELO_NAME);
     helo = name.toLowerCase();
-    extended = verb === "EHLO";
+    isExtended = verb === "EHLO";
     resetTransaction();
-    const keywords = extended ? replies.keywords(options, { tls: tls !== undefined, authenticated }) : [];
+    const keywords = isExtended
+      ? replies.keywords(options, { tls: tls !== undefined, authenticated: isAuthenticated })
+      : [];
     send(replies.greets(options, keywords));
   }
 
   function mail({ line, path }: SmtpCommand) {
     if (path?.prefix !== "FROM") return send(replies.SENDER_SYNTAX);
     const rules = { ...extensions, maxSize: options.maxSize };
-    const read = readMailParameters(line, path.params, rules);
-    if (!read.ok) return send(read.reply);
+    const readResult = readMailParameters(line, path.params, rules);
+    if (!readResult.ok) return send(readResult.reply);
     const from = readPath(path.path);
     if (from === undefined) return send(replies.SENDER_SYNTAX);
     if (transaction !== undefined) return send(replies.NESTED_MAIL);
-    transaction = { from, ...read.value, recipients: new Map() };
+    transaction = { from, ...readResult.value, recipients: new Map() };
     state = "mail";
     events.push({ type: "mail" });
   }
 
   function rcpt({ line, path }: SmtpCommand) {
     if (path?.prefix !== "TO") return send(replies.RECIPIENT_SYNTAX);
-    const read = readRecipientParameters(line, path.params, extensions, transaction?.smtputf8 === true);
-    if (!read.ok) return send(read.reply);
+    const readResult = readRecipientParameters(line, path.params, extensions, transaction?.smtputf8 === true);
+    if (!readResult.ok) return send(readResult.reply);
     const address = readPath(path.path, { postmaster: true });
     if (address === undefined || address === "") return send(replies.RECIPIENT_SYNTAX);
     if (transaction === undefined) return send(replies.NEED_MAIL);
@@ -188,7 +191,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
     const { recipients } = transaction;
     if (recipients.size >= maxRecipients && !recipients.has(address.toLowerCase()))
       return send(replies.TOO_MANY_RECIPIENTS);
-    pendingRecipient = { address, dsn: read.value };
+    pendingRecipient = { address, dsn: readResult.value };
     state = "recipient";
     events.push({ type: "recipient", address });
   }
@@ -218,7 +221,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
     } else {
       if (!message.active) events.push({ type: "data" });
       // Chunks do not count as commands without an accepted message.
-      commands--;
+      commandCount--;
       message.startChunk(octets, last !== undefined);
     }
     state = "data";
@@ -253,14 +256,14 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
     resetTransaction();
     input.take();
     helo = undefined;
-    extended = false;
+    isExtended = false;
     state = "tls";
     events.push({ type: "starttls" });
   }
 
   function auth({ words: [mechanism = "", ...more] }: SmtpCommand) {
     const name = mechanism.toUpperCase();
-    if (authenticated) return send(replies.ALREADY_AUTHENTICATED);
+    if (isAuthenticated) return send(replies.ALREADY_AUTHENTICATED);
     if (name !== "PLAIN" && name !== "LOGIN") return send(replies.UNKNOWN_MECHANISM);
     if (more.length > 1) return send(replies.authSyntax(name));
     sasl = createSasl(name);
@@ -278,16 +281,16 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
   }
 
   function decide(reply?: Reply) {
-    const accepted = reply === undefined || reply.code < 300;
+    const isAccepted = reply === undefined || reply.code < 300;
     switch (state) {
       case "mail":
-        if (!accepted) resetTransaction();
+        if (!isAccepted) resetTransaction();
         break;
       case "recipient":
-        if (accepted) transaction!.recipients.set(pendingRecipient!.address.toLowerCase(), pendingRecipient!);
+        if (isAccepted) transaction!.recipients.set(pendingRecipient!.address.toLowerCase(), pendingRecipient!);
         break;
       case "credentials":
-        authenticated = accepted;
+        isAuthenticated = isAccepted;
         break;
       case "message":
         return decideMessage(reply ?? replies.ACCEPTED.message);
@@ -303,8 +306,8 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
   function decideMessage(reply: Reply) {
     message.reset();
     resetTransaction();
-    unknown = 0;
-    if (reply.code < 300) errors = commands = 0;
+    unknownCount = 0;
+    if (reply.code < 300) errorCount = commandCount = 0;
     state = "command";
     events.push({ type: "reply", reply });
     if (reply.code === 421) close();
@@ -326,7 +329,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
       if (state !== "closed") replyAndClose(reply);
     },
     get awaits() {
-      if (state === "command" || state === "data") return delayed === undefined ? state : "nothing";
+      if (state === "command" || state === "data") return delayedLine === undefined ? state : "nothing";
       return "nothing";
     },
     get receiving() {
@@ -343,7 +346,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
     },
     get protocol() {
       if (transaction?.smtputf8) return tls === undefined ? "UTF8SMTP" : "UTF8SMTPS";
-      return `${extended ? "E" : ""}SMTP${tls === undefined ? "" : "S"}${authenticated ? "A" : ""}`;
+      return `${isExtended ? "E" : ""}SMTP${tls === undefined ? "" : "S"}${isAuthenticated ? "A" : ""}`;
     },
     get transaction() {
       return transaction;

@@ -19,7 +19,7 @@ export const MAX_SPF_LOOKUPS = 10;
 
 const QUALIFIERS: Record<string, SpfQualifier> = { "+": "pass", "?": "neutral", "-": "fail", "~": "soft_fail" };
 const MECHANISM = /^([+?~-]?)(all|include|a|mx|ptr|ip4|ip6|exists)(?:([:/])(.*))?$/i;
-const NEEDS_VALUE = new Set(["include", "ip4", "ip6", "exists"]);
+const TYPES_NEEDING_VALUE = new Set(["include", "ip4", "ip6", "exists"]);
 
 /** Returns the words of a record after its version. */
 export const spfTerms = (record: string): string[] =>
@@ -37,11 +37,11 @@ export function parseSpfTerm(word: string): ParsedSpfTerm | "modifier" | undefin
   if (modifier?.toLowerCase() === "redirect")
     return target === "" ? undefined : { type: "REDIRECT", value: word, result: "pass", lookups: 1, target: target! };
   if (modifier !== undefined) return "modifier";
-  const [, qualifier = "", mechanism, sign, rest = ""] = MECHANISM.exec(word) ?? [];
+  const [, qualifier = "", mechanism, separator, rest = ""] = MECHANISM.exec(word) ?? [];
   if (mechanism === undefined) return undefined;
   const name = mechanism.toLowerCase();
-  if ((sign === undefined || sign === "/" || rest === "") && NEEDS_VALUE.has(name)) return undefined;
-  if (name === "all" && sign !== undefined) return undefined;
+  if ((separator === undefined || separator === "/" || rest === "") && TYPES_NEEDING_VALUE.has(name)) return undefined;
+  if (name === "all" && separator !== undefined) return undefined;
   const type = name.toUpperCase() as SpfTermType;
   const result = QUALIFIERS[qualifier === "" ? "+" : qualifier]!;
   if (name === "ip4" || name === "ip6")

@@ -51,8 +51,8 @@ interface SrsOptions {
 }
 
 /** RFC 5321 4.5.3.1.1 and 4.5.3.1.3, the latter without angle brackets. */
-const MAX_LOCAL = 64;
-const MAX_PATH = 254;
+const MAX_LOCAL_LENGTH = 64;
+const MAX_PATH_LENGTH = 254;
 
 /** dot-string (RFC 5321 4.1.2) without "@": allowed in a local part unquoted. */
 const PLAIN_LOCAL = /^[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+(?:\.[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+)*$/;
@@ -64,22 +64,23 @@ const SRS0_REST = /^SRS0([=+-].+)$/i;
 const SRS1 = /^SRS1[=+-]([^=]{2,32})=([^=]{1,253})=([=+-].+)$/i;
 
 export function createSrs({ domain, keys, maxAgeDays = 21, signatureLength = 8 }: SrsOptions): Srs {
-  const ours = domain.toLowerCase();
+  const ourDomain = domain.toLowerCase();
   if (keys.length === 0 || keys.some((key) => key === ""))
     throw new TypeError("SRS needs at least one key, and no key may be empty");
   if (signatureLength < 4 || signatureLength > 32) throw new TypeError("an SRS signature must have 4 to 32 characters");
 
-  function split(address: string): { local: string; domain: string } | undefined {
+  function splitAddress(address: string): { local: string; domain: string } | undefined {
     const at = address.lastIndexOf("@");
-    return at > 0 && address.slice(at + 1).toLowerCase() === ours && address.length <= MAX_PATH
-      ? { local: address.slice(0, at), domain: ours }
+    return at > 0 && address.slice(at + 1).toLowerCase() === ourDomain && address.length <= MAX_PATH_LENGTH
+      ? { local: address.slice(0, at), domain: ourDomain }
       : undefined;
   }
 
-  function rewritten(local: string, from: string, now: number): string {
-    const again = SRS1.exec(local);
+  function rewriteAddress(local: string, from: string, now: number): string {
+    const srs1Match = SRS1.exec(local);
     // A third forwarder preserves the first one and removes the second, so that the return path remains two hops long.
-    if (again) return `SRS1=${sign(keys[0], [again[2]!, again[3]!], signatureLength)}=${again[2]}=${again[3]}`;
+    if (srs1Match)
+      return `SRS1=${sign(keys[0], [srs1Match[2]!, srs1Match[3]!], signatureLength)}=${srs1Match[2]}=${srs1Match[3]}`;
     const rest = SRS0_REST.exec(local)?.[1];
     if (rest !== undefined && SRS0.test(local))
       return `SRS1=${sign(keys[0], [from, rest], signatureLength)}=${from}=${rest}`;
@@ -88,17 +89,17 @@ export function createSrs({ domain, keys, maxAgeDays = 21, signatureLength = 8 }
   }
 
   function reverse(address: string, now: number): SrsReverse {
-    const local = split(address)?.local;
+    const local = splitAddress(address)?.local;
     if (local === undefined) return { ok: false, why: "not-srs" };
-    const again = SRS1.exec(local);
-    if (again) {
-      const [, signature, first, rest] = again as unknown as [string, string, string, string];
+    const srs1Match = SRS1.exec(local);
+    if (srs1Match) {
+      const [, signature, first, rest] = srs1Match as unknown as [string, string, string, string];
       if (!isSigned(keys, [first, rest], signature, signatureLength)) return { ok: false, why: "forged" };
       return { ok: true, address: `SRS0${rest}@${first}` };
     }
-    const once = SRS0.exec(local);
-    if (!once) return { ok: false, why: "not-srs" };
-    const [, signature, day, from, user] = once as unknown as [string, string, string, string, string];
+    const srs0Match = SRS0.exec(local);
+    if (!srs0Match) return { ok: false, why: "not-srs" };
+    const [, signature, day, from, user] = srs0Match as unknown as [string, string, string, string, string];
     if (!isSigned(keys, [day, from, user], signature, signatureLength)) return { ok: false, why: "forged" };
     const age = stampAge(day, now);
     // One day in the future is valid: the clock of another server may already be past midnight.
@@ -111,15 +112,16 @@ export function createSrs({ domain, keys, maxAgeDays = 21, signatureLength = 8 }
       if (sender === "") return { ok: true, address: "" };
       const parsed = parseAddress(sender);
       if (parsed === undefined) return { ok: false, why: "not-an-address" };
-      if (parsed.domain === ours) return { ok: true, address: sender };
+      if (parsed.domain === ourDomain) return { ok: true, address: sender };
       if (!PLAIN_LOCAL.test(parsed.local) || !PLAIN_DOMAIN.test(parsed.domain)) return { ok: false, why: "not-plain" };
-      const local = rewritten(parsed.local, parsed.domain, now);
-      if (local.length > MAX_LOCAL || local.length + 1 + ours.length > MAX_PATH) return { ok: false, why: "too-long" };
-      return { ok: true, address: `${local}@${ours}` };
+      const local = rewriteAddress(parsed.local, parsed.domain, now);
+      if (local.length > MAX_LOCAL_LENGTH || local.length + 1 + ourDomain.length > MAX_PATH_LENGTH)
+        return { ok: false, why: "too-long" };
+      return { ok: true, address: `${local}@${ourDomain}` };
     },
     reverse,
     isOurs: (address) => {
-      const local = split(address)?.local;
+      const local = splitAddress(address)?.local;
       return local !== undefined && (SRS0.test(local) || SRS1.test(local));
     },
   };

@@ -30,9 +30,9 @@ export function sign(key: string, parts: string[], length: number): string {
 }
 
 export function isSigned(keys: readonly string[], parts: string[], signature: string, length: number): boolean {
-  const given = Buffer.from(signature.toUpperCase());
+  const givenBytes = Buffer.from(signature.toUpperCase());
   return keys.some((key) => {
-    const wanted = Buffer.from(sign(key, parts, length));
-    return wanted.length === given.length && timingSafeEqual(wanted, given);
+    const expectedBytes = Buffer.from(sign(key, parts, length));
+    return expectedBytes.length === givenBytes.length && timingSafeEqual(expectedBytes, givenBytes);
   });
 }

@@ -63,10 +63,10 @@ export interface OpenConnection extends SrtConnection {
   shutDown(): void;
 }
 
-const SILENT_MS = 5_000;
-const KEEP_ALIVE_MS = 1_000;
+const SILENCE_TIMEOUT_MS = 5_000;
+const KEEP_ALIVE_INTERVAL_MS = 1_000;
 /** Interval for repeating an unacknowledged acknowledgement. */
-const REPEAT_ACK_MS = 100;
+const ACK_REPEAT_MS = 100;
 const MAX_ACKS = 64;
 /** Additional milliseconds for work that is done at ticks. */
 const TICKS = 20;
@@ -74,7 +74,7 @@ const TICKS = 20;
 const ACK_WORDS = 7;
 
 /** Time after which unacknowledged data has become useless. */
-const keptFor = (latencyMs: number) => Math.max(1000, latencyMs * 1.25) + 20;
+const retentionMsOf = (latencyMs: number) => Math.max(1000, latencyMs * 1.25) + 20;
 
 export function createSrtConnection({
   address,
@@ -89,26 +89,26 @@ export function createSrtConnection({
   onClose,
   onError,
 }: ConnectionDeps): OpenConnection {
-  const began = now();
+  const beganAt = now();
   let handlers: SrtHandlers | undefined;
-  let over = false;
-  let lastReceived = began;
-  let said = began;
+  let isOver = false;
+  let lastReceivedAt = beganAt;
+  let lastSentAt = beganAt;
   let roundTrip = 100;
   let variance = 50;
   let ackNumber = 0;
-  let acked = sequence;
+  let ackedSequence = sequence;
   let ackedAt = 0;
-  let confirmed = true;
-  let finishing: number | undefined;
+  let isConfirmed = true;
+  let finishingSince: number | undefined;
   const acks = new Map<number, number>();
-  let rate = { at: began, packets: 0, octets: 0, perSecond: 0, octetsPerSecond: 0 };
+  let rate = { at: beganAt, packets: 0, octets: 0, perSecond: 0, octetsPerSecond: 0 };
 
-  const stamp = (at = now()) => Math.floor((at - began) * 1000) % 2 ** 32;
+  const stamp = (at = now()) => Math.floor((at - beganAt) * 1000) % 2 ** 32;
 
   function control(type: number, rest: Partial<ControlPacket> = {}) {
-    said = now();
-    transmit(writeControl({ ...rest, type, timestamp: stamp(said), to: peer }));
+    lastSentAt = now();
+    transmit(writeControl({ ...rest, type, timestamp: stamp(lastSentAt), to: peer }));
   }
 
   const receiver = createSrtReceiver({
@@ -116,18 +116,18 @@ export function createSrtConnection({
     latencyMs,
     // If a handler closes the connection while several packets are being delivered, it receives none of the remaining
     // ones.
-    deliver: (payload) => over || handlers?.data(payload),
-    lost: (packets) => over || handlers?.lost(packets),
+    deliver: (payload) => isOver || handlers?.data(payload),
+    lost: (packets) => isOver || handlers?.lost(packets),
     ask: (ranges) => control(CONTROL.nak, { body: writeLosses(ranges) }),
   });
   const sender = createSender({
     first: sequence,
     window,
-    keepMs: keptFor(latencyMs),
+    keepMs: retentionMsOf(latencyMs),
     transmit({ sequence, message, sentAt, payload, resent }) {
-      const sealed = keys === undefined ? payload : keys.crypt(keys.name, sequence, payload);
-      if (sealed === undefined) return;
-      said = now();
+      const encryptedPayload = keys === undefined ? payload : keys.crypt(keys.name, sequence, payload);
+      if (encryptedPayload === undefined) return;
+      lastSentAt = now();
       transmit(
         writeDataPacket({
           sequence,
@@ -136,7 +136,7 @@ export function createSrtConnection({
           message,
           timestamp: stamp(sentAt),
           to: peer,
-          payload: sealed,
+          payload: encryptedPayload,
         }),
       );
     },
@@ -149,10 +149,10 @@ export function createSrtConnection({
   });
 
   function end(clean: boolean | undefined) {
-    if (over) return;
+    if (isOver) return;
     if (clean !== undefined) receiver.flush();
-    if (over) return;
-    over = true;
+    if (isOver) return;
+    isOver = true;
     onClose();
     if (clean !== undefined) handlers?.ended(clean);
   }
@@ -160,19 +160,19 @@ export function createSrtConnection({
   /**
    * This code runs from timers and socket events: an error must end only this connection, not others or the process.
    */
-  function guarded(work: () => void) {
+  function runGuarded(work: () => void) {
     try {
       work();
     } catch (err) {
       onError(err);
-      breakOff();
+      abort();
     }
   }
 
   /** Discards the buffered data, which may be the cause of the error. */
-  function breakOff() {
-    if (over) return;
-    over = true;
+  function abort() {
+    if (isOver) return;
+    isOver = true;
     onClose();
     try {
       handlers?.ended(false);
@@ -183,31 +183,31 @@ export function createSrtConnection({
   }
 
   function isFinished(at: number): boolean {
-    if (finishing === undefined) return false;
-    const since = at - finishing;
-    return since >= latencyMs + roundTrip + 2 * TICKS && (sender.waiting() === 0 || since >= keptFor(latencyMs));
+    if (finishingSince === undefined) return false;
+    const since = at - finishingSince;
+    return since >= latencyMs + roundTrip + 2 * TICKS && (sender.waiting() === 0 || since >= retentionMsOf(latencyMs));
   }
 
   function leave(notify: false | undefined) {
-    if (over) return;
+    if (isOver) return;
     control(CONTROL.shutdown, { body: Buffer.alloc(4) });
     end(notify);
   }
 
-  function takeData({ key, sequence, payload }: DataPacket, at: number) {
+  function handleData({ key, sequence, payload }: DataPacket, at: number) {
     if (keys === undefined && key !== "none") return;
     // A caller that is required to encrypt but does not, does not have the passphrase.
-    const plain = keys === undefined ? payload : key === "none" ? undefined : keys.crypt(key, sequence, payload);
-    if (plain !== undefined) receiver.take(sequence, plain, at);
+    const plainPayload = keys === undefined ? payload : key === "none" ? undefined : keys.crypt(key, sequence, payload);
+    if (plainPayload !== undefined) receiver.take(sequence, plainPayload, at);
   }
 
   function acknowledge(at: number) {
     const expected = receiver.expected();
-    if (expected === acked && (confirmed || at - ackedAt < REPEAT_ACK_MS)) return;
+    if (expected === ackedSequence && (isConfirmed || at - ackedAt < ACK_REPEAT_MS)) return;
     measure(at);
-    acked = expected;
+    ackedSequence = expected;
     ackedAt = at;
-    confirmed = false;
+    isConfirmed = false;
     ackNumber = (ackNumber + 1) % 2 ** 31;
     acks.set(ackNumber, at);
     if (acks.size > MAX_ACKS) acks.delete(acks.keys().next().value!);
@@ -242,31 +242,32 @@ export function createSrtConnection({
     const sentAt = acks.get(number);
     if (sentAt === undefined) return;
     acks.delete(number);
-    if (number === ackNumber) confirmed = true;
+    if (number === ackNumber) isConfirmed = true;
     const sample = Math.max(0.01, at - sentAt);
     variance = (variance * 3 + Math.abs(sample - roundTrip)) / 4;
     roundTrip = (roundTrip * 7 + sample) / 8;
   }
 
-  function takeAck({ info, body }: ControlPacket) {
+  function handleAck({ info, body }: ControlPacket) {
     if (body.length < 4) return;
     sender.acknowledged(body.readUInt32BE(0) & 0x7fff_ffff);
     // Light acknowledgements, which contain only the packet number, are not acknowledged (3.2.4).
     if (body.length < 16) return;
-    const theirs = body.readUInt32BE(4) / 1000;
-    if (theirs > 0 && theirs < 60_000) [roundTrip, variance] = [theirs, body.readUInt32BE(8) / 1000];
+    const peerVarianceMs = body.readUInt32BE(4) / 1000;
+    if (peerVarianceMs > 0 && peerVarianceMs < 60_000)
+      [roundTrip, variance] = [peerVarianceMs, body.readUInt32BE(8) / 1000];
     control(CONTROL.ackAck, { info });
   }
 
   /** New keys during a connection (section 6): the old ones remain valid for packets in transit. */
-  function takeKeys(message: Buffer) {
+  function handleKeys(message: Buffer) {
     if (keys?.refresh(message) === true) control(CONTROL.user, { subtype: EXTENSION.keyResponse, body: message });
   }
 
-  function takeControl(packet: ControlPacket, at: number) {
+  function handleControl(packet: ControlPacket, at: number) {
     switch (packet.type) {
       case CONTROL.ack:
-        return takeAck(packet);
+        return handleAck(packet);
       case CONTROL.nak:
         return sender.missing(readLosses(packet.body), at, roundTrip);
       case CONTROL.ackAck:
@@ -276,7 +277,7 @@ export function createSrtConnection({
           receiver.giveUp([packet.body.readUInt32BE(0) & 0x7fff_ffff, packet.body.readUInt32BE(4) & 0x7fff_ffff]);
         return;
       case CONTROL.user:
-        if (packet.subtype === EXTENSION.keyRequest) takeKeys(packet.body);
+        if (packet.subtype === EXTENSION.keyRequest) handleKeys(packet.body);
         return;
       case CONTROL.shutdown:
         return end(true);
@@ -284,35 +285,35 @@ export function createSrtConnection({
   }
 
   function handle(packet: DataPacket | ControlPacket) {
-    if (over) return;
+    if (isOver) return;
     const at = now();
-    lastReceived = at;
-    if (packet.kind === "data") takeData(packet, at);
-    else takeControl(packet, at);
+    lastReceivedAt = at;
+    if (packet.kind === "data") handleData(packet, at);
+    else handleControl(packet, at);
   }
 
   function tick() {
     const at = now();
-    if (at - lastReceived >= SILENT_MS) return end(false);
+    if (at - lastReceivedAt >= SILENCE_TIMEOUT_MS) return end(false);
     receiver.tick(at, roundTrip + 4 * variance);
-    if (over) return;
+    if (isOver) return;
     acknowledge(at);
     sender.tick(at);
     if (isFinished(at)) return leave(undefined);
-    if (at - said >= KEEP_ALIVE_MS) control(CONTROL.keepAlive);
+    if (at - lastSentAt >= KEEP_ALIVE_INTERVAL_MS) control(CONTROL.keepAlive);
   }
 
   return {
     address,
     attach: (given) => void (handlers = given),
-    handle: (packet) => guarded(() => handle(packet)),
-    tick: () => guarded(tick),
+    handle: (packet) => runGuarded(() => handle(packet)),
+    tick: () => runGuarded(tick),
     send(payload) {
-      if (!over && finishing === undefined) sender.send(payload, now());
+      if (!isOver && finishingSince === undefined) sender.send(payload, now());
     },
     waiting: () => sender.waiting(),
     close: () => leave(undefined),
-    finish: () => void (finishing ??= now()),
-    shutDown: () => guarded(() => leave(false)),
+    finish: () => void (finishingSince ??= now()),
+    shutDown: () => runGuarded(() => leave(false)),
   };
 }

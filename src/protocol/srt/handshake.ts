@@ -50,14 +50,14 @@ export const SRT_FLAG = {
   filters: 128,
 } as const;
 
-const FIXED = 48;
+const FIXED_BYTES = 48;
 const MAX_EXTENSIONS = 16;
 
 /** Reads a handshake. Undefined if it is truncated or not a handshake. Truncated extensions are omitted. */
 export function readHandshake({ type, body }: ControlPacket): Handshake | undefined {
-  if (type !== CONTROL.handshake || body.length < FIXED) return undefined;
+  if (type !== CONTROL.handshake || body.length < FIXED_BYTES) return undefined;
   const extensions: SrtExtension[] = [];
-  for (let at = FIXED; at + 4 <= body.length && extensions.length < MAX_EXTENSIONS;) {
+  for (let at = FIXED_BYTES; at + 4 <= body.length && extensions.length < MAX_EXTENSIONS;) {
     const end = at + 4 + body.readUInt16BE(at + 2) * 4;
     if (end > body.length) break;
     extensions.push({ type: body.readUInt16BE(at), body: body.subarray(at + 4, end) });
@@ -73,7 +73,7 @@ export function readHandshake({ type, body }: ControlPacket): Handshake | undefi
     type: body.readUInt32BE(20),
     socket: body.readUInt32BE(24),
     cookie: body.readUInt32BE(28),
-    address: body.subarray(32, FIXED),
+    address: body.subarray(32, FIXED_BYTES),
     extensions,
   };
 }
@@ -82,14 +82,15 @@ export function readHandshake({ type, body }: ControlPacket): Handshake | undefi
 export function writeHandshake(handshake: Handshake): Buffer {
   const { version, encryption, extensionField, sequence, mtu, window, type, socket, cookie, address, extensions } =
     handshake;
-  const fixed = Buffer.alloc(FIXED);
-  fixed.writeUInt32BE(version, 0);
-  fixed.writeUInt16BE(encryption, 4);
-  fixed.writeUInt16BE(extensionField, 6);
-  for (const [i, word] of [sequence, mtu, window, type, socket, cookie].entries()) fixed.writeUInt32BE(word, 8 + 4 * i);
-  address.copy(fixed, 32, 0, 16);
+  const fixedPart = Buffer.alloc(FIXED_BYTES);
+  fixedPart.writeUInt32BE(version, 0);
+  fixedPart.writeUInt16BE(encryption, 4);
+  fixedPart.writeUInt16BE(extensionField, 6);
+  for (const [i, word] of [sequence, mtu, window, type, socket, cookie].entries())
+    fixedPart.writeUInt32BE(word, 8 + 4 * i);
+  address.copy(fixedPart, 32, 0, 16);
   return Buffer.concat([
-    fixed,
+    fixedPart,
     ...extensions.flatMap(({ type, body }) => {
       const head = Buffer.alloc(4);
       head.writeUInt16BE(type, 0);

@@ -30,16 +30,16 @@ interface KeyMessage {
 const derive = promisify(pbkdf2);
 const ITERATIONS = 2048;
 /** Version 1, packet type 2 (keys), and the vendor signature HAI. */
-const BEGINNING = Buffer.from([0x12, 0x20, 0x29]);
+const KEY_MESSAGE_PREFIX = Buffer.from([0x12, 0x20, 0x29]);
 const AES_CTR = 2;
 const FOR_SRT = 2;
 const WRAP_CHECK = Buffer.alloc(8, 0xa6);
-const SIZES = [16, 24, 32];
-const NAMES: readonly (readonly ("even" | "odd")[])[] = [[], ["even"], ["odd"], ["even", "odd"]];
+const KEY_SIZES = [16, 24, 32];
+const KEY_NAMES: readonly (readonly ("even" | "odd")[])[] = [[], ["even"], ["odd"], ["even", "odd"]];
 
 function readKeyMessage(message: Buffer): KeyMessage | undefined {
-  if (message.length < 32 || !timingSafeEqual(message.subarray(0, 3), BEGINNING)) return undefined;
-  const names = [...NAMES[message[3]! & 3]!];
+  if (message.length < 32 || !timingSafeEqual(message.subarray(0, 3), KEY_MESSAGE_PREFIX)) return undefined;
+  const names = [...KEY_NAMES[message[3]! & 3]!];
   const [saltSize, size] = [message[14]! * 4, message[15]! * 4];
   if (
     names.length === 0 ||
@@ -47,7 +47,7 @@ function readKeyMessage(message: Buffer): KeyMessage | undefined {
     message[9] !== 0 ||
     message[10] !== FOR_SRT ||
     saltSize !== 16 ||
-    !SIZES.includes(size)
+    !KEY_SIZES.includes(size)
   )
     return undefined;
   if (message.length !== 32 + 8 + names.length * size) return undefined;
@@ -73,14 +73,15 @@ export async function openKeys(message: Buffer, passphrase: string): Promise<Srt
   // Only the last eight octets of the salt are used for the derivation.
   const kek = await derive(passphrase, salt.subarray(8), ITERATIONS, size, "sha1");
 
-  function take(given: KeyMessage): boolean {
-    const plain = unwrap(given, kek);
-    if (plain === undefined) return false;
-    for (const [i, name] of given.names.entries()) keys.set(name, plain.subarray(i * size, (i + 1) * size));
+  function acceptMessage(keyMessage: KeyMessage): boolean {
+    const unwrappedKeys = unwrap(keyMessage, kek);
+    if (unwrappedKeys === undefined) return false;
+    for (const [i, name] of keyMessage.names.entries())
+      keys.set(name, unwrappedKeys.subarray(i * size, (i + 1) * size));
     return true;
   }
 
-  if (!take(first)) return "passphrase";
+  if (!acceptMessage(first)) return "passphrase";
   const iv = Buffer.alloc(16);
   return {
     size,
@@ -95,7 +96,7 @@ export async function openKeys(message: Buffer, passphrase: string): Promise<Srt
     },
     refresh(message) {
       const next = readKeyMessage(message);
-      return next !== undefined && next.size === size && next.salt.equals(salt) && take(next);
+      return next !== undefined && next.size === size && next.salt.equals(salt) && acceptMessage(next);
     },
   };
 }

@@ -70,12 +70,12 @@ interface SrtListener {
  */
 const MAX_PENDING = 100;
 const MAX_PENDING_OF_NETWORK = 10;
-const COOKIE_MS = 60_000;
+const COOKIE_LIFETIME_MS = 60_000;
 /**
  * Late conclusions of ended connections do not start a new connection for this long, and for up to this many of them.
  */
-const LATE_MS = 10_000;
-const MAX_LATE = 1000;
+const LATE_HANDSHAKE_MS = 10_000;
+const MAX_CLOSED_CALLERS = 1000;
 
 /**
  * Accepts SRT callers (draft-sharabayko-srt-01), in live mode, with handshake version 5. The owner passes in the
@@ -93,11 +93,14 @@ export function createSrtListener({
 }: SrtListenerDeps): SrtListener {
   const secret = randomBytes(16);
   /** Connections by this side's socket id; and by caller, for repeated conclusions. */
-  const open = new Map<number, { connection: OpenConnection; from: string; answer: Buffer; caller: string }>();
-  const callers = new Map<string, number>();
+  const openConnections = new Map<
+    number,
+    { connection: OpenConnection; from: string; answer: Buffer; caller: string }
+  >();
+  const socketByCaller = new Map<string, number>();
   /** Network of each caller. */
   const pending = new Map<string, string>();
-  const gone = new Map<string, number>();
+  const closedCallers = new Map<string, number>();
   let closed = false;
 
   const placeOf = ({ address, port }: SrtEndpoint) => `${address} ${port}`;
@@ -125,7 +128,7 @@ export function createSrtListener({
     [...pending.values()].filter((other) => other === network).length >= MAX_PENDING_OF_NETWORK;
 
   function onHandshake(handshake: Handshake, from: SrtEndpoint) {
-    const minute = Math.floor(now() / COOKIE_MS);
+    const minute = Math.floor(now() / COOKIE_LIFETIME_MS);
     if (handshake.type === HANDSHAKE_TYPE.induction)
       return void reply(
         {
@@ -141,13 +144,13 @@ export function createSrtListener({
     if (handshake.type !== HANDSHAKE_TYPE.conclusion) return;
     if (handshake.cookie !== cookieOf(from, minute) && handshake.cookie !== cookieOf(from, minute - 1)) return;
     const caller = `${placeOf(from)} ${handshake.socket}`;
-    const before = open.get(callers.get(caller) ?? -1);
+    const earlierConnection = openConnections.get(socketByCaller.get(caller) ?? -1);
     // The caller repeats its request because this response was lost.
-    if (before !== undefined) return send(before.answer, from);
-    if (pending.has(caller) || now() - (gone.get(caller) ?? -Infinity) < LATE_MS) return;
+    if (earlierConnection !== undefined) return send(earlierConnection.answer, from);
+    if (pending.has(caller) || now() - (closedCallers.get(caller) ?? -Infinity) < LATE_HANDSHAKE_MS) return;
     const network = networkOf(from.address);
     if (pending.size >= MAX_PENDING || isCrowded(network)) return refuse(handshake, from, "backlog");
-    if (open.size >= most) return refuse(handshake, from, "resource");
+    if (openConnections.size >= most) return refuse(handshake, from, "resource");
     pending.set(caller, network);
     void conclude(handshake, from, caller)
       .catch((err: unknown) => {
@@ -158,21 +161,21 @@ export function createSrtListener({
   }
 
   async function conclude(handshake: Handshake, from: SrtEndpoint, caller: string) {
-    const wanted = readWanted(handshake);
-    if (typeof wanted === "string") return refuse(handshake, from, wanted);
+    const wantedStream = readWanted(handshake);
+    if (typeof wantedStream === "string") return refuse(handshake, from, wantedStream);
     // These are views of a datagram and must be copied to be retained.
-    const requested: HandshakeRequest = { ...wanted, keys: wanted.keys && Buffer.from(wanted.keys) };
-    const found = await lookUp({ streamId: requested.streamId, address: from.address });
-    if (typeof found === "string") return refuse(handshake, from, found);
-    const keys = await keysOf(requested, found.passphrase);
+    const requested: HandshakeRequest = { ...wantedStream, keys: wantedStream.keys && Buffer.from(wantedStream.keys) };
+    const lookupResult = await lookUp({ streamId: requested.streamId, address: from.address });
+    if (typeof lookupResult === "string") return refuse(handshake, from, lookupResult);
+    const keys = await keysOf(requested, lookupResult.passphrase);
     if (typeof keys === "string") {
-      found.refused?.();
+      lookupResult.refused?.();
       return refuse(handshake, from, keys);
     }
-    if (closed || open.size >= most) return refuse(handshake, from, closed ? "down" : "resource");
-    const begin = await found.accept();
-    if (typeof begin === "string") return refuse(handshake, from, begin);
-    connect(handshake, from, caller, requested, keys, begin);
+    if (closed || openConnections.size >= most) return refuse(handshake, from, closed ? "down" : "resource");
+    const beginStream = await lookupResult.accept();
+    if (typeof beginStream === "string") return refuse(handshake, from, beginStream);
+    connect(handshake, from, caller, requested, keys, beginStream);
   }
 
   function connect(
@@ -181,11 +184,11 @@ export function createSrtListener({
     caller: string,
     requested: HandshakeRequest,
     keys: SrtKeys | undefined,
-    begin: (connection: SrtConnection) => SrtHandlers,
+    beginStream: (connection: SrtConnection) => SrtHandlers,
   ) {
     let id = 0;
     do id = randomInt(1, 2 ** 30);
-    while (open.has(id));
+    while (openConnections.has(id));
     const latency = agree(requested.abilities, latencyMs);
     const connection = createSrtConnection({
       address: from.address,
@@ -199,11 +202,11 @@ export function createSrtListener({
       transmit: (bytes) => send(bytes, from),
       onError,
       onClose() {
-        open.delete(id);
-        callers.delete(caller);
-        gone.set(caller, now());
-        if (gone.size > MAX_LATE) gone.delete(gone.keys().next().value!);
-        onConnections(open.size);
+        openConnections.delete(id);
+        socketByCaller.delete(caller);
+        closedCallers.set(caller, now());
+        if (closedCallers.size > MAX_CLOSED_CALLERS) closedCallers.delete(closedCallers.keys().next().value!);
+        onConnections(openConnections.size);
       },
     });
     const { field, extensions } = answerTo(requested, latency);
@@ -220,19 +223,19 @@ export function createSrtListener({
       from,
       handshake.socket,
     );
-    open.set(id, { connection, from: placeOf(from), answer, caller });
-    callers.set(caller, id);
-    onConnections(open.size);
-    connection.attach(begin(connection));
+    openConnections.set(id, { connection, from: placeOf(from), answer, caller });
+    socketByCaller.set(caller, id);
+    onConnections(openConnections.size);
+    connection.attach(beginStream(connection));
     if (closed) connection.shutDown();
   }
 
-  function take(bytes: Buffer, from: SrtEndpoint) {
+  function handleDatagram(bytes: Buffer, from: SrtEndpoint) {
     const packet = readPacket(bytes);
     if (packet === undefined) return;
-    const known = open.get(packet.to);
-    if (known !== undefined) {
-      if (known.from === placeOf(from)) known.connection.handle(packet);
+    const knownConnection = openConnections.get(packet.to);
+    if (knownConnection !== undefined) {
+      if (knownConnection.from === placeOf(from)) knownConnection.connection.handle(packet);
       return;
     }
     if (packet.kind !== "control" || packet.to !== 0) return;
@@ -244,18 +247,18 @@ export function createSrtListener({
     receive(datagram, from) {
       if (closed) return;
       try {
-        take(datagram, from);
+        handleDatagram(datagram, from);
       } catch (err) {
         onError(err);
       }
     },
     tick() {
-      for (const { connection } of open.values()) connection.tick();
+      for (const { connection } of openConnections.values()) connection.tick();
     },
-    connections: () => open.size,
+    connections: () => openConnections.size,
     close() {
       if (closed) return;
-      for (const { connection } of open.values()) connection.shutDown();
+      for (const { connection } of openConnections.values()) connection.shutDown();
       closed = true;
     },
   };

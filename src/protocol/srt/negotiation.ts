@@ -22,8 +22,8 @@ export interface HandshakeRequest {
 /** 1.5.0 is the oldest version whose rejections have human-readable reasons. */
 const OUR_VERSION = 0x01_05_00;
 /** The first SRT version with handshake version 5. */
-const OLDEST = 0x01_03_00;
-const MAX_STREAM_ID = 512;
+const OLDEST_VERSION = 0x01_03_00;
+const MAX_STREAM_ID_LENGTH = 512;
 const MAX_DELAY_MS = 10_000;
 
 /**
@@ -34,14 +34,14 @@ export function readWanted({ version, extensions }: Handshake): HandshakeRequest
   const find = (type: number): SrtExtension | undefined => extensions.find((extension) => extension.type === type);
   const request = find(EXTENSION.request);
   const abilities = request && readAbilities(request.body);
-  if (version !== 5 || abilities === undefined || abilities.version < OLDEST) return "version";
+  if (version !== 5 || abilities === undefined || abilities.version < OLDEST_VERSION) return "version";
   if ((abilities.flags & SRT_FLAG.stream) !== 0) return "messageApi";
   const congestion = find(EXTENSION.congestion);
   if (congestion !== undefined && readPaddedText(congestion.body) !== "live") return "congestion";
   if (find(EXTENSION.filter) !== undefined) return "filter";
   if (find(EXTENSION.group) !== undefined) return "group";
   const streamId = find(EXTENSION.streamId);
-  if (streamId !== undefined && streamId.body.length > MAX_STREAM_ID) return "badRequest";
+  if (streamId !== undefined && streamId.body.length > MAX_STREAM_ID_LENGTH) return "badRequest";
   return {
     streamId: streamId === undefined ? "" : readPaddedText(streamId.body),
     abilities,
@@ -51,8 +51,8 @@ export function readWanted({ version, extensions }: Handshake): HandshakeRequest
 
 /** Returns the longer of the two requested latencies (section 4.4) for each direction. */
 export function agree(requested: SrtAbilities, latencyMs: number): { receiver: number; sender: number } {
-  const within = (theirs: number) => Math.min(MAX_DELAY_MS, Math.max(latencyMs, theirs));
-  return { receiver: within(requested.senderDelay), sender: within(requested.receiverDelay) };
+  const negotiateDelay = (peerDelayMs: number) => Math.min(MAX_DELAY_MS, Math.max(latencyMs, peerDelayMs));
+  return { receiver: negotiateDelay(requested.senderDelay), sender: negotiateDelay(requested.receiverDelay) };
 }
 
 /** Extensions of the response to a conclusion. */

@@ -30,52 +30,52 @@ interface ReceiverDeps {
 /** Maximum number of buffered packets: 12 MiB at the maximum packet size. */
 export const WINDOW = 8192;
 /** Minimum milliseconds between two requests for the same packet. */
-const ASK_MS = 20;
+const REQUEST_INTERVAL_MS = 20;
 
 export function createSrtReceiver({ first, latencyMs, deliver, lost, ask }: ReceiverDeps): Receiver {
-  const held = new Map<number, { payload: Buffer; at: number }>();
-  let expected = first;
+  const heldPackets = new Map<number, { payload: Buffer; at: number }>();
+  let expectedSequence = first;
   /** One after the number of the last packet received. */
   let end = first;
   let requestedAt = 0;
   let packets = 0;
-  let octets = 0;
+  let receivedOctets = 0;
 
   function drain() {
-    for (let next = held.get(expected); next !== undefined; next = held.get(expected)) {
-      held.delete(expected);
-      expected = nextSequence(expected);
+    for (let next = heldPackets.get(expectedSequence); next !== undefined; next = heldPackets.get(expectedSequence)) {
+      heldPackets.delete(expectedSequence);
+      expectedSequence = nextSequence(expectedSequence);
       deliver(next.payload);
     }
   }
 
   function skipTo(sequence: number) {
-    const missing = sequenceDistance(expected, sequence);
+    const missing = sequenceDistance(expectedSequence, sequence);
     if (missing <= 0) return;
-    expected = sequence;
+    expectedSequence = sequence;
     lost(missing);
     drain();
   }
 
   /** Returns the ranges missing before a received packet. */
-  function gaps(): LossRange[] {
+  function findGaps(): LossRange[] {
     const ranges: LossRange[] = [];
-    for (let at = expected; at !== end;) {
-      if (held.has(at)) {
+    for (let at = expectedSequence; at !== end;) {
+      if (heldPackets.has(at)) {
         at = nextSequence(at);
         continue;
       }
       const from = at;
-      while (at !== end && !held.has(at)) at = nextSequence(at);
+      while (at !== end && !heldPackets.has(at)) at = nextSequence(at);
       ranges.push([from, plusSequence(at, -1)]);
     }
     return ranges;
   }
 
   function firstHeld(): { sequence: number; at: number } | undefined {
-    for (let at = expected; at !== end; at = nextSequence(at)) {
-      const found = held.get(at);
-      if (found !== undefined) return { sequence: at, at: found.at };
+    for (let at = expectedSequence; at !== end; at = nextSequence(at)) {
+      const foundPacket = heldPackets.get(at);
+      if (foundPacket !== undefined) return { sequence: at, at: foundPacket.at };
     }
     return undefined;
   }
@@ -87,39 +87,43 @@ export function createSrtReceiver({ first, latencyMs, deliver, lost, ask }: Rece
   return {
     take(sequence, payload, now) {
       packets++;
-      octets += payload.length + HEADER;
-      const ahead = sequenceDistance(expected, sequence);
-      if (ahead < 0 || held.has(sequence)) return;
+      receivedOctets += payload.length + HEADER;
+      const ahead = sequenceDistance(expectedSequence, sequence);
+      if (ahead < 0 || heldPackets.has(sequence)) return;
       // Beyond the window: the sender has long dropped everything in between.
       if (ahead >= WINDOW) {
         flush();
         skipTo(sequence);
         end = sequence;
       }
-      if (sequence === expected) {
-        expected = nextSequence(expected);
-        if (sequenceDistance(end, expected) > 0) end = expected;
+      if (sequence === expectedSequence) {
+        expectedSequence = nextSequence(expectedSequence);
+        if (sequenceDistance(end, expectedSequence) > 0) end = expectedSequence;
         deliver(payload);
         drain();
         return;
       }
-      held.set(sequence, { payload, at: now });
+      heldPackets.set(sequence, { payload, at: now });
       const before = end;
       if (sequenceDistance(end, sequence) < 0) return;
       end = nextSequence(sequence);
       if (sequenceDistance(before, sequence) > 0) ask([[before, plusSequence(sequence, -1)]]);
     },
     tick(now, roundTrip) {
-      if (held.size === 0) return;
+      if (heldPackets.size === 0) return;
       for (let next = firstHeld(); next !== undefined && now - next.at >= latencyMs; next = firstHeld())
         skipTo(next.sequence);
-      if (held.size === 0 || now - requestedAt < Math.max(ASK_MS, roundTrip)) return;
+      if (heldPackets.size === 0 || now - requestedAt < Math.max(REQUEST_INTERVAL_MS, roundTrip)) return;
       requestedAt = now;
-      ask(gaps());
+      ask(findGaps());
     },
     giveUp([from, to]) {
       // Only applies to a gap at the front: later ones are skipped when they are due.
-      if (sequenceDistance(expected, from) > 0 || sequenceDistance(expected, to) < 0 || sequenceDistance(to, end) <= 0)
+      if (
+        sequenceDistance(expectedSequence, from) > 0 ||
+        sequenceDistance(expectedSequence, to) < 0 ||
+        sequenceDistance(to, end) <= 0
+      )
         return;
       // Received packets within the range are delivered in order.
       for (let next = firstHeld(); next !== undefined && sequenceDistance(next.sequence, to) >= 0; next = firstHeld())
@@ -127,8 +131,8 @@ export function createSrtReceiver({ first, latencyMs, deliver, lost, ask }: Rece
       skipTo(nextSequence(to));
     },
     flush,
-    expected: () => expected,
-    freePackets: () => Math.max(0, WINDOW - held.size),
-    came: () => ({ packets, octets }),
+    expected: () => expectedSequence,
+    freePackets: () => Math.max(0, WINDOW - heldPackets.size),
+    came: () => ({ packets, octets: receivedOctets }),
   };
 }

@@ -36,26 +36,26 @@ interface Sent {
  * Maximum number of new packets per ten milliseconds: 67 Mbit/s, so that the initial burst does not overrun the
  * receiver's socket.
  */
-const BURST = 64;
+const BURST_PACKETS = 64;
 /** Maximum number of packets examined per NAK; the next NAK requests the others. */
-const MAX_LOOKED = 512;
+const MAX_INSPECTED = 512;
 
 export function createSender({ first, window, keepMs, transmit, dropped }: SenderDeps): Sender {
-  const sent = new Map<number, Sent>();
+  const sentPackets = new Map<number, Sent>();
   const queue: Buffer[] = [];
   let next = first;
-  let oldest = first;
+  let oldestSequence = first;
   let message = 1;
-  let waiting = 0;
-  let credit = BURST;
+  let waitingOctets = 0;
+  let credit = BURST_PACKETS;
 
   function push(now: number) {
-    while (queue.length > 0 && credit > 0 && sent.size < window) {
+    while (queue.length > 0 && credit > 0 && sentPackets.size < window) {
       const payload = queue.shift()!;
       credit--;
       const packet: Sent = { message, payload, at: now, last: now };
       const sequence = next;
-      sent.set(sequence, packet);
+      sentPackets.set(sequence, packet);
       next = nextSequence(next);
       message = nextMessage(message);
       transmit({ sequence, message: packet.message, sentAt: now, payload, resent: false });
@@ -63,25 +63,26 @@ export function createSender({ first, window, keepMs, transmit, dropped }: Sende
   }
 
   function forget(sequence: number) {
-    for (; sequenceDistance(oldest, sequence) > 0; oldest = nextSequence(oldest)) {
-      const packet = sent.get(oldest);
+    for (; sequenceDistance(oldestSequence, sequence) > 0; oldestSequence = nextSequence(oldestSequence)) {
+      const packet = sentPackets.get(oldestSequence);
       if (packet === undefined) continue;
-      waiting -= packet.payload.length;
-      sent.delete(oldest);
+      waitingOctets -= packet.payload.length;
+      sentPackets.delete(oldestSequence);
     }
   }
 
   return {
     send(payload, now) {
-      waiting += payload.length;
+      waitingOctets += payload.length;
       queue.push(payload);
       push(now);
     },
     tick(now) {
-      credit = BURST;
-      let late = oldest;
-      while (late !== next && now - (sent.get(late)?.at ?? 0) > keepMs) late = nextSequence(late);
-      forget(late);
+      credit = BURST_PACKETS;
+      let lateSequence = oldestSequence;
+      while (lateSequence !== next && now - (sentPackets.get(lateSequence)?.at ?? 0) > keepMs)
+        lateSequence = nextSequence(lateSequence);
+      forget(lateSequence);
       push(now);
     },
     acknowledged(sequence) {
@@ -89,17 +90,17 @@ export function createSender({ first, window, keepMs, transmit, dropped }: Sende
       if (sequenceDistance(sequence, next) >= 0) forget(sequence);
     },
     missing(ranges, now, roundTrip) {
-      let looked = 0;
+      let inspectedCount = 0;
       for (const [from, to] of ranges) {
         const [begin, end] = [
-          sequenceDistance(oldest, from) < 0 ? oldest : from,
+          sequenceDistance(oldestSequence, from) < 0 ? oldestSequence : from,
           sequenceDistance(to, next) > 0 ? to : plusSequence(next, -1),
         ];
-        if (sequenceDistance(from, oldest) > 0 && sequenceDistance(from, to) >= 0)
-          dropped([from, sequenceDistance(to, oldest) > 0 ? to : plusSequence(oldest, -1)], 0);
-        for (let at = begin; sequenceDistance(at, end) >= 0 && looked < MAX_LOOKED; at = nextSequence(at)) {
-          looked++;
-          const packet = sent.get(at);
+        if (sequenceDistance(from, oldestSequence) > 0 && sequenceDistance(from, to) >= 0)
+          dropped([from, sequenceDistance(to, oldestSequence) > 0 ? to : plusSequence(oldestSequence, -1)], 0);
+        for (let at = begin; sequenceDistance(at, end) >= 0 && inspectedCount < MAX_INSPECTED; at = nextSequence(at)) {
+          inspectedCount++;
+          const packet = sentPackets.get(at);
           // The packet may already be in transit.
           if (packet === undefined || now - packet.last < roundTrip / 2) continue;
           packet.last = now;
@@ -107,6 +108,6 @@ export function createSender({ first, window, keepMs, transmit, dropped }: Sende
         }
       }
     },
-    waiting: () => waiting,
+    waiting: () => waitingOctets,
   };
 }

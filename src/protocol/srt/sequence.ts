@@ -10,8 +10,8 @@ export const plusSequence = (n: number, by: number): number => (n + by + SPAN) %
 
 /** Distance from `a` to `b`; negative if `b` is before `a`. */
 export function sequenceDistance(a: number, b: number): number {
-  const ahead = (b - a + SPAN) % SPAN;
-  return ahead < SPAN / 2 ? ahead : ahead - SPAN;
+  const forwardDistance = (b - a + SPAN) % SPAN;
+  return forwardDistance < SPAN / 2 ? forwardDistance : forwardDistance - SPAN;
 }
 
 export const nextMessage = (n: number): number => (n >= LAST_MESSAGE ? 1 : n + 1);

@@ -54,13 +54,13 @@ export function parseTiming(line: string): CueTiming | undefined {
 }
 
 function parseTime(text: string): { ms: number; rest: string } | undefined {
-  const found = TIME.exec(text);
-  if (found === null) return undefined;
-  const [whole, hours = "0", minutes = "", seconds = "", fraction = ""] = found;
+  const timeMatch = TIME.exec(text);
+  if (timeMatch === null) return undefined;
+  const [wholeMatch, hours = "0", minutes = "", seconds = "", fraction = ""] = timeMatch;
   if (Number(minutes) > 59 || Number(seconds) > 59) return undefined;
   return {
     ms: ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000 + Number(fraction.padEnd(3, "0")),
-    rest: text.slice(whole.length),
+    rest: text.slice(wholeMatch.length),
   };
 }
 
@@ -84,19 +84,19 @@ const REGION_SETTINGS: Record<string, RegExp> = {
   scroll: /^up$/,
 };
 
-export const cueSettings = (text: string): string => known(text, SETTINGS);
-export const regionSettings = (text: string): string => known(text, REGION_SETTINGS);
+export const cueSettings = (text: string): string => keepKnown(text, SETTINGS);
+export const regionSettings = (text: string): string => keepKnown(text, REGION_SETTINGS);
 
 /** Returns the valid settings, each once with its last value. "middle" is the old name for "center". */
-function known(text: string, patterns: Record<string, RegExp>): string {
-  const kept = new Map<string, string>();
+function keepKnown(text: string, patterns: Record<string, RegExp>): string {
+  const keptSettings = new Map<string, string>();
   for (const setting of text.split(/[\s]+/)) {
     const colon = setting.indexOf(":");
     const name = setting.slice(0, Math.max(colon, 0));
     const value = name === "align" ? setting.slice(colon + 1).replace("middle", "center") : setting.slice(colon + 1);
-    if (Object.hasOwn(patterns, name) && patterns[name]!.test(value)) kept.set(name, value);
+    if (Object.hasOwn(patterns, name) && patterns[name]!.test(value)) keptSettings.set(name, value);
   }
-  return [...kept].map(([name, value]) => `${name}:${value}`).join(" ");
+  return [...keptSettings].map(([name, value]) => `${name}:${value}`).join(" ");
 }
 
 /** A tag or possible tag, up to the first character that ends it or starts another tag. */
@@ -113,18 +113,18 @@ const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
  * the result is too long.
  */
 export function normaliseCueText(text: string): string | undefined {
-  const plain = text.replaceAll(CONTROLS, "");
+  const cleanText = text.replaceAll(CONTROLS, "");
   let out = "";
   PIECES.lastIndex = 0;
-  for (let piece = PIECES.exec(plain); piece !== null; piece = PIECES.exec(plain)) {
-    const [whole, tag] = piece;
+  for (let piece = PIECES.exec(cleanText); piece !== null; piece = PIECES.exec(cleanText)) {
+    const [wholeMatch, tag] = piece;
     if (tag !== undefined) {
       out += tagText(tag);
-    } else if (whole === "&") {
+    } else if (wholeMatch === "&") {
       ENTITY.lastIndex = piece.index;
-      out += ENTITY.test(plain) ? "&" : "&amp;";
+      out += ENTITY.test(cleanText) ? "&" : "&amp;";
     } else {
-      out += whole === "<" ? "&lt;" : whole === ">" ? "&gt;" : whole;
+      out += wholeMatch === "<" ? "&lt;" : wholeMatch === ">" ? "&gt;" : wholeMatch;
     }
   }
   if (out.length > MAX_CUE_TEXT) return undefined;

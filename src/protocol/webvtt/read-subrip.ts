@@ -17,12 +17,12 @@ const BEGINS_CUE = /^\s*[\d:.,]{1,30}\s*-->/;
 export function parseSubrip(text: string): CaptionsReading {
   const lines = createLines(text);
   const cues: Cue[] = [];
-  let skipped: { count: number; line: number } | undefined;
+  let skippedCues: { count: number; line: number } | undefined;
 
   for (let line = lines.take(); line !== undefined; line = lines.take()) {
     if (!BEGINS_CUE.test(line)) continue;
     const timing = parseTiming(line);
-    const began = lines.number();
+    const startLine = lines.number();
     const body: string[] = [];
     let size = 0;
     for (
@@ -37,18 +37,18 @@ export function parseSubrip(text: string): CaptionsReading {
     // The empty line before the next cue is missing: this line is the number of that cue.
     if (BEGINS_CUE.test(lines.peek() ?? "") && /^\s*\d{1,9}\s*$/.test(body.at(-1) ?? "")) body.pop();
     const raw = body.join("\n");
-    const normal = size > MAX_CUE_TEXT ? undefined : normaliseCueText(raw.replaceAll(OVERRIDES, ""));
-    if (timing === undefined || normal === undefined) {
-      skipped = { count: (skipped?.count ?? 0) + 1, line: skipped?.line ?? began };
+    const normalText = size > MAX_CUE_TEXT ? undefined : normaliseCueText(raw.replaceAll(OVERRIDES, ""));
+    if (timing === undefined || normalText === undefined) {
+      skippedCues = { count: (skippedCues?.count ?? 0) + 1, line: skippedCues?.line ?? startLine };
       continue;
     }
     if (
-      normal !== "" &&
+      normalText !== "" &&
       cues.push({
         start: timing.start,
         end: timing.end,
         ...(AT_TOP.test(raw) && { settings: "line:0" }),
-        text: normal,
+        text: normalText,
       }) > MAX_CUES
     )
       return { ok: false, why: `it has more than ${MAX_CUES} cues` };
@@ -57,10 +57,10 @@ export function parseSubrip(text: string): CaptionsReading {
     return {
       ok: false,
       why:
-        skipped === undefined
+        skippedCues === undefined
           ? "it is neither WebVTT, which starts with WEBVTT, nor SubRip"
-          : `it has no cues with valid times (line ${skipped.line})`,
+          : `it has no cues with valid times (line ${skippedCues.line})`,
     };
   cues.sort((a, b) => a.start - b.start);
-  return { ok: true, captions: { cues, styles: [], regions: [] }, skipped };
+  return { ok: true, captions: { cues, styles: [], regions: [] }, skipped: skippedCues };
 }

@@ -14,7 +14,7 @@ import {
 export const isVtt = (text: string): boolean => /^WEBVTT(?:[ \t\r\n]|$)/.test(text);
 
 /** Maximum size of all STYLE and REGION blocks together. */
-const MAX_DECORATION = 65_536;
+const MAX_DECORATION_LENGTH = 65_536;
 
 /**
  * Parses WebVTT as in 6.1, skipping unreadable blocks. Also drops comments, header metadata (X-TIMESTAMP-MAP in a
@@ -29,23 +29,24 @@ export function parseVtt(text: string): CaptionsReading {
   const cues: Cue[] = [];
   const styles: string[] = [];
   const regions: string[] = [];
-  let decoration = 0;
-  let skipped: { count: number; line: number } | undefined;
+  let decorationLength = 0;
+  let skippedCues: { count: number; line: number } | undefined;
 
   for (let block = readBlock(lines); block !== undefined; block = readBlock(lines)) {
     if (block.kind === "cue") {
       const cue = makeCue(block);
-      if (cue === undefined) skipped = { count: (skipped?.count ?? 0) + 1, line: skipped?.line ?? block.line };
+      if (cue === undefined)
+        skippedCues = { count: (skippedCues?.count ?? 0) + 1, line: skippedCues?.line ?? block.line };
       else if (cue.text !== "" && cues.push(cue) > MAX_CUES)
         return { ok: false, why: `it has more than ${MAX_CUES} cues` };
       continue;
     }
-    const body = block.kind === "REGION" ? regionSettings(block.text) : harmlessStyle(block.text);
-    if (body === "" || (decoration += body.length) > MAX_DECORATION) continue;
+    const body = block.kind === "REGION" ? regionSettings(block.text) : toHarmlessStyle(block.text);
+    if (body === "" || (decorationLength += body.length) > MAX_DECORATION_LENGTH) continue;
     (block.kind === "REGION" ? regions : styles).push(body);
   }
   cues.sort((a, b) => a.start - b.start);
-  return { ok: true, captions: { cues, styles, regions }, skipped };
+  return { ok: true, captions: { cues, styles, regions }, skipped: skippedCues };
 }
 
 type Block =
@@ -60,8 +61,8 @@ function readBlock(lines: Lines): Block | undefined {
       continue;
     }
     const first = lines.take()!;
-    if (first.includes("-->")) return cueBlock(lines, "", first);
-    if (lines.peek()?.includes("-->") === true) return cueBlock(lines, first, lines.take()!);
+    if (first.includes("-->")) return readCueBlock(lines, "", first);
+    if (lines.peek()?.includes("-->") === true) return readCueBlock(lines, first, lines.take()!);
     const [, kind] = /^(STYLE|REGION)[ \t]*$/.exec(first) ?? [];
     const text = readBody(lines);
     if (kind !== undefined) return { kind: kind as "STYLE" | "REGION", text };
@@ -69,7 +70,7 @@ function readBlock(lines: Lines): Block | undefined {
   return undefined;
 }
 
-function cueBlock(lines: Lines, id: string, timing: string): Block {
+function readCueBlock(lines: Lines, id: string, timing: string): Block {
   const line = lines.number();
   return { kind: "cue", line, id, timing: parseTiming(timing), text: readBody(lines) };
 }
@@ -80,22 +81,22 @@ function readBody(lines: Lines): string {
   let size = 0;
   for (let next = lines.peek(); next !== undefined && next !== "" && !next.includes("-->"); next = lines.peek()) {
     lines.take();
-    if (size <= MAX_DECORATION) body.push(next);
+    if (size <= MAX_DECORATION_LENGTH) body.push(next);
     size += next.length + 1;
   }
   return body.join("\n");
 }
 
 function makeCue({ id, timing, text }: Extract<Block, { kind: "cue" }>): Cue | undefined {
-  const normal = text.length > MAX_CUE_TEXT ? undefined : normaliseCueText(text);
-  if (timing === undefined || normal === undefined) return undefined;
+  const normalText = text.length > MAX_CUE_TEXT ? undefined : normaliseCueText(text);
+  if (timing === undefined || normalText === undefined) return undefined;
   const settings = cueSettings(timing.rest);
   return {
     ...(id.trim() !== "" && id.length <= 200 && { id: id.trim() }),
     start: timing.start,
     end: timing.end,
     ...(settings !== "" && { settings }),
-    text: normal,
+    text: normalText,
   };
 }
 
@@ -103,7 +104,7 @@ function makeCue({ id, timing, text }: Extract<Block, { kind: "cue" }>): Cue | u
  * Drops styles that load resources or may conceal their effect with escapes: these are unacceptable on third-party
  * pages.
  */
-const harmlessStyle = (css: string): string =>
+const toHarmlessStyle = (css: string): string =>
   /url\s*\(|@import|image\s*\(|image-set|\\|</i.test(css) ? "" : css.trim();
 
 /**
@@ -120,18 +121,18 @@ interface Lines {
 
 /** CRLF, CR and LF each end a line (WebVTT 4.1). */
 export function createLines(text: string): Lines {
-  const whole = text.replaceAll(/\r\n?/g, "\n");
+  const normalizedText = text.replaceAll(/\r\n?/g, "\n");
   let at = 0;
   let count = 0;
   const end = () => {
-    const found = whole.indexOf("\n", at);
-    return found < 0 ? whole.length : found;
+    const lineEnd = normalizedText.indexOf("\n", at);
+    return lineEnd < 0 ? normalizedText.length : lineEnd;
   };
   return {
-    peek: () => (at > whole.length ? undefined : whole.slice(at, end())),
+    peek: () => (at > normalizedText.length ? undefined : normalizedText.slice(at, end())),
     take() {
-      if (at > whole.length) return undefined;
-      const line = whole.slice(at, end());
+      if (at > normalizedText.length) return undefined;
+      const line = normalizedText.slice(at, end());
       at += line.length + 1;
       count++;
       return line;

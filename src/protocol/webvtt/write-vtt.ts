@@ -16,7 +16,7 @@ export function formatVtt({ cues, styles, regions }: WebvttCaptions): string {
 
 /** Formats a time as `00:00:01.000`, with two or more digits for hours. */
 function formatTime(ms: number): string {
-  const two = (value: number) => String(value).padStart(2, "0");
+  const padTwo = (value: number) => String(value).padStart(2, "0");
   const seconds = Math.floor(ms / 1000);
-  return `${two(Math.floor(seconds / 3600))}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}.${String(ms % 1000).padStart(3, "0")}`;
+  return `${padTwo(Math.floor(seconds / 3600))}:${padTwo(Math.floor(seconds / 60) % 60)}:${padTwo(seconds % 60)}.${String(ms % 1000).padStart(3, "0")}`;
 }

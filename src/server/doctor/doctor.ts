@@ -31,7 +31,7 @@ interface DoctorOptions {
   mailPort?: number;
 }
 
-const STS_MS = 5000;
+const STS_TIMEOUT_MS = 5000;
 
 /**
  * Diagnoses everything that mail for a name needs from public DNS and the network: its records, our hosts with their
@@ -66,15 +66,15 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
   /** Bounces of forwarded mail return to this domain. */
   async function forwardDomainOf(): Promise<Finding[]> {
     const check = `MX of ${domain}`;
-    const found = (
+    const foundHosts = (
       await lookups.resolveMx(domain).catch((err: unknown) => (isAbsence(err) ? [] : Promise.reject(err)))
     ).map(({ exchange }) => exchange.toLowerCase());
-    if (found.some((host) => hosts.includes(host))) return [fine(check, found.join(", "))];
+    if (foundHosts.some((host) => hosts.includes(host))) return [fine(check, foundHosts.join(", "))];
     return [
       {
         check,
         status: "error",
-        ...(found.length > 0 && { found: found.join(", ") }),
+        ...(foundHosts.length > 0 && { found: foundHosts.join(", ") }),
         expected: hosts.join(", "),
         fix: "The envelope senders of forwarded mail are in this domain: receivers check that it exists, and bounces are sent to it. Add the MX and SPF records, or set email.forward_domain.",
       },
@@ -92,8 +92,8 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
 
   async function stsOf(name: string): Promise<Finding[]> {
     const check = "MTA-STS";
-    const none = (err: unknown) => (isAbsence(err) ? [] : Promise.reject(err));
-    const texts = (await lookups.resolveTxt(`_mta-sts.${name}`).catch(none))
+    const emptyOnAbsence = (err: unknown) => (isAbsence(err) ? [] : Promise.reject(err));
+    const texts = (await lookups.resolveTxt(`_mta-sts.${name}`).catch(emptyOnAbsence))
       .map((strings) => strings.join(""))
       .filter((text) => text.startsWith("v=STSv1"));
     if (texts.length === 0)
@@ -105,13 +105,13 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
           fix: "Without a policy, an attacker on the network path can read inbound mail. Set tls.https, or an https URL in http.public_url, to publish the policy automatically.",
         },
       ];
-    const [host] = (await lookups.resolve(`mta-sts.${name}`, "CNAME").catch(none)) as string[];
+    const [host] = (await lookups.resolve(`mta-sts.${name}`, "CNAME").catch(emptyOnAbsence)) as string[];
     // Contacts only our own hosts: foreign records must not direct connections from this server.
     if (host === undefined || !hosts.includes(host))
       return [fine(check, `${texts.join(", ")}, policy at ${host ?? `mta-sts.${name}`}`)];
-    const fetched = await createStsFetch({ resolver: lookups, mayConnect: () => true, timeoutMs: STS_MS })(
+    const fetched = await createStsFetch({ resolver: lookups, mayConnect: () => true, timeoutMs: STS_TIMEOUT_MS })(
       name,
-      AbortSignal.timeout(2 * STS_MS),
+      AbortSignal.timeout(2 * STS_TIMEOUT_MS),
     );
     return [
       fetched.ok
@@ -162,9 +162,10 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
       push: () => pushesOf(zone),
       routing: async () => {
         const { enabled, subdomains } = await routing.settings.of(zone);
-        const on = name === zone.name ? enabled : subdomains.some((one) => one.name === name && one.enabled);
+        const isEnabled =
+          name === zone.name ? enabled : subdomains.some((subdomain) => subdomain.name === name && subdomain.enabled);
         return [
-          on
+          isEnabled
             ? fine("Email Routing", "enabled")
             : {
                 check: "Email Routing",

@@ -9,14 +9,16 @@ import { fine, type Finding } from "./finding.ts";
 
 type HostLookups = Pick<Lookups, "resolve" | "resolve4" | "resolve6" | "resolveTxt">;
 
-const CONNECT_MS = 3000;
+const CONNECT_TIMEOUT_MS = 3000;
 const MAX_ADDRESSES = 4;
 /** Maximum number of sender addresses to check. */
 const MAX_SENDERS = 10;
 
 async function addressesOf(host: string, { resolve4, resolve6 }: HostLookups): Promise<string[]> {
-  const none = (err: unknown) => (isAbsence(err) ? [] : Promise.reject(err));
-  return (await Promise.all([resolve4(host).catch(none), resolve6(host).catch(none)])).flat().slice(0, MAX_ADDRESSES);
+  const emptyOnAbsence = (err: unknown) => (isAbsence(err) ? [] : Promise.reject(err));
+  return (await Promise.all([resolve4(host).catch(emptyOnAbsence), resolve6(host).catch(emptyOnAbsence)]))
+    .flat()
+    .slice(0, MAX_ADDRESSES);
 }
 
 /** Checks that an inbound mail host has addresses, and that a mail server responds at each of them. */
@@ -40,12 +42,12 @@ export async function mailHostOf(host: string, lookups: HostLookups, port = 25):
 /** Checks that a server responds on a port; with `greeting`, that it sends the expected greeting. */
 export async function portOf(host: string, address: string, port: number, greeting?: RegExp): Promise<Finding> {
   const check = `port ${port} of ${host} (${address})`;
-  const socket = connect({ host: address, port, signal: AbortSignal.timeout(CONNECT_MS) });
+  const socket = connect({ host: address, port, signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS) });
   try {
     await once(socket, "connect");
     if (greeting === undefined) return fine(check, "open");
-    const [words] = (await once(socket, "data")) as [Buffer];
-    const line = words.toString("latin1").split(/\r?\n/)[0]!.slice(0, 200);
+    const [firstData] = (await once(socket, "data")) as [Buffer];
+    const line = firstData.toString("latin1").split(/\r?\n/)[0]!.slice(0, 200);
     return greeting.test(line)
       ? fine(check, line)
       : {
@@ -76,8 +78,8 @@ export function certificateOf(host: string, tls: Pick<TlsSource, "pem">, now: nu
   const check = `certificate for ${host}`;
   const certificate = new X509Certificate(tls.pem(host).cert);
   const names = (certificate.subjectAltName ?? certificate.subject).slice(0, 300);
-  const days = Math.floor((Date.parse(certificate.validTo) - now) / 86_400_000);
-  if (days < 0)
+  const daysLeft = Math.floor((Date.parse(certificate.validTo) - now) / 86_400_000);
+  if (daysLeft < 0)
     return {
       check,
       status: "error",
@@ -99,8 +101,8 @@ export function certificateOf(host: string, tls: Pick<TlsSource, "pem">, now: nu
       found: "self-signed",
       fix: "Mail is encrypted, but senders cannot verify the server. Set tls.acme_directory or tls.cert_file.",
     };
-  return days < 14
-    ? { check, status: "warning", found: `expires in ${days} days`, fix: "Renew the certificate." }
+  return daysLeft < 14
+    ? { check, status: "warning", found: `expires in ${daysLeft} days`, fix: "Renew the certificate." }
     : fine(check, names);
 }
 
@@ -127,15 +129,15 @@ export async function sendersOf(include: string, lookups: HostLookups): Promise<
     return [
       { check, status: "error", found: `${record}: ${problem.domain}: ${problem.message}`, fix: "Correct the record." },
     ];
-  const addresses = singles(found);
+  const addresses = singleTerms(found);
   return [fine(check, record), ...(await Promise.all(addresses.map((address) => reverseOf(address, lookups))))];
 }
 
 /** The single addresses in a record; which addresses of a network send mail is unknown. */
-function singles({ terms }: SpfTree): string[] {
+function singleTerms({ terms }: SpfTree): string[] {
   return terms
     .flatMap(({ type, value, result, nested }): string[] => {
-      if (nested !== undefined) return singles(nested);
+      if (nested !== undefined) return singleTerms(nested);
       return (type === "IP4" || type === "IP6") &&
         result === "pass" &&
         (!value.includes("/") || /\/(32|128)$/.test(value))
@@ -161,7 +163,7 @@ async function reverseOf(address: string, lookups: HostLookups): Promise<Finding
     };
   // Anyone can publish any PTR record, so the name must resolve back.
   for (const name of names)
-    if ((await addressesOf(name, lookups)).some((one) => sameAddress(one, address))) return fine(check, name);
+    if ((await addressesOf(name, lookups)).some((one) => isSameAddress(one, address))) return fine(check, name);
   return {
     check,
     status: "warning",
@@ -176,7 +178,7 @@ export function reverseName(address: string): string {
   return `${[...hexOf(address)].reverse().join(".")}.ip6.arpa`;
 }
 
-const sameAddress = (one: string, other: string): boolean =>
+const isSameAddress = (one: string, other: string): boolean =>
   one.includes(":") === other.includes(":") && (one === other || (one.includes(":") && hexOf(one) === hexOf(other)));
 
 /** The 32 hex digits of an IPv6 address. URL normalizes every notation. */

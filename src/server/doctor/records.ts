@@ -9,7 +9,7 @@ import {
 import { fine, type Finding } from "./finding.ts";
 
 /** Top-level domains that cannot be registered: such a zone is only used on this machine or network. */
-const PRIVATE = /(^|\.)(test|example|invalid|localhost|local|internal|alt|home\.arpa)$/;
+const PRIVATE_DOMAIN = /(^|\.)(test|example|invalid|localhost|local|internal|alt|home\.arpa)$/;
 
 /** Checks that public DNS delegates to the zone's name servers. */
 export async function delegationOf(
@@ -18,8 +18,8 @@ export async function delegationOf(
   publicLookups: Pick<Lookups, "resolve">,
 ): Promise<Finding[]> {
   const check = `delegation of ${zone}`;
-  const wanted = expected.join(", ");
-  if (PRIVATE.test(zone)) return [fine(check, "a private name, not in public DNS")];
+  const expectedText = expected.join(", ");
+  if (PRIVATE_DOMAIN.test(zone)) return [fine(check, "a private name, not in public DNS")];
   let delegated: string[];
   try {
     delegated = ((await publicLookups.resolve(zone, "NS")) as string[]).map((host) => host.toLowerCase());
@@ -30,43 +30,43 @@ export async function delegationOf(
         check,
         status: "error",
         found: "the domain does not exist in DNS",
-        expected: wanted,
-        fix: `Register ${zone}, or have its parent delegate it: name servers ${wanted}.`,
+        expected: expectedText,
+        fix: `Register ${zone}, or have its parent delegate it: name servers ${expectedText}.`,
       },
     ];
   }
-  const ours = delegated.filter((host) => expected.includes(host));
-  const found = delegated.sort().join(", ");
-  if (ours.length === 0)
+  const ownServers = delegated.filter((host) => expected.includes(host));
+  const foundText = delegated.sort().join(", ");
+  if (ownServers.length === 0)
     return [
       {
         check,
         status: "error",
-        found,
-        expected: wanted,
-        fix: `Other name servers are authoritative for ${zone}. Set its name servers to ${wanted} at its registrar, or manage its records there (dns.provider, dns.manual_zones).`,
+        found: foundText,
+        expected: expectedText,
+        fix: `Other name servers are authoritative for ${zone}. Set its name servers to ${expectedText} at its registrar, or manage its records there (dns.provider, dns.manual_zones).`,
       },
     ];
-  if (ours.length < delegated.length)
+  if (ownServers.length < delegated.length)
     return [
       {
         check,
         status: "warning",
-        found,
-        expected: wanted,
+        found: foundText,
+        expected: expectedText,
         fix: "Some of the name servers belong to another provider and do not have this server's records. Remove them at the registrar.",
       },
     ];
-  return [fine(check, found)];
+  return [fine(check, foundText)];
 }
 
 /** Checks that public DNS has the records that a name needs. */
 export async function recordsOf(
   name: string,
-  wanted: readonly ExpectedRecord[],
+  expectedText: readonly ExpectedRecord[],
   watch: Pick<RecordWatch, "check">,
 ): Promise<Finding[]> {
-  const { records, conflicts } = await watch.check(name, wanted);
+  const { records, conflicts } = await watch.check(name, expectedText);
   return [
     ...records.map(findingOf),
     ...conflicts.map(({ kind, message }): Finding => ({
@@ -78,7 +78,7 @@ export async function recordsOf(
   ];
 }
 
-function findingOf({ record, state, found, seen }: Verification["records"][number]): Finding {
+function findingOf({ record, state, found: foundText, seen }: Verification["records"][number]): Finding {
   const content = record.priority === null ? record.content : `${record.priority} ${record.content}`;
   const expected = `${record.name} ${record.type} ${content}`;
   const check = labelOf(record);
@@ -96,7 +96,7 @@ function findingOf({ record, state, found, seen }: Verification["records"][numbe
       check,
       status: "error",
       expected,
-      found: found.join(", "),
+      found: foundText.join(", "),
       fix:
         record.type === "TXT" && /v=spf1/i.test(record.content)
           ? "Add the include to the existing SPF record: a name can have only one."
@@ -136,17 +136,17 @@ export async function dmarcOf(
         },
       ];
     if (policy === undefined) continue;
-    const found = `_dmarc.${domain}: ${policy}`;
+    const foundText = `_dmarc.${domain}: ${policy}`;
     return [
       policyOf(policy) === "none"
         ? {
             check: "DMARC",
             status: "warning",
-            found,
+            found: foundText,
             expected: "p=quarantine or p=reject",
             fix: "With p=none, receivers accept mail that fails DMARC. Set a stricter policy once the reports show that all legitimate mail passes.",
           }
-        : fine("DMARC", found),
+        : fine("DMARC", foundText),
     ];
   }
   return [

@@ -42,19 +42,19 @@ export function createGroupCommitter(db: Db): GroupCommitter {
         ),
     };
   }
-  const waiting: PendingWrite[] = [];
-  let busy = false;
+  const waitingWrites: PendingWrite[] = [];
+  let isBusy = false;
   let last = { end: -Infinity, pauseMs: 0 };
 
-  function ask(queries: CompiledQuery[]): Promise<Written<unknown>[]> {
+  function requestWrite(queries: CompiledQuery[]): Promise<Written<unknown>[]> {
     return new Promise((resolve, reject) => {
-      waiting.push({ queries, resolve, reject });
-      if (!busy) begin();
+      waitingWrites.push({ queries, resolve, reject });
+      if (!isBusy) beginCommit();
     });
   }
 
-  function begin() {
-    busy = true;
+  function beginCommit() {
+    isBusy = true;
     const pauseMs = last.end + last.pauseMs - performance.now();
     // Runs after the I/O callbacks of this turn, which may add writes.
     if (pauseMs <= 0) setImmediate(commitAll);
@@ -62,7 +62,7 @@ export function createGroupCommitter(db: Db): GroupCommitter {
   }
 
   async function commitAll() {
-    const now = waiting.splice(0, MAX_GROUPS_PER_COMMIT);
+    const now = waitingWrites.splice(0, MAX_GROUPS_PER_COMMIT);
     const start = performance.now();
     try {
       const results = await commit(now.map(({ queries }) => queries));
@@ -74,8 +74,8 @@ export function createGroupCommitter(db: Db): GroupCommitter {
     }
     const end = performance.now();
     last = { end, pauseMs: now.length === 1 ? 0 : Math.min(PAUSE_MS.most, Math.max(PAUSE_MS.least, end - start)) };
-    busy = false;
-    if (waiting.length > 0) begin();
+    isBusy = false;
+    if (waitingWrites.length > 0) beginCommit();
   }
 
   function commit(groups: CompiledQuery[][]): Promise<Written<unknown>[][]> {
@@ -91,9 +91,9 @@ export function createGroupCommitter(db: Db): GroupCommitter {
   }
 
   return {
-    write: async <Row>(query: Compilable<Row>) => (await ask([query.compile()]))[0] as Written<Row>,
+    write: async <Row>(query: Compilable<Row>) => (await requestWrite([query.compile()]))[0] as Written<Row>,
     writeAtomically: async (queries) =>
-      void (queries.length > 0 && (await ask(queries.map((query) => query.compile())))),
+      void (queries.length > 0 && (await requestWrite(queries.map((query) => query.compile())))),
   };
 }
 

@@ -26,7 +26,7 @@ export async function migrate(db: Db, migrations: readonly Migration[]): Promise
     .tables<Schema>()
     .connection()
     .execute((connection) =>
-      alone(db, connection, () =>
+      runExclusively(db, connection, () =>
         connection.transaction().execute(async (tx) => {
           await tx.schema
             .createTable("schema_migrations")
@@ -34,17 +34,17 @@ export async function migrate(db: Db, migrations: readonly Migration[]): Promise
             .addColumn("name", "text", (column) => column.primaryKey())
             .addColumn("applied_at", "bigint", (column) => column.notNull())
             .execute();
-          const applied = new Set(
+          const appliedNames = new Set(
             (await tx.selectFrom("schema_migrations").select("name").execute()).map(({ name }) => name),
           );
-          const unknown = [...applied].filter((name) => !names.has(name));
-          if (unknown.length > 0) throw storeErrors.databaseNewer({ unknown: unknown.join(", ") });
-          const pending = migrations.filter(({ name }) => !applied.has(name));
-          for (const { name, up } of pending) {
+          const unknownNames = [...appliedNames].filter((name) => !names.has(name));
+          if (unknownNames.length > 0) throw storeErrors.databaseNewer({ unknown: unknownNames.join(", ") });
+          const pendingMigrations = migrations.filter(({ name }) => !appliedNames.has(name));
+          for (const { name, up } of pendingMigrations) {
             await up(tx, columnTypes[db.dialect]);
             await tx.insertInto("schema_migrations").values({ name, applied_at: Date.now() }).execute();
           }
-          return pending.map(({ name }) => name);
+          return pendingMigrations.map(({ name }) => name);
         }),
       ),
     );
@@ -54,7 +54,11 @@ export async function migrate(db: Db, migrations: readonly Migration[]): Promise
  * On SQLite the transaction excludes other processes. On PostgreSQL two processes could create the same table
  * concurrently, so a lock is acquired first.
  */
-async function alone<Result>(db: Db, connection: Kysely<Schema>, work: () => Promise<Result>): Promise<Result> {
+async function runExclusively<Result>(
+  db: Db,
+  connection: Kysely<Schema>,
+  work: () => Promise<Result>,
+): Promise<Result> {
   if (db.dialect === "sqlite") return work();
   await sql`select pg_advisory_lock(${sql.raw(MIGRATION_LOCK)})`.execute(connection);
   try {

@@ -30,13 +30,13 @@ export function createGuardedPool({ url, connections }: { url: string; connectio
   const transaction = new AsyncLocalStorage<{ open: boolean }>();
 
   async function connect(): Promise<PostgresPoolClient> {
-    const surrounding = transaction.getStore();
+    const outerTransaction = transaction.getStore();
     const client = await pool.connect().catch((err: unknown) => {
       throw fromPostgres(err, address);
     });
     return {
       query: async (sql: string, parameters: readonly unknown[]) => {
-        if (surrounding?.open && !/^\s*select\b/i.test(sql))
+        if (outerTransaction?.open && !/^\s*select\b/i.test(sql))
           throw new Fault("a write through `db` inside a transaction would not be part of it: use `tx`");
         try {
           return await client.query(sql, parameters as unknown[]);
@@ -53,11 +53,11 @@ export function createGuardedPool({ url, connections }: { url: string; connectio
     end: () => pool.end(),
     options: {},
     async runInTransaction(work) {
-      const mark = { open: true };
+      const transactionMark = { open: true };
       try {
-        return await transaction.run(mark, work);
+        return await transaction.run(transactionMark, work);
       } finally {
-        mark.open = false;
+        transactionMark.open = false;
       }
     },
   };
@@ -68,15 +68,15 @@ const oid = { int8: 20, numeric: 1700, bytea: 17 };
 
 const types: CustomTypesConfig = {
   getTypeParser(id: number, format?: "text" | "binary") {
-    const standard = standardTypes.getTypeParser(id, format as "text") as (value: string) => unknown;
+    const standardParser = standardTypes.getTypeParser(id, format as "text") as (value: string) => unknown;
     // count() returns int8; sum() over bigint returns numeric.
     if (id === oid.int8 || id === oid.numeric) return toNumber;
     if (id === oid.bytea)
       return (value: string) => {
-        const bytes = standard(value) as Buffer;
+        const bytes = standardParser(value) as Buffer;
         return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
       };
-    return standard;
+    return standardParser;
   },
 };
 
@@ -100,7 +100,8 @@ export function connectionAddress(url: string): string {
 }
 
 /** SQLSTATE classes. https://www.postgresql.org/docs/current/errcodes-appendix.html */
-const UNREACHABLE = /^(08...|28...|3D000|53300|57P0[1-5]|E(CONN|HOST|NET|TIMEDOUT|NOTFOUND|PIPE|AI_).*|ENOENT|EACCES)$/;
+const UNREACHABLE_CODE =
+  /^(08...|28...|3D000|53300|57P0[1-5]|E(CONN|HOST|NET|TIMEDOUT|NOTFOUND|PIPE|AI_).*|ENOENT|EACCES)$/;
 
 export function fromPostgres(thrown: unknown, address: string): unknown {
   if (!(thrown instanceof Error) || thrown instanceof UserError) return thrown;
@@ -110,7 +111,7 @@ export function fromPostgres(thrown: unknown, address: string): unknown {
   const reason = messageOf(first);
   if (code === "53100") return storeErrors.diskFull({ what: `the database at ${address}` }, { cause: thrown });
   if (
-    UNREACHABLE.test(code) ||
+    UNREACHABLE_CODE.test(code) ||
     /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(
       reason,
     )

@@ -19,15 +19,15 @@ export async function openPostgres({ url, connections = 10 }: PostgresOptions): 
   const pool = createGuardedPool({ url, connections });
   // oxlint-disable-next-line no-explicit-any
   const kysely = new Kysely<any>({ dialect: new PostgresDialect({ pool }) });
-  const underWay = new Set<Promise<unknown>>();
+  const pendingWork = new Set<Promise<unknown>>();
   let closed: Promise<void> | undefined;
-  const close = () => (closed ??= Promise.allSettled(underWay).then(() => kysely.destroy()));
+  const close = () => (closed ??= Promise.allSettled(pendingWork).then(() => kysely.destroy()));
 
-  async function tracked<Result>(work: () => Promise<Result>): Promise<Result> {
+  async function track<Result>(work: () => Promise<Result>): Promise<Result> {
     if (closed) throw new Fault("the database is closed");
     const running = work();
-    underWay.add(running);
-    return running.finally(() => underWay.delete(running));
+    pendingWork.add(running);
+    return running.finally(() => pendingWork.delete(running));
   }
 
   try {
@@ -41,7 +41,7 @@ export async function openPostgres({ url, connections = 10 }: PostgresOptions): 
     dialect: "postgres",
     tables: () => kysely,
     transaction: <Tables, Result>(work: (tx: Kysely<Tables>) => Promise<Result>) =>
-      tracked(() =>
+      track(() =>
         retryCollisions(() =>
           (kysely as Kysely<Tables>)
             .transaction()
@@ -51,7 +51,7 @@ export async function openPostgres({ url, connections = 10 }: PostgresOptions): 
       ),
     // PostgreSQL groups concurrent commits.
     write: async (query) => {
-      const { rows, numAffectedRows } = await tracked(() => kysely.executeQuery(query.compile()));
+      const { rows, numAffectedRows } = await track(() => kysely.executeQuery(query.compile()));
       return { rows, affected: Number(numAffectedRows ?? 0) };
     },
     read: async (query) => (await kysely.executeQuery(query.compile())).rows,
@@ -71,7 +71,7 @@ async function expectDurable(kysely: Kysely<unknown>) {
   }
 }
 
-const COLLISIONS = new Set(["40001", "40P01"]); // serialization_failure, deadlock_detected
+const COLLISION_CODES = new Set(["40001", "40P01"]); // serialization_failure, deadlock_detected
 const MAX_ATTEMPTS = 20;
 
 async function retryCollisions<Result>(attempt: () => Promise<Result>): Promise<Result> {
@@ -79,7 +79,7 @@ async function retryCollisions<Result>(attempt: () => Promise<Result>): Promise<
     try {
       return await attempt();
     } catch (err) {
-      if (!(err instanceof Error && "code" in err && COLLISIONS.has(String(err.code)))) throw err;
+      if (!(err instanceof Error && "code" in err && COLLISION_CODES.has(String(err.code)))) throw err;
       if (attempts === MAX_ATTEMPTS)
         throw storeErrors.busy({ reason: `a transaction collided with others ${MAX_ATTEMPTS} times` }, { cause: err });
       // A random delay, so that the same two transactions do not collide again.

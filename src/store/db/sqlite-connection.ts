@@ -14,9 +14,9 @@ export interface SqliteConnection {
 }
 
 /** Maximum number of prepared statements per connection; evicts the least recently used. */
-const KEPT_STATEMENTS = 500;
+const MAX_CACHED_STATEMENTS = 500;
 /** How long SQLite blocks while another process holds a lock. Longer waits are handled by the write queue. */
-const BUSY_MS = { opening: 5_000, writing: 20 };
+const BUSY_TIMEOUT_MS = { opening: 5_000, writing: 20 };
 
 export function connectSqlite(path: string, { readOnly = false } = {}): SqliteConnection {
   const sqlite = open(path, readOnly);
@@ -25,7 +25,7 @@ export function connectSqlite(path: string, { readOnly = false } = {}): SqliteCo
     { statement: StatementSync; toRow: ((values: readonly unknown[]) => object) | undefined }
   >();
 
-  function prepared(sql: string) {
+  function prepareCached(sql: string) {
     let entry = statements.get(sql);
     if (entry) {
       // A Map iterates in insertion order: re-inserting makes the first entry the least recently used.
@@ -35,7 +35,7 @@ export function connectSqlite(path: string, { readOnly = false } = {}): SqliteCo
       const columns = statement.columns();
       if (columns.length > 0) statement.setReturnArrays(true);
       entry = { statement, toRow: columns.length > 0 ? rowBuilder(columns.map(({ name }) => name)) : undefined };
-      if (statements.size >= KEPT_STATEMENTS) statements.delete(statements.keys().next().value!);
+      if (statements.size >= MAX_CACHED_STATEMENTS) statements.delete(statements.keys().next().value!);
     }
     statements.set(sql, entry);
     return entry;
@@ -43,7 +43,7 @@ export function connectSqlite(path: string, { readOnly = false } = {}): SqliteCo
 
   function run<Row>({ sql, parameters }: Pick<CompiledQuery, "sql" | "parameters">) {
     try {
-      const { statement, toRow } = prepared(sql);
+      const { statement, toRow } = prepareCached(sql);
       const values = parameters as readonly SQLInputValue[];
       if (toRow === undefined) return { rows: [] as Row[], affected: Number(statement.run(...values).changes) };
       // node:sqlite would create rows without a prototype, while pg creates plain objects; callers always get plain
@@ -75,7 +75,7 @@ export function connectSqlite(path: string, { readOnly = false } = {}): SqliteCo
 }
 
 /** Created before SQLite creates it, which would use default permissions; `-wal` and `-shm` inherit the mode. */
-function makeForOwner(path: string): void {
+function createForOwner(path: string): void {
   try {
     closeSync(openSync(path, "ax", 0o600));
   } catch {
@@ -86,8 +86,8 @@ function makeForOwner(path: string): void {
 function open(path: string, readOnly: boolean): DatabaseSync {
   let sqlite: DatabaseSync | undefined;
   try {
-    if (path !== ":memory:") makeForOwner(path);
-    sqlite = new DatabaseSync(path, { timeout: BUSY_MS.opening, enableForeignKeyConstraints: true });
+    if (path !== ":memory:") createForOwner(path);
+    sqlite = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS.opening, enableForeignKeyConstraints: true });
     sqlite.exec("pragma journal_mode = wal");
     // FULL: in WAL mode NORMAL does not fsync at commit, so a power failure would lose acknowledged writes.
     sqlite.exec("pragma synchronous = full");
@@ -97,7 +97,7 @@ function open(path: string, readOnly: boolean): DatabaseSync {
     expect(sqlite, path, "synchronous", 2);
     expect(sqlite, path, "foreign_keys", 1);
     // Not opened read-only: after a crash of another process a reader must be able to rebuild the WAL index.
-    sqlite.exec(readOnly ? "pragma query_only = on" : `pragma busy_timeout = ${BUSY_MS.writing}`);
+    sqlite.exec(readOnly ? "pragma query_only = on" : `pragma busy_timeout = ${BUSY_TIMEOUT_MS.writing}`);
     return sqlite;
   } catch (err) {
     if (sqlite?.isOpen) sqlite.close();
@@ -106,8 +106,8 @@ function open(path: string, readOnly: boolean): DatabaseSync {
 }
 
 function expect(sqlite: DatabaseSync, path: string, setting: string, wanted: string | number) {
-  const found = Object.values(sqlite.prepare(`pragma ${setting}`).get() ?? {})[0];
-  if (found !== wanted) throw storeErrors.notDurable({ path, setting, found, wanted });
+  const currentValue = Object.values(sqlite.prepare(`pragma ${setting}`).get() ?? {})[0];
+  if (currentValue !== wanted) throw storeErrors.notDurable({ path, setting, found: currentValue, wanted });
 }
 
 /** SQLite's primary result codes (the low byte of the extended one). https://sqlite.org/rescode.html */

@@ -13,13 +13,13 @@ import type { SqliteConnection } from "./sqlite-connection.ts";
 import type { WriteQueue } from "./write-queue.ts";
 
 /** Kysely on two connections: `reader` sees only committed data, and the write queue guards `writer`. */
-export function createSqliteDialect(parts: {
+export function createSqliteDialect(driverDeps: {
   reader: SqliteConnection;
   writer: SqliteConnection;
   writes: WriteQueue;
 }): Dialect {
   return {
-    createDriver: () => createDriver(parts),
+    createDriver: () => createDriver(driverDeps),
     createQueryCompiler: () => new SqliteQueryCompiler(),
     createAdapter: () => new ConcurrentAdapter(),
     createIntrospector: (db) => new SqliteIntrospector(db),

@@ -33,47 +33,47 @@ type Waiting =
   | { kind: "begin"; resolve(): void; reject(reason: unknown): void };
 
 const MAX_WAITING = 20_000;
-const MAX_TOGETHER = 512;
+const MAX_BATCH = 512;
 /** Another process is writing: retry after this time instead of blocking the event loop inside SQLite. */
 const BUSY_RETRY_MS = 10;
 
 export function createWriteQueue(writer: SqliteConnection, { patienceMs = 30_000 } = {}): WriteQueue {
-  const waiting: Waiting[] = [];
+  const waitingEntries: Waiting[] = [];
   const transaction = new AsyncLocalStorage<object>();
-  let open: object | undefined;
-  let scheduled: NodeJS.Immediate | undefined;
-  let retry: NodeJS.Timeout | undefined;
+  let openTransaction: object | undefined;
+  let scheduledServe: NodeJS.Immediate | undefined;
+  let retryTimer: NodeJS.Timeout | undefined;
   let busySince: number | undefined;
   let closed = false;
 
-  function ask(entry: Waiting, now: boolean) {
+  function enqueue(entry: Waiting, now: boolean) {
     if (closed) return entry.reject(new Fault("the database is closed"));
-    if (open && transaction.getStore() === open)
+    if (openTransaction && transaction.getStore() === openTransaction)
       return entry.reject(new Fault("a write through `db` inside a transaction would deadlock: use `tx`"));
-    if (waiting.length >= MAX_WAITING)
+    if (waitingEntries.length >= MAX_WAITING)
       return entry.reject(storeErrors.busy({ reason: `${MAX_WAITING} writes are waiting` }));
-    waiting.push(entry);
-    if (open || retry) return;
+    waitingEntries.push(entry);
+    if (openTransaction || retryTimer) return;
     // Runs after the I/O callbacks of this turn: all their writes share one fsync.
     if (now) serve();
-    else scheduled ??= setImmediate(serve);
+    else scheduledServe ??= setImmediate(serve);
   }
 
   function serve() {
-    clearImmediate(scheduled);
-    clearTimeout(retry);
-    scheduled = retry = undefined;
-    while (!open && waiting.length > 0) {
+    clearImmediate(scheduledServe);
+    clearTimeout(retryTimer);
+    scheduledServe = retryTimer = undefined;
+    while (!openTransaction && waitingEntries.length > 0) {
       try {
-        serveFirst(waiting[0]!);
+        serveFirst(waitingEntries[0]!);
         busySince = undefined;
       } catch (err) {
         if (isStoreError(err, "busy")) {
           busySince ??= performance.now();
-          if (performance.now() - busySince < patienceMs) return void (retry = setTimeout(serve, BUSY_RETRY_MS));
+          if (performance.now() - busySince < patienceMs) return void (retryTimer = setTimeout(serve, BUSY_RETRY_MS));
         }
         busySince = undefined;
-        waiting.shift()!.reject(err);
+        waitingEntries.shift()!.reject(err);
       }
     }
   }
@@ -81,40 +81,41 @@ export function createWriteQueue(writer: SqliteConnection, { patienceMs = 30_000
   /** Throws without side effects if the transaction cannot begin, usually because another process is writing. */
   function serveFirst(first: Waiting) {
     if (first.kind === "together") {
-      const end = waiting.findIndex(({ kind }, index) => kind !== "together" || index === MAX_TOGETHER);
-      const batch = waiting.slice(0, end === -1 ? waiting.length : end) as Single[];
+      const end = waitingEntries.findIndex(({ kind }, index) => kind !== "together" || index === MAX_BATCH);
+      const batch = waitingEntries.slice(0, end === -1 ? waitingEntries.length : end) as Single[];
       if (batch.length === 1) runAlone(writer, first);
       else commitTogether(writer, batch);
-      waiting.splice(0, batch.length);
+      waitingEntries.splice(0, batch.length);
     } else if (first.kind === "alone") {
       runAlone(writer, first);
-      waiting.shift();
+      waitingEntries.shift();
     } else {
       writer.exec("begin immediate");
-      open = {};
-      waiting.shift();
+      openTransaction = {};
+      waitingEntries.shift();
       first.resolve();
     }
   }
 
   async function begin() {
-    await new Promise<void>((resolve, reject) => ask({ kind: "begin", resolve, reject }, true));
-    const impatient = setInterval(() => {
+    await new Promise<void>((resolve, reject) => enqueue({ kind: "begin", resolve, reject }, true));
+    const patienceTimer = setInterval(() => {
       const reason = storeErrors.busy({ reason: `a transaction has been open for more than ${patienceMs} ms` });
-      for (const entry of waiting.splice(0)) entry.reject(reason);
+      for (const entry of waitingEntries.splice(0)) entry.reject(reason);
     }, patienceMs).unref();
     return () => {
-      clearInterval(impatient);
-      open = undefined;
+      clearInterval(patienceTimer);
+      openTransaction = undefined;
       serve();
     };
   }
 
   return {
     begin,
-    runInTransaction: (work) => transaction.run(open!, work),
-    writeAlone: (query) => new Promise((resolve, reject) => ask({ kind: "alone", query, resolve, reject }, true)),
-    writeGrouped: (query) => new Promise((resolve, reject) => ask({ kind: "together", query, resolve, reject }, false)),
+    runInTransaction: (work) => transaction.run(openTransaction!, work),
+    writeAlone: (query) => new Promise((resolve, reject) => enqueue({ kind: "alone", query, resolve, reject }, true)),
+    writeGrouped: (query) =>
+      new Promise((resolve, reject) => enqueue({ kind: "together", query, resolve, reject }, false)),
     async close() {
       const everythingBefore = begin().then(() => writer.exec("rollback"));
       closed = true;
@@ -138,16 +139,16 @@ function runAlone(writer: SqliteConnection, { query, resolve, reject }: Single) 
  * has received a result yet: each write runs again separately.
  */
 function commitTogether(writer: SqliteConnection, batch: Single[]) {
-  const answers: (() => void)[] = [];
+  const outcomes: (() => void)[] = [];
   writer.exec("begin immediate");
   try {
     for (const { query, resolve, reject } of batch) {
       try {
         const result = writer.run<never>(query);
-        answers.push(() => resolve(result));
+        outcomes.push(() => resolve(result));
       } catch (err) {
         if (!writer.inTransaction) throw err;
-        answers.push(() => reject(err));
+        outcomes.push(() => reject(err));
       }
     }
     writer.exec("commit");
@@ -162,5 +163,5 @@ function commitTogether(writer: SqliteConnection, batch: Single[]) {
     }
     return;
   }
-  for (const answer of answers) answer();
+  for (const answer of outcomes) answer();
 }

@@ -22,10 +22,10 @@ export async function openPostgresEvents({
   const address = connectionAddress(url);
   const subscriptions = createSubscriptions(log);
   const closing = new AbortController();
-  const unsent: string[] = [];
+  const unsentEvents: string[] = [];
   let sending: Promise<void> | undefined;
   let client = await connect();
-  const upkeep = keepUp();
+  const upkeep = stayConnected();
 
   async function connect(): Promise<Client> {
     const next = new Client({
@@ -52,9 +52,9 @@ export async function openPostgresEvents({
   }
 
   /** Maintains the connection until `close`, and replaces it when it is lost. */
-  async function keepUp() {
+  async function stayConnected() {
     while (!closing.signal.aborted) {
-      await lost(client);
+      await waitUntilLost(client);
       if (closing.signal.aborted) break;
       log.warn({ address }, "events: connection lost, reconnecting");
       void client.end().catch(() => {});
@@ -75,11 +75,11 @@ export async function openPostgresEvents({
   }
 
   /** Resolves when the connection is lost: closed, broken, or silent for too long. */
-  async function lost(current: Client): Promise<void> {
-    const over = new AbortController();
-    const gone = () => over.abort();
-    current.once("end", gone).once("error", gone);
-    const signal = AbortSignal.any([over.signal, closing.signal]);
+  async function waitUntilLost(current: Client): Promise<void> {
+    const lostController = new AbortController();
+    const onGone = () => lostController.abort();
+    current.once("end", onGone).once("error", onGone);
+    const signal = AbortSignal.any([lostController.signal, closing.signal]);
     try {
       for (;;) {
         await clock.sleep(HEARTBEAT_MS, signal);
@@ -91,22 +91,24 @@ export async function openPostgresEvents({
   }
 
   function send(): Promise<void> {
-    if (unsent.length === 0) return Promise.resolve();
+    if (unsentEvents.length === 0) return Promise.resolve();
     return (sending ??= sendAll());
   }
 
   async function sendAll() {
     try {
-      while (unsent.length > 0) {
-        const hints = unsent.slice(0, 500);
-        const through = client;
+      while (unsentEvents.length > 0) {
+        const eventHints = unsentEvents.slice(0, 500);
+        const sendingClient = client;
         try {
-          await through.query(`select pg_notify('${CHANNEL}', hint) from unnest($1::text[]) as hint`, [hints]);
-          unsent.splice(0, hints.length);
+          await sendingClient.query(`select pg_notify('${CHANNEL}', hint) from unnest($1::text[]) as hint`, [
+            eventHints,
+          ]);
+          unsentEvents.splice(0, eventHints.length);
         } catch {
           // Retained for the next connection: other processes do not know that they missed the notifications. This loop
           // uses a connection established meanwhile; a later one calls `send`.
-          if (client === through) return;
+          if (client === sendingClient) return;
         }
       }
     } finally {
@@ -117,8 +119,8 @@ export async function openPostgresEvents({
   return {
     publish(topic, id) {
       checkHint(topic, id);
-      if (closing.signal.aborted || unsent.length >= MAX_UNSENT) return;
-      unsent.push(`${topic} ${id}`);
+      if (closing.signal.aborted || unsentEvents.length >= MAX_UNSENT) return;
+      unsentEvents.push(`${topic} ${id}`);
       // One statement for everything published in this tick.
       if (!sending) queueMicrotask(() => void send());
     },

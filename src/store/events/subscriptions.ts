@@ -2,7 +2,7 @@ import { Fault, type Log } from "../../kernel/index.ts";
 
 /** Subscriptions in this process. */
 interface Subscriptions {
-  add(topic: string, on: (id: string) => void): () => void;
+  add(topic: string, handler: (id: string) => void): () => void;
   deliver(topic: string, id: string): void;
   /** Notifies all listeners that notifications may have been lost. */
   notifyPossibleLoss(): void;
@@ -12,19 +12,19 @@ interface Subscriptions {
 export function createSubscriptions(log: Log): Subscriptions {
   const topics = new Map<string, Set<(id: string) => void>>();
 
-  function call(on: (id: string) => void, topic: string, id: string) {
+  function call(handler: (id: string) => void, topic: string, id: string) {
     try {
-      on(id);
+      handler(id);
     } catch (err) {
       log.error({ err, topic }, "events: listener failed");
     }
   }
 
   return {
-    add(topic, on) {
-      checkWord("topic", topic, MAX_TOPIC);
+    add(topic, handler) {
+      checkWord("topic", topic, MAX_TOPIC_LENGTH);
       // Creates a separate function per subscription: one listener may subscribe twice and unsubscribe once.
-      const listener = (id: string) => on(id);
+      const listener = (id: string) => handler(id);
       const listeners = topics.get(topic) ?? new Set();
       topics.set(topic, listeners.add(listener));
       return () => {
@@ -33,27 +33,28 @@ export function createSubscriptions(log: Log): Subscriptions {
     },
     // Iterates over a copy: a listener added during delivery is called next time.
     deliver(topic, id) {
-      for (const on of Array.from(topics.get(topic) ?? [])) call(on, topic, id);
+      for (const handler of Array.from(topics.get(topic) ?? [])) call(handler, topic, id);
     },
     notifyPossibleLoss() {
-      for (const [topic, listeners] of Array.from(topics)) for (const on of Array.from(listeners)) call(on, topic, "");
+      for (const [topic, listeners] of Array.from(topics))
+        for (const handler of Array.from(listeners)) call(handler, topic, "");
     },
     clear: () => topics.clear(),
   };
 }
 
-const MAX_TOPIC = 100;
-const MAX_ID = 200;
+const MAX_TOPIC_LENGTH = 100;
+const MAX_ID_LENGTH = 200;
 
 /** PostgreSQL limits a notification to 8000 bytes. */
 export function checkHint(topic: string, id: string): void {
-  checkWord("topic", topic, MAX_TOPIC);
-  checkWord("id", id, MAX_ID);
+  checkWord("topic", topic, MAX_TOPIC_LENGTH);
+  checkWord("id", id, MAX_ID_LENGTH);
 }
 
-function checkWord(what: string, word: string, longest: number) {
-  if (word.length <= longest && /^[!-~]+$/.test(word)) return;
+function checkWord(wordKind: string, word: string, maxLength: number) {
+  if (word.length <= maxLength && /^[!-~]+$/.test(word)) return;
   throw new Fault(
-    `the ${what} of an event must be 1 to ${longest} visible ASCII characters, not ${JSON.stringify(word.slice(0, 250))}`,
+    `the ${wordKind} of an event must be 1 to ${maxLength} visible ASCII characters, not ${JSON.stringify(word.slice(0, 250))}`,
   );
 }

@@ -17,20 +17,20 @@ const MAX_KNOWN = 10_000;
 
 /** `alone`: this process is the only writer (SQLite). */
 export function createVersions({ events, topic, alone }: { events: Events; topic: string; alone: boolean }): Versions {
-  const known = new Map<string, number>();
-  let newest = 0;
-  let others = 0;
+  const knownVersions = new Map<string, number>();
+  let newestVersion = 0;
+  let othersVersion = 0;
 
   function bump(id: string) {
-    newest++;
-    if (id !== "" && known.size < MAX_KNOWN) return void known.set(id, newest);
-    known.clear();
-    others = newest;
+    newestVersion++;
+    if (id !== "" && knownVersions.size < MAX_KNOWN) return void knownVersions.set(id, newestVersion);
+    knownVersions.clear();
+    othersVersion = newestVersion;
   }
 
   const unsubscribe = events.subscribe(topic, bump);
   return {
-    of: (id) => (alone ? (known.get(id) ?? others) : undefined),
+    of: (id) => (alone ? (knownVersions.get(id) ?? othersVersion) : undefined),
     markChanged(id) {
       bump(id);
       events.publish(topic, id);

@@ -79,16 +79,16 @@ export function createJobsTable(db: Db) {
   const ids = tables.selectFrom("jobs").select("id");
 
   /**
-   * Claims the rows selected by `wanted`. Concurrent claimers get different rows: PostgreSQL skips locked rows, SQLite
+   * Claims the rows selected by `wantedIds`. Concurrent claimers get different rows: PostgreSQL skips locked rows, SQLite
    * has one writer.
    */
-  async function claim(wanted: typeof ids, { token, leaseUntil }: Claim): Promise<JobRow[]> {
+  async function claim(wantedIds: typeof ids, { token, leaseUntil }: Claim): Promise<JobRow[]> {
     const { rows } = await db.write(
       tables
         // Materialized, because PostgreSQL may otherwise run the subquery again for each row and exceed its limit.
         .with(
           (cte) => cte("picked").materialized(),
-          () => (db.dialect === "postgres" ? wanted.forUpdate().skipLocked() : wanted),
+          () => (db.dialect === "postgres" ? wantedIds.forUpdate().skipLocked() : wantedIds),
         )
         .updateTable("jobs")
         .set((eb) => ({ status: "running" as const, token, lease_until: leaseUntil, attempt: eb("attempt", "+", 1) }))
@@ -123,12 +123,12 @@ export function createJobsTable(db: Db) {
       tables.selectFrom("jobs").selectAll().where("id", "=", id).executeTakeFirst(),
 
     /** Returned in execution order, which RETURNING does not guarantee. */
-    async claimWaiting(kind: string, limit: number, by: Claim, { onePerKey = false } = {}): Promise<JobRow[]> {
-      let due = ids.where("kind", "=", kind).where("status", "=", waiting).where("run_at", "<=", by.now);
+    async claimWaiting(kind: string, limit: number, claimant: Claim, { onePerKey = false } = {}): Promise<JobRow[]> {
+      let dueIds = ids.where("kind", "=", kind).where("status", "=", waiting).where("run_at", "<=", claimant.now);
       // A claimer that sees the waiting job also sees the earlier claim: the unique index on keys admits the waiting
       // job only after that claim has been committed.
       if (onePerKey) {
-        due = due.where(({ not, exists, selectFrom }) =>
+        dueIds = dueIds.where(({ not, exists, selectFrom }) =>
           not(
             exists(
               selectFrom("jobs as earlier")
@@ -140,19 +140,22 @@ export function createJobsTable(db: Db) {
           ),
         );
       }
-      const rows = await claim(due.orderBy("priority", "desc").orderBy("run_at").orderBy("id").limit(limit), by);
+      const rows = await claim(
+        dueIds.orderBy("priority", "desc").orderBy("run_at").orderBy("id").limit(limit),
+        claimant,
+      );
       return rows.sort((a, b) => b.priority - a.priority || a.run_at - b.run_at || (a.id < b.id ? -1 : 1));
     },
 
-    claimExpired: (kind: string, limit: number, by: Claim): Promise<JobRow[]> =>
+    claimExpired: (kind: string, limit: number, claimant: Claim): Promise<JobRow[]> =>
       claim(
         ids
           .where("kind", "=", kind)
           .where("status", "=", running)
-          .where("lease_until", "<", by.now)
+          .where("lease_until", "<", claimant.now)
           .orderBy("lease_until")
           .limit(limit),
-        by,
+        claimant,
       ),
 
     /** Fails jobs whose worker died during the last attempt. */
@@ -203,24 +206,24 @@ export function createJobsTable(db: Db) {
      */
     release: (held: JobClaim, now: number, values: Pick<JobRow, "run_at" | "attempt" | "error">): Promise<boolean> =>
       db.transaction<Tables, boolean>(async (tx) => {
-        const mine = await tx
+        const claimedJob = await tx
           .selectFrom("jobs")
           .select(["kind", "key"])
           .where("id", "=", held.id)
           .where("token", "=", held.token)
           .executeTakeFirst();
-        if (!mine) return false;
+        if (!claimedJob) return false;
         const sameKey = tx
           .selectFrom("jobs")
           .select("id")
           .where("status", "=", waiting)
-          .where("kind", "=", mine.kind)
-          .where("key", "=", mine.key);
-        const heir = mine.key === null ? undefined : await sameKey.executeTakeFirst();
-        const next: Partial<JobRow> = heir
+          .where("kind", "=", claimedJob.kind)
+          .where("key", "=", claimedJob.key);
+        const replacementJob = claimedJob.key === null ? undefined : await sameKey.executeTakeFirst();
+        const next: Partial<JobRow> = replacementJob
           ? {
               ...finishedValues("failed", now),
-              error: `job ${heir.id} with the same key took over; ${values.error ?? "stopped"}`,
+              error: `job ${replacementJob.id} with the same key took over; ${values.error ?? "stopped"}`,
             }
           : { ...values, status: "waiting", token: null, lease_until: null };
         await tx.updateTable("jobs").set(next).where("id", "=", held.id).execute();

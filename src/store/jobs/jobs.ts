@@ -15,7 +15,7 @@ interface JobsDeps {
   log: Log;
 }
 
-const MAX_PAYLOAD = 1024 * 1024;
+const MAX_PAYLOAD_BYTES = 1024 * 1024;
 const DEFAULT_ATTEMPTS = 20;
 
 /**
@@ -33,19 +33,21 @@ export function createJobs({ db, clock, ids, events, log }: JobsDeps): Jobs {
 
   return {
     async enqueue(kind, payload, { key, runAt, priority = 0, attempts = DEFAULT_ATTEMPTS } = {}) {
-      const bad = (reason: string) => storeErrors.badJob({ kind: JSON.stringify(kind.slice(0, 100)), reason });
-      if (!/^[a-z][a-z0-9.-]{0,63}$/.test(kind)) throw bad("a kind is 1 to 64 of a-z 0-9 . - and begins with a letter");
+      const createBadJobError = (reason: string) =>
+        storeErrors.badJob({ kind: JSON.stringify(kind.slice(0, 100)), reason });
+      if (!/^[a-z][a-z0-9.-]{0,63}$/.test(kind))
+        throw createBadJobError("a kind is 1 to 64 of a-z 0-9 . - and begins with a letter");
       if (key !== undefined && (key.length > 500 || key.includes("\0")))
-        throw bad("its key has more than 500 characters, or a NUL");
+        throw createBadJobError("its key has more than 500 characters, or a NUL");
       if (!Number.isInteger(priority) || Math.abs(priority) > 1_000_000)
-        throw bad("its priority is not an integer up to a million");
+        throw createBadJobError("its priority is not an integer up to a million");
       if (!Number.isInteger(attempts) || attempts < 1 || attempts > 1_000_000)
-        throw bad("attempts is not an integer of at least 1");
+        throw createBadJobError("attempts is not an integer of at least 1");
       const text = toJson(payload);
-      if (text === undefined) throw bad("its payload is not JSON");
-      if (text.length > MAX_PAYLOAD)
-        throw bad(
-          `its payload has ${text.length} characters of JSON, at most ${MAX_PAYLOAD} fit: put the rest into the object store`,
+      if (text === undefined) throw createBadJobError("its payload is not JSON");
+      if (text.length > MAX_PAYLOAD_BYTES)
+        throw createBadJobError(
+          `its payload has ${text.length} characters of JSON, at most ${MAX_PAYLOAD_BYTES} fit: put the rest into the object store`,
         );
       const now = clock.now();
       const id = await table.insert({

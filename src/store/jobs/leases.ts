@@ -15,19 +15,19 @@ interface Leases {
 }
 
 /**
- * Renews the leases in `held` after a third of their duration, until `over`. Aborts the job of an expired or lost
+ * Renews the leases in `heldLeases` after a third of their duration, until `endSignal`. Aborts the job of an expired or lost
  * lease.
  */
 export function startLeaseRenewal(
-  parts: { table: JobsTable; clock: Clock; log: Log },
-  held: ReadonlySet<Lease>,
+  leaseDeps: { table: JobsTable; clock: Clock; log: Log },
+  heldLeases: ReadonlySet<Lease>,
   leaseMs: number,
-  over: AbortSignal,
+  endSignal: AbortSignal,
 ): Leases {
-  const { table, clock, log } = parts;
-  let renewing = false;
+  const { table, clock, log } = leaseDeps;
+  let isRenewing = false;
   /** True if a heartbeat became due while the previous one was pending. */
-  let missed = false;
+  let hasMissed = false;
 
   function markLost(lease: Lease) {
     lease.lost = true;
@@ -35,40 +35,40 @@ export function startLeaseRenewal(
   }
 
   async function renew() {
-    if (renewing) {
-      missed = true;
+    if (isRenewing) {
+      hasMissed = true;
       return;
     }
-    const mine = [...held].filter(({ lost }) => !lost);
-    if (mine.length === 0) return;
-    renewing = true;
+    const liveLeases = [...heldLeases].filter(({ lost }) => !lost);
+    if (liveLeases.length === 0) return;
+    isRenewing = true;
     const until = clock.now() + leaseMs;
     try {
-      const standing = await table.renew(mine, until);
-      for (const lease of mine) {
-        if (standing.has(lease.id)) lease.until = until;
-        else if (held.has(lease)) markLost(lease);
+      const renewedTokens = await table.renew(liveLeases, until);
+      for (const lease of liveLeases) {
+        if (renewedTokens.has(lease.id)) lease.until = until;
+        else if (heldLeases.has(lease)) markLost(lease);
       }
     } catch (err) {
       log.warn({ err }, "jobs: failed to renew leases, will retry");
     } finally {
-      renewing = false;
+      isRenewing = false;
     }
-    if (missed && !over.aborted) {
-      missed = false;
+    if (hasMissed && !endSignal.aborted) {
+      hasMissed = false;
       void renew();
     }
   }
 
-  async function beat() {
-    while (!over.aborted) {
-      await clock.sleep(leaseMs / 3, over).catch(() => {});
+  async function renewPeriodically() {
+    while (!endSignal.aborted) {
+      await clock.sleep(leaseMs / 3, endSignal).catch(() => {});
       // Leases also expire while the database does not respond.
-      for (const lease of held) if (!lease.lost && clock.now() > lease.until) markLost(lease);
-      if (!over.aborted) void renew();
+      for (const lease of heldLeases) if (!lease.lost && clock.now() > lease.until) markLost(lease);
+      if (!endSignal.aborted) void renew();
     }
   }
 
-  void beat();
+  void renewPeriodically();
   return { markLost };
 }

@@ -11,21 +11,21 @@ interface WakeSignal {
 }
 
 export function createWakeSignal(clock: Clock): WakeSignal {
-  let rung = false;
-  let wake: (() => void) | undefined;
+  let isRung = false;
+  let wakeSleeper: (() => void) | undefined;
   return {
     ring() {
-      rung = true;
-      wake?.();
+      isRung = true;
+      wakeSleeper?.();
     },
     async wait(ms) {
-      if (!rung) {
-        const sleep = new AbortController();
-        wake = () => sleep.abort();
-        await clock.sleep(ms, sleep.signal).catch(() => {});
-        wake = undefined;
+      if (!isRung) {
+        const sleepController = new AbortController();
+        wakeSleeper = () => sleepController.abort();
+        await clock.sleep(ms, sleepController.signal).catch(() => {});
+        wakeSleeper = undefined;
       }
-      rung = false;
+      isRung = false;
     },
   };
 }

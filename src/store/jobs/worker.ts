@@ -22,43 +22,43 @@ interface Running extends Lease {
 
 const DEFAULT_POLL_MS = 1_000;
 const ABORT_GRACE_MS = 1_000;
-const HOUR = 3_600_000;
-const RETENTION_MS = { done: 24 * HOUR, failed: 30 * 24 * HOUR };
+const HOUR_MS = 3_600_000;
+const RETENTION_MS = { done: 24 * HOUR_MS, failed: 30 * 24 * HOUR_MS };
 
 /** Runs jobs of one kind, `concurrency` at a time, until stopped. */
 export function startWorker(
-  parts: WorkerDeps,
+  deps: WorkerDeps,
   kind: string,
   options: WorkOptions,
   run: (job: Job, context: JobContext) => Promise<void>,
 ): JobWorker {
-  const { table, clock, ids, log } = parts;
-  const { concurrency, leaseMs, pollMs = DEFAULT_POLL_MS, backoff = doubling, onePerKey = false } = options;
+  const { table, clock, ids, log } = deps;
+  const { concurrency, leaseMs, pollMs = DEFAULT_POLL_MS, backoff = backoffMsOf, onePerKey = false } = options;
   const running = new Set<Running>();
   const wakeSignal = createWakeSignal(clock);
   const stopping = new AbortController();
-  const over = new AbortController();
-  const leases = startLeaseRenewal(parts, running, leaseMs, over.signal);
-  const unsubscribe = parts.subscribe(wakeSignal.ring);
-  const taking = takeWork();
+  const endController = new AbortController();
+  const leases = startLeaseRenewal(deps, running, leaseMs, endController.signal);
+  const unsubscribe = deps.subscribe(wakeSignal.ring);
+  const takeLoop = takeWork();
   let stopped: Promise<void> | undefined;
 
   async function takeWork() {
-    let nextLook = 0;
-    let nextForget = 0;
+    let nextPollAt = 0;
+    let nextForgetAt = 0;
     while (!stopping.signal.aborted) {
       const now = clock.now();
       try {
-        if (now >= nextForget) {
+        if (now >= nextForgetAt) {
           await forgetOld();
-          nextForget = now + HOUR;
+          nextForgetAt = now + HOUR_MS;
         }
-        if (now >= nextLook && running.size < concurrency) {
+        if (now >= nextPollAt && running.size < concurrency) {
           await table.failExhausted(kind, now);
-          await take(table.claimExpired);
-          nextLook = now + Math.min(pollMs, leaseMs / 3);
+          await takeJobs(table.claimExpired);
+          nextPollAt = now + Math.min(pollMs, leaseMs / 3);
         }
-        if (running.size < concurrency) await take(table.claimWaiting);
+        if (running.size < concurrency) await takeJobs(table.claimWaiting);
       } catch (err) {
         log.error({ err, kind }, "jobs: failed to poll for jobs, will retry");
       }
@@ -66,7 +66,7 @@ export function startWorker(
     }
   }
 
-  async function take(claim: JobsTable["claimWaiting"]) {
+  async function takeJobs(claim: JobsTable["claimWaiting"]) {
     const now = clock.now();
     const token = ids.hex();
     const until = now + leaseMs;
@@ -117,12 +117,12 @@ export function startWorker(
 
   function recordOutcome(entry: Running, failure: { reason: unknown } | undefined): Promise<boolean> {
     const now = clock.now();
-    const { attempt, max_attempts: most, error: before } = entry.row;
+    const { attempt, max_attempts: maxAttempts, error: previousError } = entry.row;
     if (!failure) return table.settle(entry, { ...finishedValues("done", now), error: null });
-    const interrupted = stopping.signal.aborted && entry.controller.signal.aborted;
-    if (interrupted) return table.release(entry, now, { run_at: now, attempt: attempt - 1, error: before });
+    const isInterrupted = stopping.signal.aborted && entry.controller.signal.aborted;
+    if (isInterrupted) return table.release(entry, now, { run_at: now, attempt: attempt - 1, error: previousError });
     const error = messageOf(failure.reason).replaceAll("\0", "").slice(0, 2000);
-    if (attempt < most)
+    if (attempt < maxAttempts)
       return table.release(entry, now, { run_at: now + Math.max(0, Math.round(backoff(attempt))), attempt, error });
     log.error({ err: failure.reason, job: entry.id, kind, attempt }, "jobs: last attempt failed");
     return table.settle(entry, { ...finishedValues("failed", now), error });
@@ -134,9 +134,9 @@ export function startWorker(
       try {
         return await write();
       } catch (err) {
-        if (over.signal.aborted) throw err;
+        if (endController.signal.aborted) throw err;
         log.warn({ err, job: entry.id, kind }, "jobs: failed to store the outcome, will retry");
-        await clock.sleep(Math.min(pollMs, leaseMs / 3), over.signal).catch(() => {});
+        await clock.sleep(Math.min(pollMs, leaseMs / 3), endController.signal).catch(() => {});
       }
     }
     return false;
@@ -159,11 +159,11 @@ export function startWorker(
     stopping.abort();
     unsubscribe();
     wakeSignal.ring();
-    await taking;
+    await takeLoop;
     await finish(graceMs);
     for (const { controller } of running) controller.abort(new Error("the job worker is stopping"));
     await finish(ABORT_GRACE_MS);
-    over.abort();
+    endController.abort();
     for (const { id } of running)
       log.warn(
         { job: id, kind },
@@ -173,14 +173,15 @@ export function startWorker(
 
   async function finish(ms: number) {
     if (ms <= 0 || running.size === 0) return;
-    const late = new AbortController();
+    const lateController = new AbortController();
     const allDone = Promise.all([...running].map(({ done }) => done));
-    await Promise.race([allDone, clock.sleep(ms, late.signal).catch(() => {})]);
-    late.abort();
+    await Promise.race([allDone, clock.sleep(ms, lateController.signal).catch(() => {})]);
+    lateController.abort();
   }
 
   return { stop: ({ graceMs = 10_000 } = {}) => (stopped ??= stop(graceMs)) };
 }
 
 /** 1 s, 2 s, 4 s ... 1 h, each with random jitter down to half. */
-const doubling = (attempt: number) => Math.min(HOUR, 1000 * 2 ** Math.min(attempt - 1, 30)) * (0.5 + Math.random() / 2);
+const backoffMsOf = (attempt: number) =>
+  Math.min(HOUR_MS, 1000 * 2 ** Math.min(attempt - 1, 30)) * (0.5 + Math.random() / 2);

@@ -13,7 +13,7 @@ export const digestOf = (bytes: Uint8Array, names: readonly DigestName[] = []): 
 /** The same for streamed bytes. */
 export function createDigester(names: readonly DigestName[] = []) {
   const sha256 = createHash("sha256");
-  const others = names.map((name) => ({ name, hash: createHash(name) }));
+  const otherHashes = names.map((name) => ({ name, hash: createHash(name) }));
   let size = 0;
   return {
     get size() {
@@ -22,12 +22,12 @@ export function createDigester(names: readonly DigestName[] = []) {
     update(chunk: Uint8Array) {
       size += chunk.length;
       sha256.update(chunk);
-      for (const { hash } of others) hash.update(chunk);
+      for (const { hash } of otherHashes) hash.update(chunk);
     },
     finish: (): Stored => ({
       size,
       sha256: sha256.digest("hex"),
-      digests: Object.fromEntries(others.map(({ name, hash }) => [name, hash.digest("hex")])),
+      digests: Object.fromEntries(otherHashes.map(({ name, hash }) => [name, hash.digest("hex")])),
     }),
   };
 }

@@ -24,12 +24,12 @@ export interface Folders {
   prune(folder: string): void;
 }
 
-const REMEMBERED = 10_000;
+const MAX_REMEMBERED = 10_000;
 const IN_USE_MS = 600_000;
 
 export function createFolders(root: string): Folders {
   /** Folders known to be on disk, with the time of the last put. */
-  const known = new Map<string, number>();
+  const knownFolders = new Map<string, number>();
   const syncing = new Map<string, { running: Promise<void>; next?: Promise<void> }>();
 
   // A running fsync may have started before the caller's rename; the next fsync serves all waiting callers.
@@ -50,31 +50,31 @@ export function createFolders(root: string): Folders {
   return {
     sync,
     async create(folder, durable) {
-      if (!known.has(folder)) {
+      if (!knownFolders.has(folder)) {
         mkdirSync(folder, { recursive: true, mode: 0o700 });
         if (!durable) return;
         // The parents may exist but not be synced yet: another put may be between mkdir and fsync.
         for (let child = folder; child !== root; child = dirname(child)) {
           await sync(dirname(child));
-          if (known.has(dirname(child))) break;
+          if (knownFolders.has(dirname(child))) break;
         }
-        if (known.size >= REMEMBERED) known.clear();
+        if (knownFolders.size >= MAX_REMEMBERED) knownFolders.clear();
       }
-      known.set(folder, Date.now());
+      knownFolders.set(folder, Date.now());
     },
-    forget: (folder) => void known.delete(folder),
+    forget: (folder) => void knownFolders.delete(folder),
     prune(folder) {
       for (
-        let empty = folder;
-        empty !== root && Date.now() - (known.get(empty) ?? 0) > IN_USE_MS;
-        empty = dirname(empty)
+        let emptyFolder = folder;
+        emptyFolder !== root && Date.now() - (knownFolders.get(emptyFolder) ?? 0) > IN_USE_MS;
+        emptyFolder = dirname(emptyFolder)
       ) {
         try {
-          rmdirSync(empty);
+          rmdirSync(emptyFolder);
         } catch {
           return;
         }
-        known.delete(empty);
+        knownFolders.delete(emptyFolder);
       }
     },
   };

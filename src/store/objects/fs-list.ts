@@ -18,7 +18,9 @@ export async function* listFiles(root: string, prefix: string, after = ""): Asyn
 }
 
 async function* walk(root: string, folder: string, wanted: { prefix: string; after: string }): AsyncGenerator<Listed> {
-  const names = (await entriesOf(join(root, folder))).filter((name) => isWanted(folder + name, wanted)).sort(byBytes);
+  const names = (await entriesOf(join(root, folder)))
+    .filter((name) => isWanted(folder + name, wanted))
+    .sort(compareBytes);
   for (let at = 0; at < names.length;) {
     if (names[at]!.endsWith("/")) {
       yield* walk(root, folder + names[at++], wanted);
@@ -52,7 +54,7 @@ function isWanted(path: string, { prefix, after }: { prefix: string; after: stri
 }
 
 // Keys are ASCII, so JavaScript's order is byte order.
-const byBytes = (a: string, b: string) => (a < b ? -1 : 1);
+const compareBytes = (a: string, b: string) => (a < b ? -1 : 1);
 
 async function describe(root: string, key: string): Promise<Listed | undefined> {
   try {

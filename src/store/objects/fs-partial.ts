@@ -20,9 +20,9 @@ const [openAsync, closeAsync, statAsync, truncateAsync, syncAsync, writeAsync] =
 
 const FOLDER = ".partial";
 /** Stream data is buffered into writes of this size. */
-const GATHER = 1024 * 1024;
+const GATHER_BYTES = 1024 * 1024;
 /** Maximum amount of unsynced data: without it, the final sync could take many seconds. */
-const SYNC_EACH = 64 * 1024 * 1024;
+const SYNC_INTERVAL_BYTES = 64 * 1024 * 1024;
 /** A partial object that has not changed for this long is abandoned. */
 const ABANDONED_MS = 45 * 24 * 3_600_000;
 
@@ -33,7 +33,7 @@ export function createPartials(root: string, folders: Folders): (key: string) =>
   return (key) => {
     const temp = join(folder, createHash("sha256").update(key).digest("hex"));
     const path = join(root, key);
-    const ours = async <Result>(step: Promise<Result>): Promise<Result> => {
+    const withStoreErrors = async <Result>(step: Promise<Result>): Promise<Result> => {
       try {
         return await step;
       } catch (err) {
@@ -57,27 +57,27 @@ export function createPartials(root: string, folders: Folders): (key: string) =>
     return {
       size,
       async append(offset, body) {
-        const fd = await ours(openNow());
+        const fd = await withStoreErrors(openNow());
         try {
-          const { size: kept } = await statAsync(fd);
-          if (kept !== offset) throw storeErrors.badOffset({ key, offset, size: kept });
-          return await appendTo(fd, offset, body, ours);
+          const { size: keptSize } = await statAsync(fd);
+          if (keptSize !== offset) throw storeErrors.badOffset({ key, offset, size: keptSize });
+          return await appendTo(fd, offset, body, withStoreErrors);
         } finally {
           await closeAsync(fd);
         }
       },
       async complete(wanted) {
-        const kept = await sizeOf(temp);
-        if (kept === undefined) {
+        const keptSize = await sizeOf(temp);
+        if (keptSize === undefined) {
           if ((await sizeOf(path)) === wanted) return;
           throw storeErrors.absent({ key });
         }
-        if (kept !== wanted) throw storeErrors.badOffset({ key, offset: wanted, size: kept });
-        await ours(syncFile(temp));
-        await ours(renameToFinal({ temp, path, folders }, true));
+        if (keptSize !== wanted) throw storeErrors.badOffset({ key, offset: wanted, size: keptSize });
+        await withStoreErrors(syncFile(temp));
+        await withStoreErrors(renameToFinal({ temp, path, folders }, true));
       },
       async discard() {
-        await ours(unlink(temp)).catch(ignoreAbsent);
+        await withStoreErrors(unlink(temp)).catch(ignoreAbsent);
       },
     };
   };
@@ -86,34 +86,39 @@ export function createPartials(root: string, folders: Folders): (key: string) =>
 type Ours = <Result>(step: Promise<Result>) => Promise<Result>;
 
 /** Positional writes: another writer of the same bytes, from an abandoned connection, writes the same data. */
-async function appendTo(fd: number, offset: number, body: AsyncIterable<Uint8Array>, ours: Ours): Promise<number> {
+async function appendTo(
+  fd: number,
+  offset: number,
+  body: AsyncIterable<Uint8Array>,
+  withStoreErrors: Ours,
+): Promise<number> {
   let position = offset;
-  let unsynced = 0;
+  let unsyncedBytes = 0;
   let failure: { err: unknown } | undefined;
   /** After a failed sync, the operating system may later report success for lost data. */
-  let unsure = false;
+  let isUnsure = false;
   const sync = async () => {
     try {
-      await ours(syncAsync(fd));
+      await withStoreErrors(syncAsync(fd));
     } catch (err) {
-      unsure = true;
+      isUnsure = true;
       throw err;
     }
   };
   /** One chunk is written while the next one is buffered. */
   let writing: Promise<void> = Promise.resolve();
   const write = (bytes: Uint8Array) => {
-    writing = ours(writeAt(fd, bytes, position));
+    writing = withStoreErrors(writeAt(fd, bytes, position));
     writing.catch(() => {});
     position += bytes.length;
-    unsynced += bytes.length;
+    unsyncedBytes += bytes.length;
   };
   try {
     for await (const bytes of gather(body)) {
       await writing;
-      if (unsynced >= SYNC_EACH) {
+      if (unsyncedBytes >= SYNC_INTERVAL_BYTES) {
         await sync();
-        unsynced = 0;
+        unsyncedBytes = 0;
       }
       write(bytes);
     }
@@ -127,7 +132,7 @@ async function appendTo(fd: number, offset: number, body: AsyncIterable<Uint8Arr
     failure = { err };
   }
   await sync().catch((err: unknown) => (failure ??= { err }));
-  if (unsure) await truncateAsync(fd, offset).catch(() => {});
+  if (isUnsure) await truncateAsync(fd, offset).catch(() => {});
   if (failure) throw failure.err;
   return position;
 }
@@ -137,32 +142,33 @@ async function appendTo(fd: number, offset: number, body: AsyncIterable<Uint8Arr
  * the next is requested.
  */
 async function* gather(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let [gathered, spare] = [Buffer.allocUnsafeSlow(GATHER), Buffer.allocUnsafeSlow(GATHER)];
-  let used = 0;
+  let [fillingBuffer, spareBuffer] = [Buffer.allocUnsafeSlow(GATHER_BYTES), Buffer.allocUnsafeSlow(GATHER_BYTES)];
+  let usedBytes = 0;
   try {
     for await (const chunk of body) {
       for (let at = 0; at < chunk.length;) {
-        const taken = Math.min(chunk.length - at, GATHER - used);
-        gathered.set(chunk.subarray(at, at + taken), used);
-        at += taken;
-        used += taken;
-        if (used < GATHER) continue;
-        yield gathered;
-        [gathered, spare] = [spare, gathered];
-        used = 0;
+        const takenBytes = Math.min(chunk.length - at, GATHER_BYTES - usedBytes);
+        fillingBuffer.set(chunk.subarray(at, at + takenBytes), usedBytes);
+        at += takenBytes;
+        usedBytes += takenBytes;
+        if (usedBytes < GATHER_BYTES) continue;
+        yield fillingBuffer;
+        [fillingBuffer, spareBuffer] = [spareBuffer, fillingBuffer];
+        usedBytes = 0;
       }
     }
   } catch (err) {
-    if (used > 0) yield gathered.subarray(0, used);
+    if (usedBytes > 0) yield fillingBuffer.subarray(0, usedBytes);
     throw err;
   }
-  if (used > 0) yield gathered.subarray(0, used);
+  if (usedBytes > 0) yield fillingBuffer.subarray(0, usedBytes);
 }
 
 /** write(2) may be partial. */
 async function writeAt(fd: number, bytes: Uint8Array, position: number): Promise<void> {
-  for (let done = 0; done < bytes.length;)
-    done += (await writeAsync(fd, bytes, done, bytes.length - done, position + done)).bytesWritten;
+  for (let writtenBytes = 0; writtenBytes < bytes.length;)
+    writtenBytes += (await writeAsync(fd, bytes, writtenBytes, bytes.length - writtenBytes, position + writtenBytes))
+      .bytesWritten;
 }
 
 async function syncFile(path: string): Promise<void> {
@@ -176,8 +182,8 @@ async function syncFile(path: string): Promise<void> {
 
 async function sizeOf(path: string): Promise<number | undefined> {
   try {
-    const found = await stat(path);
-    return found.isFile() ? found.size : undefined;
+    const fileStats = await stat(path);
+    return fileStats.isFile() ? fileStats.size : undefined;
   } catch (err) {
     if (codeOf(err) === "ENOENT" || codeOf(err) === "ENOTDIR") return undefined;
     throw err;
@@ -193,7 +199,8 @@ export async function sweepPartials(root: string): Promise<void> {
   const folder = join(root, FOLDER);
   for (const name of await readdir(folder).catch(() => [])) {
     const path = join(folder, name);
-    const found = await stat(path).catch(() => undefined);
-    if (found !== undefined && Date.now() - found.mtimeMs > ABANDONED_MS) await unlink(path).catch(ignoreAbsent);
+    const fileStats = await stat(path).catch(() => undefined);
+    if (fileStats !== undefined && Date.now() - fileStats.mtimeMs > ABANDONED_MS)
+      await unlink(path).catch(ignoreAbsent);
   }
 }

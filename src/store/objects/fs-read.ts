@@ -9,27 +9,28 @@ import type { ObjectHandle, ObjectReader } from "./port.ts";
 
 /** Files up to this size are read on this thread: using the thread pool costs more than copying from the page cache. */
 const SYNC_READ_MAX_BYTES = 64 * 1024;
-const READ_SIZE = 1024 * 1024;
+const READ_SIZE_BYTES = 1024 * 1024;
 
 export function openObject(path: string, key: string, warmRead: WarmRead = createWarmRead()): ObjectHandle | undefined {
-  const found = statOf(path);
-  if (!found?.isFile()) return undefined;
-  const { size } = found;
+  const openedStats = statOf(path);
+  if (!openedStats?.isFile()) return undefined;
+  const { size } = openedStats;
 
   // A handle does not keep a file descriptor open. A later read must see the file that was opened, otherwise a reader
   // would get a mix of two objects.
-  const sameAsOpened = (now: Stats) =>
-    now.ino === found.ino && now.size === found.size && now.mtimeMs === found.mtimeMs;
-  const changed = () => storeErrors.objectChanged({ key });
+  const isSameAsOpened = (now: Stats) =>
+    now.ino === openedStats.ino && now.size === openedStats.size && now.mtimeMs === openedStats.mtimeMs;
+  const createChangedError = () => storeErrors.objectChanged({ key });
 
   function readRange(range?: { start: number; end?: number }): Readable {
     const { start, end = size - 1 } = range ?? { start: 0 };
-    const fits = Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && start < size && end >= start;
-    if (range && !fits) throw storeErrors.badRange({ start, end, size });
+    const isValidRange =
+      Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && start < size && end >= start;
+    if (range && !isValidRange) throw storeErrors.badRange({ start, end, size });
     return createReader(path, {
       start,
       end: Math.min(end, size - 1),
-      verify: (now) => (now && sameAsOpened(now) ? undefined : changed()),
+      verify: (now) => (now && isSameAsOpened(now) ? undefined : createChangedError()),
     });
   }
 
@@ -37,16 +38,17 @@ export function openObject(path: string, key: string, warmRead: WarmRead = creat
     try {
       return size <= SYNC_READ_MAX_BYTES ? readAtOnce() : await readAll();
     } catch (err) {
-      throw codeOf(err) === "ENOENT" ? changed() : err;
+      throw codeOf(err) === "ENOENT" ? createChangedError() : err;
     }
   }
 
   function readAtOnce(): Buffer {
     const fd = openSync(path, "r");
     try {
-      if (!sameAsOpened(fstatSync(fd))) throw changed();
+      if (!isSameAsOpened(fstatSync(fd))) throw createChangedError();
       const buffer = Buffer.allocUnsafe(size);
-      for (let done = 0; done < size;) done += progress(readSync(fd, buffer, done, size - done, null));
+      for (let bytesDone = 0; bytesDone < size;)
+        bytesDone += progress(readSync(fd, buffer, bytesDone, size - bytesDone, null));
       return buffer;
     } finally {
       closeSync(fd);
@@ -56,9 +58,10 @@ export function openObject(path: string, key: string, warmRead: WarmRead = creat
   async function readAll(): Promise<Buffer> {
     const handle = await openHandle(path, "r");
     try {
-      if (!sameAsOpened(await handle.stat())) throw changed();
+      if (!isSameAsOpened(await handle.stat())) throw createChangedError();
       const buffer = Buffer.allocUnsafeSlow(size);
-      for (let done = 0; done < size;) done += progress((await handle.read(buffer, done, size - done, null)).bytesRead);
+      for (let bytesDone = 0; bytesDone < size;)
+        bytesDone += progress((await handle.read(buffer, bytesDone, size - bytesDone, null)).bytesRead);
       return buffer;
     } finally {
       await handle.close();
@@ -67,10 +70,10 @@ export function openObject(path: string, key: string, warmRead: WarmRead = creat
 
   return {
     size,
-    version: `${found.ino.toString(36)}-${found.mtimeMs.toString(36)}-${size.toString(36)}`,
+    version: `${openedStats.ino.toString(36)}-${openedStats.mtimeMs.toString(36)}-${size.toString(36)}`,
     read: readRange,
     bytes,
-    reader: () => openReader(path, warmRead, (now) => (now && sameAsOpened(now) ? undefined : changed())),
+    reader: () => openReader(path, warmRead, (now) => (now && isSameAsOpened(now) ? undefined : createChangedError())),
   };
 }
 
@@ -81,8 +84,8 @@ function openReader(
 ): ObjectReader {
   const fd = openedAt(path, verify);
   try {
-    const wrong = verify(fstatSync(fd));
-    if (wrong) throw wrong;
+    const verifyError = verify(fstatSync(fd));
+    if (verifyError) throw verifyError;
   } catch (err) {
     closeSync(fd);
     throw err;
@@ -120,16 +123,16 @@ function createReader(
   let fd: number | undefined;
   let position = start;
   return new Readable({
-    highWaterMark: READ_SIZE,
-    construct(done) {
+    highWaterMark: READ_SIZE_BYTES,
+    construct(bytesDone) {
       open(path, "r", (err, opened) => {
-        if (err) return done(codeOf(err) === "ENOENT" ? verify(undefined) : err);
+        if (err) return bytesDone(codeOf(err) === "ENOENT" ? verify(undefined) : err);
         fd = opened;
-        fstat(opened, (err, now) => done(err ?? verify(now)));
+        fstat(opened, (err, now) => bytesDone(err ?? verify(now)));
       });
     },
     read() {
-      const wanted = Math.min(READ_SIZE, end - position + 1);
+      const wanted = Math.min(READ_SIZE_BYTES, end - position + 1);
       if (wanted <= 0) return void this.push(null);
       read(fd!, Buffer.allocUnsafeSlow(wanted), 0, wanted, position, (err, count, buffer) => {
         if (err) return void this.destroy(err);
@@ -138,9 +141,9 @@ function createReader(
         this.push(buffer.subarray(0, count));
       });
     },
-    destroy(reason, done) {
-      if (fd === undefined) return done(reason);
-      close(fd, (err) => done(reason ?? err));
+    destroy(reason, bytesDone) {
+      if (fd === undefined) return bytesDone(reason);
+      close(fd, (err) => bytesDone(reason ?? err));
     },
   });
 }

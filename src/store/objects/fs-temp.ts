@@ -23,10 +23,10 @@ export function createTempFiles(folder: string): TempFiles {
   let count = 0;
 
   async function isAbandoned(name: string): Promise<boolean> {
-    const [itsHost, pid] = name.split(".");
+    const [ownerHost, pid] = name.split(".");
     const { mtimeMs } = await stat(join(folder, name));
     if (Date.now() - mtimeMs > ABANDONED_MS) return true;
-    if (itsHost !== host) return false;
+    if (ownerHost !== host) return false;
     // In a container every run has the same pid: files older than this process are stale.
     if (Number(pid) === process.pid) return mtimeMs < Date.now() - process.uptime() * 1000 - 1000;
     return !isAlive(Number(pid));

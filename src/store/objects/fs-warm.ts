@@ -11,7 +11,7 @@ export type WarmRead = (fd: number, into: Buffer, position: number) => number | 
 const SLOW_MS = 4;
 /** Without read counters (some file systems have none), a duration this long indicates a disk read. */
 const VERY_SLOW_MS = 50;
-const REST_MS = 1000;
+const COOLDOWN_MS = 1000;
 
 interface WarmSenses {
   now(): number;
@@ -19,13 +19,13 @@ interface WarmSenses {
   diskReads(): number;
 }
 
-const SENSES: WarmSenses = { now: () => performance.now(), diskReads: () => process.resourceUsage().fsRead };
+const DEFAULT_SENSES: WarmSenses = { now: () => performance.now(), diskReads: () => process.resourceUsage().fsRead };
 
 /**
  * Using the thread pool costs as much as sending 100 KB, so files are read on this thread until a read hits the disk
  * and blocks the event loop; for the next second, reads use the pool.
  */
-export function createWarmRead({ now, diskReads }: WarmSenses = SENSES): WarmRead {
+export function createWarmRead({ now, diskReads }: WarmSenses = DEFAULT_SENSES): WarmRead {
   let coldUntil = -Infinity;
   let readBefore = diskReads();
 
@@ -37,12 +37,12 @@ export function createWarmRead({ now, diskReads }: WarmSenses = SENSES): WarmRea
   }
 
   return (fd, into, position) => {
-    const began = now();
-    if (began < coldUntil) return readInPool(fd, into, position);
+    const beganAt = now();
+    if (beganAt < coldUntil) return readInPool(fd, into, position);
     const count = readSync(fd, into, 0, into.length, position);
     const ended = now();
-    if (waitedForDisk(ended - began)) coldUntil = ended + REST_MS;
-    return some(count);
+    if (waitedForDisk(ended - beganAt)) coldUntil = ended + COOLDOWN_MS;
+    return requireBytes(count);
   };
 }
 
@@ -55,7 +55,7 @@ const readInPool = (fd: number, into: Buffer, position: number) =>
     });
   });
 
-function some(count: number): number {
+function requireBytes(count: number): number {
   if (count === 0) throw ended();
   return count;
 }

@@ -10,7 +10,7 @@ import type { PutOptions, Stored } from "./port.ts";
 /** Writes up to this size go to the page cache on this thread: using the thread pool costs more. */
 const SYNC_WRITE_MAX_BYTES = 128 * 1024;
 /** Stream data is buffered into writes of this size. */
-const GATHER = 256 * 1024;
+const GATHER_BYTES = 256 * 1024;
 
 const fdatasyncAsync = promisify(fdatasync);
 const writeAsync = promisify(write);
@@ -29,22 +29,22 @@ export async function writeObject(
 ): Promise<Stored> {
   const { maxBytes = Infinity, durable = true } = options;
   if (body instanceof Uint8Array && body.length > maxBytes) throw storeErrors.tooLarge({ maxBytes });
-  const fd = await ours(target, () => openSync(target.temp, "wx", 0o600));
+  const fd = await withStoreErrors(target, () => openSync(target.temp, "wx", 0o600));
   try {
-    let stored: Stored;
+    let storedObject: Stored;
     try {
-      // Errors of the source are passed on unchanged: only file operations go through `ours`.
-      const write = (bytes: Uint8Array) => ours(target, () => writeAll(fd, bytes));
-      stored =
+      // Errors of the source are passed on unchanged: only file operations go through `withStoreErrors`.
+      const write = (bytes: Uint8Array) => withStoreErrors(target, () => writeAll(fd, bytes));
+      storedObject =
         body instanceof Uint8Array
           ? await writeBytes(write, body, options)
           : await writeStream(write, body, options, maxBytes);
-      if (durable) await ours(target, () => fdatasyncAsync(fd));
+      if (durable) await withStoreErrors(target, () => fdatasyncAsync(fd));
     } finally {
       closeSync(fd);
     }
-    await ours(target, () => renameToFinal(target, durable));
-    return stored;
+    await withStoreErrors(target, () => renameToFinal(target, durable));
+    return storedObject;
   } catch (err) {
     removeQuietly(target.temp);
     throw err;
@@ -60,14 +60,14 @@ export async function linkObject(target: Target, from: { key: string; path: stri
     throw fromFs(err, target.key);
   }
   try {
-    await ours(target, () => renameToFinal(target, true));
+    await withStoreErrors(target, () => renameToFinal(target, true));
   } finally {
     // rename(2) does nothing if both names refer to the same file.
     removeQuietly(target.temp);
   }
 }
 
-async function ours<Result>({ key }: Target, step: () => Result | Promise<Result>): Promise<Result> {
+async function withStoreErrors<Result>({ key }: Target, step: () => Result | Promise<Result>): Promise<Result> {
   try {
     return await step();
   } catch (err) {
@@ -90,34 +90,34 @@ async function writeStream(
   maxBytes: number,
 ): Promise<Stored> {
   const digester = createDigester(digests);
-  const gathered = Buffer.allocUnsafeSlow(GATHER);
-  let used = 0;
+  const gatherBuffer = Buffer.allocUnsafeSlow(GATHER_BYTES);
+  let usedBytes = 0;
   for await (const chunk of body) {
     digester.update(chunk);
     if (digester.size > maxBytes) throw storeErrors.tooLarge({ maxBytes });
-    if (used + chunk.length > GATHER) {
-      await write(gathered.subarray(0, used));
-      used = 0;
+    if (usedBytes + chunk.length > GATHER_BYTES) {
+      await write(gatherBuffer.subarray(0, usedBytes));
+      usedBytes = 0;
     }
-    if (chunk.length > GATHER) {
+    if (chunk.length > GATHER_BYTES) {
       await write(chunk);
     } else {
-      gathered.set(chunk, used);
-      used += chunk.length;
+      gatherBuffer.set(chunk, usedBytes);
+      usedBytes += chunk.length;
     }
   }
-  await write(gathered.subarray(0, used));
+  await write(gatherBuffer.subarray(0, usedBytes));
   return digester.finish();
 }
 
 /** write(2) may be partial, for example when the disk is nearly full; only the next call reports the error. */
 async function writeAll(fd: number, bytes: Uint8Array) {
-  for (let done = 0; done < bytes.length;) {
-    const rest = bytes.length - done;
-    done +=
+  for (let writtenBytes = 0; writtenBytes < bytes.length;) {
+    const rest = bytes.length - writtenBytes;
+    writtenBytes +=
       rest <= SYNC_WRITE_MAX_BYTES
-        ? writeSync(fd, bytes, done)
-        : (await writeAsync(fd, bytes, done, rest, null)).bytesWritten;
+        ? writeSync(fd, bytes, writtenBytes)
+        : (await writeAsync(fd, bytes, writtenBytes, rest, null)).bytesWritten;
   }
 }
 

@@ -15,9 +15,9 @@ export function parseKeys(text: string, from: string): Uint8Array[] {
   if (keys.length === 0) throw storeErrors.badKeyFile({ path: from, reason: "it contains no key" });
   for (const [index, key] of keys.entries()) {
     // Buffer.from skips invalid characters: a key that does not round-trip contains a typing error.
-    const same =
+    const isCanonical =
       key.toString("base64url") === words[index]!.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
-    if (key.length !== KEY_BYTES || !same)
+    if (key.length !== KEY_BYTES || !isCanonical)
       throw storeErrors.badKeyFile({ path: from, reason: `key ${index + 1} is not base64 of ${KEY_BYTES} bytes` });
   }
   return keys;

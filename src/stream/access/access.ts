@@ -64,10 +64,10 @@ export function createAccess({
 
   async function tokenOf(text: string): Promise<VerifiedToken> {
     const name = hash("sha256", text, "base64");
-    const known = verifiedTokens.get(name);
-    if (known !== undefined) {
+    const cachedToken = verifiedTokens.get(name);
+    if (cachedToken !== undefined) {
       // A revocation is visible only on the key, not on anything derived from it: see SigningKeys.find.
-      if ((await keys.find(known.kid)) !== undefined) return known;
+      if ((await keys.find(cachedToken.kid)) !== undefined) return cachedToken;
       verifiedTokens.delete(name);
       throw tokenRejected("its key (kid) is unknown or revoked");
     }
@@ -77,31 +77,31 @@ export function createAccess({
     return token;
   }
 
-  async function find(uid: string): Promise<Video> {
-    const own = isHexId(uid) ? await videos.find(uid) : undefined;
-    const video = own === undefined && isHexId(uid) ? await live?.videoOf(uid) : own;
+  async function findVideo(uid: string): Promise<Video> {
+    const ownVideo = isHexId(uid) ? await videos.find(uid) : undefined;
+    const video = ownVideo === undefined && isHexId(uid) ? await live?.videoOf(uid) : ownVideo;
     if (video === undefined) throw streamErrors.videoNotFound({ uid: uid.slice(0, 32) });
-    return own !== undefined && live !== undefined ? live.withAccessRules(own) : video;
+    return ownVideo !== undefined && live !== undefined ? live.withAccessRules(ownVideo) : video;
   }
 
-  async function byToken(text: string, purpose: AccessPurpose, viewer: Viewer): Promise<Video> {
+  async function findByToken(text: string, purpose: AccessPurpose, viewer: Viewer): Promise<Video> {
     const token = await tokenOf(text);
     const timeError = timeValidityError(token, clock.now() / 1000, { skew: SKEW_SECONDS, maxLife: tokenHours * 3600 });
     if (timeError !== undefined) throw tokenRejected(timeError);
-    const video = await find(token.sub);
+    const video = await findVideo(token.sub);
     if (video.account !== token.account) throw tokenRejected("its key belongs to another account");
     if (token.evaluate({ ip: viewer.ip, country: () => countryOf(viewer.ip) }) === "block")
       throw tokenRejected("its access rules block this viewer");
     // A token does not restrict a video that can be played without one.
-    const downloadable = token.downloadable || !video.requireSignedURLs;
-    if (purpose === "download" && !downloadable) throw streamErrors.downloadNotAllowed();
-    if (purpose === "original" && !token.original && !(originals && downloadable))
+    const isDownloadable = token.downloadable || !video.requireSignedURLs;
+    if (purpose === "download" && !isDownloadable) throw streamErrors.downloadNotAllowed();
+    if (purpose === "original" && !token.original && !(originals && isDownloadable))
       throw streamErrors.originalNotAllowed();
     return video;
   }
 
-  async function byUid(uid: string, purpose: AccessPurpose): Promise<Video> {
-    const video = await find(uid);
+  async function findByUid(uid: string, purpose: AccessPurpose): Promise<Video> {
+    const video = await findVideo(uid);
     if (video.requireSignedURLs) throw streamErrors.signedUrlNeeded();
     if (purpose === "original" && !originals) throw streamErrors.originalNotAllowed();
     return video;
@@ -109,7 +109,7 @@ export function createAccess({
 
   return {
     async check(id, purpose, viewer) {
-      const video = looksLikeToken(id) ? await byToken(id, purpose, viewer) : await byUid(id, purpose);
+      const video = looksLikeToken(id) ? await findByToken(id, purpose, viewer) : await findByUid(id, purpose);
       checkOrigin(video, viewer);
       return video;
     },

@@ -12,7 +12,7 @@ import { streamErrors } from "../errors.ts";
 type CountryOf = (ip: string) => string | undefined;
 
 /** The bundled database, built from the registries' data (NRO, CC BY 4.0). */
-const BUNDLED = "@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb";
+const BUNDLED_DATABASE = "@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb";
 
 /**
  * Looks up IP addresses in a MaxMind DB file: the bundled one, or any file with `country_code` or, like those of
@@ -20,9 +20,9 @@ const BUNDLED = "@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-countr
  * badCountryDatabase, immediately if `file` is set.
  */
 export function createCountries({ file = "" }: { file?: string } = {}): CountryOf {
-  let reader: Reader<Response> | undefined = file === "" ? undefined : open(file);
+  let reader: Reader<Response> | undefined = file === "" ? undefined : openDatabase(file);
   return (ip) => {
-    reader ??= open(createRequire(import.meta.url).resolve(BUNDLED));
+    reader ??= openDatabase(createRequire(import.meta.url).resolve(BUNDLED_DATABASE));
     try {
       return countryIn(reader.get(plainAddress(ip).replace(/%.*$/, "")));
     } catch {
@@ -32,7 +32,7 @@ export function createCountries({ file = "" }: { file?: string } = {}): CountryO
   };
 }
 
-function open(file: string): Reader<Response> {
+function openDatabase(file: string): Reader<Response> {
   try {
     return new Reader<Response>(readFileSync(file));
   } catch (cause) {
@@ -42,14 +42,14 @@ function open(file: string): Reader<Response> {
 
 function countryIn(record: unknown): string | undefined {
   const {
-    country_code: flat,
+    country_code: flatCode,
     country,
-    registered_country: registered,
+    registered_country: registeredCountry,
   } = (record ?? {}) as {
     country_code?: unknown;
     country?: { iso_code?: unknown };
     registered_country?: { iso_code?: unknown };
   };
-  const code = flat ?? country?.iso_code ?? registered?.iso_code;
+  const code = flatCode ?? country?.iso_code ?? registeredCountry?.iso_code;
   return typeof code === "string" && /^[A-Za-z]{2}$/.test(code) ? code.toUpperCase() : undefined;
 }

@@ -9,13 +9,13 @@ import { domainToASCII } from "node:url";
  *
  * Paths are not supported. A scheme before the host is ignored.
  */
-export function isAllowedOrigin(origin: string, allowed: readonly string[]): boolean {
-  if (allowed.length === 0) return true;
+export function isAllowedOrigin(origin: string, allowedPatterns: readonly string[]): boolean {
+  if (allowedPatterns.length === 0) return true;
   const host = hostOf(origin);
-  return host !== undefined && allowed.some((entry) => covers(hostEntry(entry), host));
+  return host !== undefined && allowedPatterns.some((entry) => coversHost(hostEntry(entry), host));
 }
 
-function covers(entry: string | undefined, host: string): boolean {
+function coversHost(entry: string | undefined, host: string): boolean {
   if (entry === undefined) return false;
   if (entry === "*") return true;
   return entry.startsWith("*.") ? host.length > entry.length - 1 && host.endsWith(entry.slice(1)) : entry === host;
@@ -43,8 +43,8 @@ export function hostEntry(entry: string): string | undefined {
  * For `Content-Security-Policy` of an embeddable page: browsers enforce it even if the embedding page hides its origin.
  * Undefined: anywhere.
  */
-export function frameAncestors(allowed: readonly string[]): string | undefined {
-  const hosts = allowed.map(hostEntry).filter((host) => host !== undefined);
-  if (allowed.length === 0 || hosts.includes("*")) return undefined;
+export function frameAncestors(allowedPatterns: readonly string[]): string | undefined {
+  const hosts = allowedPatterns.map(hostEntry).filter((host) => host !== undefined);
+  if (allowedPatterns.length === 0 || hosts.includes("*")) return undefined;
   return ["frame-ancestors 'self'", ...hosts.flatMap((host) => [`http://${host}`, `https://${host}`])].join(" ");
 }

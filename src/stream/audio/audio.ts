@@ -82,24 +82,24 @@ export interface Audio {
 const AUDIO_JOB = "stream.audio";
 const MAX_CONCURRENT_JOBS = 2;
 const LEASE_MS = 30_000;
-const RECOVER_MS = 60_000;
+const RECOVERY_INTERVAL_MS = 60_000;
 const RECOVER_AFTER_MS = 60_000;
 const RECOVERY_BATCH = 200;
-const KNOWN = { max: 2000, ttlMs: 60_000 };
+const CACHE_LIMITS = { max: 2000, ttlMs: 60_000 };
 /** Each manifest contains one playlist per track. */
 const MAX_TRACKS = 32;
-const MAX_LABEL = 200;
-const MAX_URL = 8192;
+const MAX_LABEL_LENGTH = 200;
+const MAX_URL_LENGTH = 8192;
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
-const DELETED_AT_ONCE = 500;
+const DELETE_BATCH_SIZE = 500;
 
 export function createAudio(deps: AudioDeps): Audio {
   const { db, objects, jobs, events, videos, fetch, settings, clock, ids, log } = deps;
   const table = createTracksTable(db);
-  const known: ReadThroughCache<ExtraAudio[]> = createReadThroughCache({
+  const tracksCache: ReadThroughCache<ExtraAudio[]> = createReadThroughCache({
     clock,
-    ...KNOWN,
+    ...CACHE_LIMITS,
     read: async (video) =>
       (await table.of(video))
         .filter(({ status }) => status === "ready")
@@ -116,7 +116,7 @@ export function createAudio(deps: AudioDeps): Audio {
   let recovery: Repetition | undefined;
 
   function forget(video: string) {
-    known.forget((_, key) => video === "" || key === video);
+    tracksCache.forget((_, key) => video === "" || key === video);
   }
 
   function notifyChanged(video: string) {
@@ -183,7 +183,8 @@ export function createAudio(deps: AudioDeps): Audio {
     async copy(account, video, { url, label: given }) {
       await videos.get(account, video);
       const label = await checkLabel(video, given);
-      if (url.length > MAX_URL) throw streamErrors.invalidUrl({ reason: `it has more than ${MAX_URL} characters` });
+      if (url.length > MAX_URL_LENGTH)
+        throw streamErrors.invalidUrl({ reason: `it has more than ${MAX_URL_LENGTH} characters` });
       const { size } = await fetchOriginInfo(fetch, url);
       if ((size ?? 0) > maxBytes)
         throw streamErrors.tooLarge({ limit: maxBytes, rule: "the maximum for uploads (stream.upload_gb)" });
@@ -195,11 +196,11 @@ export function createAudio(deps: AudioDeps): Audio {
       const key = uploadedKey(video, uid);
       const fields = new Map<string, string>();
       try {
-        const most = settings.basic_upload_mb * MIB;
+        const maxUploadBytes = settings.basic_upload_mb * MIB;
         const { size } = await readStreamedForm(
           incoming,
-          most,
-          ({ body }) => objects.put(key, body, { maxBytes: most }),
+          maxUploadBytes,
+          ({ body }) => objects.put(key, body, { maxBytes: maxUploadBytes }),
           {
             fields,
             rejectionReason: () => undefined,
@@ -263,9 +264,9 @@ export function createAudio(deps: AudioDeps): Audio {
     },
     async delete(account, video, track) {
       await videos.get(account, video);
-      const deleted = isHexId(track) ? await table.delete(video, track) : undefined;
-      if (deleted === undefined) throw streamErrors.trackNotFound({ uid: track });
-      if (deleted === "isDefault")
+      const deletedTrack = isHexId(track) ? await table.delete(video, track) : undefined;
+      if (deletedTrack === undefined) throw streamErrors.trackNotFound({ uid: track });
+      if (deletedTrack === "isDefault")
         throw streamErrors.badParameter({
           reason: "the default audio track cannot be deleted: make another one the default first",
         });
@@ -275,7 +276,7 @@ export function createAudio(deps: AudioDeps): Audio {
     },
     onVideoDeleted: (video) => table.deleteOf(video),
     recover,
-    tracks: { of: async (video) => (await known.get(video)) ?? [] },
+    tracks: { of: async (video) => (await tracksCache.get(video)) ?? [] },
     sources: {
       async find({ uid }, rendition) {
         const row = rendition.startsWith("audio-") ? await table.find(rendition.slice(6)) : undefined;
@@ -290,7 +291,7 @@ export function createAudio(deps: AudioDeps): Audio {
         { concurrency: MAX_CONCURRENT_JOBS, leaseMs: LEASE_MS },
         createPreparer({ ...deps, table, maxBytes, notifyChanged }),
       );
-      recovery ??= every(RECOVER_MS, recover, { name: "stream: recovery of audio tracks", log });
+      recovery ??= every(RECOVERY_INTERVAL_MS, recover, { name: "stream: recovery of audio tracks", log });
       void recovery.run();
     },
     async close() {
@@ -314,8 +315,10 @@ function checkedLabel(given: string | undefined): string {
   const label = given?.trim().toWellFormed() ?? "";
   if (label === "")
     throw streamErrors.badParameter({ reason: "label is required: the name of the track shown to viewers" });
-  if (label.length > MAX_LABEL)
-    throw streamErrors.badParameter({ reason: `label can have at most ${MAX_LABEL} characters, not ${label.length}` });
+  if (label.length > MAX_LABEL_LENGTH)
+    throw streamErrors.badParameter({
+      reason: `label can have at most ${MAX_LABEL_LENGTH} characters, not ${label.length}`,
+    });
   if (/\p{Cc}/u.test(label)) throw streamErrors.badParameter({ reason: "label must not contain control characters" });
   return label;
 }
@@ -324,7 +327,7 @@ async function deleteBelow(objects: ObjectStore, prefix: string): Promise<void> 
   let keys: string[] = [];
   for await (const { key } of objects.list(prefix)) {
     keys.push(key);
-    if (keys.length >= DELETED_AT_ONCE) await objects.delete(keys.splice(0));
+    if (keys.length >= DELETE_BATCH_SIZE) await objects.delete(keys.splice(0));
   }
   await objects.delete(keys);
   await objects.removeEmptyFolders(prefix);

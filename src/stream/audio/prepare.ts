@@ -24,7 +24,7 @@ interface PrepareDeps {
 }
 
 export const AUDIO_ATTEMPTS = 6;
-const MAX_MS = 6 * 3_600_000;
+const MAX_FETCH_MS = 6 * 3_600_000;
 /** Minimum bytes per 30 s; the download from a slower origin is aborted. */
 const MIN_BYTES_PER_INTERVAL = 64 * 1024;
 
@@ -64,13 +64,14 @@ const isPermanent = (err: unknown): boolean =>
   isStoreError(err, "tooLarge");
 
 async function prepare(
-  parts: PrepareDeps,
+  prepareDeps: PrepareDeps,
   { uid, video_uid: video, url }: AudioTrackRow,
   signal: AbortSignal,
 ): Promise<AudioSource> {
-  const { objects, tools } = parts;
-  const uploaded = uploadedKey(video, uid);
-  if (url !== null && (await objects.open(uploaded)) === undefined) await fetchFile(parts, url, uploaded, signal);
+  const { objects, tools } = prepareDeps;
+  const uploadKey = uploadedKey(video, uid);
+  if (url !== null && (await objects.open(uploadKey)) === undefined)
+    await fetchFile(prepareDeps, url, uploadKey, signal);
   const options = { signal, urgency: "soon" } as const;
   const probe = async (key: string) => {
     const path = await objects.file(key);
@@ -78,20 +79,27 @@ async function prepare(
     const description = await describeFile(tools, path, options);
     return { key, path, description, audio: selectAudioStream(description) };
   };
-  let probed = await probe(uploaded);
-  if (needsMezzanine(probed.description)) {
-    const { size } = (await objects.open(uploaded))!;
+  let probedFile = await probe(uploadKey);
+  if (needsMezzanine(probedFile.description)) {
+    const { size } = (await objects.open(uploadKey))!;
     // Stored under the track, as a video's own file is stored under the video.
-    probed = await probe(
-      await createMezzanine(parts, `${video}/tracks/${uid}`, probed.path, size, { audio: probed.audio }, options),
+    probedFile = await probe(
+      await createMezzanine(
+        prepareDeps,
+        `${video}/tracks/${uid}`,
+        probedFile.path,
+        size,
+        { audio: probedFile.audio },
+        options,
+      ),
     );
-    await objects.delete([uploaded]);
+    await objects.delete([uploadKey]);
   }
   const {
     key,
     description: { format, duration },
     audio,
-  } = probed;
+  } = probedFile;
   return {
     key,
     format,
@@ -111,7 +119,7 @@ async function fetchFile(
 ): Promise<void> {
   const answer = await fetch(url, {
     signal,
-    totalTimeoutMs: MAX_MS,
+    totalTimeoutMs: MAX_FETCH_MS,
     minBytesPerWindow: MIN_BYTES_PER_INTERVAL,
     maxBytes,
   });
@@ -129,11 +137,11 @@ async function fetchFile(
 
 /** The file's default audio stream, or else its first. */
 function selectAudioStream({ streams }: FileDescription): FileDescription["streams"][number] {
-  const sounds = streams.filter(
+  const audioStreams = streams.filter(
     ({ kind, codec, channels, sampleRate }) =>
       kind === "audio" && codec !== undefined && channels > 0 && sampleRate > 0,
   );
-  const sound = sounds.find(({ isDefault }) => isDefault) ?? sounds[0];
-  if (sound === undefined) throw new UnusableFileError("the file has no audio");
-  return sound;
+  const audioStream = audioStreams.find(({ isDefault }) => isDefault) ?? audioStreams[0];
+  if (audioStream === undefined) throw new UnusableFileError("the file has no audio");
+  return audioStream;
 }

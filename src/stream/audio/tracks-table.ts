@@ -83,12 +83,12 @@ export function createTracksTable(db: Db) {
     /** Adds missing tracks of the uploaded file; existing ones stay unchanged. False if none was added. */
     importEmbedded: (video: string, rows: readonly AudioTrackRow[], max: number): Promise<boolean> =>
       db.transaction<AudioTrackTables, boolean>(async (tx) => {
-        const there = await tracksOf(tx, video).execute();
-        const labels = new Set(there.map(({ label }) => label));
-        const missing = rows
-          .filter(({ uid }) => there.every((one) => one.uid !== uid))
-          .slice(0, Math.max(0, max - there.length));
-        for (const row of missing) {
+        const existingTracks = await tracksOf(tx, video).execute();
+        const labels = new Set(existingTracks.map(({ label }) => label));
+        const missingRows = rows
+          .filter(({ uid }) => existingTracks.every((one) => one.uid !== uid))
+          .slice(0, Math.max(0, max - existingTracks.length));
+        for (const row of missingRows) {
           let label = row.label;
           for (let n = 2; labels.has(label); n++) label = `${row.label} ${n}`;
           labels.add(label);
@@ -98,11 +98,11 @@ export function createTracksTable(db: Db) {
             .onConflict((conflict) => conflict.doNothing())
             .execute();
         }
-        return missing.length > 0;
+        return missingRows.length > 0;
       }),
     /** "full": the video already has `max` tracks. */
     insert: (row: AudioTrackRow, max: number): Promise<"inserted" | "full" | "labelTaken"> =>
-      unlessTaken(
+      orLabelTaken(
         db.transaction<AudioTrackTables, "inserted" | "full">(async (tx) => {
           if ((await tracksOf(tx, row.video_uid).execute()).length >= max) return "full";
           await tx.insertInto("stream_audio_tracks").values(row).execute();
@@ -115,7 +115,7 @@ export function createTracksTable(db: Db) {
       uid: string,
       { label, isDefault }: { label: string | undefined; isDefault: boolean | undefined },
     ): Promise<AudioTrackRow | "labelTaken" | undefined> =>
-      unlessTaken(
+      orLabelTaken(
         db.transaction<AudioTrackTables, AudioTrackRow | undefined>(async (tx) => {
           const before = await trackByUid(tx, uid).executeTakeFirst();
           if (before?.video_uid !== video) return undefined;
@@ -164,7 +164,7 @@ export function createTracksTable(db: Db) {
 export type TracksTable = ReturnType<typeof createTracksTable>;
 
 /** Labels are unique per video: the index enforces it, also for concurrent inserts. */
-const unlessTaken = <T>(work: Promise<T>): Promise<T | "labelTaken"> =>
+const orLabelTaken = <T>(work: Promise<T>): Promise<T | "labelTaken"> =>
   work.catch((err: unknown) => {
     if (isUniqueViolation(err)) return "labelTaken";
     throw err;

@@ -36,7 +36,7 @@ interface StreamBindingDeps {
 }
 
 /** Read into memory; larger files are rejected. */
-const MAX_CAPTIONS = 10 * 1024 * 1024;
+const MAX_CAPTIONS_BYTES = 10 * 1024 * 1024;
 
 type Operation = (account: string, args: unknown[], bytes: Readable | undefined) => Promise<unknown>;
 
@@ -52,14 +52,16 @@ export function createStreamBinding({
   defaultAccount,
 }: StreamBindingDeps): StreamPort {
   const idOf = (args: unknown[]) => parseParam(textParam, args[0], "id");
-  const show = (video: Parameters<typeof boundVideo>[0]) => boundVideo(video, urls);
+  const toBoundVideo = (video: Parameters<typeof boundVideo>[0]) => boundVideo(video, urls);
 
   const operations: Record<string, Operation> = {
     async upload(account, [url, params]) {
-      return show(await uploads.copy(account, { ...requestedVideo(params), url: parseParam(textParam, url, "url") }));
+      return toBoundVideo(
+        await uploads.copy(account, { ...requestedVideo(params), url: parseParam(textParam, url, "url") }),
+      );
     },
     async uploadBytes(account, [params], bytes) {
-      return show(await uploads.bytes(account, requireBytes(bytes), requestedVideo(params)));
+      return toBoundVideo(await uploads.bytes(account, requireBytes(bytes), requestedVideo(params)));
     },
     async createDirectUpload(account, [params]) {
       const { expiry, watermark, ...rest } = parseParam(directUploadParams, params ?? {}, "params");
@@ -69,7 +71,7 @@ export function createStreamBinding({
         ...(expiry !== undefined && { uploadExpiry: expiry }),
         ...(watermark && { watermark: watermark.id }),
       });
-      const { id, watermark: profile, scheduledDeletion } = show(video);
+      const { id, watermark: profile, scheduledDeletion } = toBoundVideo(video);
       return { uploadURL: uploadUrl, id, watermark: profile, scheduledDeletion };
     },
     async "videos/list"(account, [params]) {
@@ -79,13 +81,15 @@ export function createStreamBinding({
         [beforeComp, before],
         [afterComp, after],
       ];
-      const created = bounds.flatMap(([op, at]) => (at === undefined ? [] : [{ op, at }]));
-      return (await videos.list(account, { created, ...(limit !== undefined && { limit }) })).map(show);
+      const createdFilter = bounds.flatMap(([op, at]) => (at === undefined ? [] : [{ op, at }]));
+      return (await videos.list(account, { created: createdFilter, ...(limit !== undefined && { limit }) })).map(
+        toBoundVideo,
+      );
     },
-    "video/details": async (account, args) => show(await videos.get(account, idOf(args))),
+    "video/details": async (account, args) => toBoundVideo(await videos.get(account, idOf(args))),
     "video/update": async (account, args) => {
       const { publicDetails, ...change } = parseParam(updateParams, args[1] ?? {}, "params");
-      return show(
+      return toBoundVideo(
         await videos.edit(account, idOf(args), {
           ...definedFields(change),
           ...(publicDetails && { publicDetails: definedFields(publicDetails) }),
@@ -106,8 +110,8 @@ export function createStreamBinding({
       boundDownloads(account, idOf(args), await downloads.list(account, idOf(args)), urls),
     "downloads/delete": async (account, args) => {
       const type = parseParam(downloadType, args[1] ?? undefined, "downloadType");
-      const existing = await downloads.list(account, idOf(args));
-      if (!existing.some((download) => download.type === type)) throwDownloadNotFound(idOf(args), type);
+      const existingDownloads = await downloads.list(account, idOf(args));
+      if (!existingDownloads.some((download) => download.type === type)) throwDownloadNotFound(idOf(args), type);
       return downloads.delete(account, idOf(args), type);
     },
     "captions/upload": async (account, args, bytes) =>
@@ -116,17 +120,17 @@ export function createStreamBinding({
           account,
           idOf(args),
           parseParam(textParam, args[1], "language"),
-          await readAll(bytes, MAX_CAPTIONS, "captions"),
+          await readAll(bytes, MAX_CAPTIONS_BYTES, "captions"),
         )
       ).caption,
     "captions/generate": (account, args) =>
       captions.generate(account, idOf(args), parseParam(textParam, args[1], "language")),
     async "captions/list"(account, args) {
       const language = parseParam(textParam.nullish(), args[1], "language");
-      const all = await captions.list(account, idOf(args));
+      const captionList = await captions.list(account, idOf(args));
       return language == null
-        ? all
-        : all.filter((caption) => caption.language.toLowerCase() === language.toLowerCase());
+        ? captionList
+        : captionList.filter((caption) => caption.language.toLowerCase() === language.toLowerCase());
     },
     "captions/delete": (account, args) =>
       captions.delete(account, idOf(args), parseParam(textParam, args[1], "language")),
@@ -161,11 +165,11 @@ function requestedVideo(params: unknown) {
 
 /** Also checks the bounds here, to return the error messages of the local simulator. */
 function watermarkOf(params: unknown) {
-  const wanted = definedFields(parseParam(watermarkParams, params ?? {}, "params"));
+  const wantedFields = definedFields(parseParam(watermarkParams, params ?? {}, "params"));
   for (const name of ["opacity", "padding", "scale"] as const)
-    if (wanted[name] !== undefined && !(wanted[name] >= 0 && wanted[name] <= 1))
+    if (wantedFields[name] !== undefined && !(wantedFields[name] >= 0 && wantedFields[name] <= 1))
       throwBadParameter(`${name} must be between 0.0 and 1.0`);
-  return wanted;
+  return wantedFields;
 }
 
 function checkComparisons(params: unknown): void {
@@ -181,12 +185,12 @@ function requireBytes(bytes: Readable | undefined): Readable {
   return bytes;
 }
 
-async function readAll(bytes: Readable | undefined, limit: number, what: string): Promise<Buffer> {
+async function readAll(bytes: Readable | undefined, limit: number, subject: string): Promise<Buffer> {
   const pieces: Buffer[] = [];
   let size = 0;
   for await (const piece of requireBytes(bytes) as AsyncIterable<Buffer>) {
     size += piece.length;
-    if (size > limit) throw streamErrors.tooLarge({ limit, rule: `the maximum for ${what}` });
+    if (size > limit) throw streamErrors.tooLarge({ limit, rule: `the maximum for ${subject}` });
     pieces.push(piece);
   }
   return Buffer.concat(pieces);

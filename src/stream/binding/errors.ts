@@ -14,12 +14,12 @@ const truncate = (value: unknown) => String(value).slice(0, 100);
 const { table: _table, ...ERRORS } = bindingErrors;
 
 /** Converts `err` to the error that the binding throws. Errors without a counterpart above are returned unchanged. */
-export function toBindingError(err: unknown, [id, second]: unknown[]): unknown {
+export function toBindingError(err: unknown, [id, secondArg]: unknown[]): unknown {
   if (!(err instanceof UserError) || err.domain !== "stream" || !Object.hasOwn(ERRORS, err.kind)) return err;
   const details = {
     id: truncate(id),
-    language: truncate(second),
-    type: second == null ? "default" : truncate(second),
+    language: truncate(secondArg),
+    type: secondArg == null ? "default" : truncate(secondArg),
     reason: err.details["reason"] ?? err.message,
   };
   return ERRORS[err.kind as keyof typeof ERRORS](details, { cause: err });

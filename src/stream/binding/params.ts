@@ -7,15 +7,15 @@ import { streamErrors } from "../errors.ts";
 
 const text = z.string();
 const instant = text
-  .refine((given) => /^\d{4}-\d{2}-\d{2}/.test(given) && !Number.isNaN(Date.parse(given)), {
+  .refine((givenText) => /^\d{4}-\d{2}-\d{2}/.test(givenText) && !Number.isNaN(Date.parse(givenText)), {
     error: "must be a time such as 2026-11-21T10:00:00Z",
   })
-  .transform((given) => Date.parse(given));
+  .transform((givenText) => Date.parse(givenText));
 const meta = z.record(text, z.unknown());
 export const COMPARISONS = ["eq", "gt", "gte", "lt", "lte"] as const;
 const comparison = z.enum(COMPARISONS);
 
-const said = {
+const sharedFields = {
   allowedOrigins: z.array(text).optional(),
   creator: text.nullable().optional(),
   meta: meta.optional(),
@@ -24,15 +24,15 @@ const said = {
   thumbnailTimestampPct: z.number().optional(),
 };
 
-export const uploadParams = z.object({ ...said, watermarkId: text.optional() });
+export const uploadParams = z.object({ ...sharedFields, watermarkId: text.optional() });
 export const directUploadParams = z.object({
-  ...said,
+  ...sharedFields,
   maxDurationSeconds: z.number(),
   expiry: instant.optional(),
   watermark: z.object({ id: text }).optional(),
 });
 export const updateParams = z.object({
-  ...said,
+  ...sharedFields,
   maxDurationSeconds: z.number().nullable().optional(),
   uploadExpiry: instant.nullable().optional(),
   publicDetails: z

@@ -21,9 +21,14 @@ export function boundWatermark(profile: WatermarkProfile) {
   return { id, ...rest };
 }
 
-export const boundDownloads = (account: string, uid: string, made: readonly Download[], urls: Pick<StreamUrls, "at">) =>
+export const boundDownloads = (
+  account: string,
+  uid: string,
+  createdDownloads: readonly Download[],
+  urls: Pick<StreamUrls, "at">,
+) =>
   Object.fromEntries(
-    made.map(({ type, status, percentComplete }) => [
+    createdDownloads.map(({ type, status, percentComplete }) => [
       type,
       { status, percentComplete, url: urls.at({ account, uid }, `downloads/${downloadName[type]}`) },
     ]),

@@ -63,7 +63,7 @@ export interface CaptionsTable {
   put(
     row: CaptionRow,
     max: number,
-    mayReplace?: (there: CaptionRow) => boolean,
+    mayReplace?: (existingRow: CaptionRow) => boolean,
   ): Promise<{ replaced?: string | undefined } | { refused: CaptionRow } | "full">;
   /** Stores the result of a generation; false if the row was superseded or deleted. */
   finish(
@@ -82,12 +82,12 @@ export interface CaptionsTable {
 
 export function createCaptionsTable(db: Db): CaptionsTable {
   const captions = db.tables<CaptionTables>();
-  const ofVideo = prepared((arg) =>
+  const captionsOfVideo = prepared((arg) =>
     captions.selectFrom("stream_captions").selectAll().where("video_uid", "=", arg<string>("uid")).orderBy("language"),
   );
 
   return {
-    of: (uid) => db.read(ofVideo({ uid })),
+    of: (uid) => db.read(captionsOfVideo({ uid })),
     find: (uid, language) =>
       captions
         .selectFrom("stream_captions")
@@ -97,14 +97,18 @@ export function createCaptionsTable(db: Db): CaptionsTable {
         .executeTakeFirst(),
     put: (row, max, mayReplace = () => true) =>
       db.transaction<CaptionTables, Awaited<ReturnType<CaptionsTable["put"]>>>(async (tx) => {
-        const all = await tx.selectFrom("stream_captions").selectAll().where("video_uid", "=", row.video_uid).execute();
-        const there = all.find(({ language }) => language === row.language);
-        if (there === undefined) {
-          if (all.length >= max) return "full";
+        const allCaptions = await tx
+          .selectFrom("stream_captions")
+          .selectAll()
+          .where("video_uid", "=", row.video_uid)
+          .execute();
+        const existingRow = allCaptions.find(({ language }) => language === row.language);
+        if (existingRow === undefined) {
+          if (allCaptions.length >= max) return "full";
           await tx.insertInto("stream_captions").values(row).execute();
           return {};
         }
-        if (!mayReplace(there)) return { refused: there };
+        if (!mayReplace(existingRow)) return { refused: existingRow };
         const { video_uid, language, created_at: _, ...change } = row;
         await tx
           .updateTable("stream_captions")
@@ -112,7 +116,7 @@ export function createCaptionsTable(db: Db): CaptionsTable {
           .where("video_uid", "=", video_uid)
           .where("language", "=", language)
           .execute();
-        return { replaced: there.object_key ?? undefined };
+        return { replaced: existingRow.object_key ?? undefined };
       }),
     finish: async (uid, language, attempt, end) =>
       (

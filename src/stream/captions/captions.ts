@@ -11,29 +11,29 @@ import type { CaptionsDeps } from "./deps.ts";
 import type { Caption, Captions } from "./port.ts";
 
 /** The event id is the uid of the video. */
-const CHANGED = "stream.captions";
+const CHANGED_TOPIC = "stream.captions";
 /** There are about 200 two-letter languages. */
 const MAX_LANGUAGES = 200;
 const MAX_CACHED_VIDEOS = 2000;
-const RECOVER_MS = 60_000;
+const RECOVERY_INTERVAL_MS = 60_000;
 /** Changes are announced immediately; this bounds the delay if a notification is lost. */
-const FRESH_MS = 10_000;
+const FRESHNESS_MS = 10_000;
 
 export function createCaptions(deps: CaptionsDeps): Captions {
   const { db, objects, events, clock, ids, log, videos } = deps;
   const table = createCaptionsTable(db);
   /** Every manifest reads the captions of its video. */
-  const known = createReadThroughCache({
+  const captionsCache = createReadThroughCache({
     read: (uid: string) => table.of(uid),
     clock,
     max: MAX_CACHED_VIDEOS,
-    ttlMs: FRESH_MS,
+    ttlMs: FRESHNESS_MS,
   });
-  const forget = (uid: string) => known.forget((_, key) => uid === "" || key === uid);
-  const unsubscribe = events.subscribe(CHANGED, forget);
+  const forget = (uid: string) => captionsCache.forget((_, key) => uid === "" || key === uid);
+  const unsubscribe = events.subscribe(CHANGED_TOPIC, forget);
   const notifyChanged = (uid: string) => {
     forget(uid);
-    events.publish(CHANGED, uid);
+    events.publish(CHANGED_TOPIC, uid);
   };
 
   async function storeVtt(uid: string, vtt: string): Promise<string> {
@@ -52,7 +52,7 @@ export function createCaptions(deps: CaptionsDeps): Captions {
   let recovery: Repetition | undefined;
   const generation = createGeneration({ ...deps, table, storeVtt, deleteVtt, notifyChanged });
 
-  const embedded = createEmbedded({ ...deps, store });
+  const embeddedCaptions = createEmbedded({ ...deps, store });
 
   /** Stores subtitles from a file, unless captions in this language exist. */
   async function store(
@@ -148,7 +148,7 @@ export function createCaptions(deps: CaptionsDeps): Captions {
           `${skipped.count} cue${skipped.count === 1 ? "" : "s"} could not be parsed and ${skipped.count === 1 ? "was" : "were"} skipped; the first is on line ${skipped.line}`,
       };
     },
-    importEmbedded: embedded.importEmbedded,
+    importEmbedded: embeddedCaptions.importEmbedded,
     async generate(account, uid, given) {
       const language = canonicalLanguage(given);
       return toCaption(await generation.begin(await videos.get(account, uid), language, MAX_LANGUAGES));
@@ -166,9 +166,9 @@ export function createCaptions(deps: CaptionsDeps): Captions {
     },
     async delete(account, uid, language) {
       const row = await rowOf(account, uid, language);
-      const gone = await table.delete(uid, row.language);
+      const deletedRow = await table.delete(uid, row.language);
       notifyChanged(uid);
-      await deleteVtt(gone?.object_key);
+      await deleteVtt(deletedRow?.object_key);
     },
     async onVideoDeleted(uid) {
       await table.deleteAll(uid);
@@ -176,11 +176,11 @@ export function createCaptions(deps: CaptionsDeps): Captions {
     },
 
     of: async (uid) =>
-      (await known.get(uid))!
+      (await captionsCache.get(uid))!
         .filter(({ status }) => status === "ready")
         .map(({ language, label, generated }) => ({ language, label, generated: generated === 1 })),
     async vtt(uid, given) {
-      const row = (await known.get(uid))!.find(({ language }) => language === given);
+      const row = (await captionsCache.get(uid))!.find(({ language }) => language === given);
       const text = row && (await read(row));
       if (text !== undefined || row === undefined) return text;
       // The captions were replaced after the row was read and before the file was read.
@@ -191,14 +191,17 @@ export function createCaptions(deps: CaptionsDeps): Captions {
     recover: generation.recover,
     start() {
       generation.start();
-      embedded.start();
-      recovery ??= every(RECOVER_MS, generation.recover, { name: "stream: recovery of generated captions", log });
+      embeddedCaptions.start();
+      recovery ??= every(RECOVERY_INTERVAL_MS, generation.recover, {
+        name: "stream: recovery of generated captions",
+        log,
+      });
       void recovery.run();
     },
     async close() {
       unsubscribe();
       await recovery?.stop();
-      await Promise.all([generation.close(), embedded.close()]);
+      await Promise.all([generation.close(), embeddedCaptions.close()]);
     },
   };
 }

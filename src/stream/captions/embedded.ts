@@ -10,7 +10,7 @@ import type { CaptionsDeps } from "./deps.ts";
 
 interface EmbeddedDeps extends CaptionsDeps {
   /** Stores the captions, unless captions in this language exist. */
-  store(video: Video, about: { language: string; title?: string }, vtt: string): Promise<void>;
+  store(video: Video, details: { language: string; title?: string }, vtt: string): Promise<void>;
 }
 
 interface Embedded {
@@ -19,8 +19,8 @@ interface Embedded {
   close(): Promise<void>;
 }
 
-const KIND = "stream.embedded-captions";
-const ATTEMPTS = 5;
+const JOB_KIND = "stream.embedded-captions";
+const MAX_ATTEMPTS = 5;
 const LEASE_MS = 30_000;
 /** Slowest disk read rate that the timeout allows for, in bytes per millisecond. */
 const OCTETS_PER_MS = 10_000;
@@ -36,9 +36,9 @@ export function createEmbedded({ jobs, objects, tools, videos, folder, log, stor
     const path = model === null ? undefined : await objects.file(model.source.key);
     if (model?.subtitles === undefined || path === undefined) return;
     const { start, format, size } = model.source;
-    const { path: work, remove } = await scratch.create("subtitles");
+    const { path: scratchPath, remove } = await scratch.create("subtitles");
     try {
-      const files = model.subtitles.map((text) => ({ text, file: join(work, `${text.stream}.vtt`) }));
+      const files = model.subtitles.map((text) => ({ text, file: join(scratchPath, `${text.stream}.vtt`) }));
       await tools.ffmpeg({
         args: [
           ...(start > 0 ? ["-ss", start.toFixed(6)] : []),
@@ -61,18 +61,18 @@ export function createEmbedded({ jobs, objects, tools, videos, folder, log, stor
           ]),
         ],
         reads: [path],
-        writes: work,
+        writes: scratchPath,
         signal,
         wallMs: 120_000 + size / OCTETS_PER_MS,
         fileBytes: MAX_FILE_BYTES,
         urgency: "soon",
       });
       for (const { text, file } of files) {
-        const reading = readCaptions(await readFile(file));
-        if (reading.ok) await store(video, text, formatVtt(reading.captions));
+        const parsedCaptions = readCaptions(await readFile(file));
+        if (parsedCaptions.ok) await store(video, text, formatVtt(parsedCaptions.captions));
         else
           log.info(
-            { video: video.uid, stream: text.stream, reason: reading.why },
+            { video: video.uid, stream: text.stream, reason: parsedCaptions.why },
             "stream: unreadable embedded subtitles skipped",
           );
       }
@@ -95,11 +95,11 @@ export function createEmbedded({ jobs, objects, tools, videos, folder, log, stor
 
   return {
     async importEmbedded({ uid, model }) {
-      if (model?.subtitles !== undefined) await jobs.enqueue(KIND, { uid }, { key: uid, attempts: ATTEMPTS });
+      if (model?.subtitles !== undefined) await jobs.enqueue(JOB_KIND, { uid }, { key: uid, attempts: MAX_ATTEMPTS });
     },
     start() {
-      worker ??= jobs.work(KIND, { concurrency: 1, leaseMs: LEASE_MS }, ({ payload, attempt }, { signal }) =>
-        run((payload as { uid: string }).uid, attempt >= ATTEMPTS, signal),
+      worker ??= jobs.work(JOB_KIND, { concurrency: 1, leaseMs: LEASE_MS }, ({ payload, attempt }, { signal }) =>
+        run((payload as { uid: string }).uid, attempt >= MAX_ATTEMPTS, signal),
       );
     },
     close: async () => worker?.stop(),

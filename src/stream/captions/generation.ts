@@ -23,8 +23,8 @@ interface Generation {
   close(): Promise<void>;
 }
 
-const KIND = "stream.caption";
-const ATTEMPTS = 5;
+const JOB_KIND = "stream.caption";
+const MAX_ATTEMPTS = 5;
 const LEASE_MS = 30_000;
 /** A row without a heartbeat for this long is checked. */
 const RECOVER_AFTER_MS = 60_000;
@@ -59,7 +59,12 @@ export function createGeneration(deps: GenerationDeps): Generation {
   async function enqueue(row: CaptionRow): Promise<void> {
     const payload = payloadOf(row);
     const { uid, language, attempt } = payload;
-    await table.setJob(uid, language, attempt, await jobs.enqueue(KIND, payload, { key: attempt, attempts: ATTEMPTS }));
+    await table.setJob(
+      uid,
+      language,
+      attempt,
+      await jobs.enqueue(JOB_KIND, payload, { key: attempt, attempts: MAX_ATTEMPTS }),
+    );
   }
 
   async function end({ uid, language, attempt }: Payload, vtt: string | undefined): Promise<void> {
@@ -107,9 +112,9 @@ export function createGeneration(deps: GenerationDeps): Generation {
         created_at: now,
         modified_at: now,
       };
-      const put = await table.put(row, max, ({ status }) => status === "error");
-      if (put === "full") throw streamErrors.tooManyCaptions({ limit: max });
-      if ("refused" in put) throw streamErrors.captionsExist({ language });
+      const putResult = await table.put(row, max, ({ status }) => status === "error");
+      if (putResult === "full") throw streamErrors.tooManyCaptions({ limit: max });
+      if ("refused" in putResult) throw streamErrors.captionsExist({ language });
       notifyChanged(video.uid);
       // The row exists and blocks another request for the same captions: `recover` creates the job.
       await enqueue(row).catch((err: unknown) =>
@@ -126,8 +131,8 @@ export function createGeneration(deps: GenerationDeps): Generation {
       }
     },
     start() {
-      worker ??= jobs.work(KIND, { concurrency: 1, leaseMs: LEASE_MS }, ({ payload, attempt }, { signal }) =>
-        run(payload as Payload, attempt >= ATTEMPTS, signal),
+      worker ??= jobs.work(JOB_KIND, { concurrency: 1, leaseMs: LEASE_MS }, ({ payload, attempt }, { signal }) =>
+        run(payload as Payload, attempt >= MAX_ATTEMPTS, signal),
       );
     },
     close: async () => worker?.stop(),

@@ -1,24 +1,24 @@
 import { streamErrors } from "../errors.ts";
 
 /** RFC 5646 4.4.1: long enough for every reasonable tag. */
-const MAX_TAG = 35;
+const MAX_TAG_LENGTH = 35;
 
 /** The tag in canonical BCP 47 form: "en-gb" becomes en-GB. Throws badLanguage. */
 export function canonicalLanguage(tag: string): string {
-  const refuse = (reason: string) =>
-    streamErrors.badLanguage({ language: JSON.stringify(tag.slice(0, MAX_TAG + 1)), reason });
-  if (tag.length > MAX_TAG) throw refuse(`it has more than ${MAX_TAG} characters`);
+  const languageError = (reason: string) =>
+    streamErrors.badLanguage({ language: JSON.stringify(tag.slice(0, MAX_TAG_LENGTH + 1)), reason });
+  if (tag.length > MAX_TAG_LENGTH) throw languageError(`it has more than ${MAX_TAG_LENGTH} characters`);
   let canonical: string | undefined;
   try {
     [canonical] = Intl.getCanonicalLocales(tag);
   } catch {
-    throw refuse("it is not in BCP 47 format");
+    throw languageError("it is not in BCP 47 format");
   }
   const [primary = ""] = canonical!.split("-");
   // "english" is well-formed: subtags of up to eight letters are reserved for future languages. All two-letter codes
   // are already assigned.
-  if (primary.length > 3) throw refuse("it does not start with a language code of two or three letters");
-  if (primary.length === 2 && nameOf(primary, "en") === undefined) throw refuse(`unknown language ${primary}`);
+  if (primary.length > 3) throw languageError("it does not start with a language code of two or three letters");
+  if (primary.length === 2 && nameOf(primary, "en") === undefined) throw languageError(`unknown language ${primary}`);
   return canonical!;
 }
 

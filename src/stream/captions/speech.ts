@@ -12,7 +12,7 @@ export class NoCaptions extends Error {
 
 const MINUTE_MS = 60_000;
 /** Maximum size of the program's output. */
-const MAX_OUTPUT = 10 << 20;
+const MAX_OUTPUT_BYTES = 10 << 20;
 /** The program may take this many times the duration of the video, plus a few minutes for startup. */
 const MAX_DURATION_FACTOR = 10;
 
@@ -70,11 +70,11 @@ export async function transcribe(
     const { output } = await runChild(
       "the caption program",
       { command: ["/usr/bin/env", `PATH=${PATH}`, `HOME=${HOME}`, "nice", "-n", "10", ...command] },
-      { wallMs, outputBytes: MAX_OUTPUT, signal },
+      { wallMs, outputBytes: MAX_OUTPUT_BYTES, signal },
     ).catch(throwIfPermanent);
-    const reading = readCaptions(output);
-    if (!reading.ok) throw new NoCaptions(`the output of the caption program is invalid: ${reading.why}`);
-    return formatVtt(reading.captions);
+    const parsedCaptions = readCaptions(output);
+    if (!parsedCaptions.ok) throw new NoCaptions(`the output of the caption program is invalid: ${parsedCaptions.why}`);
+    return formatVtt(parsedCaptions.captions);
   } finally {
     await remove();
   }

@@ -34,20 +34,20 @@ export function createClips({ videos, objects, clock, log, findWatermark }: Clip
       const source = await videos.get(account, from);
       const { model, sourceKey } = source;
       if (model === null || sourceKey === null) throw notReady(source);
-      const part = clipRange(model, start, end);
-      const inherited = { allowedOrigins: source.allowedOrigins, requireSignedURLs: source.requireSignedURLs };
+      const clippedRange = clipRange(model, start, end);
+      const inheritedRules = { allowedOrigins: source.allowedOrigins, requireSignedURLs: source.requireSignedURLs };
       const draft = await videoDraft({ clock, ...(findWatermark && { findWatermark }) }, account, {
-        ...inherited,
+        ...inheritedRules,
         ...requested,
       });
-      const marked = draft.watermark == null && source.watermark !== null;
+      const inheritsWatermark = draft.watermark == null && source.watermark !== null;
       const clip = await videos.create(
         account,
-        { ...draft, ...(marked && { watermark: source.watermark }), clippedFrom: from, clip: part },
+        { ...draft, ...(inheritsWatermark && { watermark: source.watermark }), clippedFrom: from, clip: clippedRange },
         "queued",
       );
       try {
-        if (marked) await copyWatermark(from, clip.uid);
+        if (inheritsWatermark) await copyWatermark(from, clip.uid);
         // An indexed copy already has a form that can be clipped.
         const key = `stream/${clip.uid}/source`;
         await objects.copy(model.source.key, key);

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 
-const LENGTH = 16;
-const LETTERS = 36n;
+const CODE_LENGTH = 16;
+const ALPHABET_SIZE = 36n;
 
 /**
  * An account's code in the names of delivery hosts, `customer-<code>.<domain>`: 16 lower-case letters and digits.
@@ -15,17 +15,17 @@ export function customerCode(account: string): string {
     .digest()
     .reduce((sum, octet) => (sum << 8n) | BigInt(octet), 0n);
   let code = "";
-  while (code.length < LENGTH) {
-    code += Number(number % LETTERS).toString(36);
-    number /= LETTERS;
+  while (code.length < CODE_LENGTH) {
+    code += Number(number % ALPHABET_SIZE).toString(36);
+    number /= ALPHABET_SIZE;
   }
   return code;
 }
 
 /** The code in a host name, or undefined if it is not a delivery host. A port in `domain` is ignored. */
 export function codeOfHost(host: string, domain: string): string | undefined {
-  const plain = (name: string) => name.toLowerCase().replace(/:\d+$/, "").replace(/\.$/, "");
-  const [label, ...rest] = plain(host).split(".");
+  const normalizeHost = (name: string) => name.toLowerCase().replace(/:\d+$/, "").replace(/\.$/, "");
+  const [label, ...rest] = normalizeHost(host).split(".");
   const code = /^customer-([a-z0-9]{16})$/.exec(label ?? "")?.[1];
-  return domain !== "" && rest.join(".") === plain(domain) ? code : undefined;
+  return domain !== "" && rest.join(".") === normalizeHost(domain) ? code : undefined;
 }

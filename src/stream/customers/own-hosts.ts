@@ -7,11 +7,11 @@ import { codeOfHost, customerCode } from "./customer-code.ts";
 export type AccountHostCheck = (host: string | undefined, account: string) => boolean;
 
 export function createAccountHostCheck(domain = ""): AccountHostCheck {
-  const codes = new Map<string, string>();
+  const accountCodes = new Map<string, string>();
   return (host, account) => {
     const requestedCode = domain === "" || host === undefined ? undefined : codeOfHost(host, domain);
     if (requestedCode === undefined) return true;
-    if (codes.size > 1000) codes.clear();
-    return codes.getOrInsertComputed(account, customerCode) === requestedCode;
+    if (accountCodes.size > 1000) accountCodes.clear();
+    return accountCodes.getOrInsertComputed(account, customerCode) === requestedCode;
   };
 }

@@ -1,6 +1,6 @@
 import type { Video } from "../videos/index.ts";
 
-const WEEK = 7 * 24 * 3600;
+const WEEK_SECONDS = 7 * 24 * 3600;
 
 /**
  * "immutable" means one week, after which deleted or locked videos have also expired from intermediate caches.
@@ -11,6 +11,6 @@ export function cacheControl(
   cache: "immutable" | number | undefined,
 ): string {
   if (cache === undefined) return "no-store";
-  const open = id === video.uid && !video.requireSignedURLs && video.allowedOrigins.length === 0;
-  return `${open ? "public" : "private"}, max-age=${cache === "immutable" ? `${WEEK}, immutable` : Math.max(0, Math.floor(cache))}`;
+  const isPublic = id === video.uid && !video.requireSignedURLs && video.allowedOrigins.length === 0;
+  return `${isPublic ? "public" : "private"}, max-age=${cache === "immutable" ? `${WEEK_SECONDS}, immutable` : Math.max(0, Math.floor(cache))}`;
 }

@@ -57,41 +57,45 @@ export function createDelivery({
     request: IncomingMessage,
     response: ServerResponse,
   ) {
-    const self = origin(request);
-    const viewer = viewerOf(request.headers, { ip: address(request), self });
+    const ownOrigin = origin(request);
+    const viewer = viewerOf(request.headers, { ip: address(request), self: ownOrigin });
     const video = await access.check(id, route.purpose, viewer);
     if (!isAccountHost(request.headers.host, video.account)) throw streamErrors.videoNotFound({ uid: video.uid });
     // The page shows its own error text.
     if (video.state === "error" && route.purpose !== "page")
       throw streamErrors.videoFailed({ code: video.errorReason?.code ?? "ERR_UNKNOWN" });
     await route.handle(
-      createViewing({ video, id, base, origin: self, params, query, viewer, request, response, memory }),
+      createViewing({ video, id, base, origin: ownOrigin, params, query, viewer, request, response, memory }),
     );
   }
 
   return {
     async handle(request, response) {
-      const at = parseVideoPath(request.url!, base);
-      if (at === undefined) return false;
+      const videoPath = parseVideoPath(request.url!, base);
+      if (videoPath === undefined) return false;
       for (const [name, value] of PUBLIC_HEADERS) response.setHeader(name, value);
-      const head = request.method === "HEAD";
-      if (request.method === "OPTIONS") return preflight(response);
-      const open = findPublic.get(at.rest);
+      const isHead = request.method === "HEAD";
+      if (request.method === "OPTIONS") return sendPreflight(response);
+      const publicRoute = findPublic.get(videoPath.rest);
       const match =
-        open === undefined ? find(request.method!, at.rest) : !head && request.method !== "GET" ? "method" : open;
+        publicRoute === undefined
+          ? find(request.method!, videoPath.rest)
+          : !isHead && request.method !== "GET"
+            ? "method"
+            : publicRoute;
       if (match === "method") response.setHeader("allow", "GET, HEAD, OPTIONS");
       if (typeof match !== "object")
         sendErrorResponse(response, {
           page: false,
-          head,
+          head: isHead,
           ...(match === "method"
             ? { status: 405, message: "This URL accepts only GET." }
             : { status: 404, message: "A video has no resource at this path." }),
         });
       else {
         try {
-          if ("read" in match) sendJson(await match.read(at.id, request.headers.host), response, head);
-          else await serveRoute(match, at, request, response);
+          if ("read" in match) sendJson(await match.read(videoPath.id, request.headers.host), response, isHead);
+          else await serveRoute(match, videoPath, request, response);
         } catch (err) {
           handleError(err, "route" in match && match.route.purpose === "page", request, response);
         }
@@ -102,8 +106,8 @@ export function createDelivery({
 
   function handleError(err: unknown, page: boolean, request: IncomingMessage, response: ServerResponse) {
     if (response.destroyed) return;
-    const known = err instanceof UserError;
-    if (!known)
+    const userError = err instanceof UserError;
+    if (!userError)
       log.error({ err, path: request.url!.replace(/eyJ[\w.-]+/, "(token)") }, "stream: failed to deliver a video");
     // A response that fails after its length was sent is aborted; otherwise it would look complete.
     if (response.headersSent) return void response.destroy();
@@ -111,7 +115,7 @@ export function createDelivery({
     sendErrorResponse(response, {
       page,
       head: request.method === "HEAD",
-      ...(known ? httpError(err) : { status: 500, message: "Internal error. See the server log." }),
+      ...(userError ? httpError(err) : { status: 500, message: "Internal error. See the server log." }),
     });
   }
 }
@@ -128,7 +132,7 @@ const PUBLIC_HEADERS = [
   ["x-content-type-options", "nosniff"],
 ] as const;
 
-function sendJson(value: object, response: ServerResponse, head: boolean): void {
+function sendJson(value: object, response: ServerResponse, isHead: boolean): void {
   const body = JSON.stringify(value);
   response
     .writeHead(200, {
@@ -136,10 +140,10 @@ function sendJson(value: object, response: ServerResponse, head: boolean): void 
       "content-length": Buffer.byteLength(body),
       "cache-control": "no-store",
     })
-    .end(head ? undefined : body);
+    .end(isHead ? undefined : body);
 }
 
-function preflight(response: ServerResponse): true {
+function sendPreflight(response: ServerResponse): true {
   response
     .writeHead(204, {
       "access-control-allow-methods": "GET, HEAD, OPTIONS",

@@ -9,24 +9,24 @@ export interface VideoPath {
 }
 
 /** A uid, or the start of every JSON Web Token: "eyJ" is `{"`. */
-const ID = /^(?:[0-9a-f]{32}|eyJ[\w-]*\.[\w-]+\.[\w-]*)$/;
+const ID_PATTERN = /^(?:[0-9a-f]{32}|eyJ[\w-]*\.[\w-]+\.[\w-]*)$/;
 /** More than a token with five access rules needs. */
-const MAX_ID = 8192;
+const MAX_ID_LENGTH = 8192;
 
 export function parseVideoPath(url: string, base: string): VideoPath | undefined {
-  const begin = base.length + 1;
-  if (url.charCodeAt(base.length) !== SLASH || !url.startsWith(base)) return undefined;
-  const mark = url.indexOf("?", begin);
+  const pathStart = base.length + 1;
+  if (url.charCodeAt(base.length) !== SLASH_CODE || !url.startsWith(base)) return undefined;
+  const mark = url.indexOf("?", pathStart);
   const path = mark === -1 ? url : url.slice(0, mark);
-  const slash = path.indexOf("/", begin);
-  const id = slash === -1 ? path.slice(begin) : path.slice(begin, slash);
-  if (id.length < 32 || id.length > MAX_ID || !ID.test(id)) return undefined;
+  const slash = path.indexOf("/", pathStart);
+  const id = slash === -1 ? path.slice(pathStart) : path.slice(pathStart, slash);
+  if (id.length < 32 || id.length > MAX_ID_LENGTH || !ID_PATTERN.test(id)) return undefined;
   const rest =
     slash === -1 ? "" : path.slice(slash + 1, path.endsWith("/") && path.length > slash + 1 ? -1 : undefined);
   return { id, rest, query: mark === -1 ? "" : url.slice(mark + 1) };
 }
 
-const SLASH = 47;
+const SLASH_CODE = 47;
 
 export interface RouteMatch {
   route: DeliveryRoute;
@@ -38,17 +38,17 @@ type FindRoute = (method: string, rest: string) => RouteMatch | "method" | undef
 
 /** If several routes match, the first one wins. */
 export function routeFinder(routes: readonly DeliveryRoute[]): FindRoute {
-  const byHead = Map.groupBy(routes.map(compile), ({ head }) => head);
+  const routesByHead = Map.groupBy(routes.map(compile), ({ head }) => head);
   return (method, rest) => {
-    const candidates = byHead.get(headOf(rest));
-    let found: "method" | undefined;
+    const candidates = routesByHead.get(headOf(rest));
+    let mismatch: "method" | undefined;
     for (const { route, match } of candidates ?? []) {
       const params = match(rest);
       if (params === undefined) continue;
       if ((route.method ?? "GET") === (method === "HEAD" ? "GET" : method)) return { route, params };
-      found = "method";
+      mismatch = "method";
     }
-    return found;
+    return mismatch;
   };
 }
 
@@ -77,7 +77,7 @@ function compile(route: DeliveryRoute): {
     if (values === null) return undefined;
     const params: Record<string, string> = {};
     for (const [index, name] of names.entries()) {
-      const value = decoded(values[index + 1]!);
+      const value = decodeText(values[index + 1]!);
       if (value === undefined) return undefined;
       params[name] = value;
     }
@@ -86,7 +86,7 @@ function compile(route: DeliveryRoute): {
   return { route, head, match };
 }
 
-function decoded(text: string): string | undefined {
+function decodeText(text: string): string | undefined {
   if (!text.includes("%")) return text;
   try {
     return decodeURIComponent(text);

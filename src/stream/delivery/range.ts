@@ -25,6 +25,6 @@ export function matchesEtag(ifNoneMatch: string | undefined, etag: string): bool
   if (ifNoneMatch === undefined) return false;
   return (
     ifNoneMatch.trim() === "*" ||
-    ifNoneMatch.split(",").some((one) => one.trim().replace(/^W\//, "") === etag.replace(/^W\//, ""))
+    ifNoneMatch.split(",").some((listedTag) => listedTag.trim().replace(/^W\//, "") === etag.replace(/^W\//, ""))
   );
 }

@@ -46,6 +46,9 @@ export interface Viewing {
    * Handles ranges, HEAD, ETag and If-None-Match. `cache`: "immutable" for content that never changes under its URL, or
    * a number of seconds, or absent.
    */
-  sendObject(object: Sendable, about: { type: string; cache?: "immutable" | number; filename?: string }): Promise<void>;
-  sendText(text: string, about: { type: string; cache?: number; status?: number }): void;
+  sendObject(
+    object: Sendable,
+    metadata: { type: string; cache?: "immutable" | number; filename?: string },
+  ): Promise<void>;
+  sendText(text: string, metadata: { type: string; cache?: number; status?: number }): void;
 }

@@ -32,15 +32,18 @@ export async function sendBytes(
   const onClose = () => resumeWriting();
   response.on("close", onClose);
   try {
-    for (let at = start; at <= end && !response.destroyed;) {
-      const wanted = end - at + 1;
-      const reading = reader.read(wanted < buffer.length ? buffer.subarray(0, wanted) : buffer, at);
-      const count = typeof reading === "number" ? reading : await reading;
+    for (let position = start; position <= end && !response.destroyed;) {
+      const remainingBytes = end - position + 1;
+      const pendingRead = reader.read(
+        remainingBytes < buffer.length ? buffer.subarray(0, remainingBytes) : buffer,
+        position,
+      );
+      const count = typeof pendingRead === "number" ? pendingRead : await pendingRead;
       const bytes = buffer.subarray(0, count);
-      at += count;
+      position += count;
       await new Promise<void>((resolve) => {
         resumeWriting = resolve;
-        if (at > end) response.end(bytes, resolve);
+        if (position > end) response.end(bytes, resolve);
         else response.write(bytes, () => resolve());
       });
     }

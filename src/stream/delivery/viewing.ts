@@ -37,7 +37,7 @@ export function createViewing({
   response,
   memory,
 }: ViewingDeps): Viewing {
-  let parsed: URLSearchParams | undefined;
+  let parsedQuery: URLSearchParams | undefined;
   let signal: AbortSignal | undefined;
   return {
     video,
@@ -49,32 +49,32 @@ export function createViewing({
     request,
     response,
     get query() {
-      return (parsed ??= new URLSearchParams(query));
+      return (parsedQuery ??= new URLSearchParams(query));
     },
     get signal() {
       return (signal ??= signalOf(response));
     },
-    sendObject: (object, about) => sendObject({ video, id, request, response, memory }, object, about),
-    sendText: (text, about) => sendTextResponse({ video, id, request, response }, text, about),
+    sendObject: (object, metadata) => sendObject({ video, id, request, response, memory }, object, metadata),
+    sendText: (text, metadata) => sendTextResponse({ video, id, request, response }, text, metadata),
   };
 }
 
 async function sendObject(
   { memory, ...exchange }: Exchange & { memory: BufferPool },
   object: Sendable,
-  about: Parameters<Viewing["sendObject"]>[1],
+  metadata: Parameters<Viewing["sendObject"]>[1],
 ): Promise<void> {
   const { request, response } = exchange;
   const { size, version } = object;
   const headers: Record<string, string | number> = {
-    "content-type": about.type,
-    "cache-control": cacheControl(exchange, about.cache),
+    "content-type": metadata.type,
+    "cache-control": cacheControl(exchange, metadata.cache),
     "accept-ranges": "bytes",
   };
   const etag = version === undefined ? undefined : `"${version}"`;
   if (etag !== undefined) headers["etag"] = etag;
-  if (about.filename !== undefined)
-    headers["content-disposition"] = `attachment; filename="${about.filename.replace(/[^\x20-\x7e]|["\\%]/g, "_")}"`;
+  if (metadata.filename !== undefined)
+    headers["content-disposition"] = `attachment; filename="${metadata.filename.replace(/[^\x20-\x7e]|["\\%]/g, "_")}"`;
   if (etag !== undefined && matchesEtag(request.headers["if-none-match"], etag))
     return void response.writeHead(304, headers).end();
 

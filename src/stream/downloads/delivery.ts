@@ -11,7 +11,7 @@ interface DownloadRoutesDeps {
   objects: Pick<ObjectStore, "open">;
 }
 
-const FILENAME = /^[A-Za-z0-9_-]{1,120}$/;
+const FILENAME_PATTERN = /^[A-Za-z0-9_-]{1,120}$/;
 
 /** `/{id}/downloads/default.mp4`, `audio.m4a`, and `original`: `access` decides whether they may be downloaded. */
 export function downloadRoutes({ table, objects }: DownloadRoutesDeps): DeliveryRoute[] {
@@ -59,22 +59,22 @@ function assertNotFailed({ state, errorReason }: Video): void {
 }
 
 function requestedName({ query }: Viewing): string | undefined {
-  const requested = query.get("filename");
-  if (requested === null) return undefined;
-  if (!FILENAME.test(requested))
+  const requestedFilename = query.get("filename");
+  if (requestedFilename === null) return undefined;
+  if (!FILENAME_PATTERN.test(requestedFilename))
     throw streamErrors.badParameter({
-      reason: `filename must have at most 120 characters of A-Z a-z 0-9 _ -, not ${JSON.stringify(requested.slice(0, 130))}`,
+      reason: `filename must have at most 120 characters of A-Z a-z 0-9 _ -, not ${JSON.stringify(requestedFilename.slice(0, 130))}`,
     });
-  return requested;
+  return requestedFilename;
 }
 
 /** The video's name, reduced to characters allowed in file names everywhere. */
 function nameOf({ uid, meta }: Video): string {
-  const plain = (metaText(meta, "name") ?? metaText(meta, "filename") ?? "")
+  const plainName = (metaText(meta, "name") ?? metaText(meta, "filename") ?? "")
     .normalize("NFKD")
     .replace(/\.[A-Za-z0-9]{1,5}$/, "")
     .replace(/[^A-Za-z0-9_-]+/g, "-")
     .replace(/^-+|-+$/g, "")
     .slice(0, 120);
-  return plain === "" ? uid : plain;
+  return plainName === "" ? uid : plainName;
 }

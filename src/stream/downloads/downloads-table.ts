@@ -47,12 +47,12 @@ export const downloadsMigrations: Migration[] = [
 
 export function createDownloadsTable(db: Db) {
   const tables: Kysely<DownloadTables> = db.tables<DownloadTables>();
-  const one = (uid: string, type: DownloadType) =>
+  const rowQuery = (uid: string, type: DownloadType) =>
     tables.selectFrom("stream_downloads").selectAll().where("video_uid", "=", uid).where("type", "=", type);
 
   return {
     find: async (uid: string, type: DownloadType): Promise<DownloadRow | undefined> =>
-      (await db.read(one(uid, type)))[0],
+      (await db.read(rowQuery(uid, type)))[0],
     of: (uid: string): Promise<DownloadRow[]> =>
       db.read(tables.selectFrom("stream_downloads").selectAll().where("video_uid", "=", uid).orderBy("type", "desc")),
     /** Replaces a failed row; leaves any other row unchanged. */

@@ -73,21 +73,21 @@ export function createDownloads(deps: DownloadsDeps): Downloads {
   const listOf = async ({ uid }: Video): Promise<Download[]> =>
     (await table.of(uid)).map(({ type, status, percent }) => ({ type, status, percentComplete: percent }));
 
-  const waitsForFile = ({ state, liveInput, model }: Video) =>
+  const isWaitingForFile = ({ state, liveInput, model }: Video) =>
     assemble !== undefined && state === "ready" && liveInput !== undefined && model === null;
-  const lacks = (type: DownloadType, { model }: Video) =>
+  const lacksTrack = (type: DownloadType, { model }: Video) =>
     type === "audio" && model !== null && model.audio === undefined;
 
   async function begin(row: DownloadRow, video: Video): Promise<void> {
-    if (waitsForFile(video)) await assemble!(video.uid);
+    if (isWaitingForFile(video)) await assemble!(video.uid);
     else await enqueue(row);
   }
 
   return {
     async create(account, uid, type) {
       const video = await videos.get(account, uid);
-      if (!video.readyToStream || (video.model === null && !waitsForFile(video))) throw notReady(video);
-      if (lacks(type, video)) throw streamErrors.badParameter({ reason: "the video has no audio" });
+      if (!video.readyToStream || (video.model === null && !isWaitingForFile(video))) throw notReady(video);
+      if (lacksTrack(type, video)) throw streamErrors.badParameter({ reason: "the video has no audio" });
       const now = clock.now();
       const row: DownloadRow = {
         video_uid: uid,
@@ -101,8 +101,8 @@ export function createDownloads(deps: DownloadsDeps): Downloads {
         modified_at: now,
       };
       await table.insert(row);
-      const kept = await table.find(uid, type);
-      if (kept?.status === "inprogress" && kept.job === "") await begin(kept, video);
+      const storedRow = await table.find(uid, type);
+      if (storedRow?.status === "inprogress" && storedRow.job === "") await begin(storedRow, video);
       return listOf(video);
     },
     list: async (account, uid) => listOf(await videos.get(account, uid)),
@@ -114,7 +114,7 @@ export function createDownloads(deps: DownloadsDeps): Downloads {
       const video = await videos.find(uid);
       for (const row of await table.of(uid)) {
         if (row.status !== "inprogress" || row.job !== "") continue;
-        if (video?.model == null || lacks(row.type, video))
+        if (video?.model == null || lacksTrack(row.type, video))
           await table.change(row, { status: "error", modified_at: clock.now() });
         else await enqueue(row);
       }

@@ -27,7 +27,7 @@ export interface DownloadJob {
 
 /** Attempts of a job before the download fails. */
 export const DOWNLOAD_ATTEMPTS = 5;
-const BUSY_MS = 1000;
+const BUSY_RETRY_MS = 1000;
 /** Maximum attempts per segment while the encoder is busy. */
 const MAX_BUSY_ATTEMPTS = 600;
 const PROGRESS_INTERVAL_MS = 1000;
@@ -51,13 +51,13 @@ export function createDownloadBuilder(deps: MakeDeps) {
       const renditions = await chooseRenditions(video, video.model, type, deps);
       if (renditions.length === 0)
         throw streamErrors.encodingFailed({ reason: `the video has no content for a download of type ${type}` });
-      const open = (rendition: RenditionSource, segment: number | "init") =>
+      const openSegmentOf = (rendition: RenditionSource, segment: number | "init") =>
         openWithRetry(rendition, segment, { clock, signal });
       const kind = type === "audio" ? "M4A " : "isom";
       const file = await muxFile({
         renditions,
         kind,
-        open,
+        open: openSegmentOf,
         signal,
         onIndexProgress: (share) => reportProgress(share * HEADERS_READ_PERCENT),
       });
@@ -83,15 +83,15 @@ async function openWithRetry(
   segment: number | "init",
   { clock, signal }: { clock: Clock; signal: AbortSignal },
 ): Promise<SegmentBytes> {
-  for (let tries = 1; ; tries++) {
+  for (let attemptCount = 1; ; attemptCount++) {
     try {
       const bytes = await rendition.open(segment, signal);
       if (bytes === undefined)
         throw streamErrors.encodingFailed({ reason: `there is no segment ${segment} of ${rendition.name}` });
       return bytes;
     } catch (err) {
-      if (!(err instanceof UserError && err.kind === "encoderBusy") || tries >= MAX_BUSY_ATTEMPTS) throw err;
-      await clock.sleep(BUSY_MS, signal);
+      if (!(err instanceof UserError && err.kind === "encoderBusy") || attemptCount >= MAX_BUSY_ATTEMPTS) throw err;
+      await clock.sleep(BUSY_RETRY_MS, signal);
     }
   }
 }
@@ -99,14 +99,14 @@ async function openWithRetry(
 /** Writes progress at most once per second, without waiting for the write. */
 function createProgressReporter(table: DownloadsTable, row: DownloadRow, clock: Clock) {
   let next = clock.now() + PROGRESS_INTERVAL_MS;
-  let writing = false;
+  let isWriting = false;
   return (percent: number) => {
-    if (writing || clock.now() < next) return;
-    writing = true;
+    if (isWriting || clock.now() < next) return;
+    isWriting = true;
     next = clock.now() + PROGRESS_INTERVAL_MS;
     table
       .change(row, { percent: Math.min(99, Math.floor(percent)), modified_at: clock.now() })
       .catch(() => {})
-      .finally(() => (writing = false));
+      .finally(() => (isWriting = false));
   };
 }

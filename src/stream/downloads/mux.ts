@@ -49,17 +49,23 @@ interface Track {
  * index, then the samples are copied unchanged: memory is needed only for the index, a few dozen megabytes for ten
  * hours. Nothing is encoded here. Throws Mp4Error.
  */
-export async function muxFile({ renditions, kind, open, onIndexProgress, signal }: MuxOptions): Promise<MuxedFile> {
-  const tracks = await Promise.all(renditions.map((rendition, i) => openTrack(rendition, i + 1, open)));
+export async function muxFile({
+  renditions,
+  kind,
+  open: openSegment,
+  onIndexProgress,
+  signal,
+}: MuxOptions): Promise<MuxedFile> {
+  const tracks = await Promise.all(renditions.map((rendition, i) => openTrack(rendition, i + 1, openSegment)));
   const copies: SegmentCopy[] = [];
   const steps = renditions.reduce((sum, { count }) => sum + count, 0);
   let mediaBytes = 0;
   // Each segment is a chunk, interleaved by time: segments of different renditions may differ in length.
   for (let step = 1; step <= steps; step++) {
-    const track = earliest(tracks);
+    const track = earliestTrackIndex(tracks);
     signal.throwIfAborted();
     const segment = tracks[track]!.next++;
-    const bytes = await open(renditions[track]!, segment);
+    const bytes = await openSegment(renditions[track]!, segment);
     const { ranges, count, octets } = await addSamples(bytes, tracks[track]!);
     if (count > 0) tracks[track]!.chunks.push({ offset: mediaBytes, count });
     mediaBytes += octets;
@@ -78,7 +84,7 @@ export async function muxFile({ renditions, kind, open, onIndexProgress, signal 
     let done = 0;
     for (const { track, segment, size, ranges } of copies) {
       signal.throwIfAborted();
-      const bytes = await open(renditions[track]!, segment);
+      const bytes = await openSegment(renditions[track]!, segment);
       if (bytes.size !== size)
         throw new Error(`segment ${segment} of ${renditions[track]!.name} changed while it was written into a file`);
       for (const { start, end } of ranges) yield* bytes.read({ start, end: end - 1 }) as AsyncIterable<Buffer>;
@@ -89,18 +95,21 @@ export async function muxFile({ renditions, kind, open, onIndexProgress, signal 
   return { size, body };
 }
 
-async function openTrack(rendition: RenditionSource, id: number, open: MuxOptions["open"]): Promise<Track> {
-  const init = await open(rendition, "init");
+async function openTrack(rendition: RenditionSource, id: number, openSegment: MuxOptions["open"]): Promise<Track> {
+  const init = await openSegment(rendition, "init");
   const header = { id, ...(await readInit(await buffer(init.read()))) };
   const chunks: SampleChunk[] = [];
   return { written: { header, samples: createSampleLog(), chunks }, chunks, next: 0, count: rendition.count };
 }
 
 /** The unfinished track with the earliest time. */
-function earliest(tracks: readonly Track[]): number {
+function earliestTrackIndex(tracks: readonly Track[]): number {
   const secondsOf = ({ written: { header, samples }, next, count }: Track) =>
     next === count ? Infinity : samples.end / header.timescale;
-  return tracks.reduce((least, track, i) => (secondsOf(track) < secondsOf(tracks[least]!) ? i : least), 0);
+  return tracks.reduce(
+    (earliestSoFar, track, i) => (secondsOf(track) < secondsOf(tracks[earliestSoFar]!) ? i : earliestSoFar),
+    0,
+  );
 }
 
 async function addSamples(bytes: SegmentBytes, { written }: Track) {

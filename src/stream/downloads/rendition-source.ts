@@ -27,22 +27,24 @@ export async function chooseRenditions(
   type: DownloadType,
   sources: SegmentSources,
 ): Promise<RenditionSource[]> {
-  const offered = model.video === undefined ? undefined : await sources.source?.of(video);
-  const encoded = (name: string): RenditionSource => ({
+  const sourceTracks = model.video === undefined ? undefined : await sources.source?.of(video);
+  const encodedSource = (name: string): RenditionSource => ({
     name,
     count: model.segments.count,
     open: (segment, signal) => sources.segments.get(video, name, segment, { signal }),
   });
-  const passed = (track: "video" | "audio", count: number): RenditionSource => ({
+  const passthroughSource = (track: "video" | "audio", count: number): RenditionSource => ({
     name: `source ${track}`,
     count,
     open: (segment) => sources.source!.segment(video, track, segment),
   });
   const best = model.ladder.findLast(({ codec }) => codec === "h264") ?? model.ladder.at(-1);
-  const chosen: RenditionSource[] = [];
-  if (type === "default" && offered !== undefined) chosen.push(passed("video", offered.video.segments.length));
-  else if (type === "default" && best !== undefined) chosen.push(encoded(best.name));
-  if (offered?.audio !== undefined) chosen.push(passed("audio", offered.audio.segments.length));
-  else if (model.audio !== undefined) chosen.push(encoded(MAIN_AUDIO));
-  return chosen;
+  const chosenSources: RenditionSource[] = [];
+  if (type === "default" && sourceTracks !== undefined)
+    chosenSources.push(passthroughSource("video", sourceTracks.video.segments.length));
+  else if (type === "default" && best !== undefined) chosenSources.push(encodedSource(best.name));
+  if (sourceTracks?.audio !== undefined)
+    chosenSources.push(passthroughSource("audio", sourceTracks.audio.segments.length));
+  else if (model.audio !== undefined) chosenSources.push(encodedSource(MAIN_AUDIO));
+  return chosenSources;
 }

@@ -2,7 +2,7 @@ import { writeFragment, writeInit } from "../../protocol/mp4/index.ts";
 import type { MediaModel } from "../model.ts";
 import { AUDIO_BITRATE, AUDIO_CHANNELS, AUDIO_FRAME, AUDIO_RATE, audioFrames } from "./audio-grid.ts";
 
-const TRACK = 1;
+const TRACK_ID = 1;
 
 type AudioModel = Pick<MediaModel, "segments" | "primedAudio">;
 
@@ -20,24 +20,24 @@ export function audioSegment(model: AudioModel, n: number, frames: readonly Buff
   const time = n === 0 ? 0 : first * AUDIO_FRAME + delayOf(model);
   if (frames.length !== count) throw new Error(`audio segment ${n} has ${frames.length} frames; expected ${count}`);
   const samples = frames.map(({ length }) => ({ duration: AUDIO_FRAME, size: length, shift: 0, sync: true }));
-  return Buffer.concat([writeFragment({ track: TRACK, sequence: n + 1, time, samples }), ...frames]);
+  return Buffer.concat([writeFragment({ track: TRACK_ID, sequence: n + 1, time, samples }), ...frames]);
 }
 
 /** The same for every audio rendition of a video. */
 export function audioInit(model: Pick<MediaModel, "primedAudio">): Buffer {
   return writeInit({
-    id: TRACK,
+    id: TRACK_ID,
     handler: "soun",
     timescale: AUDIO_RATE,
     width: 0,
     height: 0,
-    description: description(),
+    description: createSampleDescription(),
     delay: delayOf(model),
   });
 }
 
 /** ISO 14496-12 12.2.3 and 14496-14 5.6: AAC-LC, 48 kHz, stereo. */
-function description(): Buffer {
+function createSampleDescription(): Buffer {
   const entry = Buffer.alloc(36);
   entry.write("mp4a", 4, "latin1");
   entry.writeUInt16BE(1, 14);

@@ -28,7 +28,7 @@ export function audioFrames(segments: SegmentGrid, n: number): AudioFrames {
 export const audioFrameCount = (segments: SegmentGrid): number => firstFrame(segments, segments.count);
 
 function firstFrame({ fps, framesPerSegment, frames, count }: SegmentGrid, n: number): number {
-  const pictures = n >= count ? frames : n * framesPerSegment;
-  const scaled = (pictures * fps.den * AUDIO_RATE) / (fps.num * AUDIO_FRAME);
-  return n >= count ? Math.ceil(scaled) : Math.floor(scaled);
+  const videoFrames = n >= count ? frames : n * framesPerSegment;
+  const exactAudioFrame = (videoFrames * fps.den * AUDIO_RATE) / (fps.num * AUDIO_FRAME);
+  return n >= count ? Math.ceil(exactAudioFrame) : Math.floor(exactAudioFrame);
 }

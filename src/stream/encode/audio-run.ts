@@ -18,12 +18,12 @@ interface AudioRun {
 }
 
 /** Frames encoded before the first stored frame, to bring the encoder into its steady state, and after the last. */
-const BEFORE = 8;
-const AFTER = 4;
+const LEAD_IN_FRAMES = 8;
+const LEAD_OUT_FRAMES = 4;
 /** The encoder's delay: its packet i starts at (i - 1) * 1024. */
-const PRIMING = 1;
+const PRIMING_FRAMES = 1;
 /** Seconds by which decoding starts earlier: codecs with memory need part of it. */
-const PREROLL = 1;
+const PREROLL_SECONDS = 1;
 
 /**
  * Encodes the AAC frames [first, …) of the segments so that they join those of other runs seamlessly. Rejects with
@@ -36,12 +36,12 @@ export async function runAudio({ tools, objects }: Pick<RunDeps, "tools" | "obje
   const { first } = audioFrames(model.segments, segments[0]!);
   const last = audioFrames(model.segments, segments.at(-1)!);
   const end = last.first + last.count;
-  const begin = Math.max(0, first - BEFORE);
-  const seek = source.start + (begin * AUDIO_FRAME) / AUDIO_RATE - PREROLL;
-  const waiting = [...segments];
+  const firstDecoded = Math.max(0, first - LEAD_IN_FRAMES);
+  const seek = source.start + (firstDecoded * AUDIO_FRAME) / AUDIO_RATE - PREROLL_SECONDS;
+  const remainingSegments = [...segments];
   const adts = createAdtsReader();
-  let skip = model.primedAudio === true && first === 0 ? 0 : first - begin + PRIMING;
-  let kept: Buffer[] = [];
+  let skippedFrames = model.primedAudio === true && first === 0 ? 0 : first - firstDecoded + PRIMING_FRAMES;
+  let segmentFrames: Buffer[] = [];
   await tools.ffmpeg({
     args: [
       "-noaccurate_seek",
@@ -55,7 +55,7 @@ export async function runAudio({ tools, objects }: Pick<RunDeps, "tools" | "obje
       "-map",
       `0:${source.stream}`,
       "-af",
-      audioFilter(source.start, begin, end - begin + AFTER),
+      audioFilter(source.start, firstDecoded, end - firstDecoded + LEAD_OUT_FRAMES),
       "-c:a",
       "aac",
       "-b:a",
@@ -77,18 +77,19 @@ export async function runAudio({ tools, objects }: Pick<RunDeps, "tools" | "obje
     wallMs: 60_000 + segments.length * 1000,
     async onOutput(chunk) {
       for (const frame of adts.push(chunk)) {
-        if (skip-- > 0 || waiting.length === 0) continue;
-        kept.push(frame);
-        const n = waiting[0]!;
-        if (kept.length < storedFrames(model, n)) continue;
-        waiting.shift();
-        const bytes = audioSegment(model, n, kept);
-        kept = [];
+        if (skippedFrames-- > 0 || remainingSegments.length === 0) continue;
+        segmentFrames.push(frame);
+        const n = remainingSegments[0]!;
+        if (segmentFrames.length < storedFrames(model, n)) continue;
+        remainingSegments.shift();
+        const bytes = audioSegment(model, n, segmentFrames);
+        segmentFrames = [];
         await onSegment(n, bytes);
       }
     },
   });
-  if (waiting.length > 0) throw new SourceMissing(`the source ${source.key} has no audio for segment ${waiting[0]!}`);
+  if (remainingSegments.length > 0)
+    throw new SourceMissing(`the source ${source.key} has no audio for segment ${remainingSegments[0]!}`);
 }
 
 /** Exactly the samples of `count` frames from frame `first`: gaps before, after and inside become silence. */

@@ -54,38 +54,39 @@ export function createBackgroundEncoding({
     async encodeMissing(video, segments, options) {
       const { ladder, audio } = video.model!;
       let count = audio === undefined ? 0 : await encodeMissingAudio(video, MAIN_AUDIO, segments, options);
-      const wanted = await Promise.all(
+      const segmentsToEncode = await Promise.all(
         ladder.map(async (rendition) => ({
           rendition,
           segments: await store.missing(video.uid, rendition.name, segments),
         })),
       );
-      const lacking = wanted.filter(({ segments: { length } }) => length > 0);
-      if (lacking.length > 0) await encoder.video(video, lacking, { urgency: "background", ...options });
+      const incompleteRenditions = segmentsToEncode.filter(({ segments: { length } }) => length > 0);
+      if (incompleteRenditions.length > 0)
+        await encoder.video(video, incompleteRenditions, { urgency: "background", ...options });
       for (const {
         segments: { length },
-      } of lacking)
+      } of incompleteRenditions)
         count += length;
       return count;
     },
     async encodeInits(video, { signal }) {
-      const opened = await Promise.all(
+      const openedInits = await Promise.all(
         video.model!.ladder.map(async (rendition) =>
           (await store.open(video.uid, rendition.name, "init")) === undefined ? [{ rendition, segments: [] }] : [],
         ),
       );
-      const wanted = opened.flat();
-      if (wanted.length > 0) await encoder.video(video, wanted, { urgency: "soon", signal });
+      const segmentsToEncode = openedInits.flat();
+      if (segmentsToEncode.length > 0) await encoder.video(video, segmentsToEncode, { urgency: "soon", signal });
     },
   };
 }
 
 /** Groups of consecutive segments. */
 function rows(segments: readonly number[]): number[][] {
-  const found: number[][] = [];
+  const inits: number[][] = [];
   for (const n of segments) {
-    if (found.at(-1)?.at(-1) === n - 1) found.at(-1)!.push(n);
-    else found.push([n]);
+    if (inits.at(-1)?.at(-1) === n - 1) inits.at(-1)!.push(n);
+    else inits.push([n]);
   }
-  return found;
+  return inits;
 }

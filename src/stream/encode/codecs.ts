@@ -53,16 +53,16 @@ export function levelOf(rendition: VideoRendition, model: Pick<MediaModel, "segm
 /** Ladders from earlier versions have no levels; their stored segments were encoded with level 3.0 or higher. */
 const MIN_LEVELS = { h264: 30, hevc: 90, av1: 4 };
 
-/** The lowest level, at least `least`, that allows a rendition's resolution, frame rate and bitrate. */
+/** The lowest level, at least `minLevel`, that allows a rendition's resolution, frame rate and bitrate. */
 export function lowestLevel(
   { codec, ...requirements }: LevelRequirements & Pick<VideoRendition, "codec">,
-  least = 0,
+  minLevel = 0,
 ): number {
   return codec === "hevc"
-    ? hevcLevel(requirements, least)
+    ? hevcLevel(requirements, minLevel)
     : codec === "av1"
-      ? av1Level(requirements, least)
-      : h264Level(requirements, least);
+      ? av1Level(requirements, minLevel)
+      : h264Level(requirements, minLevel);
 }
 
 interface LevelRequirements {
@@ -107,23 +107,23 @@ const H264_LEVELS: readonly (readonly [
 ];
 
 /** Reference frames that x264 keeps with B-pyramid. */
-const H264_KEPT = 4;
+const H264_REFERENCE_FRAMES = 4;
 
-function h264Level({ width, height, rate, bitrate }: LevelRequirements, least: number): number {
+function h264Level({ width, height, rate, bitrate }: LevelRequirements, minLevel: number): number {
   const [columns, rows] = [Math.ceil(width / 16), Math.ceil(height / 16)];
   const size = columns * rows;
-  const fits = H264_LEVELS.find(
+  const fittingLevel = H264_LEVELS.find(
     ([level, perSecond, frame, buffer, kilobits, cpb]) =>
-      level >= least &&
+      level >= minLevel &&
       // A.3.1 f, g: neither side may exceed the square root of eight frame sizes.
       size <= frame &&
       Math.max(columns, rows) <= Math.sqrt(8 * frame) &&
       size * rate <= perSecond &&
-      size * H264_KEPT <= buffer &&
+      size * H264_REFERENCE_FRAMES <= buffer &&
       bitrate <= kilobits * 1000 &&
       2 * bitrate <= cpb * 1000,
   );
-  return (fits ?? H264_LEVELS.at(-1)!)[0];
+  return (fittingLevel ?? H264_LEVELS.at(-1)!)[0];
 }
 
 /** ITU-T H.265 Tables A.8, A.9: luma samples per picture and per second; kbit/s of the main tier. */
@@ -143,18 +143,18 @@ const HEVC_LEVELS: readonly (readonly [level: number, picture: number, perSecond
   [186, 35_651_584, 4_278_190_080, 240_000],
 ];
 
-function hevcLevel({ width, height, rate, bitrate }: LevelRequirements, least: number): number {
+function hevcLevel({ width, height, rate, bitrate }: LevelRequirements, minLevel: number): number {
   // Sizes are rounded up to whole coding units.
   const size = Math.ceil(width / 8) * 8 * Math.ceil(height / 8) * 8;
-  const fits = HEVC_LEVELS.find(
+  const fittingLevel = HEVC_LEVELS.find(
     ([level, picture, perSecond, kilobits]) =>
-      level >= least &&
+      level >= minLevel &&
       size <= picture &&
       Math.max(width, height) <= Math.sqrt(8 * picture) &&
       size * rate <= perSecond &&
       2 * bitrate <= kilobits * 1000,
   );
-  return (fits ?? HEVC_LEVELS.at(-1)!)[0];
+  return (fittingLevel ?? HEVC_LEVELS.at(-1)!)[0];
 }
 
 /** AV1 A.3: luma samples per picture, maximum sides, displayed samples per second; kbit/s of the main tier. */
@@ -180,16 +180,16 @@ const AV1_LEVELS: readonly (readonly [
   [18, 35_651_584, 16_384, 8704, 4_278_190_080, 160_000],
 ];
 
-function av1Level({ width, height, rate, bitrate }: LevelRequirements, least: number): number {
+function av1Level({ width, height, rate, bitrate }: LevelRequirements, minLevel: number): number {
   const size = width * height;
-  const fits = AV1_LEVELS.find(
-    ([index, picture, widest, highest, perSecond, kilobits]) =>
-      index >= least &&
+  const fittingLevel = AV1_LEVELS.find(
+    ([index, picture, maxWidth, maxHeight, perSecond, kilobits]) =>
+      index >= minLevel &&
       size <= picture &&
-      width <= widest &&
-      height <= highest &&
+      width <= maxWidth &&
+      height <= maxHeight &&
       size * rate <= perSecond &&
       bitrate <= kilobits * 1000,
   );
-  return (fits ?? AV1_LEVELS.at(-1)!)[0];
+  return (fittingLevel ?? AV1_LEVELS.at(-1)!)[0];
 }

@@ -9,7 +9,7 @@ interface GrowingFile {
 }
 
 const READ_BYTES = 1 << 20;
-const LOOK_EVERY_MS = 200;
+const POLL_INTERVAL_MS = 200;
 
 /**
  * Reads files while another program writes them, until it is `done`, then reads the rest. Rejects with the error of
@@ -26,42 +26,44 @@ export async function followFiles(
       () => {},
     )
     .finally(() => (state.ended = true));
-  await Promise.all(files.map((file) => follow(file, state, () => Promise.race([clock.sleep(LOOK_EVERY_MS), ended]))));
+  await Promise.all(
+    files.map((file) => follow(file, state, () => Promise.race([clock.sleep(POLL_INTERVAL_MS), ended]))),
+  );
 }
 
 async function follow(
   { path, onData }: GrowingFile,
   state: { readonly ended: boolean },
-  pause: () => Promise<void>,
+  waitForChange: () => Promise<void>,
 ): Promise<void> {
   let handle: FileHandle | undefined;
   let position = 0;
   const buffer = Buffer.alloc(READ_BYTES);
   async function readOn(from: FileHandle, start: number): Promise<number> {
-    let at = start;
+    let offset = start;
     for (;;) {
-      const { bytesRead } = await from.read(buffer, 0, READ_BYTES, at);
-      if (bytesRead === 0) return at;
+      const { bytesRead } = await from.read(buffer, 0, READ_BYTES, offset);
+      if (bytesRead === 0) return offset;
       await onData(Buffer.from(buffer.subarray(0, bytesRead)));
-      at += bytesRead;
+      offset += bytesRead;
     }
   }
   try {
     for (;;) {
       // Checked before reading, so that this round sees everything written before the end.
-      const last = state.ended;
+      const isLastRead = state.ended;
       // Symlinks are refused: the encoder could point one at a file that it may not read.
-      handle ??= await open(path, constants.O_RDONLY | constants.O_NOFOLLOW).catch(absent);
+      handle ??= await open(path, constants.O_RDONLY | constants.O_NOFOLLOW).catch(ignoreMissing);
       if (handle !== undefined) position = await readOn(handle, position);
-      if (last) return;
-      await pause();
+      if (isLastRead) return;
+      await waitForChange();
     }
   } finally {
     await handle?.close();
   }
 }
 
-function absent(err: unknown): undefined {
+function ignoreMissing(err: unknown): undefined {
   if ((err as NodeJS.ErrnoException).code !== "ENOENT") throw err;
   return undefined;
 }

@@ -12,7 +12,7 @@ import { frameTicks, timescaleOf } from "./codecs.ts";
 import { frameCountOf } from "./video-graph.ts";
 import { delayOf } from "./video-options.ts";
 
-const TRACK = 1;
+const TRACK_ID = 1;
 
 /** A segment with missing frames. */
 export class FramesMissing extends Mp4Error {
@@ -24,14 +24,14 @@ export class FramesMissing extends Mp4Error {
  * anything that could differ between runs. Throws Mp4Error.
  */
 export function videoInit(bytes: Buffer, rendition: VideoRendition, model: MediaModel): Buffer {
-  const at = bytes.indexOf("moov", 0, "latin1") - 4;
-  const [track] = readMovie(bytes.subarray(at)).tracks;
+  const moovStart = bytes.indexOf("moov", 0, "latin1") - 4;
+  const [track] = readMovie(bytes.subarray(moovStart)).tracks;
   const description = track?.descriptions[0];
   if (description === undefined) throw new Mp4Error("the encoder wrote no track");
   const entry = readAvc(description)?.entry ?? description;
   const { width, height } = rendition;
   return writeInit({
-    id: TRACK,
+    id: TRACK_ID,
     handler: "vide",
     timescale: timescaleOf(rendition, model),
     width,
@@ -52,7 +52,7 @@ export async function videoSegment(
   rendition: VideoRendition,
   model: MediaModel,
 ): Promise<Buffer> {
-  const ticks = frameTicks(rendition, model);
+  const ticksPerFrame = frameTicks(rendition, model);
   const fragments = await readFragments(
     (start, length) => Promise.resolve(bytes.subarray(start, start + length)),
     bytes.length,
@@ -65,23 +65,28 @@ export async function videoSegment(
     throw new FramesMissing(`segment ${n} has ${fragment.count} frames; expected ${expected}`);
   if (fragment.count !== expected)
     throw new Mp4Error(`segment ${n} has ${fragment.count} frames; expected ${expected}`);
-  const shown = showTimes(fragment);
-  const first = Math.min(...shown);
-  const places = new Set(shown.map((time) => (time - first) / ticks));
-  if (places.size !== expected || Math.max(...places) !== expected - 1)
+  const presentationTimes = showTimes(fragment);
+  const first = Math.min(...presentationTimes);
+  const framePositions = new Set(presentationTimes.map((time) => (time - first) / ticksPerFrame));
+  if (framePositions.size !== expected || Math.max(...framePositions) !== expected - 1)
     throw new Mp4Error(`the frames of segment ${n} are not evenly spaced`);
   const delay = delayOf(rendition, model);
-  const samples = shown.map((time, i): FragmentSample => ({
-    duration: ticks,
+  const samples = presentationTimes.map((time, i): FragmentSample => ({
+    duration: ticksPerFrame,
     size: fragment.sizes[i]!,
-    shift: time - first - i * ticks + delay,
+    shift: time - first - i * ticksPerFrame + delay,
     sync: fragment.syncs[i] === 1,
   }));
   if (delay > 0 && samples.some(({ shift }) => shift < 0))
     throw new Mp4Error(`segment ${n} reorders more frames than its edit list allows for`);
   if (samples[0]?.sync !== true) throw new Mp4Error(`segment ${n} does not begin with a key frame`);
-  const perSegment = model.segments.framesPerSegment / (rendition.halved === true ? 2 : 1);
-  const head = writeFragment({ track: TRACK, sequence: n + 1, time: n * perSegment * ticks, samples });
+  const renditionFramesPerSegment = model.segments.framesPerSegment / (rendition.halved === true ? 2 : 1);
+  const head = writeFragment({
+    track: TRACK_ID,
+    sequence: n + 1,
+    time: n * renditionFramesPerSegment * ticksPerFrame,
+    samples,
+  });
   return Buffer.concat([head, bytes.subarray(fragment.dataStart, fragment.dataStart + fragment.dataSize)]);
 }
 

@@ -31,7 +31,7 @@ export interface SegmentEncoder {
   /** The segments after `segments` that the same run encodes. */
   audioLookahead(video: Video, segments: readonly number[]): number[];
   encode(run: EncoderRun): Promise<void>;
-  video(video: Video, wanted: readonly RenditionSegments[], options: EncodeOptions): Promise<void>;
+  video(video: Video, requestedSegments: readonly RenditionSegments[], options: EncodeOptions): Promise<void>;
   /** `segments` are consecutive. */
   audio(video: Video, rendition: string, segments: readonly number[], options: EncodeOptions): Promise<void>;
 }
@@ -41,7 +41,7 @@ const AUDIO_LOOKAHEAD = 3;
 
 export function createSegmentEncoder({ store, audio, ...parts }: SegmentEncoderDeps): SegmentEncoder {
   const isAudio = (rendition: string) => rendition === MAIN_AUDIO || rendition.startsWith("audio-");
-  const added = (video: Video, rendition: string) =>
+  const addedAudio = (video: Video, rendition: string) =>
     rendition === MAIN_AUDIO
       ? Promise.resolve(undefined)
       : (audio?.find(video, rendition) ?? Promise.resolve(undefined));
@@ -50,8 +50,8 @@ export function createSegmentEncoder({ store, audio, ...parts }: SegmentEncoderD
     const { source, audio: track } = modelOf(video);
     if (rendition === MAIN_AUDIO)
       return track && { key: source.key, format: source.format, stream: track.stream, start: source.start };
-    const other = await added(video, rendition);
-    return other && { ...other, start: other.start ?? 0 };
+    const addedTrack = await addedAudio(video, rendition);
+    return addedTrack && { ...addedTrack, start: addedTrack.start ?? 0 };
   }
 
   const encoder: SegmentEncoder = {
@@ -67,7 +67,7 @@ export function createSegmentEncoder({ store, audio, ...parts }: SegmentEncoderD
       if (rendition === MAIN_AUDIO) return track !== undefined;
       return (
         ladder.some(({ name }) => name === rendition) ||
-        (isAudio(rendition) && (await added(video, rendition)) !== undefined)
+        (isAudio(rendition) && (await addedAudio(video, rendition)) !== undefined)
       );
     },
     audioLookahead(video, segments) {

@@ -48,28 +48,34 @@ export function nextBatch(
   urgency: EncoderRun["urgency"],
   isAudio: (rendition: string) => boolean,
 ): SegmentRequest[] {
-  const busy = new Map<string, number>();
-  for (const { video } of running) busy.set(video.uid, (busy.get(video.uid) ?? 0) + 1);
+  const runsByVideo = new Map<string, number>();
+  for (const { video } of running) runsByVideo.set(video.uid, (runsByVideo.get(video.uid) ?? 0) + 1);
   const candidates = [...queued].filter(({ waiters }) => (urgency === "urgent") === waiters.size > 0);
   let first: SegmentRequest | undefined;
   for (const request of candidates)
-    if (first === undefined || (busy.get(request.video.uid) ?? 0) < (busy.get(first.video.uid) ?? 0)) first = request;
+    if (first === undefined || (runsByVideo.get(request.video.uid) ?? 0) < (runsByVideo.get(first.video.uid) ?? 0))
+      first = request;
   if (first === undefined) return [];
-  const same = candidates.filter(
+  const sameRendition = candidates.filter(
     ({ video, rendition }) => video.uid === first.video.uid && rendition === first.rendition,
   );
-  const init = same.find(({ n }) => n === "init");
-  const start = first.n === "init" ? same.find(({ n }) => n !== "init") : first;
-  const row = start === undefined ? [] : batchFrom(start, same, isAudio(first.rendition) ? AUDIO_BATCH : VIDEO_BATCH);
+  const init = sameRendition.find(({ n }) => n === "init");
+  const start = first.n === "init" ? sameRendition.find(({ n }) => n !== "init") : first;
+  const row =
+    start === undefined ? [] : batchFrom(start, sameRendition, isAudio(first.rendition) ? AUDIO_BATCH : VIDEO_BATCH);
   return [...(init === undefined ? [] : [init]), ...row];
 }
 
-function batchFrom(start: SegmentRequest, same: readonly SegmentRequest[], most: number): SegmentRequest[] {
+function batchFrom(
+  start: SegmentRequest,
+  sameRendition: readonly SegmentRequest[],
+  maxSegments: number,
+): SegmentRequest[] {
   // A failed segment is retried alone, because another segment of its batch may have caused the failure.
   if (start.failures > 0) return [start];
-  const byNumber = new Map(same.map((request) => [request.n, request]));
+  const byNumber = new Map(sameRendition.map((request) => [request.n, request]));
   const row = [start];
-  for (let n = (start.n as number) + 1; row.length < most; n++) {
+  for (let n = (start.n as number) + 1; row.length < maxSegments; n++) {
     const next = byNumber.get(n);
     if (next === undefined || next.failures > 0) break;
     row.push(next);

@@ -34,12 +34,12 @@ export class InitMismatch extends Error {
 const MAX_REMEMBERED = 50_000;
 
 export function createSegmentStore({ objects, log, videoExists, onStored }: SegmentStoreDeps): SegmentStore {
-  const remembered = new Set<string>();
+  const knownKeys = new Set<string>();
 
   function remember(key: string) {
-    remembered.delete(key);
-    remembered.add(key);
-    if (remembered.size > MAX_REMEMBERED) remembered.delete(remembered.values().next().value!);
+    knownKeys.delete(key);
+    knownKeys.add(key);
+    if (knownKeys.size > MAX_REMEMBERED) knownKeys.delete(knownKeys.values().next().value!);
   }
 
   async function open(uid: string, rendition: string, n: number | "init") {
@@ -51,11 +51,11 @@ export function createSegmentStore({ objects, log, videoExists, onStored }: Segm
 
   return {
     open,
-    isKnownStored: (uid, rendition, n) => remembered.has(segmentKey(uid, rendition, n)),
+    isKnownStored: (uid, rendition, n) => knownKeys.has(segmentKey(uid, rendition, n)),
     async missing(uid, rendition, segments) {
-      const absent: number[] = [];
-      for (const n of segments) if ((await open(uid, rendition, n)) === undefined) absent.push(n);
-      return absent;
+      const missingSegments: number[] = [];
+      for (const n of segments) if ((await open(uid, rendition, n)) === undefined) missingSegments.push(n);
+      return missingSegments;
     },
     async put(uid, rendition, n, bytes) {
       const key = segmentKey(uid, rendition, n);

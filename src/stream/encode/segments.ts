@@ -33,28 +33,28 @@ export interface SegmentsDeps {
 export interface SegmentsModule extends Segments, BackgroundEncoding {}
 
 /** Segments that are encoded ahead of a viewer. */
-const AHEAD = 2;
+const LOOKAHEAD_SEGMENTS = 2;
 /** Maximum number of queued look-ahead requests; more would not be used soon. */
-const MAX_AHEAD = 100;
+const MAX_LOOKAHEADS = 100;
 /** Number of failed runs after which the waiters receive the error. */
 const TRIES = 2;
 const SHUTTING_DOWN = "the server is shutting down";
 
-export function createSegments(parts: SegmentsDeps): SegmentsModule {
-  const { objects, log, audio, maxWaiting = 1000 } = parts;
-  const concurrency = parts.concurrency || Math.max(2, availableParallelism());
-  const scratch = createScratch(parts.scratch ?? join(tmpdir(), "reelpost-encode"));
+export function createSegments(deps: SegmentsDeps): SegmentsModule {
+  const { objects, log, audio, maxWaiting = 1000 } = deps;
+  const concurrency = deps.concurrency || Math.max(2, availableParallelism());
+  const scratch = createScratch(deps.scratch ?? join(tmpdir(), "reelpost-encode"));
   const store = createSegmentStore({
     objects,
     log,
-    videoExists: parts.videoExists ?? (() => Promise.resolve(true)),
+    videoExists: deps.videoExists ?? (() => Promise.resolve(true)),
     onStored: (uid, rendition, n) => void completeRequest(segmentKey(uid, rendition, n)),
   });
-  const encoder = createSegmentEncoder({ ...parts, scratch, store, ...(audio && { audio }) });
+  const encoder = createSegmentEncoder({ ...deps, scratch, store, ...(audio && { audio }) });
   const requests = new Map<string, SegmentRequest>();
   const runs = new Set<EncoderRun>();
-  const working = new Set<Promise<void>>();
-  let closed = false;
+  const activeWork = new Set<Promise<void>>();
+  let isClosed = false;
 
   /** Called when a segment is stored, by a run or by background encoding. */
   async function completeRequest(key: string) {
@@ -75,27 +75,27 @@ export function createSegments(parts: SegmentsDeps): SegmentsModule {
     request.waiters.clear();
   }
 
-  const queued = () => [...requests.values()].filter(({ run }) => run === undefined);
+  const queuedRequests = () => [...requests.values()].filter(({ run }) => run === undefined);
 
   function dispatch() {
     while (startNext()) continue;
   }
 
   function startNext(): boolean {
-    if (closed || requests.size === 0) return false;
-    const waiting = queued();
-    const urgent = nextBatch(waiting, runs, "urgent", encoder.isAudio);
-    const running = [...runs].filter(({ urgency }) => urgency === "urgent").length;
+    if (isClosed || requests.size === 0) return false;
+    const waitingRequests = queuedRequests();
+    const urgent = nextBatch(waitingRequests, runs, "urgent", encoder.isAudio);
+    const runningUrgent = [...runs].filter(({ urgency }) => urgency === "urgent").length;
     if (urgent.length > 0) {
-      if (runs.size >= concurrency || running + 1 > concurrency / 2) preemptRun();
+      if (runs.size >= concurrency || runningUrgent + 1 > concurrency / 2) preemptRun();
       return runs.size < concurrency && start(urgent, "urgent");
     }
     // Look-ahead must not take CPU time from awaited requests.
-    const soon =
-      running > concurrency / 2 - 1 || runs.size >= Math.max(1, concurrency - 1)
+    const maySchedule =
+      runningUrgent > concurrency / 2 - 1 || runs.size >= Math.max(1, concurrency - 1)
         ? []
-        : nextBatch(waiting, runs, "soon", encoder.isAudio);
-    return soon.length > 0 && start(soon, "soon");
+        : nextBatch(waitingRequests, runs, "soon", encoder.isAudio);
+    return maySchedule.length > 0 && start(maySchedule, "soon");
   }
 
   /** Aborts look-ahead runs; their segments are requested again later. */
@@ -113,24 +113,24 @@ export function createSegments(parts: SegmentsDeps): SegmentsModule {
       control: new AbortController(),
       awaited: new AbortController(),
     };
-    for (const n of following(run)) run.requests.add(requestFor(run.video, run.rendition, n));
+    for (const n of followingSegments(run)) run.requests.add(requestFor(run.video, run.rendition, n));
     for (const request of run.requests) request.run = run;
     runs.add(run);
     const work = execute(run).finally(() => {
       runs.delete(run);
-      working.delete(work);
+      activeWork.delete(work);
       dispatch();
     });
-    working.add(work);
+    activeWork.add(work);
     return true;
   }
 
   /** Encoding the next audio segments in the same run costs almost nothing. */
-  function following({ video, rendition, requests: own }: EncoderRun): number[] {
+  function followingSegments({ video, rendition, requests: ownRequests }: EncoderRun): number[] {
     if (!encoder.isAudio(rendition)) return [];
     const row = encoder.audioLookahead(
       video,
-      [...own].map(({ n }) => n as number),
+      [...ownRequests].map(({ n }) => n as number),
     );
     const firstCovered = row.findIndex(
       (n) =>
@@ -153,14 +153,14 @@ export function createSegments(parts: SegmentsDeps): SegmentsModule {
     }
   }
 
-  function afterFailure(request: SegmentRequest, err: unknown, stopped: boolean) {
+  function afterFailure(request: SegmentRequest, err: unknown, wasStopped: boolean) {
     request.run = undefined;
     if (request.waiters.size === 0) return void requests.delete(request.key);
-    if (closed)
+    if (isClosed)
       return settle(request, (waiter) => waiter.reject(streamErrors.encodingFailed({ reason: SHUTTING_DOWN })));
     if (err instanceof VideoDeleted) return settle(request, (waiter) => waiter.resolve(undefined));
     // A viewer requested the segment while the run was being stopped.
-    if (stopped) return;
+    if (wasStopped) return;
     if (err instanceof UserError) return settle(request, (waiter) => waiter.reject(err));
     request.failures++;
     const { video, rendition, n, failures } = request;
@@ -190,40 +190,40 @@ export function createSegments(parts: SegmentsDeps): SegmentsModule {
     return request;
   }
 
-  function wait(
+  function waitForSegment(
     video: Video,
     rendition: string,
     n: number | "init",
     signal: AbortSignal | undefined,
   ): Promise<ObjectHandle | undefined> {
     const before = requests.get(segmentKey(video.uid, rendition, n));
-    if ((before === undefined || before.waiters.size === 0) && awaited() >= maxWaiting)
+    if ((before === undefined || before.waiters.size === 0) && awaitedRequests() >= maxWaiting)
       throw streamErrors.encoderBusy({ waiting: maxWaiting });
     const request = before ?? requestFor(video, rendition, n);
     return new Promise((resolve, reject) => {
       const waiter: Waiter = {
         resolve(handle) {
-          signal?.removeEventListener("abort", leave);
+          signal?.removeEventListener("abort", removeWaiter);
           resolve(handle);
         },
         reject(err) {
-          signal?.removeEventListener("abort", leave);
+          signal?.removeEventListener("abort", removeWaiter);
           reject(err as Error);
         },
       };
-      const leave = () => {
+      const removeWaiter = () => {
         request.waiters.delete(waiter);
         withdraw(request);
         reject(signal!.reason as Error);
       };
       request.waiters.add(waiter);
       request.run?.awaited.abort();
-      signal?.addEventListener("abort", leave, { once: true });
+      signal?.addEventListener("abort", removeWaiter, { once: true });
       dispatch();
     });
   }
 
-  const awaited = () => [...requests.values()].filter(({ waiters }) => waiters.size > 0).length;
+  const awaitedRequests = () => [...requests.values()].filter(({ waiters }) => waiters.size > 0).length;
 
   function withdraw(request: SegmentRequest) {
     if (request.waiters.size > 0) return;
@@ -234,15 +234,16 @@ export function createSegments(parts: SegmentsDeps): SegmentsModule {
   /** A viewer that has segment n requests the next ones within seconds. */
   async function requestLookahead(video: Video, rendition: string, n: number) {
     if (video.state === "ready") return;
-    for (let next = n + 1; next <= n + AHEAD && next < video.model!.segments.count; next++) {
+    for (let next = n + 1; next <= n + LOOKAHEAD_SEGMENTS && next < video.model!.segments.count; next++) {
       if (
-        closed ||
+        isClosed ||
         store.isKnownStored(video.uid, rendition, next) ||
         requests.has(segmentKey(video.uid, rendition, next))
       )
         continue;
-      if ((await store.open(video.uid, rendition, next)) !== undefined || closed) continue;
-      if (queued().filter(({ waiters }) => waiters.size === 0).length < MAX_AHEAD) requestFor(video, rendition, next);
+      if ((await store.open(video.uid, rendition, next)) !== undefined || isClosed) continue;
+      if (queuedRequests().filter(({ waiters }) => waiters.size === 0).length < MAX_LOOKAHEADS)
+        requestFor(video, rendition, next);
     }
     dispatch();
   }
@@ -255,7 +256,7 @@ export function createSegments(parts: SegmentsDeps): SegmentsModule {
   };
 
   return {
-    ...createBackgroundEncoding({ ...parts, store, encoder }),
+    ...createBackgroundEncoding({ ...deps, store, encoder }),
     async findStored(video, rendition, n) {
       return (await encoder.has(video, rendition, n)) ? store.open(video.uid, rendition, n) : undefined;
     },
@@ -270,21 +271,21 @@ export function createSegments(parts: SegmentsDeps): SegmentsModule {
         return handle;
       }
       signal?.throwIfAborted();
-      if (closed) throw streamErrors.encodingFailed({ reason: SHUTTING_DOWN });
+      if (isClosed) throw streamErrors.encodingFailed({ reason: SHUTTING_DOWN });
       if (n === "init" && encoder.isAudio(rendition)) {
         await store.put(video.uid, rendition, n, audioInit(video.model!));
         return store.open(video.uid, rendition, n);
       }
-      const made = await wait(video, rendition, n, signal);
+      const segmentHandle = await waitForSegment(video, rendition, n, signal);
       if (lookahead) startLookahead(video, rendition, n);
-      return made;
+      return segmentHandle;
     },
     async close() {
-      closed = true;
-      for (const request of queued())
+      isClosed = true;
+      for (const request of queuedRequests())
         settle(request, (waiter) => waiter.reject(streamErrors.encodingFailed({ reason: SHUTTING_DOWN })));
       for (const { control } of runs) control.abort();
-      await Promise.allSettled(working);
+      await Promise.allSettled(activeWork);
     },
   };
 }

@@ -21,7 +21,7 @@ interface GraphOptions {
 
 interface Graph {
   filter: string;
-  /** In the order of `wanted`. */
+  /** In the order of `requestedSegments`. */
   pads: string[];
 }
 
@@ -47,34 +47,39 @@ export function frameCountOf(
  * The source is decoded once, aligned to the frame grid, and scaled down step by step: each smaller rendition is scaled
  * from the next larger one. Frame numbers are absolute, so that they do not depend on where decoding started.
  */
-export function videoGraph(model: MediaModel, wanted: readonly RenditionSegments[], options: GraphOptions): Graph {
-  const order = wanted
-    .map((one, index) => ({ ...one, index }))
+export function videoGraph(
+  model: MediaModel,
+  requestedSegments: readonly RenditionSegments[],
+  options: GraphOptions,
+): Graph {
+  const order = requestedSegments
+    .map((entry, index) => ({ ...entry, index }))
     .sort((a, b) => area(b) - area(a) || Number(a.rendition.halved ?? false) - Number(b.rendition.halved ?? false));
-  const all = [...new Set(wanted.flatMap(({ segments }) => [...segments]))].sort((a, b) => a - b);
+  const allSegments = [...new Set(requestedSegments.flatMap(({ segments }) => [...segments]))].sort((a, b) => a - b);
   const chains: string[] = [];
   let previous: VideoRendition | undefined;
-  let from = `[0:${model.video!.stream}]${onGrid(model, all, options)},`;
+  let from = `[0:${model.video!.stream}]${alignToGrid(model, allSegments, options)},`;
   for (const [step, { rendition, segments, index }] of order.entries()) {
-    const larger = `${from}${sized(model, previous, rendition, options)}`;
-    const own = segments.length === all.length ? undefined : only(model, segments);
-    if (step === order.length - 1) chains.push(`${larger}${own === undefined ? "" : `,${own}`}[r${index}]`);
-    else if (own === undefined) chains.push(`${larger},split[r${index}][n${step}]`);
-    else chains.push(`${larger},split[s${step}][n${step}]`, `[s${step}]${own}[r${index}]`);
+    const largerSource = `${from}${scaleFilters(model, previous, rendition, options)}`;
+    const ownSelection = segments.length === allSegments.length ? undefined : selectSegments(model, segments);
+    if (step === order.length - 1)
+      chains.push(`${largerSource}${ownSelection === undefined ? "" : `,${ownSelection}`}[r${index}]`);
+    else if (ownSelection === undefined) chains.push(`${largerSource},split[r${index}][n${step}]`);
+    else chains.push(`${largerSource},split[s${step}][n${step}]`, `[s${step}]${ownSelection}[r${index}]`);
     from = `[n${step}]`;
     previous = rendition;
   }
-  if (options.watermark !== undefined) chains.push(...marked(model, wanted, options.watermark));
+  if (options.watermark !== undefined) chains.push(...watermarkFilters(model, requestedSegments, options.watermark));
   return {
     filter: chains.join(";"),
-    pads: wanted.map((_, index) => (options.watermark === undefined ? `[r${index}]` : `[m${index}]`)),
+    pads: requestedSegments.map((_, index) => (options.watermark === undefined ? `[r${index}]` : `[m${index}]`)),
   };
 }
 
 const area = ({ rendition: { width, height } }: RenditionSegments) => width * height;
 
 /** From decoder output to the grid frames of these segments. */
-function onGrid(model: MediaModel, segments: readonly number[], { from: begin }: GraphOptions): string {
+function alignToGrid(model: MediaModel, segments: readonly number[], { from: begin }: GraphOptions): string {
   const {
     source,
     video,
@@ -90,14 +95,14 @@ function onGrid(model: MediaModel, segments: readonly number[], { from: begin }:
     // If the source ends early, its last frame is repeated to the end of the grid.
     `tpad=stop=${to - (begin ?? from)}:stop_mode=clone`,
     `trim=start_pts=${from}:end_pts=${to}`,
-    ...(isRow(segments) ? [] : [only(model, segments)]),
+    ...(isRow(segments) ? [] : [selectSegments(model, segments)]),
   ].join(",");
 }
 
 const isRow = (segments: readonly number[]) => segments.length === segments.at(-1)! - segments[0]! + 1;
 
 /** Drops the frames of all other segments and keeps the numbers of the rest. */
-function only(model: MediaModel, segments: readonly number[]): string {
+function selectSegments(model: MediaModel, segments: readonly number[]): string {
   const ranges: [number, number][] = [];
   for (const n of segments) {
     const { from, to } = framesOf(model, n);
@@ -108,42 +113,44 @@ function only(model: MediaModel, segments: readonly number[]): string {
   return `select='${ranges.map(([from, to]) => `between(pts,${from},${to - 1})`).join("+")}'`;
 }
 
-function sized(
+function scaleFilters(
   model: MediaModel,
   previous: VideoRendition | undefined,
   rendition: VideoRendition,
   { tonemap }: GraphOptions,
 ): string {
   const { width, height, halved } = rendition;
-  const slower = halved === true && previous?.halved !== true ? ["framestep=2"] : [];
-  const same = previous?.width === width && previous.height === height;
+  const frameRateFilters = halved === true && previous?.halved !== true ? ["framestep=2"] : [];
+  const isSameSize = previous?.width === width && previous.height === height;
   // Rounding to even numbers changes the aspect ratio slightly: pixel aspect ratios would make players stretch the
   // video.
-  const scale = same ? [] : [`scale=${width}:${height}:flags=bicubic`, "setsar=1"];
+  const scale = isSameSize ? [] : [`scale=${width}:${height}:flags=bicubic`, "setsar=1"];
   // Scaling precedes tone mapping, which costs as much per pixel as everything else combined.
   const first =
     previous === undefined
       ? [...(model.video!.hdr !== undefined && tonemap ? [toneMapToSdr(model.video!.hdr)] : []), "format=yuv420p"]
       : [];
-  return [...slower, ...scale, ...first].join(",") || "null";
+  return [...frameRateFilters, ...scale, ...first].join(",") || "null";
 }
 
 export function toneMapToSdr(hdr: "pq" | "hlg"): string {
   // Defaults from ITU-R BT.2100 for colour properties that the file lacks.
-  const as = `tin=${hdr === "pq" ? "smpte2084" : "arib-std-b67"}:pin=bt2020:min=bt2020nc:rin=tv`;
-  return `zscale=${as}:t=linear:npl=100,format=gbrpf32le,zscale=p=bt709,tonemap=tonemap=hable:desat=0,zscale=t=bt709:m=bt709:r=tv`;
+  const zscaleInput = `tin=${hdr === "pq" ? "smpte2084" : "arib-std-b67"}:pin=bt2020:min=bt2020nc:rin=tv`;
+  return `zscale=${zscaleInput}:t=linear:npl=100,format=gbrpf32le,zscale=p=bt709,tonemap=tonemap=hable:desat=0,zscale=t=bt709:m=bt709:r=tv`;
 }
 
-function marked(model: MediaModel, wanted: readonly RenditionSegments[], input: number): string[] {
+function watermarkFilters(model: MediaModel, requestedSegments: readonly RenditionSegments[], input: number): string[] {
   const mark = model.watermark!;
-  const split =
-    wanted.length === 1 ? [] : [`[${input}:v]split=${wanted.length}${wanted.map((_, i) => `[w${i}]`).join("")}`];
+  const splitFilter =
+    requestedSegments.length === 1
+      ? []
+      : [`[${input}:v]split=${requestedSegments.length}${requestedSegments.map((_, i) => `[w${i}]`).join("")}`];
   return [
-    ...split,
-    ...wanted.flatMap(({ rendition }, i) => {
+    ...splitFilter,
+    ...requestedSegments.flatMap(({ rendition }, i) => {
       const { x, y, width, height } = watermarkBox(mark, rendition, model.video!);
       return [
-        `[${wanted.length === 1 ? `${input}:v` : `w${i}`}]scale=${width}:${height}:flags=bicubic,format=rgba,colorchannelmixer=aa=${mark.opacity.toFixed(3)}[o${i}]`,
+        `[${requestedSegments.length === 1 ? `${input}:v` : `w${i}`}]scale=${width}:${height}:flags=bicubic,format=rgba,colorchannelmixer=aa=${mark.opacity.toFixed(3)}[o${i}]`,
         `[r${i}][o${i}]overlay=${x}:${y}:eof_action=repeat,format=yuv420p[m${i}]`,
       ];
     }),

@@ -44,11 +44,11 @@ export const delayOf = (rendition: VideoRendition, model: MediaModel): number =>
 function encoderOptions(rendition: VideoRendition, model: MediaModel): string[] {
   const { codec, bitrate, halved } = rendition;
   const { framesPerSegment } = model.segments;
-  const keyint = halved === true ? framesPerSegment / 2 : framesPerSegment;
+  const keyframeInterval = halved === true ? framesPerSegment / 2 : framesPerSegment;
   const level = levelOf(rendition, model);
-  const capped = ["-maxrate", String(bitrate), "-bufsize", String(2 * bitrate)];
+  const rateLimits = ["-maxrate", String(bitrate), "-bufsize", String(2 * bitrate)];
   if (codec === "hevc") {
-    const params = `keyint=${keyint}:min-keyint=${keyint}:scenecut=0:open-gop=0:level-idc=${(level / 30).toFixed(1)}:info=0:log-level=error`;
+    const params = `keyint=${keyframeInterval}:min-keyint=${keyframeInterval}:scenecut=0:open-gop=0:level-idc=${(level / 30).toFixed(1)}:info=0:log-level=error`;
     return [
       "-c:v",
       "libx265",
@@ -56,7 +56,7 @@ function encoderOptions(rendition: VideoRendition, model: MediaModel): string[] 
       "veryfast",
       "-crf",
       "26",
-      ...capped,
+      ...rateLimits,
       "-profile:v",
       "main",
       "-x265-params",
@@ -66,10 +66,21 @@ function encoderOptions(rendition: VideoRendition, model: MediaModel): string[] 
     ];
   }
   if (codec === "av1") {
-    const params = `keyint=${keyint}:irefresh-type=2:scd=0:level=${2 + (level >> 2)}${level & 3}:mbr=${Math.round(bitrate / 1000)}`;
-    return ["-c:v", "libsvtav1", "-preset", "9", "-crf", "35", "-g", String(keyint), "-svtav1-params", params];
+    const params = `keyint=${keyframeInterval}:irefresh-type=2:scd=0:level=${2 + (level >> 2)}${level & 3}:mbr=${Math.round(bitrate / 1000)}`;
+    return [
+      "-c:v",
+      "libsvtav1",
+      "-preset",
+      "9",
+      "-crf",
+      "35",
+      "-g",
+      String(keyframeInterval),
+      "-svtav1-params",
+      params,
+    ];
   }
-  const params = `keyint=${keyint}:min-keyint=${keyint}:scenecut=0:open-gop=0`;
+  const params = `keyint=${keyframeInterval}:min-keyint=${keyframeInterval}:scenecut=0:open-gop=0`;
   return [
     "-c:v",
     "libx264",
@@ -77,7 +88,7 @@ function encoderOptions(rendition: VideoRendition, model: MediaModel): string[] 
     "veryfast",
     "-crf",
     "23",
-    ...capped,
+    ...rateLimits,
     "-profile:v",
     "high",
     "-level:v",

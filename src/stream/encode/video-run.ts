@@ -43,39 +43,39 @@ export class SourceMissing extends Error {
  */
 const PREROLLS = ["none", 0.5, 60, Infinity] as const;
 /** As a fraction of a frame: a key frame whose time was rounded up still belongs to the frame. */
-const ROUNDING = 1 / 3;
+const SEEK_MARGIN_FRAMES = 1 / 3;
 
 /**
  * Encodes everything in `requested` in one ffmpeg process. Rejects with MediaRunError, Mp4Error, SourceMissing, or the error
  * of a callback.
  */
-export async function runVideo(parts: RunDeps, run: VideoRun): Promise<void> {
+export async function runVideo(deps: RunDeps, run: VideoRun): Promise<void> {
   const remaining = new Map(run.requested.map(({ rendition, segments }) => [rendition, [...segments]]));
   const { fps } = run.model.segments;
   const first = Math.min(...run.requested.map(({ segments }) => segments[0] ?? 0));
   const { from: begin } = framesOf(run.model, first);
-  let begun = false;
+  let hasStarted = false;
   for (const preroll of PREROLLS) {
-    const exact = preroll === "none";
+    const isExact = preroll === "none";
     // A deinterlacer needs earlier fields; at the very start of the file there are none.
-    if (exact && (begin === 0 || run.model.video!.interlaced)) continue;
-    const from = exact ? begin : Math.max(0, begin - Math.ceil((preroll * fps.num) / fps.den));
+    if (isExact && (begin === 0 || run.model.video!.interlaced)) continue;
+    const from = isExact ? begin : Math.max(0, begin - Math.ceil((preroll * fps.num) / fps.den));
     const pendingOutputs = run.requested
       .map(({ rendition }) => ({ rendition, segments: remaining.get(rendition)! }))
-      .filter(({ segments }) => !begun || segments.length > 0);
-    begun = true;
+      .filter(({ segments }) => !hasStarted || segments.length > 0);
+    hasStarted = true;
     await runOnce(
-      parts,
+      deps,
       run,
       pendingOutputs,
-      { from, exact },
+      { from, exact: isExact },
       (rendition) => void remaining.get(rendition)!.shift(),
     ).catch((err: unknown) => {
-      if (!exact || !(err instanceof FramesMissing)) throw err;
+      if (!isExact || !(err instanceof FramesMissing)) throw err;
     });
     if ([...remaining.values()].every(({ length }) => length === 0)) return;
     if (from === 0) break;
-    parts.log.debug({ source: run.model.source.key, first, preroll }, "stream: frames missing, seeking further back");
+    deps.log.debug({ source: run.model.source.key, first, preroll }, "stream: frames missing, seeking further back");
   }
   throw new SourceMissing(`the source ${run.model.source.key} has no video frames for segment ${first}`);
 }
@@ -84,37 +84,38 @@ export async function runVideo(parts: RunDeps, run: VideoRun): Promise<void> {
  * Where decoding starts, as a grid frame. `exact`: a run whose first frame is later fails instead of repeating that
  * frame from there.
  */
-interface Beginning {
+interface StartPoint {
   from: number;
   exact: boolean;
 }
 
 async function runOnce(
-  parts: RunDeps,
+  deps: RunDeps,
   run: VideoRun,
   requested: readonly RenditionSegments[],
-  { from, exact }: Beginning,
+  { from, exact: isExact }: StartPoint,
   onSegment: (rendition: VideoRendition) => void,
 ): Promise<void> {
-  const { tools, objects, scratch } = parts;
+  const { tools, objects, scratch } = deps;
   const { model, urgency, signal, awaited } = run;
   const { filters } = await tools.ready();
   const [source, watermark] = await Promise.all([
     needFile(objects, model.source.key),
     model.watermark && needFile(objects, model.watermark.key),
   ]);
-  const inits = requested.every(({ segments }) => segments.length === 0);
+  const isInitOnly = requested.every(({ segments }) => segments.length === 0);
   const graph = videoGraph(
     model,
-    inits ? requested.map(({ rendition }) => ({ rendition, segments: [0] })) : requested,
+    isInitOnly ? requested.map(({ rendition }) => ({ rendition, segments: [0] })) : requested,
     {
       tonemap: filters.has("zscale") && filters.has("tonemap"),
-      ...(!exact && { from }),
+      ...(!isExact && { from }),
       ...(watermark !== undefined && { watermark: 1 }),
     },
   );
   const seek =
-    model.source.start + ((exact ? from + ROUNDING : from) * model.segments.fps.den) / model.segments.fps.num;
+    model.source.start +
+    ((isExact ? from + SEEK_MARGIN_FRAMES : from) * model.segments.fps.den) / model.segments.fps.num;
   const inputs = [
     // Accurate seeking would drop a frame that is still visible when the segment starts.
     "-noaccurate_seek",
@@ -129,11 +130,11 @@ async function runOnce(
     "-filter_complex",
     graph.filter,
   ];
-  const outputs = (targets: readonly string[]) =>
+  const outputArgs = (targets: readonly string[]) =>
     requested.flatMap(({ rendition }, i) => [
       "-map",
       graph.pads[i]!,
-      ...(inits ? ["-frames:v", "1"] : []),
+      ...(isInitOnly ? ["-frames:v", "1"] : []),
       ...videoOptions(rendition, model),
       targets[i]!,
     ]);
@@ -146,28 +147,28 @@ async function runOnce(
     ...boundsOf(model, requested),
   };
   if (requested.length === 1) {
-    await tools.ffmpeg({ ...command, args: [...inputs, ...outputs(["pipe:1"])], onOutput: outputHandlers[0]! });
+    await tools.ffmpeg({ ...command, args: [...inputs, ...outputArgs(["pipe:1"])], onOutput: outputHandlers[0]! });
     return;
   }
   const folder = await scratch.create("encode");
-  const broken = new AbortController();
+  const outputFailure = new AbortController();
   try {
     const paths = requested.map(({ rendition }) => join(folder.path, `${rendition.name}.mp4`));
-    const running = tools.ffmpeg({
+    const ffmpegRun = tools.ffmpeg({
       ...command,
-      args: [...inputs, "-y", ...outputs(paths)],
+      args: [...inputs, "-y", ...outputArgs(paths)],
       writes: folder.path,
-      signal: AbortSignal.any([signal, broken.signal]),
+      signal: AbortSignal.any([signal, outputFailure.signal]),
     });
     const following = followFiles(
       paths.map((path, i) => ({ path, onData: outputHandlers[i]! })),
-      { clock: parts.clock, done: running },
+      { clock: deps.clock, done: ffmpegRun },
     );
     // Any failure while reading stops the encoder.
-    following.catch((err: unknown) => broken.abort(err));
-    const [ran, followed] = await Promise.allSettled([running, following]);
-    if (followed.status === "rejected") throw followed.reason;
-    if (ran.status === "rejected") throw ran.reason;
+    following.catch((err: unknown) => outputFailure.abort(err));
+    const [ffmpegResult, followResult] = await Promise.allSettled([ffmpegRun, following]);
+    if (followResult.status === "rejected") throw followResult.reason;
+    if (ffmpegResult.status === "rejected") throw ffmpegResult.reason;
   } finally {
     await folder.remove();
   }
@@ -179,14 +180,14 @@ function createOutputHandler(
   done: (rendition: VideoRendition) => void,
 ): (chunk: Buffer) => Promise<void> {
   const pieces = createMp4SegmentReader();
-  const waiting = [...segments];
+  const remainingSegments = [...segments];
   return async (chunk) => {
     for (const { kind, bytes } of pieces.push(chunk)) {
       if (kind === "init") {
         await onInit(rendition, videoInit(bytes, rendition, model));
         continue;
       }
-      const n = waiting.shift();
+      const n = remainingSegments.shift();
       if (n === undefined) continue;
       await onSegment(rendition, n, await videoSegment(bytes, n, rendition, model));
       done(rendition);

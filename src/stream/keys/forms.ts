@@ -15,11 +15,11 @@ export function jwkForm(id: string, key: KeyObject): string {
 }
 
 /** Larger than any key in use. */
-const MAX_PEM = 32_768;
+const MAX_PEM_LENGTH = 32_768;
 
 /** PEM, plain or in base64, PKCS#1 or PKCS#8. Undefined: not a private RSA key. */
 export function readPem(text: string): KeyObject | undefined {
-  if (text.length > MAX_PEM) return undefined;
+  if (text.length > MAX_PEM_LENGTH) return undefined;
   const pem = text.includes("-----BEGIN") ? text : Buffer.from(text, "base64").toString("latin1");
   try {
     const key = createPrivateKey(pem);

@@ -23,30 +23,35 @@ const KEY_DELETED = "stream.key";
 const RSA_BITS = 2048;
 const MAX_CACHED_KEYS = 5000;
 /** Revocations are announced immediately; this bounds the delay if a notification is lost. */
-const FRESH_MS = 10_000;
+const CACHE_TTL_MS = 10_000;
 
 export function createSigningKeys({ db, events, secrets, clock, ids, max = 1000 }: SigningKeysOptions): SigningKeys {
   const table = createKeysTable(db);
-  const verifying = createReadThroughCache<VerifyingKey>({
+  const verifyingKeys = createReadThroughCache<VerifyingKey>({
     read: async (id) => toVerifyingKey(await table.find(id)),
     clock,
     max: MAX_CACHED_KEYS,
-    ttlMs: FRESH_MS,
+    ttlMs: CACHE_TTL_MS,
   });
-  const owned = createReadThroughCache({ read: readOrCreateDefault, clock, max: MAX_CACHED_KEYS, ttlMs: FRESH_MS });
+  const ownedKeys = createReadThroughCache({
+    read: readOrCreateDefault,
+    clock,
+    max: MAX_CACHED_KEYS,
+    ttlMs: CACHE_TTL_MS,
+  });
 
   function forget(id: string) {
-    verifying.forget((_, key) => id === "" || key === id);
-    owned.forget((own) => id === "" || own.id === id);
+    verifyingKeys.forget((_, key) => id === "" || key === id);
+    ownedKeys.forget((ownKey) => id === "" || ownKey.id === id);
   }
   const unsubscribe = events.subscribe(KEY_DELETED, forget);
 
   async function readOrCreateDefault(account: string): Promise<{ id: string; privateKey: KeyObject }> {
-    const kept = await table.own(account);
-    if (kept !== undefined) return { id: kept.id, privateKey: unseal(kept) };
+    const existingKey = await table.own(account);
+    if (existingKey !== undefined) return { id: existingKey.id, privateKey: unseal(existingKey) };
     const { publicKey, privateKey } = await newPair();
     const id = ids.hex();
-    const sealed = secrets.seal(privateKey.export({ type: "pkcs8", format: "pem" }).toString(), sealedFor(id));
+    const sealedKey = secrets.seal(privateKey.export({ type: "pkcs8", format: "pem" }).toString(), sealedFor(id));
     if (
       await table.insertOwn({
         id,
@@ -54,17 +59,18 @@ export function createSigningKeys({ db, events, secrets, clock, ids, max = 1000 
         created_at: clock.now(),
         public_key: pemOf(publicKey),
         own_of: account,
-        sealed,
+        sealed: sealedKey,
       })
     )
       return { id, privateKey };
     // Another process was faster; if its key has been deleted in the meantime, the next call creates one.
-    const theirs = await table.own(account);
-    if (theirs === undefined) throw streamErrors.keyNotFound({ id });
-    return { id: theirs.id, privateKey: unseal(theirs) };
+    const concurrentKey = await table.own(account);
+    if (concurrentKey === undefined) throw streamErrors.keyNotFound({ id });
+    return { id: concurrentKey.id, privateKey: unseal(concurrentKey) };
   }
 
-  const unseal = ({ id, sealed }: KeyRow): KeyObject => createPrivateKey(secrets.open(sealed ?? "", sealedFor(id)));
+  const unseal = ({ id, sealed: sealedKey }: KeyRow): KeyObject =>
+    createPrivateKey(secrets.open(sealedKey ?? "", sealedFor(id)));
 
   return {
     async create(account) {
@@ -91,8 +97,8 @@ export function createSigningKeys({ db, events, secrets, clock, ids, max = 1000 
       forget(id);
       events.publish(KEY_DELETED, id);
     },
-    find: (id) => (isHexId(id) ? verifying.get(id) : Promise.resolve(undefined)),
-    own: async (account) => (await owned.get(account))!,
+    find: (id) => (isHexId(id) ? verifyingKeys.get(id) : Promise.resolve(undefined)),
+    own: async (account) => (await ownedKeys.get(account))!,
     close: unsubscribe,
   };
 }

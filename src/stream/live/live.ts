@@ -139,10 +139,19 @@ export function createLive(deps: LiveDeps, basics: Basics): Live {
   lifecycle.onStop("packages of broadcasts", () => packages.close());
   // A running broadcast is served from this process; after its end the recording is used, which may have fewer segments.
   async function timelineOf(video: string) {
-    const packaged = packages.of(video)?.timeline();
-    return packaged === undefined || packaged.ended ? ((await recordings.timeline(video)) ?? packaged) : packaged;
+    const packagedTimeline = packages.of(video)?.timeline();
+    return packagedTimeline === undefined || packagedTimeline.ended
+      ? ((await recordings.timeline(video)) ?? packagedTimeline)
+      : packagedTimeline;
   }
-  const pictures = createLiveThumbnails({ tools, timelineOf, stored: recordings.stored, isRecorded, folder, clock });
+  const liveThumbnails = createLiveThumbnails({
+    tools,
+    timelineOf,
+    stored: recordings.stored,
+    isRecorded,
+    folder,
+    clock,
+  });
 
   const ingest = deps.ingest
     ? createIngest({ ...deps, inputs, viewers, addresses, recordings, assembly, packages }, basics)
@@ -175,7 +184,7 @@ export function createLive(deps: LiveDeps, basics: Basics): Live {
       prefersLowLatency: async ({ liveInput }) =>
         liveInput !== undefined && (await directory.find(liveInput))?.preferLowLatency === true,
     }),
-    thumbnails: pictures.wrap,
+    thumbnails: liveThumbnails.wrap,
     watch: viewers.watch,
     delivery: createClipFiles({ recordings }),
     status: createPublicStatus({

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 
 /** Wrappers that start every command (`confine`), by their Linux process names. */
-const BEFORE = new Set(["nice", "prlimit", "setpriv", "bwrap"]);
+const WRAPPER_PROGRAMS = new Set(["nice", "prlimit", "setpriv", "bwrap"]);
 
 /**
  * Whether a command has started its program. Before that, it may not have called PR_SET_PDEATHSIG yet: if paused then,
@@ -13,7 +13,7 @@ export function hasStartedProgram(pid: number): boolean {
     // bubblewrap remains the parent: the program is a child of bubblewrap's child.
     const [child] = readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1").split(" ");
     if (child !== undefined && child !== "") return hasStartedProgram(Number(child));
-    return !BEFORE.has(readFileSync(`/proc/${pid}/comm`, "latin1").trim());
+    return !WRAPPER_PROGRAMS.has(readFileSync(`/proc/${pid}/comm`, "latin1").trim());
   } catch {
     return false;
   }

@@ -13,7 +13,7 @@ export interface DiscoveredTools {
   capabilities: MediaCapabilities;
 }
 
-const BOUNDS: ConfinedRun = { reads: [], nice: 0, cpuSeconds: 20, memoryMb: 2048, fileBytes: 0 };
+const DISCOVERY_BOUNDS: ConfinedRun = { reads: [], nice: 0, cpuSeconds: 20, memoryMb: 2048, fileBytes: 0 };
 const WALL_MS = 15_000;
 const OUTPUT_BYTES = 1 << 20;
 const REQUIRED = ["libx264", "aac"];
@@ -43,7 +43,7 @@ export async function discover(
   const ask = async (sandbox: Sandbox, program: string, ...args: string[]) => {
     const { output } = await runChild(
       program,
-      confine(programs, { sandbox, user }, program, args, BOUNDS, FIRST_DESCRIPTOR),
+      confine(programs, { sandbox, user }, program, args, DISCOVERY_BOUNDS, FIRST_DESCRIPTOR),
       { wallMs: WALL_MS, outputBytes: OUTPUT_BYTES, signal },
     );
     return output.toString("utf8");
@@ -51,7 +51,7 @@ export async function discover(
   const sandbox = await chooseSandbox(programs, settings.sandbox, { log, exposed }, (candidate) =>
     ask(candidate, programs.ffmpeg, "-version"),
   );
-  const filtered = programs.perl !== undefined && mediaFilter({ network: false }) !== undefined;
+  const seccompFilter = programs.perl !== undefined && mediaFilter({ network: false }) !== undefined;
   try {
     const [version, encoders, filters] = await Promise.all([
       ask(sandbox, programs.ffmpeg, "-version"),
@@ -65,12 +65,12 @@ export async function discover(
       filters: namesOf(filters),
       sandbox,
       user,
-      offline: sandbox === "bwrap" || (sandbox !== "none" && filtered),
+      offline: sandbox === "bwrap" || (sandbox !== "none" && seccompFilter),
     };
-    const lacking = REQUIRED.filter((name) => !capabilities.encoders.has(name));
-    if (lacking.length > 0)
+    const missingEncoders = REQUIRED.filter((name) => !capabilities.encoders.has(name));
+    if (missingEncoders.length > 0)
       throw streamErrors.mediaToolsMissing({
-        reason: `${programs.ffmpeg} was built without the encoder ${lacking.join(" and ")}`,
+        reason: `${programs.ffmpeg} was built without the encoder ${missingEncoders.join(" and ")}`,
       });
     return { programs, capabilities };
   } catch (err) {
@@ -101,12 +101,12 @@ const NAMES = { bwrap: "bubblewrap", landlock: "landlock" };
 
 async function chooseSandbox(
   programs: Programs,
-  wanted: MediaSettings["sandbox"],
+  configuredSandbox: MediaSettings["sandbox"],
   { log, exposed }: Pick<DiscoverOptions, "log" | "exposed">,
-  works: (sandbox: Sandbox) => Promise<unknown>,
+  verify: (sandbox: Sandbox) => Promise<unknown>,
 ): Promise<Sandbox> {
   const limits: Sandbox = programs.prlimit === undefined ? "none" : "prlimit";
-  if (wanted === "prlimit") {
+  if (configuredSandbox === "prlimit") {
     if (limits === "none")
       throw streamErrors.mediaToolsMissing({
         reason: "stream.sandbox is prlimit, but prlimit is not installed (util-linux)",
@@ -114,11 +114,11 @@ async function chooseSandbox(
     return limits;
   }
   const reasons: string[] = [];
-  for (const candidate of wanted === "auto" ? (["bwrap", "landlock"] as const) : [wanted]) {
+  for (const candidate of configuredSandbox === "auto" ? (["bwrap", "landlock"] as const) : [configuredSandbox]) {
     try {
-      const missing = lackingFor(candidate, programs);
-      if (missing !== undefined) throw new Error(missing);
-      await works(candidate);
+      const missingProgram = missingProgramFor(candidate, programs);
+      if (missingProgram !== undefined) throw new Error(missingProgram);
+      await verify(candidate);
       return candidate;
     } catch (err) {
       // Containers often forbid user namespaces; a program outside /usr may not find its libraries.
@@ -126,9 +126,9 @@ async function chooseSandbox(
     }
   }
   const reason = reasons.join("; ");
-  if (wanted !== "auto")
+  if (configuredSandbox !== "auto")
     throw streamErrors.mediaToolsMissing({
-      reason: `stream.sandbox is ${wanted}, which does not work on this machine: ${reason}`,
+      reason: `stream.sandbox is ${configuredSandbox}, which does not work on this machine: ${reason}`,
     });
   if (exposed)
     throw streamErrors.mediaToolsMissing({
@@ -138,7 +138,7 @@ async function chooseSandbox(
   return limits;
 }
 
-function lackingFor(candidate: "bwrap" | "landlock", { bwrap, perl }: Programs): string | undefined {
+function missingProgramFor(candidate: "bwrap" | "landlock", { bwrap, perl }: Programs): string | undefined {
   if (candidate === "bwrap")
     return bwrap === undefined ? "it is not installed (apt-get install bubblewrap)" : undefined;
   if (process.platform !== "linux" || mediaFilter({ network: false }) === undefined)

@@ -6,15 +6,15 @@ import { MediaRunError, type MediaRunReason } from "./run-error.ts";
 
 export const STDERR_LIMIT = 16 * 1024;
 /** bubblewrap's exit code if its program was killed by a signal. */
-const KILLED = 128 + 9;
-const FILE_TOO_LARGE = 128 + 25;
+const KILLED_EXIT_CODE = 128 + 9;
+const FILE_TOO_LARGE_EXIT_CODE = 128 + 25;
 /**
  * Exit codes of nice, prlimit and setpriv if the program cannot be run (POSIX, nice), and of a program whose libraries
  * are missing.
  */
-const NOT_RUN = [126, 127];
+const NOT_RUN_EXIT_CODES = [126, 127];
 /** bubblewrap exits with 1 for every failure. */
-const NOT_RUN_INSIDE = /^bwrap: execvp /m;
+const SANDBOX_EXEC_FAILURE = /^bwrap: execvp /m;
 /** Excludes the server's own environment, which contains settings and secrets. */
 export const CHILD_ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", LC_ALL: "C", AV_LOG_FORCE_NOCOLOR: "1" };
 
@@ -51,9 +51,9 @@ export async function runChild(
   if (nice > 0) lowerSession(child.pid, nice);
   const onEnd = child.pid === undefined ? undefined : onStart?.(child.pid);
   let stderr = "";
-  let ended: unknown;
-  const end = (why: unknown) => {
-    ended ??= why;
+  let endReason: unknown;
+  const end = (failureReason: unknown) => {
+    endReason ??= failureReason;
     killGroup(child.pid);
   };
   const fail = (reason: MediaRunReason, message: string) =>
@@ -68,10 +68,10 @@ export async function runChild(
       fail("missing", `could not start: ${messageOf(err)}`);
       resolve({ code: null });
     });
-    child.once("close", (code, by) => resolve({ code, signal: by }));
+    child.once("close", (code, killSignal) => resolve({ code, signal: killSignal }));
   });
 
-  const kept: Buffer[] = [];
+  const outputChunks: Buffer[] = [];
   async function take() {
     let size = 0;
     if (child.stdout == null) return;
@@ -79,7 +79,7 @@ export async function runChild(
       size += chunk.length;
       if (onOutput !== undefined) await onOutput(chunk);
       else if (size > outputBytes) return fail("output", `wrote more than ${outputBytes} bytes`);
-      else kept.push(chunk);
+      else outputChunks.push(chunk);
     }
   }
   function start(): ChildProcess {
@@ -99,9 +99,9 @@ export async function runChild(
   try {
     await take().catch(end);
     const exit = await closed;
-    if (ended !== undefined) throw ended;
+    if (endReason !== undefined) throw endReason;
     if (exit.code !== 0) throw exitError(name, exit, stderr);
-    return { output: Buffer.concat(kept), stderr };
+    return { output: Buffer.concat(outputChunks), stderr };
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", onAbort);
@@ -115,15 +115,15 @@ export function exitError(
   { code, signal }: { code: number | null; signal?: string | null },
   stderr: string,
 ): MediaRunError {
-  if (signal === "SIGXFSZ" || code === FILE_TOO_LARGE || /File too large/.test(stderr))
+  if (signal === "SIGXFSZ" || code === FILE_TOO_LARGE_EXIT_CODE || /File too large/.test(stderr))
     return new MediaRunError("output", `${name} exceeded its file size limit`, stderr);
-  if (NOT_RUN.includes(code ?? 0) || NOT_RUN_INSIDE.test(stderr))
+  if (NOT_RUN_EXIT_CODES.includes(code ?? 0) || SANDBOX_EXEC_FAILURE.test(stderr))
     return new MediaRunError(
       "missing",
       `${name} could not start: ${lastLine(stderr) || `exited with code ${code}`}`,
       stderr,
     );
-  if (code === null || code === KILLED)
+  if (code === null || code === KILLED_EXIT_CODE)
     return new MediaRunError(
       "killed",
       `${name} was killed: it exceeded its CPU or memory limit, or received a signal`,

@@ -68,36 +68,36 @@ export function confine(
   const descriptors: number[] = [];
   const close = () => descriptors.splice(0).forEach((fd) => closeSync(fd));
   /** Returns the descriptor's number in the child. */
-  const pass = (fd: number) => firstDescriptor + descriptors.push(fd) - 1;
+  const passDescriptor = (fd: number) => firstDescriptor + descriptors.push(fd) - 1;
   try {
-    const before = [...lowered(programs, run), ...(sandbox === "none" ? [] : limited(programs, run))];
+    const before = [...niceArgs(programs, run), ...(sandbox === "none" ? [] : prlimitArgs(programs, run))];
     if (sandbox === "bwrap") {
       if (user !== undefined)
         for (const path of [...run.reads, ...(run.writes === undefined ? [] : [run.writes])])
           closeSync(openFor(path, user, path === run.writes));
       return {
-        command: [...before, ...bwrapArgs(programs, program, run, user, pass), program, ...args],
+        command: [...before, ...bwrapArgs(programs, program, run, user, passDescriptor), program, ...args],
         descriptors,
         close,
       };
     }
     const filter = programs.perl === undefined ? undefined : mediaFilter({ network: run.network === true });
     if (sandbox === "none" || (sandbox === "prlimit" && user === undefined && filter === undefined))
-      return { command: [...before, ...unprivileged(programs, user), program, ...args], descriptors, close };
+      return { command: [...before, ...setprivArgs(programs, user), program, ...args], descriptors, close };
     // Paths become descriptors: another user cannot traverse the folders, and Landlock rules apply to open files.
     const opened = new Map<string, number>();
-    for (const path of new Set(run.reads)) opened.set(path, pass(openFor(path, user, false)));
-    const writes = run.writes === undefined ? undefined : pass(openFor(run.writes, user, true));
+    for (const path of new Set(run.reads)) opened.set(path, passDescriptor(openFor(path, user, false)));
+    const writes = run.writes === undefined ? undefined : passDescriptor(openFor(run.writes, user, true));
     const reads = [...opened.values()];
     if (run.writes !== undefined) opened.set(run.writes, writes!);
-    const real = realpathSync(program);
+    const realProgramPath = realpathSync(program);
     const executable =
       user === undefined
         ? program
-        : real.startsWith("/usr/")
-          ? real
-          : `/proc/self/fd/${pass(open(real, constants.O_RDONLY))}`;
-    const shut =
+        : realProgramPath.startsWith("/usr/")
+          ? realProgramPath
+          : `/proc/self/fd/${passDescriptor(openPath(realProgramPath, constants.O_RDONLY))}`;
+    const perlArgs =
       filter === undefined
         ? []
         : perlSandboxArgs(programs.perl!, {
@@ -105,15 +105,15 @@ export function confine(
             files: sandbox === "landlock",
             reads,
             writes,
-            program: user === undefined ? real : executable,
+            program: user === undefined ? realProgramPath : executable,
           });
     return {
       command: [
         ...before,
-        ...unprivileged(programs, user),
-        ...shut,
+        ...setprivArgs(programs, user),
+        ...perlArgs,
         executable,
-        ...args.map((arg) => byDescriptor(arg, opened)),
+        ...args.map((arg) => replaceWithDescriptors(arg, opened)),
       ],
       descriptors,
       close,
@@ -124,22 +124,22 @@ export function confine(
   }
 }
 
-const lowered = ({ nice }: Programs, run: ConfinedRun) =>
+const niceArgs = ({ nice }: Programs, run: ConfinedRun) =>
   nice === undefined || run.nice === 0 ? [] : [nice, "-n", String(run.nice)];
 
 /**
  * The soft limit equals the hard limit, so the kernel sends SIGKILL: ffmpeg treats SIGXCPU as a request to stop
  * gracefully.
  */
-function limited({ prlimit }: Programs, { cpuSeconds, memoryMb, fileBytes }: ConfinedRun): string[] {
+function prlimitArgs({ prlimit }: Programs, { cpuSeconds, memoryMb, fileBytes }: ConfinedRun): string[] {
   if (prlimit === undefined) return [];
-  const both = (value: number) => `${value}:${value}`;
+  const softAndHard = (value: number) => `${value}:${value}`;
   return [
     prlimit,
-    `--as=${both(memoryMb * 1024 * 1024)}`,
-    `--cpu=${both(Math.ceil(cpuSeconds))}`,
-    `--fsize=${both(fileBytes)}`,
-    `--nofile=${both(256)}`,
+    `--as=${softAndHard(memoryMb * 1024 * 1024)}`,
+    `--cpu=${softAndHard(Math.ceil(cpuSeconds))}`,
+    `--fsize=${softAndHard(fileBytes)}`,
+    `--nofile=${softAndHard(256)}`,
     "--core=0:0",
     "--",
   ];
@@ -148,7 +148,7 @@ function limited({ prlimit }: Programs, { cpuSeconds, memoryMb, fileBytes }: Con
 const NO_CAPABILITIES = ["--no-new-privs", "--inh-caps=-all", "--ambient-caps=-all"];
 const userArgs = (user: MediaUser | undefined) =>
   user === undefined ? [] : ["--reuid", String(user.uid), "--regid", String(user.gid), "--clear-groups"];
-const unprivileged = ({ setpriv }: Programs, user: MediaUser | undefined) =>
+const setprivArgs = ({ setpriv }: Programs, user: MediaUser | undefined) =>
   setpriv === undefined ? [] : [setpriv, "--pdeathsig", "KILL", ...NO_CAPABILITIES, ...userArgs(user), "--"];
 
 /**
@@ -164,14 +164,14 @@ function bwrapArgs(
   program: string,
   { reads, writes, network = false }: ConfinedRun,
   user: MediaUser | undefined,
-  pass: (fd: number) => number,
+  passDescriptor: (fd: number) => number,
 ): string[] {
-  const real = realpathSync(program);
+  const realProgramPath = realpathSync(program);
   const filter = mediaFilter({ network });
-  const outside = [...new Set([program, real])].filter((path) => !path.startsWith("/usr/"));
+  const outsidePaths = [...new Set([program, realProgramPath])].filter((path) => !path.startsWith("/usr/"));
   // Folders that bubblewrap creates for a bind mount are accessible only to their creator.
-  const folders = [
-    ...new Set(["/etc/x", ...outside, ...reads, ...(writes === undefined ? [] : [writes])].flatMap(ancestors)),
+  const parentFolders = [
+    ...new Set(["/etc/x", ...outsidePaths, ...reads, ...(writes === undefined ? [] : [writes])].flatMap(ancestorsOf)),
   ];
   const namespaces = [
     "--unshare-ipc",
@@ -198,21 +198,21 @@ function bwrapArgs(
     "/dev",
     "--tmpfs",
     "/tmp",
-    ...folders.flatMap((path) => ["--dir", path]),
+    ...parentFolders.flatMap((path) => ["--dir", path]),
     ...["/etc/alternatives", "/etc/ld.so.cache", "/nix/store"].flatMap((path) => ["--ro-bind-try", path, path]),
-    ...outside.flatMap((path) => ["--ro-bind", real, path]),
+    ...outsidePaths.flatMap((path) => ["--ro-bind", realProgramPath, path]),
     ...(writes === undefined ? [] : ["--bind", writes, writes]),
     ...reads.flatMap((path) => ["--ro-bind", path, path]),
     "--chdir",
     "/tmp",
-    ...(filter === undefined ? [] : ["--seccomp", String(pass(createMemoryFile(filter)))]),
+    ...(filter === undefined ? [] : ["--seccomp", String(passDescriptor(createMemoryFile(filter)))]),
     "--",
     ...(user === undefined ? [] : [setpriv!, ...NO_CAPABILITIES, "--bounding-set=-all", ...userArgs(user), "--"]),
   ];
 }
 
 /** Parent folders of a path, topmost first. */
-const ancestors = (path: string): string[] =>
+const ancestorsOf = (path: string): string[] =>
   path
     .split("/")
     .slice(1, -1)
@@ -223,7 +223,7 @@ const ancestors = (path: string): string[] =>
  * to that user.
  */
 function openFor(path: string, user: MediaUser | undefined, folder: boolean): number {
-  const fd = open(path, constants.O_RDONLY | (folder ? constants.O_DIRECTORY : 0));
+  const fd = openPath(path, constants.O_RDONLY | (folder ? constants.O_DIRECTORY : 0));
   if (user === undefined) return fd;
   try {
     const { mode, uid, gid } = fstatSync(fd);
@@ -244,19 +244,19 @@ export class NotOpened extends Error {
   override readonly name = "NotOpened";
 }
 
-const TEXTS: Record<string, string> = { ENOENT: "No such file or directory", EACCES: "Permission denied" };
+const ERROR_TEXTS: Record<string, string> = { ENOENT: "No such file or directory", EACCES: "Permission denied" };
 
-function open(path: string, flags: number): number {
+function openPath(path: string, flags: number): number {
   try {
     return openSync(path, flags);
   } catch (err) {
-    const text = TEXTS[(err as NodeJS.ErrnoException).code ?? ""];
+    const text = ERROR_TEXTS[(err as NodeJS.ErrnoException).code ?? ""];
     throw text === undefined ? err : new NotOpened(`${path}: ${text}`, { cause: err });
   }
 }
 
 /** Replaces the longest path first, because one path may be a prefix of another. */
-function byDescriptor(arg: string, opened: ReadonlyMap<string, number>): string {
+function replaceWithDescriptors(arg: string, opened: ReadonlyMap<string, number>): string {
   const paths = [...opened.keys()].filter((path) => arg.includes(path)).sort((a, b) => b.length - a.length);
   return paths.reduce((text, path) => text.replaceAll(path, `/proc/self/fd/${opened.get(path)}`), arg);
 }

@@ -12,50 +12,50 @@ interface ChildInput {
 
 export function createChildInput(): ChildInput {
   let target: Writable | undefined;
-  let taken = () => {};
-  let gone = false;
+  let handleTaken = () => {};
+  let isGone = false;
   /** The chunk that waits for the child to start or for the pipe. One at a time, as in all streams. */
-  let waiting: (() => void) | undefined;
+  let pendingSend: (() => void) | undefined;
   let callback: (() => void) | undefined;
 
-  function pass(send: (to: Writable, sent: () => void) => void, next: () => void) {
-    if (gone) return next();
+  function passChunk(send: (to: Writable, sent: () => void) => void, next: () => void) {
+    if (isGone) return next();
     callback = next;
-    waiting = () => send(target!, settle);
+    pendingSend = () => send(target!, settle);
     if (target !== undefined) start();
   }
 
   function start() {
-    const send = waiting;
-    waiting = undefined;
+    const send = pendingSend;
+    pendingSend = undefined;
     send?.();
   }
 
   function settle() {
     const next = callback;
     callback = undefined;
-    taken();
+    handleTaken();
     next?.();
   }
 
   function discard() {
-    gone = true;
+    isGone = true;
     target = undefined;
-    waiting = undefined;
+    pendingSend = undefined;
     settle();
   }
 
   const stdin = new Writable({
     highWaterMark: 1024 * 1024,
-    write: (chunk: Buffer, _encoding, next) => pass((to, sent) => void to.write(chunk, sent), next),
+    write: (chunk: Buffer, _encoding, next) => passChunk((to, sent) => void to.write(chunk, sent), next),
     writev: (chunks, next) =>
-      pass((to, sent) => {
+      passChunk((to, sent) => {
         to.cork();
         for (const [i, { chunk }] of chunks.entries())
           to.write(chunk as Buffer, i === chunks.length - 1 ? sent : undefined);
         to.uncork();
       }, next),
-    final: (next) => pass((to, sent) => void to.end(sent), next),
+    final: (next) => passChunk((to, sent) => void to.end(sent), next),
   });
 
   return {
@@ -63,9 +63,9 @@ export function createChildInput(): ChildInput {
     connect(next, onTaken) {
       // The child has ended: unread input is lost, and its exit reports the end.
       next.on("error", discard);
-      if (gone) return void next.destroy();
+      if (isGone) return void next.destroy();
       target = next;
-      taken = onTaken;
+      handleTaken = onTaken;
       start();
     },
     discard,

@@ -34,13 +34,16 @@ const MAX_STREAMS = 100;
  * refers to.
  */
 export function restrictInputs(args: readonly string[], threads?: number, protocols = "file"): string[] {
-  const safe: string[] = [];
-  let forced: string | undefined;
+  const safeArgs: string[] = [];
+  let forcedFormat: string | undefined;
   for (const [i, arg] of args.entries()) {
-    if (arg === "-f") forced = args[i + 1];
+    if (arg === "-f") forcedFormat = args[i + 1];
     if (arg === "-i") {
-      const formats = forced === undefined || SAFE_FORMATS.includes(forced) ? SAFE_FORMATS : [...SAFE_FORMATS, forced];
-      safe.push(
+      const formats =
+        forcedFormat === undefined || SAFE_FORMATS.includes(forcedFormat)
+          ? SAFE_FORMATS
+          : [...SAFE_FORMATS, forcedFormat];
+      safeArgs.push(
         "-protocol_whitelist",
         protocols,
         "-format_whitelist",
@@ -50,10 +53,10 @@ export function restrictInputs(args: readonly string[], threads?: number, protoc
         "-max_pixels",
         String(MAX_PIXELS),
       );
-      if (threads !== undefined) safe.push("-threads", String(threads));
-      forced = undefined;
+      if (threads !== undefined) safeArgs.push("-threads", String(threads));
+      forcedFormat = undefined;
     }
-    safe.push(arg);
+    safeArgs.push(arg);
   }
-  return safe;
+  return safeArgs;
 }

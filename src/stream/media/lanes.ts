@@ -24,13 +24,13 @@ interface RunSlotsOptions {
 
 export function createRunSlots({ urgent, background, maxWaiting }: RunSlotsOptions): RunSlots {
   const queues: Record<Urgency, (() => void)[]> = { urgent: [], soon: [], background: [] };
-  const running: Record<Urgency, number> = { urgent: 0, soon: 0, background: 0 };
-  const soonest = Math.max(1, urgent - 1);
+  const runningCounts: Record<Urgency, number> = { urgent: 0, soon: 0, background: 0 };
+  const maxSoonRuns = Math.max(1, urgent - 1);
 
   function hasFreeSlot(urgency: Urgency): boolean {
-    if (urgency === "background") return running.background < background;
-    if (running.urgent + running.soon >= urgent) return false;
-    return urgency === "urgent" || (running.soon < soonest && queues.urgent.length === 0);
+    if (urgency === "background") return runningCounts.background < background;
+    if (runningCounts.urgent + runningCounts.soon >= urgent) return false;
+    return urgency === "urgent" || (runningCounts.soon < maxSoonRuns && queues.urgent.length === 0);
   }
 
   function admit() {
@@ -39,13 +39,13 @@ export function createRunSlots({ urgent, background, maxWaiting }: RunSlotsOptio
     }
   }
 
-  function occupy(urgency: Urgency): () => void {
-    running[urgency]++;
-    let left = false;
+  function occupySlot(urgency: Urgency): () => void {
+    runningCounts[urgency]++;
+    let hasLeft = false;
     return () => {
-      if (left) return;
-      left = true;
-      running[urgency]--;
+      if (hasLeft) return;
+      hasLeft = true;
+      runningCounts[urgency]--;
       admit();
     };
   }
@@ -54,23 +54,23 @@ export function createRunSlots({ urgent, background, maxWaiting }: RunSlotsOptio
     async acquire(urgency, signal) {
       signal.throwIfAborted();
       const queue = queues[urgency];
-      if (queue.length === 0 && hasFreeSlot(urgency)) return occupy(urgency);
+      if (queue.length === 0 && hasFreeSlot(urgency)) return occupySlot(urgency);
       if (queue.length >= maxWaiting) throw streamErrors.encoderBusy({ waiting: queue.length });
       return new Promise((resolve, reject) => {
         const onAbort = () => {
-          queue.splice(queue.indexOf(grant), 1);
+          queue.splice(queue.indexOf(grantSlot), 1);
           reject(signal.reason as Error);
           admit();
         };
-        const grant = () => {
+        const grantSlot = () => {
           signal.removeEventListener("abort", onAbort);
-          resolve(occupy(urgency));
+          resolve(occupySlot(urgency));
         };
-        queue.push(grant);
+        queue.push(grantSlot);
         signal.addEventListener("abort", onAbort, { once: true });
       });
     },
     waiting: (urgency) => queues[urgency].length,
-    running: () => running.urgent + running.soon + running.background,
+    running: () => runningCounts.urgent + runningCounts.soon + runningCounts.background,
   };
 }

@@ -25,7 +25,7 @@ interface LiveChildOptions extends Pick<LiveMediaRun, "outputs"> {
 }
 
 /** Interval of the stall check. */
-const LOOK_MS = 1000;
+const CHECK_INTERVAL_MS = 1000;
 
 /**
  * Like runChild, but streams input and output through pipes for as long as the writer writes: limited by a stall
@@ -33,10 +33,12 @@ const LOOK_MS = 1000;
  */
 export function startLiveChild(name: string, options: LiveChildOptions): LiveMedia {
   const feed = createChildInput();
-  const killed = new AbortController();
-  const done = runLive(name, options, feed, AbortSignal.any([options.signal, killed.signal])).finally(feed.discard);
+  const killController = new AbortController();
+  const done = runLive(name, options, feed, AbortSignal.any([options.signal, killController.signal])).finally(
+    feed.discard,
+  );
   done.catch(() => {});
-  return { stdin: feed.stdin, done, kill: () => killed.abort() };
+  return { stdin: feed.stdin, done, kill: () => killController.abort() };
 }
 
 async function runLive(
@@ -48,14 +50,14 @@ async function runLive(
   const child = start(await command());
   if (nice > 0) lowerSession(child.pid, nice);
   let stderr = "";
-  let ended: unknown;
-  let moved = performance.now();
-  const sign = () => void (moved = performance.now());
-  const stopped = Promise.withResolvers<void>();
-  const end = (why: unknown) => {
-    ended ??= why;
+  let endReason: unknown;
+  let lastActivityAt = performance.now();
+  const recordActivity = () => void (lastActivityAt = performance.now());
+  const stopSignal = Promise.withResolvers<void>();
+  const end = (failureReason: unknown) => {
+    endReason ??= failureReason;
     killGroup(child.pid);
-    stopped.resolve();
+    stopSignal.resolve();
   };
   const fail = (reason: MediaRunReason, message: string) =>
     end(new MediaRunError(reason, `${name} ${message}`, stderr));
@@ -64,11 +66,11 @@ async function runLive(
   signal.addEventListener("abort", onAbort, { once: true });
   const timer = setInterval(
     () => {
-      if (performance.now() - moved > idleMs) fail("timeout", `was idle for ${idleMs} ms`);
+      if (performance.now() - lastActivityAt > idleMs) fail("timeout", `was idle for ${idleMs} ms`);
       else if (feed.stdin.writableLength > inputBytes)
         fail("input", `did not read its input: more than ${inputBytes} bytes are waiting`);
     },
-    Math.min(LOOK_MS, idleMs),
+    Math.min(CHECK_INTERVAL_MS, idleMs),
   );
   child.stderr?.setEncoding("utf8").on("data", (text: string) => (stderr = (stderr + text).slice(-STDERR_LIMIT)));
   const closed = new Promise<{ code: number | null; signal?: string | null }>((resolve) => {
@@ -76,9 +78,9 @@ async function runLive(
       fail("missing", `could not start: ${messageOf(err)}`);
       resolve({ code: null });
     });
-    child.once("close", (code, by) => resolve({ code, signal: by }));
+    child.once("close", (code, killSignal) => resolve({ code, signal: killSignal }));
   });
-  if (child.stdin != null) feed.connect(child.stdin, sign);
+  if (child.stdin != null) feed.connect(child.stdin, recordActivity);
 
   function start({ command: [executable, ...args], descriptors = [], close }: ChildCommand): ChildProcess {
     try {
@@ -95,23 +97,23 @@ async function runLive(
     }
   }
 
-  async function take(pipe: Readable, consume: LiveMediaRun["outputs"][number]) {
+  async function readPipe(pipe: Readable, consume: LiveMediaRun["outputs"][number]) {
     for await (const chunk of pipe as AsyncIterable<Buffer>) {
-      sign();
+      recordActivity();
       await consume(chunk);
-      sign();
+      recordActivity();
     }
   }
   try {
     // A reader that never returns must not prevent the end from being reported.
     if (child.stdin != null)
       await Promise.race([
-        stopped.promise,
-        Promise.all(outputs.map((consume, i) => take(child.stdio[3 + i] as Readable, consume).catch(end))),
+        stopSignal.promise,
+        Promise.all(outputs.map((consume, i) => readPipe(child.stdio[3 + i] as Readable, consume).catch(end))),
       ]);
-    if (ended !== undefined) for (const pipe of child.stdio ?? []) pipe?.destroy();
+    if (endReason !== undefined) for (const pipe of child.stdio ?? []) pipe?.destroy();
     const exit = await closed;
-    if (ended !== undefined) throw ended;
+    if (endReason !== undefined) throw endReason;
     if (exit.code !== 0) throw exitError(name, exit, stderr);
     return { output: Buffer.alloc(0), stderr };
   } finally {

@@ -30,7 +30,7 @@ export function createMeteredTools(
       labels: ["program", "urgency", "outcome"],
     },
   );
-  const waits = metrics?.histogram(
+  const waitSeconds = metrics?.histogram(
     "reelpost_media_wait_seconds",
     "Time that ffmpeg and ffprobe runs waited in the queue in seconds",
     {
@@ -43,7 +43,7 @@ export function createMeteredTools(
     exposed,
     onRun({ program, urgency, outcome, ranMs, waitedMs }) {
       runs?.observe({ program, urgency, outcome }, ranMs / 1000);
-      waits?.observe({ urgency }, waitedMs / 1000);
+      waitSeconds?.observe({ urgency }, waitedMs / 1000);
     },
   });
   if (metrics !== undefined) watch(metrics, tools);
@@ -60,11 +60,11 @@ export function createMeteredTools(
 }
 
 function watch(metrics: Metrics, { load }: ReturnType<typeof createMediaTools>): void {
-  const running = metrics.gauge("reelpost_media_running", "Number of running ffmpeg and ffprobe processes");
-  const waiting = metrics.gauge("reelpost_media_waiting", "Number of queued ffmpeg and ffprobe runs", ["urgency"]);
+  const runningGauge = metrics.gauge("reelpost_media_running", "Number of running ffmpeg and ffprobe processes");
+  const waitingGauge = metrics.gauge("reelpost_media_waiting", "Number of queued ffmpeg and ffprobe runs", ["urgency"]);
   // prom-client calls `collect` before it reads a gauge.
-  Object.assign(running, { collect: () => running.set(load().running) });
-  Object.assign(waiting, {
-    collect: () => Object.entries(load().waiting).forEach(([urgency, count]) => waiting.set({ urgency }, count)),
+  Object.assign(runningGauge, { collect: () => runningGauge.set(load().running) });
+  Object.assign(waitingGauge, {
+    collect: () => Object.entries(load().waiting).forEach(([urgency, count]) => waitingGauge.set({ urgency }, count)),
   });
 }

@@ -22,54 +22,54 @@ interface BackgroundThrottleDeps {
  * Maximum length of a pause in milliseconds; after it, paused runs work for a share of that time, even if viewers are
  * waiting.
  */
-const MAX_MS = 3_000;
-const PART = 1 / 4;
+const MAX_PAUSE_MS = 3_000;
+const MIN_RUN_RATIO = 1 / 4;
 /** Delay before a newly started run is checked again. */
-const BEGIN_MS = 25;
+const START_RETRY_MS = 25;
 
 export function createBackgroundThrottle({
   now = () => performance.now(),
-  signal = toGroup,
-  hasStarted: mayStop = hasStartedProgram,
+  signal = signalGroup,
+  hasStarted: canPause = hasStartedProgram,
 }: BackgroundThrottleDeps = {}): BackgroundThrottle {
   const pausable = new Set<number>();
   let waiting = 0;
   let heldSince: number | undefined;
-  let notBefore = 0;
+  let nextPauseAt = 0;
   let timer: NodeJS.Timeout | undefined;
 
-  function hold() {
+  function pauseAll() {
     if (heldSince !== undefined || pausable.size === 0 || waiting === 0) return;
     clearTimeout(timer);
-    const early = notBefore - now();
-    if (early > 0) {
-      timer = setTimeout(hold, early).unref();
+    const remainingMs = nextPauseAt - now();
+    if (remainingMs > 0) {
+      timer = setTimeout(pauseAll, remainingMs).unref();
       return;
     }
     heldSince = now();
     for (const group of pausable) stop(group);
-    timer = setTimeout(release, MAX_MS).unref();
+    timer = setTimeout(release, MAX_PAUSE_MS).unref();
   }
 
   function stop(group: number) {
     if (heldSince === undefined || !pausable.has(group)) return;
-    if (mayStop(group)) signal(group, "SIGSTOP");
-    else setTimeout(() => stop(group), BEGIN_MS).unref();
+    if (canPause(group)) signal(group, "SIGSTOP");
+    else setTimeout(() => stop(group), START_RETRY_MS).unref();
   }
 
   function release() {
     clearTimeout(timer);
     if (heldSince !== undefined) {
-      notBefore = now() + PART * (now() - heldSince);
+      nextPauseAt = now() + MIN_RUN_RATIO * (now() - heldSince);
       heldSince = undefined;
       for (const group of pausable) signal(group, "SIGCONT");
     }
-    hold();
+    pauseAll();
   }
 
   function wait(): () => void {
     waiting++;
-    hold();
+    pauseAll();
     return () => {
       if (--waiting === 0) release();
     };
@@ -80,26 +80,26 @@ export function createBackgroundThrottle({
       if (urgency === "urgent" || awaited?.aborted === true) return wait();
       // Images for pages and similar requests: they are awaited too, but less urgently than a stalled video.
       if (urgency === "soon" && awaited === undefined) return () => {};
-      let leave: (() => void) | undefined;
-      const hurry = () => {
+      let leaveWait: (() => void) | undefined;
+      const runUnpaused = () => {
         pausable.delete(group);
         if (heldSince !== undefined) signal(group, "SIGCONT");
-        leave = wait();
+        leaveWait = wait();
       };
       pausable.add(group);
-      awaited?.addEventListener("abort", hurry, { once: true });
-      if (heldSince === undefined) hold();
+      awaited?.addEventListener("abort", runUnpaused, { once: true });
+      if (heldSince === undefined) pauseAll();
       else stop(group);
       return () => {
-        awaited?.removeEventListener("abort", hurry);
+        awaited?.removeEventListener("abort", runUnpaused);
         pausable.delete(group);
-        leave?.();
+        leaveWait?.();
       };
     },
   };
 }
 
-function toGroup(group: number, signal: "SIGSTOP" | "SIGCONT"): void {
+function signalGroup(group: number, signal: "SIGSTOP" | "SIGCONT"): void {
   try {
     process.kill(-group, signal);
   } catch {

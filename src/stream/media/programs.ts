@@ -19,16 +19,19 @@ export function findPrograms(
   settings: Pick<Settings["stream"], "ffmpeg" | "ffprobe">,
   path = process.env["PATH"] ?? "",
 ): Programs {
-  const wanted = (name: "ffmpeg" | "ffprobe"): string => {
-    const given = settings[name];
-    const found = find(given === "" ? name : given, path);
-    if (found === undefined)
+  const programPath = (name: "ffmpeg" | "ffprobe"): string => {
+    const configuredPath = settings[name];
+    const foundPath = find(configuredPath === "" ? name : configuredPath, path);
+    if (foundPath === undefined)
       throw streamErrors.mediaToolsMissing({
-        reason: given === "" ? `${name} is not in PATH` : `stream.${name} is ${given}, which is not a program`,
+        reason:
+          configuredPath === ""
+            ? `${name} is not in PATH`
+            : `stream.${name} is ${configuredPath}, which is not a program`,
       });
-    return found;
+    return foundPath;
   };
-  const programs: Programs = { ffmpeg: wanted("ffmpeg"), ffprobe: wanted("ffprobe") };
+  const programs: Programs = { ffmpeg: programPath("ffmpeg"), ffprobe: programPath("ffprobe") };
   if (process.platform !== "linux") return programs;
   for (const name of ["bwrap", "prlimit", "setpriv", "nice", "perl"] as const) {
     const found = find(name, path);

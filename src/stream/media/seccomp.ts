@@ -1,5 +1,5 @@
 /** System calls that media programs do not need. Numbers above 400 are the same on all architectures. */
-const EVERYWHERE = {
+const COMMON_SYSCALLS = {
   pidfd_send_signal: 424,
   io_uring_setup: 425,
   io_uring_enter: 426,
@@ -82,24 +82,24 @@ const ARCHITECTURES = {
 };
 
 /** linux/filter.h: BPF load, comparison and return instructions. */
-const LOAD = 0x20,
-  EQUAL = 0x15,
-  AT_LEAST = 0x35,
-  ANY_BIT = 0x45,
-  RETURN = 0x06;
+const BPF_LOAD_WORD = 0x20,
+  BPF_JUMP_EQUAL = 0x15,
+  BPF_JUMP_AT_LEAST = 0x35,
+  BPF_JUMP_ANY_BIT = 0x45,
+  BPF_RETURN = 0x06;
 /** linux/seccomp.h */
 const KILL_PROCESS = 0x80000000,
-  ALLOW = 0x7fff0000;
-const fails = (errno: number) => 0x00050000 | errno;
+  SECCOMP_ALLOW = 0x7fff0000;
+const errnoAction = (errno: number) => 0x00050000 | errno;
 const EPERM = 1,
   EACCES = 13,
   ENOSYS = 38;
 /** Offsets in struct seccomp_data: nr, arch, and the low half of args[0]. */
-const NUMBER = 0,
-  ARCHITECTURE = 4,
-  FIRST_ARGUMENT = 16;
+const SYSCALL_NUMBER_OFFSET = 0,
+  ARCHITECTURE_OFFSET = 4,
+  FIRST_ARGUMENT_OFFSET = 16;
 /** __X32_SYSCALL_BIT: set in system calls of the x32 ABI. */
-const X32 = 0x40000000;
+const X32_SYSCALL_BIT = 0x40000000;
 /** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET. */
 const NEW_NAMESPACES = 0x7e020000;
 
@@ -112,27 +112,30 @@ export function mediaFilter({ network }: { network: boolean }, arch: string = pr
   const numbers = ARCHITECTURES[arch as keyof typeof ARCHITECTURES];
   if (numbers === undefined) return undefined;
   const { audit, clone, clone3, socket, denied } = numbers;
-  const refuse = (number: number, errno: number) => [op(EQUAL, number, 0, 1), op(RETURN, fails(errno))];
+  const refuseSyscall = (number: number, errno: number) => [
+    instruction(BPF_JUMP_EQUAL, number, 0, 1),
+    instruction(BPF_RETURN, errnoAction(errno)),
+  ];
   return Buffer.concat([
-    op(LOAD, ARCHITECTURE),
-    op(EQUAL, audit, 1, 0),
-    op(RETURN, KILL_PROCESS),
-    op(LOAD, NUMBER),
-    op(AT_LEAST, X32, 0, 1),
-    op(RETURN, fails(EPERM)),
-    ...[...Object.values(denied), ...Object.values(EVERYWHERE)].flatMap((number) => refuse(number, EPERM)),
-    ...(network ? [] : refuse(socket, EACCES)),
+    instruction(BPF_LOAD_WORD, ARCHITECTURE_OFFSET),
+    instruction(BPF_JUMP_EQUAL, audit, 1, 0),
+    instruction(BPF_RETURN, KILL_PROCESS),
+    instruction(BPF_LOAD_WORD, SYSCALL_NUMBER_OFFSET),
+    instruction(BPF_JUMP_AT_LEAST, X32_SYSCALL_BIT, 0, 1),
+    instruction(BPF_RETURN, errnoAction(EPERM)),
+    ...[...Object.values(denied), ...Object.values(COMMON_SYSCALLS)].flatMap((number) => refuseSyscall(number, EPERM)),
+    ...(network ? [] : refuseSyscall(socket, EACCES)),
     // clone3 passes flags in memory, which a filter cannot read; libc falls back to clone() after ENOSYS.
-    ...refuse(clone3, ENOSYS),
-    op(EQUAL, clone, 0, 3),
-    op(LOAD, FIRST_ARGUMENT),
-    op(ANY_BIT, NEW_NAMESPACES, 0, 1),
-    op(RETURN, fails(EPERM)),
-    op(RETURN, ALLOW),
+    ...refuseSyscall(clone3, ENOSYS),
+    instruction(BPF_JUMP_EQUAL, clone, 0, 3),
+    instruction(BPF_LOAD_WORD, FIRST_ARGUMENT_OFFSET),
+    instruction(BPF_JUMP_ANY_BIT, NEW_NAMESPACES, 0, 1),
+    instruction(BPF_RETURN, errnoAction(EPERM)),
+    instruction(BPF_RETURN, SECCOMP_ALLOW),
   ]);
 }
 
-function op(code: number, k: number, ifTrue = 0, ifFalse = 0): Buffer {
+function instruction(code: number, k: number, ifTrue = 0, ifFalse = 0): Buffer {
   const bytes = Buffer.alloc(8);
   bytes.writeUInt16LE(code, 0);
   bytes.writeUInt8(ifTrue, 2);

@@ -50,14 +50,14 @@ interface MediaLoad {
  */
 export const NICENESS: Record<Urgency, number> = { urgent: 0, soon: 3, background: 5 };
 /** A broadcast's CPU time is unlimited; it writes no files. */
-const LIVE = { cpuSeconds: 2 ** 31, memoryMb: 4096, fileBytes: 0 };
+const LIVE_BOUNDS = { cpuSeconds: 2 ** 31, memoryMb: 4096, fileBytes: 0 };
 const LIVE_DEFAULTS = { idleMs: 60_000, inputBytes: 64 << 20 };
 const DEFAULTS = { wallMs: 60_000, cpuSeconds: 600, outputBytes: 64 << 20, memoryMb: 4096, fileBytes: 64 * 2 ** 30 };
 /** Limit per allocation: a frame of the maximum size in 4:4:4 with 16 bits is 212 MB. */
-const MAX_ALLOC = 512 << 20;
+const MAX_ALLOC_BYTES = 512 << 20;
 /** A missing program is searched for again after this time, because it may have been installed. */
 const FORGET_MS = 5_000;
-const COMMON = {
+const COMMON_ARGS = {
   ffmpeg: ["-hide_banner", "-nostdin", "-nostats", "-loglevel", "error"],
   ffprobe: ["-hide_banner", "-loglevel", "error"],
 };
@@ -78,33 +78,38 @@ export function createMediaTools({
     maxWaiting,
   });
   const pauses = createBackgroundThrottle();
-  const active = new Set<Promise<unknown>>();
-  let found: Promise<DiscoveredTools> | undefined;
+  const activeRuns = new Set<Promise<unknown>>();
+  let discovery: Promise<DiscoveredTools> | undefined;
   let failedAt = 0;
 
   function discoverOnce(): Promise<DiscoveredTools> {
-    if (found !== undefined && (failedAt === 0 || performance.now() - failedAt < FORGET_MS)) return found;
+    if (discovery !== undefined && (failedAt === 0 || performance.now() - failedAt < FORGET_MS)) return discovery;
     failedAt = 0;
-    found = find(settings, { log, signal: closing.signal, exposed });
-    found.catch(() => (failedAt = performance.now()));
-    return found;
+    discovery = find(settings, { log, signal: closing.signal, exposed });
+    discovery.catch(() => (failedAt = performance.now()));
+    return discovery;
   }
 
   async function start(program: "ffmpeg" | "ffprobe", run: MediaRun): Promise<MediaResult> {
     const { urgency = "background" } = run;
     const signal = run.signal === undefined ? closing.signal : AbortSignal.any([closing.signal, run.signal]);
     const requestedAt = performance.now();
-    let began = requestedAt;
+    let startedAt = requestedAt;
     let outcome: MediaRunReport["outcome"] = "refused";
-    let leave: (() => void) | undefined;
+    let leaveSlot: (() => void) | undefined;
     try {
       const { programs, capabilities } = await discoverOnce();
-      leave = await lanes.acquire(urgency, signal).catch((err: unknown) => {
+      leaveSlot = await lanes.acquire(urgency, signal).catch((err: unknown) => {
         throw signal.aborted ? cancelError(program, signal) : err;
       });
-      began = performance.now();
-      const args = [...COMMON[program], "-max_alloc", String(MAX_ALLOC), ...restrictInputs(run.args, run.threads)];
-      const { cpuSeconds, memoryMb, fileBytes, wallMs, outputBytes } = { ...DEFAULTS, ...withoutGaps(run) };
+      startedAt = performance.now();
+      const args = [
+        ...COMMON_ARGS[program],
+        "-max_alloc",
+        String(MAX_ALLOC_BYTES),
+        ...restrictInputs(run.args, run.threads),
+      ];
+      const { cpuSeconds, memoryMb, fileBytes, wallMs, outputBytes } = { ...DEFAULTS, ...omitUndefined(run) };
       const command = confineNow(
         programs,
         capabilities,
@@ -127,27 +132,27 @@ export function createMediaTools({
       if (err instanceof MediaRunError) outcome = err.reason;
       if (!(err instanceof MediaRunError) || err.reason !== "missing") throw err;
       // The program existed before, so it may be in the middle of a replacement; the next run searches for it again.
-      found = undefined;
+      discovery = undefined;
       throw streamErrors.mediaToolsMissing({ reason: err.message }, { cause: err });
     } finally {
-      leave?.();
-      onRun?.({ program, urgency, waitedMs: began - requestedAt, ranMs: performance.now() - began, outcome });
+      leaveSlot?.();
+      onRun?.({ program, urgency, waitedMs: startedAt - requestedAt, ranMs: performance.now() - startedAt, outcome });
     }
   }
 
-  function live(run: LiveMediaRun): LiveMedia {
+  function startLive(run: LiveMediaRun): LiveMedia {
     const { urgency = "urgent", reads = [], network, outputs } = run;
-    const { idleMs, inputBytes } = { ...LIVE_DEFAULTS, ...withoutGaps(run) };
+    const { idleMs, inputBytes } = { ...LIVE_DEFAULTS, ...omitUndefined(run) };
     const signal = run.signal === undefined ? closing.signal : AbortSignal.any([closing.signal, run.signal]);
     const requestedAt = performance.now();
-    let began = requestedAt;
+    let startedAt = requestedAt;
     const command = async () => {
       const { programs, capabilities } = await discoverOnce();
-      began = performance.now();
+      startedAt = performance.now();
       const args = [
-        ...COMMON.ffmpeg,
+        ...COMMON_ARGS.ffmpeg,
         "-max_alloc",
-        String(MAX_ALLOC),
+        String(MAX_ALLOC_BYTES),
         ...restrictInputs(run.args, run.threads, reads.length > 0 ? "pipe,file" : "pipe"),
       ];
       return confineNow(
@@ -156,7 +161,7 @@ export function createMediaTools({
         programs.ffmpeg,
         args,
         {
-          ...LIVE,
+          ...LIVE_BOUNDS,
           ...(run.memoryMb !== undefined && { memoryMb: run.memoryMb }),
           reads,
           network,
@@ -167,29 +172,35 @@ export function createMediaTools({
     };
     const media = startLiveChild("ffmpeg", { command, outputs, idleMs, inputBytes, nice: NICENESS[urgency], signal });
     const report = (outcome: MediaRunReport["outcome"]) =>
-      onRun?.({ program: "ffmpeg", urgency, waitedMs: began - requestedAt, ranMs: performance.now() - began, outcome });
-    const settled = media.done
+      onRun?.({
+        program: "ffmpeg",
+        urgency,
+        waitedMs: startedAt - requestedAt,
+        ranMs: performance.now() - startedAt,
+        outcome,
+      });
+    const settledRun = media.done
       .then(
         () => report("ok"),
         (err: unknown) => report(err instanceof MediaRunError ? err.reason : "refused"),
       )
-      .finally(() => active.delete(settled));
-    active.add(settled);
+      .finally(() => activeRuns.delete(settledRun));
+    activeRuns.add(settledRun);
     return media;
   }
 
-  function tracked(program: "ffmpeg" | "ffprobe", run: MediaRun): Promise<MediaResult> {
+  function runTracked(program: "ffmpeg" | "ffprobe", run: MediaRun): Promise<MediaResult> {
     const result = start(program, run);
-    const settled = result.catch(() => {}).finally(() => active.delete(settled));
-    active.add(settled);
+    const settledRun = result.catch(() => {}).finally(() => activeRuns.delete(settledRun));
+    activeRuns.add(settledRun);
     return result;
   }
 
   return {
     ready: async () => (await discoverOnce()).capabilities,
-    ffmpeg: (run) => tracked("ffmpeg", run),
-    ffprobe: (run) => tracked("ffprobe", run),
-    live,
+    ffmpeg: (run) => runTracked("ffmpeg", run),
+    ffprobe: (run) => runTracked("ffprobe", run),
+    live: startLive,
     load: () => ({
       running: lanes.running(),
       waiting: {
@@ -200,7 +211,7 @@ export function createMediaTools({
     }),
     async close() {
       closing.abort(new MediaRunError("closed", "the server is shutting down"));
-      await Promise.all(active);
+      await Promise.all(activeRuns);
     },
   };
 }
@@ -238,5 +249,5 @@ const cancelError = (program: string, { reason }: AbortSignal) =>
     ? reason
     : new MediaRunError("aborted", `${program} was cancelled`, "", { cause: reason });
 
-const withoutGaps = <T extends object>(given: T): T =>
+const omitUndefined = <T extends object>(given: T): T =>
   Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as T;

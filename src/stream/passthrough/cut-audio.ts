@@ -28,25 +28,32 @@ export function cutAudio(track: Track, movie: Movie, origin: number, fileSize: n
   if (placement === undefined) return "its edit list does more than to place it";
   const { timescale } = track;
   const tables = track.samples();
-  const moved = Math.round(origin * timescale);
-  const zero = placement.offset + moved;
+  const shiftedOrigin = Math.round(origin * timescale);
+  const zeroTime = placement.offset + shiftedOrigin;
   const segments: SampleCut[] = [];
-  let cut: { from: SamplePosition; start: number; trimStart: number; count: number; size: number } | undefined;
+  let openSegment: { from: SamplePosition; start: number; trimStart: number; count: number; size: number } | undefined;
   let end = 0;
   const close = () => {
-    if (cut !== undefined) segments.push({ ...cut, time: cut.start, duration: end - cut.start });
+    if (openSegment !== undefined)
+      segments.push({ ...openSegment, time: openSegment.start, duration: end - openSegment.start });
   };
   for (const walk of everySample(tables, fileSize)) {
-    const time = walk.time + walk.shift - zero;
+    const time = walk.time + walk.shift - zeroTime;
     if (time <= -walk.duration / 2) continue;
-    if (time >= placement.end - moved) break;
-    if (cut === undefined || time - cut.start >= TARGET_SECONDS * timescale) {
-      if (cut === undefined && time > LATEST_SECONDS * timescale) return "it begins late";
+    if (time >= placement.end - shiftedOrigin) break;
+    if (openSegment === undefined || time - openSegment.start >= TARGET_SECONDS * timescale) {
+      if (openSegment === undefined && time > LATEST_SECONDS * timescale) return "it begins late";
       close();
-      cut = { from: walk.position(), start: Math.max(0, time), trimStart: Math.max(0, -time), count: 0, size: 0 };
+      openSegment = {
+        from: walk.position(),
+        start: Math.max(0, time),
+        trimStart: Math.max(0, -time),
+        count: 0,
+        size: 0,
+      };
     }
-    cut.count++;
-    cut.size += walk.size;
+    openSegment.count++;
+    openSegment.size += walk.size;
     end = time + walk.duration;
   }
   close();

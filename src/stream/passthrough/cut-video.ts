@@ -45,19 +45,19 @@ export function cutVideo(
   if (placement === undefined) return "its edit list does more than to place it";
   const { timescale } = track;
   const tables = track.samples();
-  const zero = placement.offset + Math.round(origin * timescale);
+  const zeroTime = placement.offset + Math.round(origin * timescale);
   const cutter = createCutter(TARGET_SECONDS * timescale, MAX_SECONDS * timescale);
   let first: { time: number; shift: number; shown: number } | undefined;
-  let leastShift = 0;
+  let minShift = 0;
   for (const walk of everySample(tables, fileSize)) {
     if (first === undefined) {
-      const shown = walk.time + walk.shift - zero;
+      const presentationTime = walk.time + walk.shift - zeroTime;
       if (!walk.sync) return "it does not begin with a key frame";
-      if (shown < -walk.duration / 2) return "its edit list leaves out pictures at the beginning";
-      if (shown > LATEST_SECONDS * timescale) return "its pictures begin late";
-      first = { time: walk.time, shift: walk.shift, shown: Math.max(0, shown) };
+      if (presentationTime < -walk.duration / 2) return "its edit list leaves out pictures at the beginning";
+      if (presentationTime > LATEST_SECONDS * timescale) return "its pictures begin late";
+      first = { time: walk.time, shift: walk.shift, shown: Math.max(0, presentationTime) };
     }
-    leastShift = Math.min(leastShift, walk.shift - first.shift);
+    minShift = Math.min(minShift, walk.shift - first.shift);
     const time = walk.time - first.time + first.shown;
     cutter.add({
       time,
@@ -71,10 +71,10 @@ export function cutVideo(
   if (typeof segments === "string") return segments;
   const last = segments.at(-1)!;
   const length = last.start + last.duration;
-  if (length > placement.end - zero + placement.offset + TAIL_SECONDS * timescale)
+  if (length > placement.end - zeroTime + placement.offset + TAIL_SECONDS * timescale)
     return "its edit list leaves out pictures at the end";
   const { width, height } = avc;
-  const delay = segmentTimescale === undefined ? 0 : -leastShift;
+  const delay = segmentTimescale === undefined ? 0 : -minShift;
   const writtenTimescale = segmentTimescale ?? timescale;
   const init = writeInit({
     id: 1,
@@ -132,7 +132,7 @@ interface SegmentStart {
  * are decoded after the key frame and need the previous GOP. A key frame is therefore accepted only after its whole GOP
  * has been read.
  */
-function createCutter(target: number, longest: number) {
+function createCutter(targetDuration: number, maxDuration: number) {
   const segments: SampleCut[] = [];
   let from: SegmentStart | undefined;
   let candidate: SegmentStart | undefined;
@@ -142,22 +142,22 @@ function createCutter(target: number, longest: number) {
   let end = 0;
   let rejection: string | undefined;
 
-  function close(until: { shown: number; count: number; octets: number }) {
-    const { shown, time } = from!;
-    if (until.shown - shown > longest)
-      rejection = `its key frames are too far apart (${Math.round(((until.shown - shown) / longest) * MAX_SECONDS)} s)`;
+  function close(segmentEnd: { shown: number; count: number; octets: number }) {
+    const { shown: presentationTime, time } = from!;
+    if (segmentEnd.shown - presentationTime > maxDuration)
+      rejection = `its key frames are too far apart (${Math.round(((segmentEnd.shown - presentationTime) / maxDuration) * MAX_SECONDS)} s)`;
     segments.push({
       from: from!.from,
       time,
       trimStart: 0,
-      start: shown,
-      duration: until.shown - shown,
-      count: until.count - from!.count,
-      size: until.octets - from!.octets,
+      start: presentationTime,
+      duration: segmentEnd.shown - presentationTime,
+      count: segmentEnd.count - from!.count,
+      size: segmentEnd.octets - from!.octets,
     });
   }
 
-  function take() {
+  function commitCandidate() {
     if (candidate === undefined) return;
     close(candidate);
     from = candidate;
@@ -165,22 +165,23 @@ function createCutter(target: number, longest: number) {
   }
 
   return {
-    add({ time, shown, duration, size, mark }: CutterSample) {
+    add({ time, shown: presentationTime, duration, size, mark }: CutterSample) {
       if (mark !== undefined) {
-        take();
-        if (from === undefined) from = { from: mark(), time, shown, count, octets };
-        else if (shown - from.shown >= target && shown > latest)
-          candidate = { from: mark(), time, shown, count, octets };
+        commitCandidate();
+        if (from === undefined) from = { from: mark(), time, shown: presentationTime, count, octets };
+        else if (presentationTime - from.shown >= targetDuration && presentationTime > latest)
+          candidate = { from: mark(), time, shown: presentationTime, count, octets };
       }
-      if (candidate !== undefined && shown < candidate.shown) candidate = undefined;
-      if (from !== undefined && shown < from.shown) rejection = "pictures are shown before the key frame they follow";
-      latest = Math.max(latest, shown);
-      end = Math.max(end, shown + duration);
+      if (candidate !== undefined && presentationTime < candidate.shown) candidate = undefined;
+      if (from !== undefined && presentationTime < from.shown)
+        rejection = "pictures are shown before the key frame they follow";
+      latest = Math.max(latest, presentationTime);
+      end = Math.max(end, presentationTime + duration);
       count++;
       octets += size;
     },
     end(): SampleCut[] | string {
-      take();
+      commitCandidate();
       close({ shown: end, count, octets });
       return rejection ?? segments;
     },

@@ -70,15 +70,15 @@ export function samplesOf(
   n: number,
 ): { time: number; samples: CutSample[] } {
   const { from, count, trimStart, time: first } = segments[n]!;
-  const scaled = (ticks: number) => Math.round((ticks * segmentTimescale) / timescale);
+  const scaleTicks = (ticks: number) => Math.round((ticks * segmentTimescale) / timescale);
   const walk = iterateSamples(tables, from)!;
   const samples: CutSample[] = [];
   let time = first;
   for (let i = 0; i < count; i++) {
     const next = time + walk.duration - (i === 0 ? trimStart : 0);
     samples.push({
-      duration: scaled(next) - scaled(time),
-      shift: scaled(time + walk.shift - shiftBase) - scaled(time),
+      duration: scaleTicks(next) - scaleTicks(time),
+      shift: scaleTicks(time + walk.shift - shiftBase) - scaleTicks(time),
       size: walk.size,
       sync: walk.sync,
       offset: walk.offset,
@@ -86,7 +86,7 @@ export function samplesOf(
     time = next;
     walk.next();
   }
-  return { time: scaled(first), samples };
+  return { time: scaleTicks(first), samples };
 }
 
 /** Bandwidth of complete segments, including moof and mdat headers. */

@@ -19,12 +19,12 @@ interface PassthroughOptions {
   maxBytes?: number;
 }
 
-interface Known {
+interface IndexedSource {
   index: SourceIndex | undefined;
   shown: SourceRenditions | undefined;
 }
 
-const KEPT_BYTES = 64 * 1024 * 1024;
+const MAX_CACHED_BYTES = 64 * 1024 * 1024;
 /** Cache weight of a source that is not offered. */
 const MIN_WEIGHT = 500;
 /** Maximum number of concurrent index reads: each may need dozens of megabytes. */
@@ -38,14 +38,14 @@ export function createSourcePassthrough({
   objects,
   log,
   enabled,
-  maxBytes = KEPT_BYTES,
+  maxBytes = MAX_CACHED_BYTES,
 }: PassthroughOptions): SourceRung {
   /** By uid, most recently used last. A source never changes. */
-  const known = new Map<string, { value: Promise<Known | undefined>; weight: number }>();
+  const indexCache = new Map<string, { value: Promise<IndexedSource | undefined>; weight: number }>();
   const queue = createKeyedQueue({ concurrency: MAX_INDEX_READS });
   let total = 0;
 
-  const offered = ({ model, clip, watermark, sourceKey }: Video) =>
+  const isOffered = ({ model, clip, watermark, sourceKey }: Video) =>
     enabled &&
     sourceKey !== null &&
     model?.video?.passthrough === true &&
@@ -55,15 +55,15 @@ export function createSourcePassthrough({
     watermark === null &&
     model.watermark === undefined;
 
-  async function find(video: Video): Promise<Known | undefined> {
-    if (!offered(video)) return undefined;
-    const entry = known.get(video.uid) ?? { value: queue("index", () => load(video)), weight: 0 };
-    known.delete(video.uid);
-    known.set(video.uid, entry);
+  async function find(video: Video): Promise<IndexedSource | undefined> {
+    if (!isOffered(video)) return undefined;
+    const entry = indexCache.get(video.uid) ?? { value: queue("index", () => load(video)), weight: 0 };
+    indexCache.delete(video.uid);
+    indexCache.set(video.uid, entry);
     return entry.value;
   }
 
-  async function load(video: Video): Promise<Known | undefined> {
+  async function load(video: Video): Promise<IndexedSource | undefined> {
     try {
       const source = await objects.open(video.model!.source.key);
       // The source has just been deleted.
@@ -81,19 +81,19 @@ export function createSourcePassthrough({
   }
 
   function forget(uid: string): undefined {
-    total -= known.get(uid)?.weight ?? 0;
-    known.delete(uid);
+    total -= indexCache.get(uid)?.weight ?? 0;
+    indexCache.delete(uid);
   }
 
   function weigh(uid: string, weight: number) {
-    const entry = known.get(uid);
+    const entry = indexCache.get(uid);
     if (entry === undefined) return;
     // If an entry was evicted while being read and was then read again, two reads finish here.
     total += weight - entry.weight;
     entry.weight = weight;
-    for (const [other] of known) {
+    for (const [oldestUid] of indexCache) {
       if (total <= maxBytes) return;
-      if (other !== uid) forget(other);
+      if (oldestUid !== uid) forget(oldestUid);
     }
   }
 
@@ -131,9 +131,9 @@ function show({ video, audio }: SourceIndex): SourceRenditions {
 
 /** Playlists start at zero: the initial delay of a track becomes part of its first segment. */
 function showTrack({ segments, timescale, codecs, peakBandwidth, averageBandwidth }: CutTrack): SourceTrack {
-  const shown = segments.map(({ start, duration }, n) => ({
+  const renditionSegments = segments.map(({ start, duration }, n) => ({
     start: n === 0 ? 0 : start / timescale,
     duration: (duration + (n === 0 ? start : 0)) / timescale,
   }));
-  return { segments: shown, codecs, peakBandwidth, averageBandwidth };
+  return { segments: renditionSegments, codecs, peakBandwidth, averageBandwidth };
 }

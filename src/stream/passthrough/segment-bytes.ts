@@ -11,7 +11,7 @@ interface SourceRange {
 }
 
 /** Ranges with smaller gaps are read in one operation, and the bytes in the gaps are discarded. */
-const GAP = 64 * 1024;
+const MAX_GAP_BYTES = 64 * 1024;
 
 /** A segment as sent to players: a generated header, then samples copied from the source. */
 export function segmentBytes(source: ObjectHandle, track: CutTrack, n: number): SegmentBytes | undefined {
@@ -19,14 +19,23 @@ export function segmentBytes(source: ObjectHandle, track: CutTrack, n: number): 
   if (cut === undefined) return undefined;
   const { time, samples } = samplesOf(track, n);
   const head = writeFragment({ track: 1, sequence: n + 1, time, samples });
-  const pieces = joined(samples.map(({ offset, size }) => ({ start: offset, end: offset + size })));
-  return octets(head, (from, to) => readRanges(source, within(pieces, from, to)), head.length + cut.size);
+  const pieces = joinRanges(samples.map(({ offset, size }) => ({ start: offset, end: offset + size })));
+  return createSegmentBytes(
+    head,
+    (from, to) => readRanges(source, rangesWithin(pieces, from, to)),
+    head.length + cut.size,
+  );
 }
 
 /** The whole segment in memory. */
-export const bufferBytes = (bytes: Buffer): SegmentBytes => octets(bytes, async function* () {}, bytes.length);
+export const bufferBytes = (bytes: Buffer): SegmentBytes =>
+  createSegmentBytes(bytes, async function* () {}, bytes.length);
 
-function octets(head: Buffer, rest: (from: number, to: number) => AsyncIterable<Buffer>, size: number): SegmentBytes {
+function createSegmentBytes(
+  head: Buffer,
+  rest: (from: number, to: number) => AsyncIterable<Buffer>,
+  size: number,
+): SegmentBytes {
   async function* read(start: number, end: number) {
     if (start < head.length) yield head.subarray(start, Math.min(end, head.length));
     if (end > head.length) yield* rest(Math.max(0, start - head.length), end - head.length);
@@ -39,7 +48,7 @@ function octets(head: Buffer, rest: (from: number, to: number) => AsyncIterable<
 }
 
 /** Merges adjacent ranges. */
-function joined(pieces: SourceRange[]): SourceRange[] {
+function joinRanges(pieces: SourceRange[]): SourceRange[] {
   const result: SourceRange[] = [];
   for (const piece of pieces) {
     const last = result.at(-1);
@@ -50,14 +59,14 @@ function joined(pieces: SourceRange[]): SourceRange[] {
 }
 
 /** Bytes [from, to) of the concatenated ranges. */
-function within(pieces: readonly SourceRange[], from: number, to: number): SourceRange[] {
+function rangesWithin(pieces: readonly SourceRange[], from: number, to: number): SourceRange[] {
   const result: SourceRange[] = [];
-  let at = 0;
+  let position = 0;
   for (const { start, end } of pieces) {
-    const first = Math.max(from - at, 0);
-    const last = Math.min(to - at, end - start);
+    const first = Math.max(from - position, 0);
+    const last = Math.min(to - position, end - start);
     if (first < last) result.push({ start: start + first, end: start + last });
-    at += end - start;
+    position += end - start;
   }
   return result;
 }
@@ -68,7 +77,7 @@ async function* readRanges(source: ObjectHandle, pieces: readonly SourceRange[])
     while (
       next < pieces.length &&
       pieces[next]!.start >= pieces[next - 1]!.end &&
-      pieces[next]!.start - pieces[next - 1]!.end <= GAP
+      pieces[next]!.start - pieces[next - 1]!.end <= MAX_GAP_BYTES
     )
       next++;
     yield* readAdjacentRanges(source, pieces.slice(i, next));
@@ -78,15 +87,15 @@ async function* readRanges(source: ObjectHandle, pieces: readonly SourceRange[])
 
 /** Reads ascending ranges with small gaps. */
 async function* readAdjacentRanges(source: ObjectHandle, pieces: readonly SourceRange[]): AsyncGenerator<Buffer, void> {
-  let at = pieces[0]!.start;
+  let position = pieces[0]!.start;
   let current = 0;
-  for await (const chunk of source.read({ start: at, end: pieces.at(-1)!.end - 1 }) as AsyncIterable<Buffer>) {
-    const end = at + chunk.length;
+  for await (const chunk of source.read({ start: position, end: pieces.at(-1)!.end - 1 }) as AsyncIterable<Buffer>) {
+    const end = position + chunk.length;
     for (; current < pieces.length && pieces[current]!.start < end; current++) {
       const piece = pieces[current]!;
-      yield chunk.subarray(Math.max(0, piece.start - at), Math.min(chunk.length, piece.end - at));
+      yield chunk.subarray(Math.max(0, piece.start - position), Math.min(chunk.length, piece.end - position));
       if (piece.end > end) break;
     }
-    at = end;
+    position = end;
   }
 }

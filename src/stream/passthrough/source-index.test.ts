@@ -83,7 +83,7 @@ test("a source whose GOPs are all open or too long is not offered", async () => 
 
 test("samples outside the file, or larger in total than the file, are not offered", async () => {
   const file = fileOf(pictures(100));
-  assert.match(String(await index(file.subarray(0, -1))), /size of|beyond the end/);
+  assert.match(String(await index(file.subarray(0, -1))), /only \d+ octets remain|beyond the end/);
   const lie = Buffer.from(file);
   lie.writeUInt32BE(900, lie.indexOf("stsz") + 8);
   assert.match(String(await index(lie)), /beyond the end/);

@@ -27,22 +27,22 @@ export async function readSourceIndex(read: ReadAt, size: number, model: MediaMo
     const { movie: bytes, fragmented } = await locateMovie(read, size);
     const movie = readMovie(bytes);
     if (fragmented || movie.extends) return "it is written in fragments";
-    const pictures = trackOf(movie, video?.stream, "vide");
-    if (pictures === undefined) return "its pictures are not where they were";
-    const sound = trackOf(movie, audio?.stream, "soun");
+    const videoTrack = trackOf(movie, video?.stream, "vide");
+    if (videoTrack === undefined) return "its pictures are not where they were";
+    const audioTrack = trackOf(movie, audio?.stream, "soun");
     const origin = Math.min(
-      ...[pictures, sound].filter((track) => track !== undefined).map((track) => startOf(track, movie)),
+      ...[videoTrack, audioTrack].filter((track) => track !== undefined).map((track) => startOf(track, movie)),
     );
-    const cut = cutVideo(pictures, {
+    const cut = cutVideo(videoTrack, {
       movie,
       origin,
       fileSize: size,
       segmentTimescale: model.editLists === true ? timescaleOf({}, model) : undefined,
     });
     if (typeof cut === "string") return cut;
-    const cutSound =
-      sound !== undefined && audio?.passthrough === true ? cutSafely(sound, movie, origin, size) : undefined;
-    return { video: cut, audio: cutSound, weight: weightOf(cut) + (cutSound === undefined ? 0 : weightOf(cutSound)) };
+    const audioCut =
+      audioTrack !== undefined && audio?.passthrough === true ? cutSafely(audioTrack, movie, origin, size) : undefined;
+    return { video: cut, audio: audioCut, weight: weightOf(cut) + (audioCut === undefined ? 0 : weightOf(audioCut)) };
   } catch (err) {
     if (err instanceof Mp4Error) return err.message;
     throw err;
@@ -68,9 +68,9 @@ function startOf(track: Track, movie: Movie): number {
 }
 
 /** Audio that cannot be cut is encoded, and the video is still offered. */
-function cutSafely(sound: Track, movie: Movie, origin: number, size: number): CutAudio | undefined {
+function cutSafely(audioTrack: Track, movie: Movie, origin: number, size: number): CutAudio | undefined {
   try {
-    const cut = cutAudio(sound, movie, origin, size);
+    const cut = cutAudio(audioTrack, movie, origin, size);
     return typeof cut === "string" ? undefined : cut;
   } catch (err) {
     if (err instanceof Mp4Error) return undefined;
@@ -78,10 +78,10 @@ function cutSafely(sound: Track, movie: Movie, origin: number, size: number): Cu
   }
 }
 
-const MARK_OCTETS = 300;
+const SEGMENT_ENTRY_BYTES = 300;
 
 function weightOf({ tables, segments }: CutVideo | CutAudio): number {
   const { sizes, durations, shifts, chunks, chunkRuns, syncs } = tables;
   const lists = [typeof sizes === "number" ? undefined : sizes, durations, shifts, chunks, chunkRuns, syncs];
-  return lists.reduce((sum, list) => sum + (list?.byteLength ?? 0), segments.length * MARK_OCTETS);
+  return lists.reduce((sum, list) => sum + (list?.byteLength ?? 0), segments.length * SEGMENT_ENTRY_BYTES);
 }

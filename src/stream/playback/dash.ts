@@ -22,7 +22,7 @@ import { audioRates, maxBitRates, nearestToHint, type Playable, playbackSeconds,
  * Seconds of the encoder's buffer: with this much buffered, a bandwidth equal to the cap is sufficient (ISO/IEC 23009-1
  * 5.3.5.4).
  */
-const MIN_BUFFER = 2;
+const MIN_BUFFER_SECONDS = 2;
 const SEGMENTS = {
   initialization: "../segments/$RepresentationID$/init.mp4",
   media: "../segments/$RepresentationID$/$Number$.m4s",
@@ -35,33 +35,33 @@ export function dashPresentation(
 ): string {
   const { model, audio, text } = playable;
   const timeline = timelineOf(model);
-  const maxAudioRates = maxBitRates(audio.map((one) => audioRates(playable, one)));
+  const maxAudioRates = maxBitRates(audio.map((choice) => audioRates(playable, choice)));
   const byCodec = Map.groupBy(
     nearestToHint(videosOf(playable), bandwidthHint, ({ average }) => average + maxAudioRates.average),
     ({ codec }) => codec,
   );
   const sets: AdaptationSet[] = [
-    ...[...byCodec.values()].map((of): MediaSet => ({
+    ...[...byCodec.values()].map((renditionGroup): MediaSet => ({
       kind: "video",
       role: "main",
       timeline,
       ...SEGMENTS,
-      representations: of.map(({ representation }) => representation),
+      representations: renditionGroup.map(({ representation }) => representation),
     })),
     ...[...audio]
       .sort((a, b) => Number(b.default) - Number(a.default))
-      .map((one): MediaSet => ({
+      .map((choice): MediaSet => ({
         kind: "audio",
-        role: one.default ? "main" : "alternate",
-        label: one.name,
-        ...(one.language !== undefined && { language: one.language }),
+        role: choice.default ? "main" : "alternate",
+        label: choice.name,
+        ...(choice.language !== undefined && { language: choice.language }),
         timeline,
         ...SEGMENTS,
         representations: [
           {
-            id: one.rendition,
+            id: choice.rendition,
             codecs: AUDIO_CODECS,
-            bandwidth: audioRates(playable, one).peak,
+            bandwidth: audioRates(playable, choice).peak,
             channels: AUDIO_CHANNELS,
             sampleRate: AUDIO_RATE,
           },
@@ -74,7 +74,7 @@ export function dashPresentation(
   ];
   return writeMpd({
     duration: (audio.length > 0 ? audioEndSeconds(model) : playbackSeconds(model)) + END_MARGIN_SECONDS,
-    minBuffer: MIN_BUFFER,
+    minBuffer: MIN_BUFFER_SECONDS,
     sets,
   });
 }

@@ -38,9 +38,9 @@ export function hlsMultivariant(
   return writeMultivariant({
     variants,
     renditions: [
-      ...(groups.has(AUDIO_GROUP) ? playable.audio.map((one) => audioRendition(one, AUDIO_GROUP)) : []),
+      ...(groups.has(AUDIO_GROUP) ? playable.audio.map((choice) => audioRendition(choice, AUDIO_GROUP)) : []),
       ...(groups.has(SOURCE_GROUP)
-        ? playable.audio.map((one) => audioRendition(one, SOURCE_GROUP, playable.source?.audio))
+        ? playable.audio.map((choice) => audioRendition(choice, SOURCE_GROUP, playable.source?.audio))
         : []),
       ...playable.text.map(textRendition),
     ],
@@ -51,11 +51,11 @@ function variantsOf(playable: Playable): HlsVariant[] {
   const { model, audio, text, source, complete } = playable;
   const subtitles = text.length === 0 ? {} : { subtitles: TEXT_GROUP };
   const audioGroup = audio.length === 0 ? {} : { audio: AUDIO_GROUP };
-  const maxAudioRates = maxBitRates(audio.map((one) => audioRates(playable, one)));
+  const maxAudioRates = maxBitRates(audio.map((choice) => audioRates(playable, choice)));
   if (model.ladder.length === 0)
     return [
       {
-        uri: playlistOf(audio.find((one) => one.default)?.rendition ?? MAIN_AUDIO),
+        uri: playlistOf(audio.find((choice) => choice.default)?.rendition ?? MAIN_AUDIO),
         bandwidth: maxAudioRates.peak,
         averageBandwidth: maxAudioRates.average,
         codecs: [AUDIO_CODECS],
@@ -93,19 +93,19 @@ function variantsOf(playable: Playable): HlsVariant[] {
 }
 
 function sourceVariant(
-  { video, audio: original }: SourceRenditions,
+  { video, audio: sourceAudio }: SourceRenditions,
   playable: Playable,
   subtitles: Pick<HlsVariant, "subtitles">,
 ): HlsVariant {
-  const isOriginal = ({ rendition }: AudioChoice) => original !== undefined && rendition === MAIN_AUDIO;
+  const isOriginal = ({ rendition }: AudioChoice) => sourceAudio !== undefined && rendition === MAIN_AUDIO;
   const maxAudioRates = maxBitRates(
-    playable.audio.map((one) =>
-      isOriginal(one)
-        ? { peak: original!.peakBandwidth, average: original!.averageBandwidth }
-        : audioRates(playable, one),
+    playable.audio.map((choice) =>
+      isOriginal(choice)
+        ? { peak: sourceAudio!.peakBandwidth, average: sourceAudio!.averageBandwidth }
+        : audioRates(playable, choice),
     ),
   );
-  const codecs = playable.audio.map((one) => (isOriginal(one) ? original!.codecs : AUDIO_CODECS));
+  const codecs = playable.audio.map((choice) => (isOriginal(choice) ? sourceAudio!.codecs : AUDIO_CODECS));
   return {
     uri: playlistOf(SOURCE_RENDITION),
     bandwidth: video.peakBandwidth + maxAudioRates.peak,
@@ -113,7 +113,7 @@ function sourceVariant(
     codecs: [...new Set([video.codecs, ...codecs])],
     resolution: { width: video.width, height: video.height },
     frameRate: video.fps,
-    ...(playable.audio.length > 0 && { audio: original === undefined ? AUDIO_GROUP : SOURCE_GROUP }),
+    ...(playable.audio.length > 0 && { audio: sourceAudio === undefined ? AUDIO_GROUP : SOURCE_GROUP }),
     ...subtitles,
   };
 }
@@ -121,9 +121,9 @@ function sourceVariant(
 function audioRendition(
   { rendition, name, language, default: isDefault, autoselect }: AudioChoice,
   group: string,
-  original?: SourceRenditions["audio"],
+  sourceAudio?: SourceRenditions["audio"],
 ): HlsRendition {
-  const isPassthrough = original !== undefined && rendition === MAIN_AUDIO;
+  const isPassthrough = sourceAudio !== undefined && rendition === MAIN_AUDIO;
   return {
     type: "AUDIO",
     group,
@@ -132,7 +132,7 @@ function audioRendition(
     uri: playlistOf(isPassthrough ? SOURCE_AUDIO : rendition),
     default: isDefault,
     autoselect,
-    channels: isPassthrough ? original.channels : 2,
+    channels: isPassthrough ? sourceAudio.channels : 2,
   };
 }
 
@@ -171,7 +171,7 @@ function durationsOf(
 ): number[] | undefined {
   if (rendition === SOURCE_RENDITION) return source?.video.segments.map(({ duration }) => duration);
   if (rendition === SOURCE_AUDIO) return source?.audio?.segments.map(({ duration }) => duration);
-  if (!audio.some((one) => one.rendition === rendition) && !model.ladder.some(({ name }) => name === rendition))
+  if (!audio.some((choice) => choice.rendition === rendition) && !model.ladder.some(({ name }) => name === rendition))
     return undefined;
   return Array.from({ length: model.segments.count }, (_, n) => segmentSeconds(model, rendition, n));
 }

@@ -20,40 +20,40 @@ const MAX_TRACKED = 8192;
  * `bytes`: maximum size of the cache; 0: disabled. Segments never change under their URL, so entries are never stale.
  */
 export function createHotSegments({ bytes }: { bytes: number }): HotSegments {
-  const kept = new Map<string, HotSegment>();
+  const cachedSegments = new Map<string, HotSegment>();
   const loading = new Map<string, Promise<HotSegment>>();
   let size = 0;
-  let requestedNow = new Set<string>();
-  let requestedBefore = new Set<string>();
+  let currentRequests = new Set<string>();
+  let previousRequests = new Set<string>();
 
-  function requestedAgain(key: string): boolean {
-    if (requestedNow.has(key) || requestedBefore.has(key)) return true;
-    if (requestedNow.size >= MAX_TRACKED) {
-      requestedBefore = requestedNow;
-      requestedNow = new Set();
+  function recordRequest(key: string): boolean {
+    if (currentRequests.has(key) || previousRequests.has(key)) return true;
+    if (currentRequests.size >= MAX_TRACKED) {
+      previousRequests = currentRequests;
+      currentRequests = new Set();
     }
-    requestedNow.add(key);
+    currentRequests.add(key);
     return false;
   }
 
   function store(key: string, segment: HotSegment): void {
     // A concurrent cache miss may have loaded it a second time.
-    size += segment.size - (kept.get(key)?.size ?? 0);
-    kept.set(key, segment);
+    size += segment.size - (cachedSegments.get(key)?.size ?? 0);
+    cachedSegments.set(key, segment);
     // Least recently used first: `get` moves entries to the end.
-    for (const [oldest, { size: freed }] of kept) {
+    for (const [oldest, { size: freedBytes }] of cachedSegments) {
       if (size <= bytes) break;
-      kept.delete(oldest);
-      size -= freed;
+      cachedSegments.delete(oldest);
+      size -= freedBytes;
     }
   }
 
   async function load(key: string, object: ObjectHandle): Promise<HotSegment> {
-    const memory = await object.bytes();
+    const segmentData = await object.bytes();
     const segment: HotSegment = {
-      size: memory.length,
+      size: segmentData.length,
       ...(object.version !== undefined && { version: object.version }),
-      memory,
+      memory: segmentData,
       read: (range) => object.read(range),
     };
     store(key, segment);
@@ -62,19 +62,19 @@ export function createHotSegments({ bytes }: { bytes: number }): HotSegments {
 
   return {
     get(key) {
-      const segment = kept.get(key);
+      const segment = cachedSegments.get(key);
       if (segment === undefined) return undefined;
-      kept.delete(key);
-      kept.set(key, segment);
+      cachedSegments.delete(key);
+      cachedSegments.set(key, segment);
       return segment;
     },
     async offer(key, object) {
-      if (object.size > bytes / 8 || !requestedAgain(key)) return undefined;
+      if (object.size > bytes / 8 || !recordRequest(key)) return undefined;
       const inFlight = loading.get(key);
       if (inFlight !== undefined) return inFlight;
-      const loaded = load(key, object).finally(() => loading.delete(key));
-      loading.set(key, loaded);
-      return loaded;
+      const pendingLoad = load(key, object).finally(() => loading.delete(key));
+      loading.set(key, pendingLoad);
+      return pendingLoad;
     },
   };
 }

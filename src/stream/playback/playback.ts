@@ -26,13 +26,13 @@ interface PlaybackOptions extends PlaybackTracks {
  * Cache lifetime of a manifest in seconds. It is limited because captions and audio may be added at any time, and
  * renditions become ready while a video is being encoded.
  */
-const CACHE_READY = 60;
-const CACHE_GROWING = 2;
+const READY_CACHE_SECONDS = 60;
+const GROWING_CACHE_SECONDS = 2;
 
 const ADDED_AUDIO = audioRendition("");
 
-const HLS = "application/vnd.apple.mpegurl";
-const DASH = "application/dash+xml";
+const HLS_TYPE = "application/vnd.apple.mpegurl";
+const DASH_TYPE = "application/dash+xml";
 
 /**
  * Manifests, segments and captions. A manifest lists every segment as soon as the video has a model, whether or not it
@@ -46,7 +46,7 @@ export function createPlayback({
   ...tracks
 }: PlaybackOptions): DeliveryRoute[] {
   const { captions, source } = tracks;
-  const hot = createHotSegments({ bytes: hotBytes });
+  const hotSegments = createHotSegments({ bytes: hotBytes });
 
   async function manifest(viewing: Viewing, type: string, write: (playable: Playable) => string | undefined) {
     const { video } = viewing;
@@ -55,7 +55,7 @@ export function createPlayback({
     const text = write(playable);
     if (text === undefined)
       throw streamErrors.segmentNotFound({ segment: "list", rendition: viewing.params["rendition"] });
-    viewing.sendText(text, { type, cache: playable.complete ? CACHE_READY : CACHE_GROWING });
+    viewing.sendText(text, { type, cache: playable.complete ? READY_CACHE_SECONDS : GROWING_CACHE_SECONDS });
   }
 
   async function segment(viewing: Viewing) {
@@ -63,10 +63,10 @@ export function createPlayback({
     const { rendition = "", file = "" } = params;
     if (video.model === null) throw notPlayableYet(video);
     const number = numberOf(file);
-    const found =
+    const segmentContent =
       number === undefined || !RENDITION.test(rendition) ? undefined : await bytesOf(viewing, rendition, number);
-    if (found === undefined) throw streamErrors.segmentNotFound({ segment: file, rendition });
-    await viewing.sendObject(found, {
+    if (segmentContent === undefined) throw streamErrors.segmentNotFound({ segment: file, rendition });
+    await viewing.sendObject(segmentContent, {
       type: rendition.startsWith("audio") || rendition === SOURCE_AUDIO ? "audio/mp4" : "video/mp4",
       cache: "immutable",
     });
@@ -79,39 +79,40 @@ export function createPlayback({
     // An added track may be deleted before its video: its existence must be checked each time.
     if (rendition.startsWith(ADDED_AUDIO)) return segments.get(video, rendition, number, viewing);
     const key = segmentKey(video.uid, rendition, number);
-    const kept = hot.get(key);
-    if (kept !== undefined) return kept;
+    const hotSegment = hotSegments.get(key);
+    if (hotSegment !== undefined) return hotSegment;
     // The viewing is passed as a whole, because its signal is created only if the request waits for an encoder.
-    const found = await segments.get(video, rendition, number, viewing);
-    return found && ((await hot.offer(key, found)) ?? found);
+    const segmentContent = await segments.get(video, rendition, number, viewing);
+    return segmentContent && ((await hotSegments.offer(key, segmentContent)) ?? segmentContent);
   }
 
   const bandwidthHint = ({ query }: Viewing) => ({ bandwidthHint: query.get("clientBandwidthHint") });
 
-  const uploaded: DeliveryRoute[] = [
+  const uploadedRoutes: DeliveryRoute[] = [
     { path: "segments/{rendition}/{file}", purpose: "play", handle: segment },
     {
       path: "manifest/video.m3u8",
       purpose: "play",
-      handle: (viewing) => manifest(viewing, HLS, (playable) => hlsMultivariant(playable, bandwidthHint(viewing))),
+      handle: (viewing) => manifest(viewing, HLS_TYPE, (playable) => hlsMultivariant(playable, bandwidthHint(viewing))),
     },
     {
       path: "manifest/video.mpd",
       purpose: "play",
-      handle: (viewing) => manifest(viewing, DASH, (playable) => dashPresentation(playable, bandwidthHint(viewing))),
+      handle: (viewing) =>
+        manifest(viewing, DASH_TYPE, (playable) => dashPresentation(playable, bandwidthHint(viewing))),
     },
     {
       path: "manifest/text-{rendition}.m3u8",
       purpose: "play",
       handle: (viewing) =>
-        manifest(viewing, HLS, (playable) =>
+        manifest(viewing, HLS_TYPE, (playable) =>
           hasText(playable, viewing.params["rendition"]!) ? hlsText(playable, viewing.params["rendition"]!) : undefined,
         ),
     },
     {
       path: "manifest/{rendition}.m3u8",
       purpose: "play",
-      handle: (viewing) => manifest(viewing, HLS, (playable) => hlsMedia(playable, viewing.params["rendition"]!)),
+      handle: (viewing) => manifest(viewing, HLS_TYPE, (playable) => hlsMedia(playable, viewing.params["rendition"]!)),
     },
     {
       path: "captions/{language}.vtt",
@@ -120,15 +121,15 @@ export function createPlayback({
         const language = viewing.params["language"]!;
         const vtt = await captions?.vtt(viewing.video.uid, language);
         if (vtt === undefined) throw streamErrors.captionNotFound({ language });
-        viewing.sendText(vtt, { type: "text/vtt; charset=utf-8", cache: CACHE_READY });
+        viewing.sendText(vtt, { type: "text/vtt; charset=utf-8", cache: READY_CACHE_SECONDS });
       },
     },
   ];
-  const routes = live === undefined ? uploaded : live.overrideRoutes(uploaded);
-  return routes.map((route) => counters.reduce((counted, count) => count(counted), route));
+  const routes = live === undefined ? uploadedRoutes : live.overrideRoutes(uploadedRoutes);
+  return routes.map((route) => counters.reduce((countedRoutes, count) => count(countedRoutes), route));
 }
 
-const hasText = ({ text }: Playable, language: string) => text.some((one) => one.language === language);
+const hasText = ({ text }: Playable, language: string) => text.some((textTrack) => textTrack.language === language);
 
 /** Names become object keys: only valid rendition names are accepted. */
 const RENDITION = /^[a-z0-9][a-z0-9-]{0,63}$/;

@@ -21,7 +21,7 @@ interface RenditionRatesOptions {
 /** Measures a rendition when a manifest first lists it, and only once: stored segments never change. */
 export function createRenditionRates({ objects, log, maxVideos = 10_000 }: RenditionRatesOptions): RenditionRates {
   /** By uid, least recently used first. */
-  const known = new Map<string, Map<string, Promise<BitRates | undefined>>>();
+  const cachedRates = new Map<string, Map<string, Promise<BitRates | undefined>>>();
 
   async function measure(uid: string, rendition: string, model: MediaModel): Promise<BitRates | undefined> {
     const prefix = `stream/${uid}/${rendition}/`;
@@ -38,36 +38,36 @@ export function createRenditionRates({ objects, log, maxVideos = 10_000 }: Rendi
     return segments.some(({ size }) => size < 0) ? undefined : bitRatesOf(segments);
   }
 
-  function remembered(uid: string): Map<string, Promise<BitRates | undefined>> {
-    const rates = known.get(uid) ?? new Map<string, Promise<BitRates | undefined>>();
-    known.delete(uid);
-    known.set(uid, rates);
-    if (known.size > maxVideos) known.delete(known.keys().next().value!);
+  function cachedRatesOf(uid: string): Map<string, Promise<BitRates | undefined>> {
+    const rates = cachedRates.get(uid) ?? new Map<string, Promise<BitRates | undefined>>();
+    cachedRates.delete(uid);
+    cachedRates.set(uid, rates);
+    if (cachedRates.size > maxVideos) cachedRates.delete(cachedRates.keys().next().value!);
     return rates;
   }
 
   return {
     async of({ uid, state, model }, renditions) {
-      const found = new Map<string, BitRates>();
-      if (state !== "ready" || model === null) return found;
-      const rates = remembered(uid);
+      const foundRates = new Map<string, BitRates>();
+      if (state !== "ready" || model === null) return foundRates;
+      const rates = cachedRatesOf(uid);
       await Promise.all(
         renditions.map(async (rendition) => {
-          const measuring = rates.get(rendition) ?? measure(uid, rendition, model);
-          rates.set(rendition, measuring);
-          const measured = await measuring.catch(
+          const pendingRates = rates.get(rendition) ?? measure(uid, rendition, model);
+          rates.set(rendition, pendingRates);
+          const measured = await pendingRates.catch(
             (err: unknown) =>
               void log.warn(
                 { err, video: uid, rendition },
                 "stream: failed to measure a rendition's bitrate, manifest uses an estimate",
               ),
           );
-          if (measured !== undefined) found.set(rendition, measured);
+          if (measured !== undefined) foundRates.set(rendition, measured);
           // An added audio track may not be fully encoded yet.
           else rates.delete(rendition);
         }),
       );
-      return found;
+      return foundRates;
     },
   };
 }

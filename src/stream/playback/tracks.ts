@@ -43,49 +43,49 @@ export async function playableOf(
     audio?.of(video.uid) ?? [],
     source?.of(video),
   ]);
-  const received = choices(model, extra);
+  const audioChoices = audioChoicesOf(model, extra);
   const measured = await rates?.of(video, [
     ...model.ladder.map(({ name }) => name),
-    ...received.map(({ rendition }) => rendition),
+    ...audioChoices.map(({ rendition }) => rendition),
   ]);
   return {
     model,
     text,
-    audio: received,
+    audio: audioChoices,
     source: rung,
     complete: video.state === "ready",
     ...(measured && { rates: measured }),
   };
 }
 
-function choices({ audio: main }: MediaModel, extra: readonly ExtraAudio[]): AudioChoice[] {
-  const chosen = extra.find((one) => one.default) ?? (main === undefined ? extra[0] : undefined);
+function audioChoicesOf({ audio: mainAudio }: MediaModel, extra: readonly ExtraAudio[]): AudioChoice[] {
+  const chosen = extra.find((entry) => entry.default) ?? (mainAudio === undefined ? extra[0] : undefined);
   const names = new Set(extra.map(({ label }) => label));
   let name = "Original";
   for (let n = 2; names.has(name); n++) name = `Original ${n}`;
   const all: Omit<AudioChoice, "autoselect">[] = [
-    ...(main === undefined
+    ...(mainAudio === undefined
       ? []
       : [
           {
             rendition: MAIN_AUDIO,
             name,
-            ...(main.language !== undefined && { language: main.language }),
+            ...(mainAudio.language !== undefined && { language: mainAudio.language }),
             default: chosen === undefined,
           },
         ]),
-    ...extra.map((one) => ({
-      rendition: audioRendition(one.uid),
-      name: one.label,
-      ...(one.language !== undefined && { language: one.language }),
-      default: one === chosen,
+    ...extra.map((entry) => ({
+      rendition: audioRendition(entry.uid),
+      name: entry.label,
+      ...(entry.language !== undefined && { language: entry.language }),
+      default: entry === chosen,
     })),
   ];
-  const languages = new Set(all.flatMap((one) => (one.default ? (one.language ?? []) : [])));
-  return all.map((one) => {
-    const isNew = one.language !== undefined && !languages.has(one.language);
-    if (isNew) languages.add(one.language!);
-    return { ...one, autoselect: one.default || isNew };
+  const languages = new Set(all.flatMap((entry) => (entry.default ? (entry.language ?? []) : [])));
+  return all.map((entry) => {
+    const isNew = entry.language !== undefined && !languages.has(entry.language);
+    if (isNew) languages.add(entry.language!);
+    return { ...entry, autoselect: entry.default || isNew };
   });
 }
 
@@ -96,11 +96,11 @@ export const playbackSeconds = ({ segments: { frames, fps } }: MediaModel): numb
  * The encoder's buffer holds two seconds at its cap, and is almost full at the start of every segment: the largest
  * four-second segment can exceed the cap by half.
  */
-const PEAK = 1.5;
+const PEAK_FACTOR = 1.5;
 
 /** Bitrates of a ladder rendition without its audio: measured, or the encoder's cap. */
 export const videoRates = ({ rates }: Playable, { name, bitrate }: VideoRendition): BitRates =>
-  rates?.get(name) ?? { peak: bitrate * PEAK, average: bitrate };
+  rates?.get(name) ?? { peak: bitrate * PEAK_FACTOR, average: bitrate };
 
 const AUDIO_ESTIMATE: BitRates = { peak: AUDIO_BITRATE * 1.1, average: AUDIO_BITRATE };
 
@@ -117,10 +117,10 @@ export const maxBitRates = (all: readonly BitRates[]): BitRates => ({
 export function nearestToHint<One>(
   all: readonly One[],
   hint: string | null,
-  bandwidth: (one: One) => number,
+  bandwidth: (entry: One) => number,
 ): readonly One[] {
-  const wanted = hint === null || hint.trim() === "" ? Number.NaN : Number(hint) * 1e6;
-  if (!Number.isFinite(wanted) || wanted <= 0 || all.length === 0) return all;
-  const distance = (one: One) => Math.abs(bandwidth(one) - wanted);
-  return [all.reduce((best, one) => (distance(one) < distance(best) ? one : best))];
+  const hintedBandwidth = hint === null || hint.trim() === "" ? Number.NaN : Number(hint) * 1e6;
+  if (!Number.isFinite(hintedBandwidth) || hintedBandwidth <= 0 || all.length === 0) return all;
+  const distanceToHint = (entry: One) => Math.abs(bandwidth(entry) - hintedBandwidth);
+  return [all.reduce((best, entry) => (distanceToHint(entry) < distanceToHint(best) ? entry : best))];
 }

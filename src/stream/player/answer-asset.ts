@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Assets } from "./assets.ts";
 
-const YEAR = 365 * 24 * 3600;
+const YEAR_SECONDS = 365 * 24 * 3600;
 /** Cache lifetime of scripts under a stable name: other sites load them, and a fix should reach them within an hour. */
-const HOUR = 3600;
+const HOUR_SECONDS = 3600;
 
 /** Serves the scripts and style sheets under `/embed/`, without access checks. */
 export async function answerAsset(
@@ -12,18 +12,18 @@ export async function answerAsset(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const hashedFolder = path.startsWith("assets/");
-  const found = /^(assets\/)?[a-z0-9.-]{1,80}$/.test(path)
-    ? await assets.find(hashedFolder ? path.slice(7) : path)
+  const isHashedFolder = path.startsWith("assets/");
+  const matchedAsset = /^(assets\/)?[a-z0-9.-]{1,80}$/.test(path)
+    ? await assets.find(isHashedFolder ? path.slice(7) : path)
     : undefined;
-  if (found === undefined) return sendError(response, 404, "Not found");
+  if (matchedAsset === undefined) return sendError(response, 404, "Not found");
   if (request.method !== "GET" && request.method !== "HEAD")
     return sendError(response, 405, "Only GET is allowed", { allow: "GET, HEAD" });
-  const { asset, exact } = found;
+  const { asset, exact: isExact } = matchedAsset;
   const etag = `"${asset.hashedName}"`;
   const headers: Record<string, string> = {
     "content-type": asset.type,
-    "cache-control": cacheOf(hashedFolder, exact),
+    "cache-control": cacheOf(isHashedFolder, isExact),
     etag,
     vary: "accept-encoding",
     "access-control-allow-origin": "*",
@@ -48,14 +48,18 @@ export async function answerAsset(
  * A page from an earlier version may request an old hash: it receives the current file, marked as not cacheable under
  * that name.
  */
-const cacheOf = (hashedFolder: boolean, exact: boolean) =>
-  exact ? `public, max-age=${YEAR}, immutable` : hashedFolder ? "no-store" : `public, max-age=${HOUR}`;
+const cacheOf = (isHashedFolder: boolean, isExact: boolean) =>
+  isExact
+    ? `public, max-age=${YEAR_SECONDS}, immutable`
+    : isHashedFolder
+      ? "no-store"
+      : `public, max-age=${HOUR_SECONDS}`;
 
-function encodingFor(accepted: string | string[] | undefined): "br" | "gzip" | undefined {
-  const names = String(accepted ?? "")
+function encodingFor(acceptEncoding: string | string[] | undefined): "br" | "gzip" | undefined {
+  const names = String(acceptEncoding ?? "")
     .split(",")
-    .filter((one) => !/;\s*q=0(\.0*)?\s*$/.test(one))
-    .map((one) => one.split(";", 1)[0]?.trim());
+    .filter((encodingItem) => !/;\s*q=0(\.0*)?\s*$/.test(encodingItem))
+    .map((encodingItem) => encodingItem.split(";", 1)[0]?.trim());
   return names.includes("br") ? "br" : names.includes("gzip") ? "gzip" : undefined;
 }
 

@@ -31,12 +31,12 @@ const TYPES: Record<string, string> = {
   css: "text/css; charset=utf-8",
   txt: "text/plain; charset=utf-8",
 };
-const HASHED = /^([a-z.-]+)-([0-9a-f]{12})\.(js|css)$/;
+const HASHED_NAME = /^([a-z.-]+)-([0-9a-f]{12})\.(js|css)$/;
 
 /**
  * The output of `npm run build`, included in the published package; in a checkout the sources are bundled on first use.
  */
-const BUILT = join(import.meta.dirname, "../../web");
+const BUILT_FOLDER = join(import.meta.dirname, "../../web");
 const SOURCES = join(import.meta.dirname, "../../../web");
 
 export function createAssets({
@@ -48,7 +48,7 @@ export function createAssets({
 }): Assets {
   let loading: Promise<Map<string, Asset>> | undefined;
 
-  const all = () => {
+  const loadAll = () => {
     loading ??= load()
       .then((files) => new Map([...files].map(([name, body]) => [name, assetOf(name, body)])))
       .catch((err: unknown) => {
@@ -62,34 +62,36 @@ export function createAssets({
 
   return {
     async get(name) {
-      const asset = (await all()).get(name);
+      const asset = (await loadAll()).get(name);
       if (asset === undefined) throw new Error(`there is no ${name} among the player's files`);
       return asset;
     },
     async find(name) {
-      const hashed = HASHED.exec(name);
-      const asset = (await all()).get(hashed === null ? name : `${hashed[1]}.${hashed[3]}`);
+      const hashed = HASHED_NAME.exec(name);
+      const asset = (await loadAll()).get(hashed === null ? name : `${hashed[1]}.${hashed[3]}`);
       return asset === undefined ? undefined : { asset, exact: asset.hashedName === name };
     },
   };
 }
 
 async function loadFiles(): Promise<Map<string, Buffer>> {
-  if (!existsSync(BUILT)) return bundleWeb(SOURCES);
-  const names = await readdir(BUILT);
-  return new Map(await Promise.all(names.map(async (name) => [name, await readFile(join(BUILT, name))] as const)));
+  if (!existsSync(BUILT_FOLDER)) return bundleWeb(SOURCES);
+  const names = await readdir(BUILT_FOLDER);
+  return new Map(
+    await Promise.all(names.map(async (name) => [name, await readFile(join(BUILT_FOLDER, name))] as const)),
+  );
 }
 
 function assetOf(name: string, body: Buffer): Asset {
   const dot = name.lastIndexOf(".");
   const hash = createHash("sha256").update(body).digest("hex").slice(0, 12);
-  const made: Partial<Record<"br" | "gzip", Promise<Buffer>>> = {};
+  const encodedBodies: Partial<Record<"br" | "gzip", Promise<Buffer>>> = {};
   return {
     name,
     body,
     hashedName: `${name.slice(0, dot)}-${hash}${name.slice(dot)}`,
     type: TYPES[name.slice(dot + 1)] ?? "application/octet-stream",
-    encoded: (encoding) => (made[encoding] ??= encoding === "br" ? brotli(body) : zip(body, { level: 9 })),
+    encoded: (encoding) => (encodedBodies[encoding] ??= encoding === "br" ? brotli(body) : zip(body, { level: 9 })),
   };
 }
 

@@ -17,7 +17,7 @@ const ENTRIES = {
  */
 export async function bundleWeb(folder: string): Promise<Map<string, Buffer>> {
   const { outputFiles, metafile } = await build({
-    entryPoints: Object.entries(ENTRIES).map(([out, file]) => ({ out, in: join(folder, file) })),
+    entryPoints: Object.entries(ENTRIES).map(([builtFiles, file]) => ({ out: builtFiles, in: join(folder, file) })),
     outdir: "/",
     write: false,
     bundle: true,
@@ -40,13 +40,12 @@ async function licencesOf(inputs: string[], folder: string): Promise<string> {
   const packages = new Set(inputs.flatMap((input) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1] ?? []));
   const texts = await Promise.all(
     [...packages].sort().map(async (path) => {
-      const at = resolve(folder, path);
-      const { name, version, license } = JSON.parse(await readFile(join(at, "package.json"), "utf8")) as Record<
-        string,
-        string
-      >;
-      const file = (await readdir(at)).find((one) => /^licen[cs]e/i.test(one));
-      return `${name} ${version} (${license})\n\n${file === undefined ? "" : await readFile(join(at, file), "utf8")}`;
+      const packagePath = resolve(folder, path);
+      const { name, version, license } = JSON.parse(
+        await readFile(join(packagePath, "package.json"), "utf8"),
+      ) as Record<string, string>;
+      const file = (await readdir(packagePath)).find((one) => /^licen[cs]e/i.test(one));
+      return `${name} ${version} (${license})\n\n${file === undefined ? "" : await readFile(join(packagePath, file), "utf8")}`;
     }),
   );
   return texts.join(`\n\n${"-".repeat(80)}\n\n`);

@@ -15,7 +15,7 @@ export function contentPolicy({
   secure: boolean;
 }): string {
   // A page loaded over plain HTTP, on a developer's machine, may load other plain HTTP content.
-  const anywhere = secure ? "https:" : "https: http:";
+  const anyOrigin = secure ? "https:" : "https: http:";
   // Without rules the directive is omitted: `*` would block the pages of apps, whose schemes are not network schemes
   // (CSP 3, 6.7.2.6).
   const ancestors = frameAncestors(allowedOrigins);
@@ -23,9 +23,9 @@ export function contentPolicy({
     "default-src 'none'",
     `script-src 'nonce-${nonce}'`,
     "style-src 'self' 'unsafe-inline'",
-    `img-src 'self' data: blob: ${anywhere}`,
-    `media-src 'self' blob: data: ${anywhere}`,
-    `connect-src 'self' ${anywhere}`,
+    `img-src 'self' data: blob: ${anyOrigin}`,
+    `media-src 'self' blob: data: ${anyOrigin}`,
+    `connect-src 'self' ${anyOrigin}`,
     "worker-src blob:",
     "base-uri 'none'",
     "form-action 'none'",

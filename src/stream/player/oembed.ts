@@ -22,7 +22,7 @@ interface OembedRequest {
 
 const WIDTH = 640;
 const HEIGHT = 360;
-const FRESH_SECONDS = 300;
+const CACHE_SECONDS = 300;
 
 /**
  * `/embed/oembed?url=…&maxwidth=…&maxheight=…`: describes how a page can embed the video with this URL (oembed.com).
@@ -44,13 +44,14 @@ export async function answerOembed({
   const id = idOf(query.get("url") ?? "", base);
   if (id === undefined) return answer(404, { error: "url is not the address of a video on this server" });
   try {
-    const found = await access.check(id, "page", viewerOf(request.headers, { ip, self }));
-    if (!isAccountHost(request.headers.host, found.account)) throw streamErrors.videoNotFound({ uid: found.uid });
-    const video = playerVideo(found, id);
-    const here = `${publicOrigin}${base}/${id}`;
+    const checkedVideo = await access.check(id, "page", viewerOf(request.headers, { ip, self }));
+    if (!isAccountHost(request.headers.host, checkedVideo.account))
+      throw streamErrors.videoNotFound({ uid: checkedVideo.uid });
+    const video = playerVideo(checkedVideo, id);
+    const playerUrl = `${publicOrigin}${base}/${id}`;
     const size = fit(video.width > 0 ? video.width : WIDTH, video.height > 0 ? video.height : HEIGHT, {
-      width: bound(query.get("maxwidth")),
-      height: bound(query.get("maxheight")),
+      width: parseBound(query.get("maxwidth")),
+      height: parseBound(query.get("maxheight")),
     });
     const title = video.details.title ?? "Video";
     return answer(
@@ -62,14 +63,14 @@ export async function answerOembed({
         provider_url: publicOrigin,
         title,
         ...size,
-        html: `<iframe src="${escapeHtml(`${here}/iframe`)}" title="${escapeHtml(title)}" width="${size.width}" height="${size.height}" style="border:0" allow="accelerometer; gyroscope; autoplay; encrypted-media; picture-in-picture;" allowfullscreen></iframe>`,
+        html: `<iframe src="${escapeHtml(`${playerUrl}/iframe`)}" title="${escapeHtml(title)}" width="${size.width}" height="${size.height}" style="border:0" allow="accelerometer; gyroscope; autoplay; encrypted-media; picture-in-picture;" allowfullscreen></iframe>`,
         ...(video.poster !== null && {
-          thumbnail_url: `${here}/thumbnails/thumbnail.jpg?width=${size.width}&height=${size.height}`,
+          thumbnail_url: `${playerUrl}/thumbnails/thumbnail.jpg?width=${size.width}&height=${size.height}`,
           thumbnail_width: size.width,
           thumbnail_height: size.height,
         }),
       },
-      cacheControl({ video: found, id }, FRESH_SECONDS),
+      cacheControl({ video: checkedVideo, id }, CACHE_SECONDS),
     );
   } catch (err) {
     if (!(err instanceof UserError)) throw err;
@@ -88,15 +89,15 @@ export async function answerOembed({
   }
 }
 
-const ADDRESS = /^\/([A-Za-z0-9_.-]{16,8192})\/(watch|iframe)\/?$/;
+const ADDRESS_PATTERN = /^\/([A-Za-z0-9_.-]{16,8192})\/(watch|iframe)\/?$/;
 
 function idOf(url: string, base: string): string | undefined {
   if (!URL.canParse(url)) return undefined;
   const { pathname } = new URL(url);
-  return pathname.startsWith(base) ? ADDRESS.exec(pathname.slice(base.length))?.[1] : undefined;
+  return pathname.startsWith(base) ? ADDRESS_PATTERN.exec(pathname.slice(base.length))?.[1] : undefined;
 }
 
-const bound = (text: string | null): number =>
+const parseBound = (text: string | null): number =>
   text !== null && /^\d{1,5}$/.test(text) && Number(text) > 0 ? Number(text) : Infinity;
 
 /** The native size, or the largest that fits into the space of the requesting page. */

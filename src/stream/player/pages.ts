@@ -91,8 +91,8 @@ function watchHead(
   title: string,
   description: string | undefined,
 ): string[] {
-  const here = `${origin}${base}/${id}`;
-  const oembed = `${origin}${base}/embed/oembed?url=${encodeURIComponent(`${here}/watch`)}`;
+  const pageUrl = `${origin}${base}/${id}`;
+  const oembed = `${origin}${base}/embed/oembed?url=${encodeURIComponent(`${pageUrl}/watch`)}`;
   return [
     ...(requireSignedURLs ? ['<meta name="robots" content="noindex">'] : []),
     `<link rel="alternate" type="application/json+oembed" href="${escapeHtml(oembed)}" title="${escapeHtml(title)}">`,
@@ -101,13 +101,13 @@ function watchHead(
     ...(description
       ? [`<meta name="description" content="${escapeHtml(description)}">`, property("og:description", description)]
       : []),
-    property("og:url", `${here}/watch`),
-    property("og:video", `${here}/iframe`),
+    property("og:url", `${pageUrl}/watch`),
+    property("og:video", `${pageUrl}/iframe`),
     property("og:video:type", "text/html"),
     ...(video.width > 0
       ? [property("og:video:width", String(video.width)), property("og:video:height", String(video.height))]
       : []),
-    ...(video.poster === null ? [] : [property("og:image", `${here}/${video.poster}`)]),
+    ...(video.poster === null ? [] : [property("og:image", `${pageUrl}/${video.poster}`)]),
   ];
 }
 

@@ -4,7 +4,7 @@ import type { Video } from "../videos/index.ts";
 import type { PlayerBroadcast, PlayerVideo } from "./page-config.ts";
 
 /** Longest side of a poster, in pixels. */
-const POSTER = 1280;
+const POSTER_WIDTH = 1280;
 /** Height of the cover or waveform of an audio-only video. */
 const POSTER_HEIGHT = 720;
 
@@ -37,10 +37,14 @@ export function createPlayerVideos({ isPublished = async () => true, isRecorded 
  * `interrupted`: the video is a running broadcast that currently has no publisher. `unrecorded`: a broadcast is
  * running, but this video is not its recording.
  */
-export function playerVideo(given: Video, id: string, { interrupted = false, unrecorded = false } = {}): PlayerVideo {
+export function playerVideo(
+  sourceVideo: Video,
+  id: string,
+  { interrupted: isInterrupted = false, unrecorded = false } = {},
+): PlayerVideo {
   const video: Video = unrecorded
-    ? { ...given, uid: given.liveInput!, state: "live-inprogress", readyToStream: true, duration: -1 }
-    : given;
+    ? { ...sourceVideo, uid: sourceVideo.liveInput!, state: "live-inprogress", readyToStream: true, duration: -1 }
+    : sourceVideo;
   const { model } = video;
   const width = model?.video?.width ?? video.input.width;
   const height = model?.video?.height ?? video.input.height;
@@ -62,7 +66,7 @@ export function playerVideo(given: Video, id: string, { interrupted = false, unr
           ? posterOf(width, height)
           : video.liveInput === undefined
             ? model !== null && model.video === undefined
-              ? posterOf(POSTER, POSTER_HEIGHT)
+              ? posterOf(POSTER_WIDTH, POSTER_HEIGHT)
               : null
             : "thumbnails/thumbnail.jpg",
     details: video.publicDetails,
@@ -70,7 +74,7 @@ export function playerVideo(given: Video, id: string, { interrupted = false, unr
       video.liveInput === undefined
         ? null
         : {
-            state: broadcastState(video, interrupted),
+            state: broadcastState(video, isInterrupted),
             follows: subjectOf(id) !== video.uid || video.uid === video.liveInput,
             unrecorded,
           },
@@ -78,19 +82,19 @@ export function playerVideo(given: Video, id: string, { interrupted = false, unr
   };
 }
 
-function broadcastState({ uid, liveInput, state }: Video, interrupted: boolean): PlayerBroadcast["state"] {
+function broadcastState({ uid, liveInput, state }: Video, isInterrupted: boolean): PlayerBroadcast["state"] {
   if (uid === liveInput && state !== "live-inprogress") return "waiting";
-  return state !== "live-inprogress" ? "over" : interrupted ? "interrupted" : "running";
+  return state !== "live-inprogress" ? "over" : isInterrupted ? "interrupted" : "running";
 }
 
 /** The uid in the URL; a token has already been verified. */
 function subjectOf(id: string): string | undefined {
   if (!looksLikeToken(id)) return id;
-  const reading = readToken(id);
-  return reading.ok ? reading.token.claims.sub : undefined;
+  const parsedToken = readToken(id);
+  return parsedToken.ok ? parsedToken.token.claims.sub : undefined;
 }
 
 function posterOf(width: number, height: number): string {
-  const factor = Math.min(1, POSTER / Math.max(width, height));
+  const factor = Math.min(1, POSTER_WIDTH / Math.max(width, height));
   return `thumbnails/thumbnail.jpg?width=${Math.round(width * factor)}&height=${Math.round(height * factor)}`;
 }

@@ -55,7 +55,7 @@ const ENTRIES = [
   "stream_side_data=rotation",
 ].join(":");
 
-const MAX_TITLE = 100;
+const MAX_TITLE_LENGTH = 100;
 
 export type ProbeRunOptions = Pick<MediaRun, "signal" | "urgency">;
 
@@ -137,35 +137,35 @@ interface FfprobeStream {
   side_data_list?: { rotation?: number | string }[];
 }
 
-function readStream(printed: FfprobeStream): StreamDescription {
-  const { disposition = {}, tags = {}, codec_type: kind } = printed;
+function readStream(ffprobeStream: FfprobeStream): StreamDescription {
+  const { disposition = {}, tags = {}, codec_type: kind } = ffprobeStream;
   return {
-    index: printed.index,
+    index: ffprobeStream.index,
     kind: kind === "video" || kind === "audio" ? kind : "other",
-    codec: printed.codec_name === "unknown" ? undefined : printed.codec_name,
-    profile: printed.profile === "unknown" ? undefined : printed.profile,
-    codecTag: printed.codec_tag_string ?? "",
-    id: printed.id === undefined ? undefined : number(printed.id),
-    tick: ratio(printed.time_base, "/") ?? 0,
+    codec: ffprobeStream.codec_name === "unknown" ? undefined : ffprobeStream.codec_name,
+    profile: ffprobeStream.profile === "unknown" ? undefined : ffprobeStream.profile,
+    codecTag: ffprobeStream.codec_tag_string ?? "",
+    id: ffprobeStream.id === undefined ? undefined : number(ffprobeStream.id),
+    tick: ratio(ffprobeStream.time_base, "/") ?? 0,
     isDefault: disposition.default === 1,
     isPicture: disposition.attached_pic === 1 || disposition.timed_thumbnails === 1 || disposition.still_image === 1,
     language: languageOf(tags.language),
-    title: tags.title?.trim().slice(0, MAX_TITLE) || undefined,
+    title: tags.title?.trim().slice(0, MAX_TITLE_LENGTH) || undefined,
     isForced: disposition.forced === 1,
-    width: printed.width ?? 0,
-    height: printed.height ?? 0,
-    pixelAspect: readAspect(printed.sample_aspect_ratio),
-    pixelFormat: printed.pix_fmt === "unknown" ? undefined : printed.pix_fmt,
-    level: printed.level ?? 0,
-    rotation: readRotation(printed),
-    fieldOrder: printed.field_order,
-    transfer: printed.color_transfer,
-    rates: [printed.r_frame_rate, printed.avg_frame_rate]
+    width: ffprobeStream.width ?? 0,
+    height: ffprobeStream.height ?? 0,
+    pixelAspect: readAspect(ffprobeStream.sample_aspect_ratio),
+    pixelFormat: ffprobeStream.pix_fmt === "unknown" ? undefined : ffprobeStream.pix_fmt,
+    level: ffprobeStream.level ?? 0,
+    rotation: readRotation(ffprobeStream),
+    fieldOrder: ffprobeStream.field_order,
+    transfer: ffprobeStream.color_transfer,
+    rates: [ffprobeStream.r_frame_rate, ffprobeStream.avg_frame_rate]
       .flatMap((rate) => ratio(rate, "/") ?? [])
       .filter((rate) => rate > 0),
-    frames: number(printed.nb_frames),
-    channels: printed.channels ?? 0,
-    sampleRate: number(printed.sample_rate) ?? 0,
+    frames: number(ffprobeStream.nb_frames),
+    channels: ffprobeStream.channels ?? 0,
+    sampleRate: number(ffprobeStream.sample_rate) ?? 0,
   };
 }
 
@@ -183,8 +183,8 @@ function languageOf(tag: string | undefined): string | undefined {
  * ffmpeg's angle is counter-clockwise; QuickTime's old `rotate` tag is clockwise. Angles other than right angles are
  * ignored.
  */
-function readRotation({ side_data_list: side = [], tags }: FfprobeStream): StreamDescription["rotation"] {
-  const counter = side.map(({ rotation }) => number(rotation)).find((angle) => angle !== undefined);
+function readRotation({ side_data_list: sideData = [], tags }: FfprobeStream): StreamDescription["rotation"] {
+  const counter = sideData.map(({ rotation }) => number(rotation)).find((angle) => angle !== undefined);
   const clockwise = counter === undefined ? (number(tags?.rotate) ?? 0) : -counter;
   const quarters = Math.round(clockwise / 90);
   return Math.abs(clockwise - quarters * 90) > 1

@@ -9,7 +9,7 @@ export interface Geometry {
   hdr?: "pq" | "hlg";
 }
 
-const SQUARE = 0.005;
+const SQUARE_TOLERANCE = 0.005;
 
 /**
  * Pixels are made square by changing the width, as ffmpeg's filters and players do; the sides of a rotated video are
@@ -23,10 +23,16 @@ export function geometryOf({
   fieldOrder,
   transfer,
 }: StreamDescription): Geometry {
-  const squarePixels = Math.abs(pixelAspect - 1) < SQUARE;
-  const shown = { width: squarePixels ? width : Math.max(1, Math.round(width * pixelAspect)), height };
-  const turned = rotation === 90 || rotation === 270 ? { width: shown.height, height: shown.width } : shown;
-  return { ...turned, squarePixels, interlaced: isInterlaced({ fieldOrder }), ...hdrOf(transfer) };
+  const hasSquarePixels = Math.abs(pixelAspect - 1) < SQUARE_TOLERANCE;
+  const displaySize = { width: hasSquarePixels ? width : Math.max(1, Math.round(width * pixelAspect)), height };
+  const rotatedSize =
+    rotation === 90 || rotation === 270 ? { width: displaySize.height, height: displaySize.width } : displaySize;
+  return {
+    ...rotatedSize,
+    squarePixels: hasSquarePixels,
+    interlaced: isInterlaced({ fieldOrder }),
+    ...hdrOf(transfer),
+  };
 }
 
 export const isInterlaced = ({ fieldOrder }: Pick<StreamDescription, "fieldOrder">): boolean =>

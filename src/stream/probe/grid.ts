@@ -19,7 +19,7 @@ const STANDARD: readonly Fraction[] = [
 /**
  * Low rates that renditions preserve: whole numbers of frames per second with their NTSC variants, halves and quarters.
  */
-const SLOW: readonly Fraction[] = Array.from({ length: 23 }, (_, i) => i + 1).flatMap((rate) => [
+const SLOW_RATES: readonly Fraction[] = Array.from({ length: 23 }, (_, i) => i + 1).flatMap((rate) => [
   { num: rate, den: 1 },
   ...(rate > 1 ? [{ num: rate * 1000, den: 1001 }] : []),
   ...(rate < 16
@@ -30,14 +30,14 @@ const SLOW: readonly Fraction[] = Array.from({ length: 23 }, (_, i) => i + 1).fl
       ]
     : []),
 ]);
-const PRESERVED_RATES = [...SLOW, ...STANDARD];
+const PRESERVED_RATES = [...SLOW_RATES, ...STANDARD];
 /** 29.97 and 30 differ by 0.001. */
 const RATE_TOLERANCE = 0.0004;
 /** Up to this rate, a non-standard rate is multiplied, repeating each frame, rather than rounded. */
 const MAX_MULTIPLIED_RATE = 30.01;
 /** Below this rate, a fraction of a high rate would lose its smoothness. */
 const MIN_DIVIDED_RATE = 49;
-const MAX_TIMES = 40;
+const MAX_MULTIPLIER = 40;
 
 /**
  * Frame rate of a video's renditions: the source rate if it is a standard or low rate, else a multiple or fraction of it that is, else the
@@ -48,16 +48,16 @@ export function outputRate(
   claimedRates: readonly number[],
 ): Fraction {
   if (rate === undefined) return nextStandardRate(Math.max(average, Math.min(upperQuartileRate, 30)));
-  const exact =
-    claimedRates.find((claim) => alike(claim, rate, uncertainty) && ownNear(claim, 0) !== undefined) ?? rate;
-  const own = ownNear(exact, exact === rate ? uncertainty : 0);
-  if (own !== undefined) return own;
-  for (let times = 2; times <= MAX_TIMES; times++) {
+  const matchingClaim =
+    claimedRates.find((claim) => isClose(claim, rate, uncertainty) && preservedNear(claim, 0) !== undefined) ?? rate;
+  const preservedRate = preservedNear(matchingClaim, matchingClaim === rate ? uncertainty : 0);
+  if (preservedRate !== undefined) return preservedRate;
+  for (let multiplier = 2; multiplier <= MAX_MULTIPLIER; multiplier++) {
     const fit =
       rate < valueOf(STANDARD[0]!)
-        ? ownNear(exact * times, uncertainty)
+        ? preservedNear(matchingClaim * multiplier, uncertainty)
         : rate > valueOf(STANDARD.at(-1)!)
-          ? standardNear(exact / times, uncertainty)
+          ? standardNear(matchingClaim / multiplier, uncertainty)
           : undefined;
     if (
       fit !== undefined &&
@@ -69,15 +69,15 @@ export function outputRate(
 }
 
 const valueOf = ({ num, den }: Fraction) => num / den;
-const alike = (a: number, b: number, uncertainty: number) => Math.abs(a / b - 1) <= RATE_TOLERANCE + uncertainty;
+const isClose = (a: number, b: number, uncertainty: number) => Math.abs(a / b - 1) <= RATE_TOLERANCE + uncertainty;
 
-const standardNear = (rate: number, uncertainty: number) => near(STANDARD, rate, uncertainty);
-const ownNear = (rate: number, uncertainty: number) => near(PRESERVED_RATES, rate, uncertainty);
+const standardNear = (rate: number, uncertainty: number) => nearestWithin(STANDARD, rate, uncertainty);
+const preservedNear = (rate: number, uncertainty: number) => nearestWithin(PRESERVED_RATES, rate, uncertainty);
 
-function near(rates: readonly Fraction[], rate: number, uncertainty: number): Fraction | undefined {
-  const distance = (one: Fraction) => Math.abs(valueOf(one) / rate - 1);
-  const nearest = rates.reduce((best, one) => (distance(one) < distance(best) ? one : best));
-  return alike(valueOf(nearest), rate, Math.min(uncertainty, 0.01)) ? nearest : undefined;
+function nearestWithin(rates: readonly Fraction[], rate: number, uncertainty: number): Fraction | undefined {
+  const distance = (candidate: Fraction) => Math.abs(valueOf(candidate) / rate - 1);
+  const nearest = rates.reduce((best, candidate) => (distance(candidate) < distance(best) ? candidate : best));
+  return isClose(valueOf(nearest), rate, Math.min(uncertainty, 0.01)) ? nearest : undefined;
 }
 
 const nextStandardRate = (rate: number): Fraction =>

@@ -43,11 +43,11 @@ export async function scanIndex(
     if (fragmented || movie.extends) return undefined;
     const scans = tracks.map((track) => track && scanTrack(track, movie, source.size, description.start));
     if ([video, audio].some((stream, i) => stream !== undefined && scans[i] === undefined)) return undefined;
-    const [pictures, sound] = scans;
+    const [videoScan, audioScan] = scans;
     return {
-      ...(pictures?.scan && { video: pictures.scan }),
-      ...(sound?.scan && { audio: sound.scan }),
-      indexed: scans.every((one) => one?.whole !== false),
+      ...(videoScan?.scan && { video: videoScan.scan }),
+      ...(audioScan?.scan && { audio: audioScan.scan }),
+      indexed: scans.every((trackScan) => trackScan?.whole !== false),
     };
   } catch (err) {
     // ffprobe can read more than this parser, so it is left to report errors in the file.
@@ -73,27 +73,27 @@ function scanTrack(
   track: Track,
   movie: Movie,
   size: number,
-  zero: number,
+  origin: number,
 ): { scan: TrackScan | undefined; whole: boolean } | undefined {
   const placement = placementOf(track, movie);
   if (placement === undefined || !track.selfContained || track.descriptions.length !== 1) return undefined;
   const walk = iterateSamples(track.samples());
   if (walk === undefined) return undefined;
   const scanner = createTrackScanner();
-  let whole = true;
+  let isWhole = true;
   do {
-    whole = walk.offset + walk.size <= size;
-    const shown = walk.time + walk.shift - placement.offset;
+    isWhole = walk.offset + walk.size <= size;
+    const presentationTime = walk.time + walk.shift - placement.offset;
     // Outside the edit: possibly decoded, but not shown.
-    if (!whole || shown + walk.duration <= 0 || shown >= placement.end) continue;
+    if (!isWhole || presentationTime + walk.duration <= 0 || presentationTime >= placement.end) continue;
     scanner.add({
-      pts: Math.max(0, shown),
+      pts: Math.max(0, presentationTime),
       dts: walk.time,
-      duration: Math.min(shown + walk.duration, placement.end) - Math.max(0, shown),
+      duration: Math.min(presentationTime + walk.duration, placement.end) - Math.max(0, presentationTime),
       octets: walk.size,
       key: walk.sync,
     });
     // A sequential reader stops at the first missing packet.
-  } while (whole && walk.next());
-  return { scan: scanner.result(1 / track.timescale, zero), whole };
+  } while (isWhole && walk.next());
+  return { scan: scanner.result(1 / track.timescale, origin), whole: isWhole };
 }

@@ -15,9 +15,9 @@ const CAPS: readonly (readonly [short: number, bitrate: number])[] = [
   [4320, 40_000_000],
 ];
 /** Relative bitrate of the codecs for equal quality. */
-const SAVING = { h264: 1, hevc: 0.7, av1: 0.6 };
+const CODEC_BITRATE_FACTORS = { h264: 1, hevc: 0.7, av1: 0.6 };
 /** Double the frame rate does not need double the bitrate: consecutive frames are similar. */
-const FAST_SURCHARGE = 1.5;
+const HIGH_RATE_SURCHARGE = 1.5;
 /** A source that is larger than the largest lower rung by this factor gets a rung of its own size. */
 const MIN_RUNG_RATIO = 1.15;
 /** H.264 level 5.2 is limited to 4096; longer sides are used only if 1440p or more is requested. */
@@ -39,65 +39,74 @@ export function createLadder(
   source: LadderSource,
   { ladder, codecs }: Pick<Settings["stream"], "ladder" | "codecs">,
 ): VideoRendition[] {
-  return rungs(
+  return ladderSides(
     source,
     ladder.map((name) => Number.parseInt(name, 10)),
-  ).flatMap((short) =>
+  ).flatMap((shortSide) =>
     [...new Set(codecs)]
-      .toSorted((a, b) => ORDER.indexOf(a) - ORDER.indexOf(b))
-      .map((codec) => rendition(source, short, codec)),
+      .toSorted((a, b) => CODEC_ORDER.indexOf(a) - CODEC_ORDER.indexOf(b))
+      .map((codec) => createRendition(source, shortSide, codec)),
   );
 }
 
-const ORDER = ["h264", "hevc", "av1"];
-const even = (pixels: number) => Math.max(2, 2 * Math.floor(pixels / 2));
-const evenNear = (pixels: number) => Math.max(2, 2 * Math.round(pixels / 2));
+const CODEC_ORDER = ["h264", "hevc", "av1"];
+const floorToEven = (pixels: number) => Math.max(2, 2 * Math.floor(pixels / 2));
+const roundToEven = (pixels: number) => Math.max(2, 2 * Math.round(pixels / 2));
 
-function rungs({ width, height }: LadderSource, wanted: readonly number[]): number[] {
-  const own = even(Math.min(width, height));
-  const sorted = [...new Set(wanted)].toSorted((a, b) => a - b);
-  const fitting = sorted.filter((short) => short <= own);
-  const above = sorted.find((short) => short > own);
-  const best = fitting.at(-1);
-  if (best === undefined || (above !== undefined && own >= best * MIN_RUNG_RATIO)) fitting.push(own);
-  return fitting;
+function ladderSides({ width, height }: LadderSource, configuredSides: readonly number[]): number[] {
+  const sourceSide = floorToEven(Math.min(width, height));
+  const sortedSides = [...new Set(configuredSides)].toSorted((a, b) => a - b);
+  const fittingSides = sortedSides.filter((shortSide) => shortSide <= sourceSide);
+  const above = sortedSides.find((shortSide) => shortSide > sourceSide);
+  const largestFitting = fittingSides.at(-1);
+  if (largestFitting === undefined || (above !== undefined && sourceSide >= largestFitting * MIN_RUNG_RATIO))
+    fittingSides.push(sourceSide);
+  return fittingSides;
 }
 
-function rendition(
+function createRendition(
   { width, height, fps }: LadderSource,
-  short: number,
+  shortSide: number,
   codec: VideoRendition["codec"],
 ): VideoRendition {
-  const scale = Math.min(1, short / Math.min(width, height), Math.max(MAX_SIDE, short * 4) / Math.max(width, height));
+  const scale = Math.min(
+    1,
+    shortSide / Math.min(width, height),
+    Math.max(MAX_SIDE, shortSide * 4) / Math.max(width, height),
+  );
   // The short side is the requested one; the other side follows from the aspect ratio, but never exceeds the source.
-  const side = (pixels: number, isShort: boolean) =>
-    isShort && scale * Math.min(width, height) >= short - 1
-      ? even(short)
-      : Math.min(evenNear(pixels * scale), even(pixels));
-  const portrait = width < height;
-  const halved = fps > MAX_FULL_RATE && short < 720;
+  const scaleSide = (pixels: number, isShort: boolean) =>
+    isShort && scale * Math.min(width, height) >= shortSide - 1
+      ? floorToEven(shortSide)
+      : Math.min(roundToEven(pixels * scale), floorToEven(pixels));
+  const isPortrait = width < height;
+  const isHalved = fps > MAX_FULL_RATE && shortSide < 720;
   const bitrate =
-    Math.round((bitrateCapOf(short) * SAVING[codec] * (fps > MAX_FULL_RATE && !halved ? FAST_SURCHARGE : 1)) / 1000) *
-    1000;
-  const size = { width: side(width, portrait), height: side(height, !portrait) };
+    Math.round(
+      (bitrateCapOf(shortSide) *
+        CODEC_BITRATE_FACTORS[codec] *
+        (fps > MAX_FULL_RATE && !isHalved ? HIGH_RATE_SURCHARGE : 1)) /
+        1000,
+    ) * 1000;
+  const size = { width: scaleSide(width, isPortrait), height: scaleSide(height, !isPortrait) };
   return {
-    name: codec === "h264" ? `${short}p` : `${short}p-${codec}`,
+    name: codec === "h264" ? `${shortSide}p` : `${shortSide}p-${codec}`,
     codec,
     ...size,
     bitrate,
-    level: lowestLevel({ codec, ...size, bitrate, rate: halved ? fps / 2 : fps }),
-    ...(halved && { halved }),
+    level: lowestLevel({ codec, ...size, bitrate, rate: isHalved ? fps / 2 : fps }),
+    ...(isHalved && { halved: isHalved }),
   };
 }
 
 /** Maximum frame rate that every rendition keeps. */
 const MAX_FULL_RATE = 30.01;
 
-export function bitrateCapOf(short: number): number {
-  const above = CAPS.findIndex(([pixels]) => pixels >= short);
+export function bitrateCapOf(shortSide: number): number {
+  const above = CAPS.findIndex(([pixels]) => pixels >= shortSide);
   if (above === -1) return CAPS.at(-1)![1];
   const [pixels, bitrate] = CAPS[above]!;
-  if (above === 0) return Math.max(50_000, Math.round((bitrate * short) / pixels));
+  if (above === 0) return Math.max(50_000, Math.round((bitrate * shortSide) / pixels));
   const [pixelsBelow, bitrateBelow] = CAPS[above - 1]!;
-  return Math.round(bitrateBelow + ((bitrate - bitrateBelow) * (short - pixelsBelow)) / (pixels - pixelsBelow));
+  return Math.round(bitrateBelow + ((bitrate - bitrateBelow) * (shortSide - pixelsBelow)) / (pixels - pixelsBelow));
 }

@@ -18,7 +18,7 @@ import { malformed, ProbeRejected } from "./refused.ts";
 import type { TrackScan } from "./track-scan.ts";
 import type { ChosenTracks } from "./tracks.ts";
 
-interface Probed {
+interface ProbedFile {
   key: string;
   originalKey: string;
   size: number;
@@ -32,7 +32,7 @@ interface Probed {
 
 type ModelSettings = Pick<Settings["stream"], "ladder" | "codecs" | "passthrough" | "max_duration_seconds">;
 
-const SHORTEST = 0.1;
+const MIN_DURATION_SECONDS = 0.1;
 /**
  * If audio continues for longer than this after the last frame, that frame remains on the screen; a shorter excess is
  * the rest of a packet.
@@ -45,31 +45,31 @@ const MAX_START_TRIM_SECONDS = 0.25;
 
 /** Throws ProbeRejected if the file is too short, too long or empty. */
 export function modelOf(
-  { key, originalKey, size, description, tracks, scan, clip, watermark }: Probed,
+  { key, originalKey, size, description, tracks, scan, clip, watermark }: ProbedFile,
   settings: ModelSettings,
 ): MediaModel {
-  const pictures = tracks.video && scan.video;
-  const sound = tracks.audio && scan.audio;
-  if (tracks.video !== undefined && pictures === undefined) throw malformed("Its video track has no frames.");
-  if (pictures === undefined && sound === undefined) throw malformed("It has no packets.");
-  const fps = pictures && outputRate(pictures.cadence, tracks.video!.rates);
-  const { start, duration } = partOf(beginningOf(pictures, fps), lengthOf(pictures, sound), clip);
+  const videoScan = tracks.video && scan.video;
+  const audioScan = tracks.audio && scan.audio;
+  if (tracks.video !== undefined && videoScan === undefined) throw malformed("Its video track has no frames.");
+  if (videoScan === undefined && audioScan === undefined) throw malformed("It has no packets.");
+  const fps = videoScan && outputRate(videoScan.cadence, tracks.video!.rates);
+  const { start, duration } = partOf(beginningOf(videoScan, fps), lengthOf(videoScan, audioScan), clip);
   checkLength(duration, settings);
 
   const geometry = tracks.video && geometryOf(tracks.video);
   const segments = fps === undefined ? audioGrid(duration) : videoGrid(fps, duration);
-  const bitrate = pictures === undefined ? 0 : bitrateOf(pictures);
-  const question: PassthroughInput = {
+  const bitrate = videoScan === undefined ? 0 : bitrateOf(videoScan);
+  const passthroughQuery: PassthroughInput = {
     description,
-    tracks: { ...(pictures && { video: tracks.video! }), ...(sound && { audio: tracks.audio! }) },
+    tracks: { ...(videoScan && { video: tracks.video! }), ...(audioScan && { audio: tracks.audio! }) },
     scan,
     bitrate,
     fps: fps === undefined ? 0 : fps.num / fps.den,
     isModified: start !== 0 || clip !== undefined || watermark !== undefined,
     ...(geometry && { geometry }),
   };
-  const video = pictures && videoTrack(question, pictures, canPassThroughVideo(question, settings));
-  const audio = sound && audioTrack(tracks.audio!, canPassThroughAudio(question, settings));
+  const video = videoScan && toVideoTrack(passthroughQuery, videoScan, canPassThroughVideo(passthroughQuery, settings));
+  const audio = audioScan && toAudioTrack(tracks.audio!, canPassThroughAudio(passthroughQuery, settings));
   return {
     version: 1,
     duration,
@@ -81,7 +81,7 @@ export function modelOf(
     ladder:
       video === undefined
         ? []
-        : createLadder({ width: video.width, height: video.height, fps: question.fps }, settings),
+        : createLadder({ width: video.width, height: video.height, fps: passthroughQuery.fps }, settings),
     ...(watermark !== undefined && video !== undefined && { watermark }),
     editLists: true,
     primedAudio: true,
@@ -89,19 +89,21 @@ export function modelOf(
 }
 
 /** Time until the end of the last frame, or of the audio if it continues. */
-function lengthOf(pictures: TrackScan | undefined, sound: TrackScan | undefined): number {
-  if (pictures === undefined) return sound!.end;
-  return sound !== undefined && sound.end > pictures.end + MAX_AUDIO_OVERRUN_SECONDS ? sound.end : pictures.end;
+function lengthOf(videoScan: TrackScan | undefined, audioScan: TrackScan | undefined): number {
+  if (videoScan === undefined) return audioScan!.end;
+  return audioScan !== undefined && audioScan.end > videoScan.end + MAX_AUDIO_OVERRUN_SECONDS
+    ? audioScan.end
+    : videoScan.end;
 }
 
 /**
  * Start of a video that begins shortly after the audio, as in transport streams; otherwise the grid's first frame would
  * be empty.
  */
-function beginningOf(pictures: TrackScan | undefined, fps: Fraction | undefined): number {
-  if (pictures === undefined || fps === undefined) return 0;
-  return pictures.start * fps.num >= fps.den / 2 && pictures.start <= MAX_START_TRIM_SECONDS
-    ? round(pictures.start)
+function beginningOf(videoScan: TrackScan | undefined, fps: Fraction | undefined): number {
+  if (videoScan === undefined || fps === undefined) return 0;
+  return videoScan.start * fps.num >= fps.den / 2 && videoScan.start <= MAX_START_TRIM_SECONDS
+    ? roundToMicroseconds(videoScan.start)
     : 0;
 }
 
@@ -111,28 +113,29 @@ function partOf(
   clip: { start: number; end: number } | undefined,
 ): { start: number; duration: number } {
   const start = Math.max(beginning, clip?.start ?? 0);
-  return { start, duration: round(Math.min(clip?.end ?? Infinity, end) - start) };
+  return { start, duration: roundToMicroseconds(Math.min(clip?.end ?? Infinity, end) - start) };
 }
 
-function checkLength(duration: number, { max_duration_seconds: longest }: ModelSettings): void {
-  if (!(duration >= SHORTEST - 1e-6))
+function checkLength(duration: number, { max_duration_seconds: maxDurationSeconds }: ModelSettings): void {
+  if (!(duration >= MIN_DURATION_SECONDS - 1e-6))
     throw new ProbeRejected(
       "ERR_DURATION_TOO_SHORT",
-      `The video is ${Math.max(0, duration).toFixed(3)} seconds long; at least ${SHORTEST} are required.`,
+      `The video is ${Math.max(0, duration).toFixed(3)} seconds long; at least ${MIN_DURATION_SECONDS} are required.`,
     );
-  if (duration > longest)
+  if (duration > maxDurationSeconds)
     throw new ProbeRejected(
       "ERR_DURATION_EXCEED_CONSTRAINT",
-      `The video is ${Math.ceil(duration)} seconds long; at most ${longest} are allowed.`,
+      `The video is ${Math.ceil(duration)} seconds long; at most ${maxDurationSeconds} are allowed.`,
     );
 }
 
-const bitrateOf = ({ octets, start, end }: TrackScan) => Math.round((octets * 8) / Math.max(end - start, SHORTEST));
+const bitrateOf = ({ octets, start, end }: TrackScan) =>
+  Math.round((octets * 8) / Math.max(end - start, MIN_DURATION_SECONDS));
 
-function videoTrack(
+function toVideoTrack(
   { tracks: { video }, bitrate, geometry }: PassthroughInput,
   { keyframeInterval }: TrackScan,
-  passthrough: boolean,
+  isPassthrough: boolean,
 ): VideoTrack {
   const { index: stream, codec, profile, pixelFormat, rotation } = video!;
   const { width, height, interlaced, hdr } = geometry!;
@@ -147,34 +150,46 @@ function videoTrack(
     interlaced,
     ...(hdr && { hdr }),
     bitrate,
-    keyframeInterval: round(keyframeInterval),
-    passthrough,
+    keyframeInterval: roundToMicroseconds(keyframeInterval),
+    passthrough: isPassthrough,
   };
 }
 
-function audioTrack(
+function toAudioTrack(
   { index: stream, codec, channels, sampleRate, language }: NonNullable<ChosenTracks["audio"]>,
-  passthrough: boolean,
+  isPassthrough: boolean,
 ): AudioTrack {
-  return { stream, codec: codec!, channels, sampleRate, passthrough, ...(language !== undefined && { language }) };
-}
-
-/** Embedded tracks that are added to the video as audio tracks and captions. */
-function embeddedIn({ moreAudio = [], subtitles = [] }: ChosenTracks): Pick<MediaModel, "moreAudio" | "subtitles"> {
-  const more = moreAudio.map(({ index: stream, codec, channels, sampleRate, language, title }): EmbeddedAudio => ({
+  return {
     stream,
     codec: codec!,
     channels,
     sampleRate,
+    passthrough: isPassthrough,
     ...(language !== undefined && { language }),
-    ...(title !== undefined && { title }),
-  }));
+  };
+}
+
+/** Embedded tracks that are added to the video as audio tracks and captions. */
+function embeddedIn({ moreAudio = [], subtitles = [] }: ChosenTracks): Pick<MediaModel, "moreAudio" | "subtitles"> {
+  const additionalAudio = moreAudio.map(
+    ({ index: stream, codec, channels, sampleRate, language, title }): EmbeddedAudio => ({
+      stream,
+      codec: codec!,
+      channels,
+      sampleRate,
+      ...(language !== undefined && { language }),
+      ...(title !== undefined && { title }),
+    }),
+  );
   // A video has one captions file per language.
   const texts = new Map<string, EmbeddedText>();
   for (const { index: stream, language = "und", title } of subtitles)
     if (!texts.has(language)) texts.set(language, { stream, language, ...(title !== undefined && { title }) });
-  return { ...(more.length > 0 && { moreAudio: more }), ...(texts.size > 0 && { subtitles: [...texts.values()] }) };
+  return {
+    ...(additionalAudio.length > 0 && { moreAudio: additionalAudio }),
+    ...(texts.size > 0 && { subtitles: [...texts.values()] }),
+  };
 }
 
 /** Rounds to microseconds, the precision of timestamps. */
-const round = (seconds: number) => Math.round(seconds * 1e6) / 1e6;
+const roundToMicroseconds = (seconds: number) => Math.round(seconds * 1e6) / 1e6;

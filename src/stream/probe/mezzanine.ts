@@ -10,7 +10,19 @@ import { isFileError, malformed } from "./refused.ts";
 import type { ChosenTracks } from "./tracks.ts";
 
 /** Containers in which seeking reads everything up to the position, or estimates it. */
-const WITHOUT_INDEX = new Set(["mpegts", "mpeg", "avi", "flv", "ogg", "asf", "gxf", "lxf", "gif", "mp3", "aac"]);
+const FORMATS_WITHOUT_INDEX = new Set([
+  "mpegts",
+  "mpeg",
+  "avi",
+  "flv",
+  "ogg",
+  "asf",
+  "gxf",
+  "lxf",
+  "gif",
+  "mp3",
+  "aac",
+]);
 /** Recorded in a browser: the file has neither a duration nor an index. */
 const isRecording = ({ format, duration }: FileDescription) => format === "matroska" && duration === undefined;
 
@@ -60,7 +72,7 @@ const MAX_ENCODE_MS = 6 * 3_600_000;
 const MAX_COPY_SIZE_RATIO = 1.5;
 
 export const needsMezzanine = (description: FileDescription): boolean =>
-  WITHOUT_INDEX.has(description.format) || isRecording(description);
+  FORMATS_WITHOUT_INDEX.has(description.format) || isRecording(description);
 
 type MezzanineMode = "copy" | "encode";
 
@@ -78,10 +90,10 @@ export async function createMezzanine(
   options: ProbeRunOptions,
   mode: MezzanineMode = "copy",
 ): Promise<string> {
-  const { path: work, remove } = await createScratch(folder).create("mezzanine");
+  const { path: workPath, remove } = await createScratch(folder).create("mezzanine");
   try {
     for (const plan of plansFor(tracks, mode)) {
-      const file = join(work, `out.${plan.extension}`);
+      const file = join(workPath, `out.${plan.extension}`);
       try {
         await tools.ffmpeg({
           args: [
@@ -100,7 +112,7 @@ export async function createMezzanine(
             file,
           ],
           reads: [path],
-          writes: work,
+          writes: workPath,
           wallMs: plan.encodes ? MAX_ENCODE_MS : 60_000 + size / OCTETS_PER_MS,
           cpuSeconds: MAX_ENCODE_MS / 1000,
           fileBytes: Math.ceil(Math.max(1 << 26, size * (plan.encodes ? 40 : MAX_COPY_SIZE_RATIO))),
@@ -135,38 +147,40 @@ function plansFor({ video, audio, moreAudio = [] }: ChosenTracks, mode: Mezzanin
   const maps = [video, audio, ...moreAudio]
     .filter((stream) => stream !== undefined)
     .flatMap(({ index }) => ["-map", `0:${index}`]);
-  const encoded: Plan = {
+  const encodePlan: Plan = {
     extension: "mp4",
     output: [...maps, ...encodeVideo(video), ...(audio ? ["-c:a", "aac", "-b:a", "256k"] : [])],
     encodes: true,
     last: true,
   };
-  if (mode === "encode") return [encoded];
-  const fits = (stream: StreamDescription | undefined, ...containers: ReadonlySet<string>[]) =>
+  if (mode === "encode") return [encodePlan];
+  const fitsContainer = (stream: StreamDescription | undefined, ...containers: ReadonlySet<string>[]) =>
     stream === undefined || containers.some((codecs) => codecs.has(stream.codec!));
-  const inMp4 = fits(video, MP4_VIDEO) && [audio, ...moreAudio].every((one) => fits(one, MP4_AUDIO));
-  const inMatroska = fits(video, MP4_VIDEO, MATROSKA_VIDEO);
-  if (!inMp4 && !inMatroska) return [encoded];
-  const sound =
-    inMp4 || [audio, ...moreAudio].every((one) => fits(one, MP4_AUDIO, MATROSKA_AUDIO))
+  const fitsMp4 =
+    fitsContainer(video, MP4_VIDEO) &&
+    [audio, ...moreAudio].every((audioStream) => fitsContainer(audioStream, MP4_AUDIO));
+  const fitsMatroska = fitsContainer(video, MP4_VIDEO, MATROSKA_VIDEO);
+  if (!fitsMp4 && !fitsMatroska) return [encodePlan];
+  const canCopyAudio =
+    fitsMp4 || [audio, ...moreAudio].every((audioStream) => fitsContainer(audioStream, MP4_AUDIO, MATROSKA_AUDIO))
       ? ["-c:a", "copy"]
       : ["-c:a", "aac", "-b:a", "256k"];
   // Xvid in AVI packs two frames into one packet and leaves the next one empty.
-  const unpacked = video?.codec === "mpeg4" ? ["-bsf:v", "mpeg4_unpack_bframes"] : [];
-  const copied: Plan = {
-    extension: inMp4 ? "mp4" : "mkv",
-    output: [...maps, "-c:v", "copy", ...unpacked, ...sound, "-avoid_negative_ts", "make_zero"],
+  const unpackFilter = video?.codec === "mpeg4" ? ["-bsf:v", "mpeg4_unpack_bframes"] : [];
+  const copyPlan: Plan = {
+    extension: fitsMp4 ? "mp4" : "mkv",
+    output: [...maps, "-c:v", "copy", ...unpackFilter, ...canCopyAudio, "-avoid_negative_ts", "make_zero"],
     encodes: false,
     last: false,
   };
-  return [copied, encoded];
+  return [copyPlan, encodePlan];
 }
 
 /** Key frames every two seconds; frames keep their timestamps, in a timescale that suits every frame rate. */
 function encodeVideo(video: StreamDescription | undefined): string[] {
   if (video === undefined) return [];
-  const whole = isInterlaced(video) ? "bwdif=mode=send_frame:parity=auto:deint=interlaced," : "";
-  const filter = `${whole}scale=ceil(iw/2)*2:ceil(ih/2)*2`;
+  const deinterlaceFilter = isInterlaced(video) ? "bwdif=mode=send_frame:parity=auto:deint=interlaced," : "";
+  const filter = `${deinterlaceFilter}scale=ceil(iw/2)*2:ceil(ih/2)*2`;
   return [
     "-c:v",
     "libx264",

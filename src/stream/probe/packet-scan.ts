@@ -7,7 +7,7 @@ import type { ChosenTracks } from "./tracks.ts";
 
 /** More than a day at 120 frames per second with audio. */
 const MAX_PACKETS = 20_000_000;
-const MAX_LINE = 4096;
+const MAX_LINE_LENGTH = 4096;
 /** Minimum disk throughput assumed for timeouts. */
 const OCTETS_PER_MS = 20_000;
 
@@ -16,7 +16,7 @@ export async function scanPackets(
   tools: MediaTools,
   path: string,
   size: number,
-  { start: zero }: FileDescription,
+  { start: startTime }: FileDescription,
   { video, audio }: ChosenTracks,
   options: ProbeRunOptions,
 ): Promise<Scan> {
@@ -36,7 +36,8 @@ export async function scanPackets(
       // Data read before the error is used.
       if (!isFileError(err)) throw err;
     });
-  const scanOf = (stream: ChosenTracks["video"]) => stream && scanners.get(stream.index)!.result(stream.tick, zero);
+  const scanOf = (stream: ChosenTracks["video"]) =>
+    stream && scanners.get(stream.index)!.result(stream.tick, startTime);
   const [videoScan, audioScan] = [scanOf(video), scanOf(audio)];
   return { ...(videoScan && { video: videoScan }), ...(audioScan && { audio: audioScan }), indexed: false };
 }
@@ -49,22 +50,22 @@ function addLine(scanners: Scanners, line: string): void {
   const scanner = scanners.get(Number(stream));
   // Flag D: decoded because of an edit list, but not shown.
   if (scanner === undefined || flags[1] === "D") return;
-  const [shown, decoded] = [Number(pts), Number(dts)];
-  if (Number.isNaN(shown) && Number.isNaN(decoded)) return;
+  const [presentationTime, decodeTime] = [Number(pts), Number(dts)];
+  if (Number.isNaN(presentationTime) && Number.isNaN(decodeTime)) return;
   scanner.add({
-    pts: Number.isNaN(shown) ? decoded : shown,
-    dts: Number.isNaN(decoded) ? undefined : decoded,
+    pts: Number.isNaN(presentationTime) ? decodeTime : presentationTime,
+    dts: Number.isNaN(decodeTime) ? undefined : decodeTime,
     duration: Number(duration) || 0,
     octets: Number(size) || 0,
     key: flags[0] === "K",
   });
 }
 
-function byLine(take: (line: string) => void): (chunk: Buffer) => void {
+function byLine(handleLine: (line: string) => void): (chunk: Buffer) => void {
   let rest = "";
   return (chunk) => {
     const lines = (rest + chunk.toString("latin1")).split("\n");
-    rest = lines.pop()!.slice(-MAX_LINE);
-    for (const line of lines) if (line !== "") take(line);
+    rest = lines.pop()!.slice(-MAX_LINE_LENGTH);
+    for (const line of lines) if (line !== "") handleLine(line);
   };
 }

@@ -18,8 +18,8 @@ export interface PassthroughInput {
 }
 
 /** Profiles that every player supports; they exclude High 10 and 4:4:4. */
-const PLAYED_PROFILES = new Set(["Baseline", "Constrained Baseline", "Main", "High"]);
-const MAX_GOP = 10;
+const SUPPORTED_PROFILES = new Set(["Baseline", "Constrained Baseline", "Main", "High"]);
+const MAX_GOP_SECONDS = 10;
 /**
  * A source with more than this multiple of the bitrate cap for its size is too heavy for viewers; a source below the
  * floor never is.
@@ -46,10 +46,10 @@ export function canPassThroughVideo(
     geometry === undefined
   )
     return false;
-  const short = Math.min(geometry.width, geometry.height);
+  const shortSide = Math.min(geometry.width, geometry.height);
   return (
     video.codec === "h264" &&
-    PLAYED_PROFILES.has(video.profile ?? "") &&
+    SUPPORTED_PROFILES.has(video.profile ?? "") &&
     video.level <= HIGHEST_LEVEL &&
     ["yuv420p", "yuvj420p"].includes(video.pixelFormat ?? "") &&
     !geometry.interlaced &&
@@ -57,10 +57,10 @@ export function canPassThroughVideo(
     geometry.squarePixels &&
     scan.video.startsWithKeyFrame &&
     scan.video.start < MAX_START_DELAY_SECONDS &&
-    scan.video.keyframeInterval <= MAX_GOP &&
+    scan.video.keyframeInterval <= MAX_GOP_SECONDS &&
     (scan.video.cadence.rate ?? scan.video.cadence.average) <= fps * 1.01 &&
-    short <= Math.max(...ladder.map((name) => Number.parseInt(name, 10))) &&
-    bitrate <= Math.max(FLOOR, bitrateCapOf(short) * MAX_BITRATE_FACTOR * (fps > 30.01 ? 1.5 : 1))
+    shortSide <= Math.max(...ladder.map((name) => Number.parseInt(name, 10))) &&
+    bitrate <= Math.max(FLOOR, bitrateCapOf(shortSide) * MAX_BITRATE_FACTOR * (fps > 30.01 ? 1.5 : 1))
   );
 }
 

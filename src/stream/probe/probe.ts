@@ -49,7 +49,7 @@ const FAR_KEYFRAME_S = 45;
 const SHORT_VIDEO_SECONDS = 90;
 
 export function createProbe({ tools, objects, settings, folder, watermark = ownWatermark }: ProbeDeps): Probe {
-  async function look(key: string, options: ProbeRunOptions): Promise<ScannedFile> {
+  async function scanFile(key: string, options: ProbeRunOptions): Promise<ScannedFile> {
     const [source, path] = await Promise.all([objects.open(key), objects.file(key)]);
     if (source === undefined || path === undefined) throw new Fault(`cannot probe ${key}: the object does not exist`);
     if (source.size === 0) throw nonVideo("It is empty.");
@@ -65,49 +65,53 @@ export function createProbe({ tools, objects, settings, folder, watermark = ownW
 
   async function createAndScanMezzanine(
     video: ProbedVideo,
-    looked: ScannedFile,
+    scannedFile: ScannedFile,
     options: ProbeRunOptions,
     mode: "copy" | "encode",
   ): Promise<ScannedFile> {
-    const path = await objects.file(looked.key);
-    if (path === undefined) throw new Fault(`the object ${looked.key} was deleted while it was being probed`);
+    const path = await objects.file(scannedFile.key);
+    if (path === undefined) throw new Fault(`the object ${scannedFile.key} was deleted while it was being probed`);
     const key = await createMezzanine(
       { tools, objects, folder },
       video.uid,
       path,
-      looked.size,
-      looked.tracks,
+      scannedFile.size,
+      scannedFile.tracks,
       options,
       mode,
     );
-    const again = await look(key, options);
+    const rescannedFile = await scanFile(key, options);
     // The copy has the same audio tracks in the same order, but without tags.
-    const tagged = [looked.tracks.audio, ...(looked.tracks.moreAudio ?? [])];
-    for (const [n, track] of [again.tracks.audio, ...(again.tracks.moreAudio ?? [])].entries())
-      if (track !== undefined) Object.assign(track, { language: tagged[n]?.language, title: tagged[n]?.title });
-    return again;
+    const taggedAudio = [scannedFile.tracks.audio, ...(scannedFile.tracks.moreAudio ?? [])];
+    for (const [n, track] of [rescannedFile.tracks.audio, ...(rescannedFile.tracks.moreAudio ?? [])].entries())
+      if (track !== undefined)
+        Object.assign(track, { language: taggedAudio[n]?.language, title: taggedAudio[n]?.title });
+    return rescannedFile;
   }
 
   return {
     async probe(video, { signal } = {}) {
       if (video.sourceKey === null) throw new Fault(`cannot probe video ${video.uid}: it has not been uploaded`);
       const options: ProbeRunOptions = { urgency: "soon", ...(signal && { signal }) };
-      const uploaded = await look(video.sourceKey, options);
-      const looked = needsMezzanine(uploaded.description)
-        ? await createAndScanMezzanine(video, uploaded, options, "copy")
-        : uploaded;
-      const { scan } = looked;
+      const uploadedScan = await scanFile(video.sourceKey, options);
+      const scannedFile = needsMezzanine(uploadedScan.description)
+        ? await createAndScanMezzanine(video, uploadedScan, options, "copy")
+        : uploadedScan;
+      const { scan } = scannedFile;
       if (scan.video === undefined && scan.audio === undefined) throw malformed("It has no packets.");
-      const known = { originalKey: video.sourceKey, clip: video.clip, watermark: await watermark(video) };
+      const modelContext = { originalKey: video.sourceKey, clip: video.clip, watermark: await watermark(video) };
       // Videos that are too long are rejected before the whole file would be encoded.
-      const model = modelOf({ ...looked, ...known }, settings);
+      const model = modelOf({ ...scannedFile, ...modelContext }, settings);
       if (
         scan.video === undefined ||
         scan.video.keyframeInterval <= FAR_KEYFRAME_S ||
         scan.video.end <= SHORT_VIDEO_SECONDS
       )
         return model;
-      return modelOf({ ...(await createAndScanMezzanine(video, looked, options, "encode")), ...known }, settings);
+      return modelOf(
+        { ...(await createAndScanMezzanine(video, scannedFile, options, "encode")), ...modelContext },
+        settings,
+      );
     },
   };
 }

@@ -27,7 +27,8 @@ const withDetail = (text: string, detail: string | undefined) => (detail === und
  * Errors such as a full disk, a missing source, or a sandbox that failed to start: messages of the system or of
  * bubblewrap.
  */
-const SYSTEM = /No space left|Disk quota|No such file|Permission denied|Too many open files|^(bwrap|confine): /m;
+const SYSTEM_ERROR_PATTERN =
+  /No space left|Disk quota|No such file|Permission denied|Too many open files|^(bwrap|confine): /m;
 
 /**
  * True if the run failed because of the file: a read error, or excessive resource use. A run that was killed or timed
@@ -35,4 +36,4 @@ const SYSTEM = /No space left|Disk quota|No such file|Permission denied|Too many
  */
 export const isFileError = (err: unknown): err is MediaRunError =>
   err instanceof MediaRunError &&
-  (["output", "memory"].includes(err.reason) || (err.reason === "failed" && !SYSTEM.test(err.stderr)));
+  (["output", "memory"].includes(err.reason) || (err.reason === "failed" && !SYSTEM_ERROR_PATTERN.test(err.stderr)));

@@ -40,37 +40,37 @@ interface Packet {
 
 interface TrackScanner {
   add(packet: Packet): void;
-  /** Undefined if there are no packets. `tick` and `zero` are in seconds. */
-  result(tick: number, zero: number): TrackScan | undefined;
+  /** Undefined if there are no packets. `tick` and `origin` are in seconds. */
+  result(tick: number, origin: number): TrackScan | undefined;
 }
 
 /** Maximum number of distinct distances; a track with more is irregular. */
 const MAX_DISTANCES = 512;
 /** Minimum share of the distances that must fit for a regular rhythm. */
-const RHYTHMIC = 0.98;
+const MIN_RHYTHMIC_SHARE = 0.98;
 
 /** Reads packets once and stores only a few numbers, however many packets there are. */
 export function createTrackScanner(): TrackScanner {
   const distances = new Map<number, number>();
-  let [packets, octets, others] = [0, 0, 0];
+  let [packets, octets, irregularDistances] = [0, 0, 0];
   let [start, end, lastShown] = [Infinity, -Infinity, -Infinity];
-  let [firstDecoded, lastDecoded, decodings]: [number | undefined, number, number] = [undefined, 0, 0];
+  let [firstDecoded, lastDecoded, decodedCount]: [number | undefined, number, number] = [undefined, 0, 0];
   let lastKey: number | undefined;
-  let longest = 0;
+  let longestGop = 0;
   let startsWithKeyFrame = false;
 
   function addDistance(distance: number) {
     const before = distances.get(distance);
-    if (before === undefined && distances.size >= MAX_DISTANCES) others++;
+    if (before === undefined && distances.size >= MAX_DISTANCES) irregularDistances++;
     else distances.set(distance, (before ?? 0) + 1);
   }
 
-  function follow(decoded: number) {
+  function trackDecodeTime(decoded: number) {
     if (firstDecoded === undefined) firstDecoded = decoded;
     else if (decoded <= lastDecoded) return;
     else addDistance(decoded - lastDecoded);
     lastDecoded = decoded;
-    decodings++;
+    decodedCount++;
   }
 
   return {
@@ -78,66 +78,71 @@ export function createTrackScanner(): TrackScanner {
       if (packets === 0) startsWithKeyFrame = key;
       packets++;
       octets += size;
-      if (dts !== undefined) follow(dts);
+      if (dts !== undefined) trackDecodeTime(dts);
       start = Math.min(start, pts);
       lastShown = Math.max(lastShown, pts);
       if (duration > 0) end = Math.max(end, pts + duration);
       if (key) {
-        if (lastKey !== undefined) longest = Math.max(longest, pts - lastKey);
+        if (lastKey !== undefined) longestGop = Math.max(longestGop, pts - lastKey);
         lastKey = pts;
       }
     },
-    result(tick, zero) {
+    result(tick, origin) {
       if (packets === 0) return undefined;
       // In some containers the last packet has no duration: the usual one is assumed.
-      const over = end > lastShown ? end : lastShown + (usual(distances) ?? 0);
-      const mean = decodings > 1 ? (lastDecoded - firstDecoded!) / (decodings - 1) : (over - start) / packets;
+      const endTime = end > lastShown ? end : lastShown + (mostCommonDistance(distances) ?? 0);
+      const mean = decodedCount > 1 ? (lastDecoded - firstDecoded!) / (decodedCount - 1) : (endTime - start) / packets;
       return {
         packets,
         octets,
-        start: start * tick - zero,
-        end: over * tick - zero,
+        start: start * tick - origin,
+        end: endTime * tick - origin,
         startsWithKeyFrame,
-        keyframeInterval: Math.max(longest, over - (lastKey ?? start)) * tick,
-        cadence: cadenceOf(distances, others, mean, tick),
+        keyframeInterval: Math.max(longestGop, endTime - (lastKey ?? start)) * tick,
+        cadence: cadenceOf(distances, irregularDistances, mean, tick),
       };
     },
   };
 }
 
-function usual(distances: ReadonlyMap<number, number>): number | undefined {
+function mostCommonDistance(distances: ReadonlyMap<number, number>): number | undefined {
   return [...distances].reduce<[number, number] | undefined>(
-    (most, entry) => (most === undefined || entry[1] > most[1] ? entry : most),
+    (mostCommon, entry) => (mostCommon === undefined || entry[1] > mostCommon[1] ? entry : mostCommon),
     undefined,
   )?.[0];
 }
 
-function cadenceOf(distances: ReadonlyMap<number, number>, others: number, mean: number, tick: number): Cadence {
-  const total = [...distances.values()].reduce((sum, count) => sum + count, others);
+function cadenceOf(
+  distances: ReadonlyMap<number, number>,
+  irregularDistances: number,
+  mean: number,
+  tick: number,
+): Cadence {
+  const total = [...distances.values()].reduce((sum, count) => sum + count, irregularDistances);
   const average = mean > 0 ? 1 / (mean * tick) : 0;
   if (total === 0) return { average, upperQuartileRate: average, uncertainty: 1 };
   const sorted = [...distances].sort(([a], [b]) => a - b);
   const upperQuartileRate = 1 / (atShare(sorted, total, 0.25) * tick);
-  const base = usual(distances)!;
+  const base = mostCommonDistance(distances)!;
   // Timestamps are rounded to ticks (a millisecond in Matroska) at both ends of a distance.
   const slack = Math.max(1.5, base * 0.02);
-  let [counted, inRhythm, sum] = [0, 0, 0];
+  let [countedPackets, rhythmicPackets, sum] = [0, 0, 0];
   for (const [distance, count] of sorted) {
     const steps = Math.round(distance / base);
     if (steps < 1 || Math.abs(distance - steps * base) > slack * Math.sqrt(steps)) continue;
-    inRhythm += count;
-    counted += count * steps;
+    rhythmicPackets += count;
+    countedPackets += count * steps;
     sum += distance * count;
   }
-  if (inRhythm < total * RHYTHMIC) return { average, upperQuartileRate, uncertainty: 1 };
-  return { rate: counted / (sum * tick), average, upperQuartileRate, uncertainty: 1.5 / Math.max(sum, 1) };
+  if (rhythmicPackets < total * MIN_RHYTHMIC_SHARE) return { average, upperQuartileRate, uncertainty: 1 };
+  return { rate: countedPackets / (sum * tick), average, upperQuartileRate, uncertainty: 1.5 / Math.max(sum, 1) };
 }
 
 function atShare(sorted: [number, number][], total: number, share: number): number {
-  let seen = 0;
+  let seenPackets = 0;
   for (const [distance, count] of sorted) {
-    seen += count;
-    if (seen >= total * share) return distance;
+    seenPackets += count;
+    if (seenPackets >= total * share) return distance;
   }
   return sorted.at(-1)![0];
 }

@@ -12,15 +12,15 @@ export interface ChosenTracks {
 }
 
 /** Each one adds a playlist to every manifest. */
-const MAX_MORE_AUDIO = 31;
+const MAX_ADDITIONAL_AUDIO = 31;
 const MAX_SUBTITLES = 50;
 /** Codecs of text subtitles. Subtitles of DVDs, Blu-rays and broadcasts are images. */
-const TEXT = new Set(["subrip", "srt", "mov_text", "webvtt", "ass", "ssa", "text"]);
+const TEXT_SUBTITLE_CODECS = new Set(["subrip", "srt", "mov_text", "webvtt", "ass", "ssa", "text"]);
 
 /** MAX_PIXELS in readable form. ffprobe reports nothing about larger frames, because it must not decode them. */
 const MAX_FRAME_SIZE = "8192x4320";
 /** Image codecs: such a stream alongside audio is a cover image, regardless of its flags. */
-const STILLS = new Set(["mjpeg", "png", "bmp", "webp", "tiff", "gif"]);
+const STILL_IMAGE_CODECS = new Set(["mjpeg", "png", "bmp", "webp", "tiff", "gif"]);
 
 /**
  * The video and audio to be shown: the file's default tracks, or else the largest video and the first audio. Throws
@@ -31,13 +31,13 @@ export function chooseTracks({ streams }: FileDescription): ChosenTracks {
     streams.filter((stream) => stream.kind === "audio"),
     (a, b) => a.index - b.index,
   );
-  const moving = streams.filter(
+  const videoStreams = streams.filter(
     (stream) =>
       stream.kind === "video" &&
       !stream.isPicture &&
-      !(audio !== undefined && STILLS.has(stream.codec ?? "") && stream.frames === 1),
+      !(audio !== undefined && STILL_IMAGE_CODECS.has(stream.codec ?? "") && stream.frames === 1),
   );
-  const video = prefer(moving, (a, b) => b.width * b.height - a.width * a.height || a.index - b.index);
+  const video = prefer(videoStreams, (a, b) => b.width * b.height - a.width * a.height || a.index - b.index);
   if (video === undefined && audio === undefined) throw nonVideo("It has neither video nor audio.");
   if (video !== undefined) checkVideo(video);
   const isSupportedAudio = ({ codec, channels, sampleRate }: StreamDescription) =>
@@ -48,9 +48,9 @@ export function chooseTracks({ streams }: FileDescription): ChosenTracks {
       ? []
       : streams
           .filter((stream) => stream.kind === "audio" && stream !== supportedAudio && isSupportedAudio(stream))
-          .slice(0, MAX_MORE_AUDIO);
+          .slice(0, MAX_ADDITIONAL_AUDIO);
   const subtitles = streams
-    .filter((stream) => stream.kind === "other" && TEXT.has(stream.codec ?? "") && !stream.isForced)
+    .filter((stream) => stream.kind === "other" && TEXT_SUBTITLE_CODECS.has(stream.codec ?? "") && !stream.isForced)
     .slice(0, MAX_SUBTITLES);
   if (video === undefined && supportedAudio === undefined) throw malformed("Its audio format is not supported.");
   return {

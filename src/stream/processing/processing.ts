@@ -42,8 +42,8 @@ const CHUNK_JOB = "stream.chunk";
 const LEASE_MS = 20_000;
 /** Running jobs should finish, but a chunk would take half a minute, and it resumes where it stopped. */
 const GRACE_MS = 1000;
-const MINUTE = 60_000;
-const backoff = (attempt: number) => Math.min(MINUTE, 1000 * 2 ** (attempt - 1));
+const MINUTE_MS = 60_000;
+const backoffMs = (attempt: number) => Math.min(MINUTE_MS, 1000 * 2 ** (attempt - 1));
 /** Maximum attempts per job: a video may wait for days for a machine with an encoder. */
 const JOB_ATTEMPTS = 5000;
 
@@ -79,24 +79,24 @@ export function createProcessing({
   }
 
   async function processUpload({ uid }: { uid: string }, signal: AbortSignal): Promise<void> {
-    const opened = await findUnfinished(uid);
-    if (opened === undefined) return;
-    const model = opened.model ?? (await probe.probe(opened, { signal }));
-    const probed: Video = { ...opened, model };
+    const unfinishedVideo = await findUnfinished(uid);
+    if (unfinishedVideo === undefined) return;
+    const model = unfinishedVideo.model ?? (await probe.probe(unfinishedVideo, { signal }));
+    const probedVideo: Video = { ...unfinishedVideo, model };
     // The row and the first segments are written concurrently.
-    const refused = new AbortController();
+    const refusalController = new AbortController();
     // A file that is too long is not encoded: its one-time URL may receive another file.
-    const started = exceedsLimit(opened, model)
+    const playableStart = exceedsLimit(unfinishedVideo, model)
       ? Promise.resolve()
-      : makePlayable(probed, AbortSignal.any([signal, refused.signal]));
-    started.catch(() => {});
-    const video = opened.model === null ? await videos.modelled(uid, model) : opened;
-    if (video === undefined) return refused.abort();
+      : makePlayable(probedVideo, AbortSignal.any([signal, refusalController.signal]));
+    playableStart.catch(() => {});
+    const video = unfinishedVideo.model === null ? await videos.modelled(uid, model) : unfinishedVideo;
+    if (video === undefined) return refusalController.abort();
     await importEmbeddedTracks?.(video);
-    await started;
+    await playableStart;
     await videos.playable(uid);
     await enqueueChunks(uid, model);
-    await segments.encodeInits(probed, { signal });
+    await segments.encodeInits(probedVideo, { signal });
   }
 
   /** Runs until a player can start: missing segments at the start are encoded before anything else. */
@@ -131,19 +131,19 @@ export function createProcessing({
     const { model } = video;
     const done = await checkpoints.done(uid);
     if (!done.has(chunk)) {
-      const before = [...done].reduce((sum, other) => sum + chunkWork(model, other), 0);
-      let kept = 0;
+      const before = [...done].reduce((sum, otherChunk) => sum + chunkWork(model, otherChunk), 0);
+      let storedSegments = 0;
       const reportProgress = () =>
         void videos
-          .progress(uid, (100 * (before + kept)) / allWork(model))
+          .progress(uid, (100 * (before + storedSegments)) / allWork(model))
           .catch((err: unknown) => log.warn({ err, video: uid }, "stream: failed to store the progress of a video"));
       const missing = await segments.encodeMissing(video, chunkSegments(model, chunk), {
         signal,
-        onStored: () => (kept++, reportProgress()),
+        onStored: () => (storedSegments++, reportProgress()),
       });
       log.debug({ video: uid, chunk, missing }, "stream: chunk encoded");
       await checkpoints.mark(uid, chunk);
-      kept = chunkWork(model, chunk);
+      storedSegments = chunkWork(model, chunk);
       reportProgress();
     }
     // Other processes may have finished their chunks in the meantime: the last process to finish sees all of them.
@@ -156,7 +156,10 @@ export function createProcessing({
   }
 
   const handler =
-    <Payload extends { uid: string }>(what: string, work: (payload: Payload, signal: AbortSignal) => Promise<void>) =>
+    <Payload extends { uid: string }>(
+      jobLabel: string,
+      work: (payload: Payload, signal: AbortSignal) => Promise<void>,
+    ) =>
     async (job: Job, { signal }: JobContext): Promise<void> => {
       const payload = job.payload as Payload;
       const { uid } = payload;
@@ -174,12 +177,12 @@ export function createProcessing({
         if (verdict.kind === "again") {
           failures.set(job.id, count);
           if (failures.size > MAX_FAILURES) failures.delete(failures.keys().next().value!);
-          log.warn({ err, video: uid, attempt: job.attempt }, `stream: failed to ${what}, will retry`);
+          log.warn({ err, video: uid, attempt: job.attempt }, `stream: failed to ${jobLabel}, will retry`);
           throw err;
         }
         log.warn(
           { err, video: uid, code: verdict.code },
-          `stream: failed to ${what}, will not retry; video set to error`,
+          `stream: failed to ${jobLabel}, will not retry; video set to error`,
         );
         await videos.failed(uid, verdict.code, verdict.text);
       }
@@ -190,12 +193,12 @@ export function createProcessing({
       workers.push(
         jobs.work(
           PROCESS_JOB,
-          { concurrency: maxConcurrentProbes, leaseMs, backoff },
+          { concurrency: maxConcurrentProbes, leaseMs, backoff: backoffMs },
           handler("process a new video", processUpload),
         ),
         jobs.work(
           CHUNK_JOB,
-          { concurrency: encoderSlots, leaseMs, backoff },
+          { concurrency: encoderSlots, leaseMs, backoff: backoffMs },
           handler("encode a chunk of a video", fillChunk),
         ),
       );

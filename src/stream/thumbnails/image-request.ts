@@ -16,7 +16,7 @@ export interface ImageRequest {
 }
 
 const DEFAULT_SIDE = 640;
-const LARGEST = { still: 3840, moving: 640 };
+const MAX_SIDES = { still: 3840, moving: 640 };
 const MAX_MOTION_S = 15;
 const MAX_FPS = 25;
 
@@ -28,14 +28,14 @@ export function readImageRequest(
 ): ImageRequest {
   const fit = query.get("fit") ?? "crop";
   if (!isFit(fit)) throw streamErrors.badParameter({ reason: `fit must be one of ${FITS.join(", ")}` });
-  const largest = moving ? LARGEST.moving : LARGEST.still;
-  const size = fillIn({ width: pixels(query, "width", largest), height: pixels(query, "height", largest) }, video);
-  const requested = query.get("time");
-  const time = requested === null ? defaultTime : readTime(requested);
+  const maxSide = moving ? MAX_SIDES.moving : MAX_SIDES.still;
+  const size = fillIn({ width: pixels(query, "width", maxSide), height: pixels(query, "height", maxSide) }, video);
+  const requestedTime = query.get("time");
+  const time = requestedTime === null ? defaultTime : readTime(requestedTime);
   if (time === undefined) throw streamErrors.badParameter({ reason: "time must be like 8m, 5m2s or 1.5s" });
   const motion = {
-    duration: within(query, "duration", 5, 0.1, MAX_MOTION_S, readTime),
-    fps: within(query, "fps", 8, 1, MAX_FPS, Number),
+    duration: readWithin(query, "duration", 5, 0.1, MAX_MOTION_S, readTime),
+    fps: readWithin(query, "fps", 8, 1, MAX_FPS, Number),
   };
   // Rounded, because invisible differences would only cause more objects to be stored.
   return {
@@ -56,28 +56,28 @@ export function readTime(text: string): number | undefined {
   return Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds);
 }
 
-function pixels(query: URLSearchParams, name: "width" | "height", largest: number): number | undefined {
+function pixels(query: URLSearchParams, name: "width" | "height", maxSide: number): number | undefined {
   const text = query.get(name);
   if (text === null) return undefined;
   const value = /^\d{1,5}$/.test(text) ? Number(text) : 0;
-  if (value < 1 || value > largest)
-    throw streamErrors.badParameter({ reason: `${name} must be a whole number from 1 to ${largest}` });
+  if (value < 1 || value > maxSide)
+    throw streamErrors.badParameter({ reason: `${name} must be a whole number from 1 to ${maxSide}` });
   return value;
 }
 
-function within(
+function readWithin(
   query: URLSearchParams,
   name: string,
-  usual: number,
-  least: number,
-  most: number,
+  defaultValue: number,
+  minValue: number,
+  maxValue: number,
   read: (text: string) => number | undefined,
 ): number {
   const text = query.get(name);
-  if (text === null) return usual;
+  if (text === null) return defaultValue;
   const value = read(text);
-  if (value === undefined || !(value >= least && value <= most))
-    throw streamErrors.badParameter({ reason: `${name} must be from ${least} to ${most}` });
+  if (value === undefined || !(value >= minValue && value <= maxValue))
+    throw streamErrors.badParameter({ reason: `${name} must be from ${minValue} to ${maxValue}` });
   return Math.round(value * 10) / 10;
 }
 
@@ -90,10 +90,10 @@ function fillIn(
   video: Pick<VideoTrack, "width" | "height">,
 ): { width: number; height: number } {
   if (width !== undefined && height !== undefined) return { width, height };
-  if (width !== undefined) return { width, height: side((width * video.height) / video.width) };
-  if (height !== undefined) return { width: side((height * video.width) / video.height), height };
+  if (width !== undefined) return { width, height: clampSide((width * video.height) / video.width) };
+  if (height !== undefined) return { width: clampSide((height * video.width) / video.height), height };
   const factor = Math.min(1, DEFAULT_SIDE / Math.max(video.width, video.height));
-  return { width: side(video.width * factor), height: side(video.height * factor) };
+  return { width: clampSide(video.width * factor), height: clampSide(video.height * factor) };
 }
 
-const side = (pixels: number) => Math.min(LARGEST.still, Math.max(1, Math.round(pixels)));
+const clampSide = (pixels: number) => Math.min(MAX_SIDES.still, Math.max(1, Math.round(pixels)));

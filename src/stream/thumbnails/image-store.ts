@@ -28,10 +28,10 @@ export const IMAGE_QUEUE = { concurrency: 2, maxWaiting: 50 };
 
 /** Queues renderings by video. Rejects with encoderBusy if too many for one video are waiting. */
 export const createImageQueue = (): KeyedQueue =>
-  createKeyedQueue({ ...IMAGE_QUEUE, full: (waiting) => streamErrors.encoderBusy({ waiting }) });
+  createKeyedQueue({ ...IMAGE_QUEUE, full: (waitingCount) => streamErrors.encoderBusy({ waiting: waitingCount }) });
 
 /** Maximum number of videos whose image counts are cached. */
-const MAX_COUNTED = 2000;
+const MAX_CACHED_COUNTS = 2000;
 
 interface Count {
   kept: number;
@@ -50,30 +50,30 @@ export function createImageStore({
   const counts = new Map<string, Promise<Count>>();
   const queue = createImageQueue();
 
-  async function keep(uid: string, key: string, bytes: Buffer): Promise<ObjectHandle> {
+  async function storeImage(uid: string, key: string, bytes: Buffer): Promise<ObjectHandle> {
     try {
       const count = await countOf(uid);
-      if (count.kept >= maxStoredImages || count.octets + bytes.length > maxStoredBytes) return inMemory(bytes);
+      if (count.kept >= maxStoredImages || count.octets + bytes.length > maxStoredBytes) return toObjectHandle(bytes);
       count.kept++;
       count.octets += bytes.length;
       await objects.put(key, bytes);
       // The video may have been deleted in the meantime, together with everything that was stored then.
       if (!(await exists(uid))) await objects.delete([key]);
-      return (await objects.open(key)) ?? inMemory(bytes);
+      return (await objects.open(key)) ?? toObjectHandle(bytes);
     } catch (err) {
       // The image can be served even if the disk is full.
       log.warn({ video: uid, key, err }, "thumbnails: failed to store an image, will render it again");
-      return inMemory(bytes);
+      return toObjectHandle(bytes);
     }
   }
 
   function countOf(uid: string): Promise<Count> {
-    const known = counts.get(uid) ?? countStored(uid);
+    const countPromise = counts.get(uid) ?? countStored(uid);
     counts.delete(uid);
-    if (counts.size >= MAX_COUNTED) counts.delete(counts.keys().next().value!);
-    counts.set(uid, known);
-    known.catch(() => counts.delete(uid));
-    return known;
+    if (counts.size >= MAX_CACHED_COUNTS) counts.delete(counts.keys().next().value!);
+    counts.set(uid, countPromise);
+    countPromise.catch(() => counts.delete(uid));
+    return countPromise;
   }
 
   async function countStored(uid: string): Promise<Count> {
@@ -88,18 +88,18 @@ export function createImageStore({
   return {
     async get(uid, name, make) {
       const key = `${prefixOf(uid)}${name}`;
-      const under = pending.get(key);
-      if (under !== undefined) return under;
-      const found = (async () => (await objects.open(key)) ?? keep(uid, key, await queue(uid, make)))();
-      pending.set(key, found);
-      return found.finally(() => pending.delete(key));
+      const pendingImage = pending.get(key);
+      if (pendingImage !== undefined) return pendingImage;
+      const loadedImage = (async () => (await objects.open(key)) ?? storeImage(uid, key, await queue(uid, make)))();
+      pending.set(key, loadedImage);
+      return loadedImage.finally(() => pending.delete(key));
     },
   };
 }
 
 const prefixOf = (uid: string) => `stream/${uid}/thumbs/`;
 
-const inMemory = (bytes: Buffer): ObjectHandle => ({
+const toObjectHandle = (bytes: Buffer): ObjectHandle => ({
   size: bytes.length,
   read: ({ start = 0, end = bytes.length - 1 } = { start: 0 }) => Readable.from([bytes.subarray(start, end + 1)]),
   bytes: async () => bytes,

@@ -34,39 +34,39 @@ export function imageFilter(
   { width, height, fit, watermark, tonemap, first = [], input = 0, output = "picture" }: ImageFilterOptions,
 ): string {
   const video = model.video!;
-  const scaled = scaledFor(video, { width, height }, fit);
-  const decoded = [
+  const scaledSize = scaledFor(video, { width, height }, fit);
+  const decodeFilters = [
     ...(video.interlaced ? ["bwdif=mode=send_frame:parity=auto:deint=interlaced"] : []),
     ...first,
-    `scale=${scaled.width}:${scaled.height}:flags=bicubic`,
+    `scale=${scaledSize.width}:${scaledSize.height}:flags=bicubic`,
     ...(video.hdr !== undefined && tonemap ? [toneMapToSdr(video.hdr)] : []),
     "setsar=1",
     "format=yuv444p",
   ].join(",");
-  const fitted = {
+  const fitFilters = {
     crop: `crop=${width}:${height}`,
     fill: `pad=${width}:${height}:-1:-1:black`,
     clip: "null",
     scale: "null",
   }[fit];
   if (watermark === undefined || model.watermark === undefined)
-    return `[${input}:${video.stream}]${decoded},${fitted}[${output}]`;
-  const box = watermarkBox(model.watermark, scaled, video);
+    return `[${input}:${video.stream}]${decodeFilters},${fitFilters}[${output}]`;
+  const box = watermarkBox(model.watermark, scaledSize, video);
   return [
-    `[${input}:${video.stream}]${decoded}[plain]`,
+    `[${input}:${video.stream}]${decodeFilters}[plain]`,
     `[${watermark}:v]scale=${box.width}:${box.height}:flags=bicubic,format=rgba,colorchannelmixer=aa=${model.watermark.opacity.toFixed(3)}[mark]`,
-    `[plain][mark]overlay=${box.x}:${box.y}:eof_action=repeat:format=yuv444,${fitted}[${output}]`,
+    `[plain][mark]overlay=${box.x}:${box.y}:eof_action=repeat:format=yuv444,${fitFilters}[${output}]`,
   ].join(";");
 }
 
 /** Size to which the whole frame must be scaled for the requested crop. */
 function scaledFor(video: Size, { width, height }: Size, fit: Fit): Size {
   if (fit === "scale") return { width, height };
-  const [across, down] = [width / video.width, height / video.height];
-  const factor = fit === "crop" ? Math.max(across, down) : Math.min(across, down);
-  const side = (pixels: number, requested: number) =>
+  const [widthRatio, heightRatio] = [width / video.width, height / video.height];
+  const factor = fit === "crop" ? Math.max(widthRatio, heightRatio) : Math.min(widthRatio, heightRatio);
+  const sideLength = (pixels: number, requested: number) =>
     fit === "crop"
       ? Math.max(requested, Math.round(pixels * factor))
       : Math.max(1, Math.min(requested, Math.round(pixels * factor)));
-  return { width: side(video.width, width), height: side(video.height, height) };
+  return { width: sideLength(video.width, width), height: sideLength(video.height, height) };
 }

@@ -23,9 +23,9 @@ export interface Storyboard {
 }
 
 const COLUMNS = 5;
-const PER_SHEET = COLUMNS * COLUMNS;
+const TILES_PER_SHEET = COLUMNS * COLUMNS;
 const MAX_PICTURES = 200;
-const LONG_SIDE = 160;
+const LONG_SIDE_PIXELS = 160;
 const INTERVALS = [1, 2, 4, 5, 10, 15, 30, 60, 120, 300, 600, 1800];
 
 /** At most 200 thumbnails, regardless of the length: 8 sheets. */
@@ -35,28 +35,28 @@ export function storyboardOf({
 }: Pick<MediaModel, "duration"> & { video: { width: number; height: number } }): Storyboard {
   const interval =
     INTERVALS.find((seconds) => duration <= seconds * MAX_PICTURES) ?? Math.ceil(duration / MAX_PICTURES);
-  const pictures = Math.max(1, Math.ceil(duration / interval - 1e-6));
-  const factor = LONG_SIDE / Math.max(video.width, video.height);
-  const side = (pixels: number) => Math.max(2, 2 * Math.round((pixels * factor) / 2));
+  const tileCount = Math.max(1, Math.ceil(duration / interval - 1e-6));
+  const factor = LONG_SIDE_PIXELS / Math.max(video.width, video.height);
+  const toEvenSide = (pixels: number) => Math.max(2, 2 * Math.round((pixels * factor) / 2));
   return {
     interval,
-    pictures,
-    width: side(video.width),
-    height: side(video.height),
-    sheets: Math.ceil(pictures / PER_SHEET),
+    pictures: tileCount,
+    width: toEvenSide(video.width),
+    height: toEvenSide(video.height),
+    sheets: Math.ceil(tileCount / TILES_PER_SHEET),
   };
 }
 
 export function storyboardSheet(
-  { interval, pictures, width, height, sheets }: Storyboard,
+  { interval, pictures: tileCount, width, height, sheets }: Storyboard,
   number: number,
 ): StoryboardSheet | undefined {
   if (!Number.isInteger(number) || number < 0 || number >= sheets) return undefined;
   return {
     number,
-    start: number * PER_SHEET * interval,
+    start: number * TILES_PER_SHEET * interval,
     interval,
-    pictures: Math.min(PER_SHEET, pictures - number * PER_SHEET),
+    pictures: Math.min(TILES_PER_SHEET, tileCount - number * TILES_PER_SHEET),
     width,
     height,
   };
@@ -81,14 +81,14 @@ const MAX_SEEK_ERROR_S = 1;
  */
 export function sheetArgs(
   model: MediaModel,
-  { start, interval, pictures, width, height }: StoryboardSheet,
+  { start, interval, pictures: tileCount, width, height }: StoryboardSheet,
   source: string,
   { tonemap, isPart }: Pick<ImageFilterOptions, "tonemap"> & { isPart: boolean },
 ): string[] {
-  const tile = `tile=${COLUMNS}x${Math.ceil(pictures / COLUMNS)}:nb_frames=${pictures}`;
+  const tile = `tile=${COLUMNS}x${Math.ceil(tileCount / COLUMNS)}:nb_frames=${tileCount}`;
   const size = { width, height, fit: "scale", tonemap } as const;
-  const input = (seconds: number, length: number, how: string[]) => [
-    ...how,
+  const input = (seconds: number, length: number, readOptions: string[]) => [
+    ...readOptions,
     ...(seconds > 0 ? ["-ss", seconds.toFixed(6)] : []),
     "-t",
     String(length),
@@ -97,7 +97,7 @@ export function sheetArgs(
     "-i",
     source,
   ];
-  const inside = (from: number) => (isPart ? trimToVideoEnd(model, from) : []);
+  const trimInside = (from: number) => (isPart ? trimToVideoEnd(model, from) : []);
   const mayBeginOutside = (from: number) => isPart && from < model.video!.keyframeInterval + MAX_SEEK_ERROR_S;
   const output = [
     "-map",
@@ -115,48 +115,48 @@ export function sheetArgs(
     "pipe:1",
   ];
   if (interval <= MAX_SEQUENTIAL_INTERVAL_S) {
-    const read = (how: string[]) => input(model.source.start + start, pictures * interval, how);
-    const outside = mayBeginOutside(start);
+    const read = (readOptions: string[]) => input(model.source.start + start, tileCount * interval, readOptions);
+    const isOutside = mayBeginOutside(start);
     // Key frames are overlaid on the first frame, which is shown until the first key frame, possibly to the end.
     const first = imageFilter(model, {
       ...size,
-      first: [...inside(start), "trim=end_frame=1", `loop=loop=${pictures}:size=1`, `setpts=N*${interval}/TB`],
+      first: [...trimInside(start), "trim=end_frame=1", `loop=loop=${tileCount}:size=1`, `setpts=N*${interval}/TB`],
       output: "first",
     });
     const keys = imageFilter(model, {
       ...size,
-      first: [...inside(start), `fps=fps=1/${interval}:round=near`],
-      input: outside ? 1 : 0,
+      first: [...trimInside(start), `fps=fps=1/${interval}:round=near`],
+      input: isOutside ? 1 : 0,
       output: "keys",
     });
     return [
-      ...(outside ? [...read([]), ...read(KEY_FRAMES_ONLY)] : read(FROM_PREVIOUS_KEY_FRAME)),
+      ...(isOutside ? [...read([]), ...read(KEY_FRAMES_ONLY)] : read(FROM_PREVIOUS_KEY_FRAME)),
       "-filter_complex",
       `${first};${keys};[first][keys]overlay=format=yuv444,${tile}[sheet]`,
       ...output,
     ];
   }
-  const middles = Array.from({ length: pictures }, (_, i) => start + i * interval).map(
-    (begin) => (begin + Math.min(model.duration, begin + interval)) / 2,
+  const tileTimes = Array.from({ length: tileCount }, (_, i) => start + i * interval).map(
+    (chainStart) => (chainStart + Math.min(model.duration, chainStart + interval)) / 2,
   );
   // Key frames before the midpoints have negative timestamps, for which ffmpeg outputs nothing.
-  const chains = middles.map((middle, i) =>
+  const chains = tileTimes.map((tileTime, i) =>
     imageFilter(model, {
       ...size,
-      first: [...inside(middle), "trim=end_frame=1", "setpts=0"],
+      first: [...trimInside(tileTime), "trim=end_frame=1", "setpts=0"],
       input: i,
       output: `p${i}`,
     }),
   );
-  const joined = `${middles.map((_, i) => `[p${i}]`).join("")}${pictures === 1 ? "null" : `concat=n=${pictures}`},${tile}[sheet]`;
+  const concatFilter = `${tileTimes.map((_, i) => `[p${i}]`).join("")}${tileCount === 1 ? "null" : `concat=n=${tileCount}`},${tile}[sheet]`;
   return [
-    ...middles.flatMap((middle) => [
+    ...tileTimes.flatMap((tileTime) => [
       "-threads",
       "1",
-      ...input(model.source.start + middle, interval, mayBeginOutside(middle) ? [] : FROM_PREVIOUS_KEY_FRAME),
+      ...input(model.source.start + tileTime, interval, mayBeginOutside(tileTime) ? [] : FROM_PREVIOUS_KEY_FRAME),
     ]),
     "-filter_complex",
-    [...chains, joined].join(";"),
+    [...chains, concatFilter].join(";"),
     ...output,
   ];
 }
@@ -167,15 +167,15 @@ export function sheetArgs(
  */
 export function storyboardVtt(board: Storyboard, duration: number, nameOf: (sheet: number) => string): string {
   const cues = Array.from({ length: board.pictures }, (_, i) => {
-    const place = i % PER_SHEET;
+    const place = i % TILES_PER_SHEET;
     const [x, y] = [(place % COLUMNS) * board.width, Math.floor(place / COLUMNS) * board.height];
-    return `${stamp(i * board.interval)} --> ${stamp(Math.min(duration, (i + 1) * board.interval))}\n${nameOf(Math.floor(i / PER_SHEET))}#xywh=${x},${y},${board.width},${board.height}\n`;
+    return `${stamp(i * board.interval)} --> ${stamp(Math.min(duration, (i + 1) * board.interval))}\n${nameOf(Math.floor(i / TILES_PER_SHEET))}#xywh=${x},${y},${board.width},${board.height}\n`;
   });
   return `WEBVTT\n\n${cues.join("\n")}`;
 }
 
 function stamp(seconds: number): string {
   const ms = Math.round(seconds * 1000);
-  const two = (value: number) => String(value).padStart(2, "0");
-  return `${two(Math.floor(ms / 3_600_000))}:${two(Math.floor(ms / 60_000) % 60)}:${two(Math.floor(ms / 1000) % 60)}.${String(ms % 1000).padStart(3, "0")}`;
+  const padTwoDigits = (value: number) => String(value).padStart(2, "0");
+  return `${padTwoDigits(Math.floor(ms / 3_600_000))}:${padTwoDigits(Math.floor(ms / 60_000) % 60)}:${padTwoDigits(Math.floor(ms / 1000) % 60)}.${String(ms % 1000).padStart(3, "0")}`;
 }

@@ -17,8 +17,8 @@ interface StillsDeps {
  */
 interface Stills {
   /** JPEG, or GIF if the request has `motion`. */
-  thumbnail(model: MediaModel, image: ImageRequest, about?: { isPart?: boolean }): Promise<Buffer>;
-  sheet(model: MediaModel, sheet: StoryboardSheet, about?: { isPart?: boolean }): Promise<Buffer>;
+  thumbnail(model: MediaModel, image: ImageRequest, renderOptions?: { isPart?: boolean }): Promise<Buffer>;
+  sheet(model: MediaModel, sheet: StoryboardSheet, renderOptions?: { isPart?: boolean }): Promise<Buffer>;
   /** JPEG for audio-only videos: the embedded cover art, or a waveform. */
   audio(model: MediaModel, size: { width: number; height: number }): Promise<Buffer>;
 }
@@ -29,7 +29,7 @@ const MAX_OCTETS = 64 << 20;
  * If there is no frame at a position (the last frame may be shown for a long time), the search continues this many
  * seconds earlier.
  */
-const EARLIER_S = [0, 2, 30, Infinity];
+const FALLBACK_OFFSETS_S = [0, 2, 30, Infinity];
 
 export function createStills({ tools, objects }: StillsDeps): Stills {
   async function render(
@@ -49,14 +49,14 @@ export function createStills({ tools, objects }: StillsDeps): Stills {
     const [source, watermark] = paths;
     if (source === undefined || paths.includes(undefined))
       throw streamErrors.imageFailed({ reason: "its source no longer exists" });
-    const marked = watermark === undefined ? [] : ["-f", "png_pipe", "-i", watermark];
+    const watermarkArgs = watermark === undefined ? [] : ["-f", "png_pipe", "-i", watermark];
     const options = {
       tonemap: filters.has("zscale") && filters.has("tonemap"),
       ...(watermark !== undefined && { watermark: 1 }),
     };
     try {
       const { output } = await tools.ffmpeg({
-        args: args({ source, watermark: marked, options }),
+        args: args({ source, watermark: watermarkArgs, options }),
         reads: paths as string[],
         urgency: "soon",
         wallMs: WALL_MS,
@@ -104,17 +104,17 @@ export function createStills({ tools, objects }: StillsDeps): Stills {
 
   return {
     async thumbnail(model, image, { isPart = false } = {}) {
-      for (const earlier of EARLIER_S) {
-        const at = Math.max(0, image.time - earlier);
-        const picture = await render(model, ({ source, watermark, options }) => [
-          ...inputAt(model, at),
+      for (const offsetSeconds of FALLBACK_OFFSETS_S) {
+        const seekTime = Math.max(0, image.time - offsetSeconds);
+        const frameImage = await render(model, ({ source, watermark, options }) => [
+          ...inputAt(model, seekTime),
           "-i",
           source,
           ...watermark,
-          ...outputOf(model, image, { ...options, first: isPart ? trimToVideoEnd(model, at) : [] }),
+          ...outputOf(model, image, { ...options, first: isPart ? trimToVideoEnd(model, seekTime) : [] }),
         ]);
-        if (picture.length > 0) return picture;
-        if (at === 0) break;
+        if (frameImage.length > 0) return frameImage;
+        if (seekTime === 0) break;
       }
       throw streamErrors.imageFailed({ reason: "it has no image" });
     },
@@ -137,11 +137,11 @@ export function createStills({ tools, objects }: StillsDeps): Stills {
       return waveform;
     },
     async sheet(model, sheet, { isPart = false } = {}) {
-      const picture = await render(model, ({ source, options }) =>
+      const frameImage = await render(model, ({ source, options }) =>
         sheetArgs(model, sheet, source, { ...options, isPart }),
       );
-      if (picture.length === 0) throw streamErrors.imageFailed({ reason: "it has no image" });
-      return picture;
+      if (frameImage.length === 0) throw streamErrors.imageFailed({ reason: "it has no image" });
+      return frameImage;
     },
   };
 }
@@ -152,8 +152,8 @@ const BACKGROUND = "0x12151d";
 const JPEG = ["-frames:v", "1", "-pix_fmt", "yuvj420p", "-c:v", "mjpeg", "-q:v", "3", "-f", "mjpeg", "pipe:1"];
 
 function waveformFilter({ audio }: MediaModel, { width, height }: { width: number; height: number }): string {
-  const band = Math.max(2, Math.round(height / 2));
-  return `[0:${audio!.stream}]aformat=channel_layouts=mono,showwavespic=s=${width}x${band}:colors=0x6ea0ff:scale=sqrt[wave];color=c=${BACKGROUND}:s=${width}x${height}:r=1[back];[back][wave]overlay=0:(H-h)/2:format=auto[picture]`;
+  const bandHeight = Math.max(2, Math.round(height / 2));
+  return `[0:${audio!.stream}]aformat=channel_layouts=mono,showwavespic=s=${width}x${bandHeight}:colors=0x6ea0ff:scale=sqrt[wave];color=c=${BACKGROUND}:s=${width}x${height}:r=1[back];[back][wave]overlay=0:(H-h)/2:format=auto[picture]`;
 }
 
 const inputAt = ({ source }: MediaModel, seconds: number) => [

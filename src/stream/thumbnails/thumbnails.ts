@@ -27,7 +27,7 @@ interface ThumbnailsDeps {
 }
 
 /** In seconds. Images at the video's default timestamp change when the timestamp does. */
-const CACHE = { chosen: 300, requested: 24 * 3600 };
+const CACHE_SECONDS = { chosen: 300, requested: 24 * 3600 };
 
 /** Default image size for audio, in pixels: 16:9, like most players. */
 const AUDIO_IMAGE = { width: 1280, height: 720 };
@@ -50,30 +50,33 @@ export function createThumbnails({ tools, objects, videos, log, maxStoredImages 
     { thumbnailTimestampPct }: Video,
     model: ModelWithVideo,
     query: URLSearchParams,
-    moving: boolean,
+    isAnimated: boolean,
   ) =>
     readImageRequest(query, model.video, {
       duration: model.duration,
       defaultTime: thumbnailTimestampPct * model.duration,
-      moving,
+      moving: isAnimated,
     });
 
   /** Embedded cover or waveform of an audio-only video. */
-  const audioImage = (video: Video, model: MediaModel, query: URLSearchParams) => {
+  const audioImageOf = (video: Video, model: MediaModel, query: URLSearchParams) => {
     const { width, height } = readImageRequest(query, AUDIO_IMAGE, { duration: 0, defaultTime: 0, moving: false });
     return store.get(video.uid, `audio-${width}x${height}.jpg`, () => stills.audio(model, { width, height }));
   };
 
   const thumbnail =
-    (moving: boolean) =>
+    (isAnimated: boolean) =>
     async ({ video, query, sendObject }: Viewing) => {
-      if (!moving && isAudioOnly(video))
-        return sendObject(await audioImage(video, video.model, query), { type: "image/jpeg", cache: CACHE.requested });
+      if (!isAnimated && isAudioOnly(video))
+        return sendObject(await audioImageOf(video, video.model, query), {
+          type: "image/jpeg",
+          cache: CACHE_SECONDS.requested,
+        });
       const model = requireVideo(video);
-      const found = await image(video, model, imageRequestOf(video, model, query, moving));
-      await sendObject(found, {
-        type: moving ? "image/gif" : "image/jpeg",
-        cache: query.has("time") ? CACHE.requested : CACHE.chosen,
+      const storedImage = await image(video, model, imageRequestOf(video, model, query, isAnimated));
+      await sendObject(storedImage, {
+        type: isAnimated ? "image/gif" : "image/jpeg",
+        cache: query.has("time") ? CACHE_SECONDS.requested : CACHE_SECONDS.chosen,
       });
     };
 
@@ -88,7 +91,7 @@ export function createThumbnails({ tools, objects, videos, log, maxStoredImages 
           const model = requireVideo(video);
           sendText(
             storyboardVtt(boardOf(model), model.duration, (sheet) => `storyboard-${sheet}.jpg`),
-            { type: "text/vtt; charset=utf-8", cache: CACHE.requested },
+            { type: "text/vtt; charset=utf-8", cache: CACHE_SECONDS.requested },
           );
         },
       },
@@ -105,13 +108,13 @@ export function createThumbnails({ tools, objects, videos, log, maxStoredImages 
             await store.get(video.uid, `storyboard-${sheet.number}.jpg`, () =>
               stills.sheet(model, sheet, { isPart: isPart(video) }),
             ),
-            { type: "image/jpeg", cache: CACHE.requested },
+            { type: "image/jpeg", cache: CACHE_SECONDS.requested },
           );
         },
       },
     ],
     async poster(video) {
-      if (isAudioOnly(video)) return audioImage(video, video.model, new URLSearchParams());
+      if (isAudioOnly(video)) return audioImageOf(video, video.model, new URLSearchParams());
       const model = requireVideo(video);
       return image(video, model, imageRequestOf(video, model, new URLSearchParams(), false));
     },

@@ -36,9 +36,9 @@ interface TokensOptions {
   tokenHours?: number;
 }
 
-const HOUR = 3600;
+const HOUR_SECONDS = 3600;
 /** Tolerance for clients that request the maximum, computed with their own clock. */
-const SKEW = 60;
+const CLOCK_SKEW_SECONDS = 60;
 
 export function createPlaybackTokens({ videos, keys, clock, tokenHours = 24 }: TokensOptions): PlaybackTokens {
   async function keyOf(
@@ -46,12 +46,15 @@ export function createPlaybackTokens({ videos, keys, clock, tokenHours = 24 }: T
     { id, pem }: PlaybackTokenRequest,
   ): Promise<{ id: string; privateKey: KeyObject }> {
     if (id === undefined && pem === undefined) return keys.own(account);
-    if (id === undefined || pem === undefined) throw bad("id and pem must be used together: send both or neither");
+    if (id === undefined || pem === undefined)
+      throw badTokenRequest("id and pem must be used together: send both or neither");
     const privateKey = readPem(pem);
-    if (privateKey === undefined) throw bad("pem is not a private RSA key, as PEM or base64-encoded PEM");
-    const known = await keys.find(id);
-    if (known === undefined || known.account !== account) throw streamErrors.keyNotFound({ id: id.slice(0, 64) });
-    if (!isPair(privateKey, known.publicKey)) throw bad("pem is not the private key that belongs to id");
+    if (privateKey === undefined) throw badTokenRequest("pem is not a private RSA key, as PEM or base64-encoded PEM");
+    const signingKey = await keys.find(id);
+    if (signingKey === undefined || signingKey.account !== account)
+      throw streamErrors.keyNotFound({ id: id.slice(0, 64) });
+    if (!isPair(privateKey, signingKey.publicKey))
+      throw badTokenRequest("pem is not the private key that belongs to id");
     return { id, privateKey };
   }
 
@@ -59,20 +62,22 @@ export function createPlaybackTokens({ videos, keys, clock, tokenHours = 24 }: T
     async sign(account, uid, request = {}) {
       const { uid: sub } = await videos.get(account, uid);
       const now = Math.floor(clock.now() / 1000);
-      const { exp = now + HOUR, nbf = now - HOUR, downloadable = false, original = false } = request;
-      if (tokenHours > 0 && exp > now + tokenHours * HOUR + SKEW)
-        throw bad(
-          `exp is ${exp}; the maximum is ${now + tokenHours * HOUR}: ${tokenHours} hours from now, in seconds since the epoch`,
+      const { exp = now + HOUR_SECONDS, nbf = now - HOUR_SECONDS, downloadable = false, original = false } = request;
+      if (tokenHours > 0 && exp > now + tokenHours * HOUR_SECONDS + CLOCK_SKEW_SECONDS)
+        throw badTokenRequest(
+          `exp is ${exp}; the maximum is ${now + tokenHours * HOUR_SECONDS}: ${tokenHours} hours from now, in seconds since the epoch`,
         );
       if (exp <= now)
-        throw bad(`exp is ${exp}, which has passed (it is ${now} now): send a future time, in seconds since the epoch`);
-      if (nbf >= exp) throw bad(`nbf (${nbf}) is not before exp (${exp})`);
+        throw badTokenRequest(
+          `exp is ${exp}, which has passed (it is ${now} now): send a future time, in seconds since the epoch`,
+        );
+      if (nbf >= exp) throw badTokenRequest(`nbf (${nbf}) is not before exp (${exp})`);
       const rules = parseRules(request.accessRules);
-      if (!rules.ok) throw bad(rules.why);
+      if (!rules.ok) throw badTokenRequest(rules.why);
       const { id, privateKey } = await keyOf(account, request);
       return signToken({ kid: id, sub, exp, nbf, downloadable, original, rules: rules.rules }, privateKey);
     },
   };
 }
 
-const bad = (reason: string) => streamErrors.badParameter({ reason });
+const badTokenRequest = (reason: string) => streamErrors.badParameter({ reason });

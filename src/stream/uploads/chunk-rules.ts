@@ -1,7 +1,7 @@
 import { streamErrors } from "../errors.ts";
 
-const MIN = 5 * 1024 * 1024;
-const UNIT = 256 * 1024;
+const MIN_CHUNK_BYTES = 5 * 1024 * 1024;
+const CHUNK_UNIT_BYTES = 256 * 1024;
 
 export interface UploadChunk {
   offset: number;
@@ -20,15 +20,17 @@ export interface UploadChunk {
  */
 export function checkChunk({ offset, octets, length, max }: UploadChunk): void {
   if (octets === undefined || octets === 0) return;
-  const bad = (rule: string) =>
+  const badChunkSize = (rule: string) =>
     streamErrors.badParameter({
       reason: `Chunk size must be ${rule}, not ${octets} bytes (at offset ${offset} of ${length ?? "an unknown length"})`,
     });
-  if (max > 0 && octets > max) throw bad(`at most ${max} bytes (chunkSize of tus-js-client; stream.chunk_mb here)`);
+  if (max > 0 && octets > max)
+    throw badChunkSize(`at most ${max} bytes (chunkSize of tus-js-client; stream.chunk_mb here)`);
   // With a deferred length, any chunk may be the last one.
   if (length === undefined || offset + octets >= length) return;
-  if (octets % UNIT !== 0) throw bad(`a multiple of 256KiB (${UNIT} bytes) unless it is the last one`);
+  if (octets % CHUNK_UNIT_BYTES !== 0)
+    throw badChunkSize(`a multiple of 256KiB (${CHUNK_UNIT_BYTES} bytes) unless it is the last one`);
   // If `max` is below the minimum, chunks of `max` are accepted.
-  const min = max > 0 ? Math.min(MIN, max) : MIN;
-  if (octets < min) throw bad(`at least ${min} bytes unless it is the last one`);
+  const min = max > 0 ? Math.min(MIN_CHUNK_BYTES, max) : MIN_CHUNK_BYTES;
+  if (octets < min) throw badChunkSize(`at least ${min} bytes unless it is the last one`);
 }

@@ -28,7 +28,7 @@ const MAX_CONCURRENT_COPIES = 4;
 const LEASE_MS = 30_000;
 /** Minimum rate; copies from slower origins are aborted. */
 const MIN_BYTES_PER_INTERVAL = 64 * 1024;
-const MAX_MS = 24 * 3_600_000;
+const MAX_COPY_MS = 24 * 3_600_000;
 /** Pause between two requests of one attempt, if the first one has made progress. */
 const RESUME_DELAY_MS = 500;
 
@@ -68,24 +68,26 @@ export function createCopies(deps: CreationDeps): Copies {
   const enqueue = async (uid: string) => void (await jobs.enqueue(COPY_JOB, { uid }, { key: uid, attempts }));
 
   /** Sends one request for the missing bytes. True if none are missing. */
-  async function fetchMore(row: UploadRow, promised: number | null, signal: AbortSignal): Promise<boolean> {
+  async function fetchMore(row: UploadRow, declaredBytes: number | null, signal: AbortSignal): Promise<boolean> {
     const partial = sources.partial(row.uid);
-    const kept = await sources.offset(row);
-    if (row.length !== null && kept === row.length) return true;
-    const ranged =
-      kept > 0 ? { range: `bytes=${kept}-`, ...(row.version !== null && { "if-range": row.version }) } : undefined;
+    const storedBytes = await sources.offset(row);
+    if (row.length !== null && storedBytes === row.length) return true;
+    const rangeHeaders =
+      storedBytes > 0
+        ? { range: `bytes=${storedBytes}-`, ...(row.version !== null && { "if-range": row.version }) }
+        : undefined;
     const answer = await fetch(row.url!, {
-      ...(ranged && { headers: ranged }),
+      ...(rangeHeaders && { headers: rangeHeaders }),
       signal,
-      totalTimeoutMs: MAX_MS,
+      totalTimeoutMs: MAX_COPY_MS,
       minBytesPerWindow: MIN_BYTES_PER_INTERVAL,
       maxBytes: limit,
     });
     try {
       const { size, version } = originFileOf(answer);
-      if (answer.status === 416 && size === kept) return finished(row, kept);
+      if (answer.status === 416 && size === storedBytes) return finishCopy(row, storedBytes);
       const start = rangeStart(answer);
-      if (!isSuccessStatus(answer.status) || (start !== 0 && start !== kept)) {
+      if (!isSuccessStatus(answer.status) || (start !== 0 && start !== storedBytes)) {
         if (answer.status === 416 || isSuccessStatus(answer.status)) await sources.discard(row.uid);
         throw isPermanentStatus(answer.status)
           ? new PermanentCopyError(describeStatus(row.url!, answer.status))
@@ -93,7 +95,7 @@ export function createCopies(deps: CreationDeps): Copies {
       }
       if ((size ?? 0) > limit) throw new PermanentCopyError(tooLarge().message);
       // The file is different from the one that was copied so far.
-      if (start === 0 && kept > 0) await sources.discard(row.uid);
+      if (start === 0 && storedBytes > 0) await sources.discard(row.uid);
       if (start !== 0 && size !== undefined && row.length !== null && size !== row.length) {
         await sources.discard(row.uid);
         throw new Error("the file changed at its origin");
@@ -110,18 +112,18 @@ export function createCopies(deps: CreationDeps): Copies {
       if (now > limit) throw new PermanentCopyError(tooLarge().message);
       // A response without a length is checked against the length from HEAD, because a truncated one would look
       // complete.
-      const declared = row.length ?? promised;
-      if (declared !== null && now > 0 && (row.length === null ? now < declared : now !== declared)) {
+      const expectedLength = row.length ?? declaredBytes;
+      if (expectedLength !== null && now > 0 && (row.length === null ? now < expectedLength : now !== expectedLength)) {
         if (row.length === null) await sources.discard(row.uid);
-        throw new TruncatedResponse(`received ${now} of ${declared} bytes`);
+        throw new TruncatedResponse(`received ${now} of ${expectedLength} bytes`);
       }
-      return finished(row, now);
+      return finishCopy(row, now);
     } finally {
       answer.close();
     }
   }
 
-  function finished(row: UploadRow, size: number): true {
+  function finishCopy(row: UploadRow, size: number): true {
     if (size === 0) throw new PermanentCopyError("The file at its origin is empty.");
     row.length = size;
     return true;
@@ -129,13 +131,13 @@ export function createCopies(deps: CreationDeps): Copies {
 
   /** Continues as long as there is progress. */
   async function copy(row: UploadRow, signal: AbortSignal): Promise<void> {
-    const promised = row.length;
+    const declaredBytes = row.length;
     let repeatedFailure = { text: "", times: 0 };
-    let stalled = 0;
+    let stalledAttempts = 0;
     for (;;) {
       const before = await sources.offset(row);
       try {
-        if (await fetchMore(row, promised, signal)) break;
+        if (await fetchMore(row, declaredBytes, signal)) break;
       } catch (err) {
         if (signal.aborted || isPermanent(err) || isStoreError(err)) throw err;
         if (err instanceof TruncatedResponse) {
@@ -151,7 +153,7 @@ export function createCopies(deps: CreationDeps): Copies {
         const isStuck = (await sources.offset(row)) <= before;
         if (
           isStuck &&
-          (!(err instanceof TruncatedResponse) || (repeatedFailure.times < 2 && ++stalled > MAX_TRUNCATIONS))
+          (!(err instanceof TruncatedResponse) || (repeatedFailure.times < 2 && ++stalledAttempts > MAX_TRUNCATIONS))
         )
           throw err;
         log.info({ video: row.uid, err }, "stream: copy interrupted, resuming");
@@ -200,12 +202,12 @@ export function createCopies(deps: CreationDeps): Copies {
 
   async function markFailed({ uid }: UploadRow, err: unknown): Promise<void> {
     log.info({ video: uid, err }, "stream: copy failed");
-    const ours = isStoreError(err);
+    const isOwnError = isStoreError(err);
     await sources.discard(uid);
     await videos.failed(
       uid,
-      ours ? "ERR_UNKNOWN" : "ERR_FETCH_ORIGIN_ERROR",
-      ours ? undefined : `The video could not be fetched: ${messageOf(err)}`,
+      isOwnError ? "ERR_UNKNOWN" : "ERR_FETCH_ORIGIN_ERROR",
+      isOwnError ? undefined : `The video could not be fetched: ${messageOf(err)}`,
     );
     await table.remove(uid);
   }

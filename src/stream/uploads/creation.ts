@@ -36,20 +36,23 @@ export function createCreations(deps: CreationDeps): Creations {
   /** The declared length, or DEFERRED. */
   function checkLength(headers: TusCreation["headers"], maxSizeBytes?: number | null): number {
     checkTusHeaders(headers);
-    const bad = (reason: string) => streamErrors.badParameter({ reason });
+    const badHeader = (reason: string) => streamErrors.badParameter({ reason });
     if (headers["upload-concat"] !== undefined)
-      throw bad("Upload-Concat is not supported: send the file in one upload (parallelUploads 1)");
-    const [text, deferred] = [one(headers["upload-length"]), one(headers["upload-defer-length"])];
-    if (deferred !== undefined && deferred !== "1")
-      throw bad(`Upload-Defer-Length must be 1, not ${JSON.stringify(deferred.slice(0, 40))}`);
-    if (deferred !== undefined && text !== undefined)
-      throw bad("Upload-Length and Upload-Defer-Length are mutually exclusive: send only one");
-    if (deferred !== undefined) return DEFERRED_LENGTH;
+      throw badHeader("Upload-Concat is not supported: send the file in one upload (parallelUploads 1)");
+    const [text, deferredLength] = [
+      singleHeader(headers["upload-length"]),
+      singleHeader(headers["upload-defer-length"]),
+    ];
+    if (deferredLength !== undefined && deferredLength !== "1")
+      throw badHeader(`Upload-Defer-Length must be 1, not ${JSON.stringify(deferredLength.slice(0, 40))}`);
+    if (deferredLength !== undefined && text !== undefined)
+      throw badHeader("Upload-Length and Upload-Defer-Length are mutually exclusive: send only one");
+    if (deferredLength !== undefined) return DEFERRED_LENGTH;
     if (text === undefined)
-      throw bad("Upload-Length is required: the size of the file in bytes, or Upload-Defer-Length: 1");
+      throw badHeader("Upload-Length is required: the size of the file in bytes, or Upload-Defer-Length: 1");
     const length = Number(text);
     if (!/^\d+$/.test(text) || !Number.isSafeInteger(length))
-      throw bad(`Upload-Length must be the size of the file in bytes, not ${JSON.stringify(text.slice(0, 40))}`);
+      throw badHeader(`Upload-Length must be the size of the file in bytes, not ${JSON.stringify(text.slice(0, 40))}`);
     checkSize(length, maxSizeBytes, settings);
     return length;
   }
@@ -90,9 +93,9 @@ export function createCreations(deps: CreationDeps): Creations {
   return {
     async tus(account, { headers, directUser, body }) {
       const length = checkLength(headers);
-      const metadata = one(headers["upload-metadata"]) ?? "";
+      const metadata = singleHeader(headers["upload-metadata"]) ?? "";
       const requested: RequestedVideo = {
-        creator: one(headers["upload-creator"]) ?? null,
+        creator: singleHeader(headers["upload-creator"]) ?? null,
         ...readTusMetadata(metadata),
       };
       const draft = await videoDraft(
@@ -117,14 +120,14 @@ export function createCreations(deps: CreationDeps): Creations {
     async begin(row, secret, { headers, body }) {
       const video = await videos.find(row.uid);
       const length = checkLength(headers, video?.maxSizeBytes);
-      const metadata = one(headers["upload-metadata"]) ?? "";
+      const metadata = singleHeader(headers["upload-metadata"]) ?? "";
       const { meta } = readTusMetadata(metadata);
       const end = await lock.acquire(row.uid);
       if (end === undefined) throw streamErrors.uploadBusy();
       try {
-        const found = await table.find(row.uid);
-        if (found === undefined) throw streamErrors.uploadNotFound();
-        const now = found.finished_at === null ? found : await sources.reopen(found);
+        const existingUpload = await table.find(row.uid);
+        if (existingUpload === undefined) throw streamErrors.uploadNotFound();
+        const now = existingUpload.finished_at === null ? existingUpload : await sources.reopen(existingUpload);
         if (now === undefined) throw streamErrors.alreadyUploaded({ uid: row.uid });
         // The same file resumes where it stopped; for a different file, the data of the first is discarded. Cameras
         // create files of equal size, so names are compared too.
@@ -159,7 +162,7 @@ export function createCreations(deps: CreationDeps): Creations {
 
 /** Checks the headers required in every TUS request. Throws unsupportedTus, badParameter. */
 export function checkTusHeaders(headers: TusCreation["headers"]): void {
-  const version = one(headers["tus-resumable"]);
+  const version = singleHeader(headers["tus-resumable"]);
   if (version !== "1.0.0")
     throw streamErrors.unsupportedTus({
       version: version === undefined ? "absent" : JSON.stringify(version.slice(0, 20)),
@@ -221,12 +224,13 @@ export async function* limitBytes(
   body: AsyncIterable<Uint8Array>,
   offset = 0,
 ): AsyncGenerator<Uint8Array> {
-  let left = bytes - offset;
+  let remainingBytes = bytes - offset;
   for await (const piece of body) {
-    left -= piece.length;
-    if (left < 0) throw exceeded();
+    remainingBytes -= piece.length;
+    if (remainingBytes < 0) throw exceeded();
     yield piece;
   }
 }
 
-const one = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value);
+const singleHeader = (value: string | string[] | undefined): string | undefined =>
+  Array.isArray(value) ? value[0] : value;

@@ -3,13 +3,13 @@ import type { VideoDraft } from "../videos/index.ts";
 import type { UploadsDeps } from "./deps.ts";
 import type { RequestedVideo } from "./port.ts";
 
-const MINUTE = 60_000;
+const MINUTE_MS = 60_000;
 /** Default expiry of uploads without a token. */
-export const DIRECT_UPLOAD_EXPIRY_MS = 30 * MINUTE;
+export const DIRECT_UPLOAD_EXPIRY_MS = 30 * MINUTE_MS;
 /** Expiry for a request that contains its file, because it cannot be resumed. */
-export const SINGLE_REQUEST_EXPIRY_MS = 24 * 60 * MINUTE;
+export const SINGLE_REQUEST_EXPIRY_MS = 24 * 60 * MINUTE_MS;
 /** An upload by the account itself may take long, but an abandoned upload must not be stored forever. */
-export const ACCOUNT_UPLOAD_EXPIRY_MS = 7 * 24 * 60 * MINUTE;
+export const ACCOUNT_UPLOAD_EXPIRY_MS = 7 * 24 * 60 * MINUTE_MS;
 
 /**
  * Converts the parameters of a creation to those of a video. Throws badParameter, and the errors of `findWatermark`.

@@ -16,21 +16,21 @@ interface FormOptions {
   /** Receives the non-file fields; complete once the form is complete. */
   fields?: Map<string, string>;
   /** Returns the reason why a file with this head is rejected. Default: nonVideoReason. */
-  rejectionReason?: (head: Buffer, whole: boolean) => string | undefined;
+  rejectionReason?: (head: Buffer, isWhole: boolean) => string | undefined;
 }
 
 /** Allowance in addition to the file: names, boundaries, other fields. */
 const FORM_OVERHEAD_BYTES = 64 * 1024;
 
 /**
- * A form (RFC 7578) as a stream: its first file is passed to `keep`, the rest is skipped. Resolves when the form is
- * complete and `keep` has finished; if it rejects, the caller must discard the stored data. The connection stays open
+ * A form (RFC 7578) as a stream: its first file is passed to `storeFile`, the rest is skipped. Resolves when the form is
+ * complete and `storeFile` has finished; if it rejects, the caller must discard the stored data. The connection stays open
  * for a response. Throws badParameter, tooLarge, notAVideo, formBrokeOff.
  */
 export async function readStreamedForm<Kept>(
   incoming: IncomingMessage,
   maxBytes: number,
-  keep: (file: FormFile) => Promise<Kept>,
+  storeFile: (file: FormFile) => Promise<Kept>,
   { fields, rejectionReason }: FormOptions = {},
 ): Promise<Kept> {
   const type = incoming.headers["content-type"] ?? "";
@@ -41,19 +41,19 @@ export async function readStreamedForm<Kept>(
   if (Number(incoming.headers["content-length"] ?? 0) > maxBytes + FORM_OVERHEAD_BYTES) throw tooLarge(maxBytes);
   const parser = createParser(incoming);
   const { promise, resolve, reject } = Promise.withResolvers<Kept>();
-  let keeping: Promise<Kept> | undefined;
+  let storedFile: Promise<Kept> | undefined;
   let file: Readable | undefined;
 
   parser.on("field", (name, value) => void fields?.set(name, value));
   parser.on("file", (_, stream, name) => {
-    if (keeping !== undefined) return void stream.resume();
+    if (storedFile !== undefined) return void stream.resume();
     file = stream.on("error", () => {});
-    keeping = keep({ name, body: fileOf(stream, maxBytes, rejectionReason) });
-    keeping.catch(reject);
+    storedFile = storeFile({ name, body: fileOf(stream, maxBytes, rejectionReason) });
+    storedFile.catch(reject);
   });
   parser.on("finish", () => {
-    if (keeping === undefined) reject(streamErrors.badParameter({ reason: "the form has no part named file" }));
-    else keeping.then(resolve, reject);
+    if (storedFile === undefined) reject(streamErrors.badParameter({ reason: "the form has no part named file" }));
+    else storedFile.then(resolve, reject);
   });
   const handleAbort = (err: Error) => {
     reject(streamErrors.formBrokeOff({ reason: messageOf(err) }));
@@ -79,7 +79,7 @@ export async function readStreamedForm<Kept>(
     // The remaining data is discarded.
     incoming.resume();
     file?.destroy();
-    await Promise.allSettled([keeping]);
+    await Promise.allSettled([storedFile]);
   }
 }
 

@@ -17,7 +17,7 @@ export interface Forms extends Pick<Uploads, "form" | "bytes"> {
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
 /** Limit for file names chosen by clients. */
-const MAX_NAME = 500;
+const MAX_NAME_LENGTH = 500;
 
 /**
  * Uploads in one request. The file is stored as an object before the video is announced; the data of a failed upload is
@@ -27,8 +27,8 @@ export function createForms(deps: CreationDeps): Forms {
   const { objects, clock, ids, log, settings, videos, table, sources, lock } = deps;
   const maxBytes = settings.basic_upload_mb * MIB;
 
-  async function storeAs(key: string, { first, rest }: StartedBody, most: number): Promise<number> {
-    const { size } = await objects.put(key, restoreBody(first, rest), { maxBytes: most });
+  async function storeAs(key: string, { first, rest }: StartedBody, maxFileBytes: number): Promise<number> {
+    const { size } = await objects.put(key, restoreBody(first, rest), { maxBytes: maxFileBytes });
     return size;
   }
   const remove = (key: string) =>
@@ -39,25 +39,28 @@ export function createForms(deps: CreationDeps): Forms {
   /** Creates a video once `receive` has data for it, and none if that fails. */
   async function createVideo(
     account: string,
-    by: string,
+    uploadedBy: string,
     receive: (
-      keep: (requested: RequestedVideo, body: AsyncIterable<Uint8Array>, most: number) => Promise<number>,
+      storeBody: (requested: RequestedVideo, body: AsyncIterable<Uint8Array>, maxFileBytes: number) => Promise<number>,
     ) => Promise<number>,
   ): Promise<Video> {
-    let made: Video | undefined;
+    let createdVideo: Video | undefined;
     try {
-      const size = await receive(async (requested, body, most) => {
+      const size = await receive(async (requested, body, maxFileBytes) => {
         // Nothing is created for a file that is rejected because of its head.
-        const begun = await readFirst(body);
-        made = await videos.create(account, await videoDraft(deps, account, requested, SINGLE_REQUEST_EXPIRY_MS));
-        return storeAs(sources.key(made.uid), begun, most);
+        const startedBody = await readFirst(body);
+        createdVideo = await videos.create(
+          account,
+          await videoDraft(deps, account, requested, SINGLE_REQUEST_EXPIRY_MS),
+        );
+        return storeAs(sources.key(createdVideo.uid), startedBody, maxFileBytes);
       });
-      log.info({ video: made!.uid, account, octets: size, by }, "stream: upload completed");
-      return await sources.registerSource(made!.uid, { key: sources.key(made!.uid), size });
+      log.info({ video: createdVideo!.uid, account, octets: size, by: uploadedBy }, "stream: upload completed");
+      return await sources.registerSource(createdVideo!.uid, { key: sources.key(createdVideo!.uid), size });
     } catch (err) {
-      if (made !== undefined) {
-        await remove(sources.key(made.uid));
-        await videos.delete(account, made.uid).catch(() => {});
+      if (createdVideo !== undefined) {
+        await remove(sources.key(createdVideo.uid));
+        await videos.delete(account, createdVideo.uid).catch(() => {});
       }
       throw err;
     }
@@ -65,12 +68,13 @@ export function createForms(deps: CreationDeps): Forms {
 
   return {
     form: (account, incoming, { requested = {}, confirm } = {}) =>
-      createVideo(account, "form", async (keep) => {
+      createVideo(account, "form", async (storeBody) => {
         const size = await readStreamedForm(incoming, maxBytes, ({ name, body }) =>
-          keep(
+          storeBody(
             {
               ...requested,
-              ...(name !== undefined && name !== "" && { meta: { name: name.slice(0, MAX_NAME), ...requested.meta } }),
+              ...(name !== undefined &&
+                name !== "" && { meta: { name: name.slice(0, MAX_NAME_LENGTH), ...requested.meta } }),
             },
             body,
             maxBytes,
@@ -80,9 +84,9 @@ export function createForms(deps: CreationDeps): Forms {
         return size;
       }),
     bytes: (account, body, requested = {}) =>
-      createVideo(account, "bytes", (keep) => {
+      createVideo(account, "bytes", (storeBody) => {
         const limit = Math.floor(settings.upload_gb * GIB);
-        return keep(
+        return storeBody(
           requested,
           sniffed(body, {
             maxBytes: limit,
@@ -96,9 +100,9 @@ export function createForms(deps: CreationDeps): Forms {
       if (end === undefined) throw streamErrors.uploadBusy();
       try {
         // Another upload may have completed while this one waited for the lock.
-        const found = await table.find(uid);
-        if (found === undefined) throw streamErrors.uploadNotFound();
-        const row = found.finished_at === null ? found : await sources.reopen(found);
+        const uploadRow = await table.find(uid);
+        if (uploadRow === undefined) throw streamErrors.uploadNotFound();
+        const row = uploadRow.finished_at === null ? uploadRow : await sources.reopen(uploadRow);
         const video = await videos.find(uid);
         if (video === undefined) throw streamErrors.uploadNotFound();
         if (row === undefined || video.state !== "pendingupload") throw streamErrors.alreadyUploaded({ uid });
@@ -110,15 +114,15 @@ export function createForms(deps: CreationDeps): Forms {
   };
 
   async function receive(row: UploadRow, { uid, maxSizeBytes }: Video, incoming: IncomingMessage): Promise<Video> {
-    const most = Math.min(maxBytes, maxSizeBytes ?? Infinity);
+    const maxFileBytes = Math.min(maxBytes, maxSizeBytes ?? Infinity);
     // The lock applies to one process only: data stored by another process must be neither overwritten nor removed.
     const key = sources.key(uid, ids.token(8));
     let name: string | undefined;
     let size: number;
     try {
-      size = await readStreamedForm(incoming, most, async (file) => {
+      size = await readStreamedForm(incoming, maxFileBytes, async (file) => {
         name = file.name;
-        return storeAs(key, await readFirst(sources.trackActivity(uid, file.body)), most);
+        return storeAs(key, await readFirst(sources.trackActivity(uid, file.body)), maxFileBytes);
       });
     } catch (err) {
       await remove(key);

@@ -43,7 +43,7 @@ const PREFLIGHT = {
   "access-control-allow-headers":
     "Authorization, Content-Type, Tus-Resumable, Upload-Concat, Upload-Creator, Upload-Defer-Length, Upload-Length, Upload-Metadata, Upload-Offset, X-HTTP-Method-Override, X-Request-ID, X-Requested-With",
 };
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 /** An upload that received data within this time is still arriving. */
 export const ACTIVE_UPLOAD_MS = 3_600_000;
 
@@ -60,7 +60,7 @@ export function createUploadHttp(deps: UploadHttpDeps): Handler {
     const { uploadExpiry } = video;
     const now = clock.now();
     if ((row.finished_at !== null && !mayReopen(video)) || uploadExpiry === null || now <= uploadExpiry) return false;
-    return now > uploadExpiry + DAY || now - row.touched_at > ACTIVE_UPLOAD_MS;
+    return now > uploadExpiry + DAY_MS || now - row.touched_at > ACTIVE_UPLOAD_MS;
   }
 
   /** Finds the upload for a URL. Throws uploadNotFound. */
@@ -82,7 +82,7 @@ export function createUploadHttp(deps: UploadHttpDeps): Handler {
     const { row, video, secret } = await find(request.url!);
     if (method === "GET") return show(request, response, row, video);
     if (hasExpired(row, video)) throw streamErrors.uploadExpired({ at: new Date(video.uploadExpiry!).toISOString() });
-    if (method === "POST") return post(request, response, row, secret);
+    if (method === "POST") return handlePost(request, response, row, secret);
     if (method !== "HEAD" && method !== "PATCH" && method !== "DELETE")
       return void response.writeHead(405, { ...CORS, allow: METHODS }).end();
     checkTusHeaders(request.headers);
@@ -98,7 +98,7 @@ export function createUploadHttp(deps: UploadHttpDeps): Handler {
 
   async function show(request: IncomingMessage, response: ServerResponse, row: UploadRow, video: Video): Promise<void> {
     const { maxSizeBytes, maxDurationSeconds, requireSignedURLs } = video;
-    const shown: UploadStatus = {
+    const uploadStatus: UploadStatus = {
       ...progressOf(row, video, hasExpired(row, video)),
       maxBytes: Math.min(maxSizeBytes ?? Infinity, maxBytes),
       ...(settings.chunk_mb > 0 && { chunkBytes: settings.chunk_mb * 1024 * 1024 }),
@@ -106,14 +106,14 @@ export function createUploadHttp(deps: UploadHttpDeps): Handler {
       ...(!requireSignedURLs && { watch: urls.of(video).watch }),
     };
     if (request.headers.accept?.includes("application/json") === true)
-      return sendJson(response, 200, shown, { ...CORS, "cache-control": "no-store" });
-    if (page !== undefined) return page(request, response, shown);
+      return sendJson(response, 200, uploadStatus, { ...CORS, "cache-control": "no-store" });
+    if (page !== undefined) return page(request, response, uploadStatus);
     response
       .writeHead(200, { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" })
-      .end(`${STATES[shown.state]}\n`);
+      .end(`${STATES[uploadStatus.state]}\n`);
   }
 
-  async function post(
+  async function handlePost(
     request: IncomingMessage,
     response: ServerResponse,
     row: UploadRow,
@@ -136,13 +136,13 @@ export function createUploadHttp(deps: UploadHttpDeps): Handler {
   /** Anyone with the URL may upload; a completed upload is not replaced. */
   function checkPatch({ headers }: IncomingMessage, row: UploadRow, length: number): void {
     if (row.finished_at !== null) throw streamErrors.alreadyUploaded({ uid: row.uid });
-    const octets = headers["content-length"];
+    const contentLength = headers["content-length"];
     const offset = Number(headers["upload-offset"]);
     if (Number.isSafeInteger(offset))
       checkChunk({
         offset,
-        octets: octets === undefined ? undefined : Number(octets),
-        length: length === DEFERRED_LENGTH ? declaredIn(headers) : length,
+        octets: contentLength === undefined ? undefined : Number(contentLength),
+        length: length === DEFERRED_LENGTH ? declaredLength(headers) : length,
         max: settings.chunk_mb * 1024 * 1024,
       });
   }
@@ -170,13 +170,13 @@ const STATES = {
 function progressOf(
   row: UploadRow,
   video: Video,
-  late: boolean,
+  isExpired: boolean,
 ): Pick<UploadStatus, "state" | "pctComplete" | "playable" | "problem"> {
   if (video.state === "error") {
     const { code, text } = video.errorReason ?? { code: "ERR_UNKNOWN", text: "" };
-    return { state: "failed", problem: { code, text, retry: mayReopen(video) && !late } };
+    return { state: "failed", problem: { code, text, retry: mayReopen(video) && !isExpired } };
   }
-  if (video.state === "pendingupload" && row.finished_at === null) return { state: late ? "expired" : "open" };
+  if (video.state === "pendingupload" && row.finished_at === null) return { state: isExpired ? "expired" : "open" };
   return {
     state: video.state === "ready" ? "ready" : "processing",
     pctComplete: Math.floor(video.pctComplete),
@@ -185,15 +185,15 @@ function progressOf(
 }
 
 /** Value of the Upload-Length header in the chunk that declares a deferred length. */
-function declaredIn(headers: IncomingMessage["headers"]): number | undefined {
+function declaredLength(headers: IncomingMessage["headers"]): number | undefined {
   const length = Number(headers["upload-length"] ?? NaN);
   return Number.isSafeInteger(length) ? length : undefined;
 }
 
 /** TUS 1.0.0, Requests: for clients whose environment lacks PATCH and DELETE. */
 function methodOf(request: IncomingMessage): string {
-  const override = request.headers["x-http-method-override"];
-  if (request.method === "POST" && typeof override === "string") request.method = override.toUpperCase();
+  const methodOverride = request.headers["x-http-method-override"];
+  if (request.method === "POST" && typeof methodOverride === "string") request.method = methodOverride.toUpperCase();
   return request.method!;
 }
 

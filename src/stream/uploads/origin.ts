@@ -24,17 +24,17 @@ export async function fetchOriginInfo(fetch: GuardedFetch, url: string): Promise
     answer.close();
     return answer;
   };
-  const head = await ask({ method: "HEAD" });
-  let found = isSuccessStatus(head.status) ? originFileOf(head) : undefined;
-  if (found?.size === undefined) {
+  const headResponse = await ask({ method: "HEAD" });
+  let originFile = isSuccessStatus(headResponse.status) ? originFileOf(headResponse) : undefined;
+  if (originFile?.size === undefined) {
     // URLs signed for one method, and custom-built servers, do not support HEAD.
     const first = await ask({ headers: { range: "bytes=0-0" } });
     if (first.status === 416) throw streamErrors.notAVideo({ reason: "it is empty" });
     if (!isSuccessStatus(first.status)) throw streamErrors.invalidUrl({ reason: describeStatus(url, first.status) });
-    found = originFileOf(first);
+    originFile = originFileOf(first);
   }
-  if (found.size === 0) throw streamErrors.notAVideo({ reason: "it is empty" });
-  return found;
+  if (originFile.size === 0) throw streamErrors.notAVideo({ reason: "it is empty" });
+  return originFile;
 }
 
 export const isSuccessStatus = (status: number): boolean => status === 200 || status === 206;

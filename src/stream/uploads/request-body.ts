@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 
 /** Maximum bytes to read and discard; more than the largest chunk. */
-const MAX_DISCARDED = 256 * 1024 * 1024;
+const MAX_DISCARDED_BYTES = 256 * 1024 * 1024;
 
 /**
  * The body of a request up to its end. Also ends, without an error, when the connection is lost or `signal` aborts, so
@@ -10,10 +10,10 @@ const MAX_DISCARDED = 256 * 1024 * 1024;
  */
 export async function* receivedBody(request: IncomingMessage, signal?: AbortSignal): AsyncGenerator<Buffer> {
   let wake = () => {};
-  const changed = () => wake();
+  const wakeReader = () => wake();
   const events = ["readable", "end", "error", "close"];
-  for (const event of events) request.on(event, changed);
-  signal?.addEventListener("abort", changed);
+  for (const event of events) request.on(event, wakeReader);
+  signal?.addEventListener("abort", wakeReader);
   try {
     for (;;) {
       if (signal?.aborted === true) return;
@@ -23,8 +23,8 @@ export async function* receivedBody(request: IncomingMessage, signal?: AbortSign
       else await new Promise<void>((resolve) => void (wake = resolve));
     }
   } finally {
-    for (const event of events) request.off(event, changed);
-    signal?.removeEventListener("abort", changed);
+    for (const event of events) request.off(event, wakeReader);
+    signal?.removeEventListener("abort", wakeReader);
   }
 }
 
@@ -33,7 +33,7 @@ export async function* receivedBody(request: IncomingMessage, signal?: AbortSign
  * Closes the connection beyond `maxBytes`. While the response has not ended, resolves when the body has ended or the
  * connection is closed.
  */
-export function discardBody(request: IncomingMessage, maxBytes = MAX_DISCARDED): Promise<void> {
+export function discardBody(request: IncomingMessage, maxBytes = MAX_DISCARDED_BYTES): Promise<void> {
   if (request.readableEnded || request.destroyed) return Promise.resolve();
   return new Promise((resolve) => {
     let octets = 0;

@@ -5,7 +5,7 @@ import { streamErrors } from "../errors.ts";
 export const HEAD_OCTETS = 4096;
 
 /** Magic bytes of non-media files. */
-const OTHERS: [name: string, magic: string][] = [
+const OTHER_FORMATS: [name: string, magic: string][] = [
   ["a PNG image", "89504e470d0a1a0a"],
   ["a JPEG image", "ffd8ff"],
   ["a TIFF image", "49492a00"],
@@ -29,24 +29,24 @@ const OTHERS: [name: string, magic: string][] = [
 
 /**
  * Content sniffing: returns the reason why a file cannot be a video, without running ffprobe; undefined if it may be a
- * video. `head`: its first `HEAD_OCTETS` bytes; `whole`: the head is the complete file.
+ * video. `head`: its first `HEAD_OCTETS` bytes; `isWhole`: the head is the complete file.
  */
-export function nonVideoReason(head: Uint8Array, whole: boolean): string | undefined {
-  if (head.length === 0) return whole ? "it is empty" : undefined;
+export function nonVideoReason(head: Uint8Array, isWhole: boolean): string | undefined {
+  if (head.length === 0) return isWhole ? "it is empty" : undefined;
   const bytes = Buffer.from(head.buffer, head.byteOffset, head.length);
   const hex = bytes.toString("hex", 0, 16);
-  const other = OTHERS.find(([, magic]) => hex.startsWith(magic));
-  if (other !== undefined) return `it is ${other[0]}`;
-  if (isText(bytes, whole)) return "it is text";
+  const otherFormat = OTHER_FORMATS.find(([, magic]) => hex.startsWith(magic));
+  if (otherFormat !== undefined) return `it is ${otherFormat[0]}`;
+  if (isText(bytes, isWhole)) return "it is text";
   return undefined;
 }
 
 /** True for UTF-8 without control characters. Media containers start with binary lengths, counts and flags. */
-function isText(bytes: Buffer, whole: boolean): boolean {
-  if (!whole && bytes.length < 512) return false;
+function isText(bytes: Buffer, isWhole: boolean): boolean {
+  if (!isWhole && bytes.length < 512) return false;
   try {
     // The last character may be truncated.
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: !whole });
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: !isWhole });
     // oxlint-disable-next-line no-control-regex
     return !/[\0-\x08\x0e-\x1a\x1c-\x1f]/.test(text);
   } catch {
@@ -58,7 +58,7 @@ interface SniffOptions {
   maxBytes: number;
   tooLarge: () => UserError;
   /** Returns the reason why this head is rejected. Default: nonVideoReason. */
-  rejectionReason?: ((head: Buffer, whole: boolean) => string | undefined) | undefined;
+  rejectionReason?: ((head: Buffer, isWhole: boolean) => string | undefined) | undefined;
   /** False if another request continues the file. Default true. */
   endsFile?: (size: number) => boolean;
 }
@@ -70,10 +70,10 @@ export async function* sniffed(
 ): AsyncGenerator<Uint8Array> {
   let size = 0;
   let head: Uint8Array[] | undefined = [];
-  const checked = (whole: boolean) => {
+  const checkHead = (isWhole: boolean) => {
     const bytes = Buffer.concat(head!);
     head = undefined;
-    const reason = rejectionReason(bytes.subarray(0, HEAD_OCTETS), whole && bytes.length <= HEAD_OCTETS);
+    const reason = rejectionReason(bytes.subarray(0, HEAD_OCTETS), isWhole && bytes.length <= HEAD_OCTETS);
     if (reason !== undefined) throw streamErrors.notAVideo({ reason });
     return bytes;
   };
@@ -85,7 +85,7 @@ export async function* sniffed(
       continue;
     }
     head.push(chunk);
-    if (size >= HEAD_OCTETS) yield checked(false);
+    if (size >= HEAD_OCTETS) yield checkHead(false);
   }
-  if (head !== undefined) yield checked(endsFile(size));
+  if (head !== undefined) yield checkHead(endsFile(size));
 }

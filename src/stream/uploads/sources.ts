@@ -50,7 +50,7 @@ export function createSources(
   table: UploadsTable,
 ): Sources {
   const key = (uid: string, attempt?: string) => `stream/${uid}/source${attempt === undefined ? "" : `-${attempt}`}`;
-  const partial = (uid: string) => objects.partial(key(uid));
+  const partialObject = (uid: string) => objects.partial(key(uid));
 
   async function* trackActivity(uid: string, body: AsyncIterable<Uint8Array>) {
     let touched = clock.now();
@@ -74,7 +74,7 @@ export function createSources(
   async function finish(row: UploadRow, length: number): Promise<void> {
     const { uid } = row;
     try {
-      await partial(uid).complete(length);
+      await partialObject(uid).complete(length);
     } catch (err) {
       // The video was deleted in the meantime, with the received data.
       if (isStoreError(err, "absent") && (await videos.find(uid)) === undefined) throw streamErrors.uploadNotFound();
@@ -108,28 +108,28 @@ export function createSources(
    * length.
    */
   async function resetUpload(row: UploadRow): Promise<UploadRow> {
-    const change = {
+    const resetFields = {
       length: row.kind === "direct" ? null : row.length,
       metadata: row.kind === "direct" ? null : row.metadata,
       finished_at: null,
       touched_at: clock.now(),
     };
-    await partial(row.uid).discard();
-    await table.change(row.uid, change);
-    return { ...row, ...change };
+    await partialObject(row.uid).discard();
+    await table.change(row.uid, resetFields);
+    return { ...row, ...resetFields };
   }
 
-  async function offset({ uid, length, finished_at: finished }: UploadRow): Promise<number> {
-    if (finished !== null) return length ?? 0;
-    const kept = await partial(uid).size();
-    if (kept > 0 || length === null) return kept;
+  async function offset({ uid, length, finished_at: finishedAt }: UploadRow): Promise<number> {
+    if (finishedAt !== null) return length ?? 0;
+    const storedBytes = await partialObject(uid).size();
+    if (storedBytes > 0 || length === null) return storedBytes;
     // A previous process may have died between storing the object and announcing it.
     return (await objects.open(key(uid)))?.size === length ? length : 0;
   }
 
   return {
     key,
-    partial,
+    partial: partialObject,
     offset,
     finish,
     registerSource,
@@ -143,18 +143,18 @@ export function createSources(
               tooLarge: streamErrors.notAVideo,
               endsFile: (size) => size === row.length,
             });
-      const kept = await partial(row.uid)
+      const storedBytes = await partialObject(row.uid)
         .append(at, trackActivity(row.uid, file))
         .catch(async (err: unknown) => {
           if (err instanceof UserError && err.kind === "notAVideo") await resetUpload(row);
           throw err;
         });
-      if (row.length !== DEFERRED_LENGTH && kept >= row.length) await finish(row, row.length);
+      if (row.length !== DEFERRED_LENGTH && storedBytes >= row.length) await finish(row, row.length);
       else await table.change(row.uid, { touched_at: clock.now() });
-      return kept;
+      return storedBytes;
     },
     async discard(uid) {
-      await partial(uid).discard();
+      await partialObject(uid).discard();
     },
     async reopen(row) {
       const { uid } = row;

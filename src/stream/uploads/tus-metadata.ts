@@ -1,7 +1,7 @@
 import { streamErrors } from "../errors.ts";
 import type { RequestedVideo } from "./port.ts";
 
-const bad = (reason: string) => streamErrors.badParameter({ reason });
+const badMetadata = (reason: string) => streamErrors.badParameter({ reason });
 const MAX_KEYS = 100;
 
 /**
@@ -10,30 +10,31 @@ const MAX_KEYS = 100;
  * Throws badParameter.
  */
 export function readTusMetadata(header: string): RequestedVideo {
-  const meta: [string, string][] = [];
+  const metaEntries: [string, string][] = [];
   const requested: RequestedVideo = {};
   const pairs = header
     .split(",")
     .map((pair) => pair.trim())
     .filter((pair) => pair !== "");
-  if (pairs.length > MAX_KEYS) throw bad(`Upload-Metadata can have at most ${MAX_KEYS} keys, not ${pairs.length}`);
-  const seen = new Set<string>();
+  if (pairs.length > MAX_KEYS)
+    throw badMetadata(`Upload-Metadata can have at most ${MAX_KEYS} keys, not ${pairs.length}`);
+  const seenKeys = new Set<string>();
   for (const pair of pairs) {
     const [key = "", encoded = "", ...rest] = pair.split(/\s+/);
     if (rest.length > 0)
-      throw bad(`Upload-Metadata must have a key and one base64 value between its commas, not ${quoted(pair)}`);
-    if (seen.has(key.toLowerCase())) throw bad(`Upload-Metadata has a duplicate key ${quoted(key)}`);
-    seen.add(key.toLowerCase());
-    const value = decoded(key, encoded);
+      throw badMetadata(`Upload-Metadata must have a key and one base64 value between its commas, not ${quoted(pair)}`);
+    if (seenKeys.has(key.toLowerCase())) throw badMetadata(`Upload-Metadata has a duplicate key ${quoted(key)}`);
+    seenKeys.add(key.toLowerCase());
+    const value = decodeValue(key, encoded);
     const set = KNOWN_KEYS.get(key.toLowerCase());
-    if (set === undefined) meta.push([key, value]);
+    if (set === undefined) metaEntries.push([key, value]);
     else set(requested, value, key);
   }
-  return { ...requested, ...(meta.length > 0 && { meta: Object.fromEntries(meta) }) };
+  return { ...requested, ...(metaEntries.length > 0 && { meta: Object.fromEntries(metaEntries) }) };
 
-  function decoded(key: string, encoded: string): string {
+  function decodeValue(key: string, encoded: string): string {
     if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(encoded))
-      throw bad(`the value of ${quoted(key)} in Upload-Metadata is not base64: ${quoted(encoded)}`);
+      throw badMetadata(`the value of ${quoted(key)} in Upload-Metadata is not base64: ${quoted(encoded)}`);
     return Buffer.from(encoded, "base64").toString("utf8").replaceAll("\0", "");
   }
 }
@@ -64,13 +65,13 @@ const KNOWN_KEYS = new Map<string, (requested: RequestedVideo, value: string, ke
 function numberOf(key: string, text: string): number {
   const number = Number(text);
   if (text.trim() === "" || !Number.isFinite(number))
-    throw bad(`${key} in Upload-Metadata must be a number, not ${quoted(text)}`);
+    throw badMetadata(`${key} in Upload-Metadata must be a number, not ${quoted(text)}`);
   return number;
 }
 
 function timeOf(key: string, text: string): number {
   const time = /^\d{4}-\d\d-\d\dT/i.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(time))
-    throw bad(`${key} in Upload-Metadata must be a time such as 2026-12-31T23:59:59Z, not ${quoted(text)}`);
+    throw badMetadata(`${key} in Upload-Metadata must be a time such as 2026-12-31T23:59:59Z, not ${quoted(text)}`);
   return time;
 }

@@ -35,11 +35,12 @@ const RULES: [name: string, isValid: (value: string) => boolean][] = [
  * send a default value with other methods. Throws tusHeadersInvalid.
  */
 export function checkHeaderValues({ headersDistinct: headers }: IncomingMessage, method: string): void {
-  const invalid = RULES.filter(([name, isValid]) => {
+  const invalidHeader = RULES.filter(([name, isValid]) => {
     const values = headers[name];
     return values !== undefined && (name !== "content-type" || method === "PATCH") && !isValid(values.join(", "));
   });
-  if (invalid.length > 0) throw streamErrors.tusHeadersInvalid({ names: invalid.map(([name]) => name).join(" ") });
+  if (invalidHeader.length > 0)
+    throw streamErrors.tusHeadersInvalid({ names: invalidHeader.map(([name]) => name).join(" ") });
 }
 
 /** For headers that `checkHeaderValues` has accepted. Throws tusHeaderMissing. */

@@ -16,7 +16,7 @@ const CORS = {
   "access-control-expose-headers":
     "Authorization, Content-Type, Location, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, Upload-Concat, Upload-Defer-Length, Upload-Length, Upload-Metadata, Upload-Offset, X-HTTP-Method-Override, X-Requested-With, X-Forwarded-Host, X-Forwarded-Proto, Forwarded, Stream-Media-Id,Upload-Expires",
 };
-const TEXT = "text/plain;charset=UTF-8";
+const TEXT_TYPE = "text/plain;charset=UTF-8";
 /** Time for which a request may continue to store its data after another request has asked for the lock. */
 const RELEASE_MS = 500;
 
@@ -56,13 +56,13 @@ export function createTus({ table, sources, lock, videos, log, settings }: TusDe
     response: ServerResponse,
     work: (released: AbortSignal) => Promise<Result>,
   ): Promise<Result> {
-    const [closed, released] = [new AbortController(), new AbortController()];
-    const onClose = () => closed.abort();
+    const [closeController, released] = [new AbortController(), new AbortController()];
+    const onClose = () => closeController.abort();
     let timer: NodeJS.Timeout | undefined;
     response.once("close", onClose);
     try {
       const end = await lock.acquire(uid, {
-        signal: closed.signal,
+        signal: closeController.signal,
         onContended: () => void (timer ??= setTimeout(() => released.abort(), RELEASE_MS)),
       });
       if (end === undefined) throw streamErrors.uploadBusy();
@@ -77,11 +77,11 @@ export function createTus({ table, sources, lock, videos, log, settings }: TusDe
     }
   }
 
-  async function head(response: ServerResponse, { uid }: Video): Promise<void> {
+  async function sendHead(response: ServerResponse, { uid }: Video): Promise<void> {
     const { row, offset } = await withLock(uid, response, () => findUpload(uid));
     writeHead(response, 200, {
       "cache-control": "no-store",
-      "content-type": TEXT,
+      "content-type": TEXT_TYPE,
       ...(row.length === DEFERRED_LENGTH ? { "upload-defer-length": 1 } : { "upload-length": row.length }),
       "upload-offset": offset,
     }).end();
@@ -112,7 +112,7 @@ export function createTus({ table, sources, lock, videos, log, settings }: TusDe
 
   /** For a one-time URL, deletes only the upload; otherwise also the video, which can no longer be uploaded. */
   async function terminate(response: ServerResponse, { uid }: Video): Promise<void> {
-    const complete = await withLock(uid, response, async () => {
+    const isComplete = await withLock(uid, response, async () => {
       const { row, offset } = await findUpload(uid);
       if (offset === row.length) return true;
       await sources.discard(uid);
@@ -123,10 +123,10 @@ export function createTus({ table, sources, lock, videos, log, settings }: TusDe
       }
       return false;
     });
-    if (!complete) return void writeHead(response, 204, {}).end();
+    if (!isComplete) return void writeHead(response, 204, {}).end();
     const { entry, message } = streamErrors.uploadComplete();
     // The only text without a line break, as clients know it.
-    writeHead(response, entry.http, { "content-length": message.length, "content-type": TEXT }).end(message);
+    writeHead(response, entry.http, { "content-length": message.length, "content-type": TEXT_TYPE }).end(message);
   }
 
   /** Responds immediately, and ends the response once the client has sent its body. */
@@ -141,7 +141,7 @@ export function createTus({ table, sources, lock, videos, log, settings }: TusDe
       err instanceof UserError
         ? [err.entry.http, `${userErrorText(err)}\n`]
         : [500, "Internal error. The data received so far is kept.\n"];
-    writeHead(response, status, { ...headers, "content-length": Buffer.byteLength(text), "content-type": TEXT });
+    writeHead(response, status, { ...headers, "content-length": Buffer.byteLength(text), "content-type": TEXT_TYPE });
     response.write(text);
     await discardBody(request);
     response.end();
@@ -154,7 +154,7 @@ export function createTus({ table, sources, lock, videos, log, settings }: TusDe
       return sendError(request, response, err);
     }
     try {
-      if (method === "HEAD") await head(response, video);
+      if (method === "HEAD") await sendHead(response, video);
       else if (method === "DELETE") await terminate(response, video);
       else await patch(request, response, video);
     } catch (err) {

@@ -33,15 +33,15 @@ interface Lock {
 export function createUploadLock({ events, process }: { events: Events; process: string }): UploadLock {
   const locks = new Map<string, Lock>();
   const unsubscribe = events.subscribe(LOCK_EVENT, (hint) => {
-    const [id = "", by] = hint.split(":");
-    if (by !== process) locks.get(id)?.onContended?.();
+    const [id = "", requesterId] = hint.split(":");
+    if (requesterId !== process) locks.get(id)?.onContended?.();
   });
 
   return {
     close: unsubscribe,
     has: (id) => locks.has(id),
     async acquire(id, { onContended, signal, waitMs = 5000 } = {}) {
-      const { promise: late, resolve } = Promise.withResolvers<"late">();
+      const { promise: waitTimeout, resolve } = Promise.withResolvers<"late">();
       const timer = setTimeout(resolve, waitMs, "late").unref();
       const abort = () => resolve("late");
       signal?.addEventListener("abort", abort, { once: true });
@@ -49,14 +49,14 @@ export function createUploadLock({ events, process }: { events: Events; process:
         for (let before = locks.get(id); before !== undefined; before = locks.get(id)) {
           if (signal?.aborted === true) return undefined;
           before.onContended?.();
-          if ((await Promise.race([before.ended, late])) === "late") return undefined;
+          if ((await Promise.race([before.ended, waitTimeout])) === "late") return undefined;
         }
       } finally {
         clearTimeout(timer);
         signal?.removeEventListener("abort", abort);
       }
-      const { promise: ended, resolve: end } = Promise.withResolvers<void>();
-      const lock: Lock = { ended, onContended };
+      const { promise: whenReleased, resolve: end } = Promise.withResolvers<void>();
+      const lock: Lock = { ended: whenReleased, onContended };
       locks.set(id, lock);
       events.publish(LOCK_EVENT, `${id}:${process}`);
       return () => {

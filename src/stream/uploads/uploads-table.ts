@@ -72,7 +72,7 @@ export function createUploadsTable(db: Db) {
     async insert(
       row: Pick<UploadRow, "uid" | "account_id" | "kind" | "touched_at"> & Partial<UploadRow>,
     ): Promise<UploadRow> {
-      const whole: UploadRow = {
+      const fullRow: UploadRow = {
         secret: null,
         length: null,
         metadata: null,
@@ -81,8 +81,8 @@ export function createUploadsTable(db: Db) {
         finished_at: null,
         ...row,
       };
-      await db.write(tables.insertInto("stream_uploads").values(whole));
-      return whole;
+      await db.write(tables.insertInto("stream_uploads").values(fullRow));
+      return fullRow;
     },
     async find(uid: string): Promise<UploadRow | undefined> {
       return (await db.read(rows.where("uid", "=", uid)))[0];
@@ -109,14 +109,14 @@ export function createUploadsTable(db: Db) {
     },
     /** Deletes uploads that finished before this time; true while there may be more. */
     async deleteFinished(before: number): Promise<boolean> {
-      const some = tables
+      const batchQuery = tables
         .selectFrom("stream_uploads")
         .select("uid")
         .where("finished_at", "<", before)
         .orderBy("finished_at")
         .orderBy("uid")
         .limit(BATCH);
-      const { affected } = await db.write(tables.deleteFrom("stream_uploads").where("uid", "in", some));
+      const { affected } = await db.write(tables.deleteFrom("stream_uploads").where("uid", "in", batchQuery));
       return affected === BATCH;
     },
   };

@@ -17,12 +17,12 @@ const STALE_COPY_MS = 10 * 60_000;
 const SWEEP_MS = 10 * 60_000;
 
 /** All upload methods: forms, TUS, one-time URLs and copies from a URL. */
-export function createUploads(given: UploadsDeps): Uploads {
-  const { db, events, ids, clock, log, videos } = given;
+export function createUploads(uploadsDeps: UploadsDeps): Uploads {
+  const { db, events, ids, clock, log, videos } = uploadsDeps;
   const table = createUploadsTable(db);
-  const sources = createSources(given, table);
+  const sources = createSources(uploadsDeps, table);
   const lock = createUploadLock({ events, process: ids.token(8) });
-  const deps: CreationDeps = { ...given, table, sources, lock };
+  const deps: CreationDeps = { ...uploadsDeps, table, sources, lock };
   const creations = createCreations(deps);
   let repetition: Repetition | undefined;
   const forms = createForms(deps);
@@ -31,13 +31,13 @@ export function createUploads(given: UploadsDeps): Uploads {
     ...deps,
     creations,
     forms,
-    tus: createTus({ table, sources, lock, videos, log, settings: given.settings }),
+    tus: createTus({ table, sources, lock, videos, log, settings: uploadsDeps.settings }),
   });
 
   return {
     http,
     tus: creations.tus,
-    tusHeaders: tusHeaders(given.settings),
+    tusHeaders: tusHeaders(uploadsDeps.settings),
     direct: creations.direct,
     form: forms.form,
     bytes: forms.bytes,

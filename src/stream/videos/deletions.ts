@@ -55,11 +55,11 @@ export function createDeletions({
   }
 
   async function run(uid: string): Promise<void> {
-    const at = await deletedAt(tables, uid);
-    if (at === undefined) return;
+    const deletionTime = await deletedAt(tables, uid);
+    if (deletionTime === undefined) return;
     for (const listener of listeners) await listener(uid);
     await removeObjects(uid);
-    const last = at + WRITE_GRACE_MS;
+    const last = deletionTime + WRITE_GRACE_MS;
     // Deletes again at a time when no process can still be writing.
     if (clock.now() < last) return enqueue(uid, new Date(last));
     await removeDeletion(db, uid);

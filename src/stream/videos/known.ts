@@ -19,7 +19,7 @@ interface VideoCache {
  * Changes are announced immediately; this covers lost notifications, because a process may have died before sending
  * one.
  */
-const FRESH_MS = 10_000;
+const FRESH_CACHE_MS = 10_000;
 /** During a database outage, viewers can keep watching for this long. */
 const STALE_MS = 10 * 60_000;
 
@@ -38,51 +38,51 @@ export function createVideoCache({
   clock: Pick<Clock, "now">;
   max?: number;
 }): VideoCache {
-  const known = new Map<string, { video: Video; at: number }>();
+  const cachedVideos = new Map<string, { video: Video; at: number }>();
   /** Reads in progress; a change of the row removes its entry. */
-  const reading = new Map<string, { video: Promise<Video | undefined> }>();
+  const pendingReads = new Map<string, { video: Promise<Video | undefined> }>();
 
   function forget(uid: string) {
     // An empty id means that notifications may have been lost.
     if (uid === "") {
-      known.clear();
-      reading.clear();
+      cachedVideos.clear();
+      pendingReads.clear();
     } else {
-      known.delete(uid);
-      reading.delete(uid);
+      cachedVideos.delete(uid);
+      pendingReads.delete(uid);
     }
   }
   const unsubscribe = events.subscribe(VIDEO_CHANGED, forget);
 
   async function load(uid: string): Promise<Video | undefined> {
-    const at = clock.now();
-    const mine = { video: read(uid) };
-    reading.set(uid, mine);
+    const readAt = clock.now();
+    const ownRead = { video: read(uid) };
+    pendingReads.set(uid, ownRead);
     try {
-      const video = await mine.video;
-      if (reading.get(uid) !== mine) return video;
-      known.delete(uid);
+      const video = await ownRead.video;
+      if (pendingReads.get(uid) !== ownRead) return video;
+      cachedVideos.delete(uid);
       if (video === undefined) return undefined;
-      if (known.size >= max) known.delete(known.keys().next().value!);
-      known.set(uid, { video, at });
+      if (cachedVideos.size >= max) cachedVideos.delete(cachedVideos.keys().next().value!);
+      cachedVideos.set(uid, { video, at: readAt });
       return video;
     } finally {
-      if (reading.get(uid) === mine) reading.delete(uid);
+      if (pendingReads.get(uid) === ownRead) pendingReads.delete(uid);
     }
   }
 
-  const loaded = (uid: string) => reading.get(uid)?.video ?? load(uid);
+  const loadShared = (uid: string) => pendingReads.get(uid)?.video ?? load(uid);
 
   return {
     find(uid) {
-      const entry = known.get(uid);
-      if (entry === undefined) return loaded(uid);
+      const entry = cachedVideos.get(uid);
+      if (entry === undefined) return loadShared(uid);
       // Moved to the end, so that the first entry is the least recently used.
-      known.delete(uid);
-      known.set(uid, entry);
-      if (clock.now() - entry.at < FRESH_MS) return Promise.resolve(entry.video);
-      return loaded(uid).catch((err: unknown) => {
-        if (clock.now() - entry.at >= STALE_MS || known.get(uid) !== entry) throw err;
+      cachedVideos.delete(uid);
+      cachedVideos.set(uid, entry);
+      if (clock.now() - entry.at < FRESH_CACHE_MS) return Promise.resolve(entry.video);
+      return loadShared(uid).catch((err: unknown) => {
+        if (clock.now() - entry.at >= STALE_MS || cachedVideos.get(uid) !== entry) throw err;
         return entry.video;
       });
     },

@@ -5,9 +5,9 @@ import type { ListedVideo } from "./video.ts";
 import { foldedName, fromListedRow, nameKey, type VideosExecutor, type VideoTables } from "./videos-table.ts";
 
 const MAX_LIST = 1000;
-const FAR = 10_000;
+const FAR_OFFSET = 10_000;
 
-const LISTED = [
+const LISTED_COLUMNS = [
   "uid",
   "account_id",
   "creator",
@@ -35,24 +35,24 @@ export async function listVideos(db: VideosExecutor, account: string, filter: Vi
   const direction = asc ? "asc" : "desc";
   const end = offset + Math.min(limit, MAX_LIST);
   // At a large offset, skipped rows cost more time than the rows read, and also memory where several lists are joined.
-  const parts = offset > FAR ? [filter] : splitFilter(filter);
-  const listed = await Promise.all(
-    parts.map((part) =>
+  const filterParts = offset > FAR_OFFSET ? [filter] : splitFilter(filter);
+  const listedParts = await Promise.all(
+    filterParts.map((part) =>
       db
         .selectFrom("stream_videos")
-        .select(LISTED)
+        .select(LISTED_COLUMNS)
         .where("account_id", "=", account)
-        .where((eb) => matching(eb, part))
-        .where((eb) => within(eb, filter.created))
+        .where((eb) => matchFilter(eb, part))
+        .where((eb) => isWithin(eb, filter.created))
         .orderBy("created_at", direction)
         .orderBy("uid", direction)
-        .limit(parts.length === 1 ? end - offset : end)
-        .offset(parts.length === 1 ? offset : 0)
+        .limit(filterParts.length === 1 ? end - offset : end)
+        .offset(filterParts.length === 1 ? offset : 0)
         .execute(),
     ),
   );
-  if (listed.length === 1) return listed[0]!.map(fromListedRow);
-  const rows = [...new Map(listed.flat().map((row) => [row.uid, row])).values()];
+  if (listedParts.length === 1) return listedParts[0]!.map(fromListedRow);
+  const rows = [...new Map(listedParts.flat().map((row) => [row.uid, row])).values()];
   rows.sort((a, b) => (asc ? 1 : -1) * (a.created_at - b.created_at || (a.uid < b.uid ? -1 : 1)));
   return rows.slice(offset, end).map(fromListedRow);
 }
@@ -80,22 +80,22 @@ export async function countVideos(
   account: string,
   filter: VideoFilter,
 ): Promise<{ total: number; range: number }> {
-  const mine = () =>
+  const accountQuery = () =>
     db
       .selectFrom("stream_videos")
       .select(({ fn }) => fn.countAll<number>().as("count"))
       .where("account_id", "=", account)
-      .where((eb) => matching(eb, filter));
+      .where((eb) => matchFilter(eb, filter));
   const total = isEverything(filter)
     ? await countAll(db, account)
-    : Number((await mine().executeTakeFirstOrThrow()).count);
+    : Number((await accountQuery().executeTakeFirstOrThrow()).count);
   if ((filter.created ?? []).length === 0) return { total, range: total };
   return {
     total,
     range: Number(
       (
-        await mine()
-          .where((eb) => within(eb, filter.created))
+        await accountQuery()
+          .where((eb) => isWithin(eb, filter.created))
           .executeTakeFirstOrThrow()
       ).count,
     ),
@@ -119,39 +119,39 @@ const isEverything = (filter: VideoFilter) =>
 
 type Columns = ExpressionBuilder<VideoTables, "stream_videos">;
 
-function matching(
+function matchFilter(
   eb: Columns,
   { states, creator, type, search, name, names, onlyName, ids, liveInput }: FilterPart,
 ): Expression<SqlBool> {
   const filters: Expression<SqlBool>[] = [];
-  if (states !== undefined) filters.push(among(eb, "state", states));
-  if (creator !== undefined) filters.push(is(eb, "creator", creator));
+  if (states !== undefined) filters.push(isAmong(eb, "state", states));
+  if (creator !== undefined) filters.push(isEqual(eb, "creator", creator));
   if (type !== undefined) filters.push(eb("live_input", type === "live" ? "is not" : "is", null));
   if (search !== undefined)
     filters.push(sql<SqlBool>`name_folded like ${`%${foldedName(search).replace(/[\\%_]/g, "\\$&")}%`} escape '\\'`);
   if (name !== undefined) filters.push(eb("name", "=", nameKey(name)));
   if (names !== undefined)
-    filters.push(eb.or([among(eb, "name", names.map(nameKey)), among(eb, "uid", names.filter(isHexId))]));
+    filters.push(eb.or([isAmong(eb, "name", names.map(nameKey)), isAmong(eb, "uid", names.filter(isHexId))]));
   if (onlyName !== undefined) filters.push(eb("name", "=", nameKey(onlyName)));
-  if (ids !== undefined) filters.push(among(eb, "uid", ids.filter(isHexId)));
-  if (liveInput !== undefined) filters.push(is(eb, "live_input", liveInput));
+  if (ids !== undefined) filters.push(isAmong(eb, "uid", ids.filter(isHexId)));
+  if (liveInput !== undefined) filters.push(isEqual(eb, "live_input", liveInput));
   return eb.and(filters);
 }
 
-const NOTHING = sql<SqlBool>`1 = 0`;
+const MATCHES_NOTHING = sql<SqlBool>`1 = 0`;
 
 /** PostgreSQL rejects U+0000 in text, so no stored value contains it. */
-const is = (eb: Columns, column: "creator" | "live_input", value: string): Expression<SqlBool> =>
-  value.includes("\0") ? NOTHING : eb(column, "=", value);
+const isEqual = (eb: Columns, column: "creator" | "live_input", value: string): Expression<SqlBool> =>
+  value.includes("\0") ? MATCHES_NOTHING : eb(column, "=", value);
 
 /** An IN with an empty list is invalid SQL. */
-const among = (eb: Columns, column: "state" | "name" | "uid", values: readonly string[]): Expression<SqlBool> =>
-  values.length === 0 ? NOTHING : eb(column, "in", values as never);
+const isAmong = (eb: Columns, column: "state" | "name" | "uid", values: readonly string[]): Expression<SqlBool> =>
+  values.length === 0 ? MATCHES_NOTHING : eb(column, "in", values as never);
 
 const OPERATORS = { eq: "=", gt: ">", gte: ">=", lt: "<", lte: "<=" } as const satisfies Record<
   CreatedBound["op"],
   string
 >;
 
-const within = (eb: Columns, bounds: readonly CreatedBound[] = []): Expression<SqlBool> =>
+const isWithin = (eb: Columns, bounds: readonly CreatedBound[] = []): Expression<SqlBool> =>
   eb.and(bounds.map(({ op, at }) => eb("created_at", OPERATORS[op], at)));

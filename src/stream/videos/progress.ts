@@ -9,9 +9,9 @@ interface ProgressWriter {
 }
 
 /** A few writes per second are sufficient for viewers, however many segments are finished in between. */
-const EVERY_MS = 500;
+const WRITE_INTERVAL_MS = 500;
 /** Maximum number of videos tracked by this process; above it, the earliest is written immediately. */
-const MAX_VIDEOS = 1000;
+const MAX_TRACKED_VIDEOS = 1000;
 
 export function createProgressWriter({
   clock,
@@ -23,16 +23,16 @@ export function createProgressWriter({
   write(uid: string, pct: number): Promise<void>;
 }): ProgressWriter {
   /** Videos whose progress was written within the last half second, with their latest value. */
-  const resting = new Map<string, { pct: number | undefined }>();
+  const throttledVideos = new Map<string, { pct: number | undefined }>();
   const stop = new AbortController();
 
-  async function rest(uid: string) {
+  async function startThrottle(uid: string) {
     const state: { pct: number | undefined } = { pct: undefined };
-    if (resting.size >= MAX_VIDEOS) resting.delete(resting.keys().next().value!);
-    resting.set(uid, state);
-    await clock.sleep(EVERY_MS, stop.signal).catch(() => undefined);
-    if (resting.get(uid) !== state) return;
-    resting.delete(uid);
+    if (throttledVideos.size >= MAX_TRACKED_VIDEOS) throttledVideos.delete(throttledVideos.keys().next().value!);
+    throttledVideos.set(uid, state);
+    await clock.sleep(WRITE_INTERVAL_MS, stop.signal).catch(() => undefined);
+    if (throttledVideos.get(uid) !== state) return;
+    throttledVideos.delete(uid);
     if (state.pct !== undefined && !stop.signal.aborted)
       await writeAndThrottle(uid, state.pct).catch((err: unknown) =>
         log.warn({ err, video: uid }, "stream: failed to store the progress of a video"),
@@ -40,22 +40,22 @@ export function createProgressWriter({
   }
 
   function writeAndThrottle(uid: string, pct: number): Promise<void> {
-    void rest(uid);
+    void startThrottle(uid);
     return write(uid, pct);
   }
 
   return {
     async report(uid, pct) {
-      const state = resting.get(uid);
+      const state = throttledVideos.get(uid);
       if (state === undefined) return writeAndThrottle(uid, pct);
       state.pct = Math.max(state.pct ?? 0, pct);
     },
-    forget: (uid) => void resting.delete(uid),
+    forget: (uid) => void throttledVideos.delete(uid),
     async close() {
-      const waiting = [...resting];
-      resting.clear();
+      const throttledEntries = [...throttledVideos];
+      throttledVideos.clear();
       stop.abort();
-      for (const [uid, { pct }] of waiting)
+      for (const [uid, { pct }] of throttledEntries)
         if (pct !== undefined)
           await write(uid, pct).catch((err: unknown) =>
             log.warn({ err, video: uid }, "stream: failed to store the progress of a video"),

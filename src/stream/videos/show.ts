@@ -40,8 +40,8 @@ interface ShownVideo {
 type ShownWatermark = Omit<WatermarkProfile, "created"> & { created: string };
 
 /** RFC 3339, UTC. */
-const iso = (time: number): string => new Date(time).toISOString();
-const isoOrNull = (time: number | null): string | null => (time === null ? null : iso(time));
+const toIso = (time: number): string => new Date(time).toISOString();
+const toIsoOrNull = (time: number | null): string | null => (time === null ? null : toIso(time));
 
 export function showVideo(video: ListedVideo, urls: Pick<StreamUrls, "of">): ShownVideo {
   const { thumbnail, watch, hls, dash } = urls.of(video);
@@ -52,7 +52,7 @@ export function showVideo(video: ListedVideo, urls: Pick<StreamUrls, "of">): Sho
     thumbnail,
     thumbnailTimestampPct: video.thumbnailTimestampPct,
     readyToStream: video.readyToStream,
-    readyToStreamAt: isoOrNull(video.readyToStreamAt),
+    readyToStreamAt: toIsoOrNull(video.readyToStreamAt),
     status: {
       state,
       ...(step !== undefined && { step }),
@@ -62,15 +62,15 @@ export function showVideo(video: ListedVideo, urls: Pick<StreamUrls, "of">): Sho
       errorReasonText: errorReason?.text ?? "",
     },
     meta: video.meta,
-    created: iso(video.created),
-    modified: iso(video.modified),
-    scheduledDeletion: isoOrNull(video.scheduledDeletion),
+    created: toIso(video.created),
+    modified: toIso(video.modified),
+    scheduledDeletion: toIsoOrNull(video.scheduledDeletion),
     size: video.size,
     preview: watch,
     allowedOrigins: video.allowedOrigins,
     requireSignedURLs: video.requireSignedURLs,
-    uploaded: isoOrNull(video.uploaded),
-    uploadExpiry: isoOrNull(video.uploadExpiry),
+    uploaded: toIsoOrNull(video.uploaded),
+    uploadExpiry: toIsoOrNull(video.uploadExpiry),
     // Clients expect 0 for "no limit" on videos that are being fetched, and null on all others.
     maxSizeBytes: video.maxSizeBytes ?? (state === "downloading" ? 0 : null),
     maxDurationSeconds: video.maxDurationSeconds,
@@ -86,5 +86,5 @@ export function showVideo(video: ListedVideo, urls: Pick<StreamUrls, "of">): Sho
 
 export const showWatermark = (profile: WatermarkProfile): ShownWatermark => ({
   ...profile,
-  created: iso(profile.created),
+  created: toIso(profile.created),
 });

@@ -8,7 +8,7 @@ import type { ErrorReason, Video, VideoState } from "./video.ts";
  */
 
 /** Waiting for the source. */
-const AWAITING: ReadonlySet<VideoState> = new Set(["pendingupload", "downloading"]);
+const AWAITING_STATES: ReadonlySet<VideoState> = new Set(["pendingupload", "downloading"]);
 /** States in which processing is pending or running on this server: they count towards the limit of queued videos. */
 export const IN_PROCESSING = ["downloading", "queued", "inprogress"] as const satisfies VideoState[];
 /** Final states, unless the user acts. */
@@ -26,8 +26,8 @@ const REASON_TEXTS: Record<ErrorReason, string> = {
 
 export function withUpload(video: Video, source: { key: string; size: number }, now: number): Video | undefined {
   // A clip is queued from the beginning, and gets its source a moment later.
-  const waits = AWAITING.has(video.state) || (video.state === "queued" && video.sourceKey === null);
-  if (!waits) return undefined;
+  const isWaiting = AWAITING_STATES.has(video.state) || (video.state === "queued" && video.sourceKey === null);
+  if (!isWaiting) return undefined;
   return { ...video, state: "queued", sourceKey: source.key, size: source.size, uploaded: now, modified: now };
 }
 
@@ -76,16 +76,16 @@ export function withModel(video: Video, model: MediaModel, now: number): Video |
   const { maxDurationSeconds: limit } = video;
   const input =
     model.video === undefined ? { width: 0, height: 0 } : { width: model.video.width, height: model.video.height };
-  const known: Video = { ...video, duration: model.duration, input, modified: now };
+  const probedVideo: Video = { ...video, duration: model.duration, input, modified: now };
   if (exceedsLimit(video, model)) {
     return withFailure(
-      known,
+      probedVideo,
       "ERR_DURATION_EXCEED_CONSTRAINT",
       `The video is ${model.duration.toFixed(2)} seconds long; at most ${limit} (maxDurationSeconds) are allowed.`,
       now,
     );
   }
-  return { ...known, state: "inprogress", step: "encoding", model };
+  return { ...probedVideo, state: "inprogress", step: "encoding", model };
 }
 
 export function withPlayable(video: Video, now: number): Video | undefined {
@@ -95,8 +95,10 @@ export function withPlayable(video: Video, now: number): Video | undefined {
 
 export function withProgress(video: Video, pctComplete: number): Video | undefined {
   // Only `ready` reports 100.
-  const pct = Math.min(99.999999, pctComplete);
-  return video.state === "inprogress" && pct > video.pctComplete ? { ...video, pctComplete: pct } : undefined;
+  const cappedPct = Math.min(99.999999, pctComplete);
+  return video.state === "inprogress" && cappedPct > video.pctComplete
+    ? { ...video, pctComplete: cappedPct }
+    : undefined;
 }
 
 export function withCompletion(video: Video, now: number): Video | undefined {

@@ -7,13 +7,13 @@ import { fromRow, type VideoRow, type VideosExecutor } from "./videos-table.ts";
  */
 
 // Literals in the SQL: SQLite uses a partial index only if the condition has no parameters.
-const UNFINISHED = sql<SqlBool>`state in ('downloading', 'queued', 'inprogress')`;
-const PENDING = sql<SqlBool>`state = 'pendingupload'`;
-const UNTOLD = sql<SqlBool>`told = 0`;
+const IS_UNFINISHED = sql<SqlBool>`state in ('downloading', 'queued', 'inprogress')`;
+const IS_PENDING = sql<SqlBool>`state = 'pendingupload'`;
+const IS_UNNOTIFIED = sql<SqlBool>`told = 0`;
 
 const BATCH = 200;
 /** Maximum number of rounds; the remaining rows follow in the next sweep. */
-const ROUNDS = 50;
+const MAX_ROUNDS = 50;
 
 export type Unfinished = Pick<VideoRow, "uid" | "state" | "source_key" | "job_id" | "touched_at" | "created_at">;
 type Expired = Pick<VideoRow, "uid" | "upload_expiry">;
@@ -21,17 +21,21 @@ type Expired = Pick<VideoRow, "uid" | "upload_expiry">;
 export type SweepTable = ReturnType<typeof createSweepTable>;
 
 export function createSweepTable(tables: VideosExecutor) {
-  const unfinished = tables
+  const unfinishedQuery = tables
     .selectFrom("stream_videos")
     .select(["uid", "state", "source_key", "job_id", "touched_at", "created_at"])
-    .where(UNFINISHED);
-  const expired = tables.selectFrom("stream_videos").select(["uid", "upload_expiry"]).where(PENDING);
+    .where(IS_UNFINISHED);
+  const expiredQuery = tables.selectFrom("stream_videos").select(["uid", "upload_expiry"]).where(IS_PENDING);
 
   return {
     /** Rows that have not been written since this time. */
     unfinished: (before: number): AsyncGenerator<Unfinished> =>
       inBatches((after) => {
-        const query = unfinished.where("touched_at", "<=", before).orderBy("touched_at").orderBy("uid").limit(BATCH);
+        const query = unfinishedQuery
+          .where("touched_at", "<=", before)
+          .orderBy("touched_at")
+          .orderBy("uid")
+          .limit(BATCH);
         return (
           after === undefined
             ? query
@@ -47,7 +51,7 @@ export function createSweepTable(tables: VideosExecutor) {
         tables
           .selectFrom("stream_videos")
           .selectAll()
-          .where(UNTOLD)
+          .where(IS_UNNOTIFIED)
           .where("touched_at", "<=", before)
           .orderBy("touched_at")
           .orderBy("uid")
@@ -71,7 +75,11 @@ export function createSweepTable(tables: VideosExecutor) {
     /** Uploads that were announced but not started in time. */
     expired: (now: number): AsyncGenerator<Expired> =>
       inBatches((after) => {
-        const query = expired.where("upload_expiry", "<=", now).orderBy("upload_expiry").orderBy("uid").limit(BATCH);
+        const query = expiredQuery
+          .where("upload_expiry", "<=", now)
+          .orderBy("upload_expiry")
+          .orderBy("uid")
+          .limit(BATCH);
         return (
           after === undefined
             ? query
@@ -85,7 +93,7 @@ export function createSweepTable(tables: VideosExecutor) {
 
 async function* inBatches<Row>(select: (after: Row | undefined) => Promise<Row[]>): AsyncGenerator<Row> {
   let after: Row | undefined;
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let round = 0; round < MAX_ROUNDS; round++) {
     const rows = await select(after);
     yield* rows;
     if (rows.length < BATCH) return;

@@ -15,8 +15,8 @@ interface SweepDeps {
   enqueue(uid: string): Promise<void>;
   notifySettled(video: Video): Promise<void>;
   fail(uid: string, code: ErrorReason, text?: string): Promise<void>;
-  /** Deletes the video if it still satisfies `mayBe`. */
-  remove(uid: string, mayBe: (video: Video) => boolean): Promise<boolean>;
+  /** Deletes the video if it still satisfies `canRemove`. */
+  remove(uid: string, canRemove: (video: Video) => boolean): Promise<boolean>;
 }
 
 interface Sweep {
@@ -25,18 +25,18 @@ interface Sweep {
   beforeExpiry(isArriving: (uid: string) => Promise<boolean>): void;
 }
 
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 /** Videos written more recently are not changed. */
-const BUSY_MS = 10_000;
+const MIN_IDLE_MS = 10_000;
 /** The row of a video being encoded is written every few seconds. */
-const STALLED_MS = 5 * MINUTE;
+const STALLED_MS = 5 * MINUTE_MS;
 /** Maximum time to fetch from a URL, including retries. */
-const MAX_FETCH_MS = 48 * HOUR;
+const MAX_FETCH_MS = 48 * HOUR_MS;
 /** Maximum age of a clip whose source was never stored. */
-const SOURCELESS_MS = HOUR;
+const SOURCELESS_MS = HOUR_MS;
 /** An upload closes a day after its expiry, however slowly data arrives. */
-const ARRIVING_MS = 24 * HOUR;
+const ARRIVING_MS = 24 * HOUR_MS;
 
 /** Background maintenance of videos. Every task is idempotent, and may run concurrently on several machines. */
 export function createVideoSweep({
@@ -51,10 +51,10 @@ export function createVideoSweep({
   fail,
   remove,
 }: SweepDeps): Sweep {
-  const arriving: ((uid: string) => Promise<boolean>)[] = [];
+  const arrivalChecks: ((uid: string) => Promise<boolean>)[] = [];
 
   async function isArriving(uid: string): Promise<boolean> {
-    for (const check of arriving) if (await check(uid)) return true;
+    for (const check of arrivalChecks) if (await check(uid)) return true;
     return false;
   }
 
@@ -90,9 +90,9 @@ export function createVideoSweep({
   }
 
   return {
-    beforeExpiry: (check) => void arriving.push(check),
+    beforeExpiry: (check) => void arrivalChecks.push(check),
     async recover() {
-      const before = clock.now() - BUSY_MS;
+      const before = clock.now() - MIN_IDLE_MS;
       await forEachRow(table.unfinished(before), resume);
       await forEachRow(table.untold(before), async (video) => {
         // Moves the video behind the others in case the notification fails.

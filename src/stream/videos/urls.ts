@@ -36,7 +36,7 @@ interface VideoUrls {
 }
 
 export function createStreamUrls({ deliveryDomain, uploadHost = "", base, prefix = "" }: StreamUrlsDeps): StreamUrls {
-  const origin = (account: string) =>
+  const originUrl = (account: string) =>
     deliveryDomain === "" ? `${base()}${prefix}` : originOf(`customer-${customerCode(account)}.${deliveryDomain}`);
 
   /** One listener serves all hosts, so they use its port unless `host` includes one. */
@@ -44,12 +44,12 @@ export function createStreamUrls({ deliveryDomain, uploadHost = "", base, prefix
     const { protocol, port } = new URL(base());
     return `${protocol}//${host}${port === "" || /:\d+$/.test(host) ? "" : `:${port}`}`;
   }
-  const at: StreamUrls["at"] = ({ account, uid }, path, id = uid) => `${origin(account)}/${id}/${path}`;
+  const urlAt: StreamUrls["at"] = ({ account, uid }, path, id = uid) => `${originUrl(account)}/${id}/${path}`;
   return {
-    origin,
-    at,
+    origin: originUrl,
+    at: urlAt,
     of(video, id) {
-      const to = (path: string) => at(video, path, id);
+      const to = (path: string) => urlAt(video, path, id);
       return {
         thumbnail: to("thumbnails/thumbnail.jpg"),
         animated: to("thumbnails/thumbnail.gif"),

@@ -26,13 +26,22 @@ function chargeOf(video: Video | undefined): Charge {
  */
 export async function charge(tx: VideosExecutor, before: Video | undefined, after: Video | undefined): Promise<void> {
   const { account } = (before ?? after)!;
-  const [was, is] = [chargeOf(before), chargeOf(after)];
-  const difference = { videos: is.videos - was.videos, used: is.used - was.used, reserved: is.reserved - was.reserved };
+  const [previousCharge, currentCharge] = [chargeOf(before), chargeOf(after)];
+  const difference = {
+    videos: currentCharge.videos - previousCharge.videos,
+    used: currentCharge.used - previousCharge.used,
+    reserved: currentCharge.reserved - previousCharge.reserved,
+  };
   await add(tx, account, ACCOUNT, difference);
   const [from, to] = [before?.creator ?? ACCOUNT, after?.creator ?? ACCOUNT];
   if (from === to) return from === ACCOUNT ? undefined : add(tx, account, from, difference);
-  if (from !== ACCOUNT) await add(tx, account, from, { videos: -was.videos, used: -was.used, reserved: -was.reserved });
-  if (to !== ACCOUNT) await add(tx, account, to, is);
+  if (from !== ACCOUNT)
+    await add(tx, account, from, {
+      videos: -previousCharge.videos,
+      used: -previousCharge.used,
+      reserved: -previousCharge.reserved,
+    });
+  if (to !== ACCOUNT) await add(tx, account, to, currentCharge);
 }
 
 async function add(

@@ -137,9 +137,9 @@ export const videosMigrations: Migration[] = [
 ];
 
 /** Names are compared up to this length. */
-const NAME_LENGTH = 250;
+const MAX_NAME_LENGTH = 250;
 /** PostgreSQL rejects U+0000 in text. */
-export const nameKey = (name: string): string => name.replaceAll("\0", "").slice(0, NAME_LENGTH).toWellFormed();
+export const nameKey = (name: string): string => name.replaceAll("\0", "").slice(0, MAX_NAME_LENGTH).toWellFormed();
 /** In composed form and lower case: "É" equals "é", in any Unicode form. */
 export const foldedName = (name: string): string => nameKey(name.normalize("NFC").toLowerCase());
 
@@ -248,31 +248,31 @@ export async function insertVideo(tx: VideosExecutor, video: Video, now: number)
 export async function updateVideo(
   tx: VideosExecutor,
   video: Video,
-  more: { touched_at: number; told?: 0 | 1 },
+  extraFields: { touched_at: number; told?: 0 | 1 },
 ): Promise<void> {
   const { uid, account_id: _, created_at: __, ...row } = toRow(video);
   await tx
     .updateTable("stream_videos")
-    .set({ ...row, ...more })
+    .set({ ...row, ...extraFields })
     .where("uid", "=", uid)
     .execute();
 }
 
-/** Number of videos queued or being processed; stops counting at `enough`. */
+/** Number of videos queued or being processed; stops counting at `maxCount`. */
 export async function countUnfinished(
   db: VideosExecutor,
   account: string,
   states: readonly VideoState[],
-  enough: number,
+  maxCount: number,
 ): Promise<number> {
-  const some = db
+  const matchingQuery = db
     .selectFrom("stream_videos")
     .select("uid")
     .where("account_id", "=", account)
     .where("state", "in", states)
-    .limit(enough);
+    .limit(maxCount);
   const { count } = await db
-    .selectFrom(some.as("some"))
+    .selectFrom(matchingQuery.as("some"))
     .select(({ fn }) => fn.countAll<number>().as("count"))
     .executeTakeFirstOrThrow();
   return Number(count);
@@ -299,14 +299,14 @@ export async function deletedAt(db: VideosExecutor, uid: string): Promise<number
 }
 
 /** Videos deleted before this time, oldest first, that may still have data. */
-export async function deletedBefore(db: VideosExecutor, time: number, most: number): Promise<string[]> {
+export async function deletedBefore(db: VideosExecutor, time: number, maxRows: number): Promise<string[]> {
   const rows = await db
     .selectFrom("stream_deletions")
     .select("uid")
     .where("deleted_at", "<", time)
     .orderBy("deleted_at")
     .orderBy("uid")
-    .limit(most)
+    .limit(maxRows)
     .execute();
   return rows.map(({ uid }) => uid);
 }

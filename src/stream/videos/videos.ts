@@ -96,7 +96,7 @@ export function createVideos(deps: VideosDeps): VideosModule {
     log,
     write: (uid, pct) => transition(uid, (video) => withProgress(video, pct)).then(() => undefined),
   });
-  const sweeping = createVideoSweep({
+  const videoSweep = createVideoSweep({
     ...deps,
     table: createSweepTable(tables),
     deletions,
@@ -117,12 +117,12 @@ export function createVideos(deps: VideosDeps): VideosModule {
       const before = await videoByUid(tx)(uid);
       const next = before && (await alter(before, tx));
       if (before === undefined || next === undefined || next === before) return next;
-      const reopens = before.state === "error" && next.state === "pendingupload";
-      const settles = next.state !== before.state && (next.state === "ready" || next.state === "error");
+      const isReopened = before.state === "error" && next.state === "pendingupload";
+      const isSettled = next.state !== before.state && (next.state === "ready" || next.state === "error");
       await updateVideo(tx, next, {
         touched_at: clock.now(),
-        ...(settles && { told: 0 as const }),
-        ...(reopens && { told: 1 as const }),
+        ...(isSettled && { told: 0 as const }),
+        ...(isReopened && { told: 1 as const }),
       });
       await charge(tx, before, next);
       return next;
@@ -135,10 +135,14 @@ export function createVideos(deps: VideosDeps): VideosModule {
     const limit = settings.storage_minutes;
     if (limit === 0) return;
     const { usedSeconds, reservedSeconds } = await readUsage(tx, account);
-    const used = (usedSeconds + reservedSeconds) / 60;
-    const requested = requestedSeconds / 60;
-    if (used + requested <= limit && (requested > 0 || used < limit)) return;
-    throw streamErrors.quotaExceeded({ used: rounded(used), limit, requested: rounded(requested) });
+    const usedMinutes = (usedSeconds + reservedSeconds) / 60;
+    const requestedMinutes = requestedSeconds / 60;
+    if (usedMinutes + requestedMinutes <= limit && (requestedMinutes > 0 || usedMinutes < limit)) return;
+    throw streamErrors.quotaExceeded({
+      used: roundMinutes(usedMinutes),
+      limit,
+      requested: roundMinutes(requestedMinutes),
+    });
   }
 
   /**
@@ -180,28 +184,28 @@ export function createVideos(deps: VideosDeps): VideosModule {
     await handleSettled(await transition(uid, (video) => withFailure(video, code, text, clock.now())));
   }
 
-  async function remove(uid: string, mayBe: (video: Video) => boolean): Promise<boolean> {
-    const gone = await db.transaction<VideoTables, boolean>(async (tx) => {
+  async function remove(uid: string, canRemove: (video: Video) => boolean): Promise<boolean> {
+    const isDeleted = await db.transaction<VideoTables, boolean>(async (tx) => {
       const video = await videoByUid(tx)(uid);
-      if (video === undefined || !mayBe(video)) return false;
+      if (video === undefined || !canRemove(video)) return false;
       await moveToDeletions(tx, video, clock.now());
       await charge(tx, video, undefined);
       return true;
     });
-    if (!gone) return false;
+    if (!isDeleted) return false;
     progress.forget(uid);
     cache.invalidate(uid);
     await deletions.enqueue(uid);
     return true;
   }
 
-  async function playable(uid: string): Promise<void> {
+  async function markPlayable(uid: string): Promise<void> {
     await transition(uid, (video) => withPlayable(video, clock.now()));
   }
 
   const live: LiveVideos = {
     find: cache.find,
-    playable,
+    playable: markPlayable,
     async hasQuotaFor(account, seconds) {
       if (settings.storage_minutes === 0) return true;
       const { usedSeconds, reservedSeconds } = await readUsage(tables, account);
@@ -210,7 +214,7 @@ export function createVideos(deps: VideosDeps): VideosModule {
     async begin(account, uid, draft) {
       const now = clock.now();
       const video = newVideo({ uid, account, now, state: "live-inprogress" }, validated(draft, now, rules));
-      const kept = await db.transaction<VideoTables, Video>(async (tx) => {
+      const storedVideo = await db.transaction<VideoTables, Video>(async (tx) => {
         const before = await videoByUid(tx)(uid);
         if (before !== undefined) return before;
         await checkQuota(tx, account, 0);
@@ -219,7 +223,7 @@ export function createVideos(deps: VideosDeps): VideosModule {
         return video;
       });
       cache.invalidate(uid);
-      return kept;
+      return storedVideo;
     },
     async setAccessRules(account, liveInput, rules) {
       for (const { uid } of await listVideos(tables, account, { liveInput, states: ["live-inprogress"] })) {
@@ -274,8 +278,9 @@ export function createVideos(deps: VideosDeps): VideosModule {
           publicDetails: { ...before.publicDetails, ...publicDetails },
           modified: clock.now(),
         };
-        const more = (next.maxDurationSeconds ?? 0) - (before.maxDurationSeconds ?? 0);
-        if (more > 0 && before.duration < 0 && before.state !== "error") await checkQuota(tx, account, more);
+        const addedSeconds = (next.maxDurationSeconds ?? 0) - (before.maxDurationSeconds ?? 0);
+        if (addedSeconds > 0 && before.duration < 0 && before.state !== "error")
+          await checkQuota(tx, account, addedSeconds);
         await updateVideo(tx, next, { touched_at: clock.now() });
         await charge(tx, before, next);
         return next;
@@ -310,18 +315,18 @@ export function createVideos(deps: VideosDeps): VideosModule {
       await handleSettled(video);
       return undefined;
     },
-    playable,
+    playable: markPlayable,
     progress: progress.report,
     finished: async (uid) => handleSettled(await transition(uid, (video) => withCompletion(video, clock.now()))),
     failed: fail,
     onSettled: (listener) => void settledListeners.push(listener),
     onDeleted: deletions.onDeleted,
-    beforeExpiry: sweeping.beforeExpiry,
-    recover: sweeping.recover,
-    sweep: sweeping.sweep,
+    beforeExpiry: videoSweep.beforeExpiry,
+    recover: videoSweep.recover,
+    sweep: videoSweep.sweep,
     start() {
       deletions.start();
-      repetition ??= every(SWEEP_MS, () => sweeping.recover().then(sweeping.sweep), {
+      repetition ??= every(SWEEP_MS, () => videoSweep.recover().then(videoSweep.sweep), {
         name: "stream: sweep of videos",
         log,
       });
@@ -336,4 +341,4 @@ export function createVideos(deps: VideosDeps): VideosModule {
   };
 }
 
-const rounded = (minutes: number) => Math.round(minutes * 100) / 100;
+const roundMinutes = (minutes: number) => Math.round(minutes * 100) / 100;

@@ -28,15 +28,17 @@ export function createUploadedLength(source?: Pick<SourceRung, "of">): SegmentLe
     const { model } = video;
     const [rendition, number] = [params["rendition"]!, numberOf(params["file"])];
     if (model === null || number === undefined) return 0;
-    const pictures = model.video !== undefined;
+    const hasVideo = model.video !== undefined;
     if (rendition === SOURCE_RENDITION || rendition === SOURCE_AUDIO) {
       // Segments cut from the uploaded file have their own grid.
-      if (pictures && rendition === SOURCE_AUDIO) return 0;
+      if (hasVideo && rendition === SOURCE_AUDIO) return 0;
       const renditions = await source?.of(video);
       return (rendition === SOURCE_AUDIO ? renditions?.audio : renditions?.video)?.segments[number]?.duration;
     }
-    const watched = pictures ? rendition !== MAIN_AUDIO && !rendition.startsWith("audio-") : rendition === MAIN_AUDIO;
-    if (!watched || number >= model.segments.count) return 0;
+    const isWatchedRendition = hasVideo
+      ? rendition !== MAIN_AUDIO && !rendition.startsWith("audio-")
+      : rendition === MAIN_AUDIO;
+    if (!isWatchedRendition || number >= model.segments.count) return 0;
     const { fps, framesPerSegment, frames } = model.segments;
     return (Math.min(framesPerSegment, frames - number * framesPerSegment) * fps.den) / fps.num;
   };

@@ -1,22 +1,22 @@
 export const PERIODS = ["hour", "day", "week", "month", "quarter", "year"] as const;
 export type Period = (typeof PERIODS)[number];
 
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 /** 1970-01-01 was a Thursday; weeks begin on Monday. */
-const MONDAY = 4 * DAY;
+const FIRST_MONDAY_MS = 4 * DAY_MS;
 
 /** Start (UTC) of the period that contains the given time, in epoch milliseconds. */
-export function startOfPeriod(at: number, period: Period): number {
-  const date = new Date(at);
+export function startOfPeriod(timeMs: number, period: Period): number {
+  const date = new Date(timeMs);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
   switch (period) {
     case "hour":
-      return Math.floor(at / HOUR) * HOUR;
+      return Math.floor(timeMs / HOUR_MS) * HOUR_MS;
     case "day":
-      return Math.floor(at / DAY) * DAY;
+      return Math.floor(timeMs / DAY_MS) * DAY_MS;
     case "week":
-      return Math.floor((at - MONDAY) / (7 * DAY)) * 7 * DAY + MONDAY;
+      return Math.floor((timeMs - FIRST_MONDAY_MS) / (7 * DAY_MS)) * 7 * DAY_MS + FIRST_MONDAY_MS;
     case "month":
       return Date.UTC(year, month);
     case "quarter":
@@ -32,11 +32,11 @@ export function nextPeriodStart(begin: number, period: Period): number {
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
   switch (period) {
     case "hour":
-      return begin + HOUR;
+      return begin + HOUR_MS;
     case "day":
-      return begin + DAY;
+      return begin + DAY_MS;
     case "week":
-      return begin + 7 * DAY;
+      return begin + 7 * DAY_MS;
     case "month":
       return Date.UTC(year, month + 1);
     case "quarter":

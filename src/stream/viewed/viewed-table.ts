@@ -48,7 +48,8 @@ export function createViewedTable(db: Db) {
   );
 
   return {
-    add: (all: readonly ViewedHour[]): Promise<void> => commits.writeAtomically(all.map((one) => add({ ...one }))),
+    add: (hours: readonly ViewedHour[]): Promise<void> =>
+      commits.writeAtomically(hours.map((viewedHour) => add({ ...viewedHour }))),
 
     /** Hours from `from` to `to`, both inclusive, in order. */
     async between(account: string, from: number, to: number): Promise<Omit<ViewedHour, "account">[]> {

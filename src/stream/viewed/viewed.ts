@@ -25,10 +25,10 @@ export interface ViewedMinutes {
   close(): Promise<void>;
 }
 
-const HOUR = 3_600_000;
+const HOUR_MS = 3_600_000;
 const FLUSH_MS = 10_000;
 /** Maximum number of accounts counted in memory; above it, counts are written early. */
-const MAX_COUNTED = 5000;
+const MAX_COUNTED_ENTRIES = 5000;
 /** Eighteen months. */
 const RETENTION_HOURS = 550 * 24;
 
@@ -42,36 +42,36 @@ export function createViewedMinutes({
   log: Log;
 }): ViewedMinutes {
   const table = createViewedTable(db);
-  const counted = new Map<string, ViewedHour>();
-  let writing: Promise<void> = Promise.resolve();
-  let forgotten = 0;
+  const countedHours = new Map<string, ViewedHour>();
+  let pendingWrite: Promise<void> = Promise.resolve();
+  let lastSweptHour = 0;
   let timer: NodeJS.Timeout | undefined;
 
   function record(account: string, seconds: number): void {
-    const hour = Math.floor(clock.now() / HOUR);
+    const hour = Math.floor(clock.now() / HOUR_MS);
     const key = `${account} ${hour}`;
-    const there = counted.get(key);
-    if (there !== undefined) there.ms += Math.round(seconds * 1000);
-    else counted.set(key, { account, hour, ms: Math.round(seconds * 1000) });
-    if (counted.size > MAX_COUNTED) void flush();
+    const countedHour = countedHours.get(key);
+    if (countedHour !== undefined) countedHour.ms += Math.round(seconds * 1000);
+    else countedHours.set(key, { account, hour, ms: Math.round(seconds * 1000) });
+    if (countedHours.size > MAX_COUNTED_ENTRIES) void flush();
     timer ??= setTimeout(() => void flush(), FLUSH_MS).unref();
   }
 
   async function write(): Promise<void> {
-    const all = [...counted.values()];
-    counted.clear();
+    const pendingHours = [...countedHours.values()];
+    countedHours.clear();
     clearTimeout(timer);
     timer = undefined;
     try {
-      if (all.length > 0) await table.add(all);
-      const hour = Math.floor(clock.now() / HOUR);
-      if (hour !== forgotten) await table.deleteBefore(hour - RETENTION_HOURS);
-      forgotten = hour;
+      if (pendingHours.length > 0) await table.add(pendingHours);
+      const hour = Math.floor(clock.now() / HOUR_MS);
+      if (hour !== lastSweptHour) await table.deleteBefore(hour - RETENTION_HOURS);
+      lastSweptHour = hour;
     } catch (err) {
-      log.warn({ err, accounts: all.length }, "stream: failed to store viewed minutes");
+      log.warn({ err, accounts: pendingHours.length }, "stream: failed to store viewed minutes");
     }
   }
-  const flush = (): Promise<void> => (writing = writing.then(write));
+  const flush = (): Promise<void> => (pendingWrite = pendingWrite.then(write));
 
   return {
     record,
@@ -98,13 +98,13 @@ export function createViewedMinutes({
         points.push({ begin, minutes: 0 });
       if (points.length === 0) return [];
       const byBegin = new Map(points.map((point) => [point.begin, point]));
-      const end = nextPeriodStart(points.at(-1)!.begin, period) / HOUR - 1;
+      const end = nextPeriodStart(points.at(-1)!.begin, period) / HOUR_MS - 1;
       for (const { hour, ms } of await table.between(
         account,
-        points[0]!.begin / HOUR,
-        Math.min(end, Math.floor(until / HOUR)),
+        points[0]!.begin / HOUR_MS,
+        Math.min(end, Math.floor(until / HOUR_MS)),
       )) {
-        const point = byBegin.get(startOfPeriod(hour * HOUR, period));
+        const point = byBegin.get(startOfPeriod(hour * HOUR_MS, period));
         if (point !== undefined) point.minutes += ms / 60_000;
       }
       return points;

@@ -22,7 +22,7 @@ const DEPTHS: Record<number, readonly number[]> = {
 };
 const RETAINED_CHUNKS = new Set(["IHDR", "PLTE", "tRNS", "IDAT", "IEND"]);
 /** A chunk has at least 12 bytes. */
-const OVERHEAD = 12;
+const CHUNK_OVERHEAD_BYTES = 12;
 
 /**
  * Reads the structure of a PNG (ISO/IEC 15948, 5 and 11.2): order, lengths and checksums of its chunks, and its size.
@@ -30,33 +30,33 @@ const OVERHEAD = 12;
  */
 export function readPng(file: Buffer): Png | string {
   if (!file.subarray(0, SIGNATURE.length).equals(SIGNATURE)) return "it is not a PNG";
-  const kept: Buffer[] = [SIGNATURE];
-  const seen = new Set<string>();
+  const keptChunks: Buffer[] = [SIGNATURE];
+  const seenTypes = new Set<string>();
   let size: { width: number; height: number } | undefined;
-  for (let at = SIGNATURE.length; ;) {
-    if (at + OVERHEAD > file.length) return "it is truncated";
-    const length = file.readUInt32BE(at);
-    const type = file.toString("latin1", at + 4, at + 8);
-    const end = at + OVERHEAD + length;
+  for (let offset = SIGNATURE.length; ;) {
+    if (offset + CHUNK_OVERHEAD_BYTES > file.length) return "it is truncated";
+    const length = file.readUInt32BE(offset);
+    const type = file.toString("latin1", offset + 4, offset + 8);
+    const end = offset + CHUNK_OVERHEAD_BYTES + length;
     if (end > file.length) return "it is truncated";
-    if (crc32(file.subarray(at + 4, end - 4)) !== file.readUInt32BE(end - 4))
-      return `the checksum of a chunk (${printable(type)}) is wrong`;
-    if ((type === "IHDR") !== (at === SIGNATURE.length)) return "its header is not where it belongs";
+    if (crc32(file.subarray(offset + 4, end - 4)) !== file.readUInt32BE(end - 4))
+      return `the checksum of a chunk (${toPrintable(type)}) is wrong`;
+    if ((type === "IHDR") !== (offset === SIGNATURE.length)) return "its header is not where it belongs";
     if (type === "IHDR") {
-      const header = readHeader(file.subarray(at + 8, end - 4));
+      const header = readHeader(file.subarray(offset + 8, end - 4));
       if (typeof header === "string") return header;
       size = header;
     }
     // PNG 5.4: an image with an unknown critical chunk must not be shown.
     if (/^[A-Z]/.test(type) && !RETAINED_CHUNKS.has(type))
-      return `it has an unknown critical chunk (${printable(type)})`;
-    if (RETAINED_CHUNKS.has(type)) kept.push(file.subarray(at, end));
-    seen.add(type);
-    at = end;
+      return `it has an unknown critical chunk (${toPrintable(type)})`;
+    if (RETAINED_CHUNKS.has(type)) keptChunks.push(file.subarray(offset, end));
+    seenTypes.add(type);
+    offset = end;
     if (type === "IEND") break;
   }
-  if (!seen.has("IDAT")) return "it has no image data";
-  return { ...size!, bytes: Buffer.concat(kept) };
+  if (!seenTypes.has("IDAT")) return "it has no image data";
+  return { ...size!, bytes: Buffer.concat(keptChunks) };
 }
 
 function readHeader(data: Buffer): { width: number; height: number } | string {
@@ -71,4 +71,4 @@ function readHeader(data: Buffer): { width: number; height: number } | string {
   return { width, height };
 }
 
-const printable = (type: string): string => (/^[A-Za-z]{4}$/.test(type) ? type : "unnamed");
+const toPrintable = (type: string): string => (/^[A-Za-z]{4}$/.test(type) ? type : "unnamed");

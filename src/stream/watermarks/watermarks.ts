@@ -24,7 +24,7 @@ export interface WatermarksDeps {
   max?: number;
 }
 
-const MAX_NAME = 255;
+const MAX_NAME_LENGTH = 255;
 const POSITIONS: readonly string[] = [
   "upperRight",
   "upperLeft",
@@ -34,7 +34,7 @@ const POSITIONS: readonly string[] = [
 ] satisfies WatermarkProfile["position"][];
 /** Longer than an upload with a chosen profile may remain pending. */
 const RETENTION_MS = 30 * 86_400_000;
-const SWEPT = 500;
+const SWEEP_BATCH_SIZE = 500;
 const DECODE_SECONDS = 10;
 const SWEEP_MS = 6 * 3_600_000;
 
@@ -49,7 +49,7 @@ export function createWatermarks({
   max = 1000,
 }: WatermarksDeps): Watermarks {
   const table = createWatermarksTable(db);
-  let sweeping: Repetition | undefined;
+  let sweepRepetition: Repetition | undefined;
 
   /** Decodes with ffmpeg, confined as for videos: detects a corrupt image before a video is encoded with it. */
   async function checkPixels(key: string): Promise<void> {
@@ -81,7 +81,7 @@ export function createWatermarks({
     request: WatermarkRequest,
     downloadedFrom: string | null,
   ): Promise<WatermarkProfile> {
-    const settled = validated(request);
+    const validRequest = validateRequest(request);
     if (image.length > MAX_WATERMARK_BYTES)
       throw streamErrors.badImage({ reason: `it has more than ${MAX_WATERMARK_BYTES} bytes` });
     const png = readPng(Buffer.from(image.buffer, image.byteOffset, image.length));
@@ -95,7 +95,7 @@ export function createWatermarks({
       const row: WatermarkRow = {
         uid,
         account_id: account,
-        ...settled,
+        ...validRequest,
         size: image.length,
         width,
         height,
@@ -114,7 +114,7 @@ export function createWatermarks({
   }
 
   async function sweep(): Promise<void> {
-    const uids = await table.deletedBefore(clock.now() - RETENTION_MS, SWEPT);
+    const uids = await table.deletedBefore(clock.now() - RETENTION_MS, SWEEP_BATCH_SIZE);
     await objects.delete(uids.map(keyOf));
     await table.forget(uids);
   }
@@ -133,7 +133,7 @@ export function createWatermarks({
   return {
     create: (account, image, request = {}) => create(account, image, request, null),
     async createFromUrl(account, url, request = {}) {
-      validated(request);
+      validateRequest(request);
       return create(account, await download(url).catch(throwFetchError), request, url);
     },
     list: async (account) => (await table.list(account)).map(toProfile),
@@ -162,24 +162,26 @@ export function createWatermarks({
       return { key, width, height, opacity, padding, scale, position };
     },
     sweep,
-    start: () => void (sweeping ??= every(SWEEP_MS, sweep, { name: "stream: sweep of deleted watermarks", log })),
-    close: async () => sweeping?.stop(),
+    start: () =>
+      void (sweepRepetition ??= every(SWEEP_MS, sweep, { name: "stream: sweep of deleted watermarks", log })),
+    close: async () => sweepRepetition?.stop(),
   };
 }
 
-function validated({
+function validateRequest({
   name = "",
   opacity = 1,
   padding = 0.05,
   scale = 0.15,
   position = "upperRight",
 }: WatermarkRequest) {
-  const bad = (reason: string) => streamErrors.badParameter({ reason });
-  if (name.length > MAX_NAME || name.includes("\0")) throw bad(`name has more than ${MAX_NAME} characters, or a NUL`);
+  const badField = (reason: string) => streamErrors.badParameter({ reason });
+  if (name.length > MAX_NAME_LENGTH || name.includes("\0"))
+    throw badField(`name has more than ${MAX_NAME_LENGTH} characters, or a NUL`);
   for (const [field, value] of Object.entries({ opacity, padding, scale }))
-    if (!(value >= 0 && value <= 1)) throw bad(`${field} must be between 0 and 1, not ${value}`);
+    if (!(value >= 0 && value <= 1)) throw badField(`${field} must be between 0 and 1, not ${value}`);
   if (!POSITIONS.includes(position))
-    throw bad(`position must be one of ${POSITIONS.join(", ")}, not ${JSON.stringify(position).slice(0, 60)}`);
+    throw badField(`position must be one of ${POSITIONS.join(", ")}, not ${JSON.stringify(position).slice(0, 60)}`);
   return { name, opacity, padding, scale, position };
 }
 

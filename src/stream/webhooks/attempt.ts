@@ -7,7 +7,7 @@ import { streamErrors, throwFetchError } from "../errors.ts";
 import type { WebhookAttempt } from "./types.ts";
 
 const RESPONSE_TIMEOUT_MS = 10_000;
-const SNIPPET = 500;
+const MAX_SNIPPET_LENGTH = 500;
 
 /** Sends the delivery once; any response other than a 2xx is a failure. Rejects only if `signal` is aborted. */
 export async function attempt(
@@ -15,13 +15,13 @@ export async function attempt(
   body: string,
   { fetch, clock, signal }: { fetch: GuardedFetch; clock: Pick<Clock, "now">; signal?: AbortSignal },
 ): Promise<WebhookAttempt> {
-  const at = clock.now();
-  const begun = performance.now();
-  const done = (outcome: Pick<WebhookAttempt, "status" | "error"> & { response?: string }): WebhookAttempt => ({
+  const timestamp = clock.now();
+  const startedAt = performance.now();
+  const toAttempt = (outcome: Pick<WebhookAttempt, "status" | "error"> & { response?: string }): WebhookAttempt => ({
     response: "",
     ...outcome,
-    at,
-    ms: Math.round(performance.now() - begun),
+    at: timestamp,
+    ms: Math.round(performance.now() - startedAt),
   });
   try {
     const answer = await fetch(url, {
@@ -30,13 +30,13 @@ export async function attempt(
       headersTimeoutMs: RESPONSE_TIMEOUT_MS,
       totalTimeoutMs: RESPONSE_TIMEOUT_MS + 2000,
       ...(signal && { signal }),
-      headers: { "content-type": "application/json", "webhook-signature": signatureOf(secret, body, at) },
+      headers: { "content-type": "application/json", "webhook-signature": signatureOf(secret, body, timestamp) },
     });
     // For display only; a truncated body does not affect the result.
-    const response = (await answer.text(SNIPPET).catch(() => "")).replaceAll("\0", "");
+    const response = (await answer.text(MAX_SNIPPET_LENGTH).catch(() => "")).replaceAll("\0", "");
     const { status } = answer;
-    if (status >= 200 && status < 300) return done({ status, error: null, response });
-    return done({
+    if (status >= 200 && status < 300) return toAttempt({ status, error: null, response });
+    return toAttempt({
       status,
       error:
         status >= 300 && status < 400
@@ -46,7 +46,7 @@ export async function attempt(
     });
   } catch (err) {
     if (signal?.aborted === true) throw err;
-    return done({ status: null, error: messageOf(err).slice(0, SNIPPET) });
+    return toAttempt({ status: null, error: messageOf(err).slice(0, MAX_SNIPPET_LENGTH) });
   }
 }
 
@@ -56,26 +56,26 @@ export const isSuccess = ({ error }: WebhookAttempt): boolean => error === null;
  * `Webhook-Signature`: HMAC-SHA256 over the time, a dot, and the body as sent. `at`: epoch milliseconds; the header
  * contains seconds.
  */
-function signatureOf(secret: string, body: string, at: number): string {
-  const time = Math.floor(at / 1000);
+function signatureOf(secret: string, body: string, timestamp: number): string {
+  const time = Math.floor(timestamp / 1000);
   return `time=${time},sig1=${createHmac("sha256", secret).update(`${time}.${body}`).digest("hex")}`;
 }
 
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 
 /** Delay after each failed attempt: seconds to cover restarts, hours to cover outages, 24 hours in total. */
 export const RETRY_MS: readonly number[] = [
   5000,
   30_000,
-  2 * MINUTE,
-  10 * MINUTE,
-  30 * MINUTE,
-  HOUR,
-  2 * HOUR,
-  4 * HOUR,
-  6 * HOUR,
-  10 * HOUR,
+  2 * MINUTE_MS,
+  10 * MINUTE_MS,
+  30 * MINUTE_MS,
+  HOUR_MS,
+  2 * HOUR_MS,
+  4 * HOUR_MS,
+  6 * HOUR_MS,
+  10 * HOUR_MS,
 ];
 
 export const WEBHOOK_ATTEMPTS = RETRY_MS.length + 1;
@@ -87,17 +87,17 @@ export const retryDelay = (attempt: number): number => RETRY_MS[Math.min(attempt
  * Normalises the URL of a webhook. Host names are resolved and checked at each delivery; IP addresses that are not
  * public are rejected here. Throws invalidUrl.
  */
-export function webhookUrl(given: string, allowPrivate: boolean): string {
+export function webhookUrl(urlText: string, allowPrivate: boolean): string {
   let url: URL;
   try {
-    url = readUrl(given.trim());
+    url = readUrl(urlText.trim());
   } catch (err) {
     throwFetchError(err);
   }
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
-  const closed =
+  const isPrivateHost =
     isIP(host) === 0 ? /^(.+\.)?localhost\.?$/i.test(host) : isLoopbackAddress(host) || isNotPublicAddress(host);
-  if (closed && !allowPrivate)
+  if (isPrivateHost && !allowPrivate)
     throw streamErrors.invalidUrl({
       reason: `${host} is not a public host; webhooks to private addresses are not allowed`,
     });

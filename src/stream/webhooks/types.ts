@@ -66,7 +66,7 @@ export interface Webhooks {
   create(
     account: string,
     url: string,
-    about?: { topics?: readonly WebhookTopic[]; liveInputs?: readonly string[] },
+    subscription?: { topics?: readonly WebhookTopic[]; liveInputs?: readonly string[] },
   ): Promise<WebhookEndpoint>;
   /** Throws webhookNotFound, like all methods below. */
   get(account: string, id: string): Promise<WebhookEndpoint>;

@@ -161,17 +161,17 @@ export function createWebhooksTable(db: Db) {
       return rows[0]!;
     },
 
-    /** False if there are already `most` endpoints. */
-    insert: (row: EndpointRow, most: number): Promise<boolean> =>
+    /** False if there are already `maxEndpoints` endpoints. */
+    insert: (row: EndpointRow, maxEndpoints: number): Promise<boolean> =>
       db.transaction<WebhookTables, boolean>(async (tx) => {
-        const there = await tx
+        const existingEndpoint = await tx
           .selectFrom("stream_webhooks")
           .select("id")
           .where("account_id", "=", row.account_id)
           .where("main", "=", 0)
-          .limit(most)
+          .limit(maxEndpoints)
           .execute();
-        if (there.length >= most) return false;
+        if (existingEndpoint.length >= maxEndpoints) return false;
         await tx.insertInto("stream_webhooks").values(row).execute();
         return true;
       }),
@@ -179,9 +179,9 @@ export function createWebhooksTable(db: Db) {
     /** Also deletes the endpoint's deliveries. */
     delete: (id: string): Promise<boolean> =>
       db.transaction<WebhookTables, boolean>(async (tx) => {
-        const gone = await tx.deleteFrom("stream_webhooks").where("id", "=", id).returning("id").execute();
+        const deletedEndpoint = await tx.deleteFrom("stream_webhooks").where("id", "=", id).returning("id").execute();
         await tx.deleteFrom("stream_webhook_deliveries").where("endpoint_id", "=", id).execute();
-        return gone.length > 0;
+        return deletedEndpoint.length > 0;
       }),
 
     /**
@@ -212,13 +212,13 @@ export function createWebhooksTable(db: Db) {
               )
               .execute();
         }
-        const kept = await tx
+        const storedDelivery = await tx
           .selectFrom("stream_webhook_deliveries")
           .selectAll()
           .where("endpoint_id", "=", row.endpoint_id)
           .where("occasion", "=", row.occasion)
           .executeTakeFirst();
-        return kept && toDelivery(kept);
+        return storedDelivery && toDelivery(storedDelivery);
       }),
 
     async delivery(id: string): Promise<WebhookDelivery | undefined> {

@@ -29,17 +29,17 @@ const MAX_ENDPOINTS = 10;
 /** Maximum number of concurrent deliveries, which mostly wait for the network. */
 const MAX_CONCURRENT_DELIVERIES = 32;
 /** Extra attempts, to replace those lost when their process ends. */
-const SPARE = 10;
+const SPARE_ATTEMPTS = 10;
 const LEASE_MS = 60_000;
 const RECOVER_MS = 60_000;
 /** Maximum time between storing a delivery and creating its job. */
-const BUSY_MS = 60_000;
+const MIN_WAIT_MS = 60_000;
 /** Unfinished deliveries of this age have lost their job. */
 const GIVE_UP_AFTER_MS = 3 * 86_400_000;
 const BATCH = 500;
 /** Number of waiting deliveries of an endpoint above which new ones have lower priority, and the largest that matters. */
 const CROWD = { from: 4, to: 1024 };
-const MAX_INPUTS = 1000;
+const MAX_LIVE_INPUTS = 1000;
 
 export function createWebhooks({
   db,
@@ -80,19 +80,19 @@ export function createWebhooks({
 
   function newRow(
     account: string,
-    given: string,
+    urlText: string,
     main: 0 | 1,
     { topics = ["videos"], liveInputs = [] }: Partial<Subscription> = {},
   ): EndpointRow {
     const [id, now] = [ids.hex(), clock.now()];
     if (topics.length === 0) throw streamErrors.badParameter({ reason: "topics must be videos, live, or both" });
-    if (liveInputs.length > MAX_INPUTS || !liveInputs.every(isHexId))
-      throw streamErrors.badParameter({ reason: `liveInputs can have at most ${MAX_INPUTS} uids of live inputs` });
+    if (liveInputs.length > MAX_LIVE_INPUTS || !liveInputs.every(isHexId))
+      throw streamErrors.badParameter({ reason: `liveInputs can have at most ${MAX_LIVE_INPUTS} uids of live inputs` });
     return {
       id,
       account_id: account,
       main,
-      url: webhookUrl(given, allowPrivate),
+      url: webhookUrl(urlText, allowPrivate),
       secret: secrets.seal(ids.hex(), contextOf(id)),
       created_at: now,
       modified_at: now,
@@ -139,7 +139,11 @@ export function createWebhooks({
       await jobs.enqueue(
         WEBHOOK_JOB,
         { delivery: delivery.id },
-        { key: delivery.id, attempts: WEBHOOK_ATTEMPTS + SPARE, priority: await priorityFor(delivery.endpoint) },
+        {
+          key: delivery.id,
+          attempts: WEBHOOK_ATTEMPTS + SPARE_ATTEMPTS,
+          priority: await priorityFor(delivery.endpoint),
+        },
       );
   }
 
@@ -152,12 +156,12 @@ export function createWebhooks({
   async function deliver(
     delivery: WebhookDelivery,
     endpoint: WebhookEndpoint,
-    most: number,
+    maxAttempts: number,
     signal?: AbortSignal,
   ): Promise<WebhookDelivery> {
     const made = await attempt(endpoint, delivery.payload, { fetch, clock, ...(signal && { signal }) });
     const attempts = [...delivery.attempts, made];
-    const status = isSuccess(made) ? "delivered" : attempts.length >= most ? "failed" : "waiting";
+    const status = isSuccess(made) ? "delivered" : attempts.length >= maxAttempts ? "failed" : "waiting";
     const after: WebhookDelivery = { ...delivery, attempts, status };
     await table.recordAttempts(after);
     if (status === "failed")
@@ -174,16 +178,20 @@ export function createWebhooks({
     return after;
   }
 
-  async function notifyEndpoints(endpoints: readonly EndpointRow[], what: Parameters<typeof add>[1]): Promise<void> {
+  async function notifyEndpoints(
+    endpoints: readonly EndpointRow[],
+    deliveryEvent: Parameters<typeof add>[1],
+  ): Promise<void> {
     for (const { id } of endpoints) {
-      const made = await add(id, what);
+      const made = await add(id, deliveryEvent);
       if (made !== undefined) await enqueue(made);
     }
   }
 
   async function recover(): Promise<void> {
     const now = clock.now();
-    for (const delivery of await table.waiting(now - BUSY_MS, { untried: true, limit: BATCH })) await enqueue(delivery);
+    for (const delivery of await table.waiting(now - MIN_WAIT_MS, { untried: true, limit: BATCH }))
+      await enqueue(delivery);
     for (const { id, attempts } of await table.waiting(now - GIVE_UP_AFTER_MS, { untried: false, limit: BATCH }))
       await table.recordAttempts({ id, status: "failed", attempts });
   }
@@ -193,18 +201,18 @@ export function createWebhooks({
     main,
     deleteMain: async (account) => remove((await main(account)).id),
     list: async (account) => (await table.endpoints(account)).map(fromRow),
-    async create(account, url, about) {
-      const row = newRow(account, url, 0, about);
+    async create(account, url, endpointOptions) {
+      const row = newRow(account, url, 0, endpointOptions);
       if (!(await table.insert(row, MAX_ENDPOINTS))) throw streamErrors.tooManyWebhooks({ limit: MAX_ENDPOINTS });
       return fromRow(row);
     },
     get,
     delete: async (account, id) => remove((await get(account, id)).id),
     deliveries: async (account, id, page) => table.deliveries((await get(account, id)).id, page),
-    async replay(account, id, wanted) {
+    async replay(account, id, deliveryId) {
       const endpoint = await get(account, id);
-      const before = isHexId(wanted) ? await table.delivery(wanted) : undefined;
-      if (before?.endpoint !== endpoint.id) throw streamErrors.deliveryNotFound({ id: wanted });
+      const before = isHexId(deliveryId) ? await table.delivery(deliveryId) : undefined;
+      if (before?.endpoint !== endpoint.id) throw streamErrors.deliveryNotFound({ id: deliveryId });
       const made = await add(endpoint.id, { ...before, occasion: ids.hex() });
       if (made === undefined) throw streamErrors.webhookNotFound({ id });
       await enqueue(made);

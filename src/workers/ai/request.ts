@@ -91,7 +91,7 @@ function textGenerationRequest(
 
 function embeddingsRequest(model: string, text: unknown, badInputs: CreateInputError): AiRequest {
   const texts = Array.isArray(text) ? text : [text];
-  if (texts.length === 0 || !texts.every((each) => typeof each === "string"))
+  if (texts.length === 0 || !texts.every((textItem) => typeof textItem === "string"))
     throw badInputs("text is not a string or a list of strings", "Pass a string or a list of strings.");
   if (texts.length > aiLimits.textsPerCall)
     throw badInputs(`text has ${texts.length} entries`, `Pass at most ${aiLimits.textsPerCall} texts per call.`);

@@ -52,7 +52,7 @@ function embeddingsOf(body: { data?: { index?: number; embedding?: unknown }[]; 
 /** The message in an error response: `{ error: { message } }`, `{ error: "…" }` or `{ message }`. */
 export function aiErrorText(body: unknown, status: number): string {
   const { error, message } = (typeof body === "object" && body !== null ? body : {}) as Record<string, unknown>;
-  const inner = typeof error === "object" && error !== null ? (error as { message?: unknown }).message : error;
-  const text = [inner, message].find((each) => typeof each === "string");
+  const errorMessage = typeof error === "object" && error !== null ? (error as { message?: unknown }).message : error;
+  const text = [errorMessage, message].find((entry) => typeof entry === "string");
   return typeof text === "string" ? text.slice(0, 1000) : `the AI server responded with status ${status}`;
 }

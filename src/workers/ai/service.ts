@@ -83,9 +83,9 @@ export function createAiService({
 
 type Call = Pick<AiRunThroughGateway, "model" | "inputs"> & Partial<AiRunThroughGateway>;
 
-async function* renewing(chunks: AsyncIterable<Uint8Array>, renew: () => void): AsyncGenerator<string> {
+async function* renewing(chunks: AsyncIterable<Uint8Array>, renewTimeout: () => void): AsyncGenerator<string> {
   for await (const event of aiStream(chunks)) {
-    renew();
+    renewTimeout();
     yield event;
   }
 }

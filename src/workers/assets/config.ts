@@ -52,12 +52,12 @@ export function workerFirstProblem(patterns: readonly string[]): { reason: strin
       };
     if (patterns.indexOf(pattern) < index)
       return { reason: `the pattern ${quotedPattern} is listed twice`, fix: "List each pattern once." };
-    const wider = patterns.find(
+    const widerPattern = patterns.find(
       (other) => other !== pattern && other.endsWith("*") && pattern.startsWith(other.slice(0, -1)),
     );
-    if (wider !== undefined)
+    if (widerPattern !== undefined)
       return {
-        reason: `the pattern ${JSON.stringify(wider)} makes ${quotedPattern} redundant`,
+        reason: `the pattern ${JSON.stringify(widerPattern)} makes ${quotedPattern} redundant`,
         fix: "Remove one of them.",
       };
   }
@@ -75,12 +75,12 @@ export function matchesGlob(pattern: string, path: string): boolean {
   if (rest.length === 0) return path === pattern;
   const last = rest.pop()!;
   if (!path.startsWith(first) || path.length < first.length + last.length || !path.endsWith(last)) return false;
-  let at = first.length;
+  let searchFrom = first.length;
   const end = path.length - last.length;
   for (const part of rest) {
-    const found = path.indexOf(part, at);
-    if (found < 0 || found + part.length > end) return false;
-    at = found + part.length;
+    const foundAt = path.indexOf(part, searchFrom);
+    if (foundAt < 0 || foundAt + part.length > end) return false;
+    searchFrom = foundAt + part.length;
   }
   return true;
 }

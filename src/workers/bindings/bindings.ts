@@ -103,7 +103,7 @@ export function createBindings(
     await d1.transfers.close();
     await d1.databases.close();
   });
-  const swept = [
+  const sweepableStores = [
     kv.store,
     kv.namespaces,
     r2.buckets,
@@ -114,7 +114,7 @@ export function createBindings(
     queue.messages,
     aiGateway.gateways,
   ];
-  const sweeps = swept.map(({ sweep }) => every(SWEEP_MS, sweep, { name: "storage: sweep", log }));
+  const sweeps = sweepableStores.map(({ sweep }) => every(SWEEP_MS, sweep, { name: "storage: sweep", log }));
   const lifecycleSweep = createLifecycleSweep({ ...r2, clock });
   let isStopping = false;
   sweeps.push(
@@ -173,11 +173,11 @@ export function createBindings(
     const accountDatabases = createD1DatabaseList({ db, ...(d1Runs.files && { databases }), clock, ids, log });
     const list = unlisted ? unlistedDatabases(accountDatabases) : accountDatabases;
     const service = createD1Service({ directory: folder, databases, list, clock, log });
-    const home = d1Runs.transfers && { databases, home: d1DirectoryId(folder, ids) };
+    const d1Home = d1Runs.transfers && { databases, home: d1DirectoryId(folder, ids) };
     return {
       ...service,
       list,
-      transfers: createD1Transfers({ db, objects, jobs, events, list, ...home, clock, ids, log }),
+      transfers: createD1Transfers({ db, objects, jobs, events, list, ...d1Home, clock, ids, log }),
     };
   }
 }

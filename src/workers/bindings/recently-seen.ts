@@ -1,7 +1,7 @@
 import type { Clock } from "../../kernel/index.ts";
 
 /** Long enough to spare the queries of a busy worker, short enough that a change on another machine is noticed soon. */
-const FRESH_MS = 5_000;
+const DEFAULT_TTL_MS = 5_000;
 const MAX_ENTRIES = 10_000;
 
 /** Recent database results by key, for callers that look up on every request. */
@@ -11,7 +11,10 @@ interface TtlCache<Value> {
   delete(key: string): void;
 }
 
-export function createTtlCache<Value>(clock: Clock, { freshMs = FRESH_MS, most = MAX_ENTRIES } = {}): TtlCache<Value> {
+export function createTtlCache<Value>(
+  clock: Clock,
+  { freshMs = DEFAULT_TTL_MS, most = MAX_ENTRIES } = {},
+): TtlCache<Value> {
   const entries = new Map<string, { value: Value; until: number }>();
   return {
     get(key) {

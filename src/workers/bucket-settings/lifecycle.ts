@@ -38,7 +38,7 @@ export function checkLifecycle(rules: readonly LifecycleRule[]): void {
       rule.deleteObjectsTransition,
       rule.abortMultipartUploadsTransition,
       ...(rule.storageClassTransitions ?? []),
-    ].filter((each) => each !== undefined);
+    ].filter((transition) => transition !== undefined);
     if (transitions.length === 0) throw refuse(`the rule ${JSON.stringify(id)} has no action`);
     for (const { condition } of transitions) checkCondition(condition, id, refuse);
   }

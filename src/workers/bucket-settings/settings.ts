@@ -40,7 +40,7 @@ export function createBucketSettings({
     cache.delete(ref.id);
   }
 
-  async function needDomain(bucketId: string, domain: string) {
+  async function requireDomain(bucketId: string, domain: string) {
     const customDomain = await table.findDomain(domain.toLowerCase());
     if (customDomain?.bucket !== bucketId) throw bucketSettingsErrors.noDomain({ domain });
     return customDomain;
@@ -112,7 +112,7 @@ export function createBucketSettings({
     },
 
     async updateDomain(bucketId, name, { enabled, minTls, ciphers }) {
-      const current = await needDomain(bucketId, name);
+      const current = await requireDomain(bucketId, name);
       const updated = {
         ...current,
         enabled: enabled ?? current.enabled,
@@ -125,7 +125,7 @@ export function createBucketSettings({
     },
 
     async removeDomain(bucketId, name) {
-      const { domain } = await needDomain(bucketId, name);
+      const { domain } = await requireDomain(bucketId, name);
       await table.removeDomain(bucketId, domain);
       domainIndex.invalidate();
     },

@@ -38,7 +38,7 @@ export interface LiveOptions {
   limits?: Partial<LiveLimits>;
 }
 
-const REST_CHECK_MS = 30_000;
+const IDLE_CHECK_INTERVAL_MS = 30_000;
 
 /**
  * Runs the deployed versions. A version is loaded on first use; deploys by other processes are reported through
@@ -57,18 +57,18 @@ export function createLiveWorkers({
   random = Math.random,
   limits,
 }: LiveOptions): LiveWorkers & LiveVersions & WorkerStarter {
-  const bounds = { ...DEFAULT_LIVE_LIMITS, ...limits };
-  const routes = createScriptRoutes({ db, clock, limit: bounds.routes });
+  const liveLimits = { ...DEFAULT_LIVE_LIMITS, ...limits };
+  const routes = createScriptRoutes({ db, clock, limit: liveLimits.routes });
   const residents = createLoadedVersions({
     runtime,
     load: (id) => loadWorker(id, { db, objects, secrets, assets, durableObjects }),
-    limits: bounds,
+    limits: liveLimits,
     clock,
     log,
   });
-  const timer = setInterval(() => residents.unloadIdle(), Math.min(REST_CHECK_MS, bounds.restMs)).unref();
+  const timer = setInterval(() => residents.unloadIdle(), Math.min(IDLE_CHECK_INTERVAL_MS, liveLimits.restMs)).unref();
   /** For each script: the running refresh, and whether another must follow. */
-  const refreshing = new Map<string, { again: boolean; done: Promise<void> }>();
+  const refreshStates = new Map<string, { again: boolean; done: Promise<void> }>();
 
   /**
    * Nothing may run between reading the route and entering the version, so that a version that was just picked is not
@@ -92,29 +92,32 @@ export function createLiveWorkers({
     }
   }
 
-  function failure(err: unknown, ref: ScriptRef): { outcome: InvocationOutcome; status: number } {
-    const ours = err instanceof UserError && err.domain === "workers";
-    const missing = ours && err.kind === "scriptMissing";
-    if (!missing)
+  function toFailure(err: unknown, ref: ScriptRef): { outcome: InvocationOutcome; status: number } {
+    const isWorkerError = err instanceof UserError && err.domain === "workers";
+    const isScriptMissing = isWorkerError && err.kind === "scriptMissing";
+    if (!isScriptMissing)
       log.error(
         { err, script: ref.script, account: ref.account },
         `workers: failed to run a worker: ${messageOf(err)}`,
       );
     // Internal errors are hidden from the client.
-    const message = ours ? err.message : "The Worker could not be run.";
-    return { outcome: { outcome: "exception", exception: { name: "Error", message } }, status: missing ? 404 : 503 };
+    const message = isWorkerError ? err.message : "The Worker could not be run.";
+    return {
+      outcome: { outcome: "exception", exception: { name: "Error", message } },
+      status: isScriptMissing ? 404 : 503,
+    };
   }
 
   /** Repeats until nothing has changed during a lookup. */
   function refresh(scriptId: string): Promise<void> {
     routes.forget(scriptId);
-    const running = refreshing.get(scriptId);
-    if (running !== undefined) {
-      running.again = true;
-      return running.done;
+    const runningRefresh = refreshStates.get(scriptId);
+    if (runningRefresh !== undefined) {
+      runningRefresh.again = true;
+      return runningRefresh.done;
     }
     const state = { again: true, done: Promise.resolve() };
-    refreshing.set(scriptId, state);
+    refreshStates.set(scriptId, state);
     state.done = (async () => {
       try {
         while (state.again) {
@@ -123,7 +126,7 @@ export function createLiveWorkers({
           if (!state.again) residents.retire(scriptId, keysOf(route));
         }
       } finally {
-        refreshing.delete(scriptId);
+        refreshStates.delete(scriptId);
       }
     })();
     return state.done;
@@ -146,7 +149,7 @@ export function createLiveWorkers({
         const resident = await enter(ref, {});
         return await runtime.email(resident.key, mail, actions).finally(() => residents.release(resident));
       } catch (err) {
-        return { ...failure(err, ref).outcome, ended: Promise.resolve() };
+        return { ...toFailure(err, ref).outcome, ended: Promise.resolve() };
       }
     },
     async fetch(ref, request, response) {
@@ -154,7 +157,7 @@ export function createLiveWorkers({
         const resident = await enter(ref, request.headers);
         return await runtime.fetch(resident.key, request, response).finally(() => residents.release(resident));
       } catch (err) {
-        const { status, outcome } = failure(err, ref);
+        const { status, outcome } = toFailure(err, ref);
         answer(request, response, status, `${outcome.exception!.message}\n`);
         return outcome;
       }
@@ -163,14 +166,14 @@ export function createLiveWorkers({
       socket.on("error", () => socket.destroy());
       enter(ref, request.headers).then(
         (resident) => {
-          const left = residents.releaseToConnection(resident);
-          if (socket.destroyed) return left();
-          socket.once("close", left);
+          const releaseResident = residents.releaseToConnection(resident);
+          if (socket.destroyed) return releaseResident();
+          socket.once("close", releaseResident);
           runtime.upgrade(resident.key, request, socket, head);
         },
         (err: unknown) =>
           socket.end(
-            `HTTP/1.1 ${failure(err, ref).status === 404 ? "404 Not Found" : "503 Service Unavailable"}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`,
+            `HTTP/1.1 ${toFailure(err, ref).status === 404 ? "404 Not Found" : "503 Service Unavailable"}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`,
           ),
       );
     },
@@ -179,7 +182,7 @@ export function createLiveWorkers({
         const resident = await enter(ref, {});
         return await runtime.scheduled(resident.key, event).finally(() => residents.release(resident));
       } catch (err) {
-        return failure(err, ref).outcome;
+        return toFailure(err, ref).outcome;
       }
     },
     async queue(ref, batch) {
@@ -187,7 +190,7 @@ export function createLiveWorkers({
         const resident = await enter(ref, {});
         return await runtime.queue(resident.key, batch).finally(() => residents.release(resident));
       } catch (err) {
-        return { ...failure(err, ref).outcome, ...NOT_STARTED };
+        return { ...toFailure(err, ref).outcome, ...NOT_STARTED };
       }
     },
     async tail(ref, batch) {
@@ -195,7 +198,7 @@ export function createLiveWorkers({
         const resident = await enter(ref, {});
         return await runtime.tail(resident.key, batch).finally(() => residents.release(resident));
       } catch (err) {
-        return failure(err, ref).outcome;
+        return toFailure(err, ref).outcome;
       }
     },
     async wake(ref) {
@@ -243,7 +246,7 @@ export function createLiveWorkers({
     async close() {
       clearInterval(timer);
       unsubscribe();
-      await Promise.allSettled([...refreshing.values()].map(({ done }) => done));
+      await Promise.allSettled([...refreshStates.values()].map(({ done }) => done));
     },
   };
 }

@@ -23,8 +23,9 @@ export function pickVersion(
 ): string {
   const [first] = versions;
   if (versions.length === 1) return first!.versionId;
-  const wanted = overrideFor(script, headers["cloudflare-workers-version-overrides"]);
-  if (wanted !== undefined && versions.some(({ versionId }) => versionId === wanted)) return wanted;
+  const versionOverride = overrideFor(script, headers["cloudflare-workers-version-overrides"]);
+  if (versionOverride !== undefined && versions.some(({ versionId }) => versionId === versionOverride))
+    return versionOverride;
   const key = headers["cloudflare-workers-version-key"];
   let point = 100 * (typeof key === "string" && key !== "" ? fraction(`${script}\0${key}`) : random());
   for (const { versionId, percentage } of versions) {
@@ -43,11 +44,11 @@ const fraction = (text: string) => createHash("sha256").update(text).digest().re
  */
 export function overrideFor(script: string, header: string | string[] | undefined): string | undefined {
   if (header === undefined) return undefined;
-  let found: string | undefined;
+  let foundVersion: string | undefined;
   for (const member of String(header).split(",")) {
     const [, key, value] = /^\s*([a-z*][a-z0-9_.*-]*)="([^"\\]*)"\s*$/.exec(member) ?? [];
     if (key === undefined) return undefined;
-    if (key === script) found = value;
+    if (key === script) foundVersion = value;
   }
-  return found;
+  return foundVersion;
 }

@@ -27,9 +27,9 @@ interface LoadedVersions {
   /**
    * Starts a version that only this caller knows; it counts as acquired, and is exempt from retire(), until `settle`.
    */
-  startTrial(worker: WorkerScript, scriptId: string): Promise<{ settle(keep: boolean): void }>;
-  /** Retires the versions of a script whose keys are not in `except`: they finish their requests and are unloaded. */
-  retire(scriptId: string, except: ReadonlySet<string>): void;
+  startTrial(worker: WorkerScript, scriptId: string): Promise<{ settle(keepLoaded: boolean): void }>;
+  /** Retires the versions of a script whose keys are not in `excludedKeys`: they finish their requests and are unloaded. */
+  retire(scriptId: string, excludedKeys: ReadonlySet<string>): void;
   /** Scripts with at least one loaded version. */
   scripts(): string[];
   /** Unloads versions that have been idle for a while. */
@@ -94,7 +94,7 @@ export function createLoadedVersions({ runtime, load, limits, clock, log }: Resi
 
   async function register(entry: Entry): Promise<void> {
     const { worker, size } = await load(entry.versionId);
-    weigh(entry, size);
+    updateSize(entry, size);
     if (entry.isRemoved) return;
     // Its revision may have changed since the key was determined.
     await runtime.deploy({ ...worker, key: entry.key }, { start: false });
@@ -107,7 +107,7 @@ export function createLoadedVersions({ runtime, load, limits, clock, log }: Resi
       if (entry.scriptId === scriptId && !entry.isTrial && !entry.retired) runtime.claimObjects(entry.key);
   }
 
-  function weigh(entry: Entry, size: number) {
+  function updateSize(entry: Entry, size: number) {
     if (entry.isRemoved) return;
     bytes += size - entry.bytes;
     entry.bytes = size;
@@ -132,7 +132,7 @@ export function createLoadedVersions({ runtime, load, limits, clock, log }: Resi
       .catch((err: unknown) => log.warn({ err, version: entry.versionId }, "workers: failed to unload a version"));
   }
 
-  function leave(entry: Entry) {
+  function releaseUser(entry: Entry) {
     entry.users--;
     entry.lastUsed = clock.now();
     if (entry.retired) removeSoon(entry);
@@ -149,25 +149,25 @@ export function createLoadedVersions({ runtime, load, limits, clock, log }: Resi
 
   return {
     acquire(version) {
-      const found = entries.get(version.key);
-      if (found === undefined) return add(version, register, false);
-      found.users++;
+      const existingEntry = entries.get(version.key);
+      if (existingEntry === undefined) return add(version, register, false);
+      existingEntry.users++;
       // Moves the entry to the end of the order.
-      entries.delete(found.key);
-      entries.set(found.key, found);
-      return found;
+      entries.delete(existingEntry.key);
+      entries.set(existingEntry.key, existingEntry);
+      return existingEntry;
     },
-    release: (resident) => leave(resident as Entry),
+    release: (resident) => releaseUser(resident as Entry),
     releaseToConnection(resident, onRetired) {
       const entry = resident as Entry;
       entry.connections++;
       if (onRetired !== undefined) entry.onRetired.add(onRetired);
       if (entry.retired) onRetired?.();
-      leave(entry);
-      let open = true;
+      releaseUser(entry);
+      let isOpen = true;
       return () => {
-        if (!open) return;
-        open = false;
+        if (!isOpen) return;
+        isOpen = false;
         entry.connections--;
         if (onRetired !== undefined) entry.onRetired.delete(onRetired);
         entry.lastUsed = clock.now();
@@ -177,23 +177,23 @@ export function createLoadedVersions({ runtime, load, limits, clock, log }: Resi
     async startTrial(worker, scriptId) {
       const size = worker.modules.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0);
       const deploy = async (entry: Entry) => {
-        weigh(entry, size);
+        updateSize(entry, size);
         await runtime.deploy(worker);
       };
       const entry = add({ key: worker.key!, versionId: worker.version, scriptId }, deploy, true);
       await entry.ready;
       return {
-        settle(keep) {
+        settle(keepLoaded) {
           entry.isTrial = false;
-          if (!keep) entry.retired = true;
-          leave(entry);
+          if (!keepLoaded) entry.retired = true;
+          releaseUser(entry);
         },
       };
     },
-    retire(scriptId, except) {
+    retire(scriptId, excludedKeys) {
       for (const entry of entries.values()) {
         if (entry.scriptId !== scriptId || entry.isTrial) continue;
-        entry.retired = !except.has(entry.key);
+        entry.retired = !excludedKeys.has(entry.key);
         if (!entry.retired) continue;
         for (const notify of entry.onRetired) notify();
         removeSoon(entry);

@@ -7,17 +7,19 @@ import type { ScriptRoute } from "./pick.ts";
 type RouteQuery = { scriptId: string } | ScriptRef | (ScriptRef & { since: number });
 
 /** Resolves with undefined if the script does not exist or is not deployed. */
-export async function loadRoute(db: Db, by: RouteQuery): Promise<ScriptRoute | undefined> {
+export async function loadRoute(db: Db, selector: RouteQuery): Promise<ScriptRoute | undefined> {
   const scripts = db.tables<ScriptsTables>().selectFrom("worker_scripts");
   const script =
-    "scriptId" in by
-      ? scripts.where("worker_scripts.id", "=", by.scriptId)
-      : "since" in by
+    "scriptId" in selector
+      ? scripts.where("worker_scripts.id", "=", selector.scriptId)
+      : "since" in selector
         ? scripts
-            .where("worker_scripts.account_id", "=", by.account)
-            .where("worker_scripts.former_name", "=", by.script)
-            .where("worker_scripts.renamed_at", ">", by.since)
-        : scripts.where("worker_scripts.account_id", "=", by.account).where("worker_scripts.name", "=", by.script);
+            .where("worker_scripts.account_id", "=", selector.account)
+            .where("worker_scripts.former_name", "=", selector.script)
+            .where("worker_scripts.renamed_at", ">", selector.since)
+        : scripts
+            .where("worker_scripts.account_id", "=", selector.account)
+            .where("worker_scripts.name", "=", selector.script);
   const rows = await script
     .innerJoin(
       "worker_deployed_versions",

@@ -33,7 +33,7 @@ export function createScriptRoutes({ db, clock, limit }: { db: Db; clock: Clock;
   const routes = new Map<string, { route: ScriptRoute; at: number }>();
   /** The keys of a script's cached routes. */
   const keys = new Map<string, Set<string>>();
-  const loading = new Map<string, Promise<ScriptRoute | undefined>>();
+  const pendingLoads = new Map<string, Promise<ScriptRoute | undefined>>();
   /** Counts invalidations: a database result read before one must not be cached. */
   let generation = 0;
 
@@ -50,28 +50,28 @@ export function createScriptRoutes({ db, clock, limit }: { db: Db; clock: Clock;
 
   function loadOnce(ref: ScriptRef): Promise<ScriptRoute | undefined> {
     const key = `${generation}/${keyOf(ref)}`;
-    let mine = loading.get(key);
-    if (mine === undefined) {
-      mine = load(ref, keyOf(ref)).finally(() => loading.delete(key));
-      loading.set(key, mine);
+    let pendingLoad = pendingLoads.get(key);
+    if (pendingLoad === undefined) {
+      pendingLoad = load(ref, keyOf(ref)).finally(() => pendingLoads.delete(key));
+      pendingLoads.set(key, pendingLoad);
     }
-    return mine;
+    return pendingLoad;
   }
 
   function drop(key: string) {
-    const known = routes.get(key);
+    const cachedRoute = routes.get(key);
     routes.delete(key);
-    if (known === undefined) return;
-    const scriptKeys = keys.get(known.route.scriptId);
+    if (cachedRoute === undefined) return;
+    const scriptKeys = keys.get(cachedRoute.route.scriptId);
     scriptKeys?.delete(key);
-    if (scriptKeys?.size === 0) keys.delete(known.route.scriptId);
+    if (scriptKeys?.size === 0) keys.delete(cachedRoute.route.scriptId);
   }
 
   return {
     known(ref) {
-      const known = routes.get(keyOf(ref));
-      return known !== undefined && (db.dialect === "sqlite" || clock.now() - known.at < MAX_AGE_MS)
-        ? known.route
+      const cachedRoute = routes.get(keyOf(ref));
+      return cachedRoute !== undefined && (db.dialect === "sqlite" || clock.now() - cachedRoute.at < MAX_AGE_MS)
+        ? cachedRoute.route
         : undefined;
     },
     async load({ account, script, id }) {

@@ -25,17 +25,17 @@ export function createObjectAlarms({
   log: Log;
 }): ObjectAlarms {
   const timers = new Map<string, NodeJS.Timeout>();
-  let closed = false;
+  let isClosed = false;
 
   async function schedule(worker: ObjectWorker, pauseMs = 0) {
     const at = await storage.nextAlarm(worker.objects);
-    if (at !== undefined) startIn(worker, Math.max(pauseMs, at - clock.now()));
+    if (at !== undefined) startAfter(worker, Math.max(pauseMs, at - clock.now()));
   }
 
-  function startIn(worker: ObjectWorker, ms: number) {
+  function startAfter(worker: ObjectWorker, ms: number) {
     const { owner } = worker.objects;
     clearTimeout(timers.get(owner));
-    if (closed) return;
+    if (isClosed) return;
     const timer = setTimeout(
       () => {
         timers.delete(owner);
@@ -52,12 +52,12 @@ export function createObjectAlarms({
       // Since the alarm was read, the process may have started and ended again.
       const at = await storage.nextAlarm(worker.objects);
       if (at === undefined) return;
-      if (at > clock.now()) return startIn(worker, at - clock.now());
+      if (at > clock.now()) return startAfter(worker, at - clock.now());
       if (await wake(worker)) return;
       log.debug({ worker: worker.name }, "durable objects: alarm skipped; its worker does not exist");
     } catch (err) {
       log.warn({ err, worker: worker.name }, "durable objects: failed to start worker for its alarms, will retry");
-      startIn(worker, RETRY_MS);
+      startAfter(worker, RETRY_MS);
     }
   }
 
@@ -68,7 +68,7 @@ export function createObjectAlarms({
       for (const worker of workers) void schedule(worker);
     },
     close() {
-      closed = true;
+      isClosed = true;
       unsubscribe();
       for (const timer of timers.values()) clearTimeout(timer);
       timers.clear();

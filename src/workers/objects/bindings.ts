@@ -33,12 +33,12 @@ async function resolveBinding(
   const { class_name: className } = binding;
   const namespace =
     script_name === script
-      ? namespaces.find((each) => each.className === className)
+      ? namespaces.find((candidate) => candidate.className === className)
       : await findForeign({ ...binding, script_name });
   if (
     namespace === undefined &&
     script_name === script &&
-    deletedNamespaces.some((each) => each.className === className)
+    deletedNamespaces.some((candidate) => candidate.className === className)
   )
     throw objectErrors.stillBound({ className, binding: binding.name });
   if (namespace === undefined) throw objectErrors.notConfigured({ className, script: script_name });

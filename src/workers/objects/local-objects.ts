@@ -29,7 +29,7 @@ export function localObjects({ name, bindings, objectMigrations }: LocalWorker):
   for (const binding of bindings) {
     if (binding.type !== "durable_object_namespace" || binding.script_name !== undefined) continue;
     const { class_name: className } = binding;
-    if (namespaces.some((each) => each.className === className)) continue;
+    if (namespaces.some((candidate) => candidate.className === className)) continue;
     namespaces.push({ id: newId(className), className, sqlite: false });
   }
   return namespaces.length === 0 ? undefined : { owner: `dev-${digest(name)}`, namespaces };

@@ -66,7 +66,9 @@ export async function findForeignNamespace(
     .where("scripts.name", "=", script)
     .where(({ or, eb }) => or([eb("namespaces.id", "=", id ?? ""), eb("namespaces.class_name", "=", className)]))
     .execute();
-  const row = rows.find((each) => each.id === id) ?? rows.find((each) => each.class_name === className);
+  const row =
+    rows.find((objectNamespace) => objectNamespace.id === id) ??
+    rows.find((objectNamespace) => objectNamespace.class_name === className);
   return row && namespaceOf(row);
 }
 

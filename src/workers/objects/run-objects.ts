@@ -16,7 +16,7 @@ interface RunOptions {
   log: Log;
 }
 
-const SWEEP_MS = 10 * 60_000;
+const SWEEP_INTERVAL_MS = 10 * 60_000;
 
 /**
  * Starts deployed workers when their alarms are due, including after a server restart, and deletes the files of
@@ -40,7 +40,7 @@ export function runObjects({ db, storage, live, clock, log }: RunOptions): { clo
     log,
   });
   const sweep = every(
-    SWEEP_MS,
+    SWEEP_INTERVAL_MS,
     () =>
       storage.sweep(async () => {
         const owners = await listOwners(tables);

@@ -71,13 +71,13 @@ export const openObjectStorage = (dataDirectory: string, { clock, log }: { clock
   createObjectStorage({ directory: join(dataDirectory, "durable-objects"), clock, log });
 
 /** How long a new process waits for the old one to complete its work and end. */
-const WAIT_MS = 30_000;
+const MAX_WAIT_MS = 30_000;
 
 export function createObjectStorage({
   directory,
   clock,
   log,
-  waitMs = WAIT_MS,
+  waitMs = MAX_WAIT_MS,
 }: {
   directory: string;
   clock: Clock;
@@ -169,18 +169,18 @@ export function createObjectStorage({
     },
     async nextAlarm({ owner, namespaces }) {
       if (holders.has(owner)) return undefined;
-      let earliest: number | undefined;
+      let earliestAlarm: number | undefined;
       for (const { id } of namespaces) {
         try {
           const alarmAt = readNextAlarm(folders.pathOf(owner, id));
-          if (alarmAt !== undefined) earliest = Math.min(earliest ?? alarmAt, alarmAt);
+          if (alarmAt !== undefined) earliestAlarm = Math.min(earliestAlarm ?? alarmAt, alarmAt);
         } catch (err) {
           // workerd reads the alarms itself, so starting the process immediately is safe.
           log.warn({ err, owner, namespace: id }, `durable objects: failed to read alarms: ${messageOf(err)}`);
-          earliest = clock.now();
+          earliestAlarm = clock.now();
         }
       }
-      return earliest;
+      return earliestAlarm;
     },
     onReleased(listener) {
       listeners.add(listener);

@@ -84,8 +84,8 @@ function valueOf(binding: Binding, isDev: boolean): string {
 
 type SendEmail = Extract<Binding, { type: "send_email" }>;
 
-const recipients = ({ destination_address: one, allowed_destination_addresses: several }: SendEmail) =>
-  one ?? several?.join(", ") ?? "any verified address";
+const recipients = ({ destination_address: destination, allowed_destination_addresses: destinations }: SendEmail) =>
+  destination ?? destinations?.join(", ") ?? "any verified address";
 
 function sendersAndRecipients(binding: SendEmail): string {
   const to = binding.destination_address ? [binding.destination_address] : binding.allowed_destination_addresses;

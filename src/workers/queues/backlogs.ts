@@ -4,7 +4,7 @@ import type { QueueMetrics } from "./port.ts";
 import type { MessageRow } from "./schema.ts";
 
 /** How long a count is reused. Too short for clients to notice. */
-const FRESH_MS = 1000;
+const MIN_FRESH_MS = 1000;
 /** A count is reused for this multiple of the time it took: counting a million messages takes a second. */
 const REUSE_FACTOR = 20;
 const MAX_ENTRIES = 1000;
@@ -21,9 +21,12 @@ export function createBacklogs({ table, clock }: { table: Pick<MessagesTable, "b
   const entries = new Map<string, Entry>();
 
   async function count(queue: string): Promise<Entry> {
-    const began = performance.now();
+    const startTime = performance.now();
     const backlog = await table.backlog(queue);
-    const entry = { ...backlog, until: clock.now() + Math.max(FRESH_MS, REUSE_FACTOR * (performance.now() - began)) };
+    const entry = {
+      ...backlog,
+      until: clock.now() + Math.max(MIN_FRESH_MS, REUSE_FACTOR * (performance.now() - startTime)),
+    };
     entries.delete(queue);
     // A Map keeps insertion order, so the first entry is the oldest.
     if (entries.size >= MAX_ENTRIES) entries.delete(entries.keys().next().value!);
@@ -33,8 +36,8 @@ export function createBacklogs({ table, clock }: { table: Pick<MessagesTable, "b
 
   return {
     async get(queue: string): Promise<QueueMetrics> {
-      const known = entries.get(queue);
-      const entry = known !== undefined && known.until > clock.now() ? known : await count(queue);
+      const cachedEntry = entries.get(queue);
+      const entry = cachedEntry !== undefined && cachedEntry.until > clock.now() ? cachedEntry : await count(queue);
       return {
         backlogCount: entry.count,
         backlogBytes: entry.bytes,

@@ -40,14 +40,14 @@ export const createDeadLetters = ({ table, queues, events, clock, log }: DeadLet
     }
     const target = await queues.ensure(queue.account, deadLetterQueue);
     const now = clock.now();
-    const moved = await table.release(token, messages, {
+    const movedIds = await table.release(token, messages, {
       queue_id: target.id,
       due_at: now,
       attempts: 0,
       expires_at: now + target.retention * 1000,
     });
     events.publish(QUEUES_TOPIC, target.id);
-    return moved;
+    return movedIds;
   },
 });
 

@@ -21,12 +21,12 @@ export function decideBatch(
   { maxRetries, retryDelay = 0 }: Pick<Consumer, "maxRetries" | "retryDelay">,
 ): BatchDecision {
   const decision: BatchDecision = { acknowledged: [], retried: new Map(), deadLettered: [] };
-  const own = new Map(retries.map((retry) => [retry.id, retry]));
-  const acked = new Set(acks);
-  const succeeds = ackAll || (retryAll === undefined && outcome === "ok");
+  const ownRetries = new Map(retries.map((retry) => [retry.id, retry]));
+  const ackedIds = new Set(acks);
+  const isSuccessful = ackAll || (retryAll === undefined && outcome === "ok");
   for (const row of rows) {
-    const retry = own.get(row.id);
-    if (acked.has(row.id) || (retry === undefined && succeeds)) decision.acknowledged.push(row.id);
+    const retry = ownRetries.get(row.id);
+    if (ackedIds.has(row.id) || (retry === undefined && isSuccessful)) decision.acknowledged.push(row.id);
     else if (row.attempts > maxRetries) decision.deadLettered.push(row);
     else {
       const delay = retry?.delaySeconds ?? retryAll?.delaySeconds ?? retryDelay;

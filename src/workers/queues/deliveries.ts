@@ -38,9 +38,9 @@ export function createDeliveries({
   ...deps
 }: DeliveriesDeps): Deliveries {
   const { clock, log, queues } = deps;
-  const stop = new AbortController();
-  const running = new Map<string, Delivery>();
-  let wake = Promise.withResolvers<void>();
+  const stopAborter = new AbortController();
+  const runningDeliveries = new Map<string, Delivery>();
+  let wakeSignal = Promise.withResolvers<void>();
 
   const queueSlots = createFairSlots(maxQueues);
   const batchSlots = createFairSlots(maxBatches);
@@ -55,13 +55,13 @@ export function createDeliveries({
       ...deps,
       batchSlots,
       isAwaited: () => isAwaited(account),
-      stop: stop.signal,
+      stop: stopAborter.signal,
     });
-    running.set(queueId, delivery);
+    runningDeliveries.set(queueId, delivery);
     void delivery.ended.then(() => {
-      running.delete(queueId);
+      runningDeliveries.delete(queueId);
       queueSlots.release(account);
-      if (waiting.size > 0) wake.resolve();
+      if (waiting.size > 0) wakeSignal.resolve();
     });
   }
 
@@ -72,40 +72,40 @@ export function createDeliveries({
     const ready = new Map<string, string[]>();
     for (let account; (account = queueSlots.next(accounts)) !== undefined;) {
       if (!ready.has(account)) ready.set(account, await queues.listReady(account, now, maxQueues));
-      if (stop.signal.aborted) return;
+      if (stopAborter.signal.aborted) return;
       const queueId = ready.get(account)!.pop();
       if (queueId === undefined) accounts.delete(account);
-      else if (!running.has(queueId)) start(account, queueId);
+      else if (!runningDeliveries.has(queueId)) start(account, queueId);
     }
     waiting = accounts;
-    if (waiting.size > 0) for (const delivery of running.values()) delivery.wake();
+    if (waiting.size > 0) for (const delivery of runningDeliveries.values()) delivery.wake();
   }
 
   async function run() {
     if (alone) await queues.releaseAllLeases(clock.now());
-    while (!stop.signal.aborted) {
+    while (!stopAborter.signal.aborted) {
       await startReadyQueues().catch((err: unknown) =>
         log.error({ err }, `queues: failed to poll for due messages, will retry: ${messageOf(err)}`),
       );
-      await Promise.race([wake.promise, clock.sleep(pollMs, stop.signal).catch(() => {})]);
-      wake = Promise.withResolvers<void>();
+      await Promise.race([wakeSignal.promise, clock.sleep(pollMs, stopAborter.signal).catch(() => {})]);
+      wakeSignal = Promise.withResolvers<void>();
     }
   }
 
   const unsubscribe = events.subscribe(QUEUES_TOPIC, (id) => {
-    const delivery = running.get(id);
+    const delivery = runningDeliveries.get(id);
     if (delivery !== undefined) delivery.wake();
-    else if (queueSlots.free > 0) wake.resolve();
+    else if (queueSlots.free > 0) wakeSignal.resolve();
   });
-  const polling = run().catch((err: unknown) => log.error({ err }, `queues: delivery stopped: ${messageOf(err)}`));
+  const pollLoop = run().catch((err: unknown) => log.error({ err }, `queues: delivery stopped: ${messageOf(err)}`));
 
   return {
     async close() {
       unsubscribe();
-      stop.abort();
-      for (const delivery of running.values()) delivery.wake();
-      await polling;
-      await Promise.all([...running.values()].map(({ ended }) => ended));
+      stopAborter.abort();
+      for (const delivery of runningDeliveries.values()) delivery.wake();
+      await pollLoop;
+      await Promise.all([...runningDeliveries.values()].map(({ ended }) => ended));
     },
   };
 }

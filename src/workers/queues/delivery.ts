@@ -43,9 +43,9 @@ export interface Delivery {
 }
 
 /** How long this process keeps the lease of an empty queue. Saves two writes per message of a slow queue. */
-const LINGER_MS = 5000;
+const IDLE_LINGER_MS = 5000;
 /** How often to poll for delayed messages that have become due. */
-const POLL_MS = 1000;
+const POLL_INTERVAL_MS = 1000;
 /** Delay before the retry of messages whose worker could not be started. */
 const START_RETRY_MS = 2000;
 const FAILURE_RETRY_MS = 1000;
@@ -93,16 +93,16 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
         const now = clock.now();
         if (isAwaited() && now - startedAt >= yieldAfterMs) return;
         const dueTimes = await table.due(queueId, batchSize);
-        const due = dueTimes.filter((time) => time <= now);
-        if (due.length === 0) {
-          if (batches.size === 0 && (isAwaited() || now - emptySince >= LINGER_MS)) return;
-          await wait(Math.min(POLL_MS, (dueTimes[0] ?? Infinity) - now));
+        const pastDueTimes = dueTimes.filter((time) => time <= now);
+        if (pastDueTimes.length === 0) {
+          if (batches.size === 0 && (isAwaited() || now - emptySince >= IDLE_LINGER_MS)) return;
+          await wait(Math.min(POLL_INTERVAL_MS, (dueTimes[0] ?? Infinity) - now));
           continue;
         }
         emptySince = now;
-        const filledAt = due[0]! + maxWaitMs;
-        if (due.length < batchSize && filledAt > now) await wait(Math.min(filledAt - now, POLL_MS));
-        else if (batches.size >= maxConcurrency) await wait(POLL_MS);
+        const filledAt = pastDueTimes[0]! + maxWaitMs;
+        if (pastDueTimes.length < batchSize && filledAt > now) await wait(Math.min(filledAt - now, POLL_INTERVAL_MS));
+        else if (batches.size >= maxConcurrency) await wait(POLL_INTERVAL_MS);
         else if (slotOf !== undefined || batchSlots.tryAcquire(queue.account)) {
           slotOf = undefined;
           await begin(queue, batchSize);
@@ -142,12 +142,12 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
       });
   }
 
-  async function run(current: Queue, batch: string, claimed: MessageRow[]) {
+  async function run(current: Queue, batch: string, claimedRows: MessageRow[]) {
     const consumer = current.consumer!;
     // The process crashed during their last delivery.
-    const exhausted = claimed.filter(({ attempts }) => attempts > consumer.maxRetries + 1);
-    await deadLetters.move(current, consumer, batch, exhausted);
-    const rows = claimed.filter((row) => !exhausted.includes(row));
+    const exhaustedRows = claimedRows.filter(({ attempts }) => attempts > consumer.maxRetries + 1);
+    await deadLetters.move(current, consumer, batch, exhaustedRows);
+    const rows = claimedRows.filter((row) => !exhaustedRows.includes(row));
     if (rows.length === 0) return;
     const outcome = await dispatch(
       { account: current.account, script: consumer.script! },
@@ -161,22 +161,22 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
       await returnUndelivered(batch, rows);
       return;
     }
-    const { acknowledged, retried, deadLettered: dead } = decideBatch(outcome, rows, consumer);
+    const { acknowledged, retried, deadLettered: deadLetterIds } = decideBatch(outcome, rows, consumer);
     const now = clock.now();
     await Promise.all([
       table.acknowledge(batch, acknowledged),
       ...[...retried].map(([delay, messageIds]) => table.release(batch, messageIds, retryLater(now, delay))),
-      deadLetters.move(current, consumer, batch, dead),
+      deadLetters.move(current, consumer, batch, deadLetterIds),
     ]);
   }
 
   /** Returns messages to the queue without counting an attempt, because the handler did not receive them. */
   const returnUndelivered = (batch: string, rows: readonly MessageRow[]) =>
     Promise.all(
-      [...Map.groupBy(rows, ({ attempts }) => attempts)].map(([attempts, same]) =>
+      [...Map.groupBy(rows, ({ attempts }) => attempts)].map(([attempts, groupRows]) =>
         table.release(
           batch,
-          same.map(({ id }) => id),
+          groupRows.map(({ id }) => id),
           { due_at: clock.now() + START_RETRY_MS, attempts: attempts - 1 },
         ),
       ),
@@ -185,13 +185,13 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
   async function deliverWhileLeased() {
     if (!(await lease())) return;
     const done = new AbortController();
-    const renewing = keepRenewing(done.signal);
+    const renewal = keepRenewing(done.signal);
     try {
       await deliverAll();
       while (batches.size > 0) await wait(leaseMs);
     } finally {
       done.abort();
-      await renewing;
+      await renewal;
       await queues.releaseLease(queueId, token);
     }
   }
@@ -206,9 +206,9 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
     }
   }
 
-  const ended = deliverWhileLeased().catch(async (err: unknown) => {
+  const deliveryEnd = deliverWhileLeased().catch(async (err: unknown) => {
     log.error({ err, queueId }, `queues: failed to read or lease a queue, will retry: ${errorText(err)}`);
     await clock.sleep(FAILURE_RETRY_MS, stop).catch(() => {});
   });
-  return { wake, ended };
+  return { wake, ended: deliveryEnd };
 }

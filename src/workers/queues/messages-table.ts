@@ -17,7 +17,7 @@ const DELETE_BATCH_SIZE = 500;
 export function createMessagesTable(db: Db) {
   const tables = db.tables<QueueTables>();
   const ids = tables.selectFrom("queue_messages").select("id");
-  const due = prepared((arg) =>
+  const selectDueTimes = prepared((arg) =>
     tables
       .selectFrom("queue_messages")
       .select("due_at")
@@ -46,7 +46,7 @@ export function createMessagesTable(db: Db) {
 
     /** Returns the times at which the first `limit` messages become due or their leases expire, in ascending order. */
     async due(queue: string, limit: number): Promise<number[]> {
-      return (await db.read(due({ queue, limit }))).map(({ due_at }) => due_at);
+      return (await db.read(selectDueTimes({ queue, limit }))).map(({ due_at }) => due_at);
     },
 
     /**

@@ -63,11 +63,11 @@ export function createQueueMessages({ table, queues, deadLetters, events, clock,
       const token = ids.hex();
       const now = clock.now();
       const lease = { token, now, until: now + (visibilityMs ?? consumer.visibilityMs) };
-      const claimed = await table.claim(queue.id, Math.min(batchSize, queueLimits.pull.batchSize.max), lease);
-      const exhausted = claimed.filter(({ attempts }) => attempts > consumer.maxRetries + 1);
-      await deadLetters.move(queue, consumer, token, exhausted);
-      return claimed
-        .filter((row) => !exhausted.includes(row))
+      const claimedRows = await table.claim(queue.id, Math.min(batchSize, queueLimits.pull.batchSize.max), lease);
+      const exhaustedRows = claimedRows.filter(({ attempts }) => attempts > consumer.maxRetries + 1);
+      await deadLetters.move(queue, consumer, token, exhaustedRows);
+      return claimedRows
+        .filter((row) => !exhaustedRows.includes(row))
         .map((row) => ({ ...messageOf(row), leaseId: leaseIdOf(row.id, token) }));
     },
 
@@ -81,12 +81,13 @@ export function createQueueMessages({ table, queues, deadLetters, events, clock,
         run: (id: string, token: string) => Promise<number>,
       ): Promise<number> {
         const [, id, token] = LEASE_ID.exec(Buffer.from(leaseId, "base64url").toString("latin1")) ?? [];
-        const done = id === undefined || token === undefined ? 0 : await run(id, token);
-        if (done === 0) warnings[leaseId] = "The lease has expired or is unknown; the message may be delivered again.";
-        return done;
+        const settledCount = id === undefined || token === undefined ? 0 : await run(id, token);
+        if (settledCount === 0)
+          warnings[leaseId] = "The lease has expired or is unknown; the message may be delivered again.";
+        return settledCount;
       }
       const sum = async (counts: Promise<number>[]) => (await Promise.all(counts)).reduce((a, b) => a + b, 0);
-      const acknowledged = await sum(
+      const acknowledgedCount = await sum(
         acks.map((leaseId) =>
           settleLease(leaseId, async (id, token) => {
             const row = await table.findLeased(id, token);
@@ -94,7 +95,7 @@ export function createQueueMessages({ table, queues, deadLetters, events, clock,
           }),
         ),
       );
-      const retried = await sum(
+      const retriedCount = await sum(
         retries.map(({ leaseId, delay }) =>
           settleLease(leaseId, async (id, token) => {
             const row = await table.findLeased(id, token);
@@ -104,7 +105,7 @@ export function createQueueMessages({ table, queues, deadLetters, events, clock,
           }),
         ),
       );
-      return { acknowledged, retried, warnings };
+      return { acknowledged: acknowledgedCount, retried: retriedCount, warnings };
     },
 
     peek: async (queue, limit) => (await table.peek(queue.id, clock.now(), limit)).map(messageOf),

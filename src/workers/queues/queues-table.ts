@@ -58,13 +58,13 @@ export function createQueuesTable(db: Db) {
      */
     create: (row: QueueRow, maxQueues: number): Promise<CreateResult> =>
       db.transaction<QueueTables, CreateResult>(async (tx) => {
-        const existing = await tx
+        const existingQueue = await tx
           .selectFrom("queues")
           .selectAll()
           .where("account_id", "=", row.account_id)
           .where("name", "=", row.name)
           .executeTakeFirst();
-        if (existing !== undefined) return { row: existing, created: false };
+        if (existingQueue !== undefined) return { row: existingQueue, created: false };
         const { count } = await tx
           .selectFrom("queues")
           .select((eb) => eb.fn.countAll<number>().as("count"))
@@ -94,9 +94,9 @@ export function createQueuesTable(db: Db) {
     ): Promise<{ items: QueueWithConsumer[]; total: number }> {
       let query = tables.selectFrom("queues").where("account_id", "=", account);
       if (names !== undefined) query = query.where("name", "in", names);
-      const [counted] = await db.read(query.select((eb) => eb.fn.countAll<number>().as("count")));
+      const [countRow] = await db.read(query.select((eb) => eb.fn.countAll<number>().as("count")));
       const rows = await db.read(query.selectAll().orderBy("name").limit(page.perPage).offset(offsetOf(page)));
-      return { items: await withConsumers(rows), total: Number(counted?.count ?? 0) };
+      return { items: await withConsumers(rows), total: Number(countRow?.count ?? 0) };
     },
 
     /** Resolves with true if the queue exists, or with "name taken". */
@@ -112,14 +112,14 @@ export function createQueuesTable(db: Db) {
     /** Deletes a queue and its consumer. The caller deletes the messages. */
     async delete(account: string, id: string): Promise<boolean> {
       return db.transaction<QueueTables, boolean>(async (tx) => {
-        const deleted = await tx
+        const deletedQueue = await tx
           .deleteFrom("queues")
           .where("id", "=", id)
           .where("account_id", "=", account)
           .returning("id")
           .execute();
         await tx.deleteFrom("queue_consumers").where("queue_id", "=", id).execute();
-        return deleted.length === 1;
+        return deletedQueue.length === 1;
       });
     },
 

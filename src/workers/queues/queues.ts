@@ -44,13 +44,13 @@ export function createQueues({
       purged_at: null,
       ...settingColumns(settings),
     };
-    const done = await table.create(row, maxQueues).catch(async (err: unknown) => {
+    const writeResult = await table.create(row, maxQueues).catch(async (err: unknown) => {
       const other = isUniqueViolation(err) ? await table.findByName(account, name) : undefined;
       if (other === undefined) throw err;
       return { row: other, created: false };
     });
-    if (done === "too many") throw queueErrors.tooManyQueues({ limit: maxQueues });
-    return done;
+    if (writeResult === "too many") throw queueErrors.tooManyQueues({ limit: maxQueues });
+    return writeResult;
   }
 
   async function getOrThrow(account: string, id: string): Promise<Queue> {
@@ -125,8 +125,8 @@ export function createQueues({
         ...(name !== undefined && { name }),
         modified_at: clock.now(),
       };
-      const done = await table.update(id, values);
-      if (done === "name taken") throw queueErrors.nameTaken({ name });
+      const writeResult = await table.update(id, values);
+      if (writeResult === "name taken") throw queueErrors.nameTaken({ name });
       events.publish(QUEUES_TOPIC, id);
       return getOrThrow(account, id);
     },

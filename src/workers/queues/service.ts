@@ -36,16 +36,16 @@ export function createQueueService({
   clock,
   log,
 }: QueueServiceDeps): BindingServices["queue"] {
-  const known = createTtlCache<Queue>(clock);
+  const queueCache = createTtlCache<Queue>(clock);
 
   async function queueOf(account: string, name: string): Promise<Queue> {
     const key = `${account}/${name}`;
-    const cached = known.get(key);
+    const cached = queueCache.get(key);
     if (cached !== undefined) return cached;
-    const found = creates ? await queues.ensure(account, name) : await queues.byName(account, name);
-    if (found === undefined) throw queueErrors.queueMissing({ queue: name });
-    known.add(key, found);
-    return found;
+    const foundQueue = creates ? await queues.ensure(account, name) : await queues.byName(account, name);
+    if (foundQueue === undefined) throw queueErrors.queueMissing({ queue: name });
+    queueCache.add(key, foundQueue);
+    return foundQueue;
   }
 
   async function handleOperation(request: IncomingMessage, queue: Queue, delay: number | undefined): Promise<unknown> {

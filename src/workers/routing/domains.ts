@@ -98,22 +98,22 @@ export function createDomains({ table, zones, hasScript, onChange, ids }: Domain
   /** Throws domainTaken, recordsExist, tooManyRoutes, and the errors of `checkAccess`. */
   async function checkPlan(
     plannedDomains: readonly PlannedDomain[],
-    removed: readonly DomainRow[],
+    removedRows: readonly DomainRow[],
     { override, checkAccess }: ChangeOptions,
   ): Promise<void> {
-    const changedRows = [...plannedDomains.filter(isChanged).map(({ row }) => row), ...removed];
+    const changedRows = [...plannedDomains.filter(isChanged).map(({ row }) => row), ...removedRows];
     for (const zone of zonesOfRows(changedRows)) checkAccess(zone, "domains");
     // Workers of different accounts can have the same name.
-    const isOther = ({ existingRow, row }: PlannedDomain) =>
+    const isOtherScript = ({ existingRow, row }: PlannedDomain) =>
       existingRow !== undefined && existingRow.account_id !== row.account_id;
     const takenDomain = plannedDomains.find(
       (domain) =>
-        isOther(domain) || (domain.existingRow !== undefined && domain.existingRow.script !== domain.row.script),
+        isOtherScript(domain) || (domain.existingRow !== undefined && domain.existingRow.script !== domain.row.script),
     );
-    if (takenDomain !== undefined && (!override.origins || isOther(takenDomain)))
+    if (takenDomain !== undefined && (!override.origins || isOtherScript(takenDomain)))
       throw routingErrors.domainTaken({
         hostname: takenDomain.row.hostname,
-        owner: isOther(takenDomain) ? "another account" : `the Worker ${takenDomain.existingRow!.script}`,
+        owner: isOtherScript(takenDomain) ? "another account" : `the Worker ${takenDomain.existingRow!.script}`,
       });
     const conflictingRows = await findConflicts(plannedDomains);
     const [conflict] = conflictingRows;
@@ -125,17 +125,17 @@ export function createDomains({ table, zones, hasScript, onChange, ids }: Domain
   /** Writes the rows and publishes the DNS records. Restores the previous rows if the records cannot be published. */
   async function applyPlan(
     plannedDomains: readonly PlannedDomain[],
-    removed: readonly DomainRow[],
+    removedRows: readonly DomainRow[],
     options: ChangeOptions,
   ): Promise<void> {
-    await checkPlan(plannedDomains, removed, options);
+    await checkPlan(plannedDomains, removedRows, options);
     const rows = plannedDomains.map(({ row }) => row);
-    const previousRows = [...plannedDomains.flatMap(({ existingRow }) => existingRow ?? []), ...removed];
+    const previousRows = [...plannedDomains.flatMap(({ existingRow }) => existingRow ?? []), ...removedRows];
     const addedIds = plannedDomains.filter(({ existingRow }) => existingRow === undefined).map(({ row }) => row.id);
     if (
       !(await table.change(
         rows,
-        removed.map(({ id }) => id),
+        removedRows.map(({ id }) => id),
       ))
     )
       throw routingErrors.domainTaken({ hostname: rows[0]!.hostname, owner: "another Worker" });
@@ -166,7 +166,7 @@ export function createDomains({ table, zones, hasScript, onChange, ids }: Domain
     if (!(await hasScript(account, script))) throw routingErrors.routeScriptMissing({ script });
   }
 
-  async function needDomain(account: string, id: string): Promise<DomainRow> {
+  async function requireDomain(account: string, id: string): Promise<DomainRow> {
     const row = await table.find(account, id);
     if (row === undefined) throw routingErrors.domainMissing({ domain: id, account });
     return row;
@@ -177,7 +177,7 @@ export function createDomains({ table, zones, hasScript, onChange, ids }: Domain
 
   return {
     list: async (account, filter = {}) => (await table.list(account, filter)).map(domainOf),
-    get: async (account, id) => domainOf(await needDomain(account, id)),
+    get: async (account, id) => domainOf(await requireDomain(account, id)),
     async attach(account, script, domain, checkAccess) {
       const plannedDomains = await planDomains(account, script, [domain]);
       await checkScript(account, script);
@@ -185,7 +185,7 @@ export function createDomains({ table, zones, hasScript, onChange, ids }: Domain
       return domainOf(plannedDomains[0]!.row);
     },
     async detach(account, id, checkAccess) {
-      await applyPlan([], [await needDomain(account, id)], { override: KEEP_RECORDS, checkAccess });
+      await applyPlan([], [await requireDomain(account, id)], { override: KEEP_RECORDS, checkAccess });
     },
     async plan(account, script, domains) {
       const plannedDomains = await planDomains(account, script, domains);
@@ -201,14 +201,14 @@ export function createDomains({ table, zones, hasScript, onChange, ids }: Domain
     async replace(account, script, domains, override, checkAccess) {
       const plannedDomains = await planDomains(account, script, domains);
       await checkScript(account, script);
-      const removed = await findRemovedDomains(account, script, plannedDomains);
-      await applyPlan(plannedDomains, removed, { override, checkAccess });
+      const removedRows = await findRemovedDomains(account, script, plannedDomains);
+      await applyPlan(plannedDomains, removedRows, { override, checkAccess });
       return (await table.list(account, { script })).map(domainOf);
     },
     async validate(account, script, domains, override, checkAccess) {
       const plannedDomains = await planDomains(account, script, domains);
-      const removed = await findRemovedDomains(account, script, plannedDomains);
-      await checkPlan(plannedDomains, removed, { override, checkAccess });
+      const removedRows = await findRemovedDomains(account, script, plannedDomains);
+      await checkPlan(plannedDomains, removedRows, { override, checkAccess });
     },
     async removeScript(account, script) {
       const rows = await table.list(account, { script });

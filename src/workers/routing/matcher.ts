@@ -29,7 +29,7 @@ export function createMatcher<Target>(rules: Iterable<Rule<Target>>): RouteMatch
     if (rulesOfHost === undefined) map.set(rule.host, [rule]);
     else rulesOfHost.push(rule);
   }
-  for (const list of [...exactRules.values(), ...wildcardRules.values()]) list.sort(bySpecificity);
+  for (const list of [...exactRules.values(), ...wildcardRules.values()]) list.sort(compareSpecificity);
 
   return {
     match({ scheme, host, url }, accepts = () => true) {
@@ -49,7 +49,7 @@ export function createMatcher<Target>(rules: Iterable<Rule<Target>>): RouteMatch
   };
 }
 
-function bySpecificity(a: RoutePattern, b: RoutePattern): number {
+function compareSpecificity(a: RoutePattern, b: RoutePattern): number {
   return (
     Number(b.hosts === "subhosts") - Number(a.hosts === "subhosts") ||
     b.path.length - a.path.length ||

@@ -21,26 +21,27 @@ export interface RoutePattern {
 
 /** Throws badPattern. */
 export function parsePattern(pattern: string): RoutePattern {
-  const fail = (reason: string) => routingErrors.badPattern({ pattern: JSON.stringify(pattern.slice(0, 200)), reason });
+  const createPatternError = (reason: string) =>
+    routingErrors.badPattern({ pattern: JSON.stringify(pattern.slice(0, 200)), reason });
   if (pattern.length > routingLimits.patternLength)
-    throw fail(`it has more than ${routingLimits.patternLength} characters`);
-  if (/[\s\p{Cc}]/u.test(pattern)) throw fail("it contains white space");
+    throw createPatternError(`it has more than ${routingLimits.patternLength} characters`);
+  if (/[\s\p{Cc}]/u.test(pattern)) throw createPatternError("it contains white space");
   const [, scheme, rest = ""] = /^(?:([a-z][a-z0-9+.-]*):\/\/)?(.*)$/is.exec(pattern) ?? [];
   const lowerScheme = scheme?.toLowerCase();
   if (lowerScheme !== undefined && lowerScheme !== "http" && lowerScheme !== "https")
-    throw fail(`its scheme must be http or https, not ${lowerScheme}`);
+    throw createPatternError(`its scheme must be http or https, not ${lowerScheme}`);
   const slash = rest.indexOf("/");
   const hostPart = slash < 0 ? rest : rest.slice(0, slash);
   const path = slash < 0 ? "/" : rest.slice(slash);
-  if (path.includes("?") || hostPart.includes("?")) throw fail("it contains a query");
-  if (path.includes("#") || hostPart.includes("#")) throw fail("it contains a fragment");
-  if (path.slice(0, -1).includes("*")) throw fail("a wildcard in the path is allowed only at the end");
-  if (hostPart.includes(":")) throw fail("it contains a port");
+  if (path.includes("?") || hostPart.includes("?")) throw createPatternError("it contains a query");
+  if (path.includes("#") || hostPart.includes("#")) throw createPatternError("it contains a fragment");
+  if (path.slice(0, -1).includes("*")) throw createPatternError("a wildcard in the path is allowed only at the end");
+  if (hostPart.includes(":")) throw createPatternError("it contains a port");
   const hosts = hostPart.startsWith("*.") ? "subhosts" : hostPart.startsWith("*") ? "both" : "exact";
   const hostName = hostPart.slice(hosts === "subhosts" ? 2 : hosts === "both" ? 1 : 0);
-  if (hostName.includes("*")) throw fail("a wildcard in the host is allowed only at the beginning");
+  if (hostName.includes("*")) throw createPatternError("a wildcard in the host is allowed only at the beginning");
   const host = hostOf(hostName);
-  if (host === undefined) throw fail("it has no valid host");
+  if (host === undefined) throw createPatternError("it has no valid host");
   const isPrefix = path.endsWith("*");
   return { scheme: lowerScheme, host, hosts, path: isPrefix ? path.slice(0, -1) : path, isPrefix };
 }

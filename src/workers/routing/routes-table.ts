@@ -25,10 +25,10 @@ export function createRoutesTable(db: Db) {
 
   async function countRoutes(from: RoutingDb, zone?: string): Promise<number> {
     const query = from.selectFrom("worker_routes").select((eb) => eb.fn.countAll<number>().as("count"));
-    const { count: found } = await (
+    const { count: routeCount } = await (
       zone === undefined ? query : query.where("zone_id", "=", zone)
     ).executeTakeFirstOrThrow();
-    return Number(found);
+    return Number(routeCount);
   }
 
   /** Retries once after a concurrent insertion of the same pattern; the second attempt finds it. */
@@ -72,8 +72,8 @@ export function createRoutesTable(db: Db) {
 
     update: (row: RouteRow): Promise<WriteResult> =>
       write(async (tx) => {
-        const taken = await findByPattern(tx, row);
-        if (taken !== undefined && taken.id !== row.id) return { taken };
+        const conflictingRoute = await findByPattern(tx, row);
+        if (conflictingRoute !== undefined && conflictingRoute.id !== row.id) return { taken: conflictingRoute };
         const updatedRows = await tx
           .updateTable("worker_routes")
           .set(row)

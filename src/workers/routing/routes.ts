@@ -17,7 +17,7 @@ interface RoutesDeps {
 }
 
 export function createRoutes({ table, zones, hasScript, onChange, ids }: RoutesDeps): Routes {
-  async function needZone(id: string): Promise<RoutingZone> {
+  async function requireZone(id: string): Promise<RoutingZone> {
     const zone = await zones.find(id);
     if (zone === undefined) throw routingErrors.zoneMissing({ name: id });
     return zone;
@@ -51,7 +51,7 @@ export function createRoutes({ table, zones, hasScript, onChange, ids }: RoutesD
     throw routeExistsError(result.taken);
   }
 
-  async function needRoute(zone: string, id: string): Promise<RouteRow> {
+  async function requireRoute(zone: string, id: string): Promise<RouteRow> {
     const row = await table.find(zone, id);
     if (row === undefined) throw routingErrors.routeMissing({ route: id, zone });
     return row;
@@ -81,9 +81,9 @@ export function createRoutes({ table, zones, hasScript, onChange, ids }: RoutesD
   return {
     list: async (zone) => (await table.listByZone(zone)).map(routeOf),
     listByScript: async (account, script) => withZoneNames(await table.listByScript(account, script)),
-    get: async (zone, id) => routeOf(await needRoute(zone, id)),
+    get: async (zone, id) => routeOf(await requireRoute(zone, id)),
     async create(zoneId, { pattern, script }) {
-      const zone = await needZone(zoneId);
+      const zone = await requireZone(zoneId);
       const row = createRow(zone, ids.hex(), pattern, script);
       await checkClosestZone(zones, zone.account, parsePattern(pattern).host);
       await checkScript(zone.account, script);
@@ -92,8 +92,8 @@ export function createRoutes({ table, zones, hasScript, onChange, ids }: RoutesD
       return routeOf(row);
     },
     async update(zoneId, id, { pattern, script }) {
-      const zone = await needZone(zoneId);
-      await needRoute(zoneId, id);
+      const zone = await requireZone(zoneId);
+      await requireRoute(zoneId, id);
       const row = createRow(zone, id, pattern, script);
       await checkClosestZone(zones, zone.account, parsePattern(pattern).host);
       await checkScript(zone.account, script);

@@ -37,7 +37,7 @@ interface RouteTarget {
 
 const TOPIC = "worker-routes";
 /** Interval of unconditional reloads, in case a change notification was lost. */
-const RELOAD_MS = 30_000;
+const RELOAD_INTERVAL_MS = 30_000;
 
 export function createWorkerRouting({
   db,
@@ -128,7 +128,7 @@ export function createWorkerRouting({
       void removal.then(publishChange).catch(warn);
     }),
   ];
-  const timer = every(RELOAD_MS, reload, { name: "workers: route reload", log });
+  const timer = every(RELOAD_INTERVAL_MS, reload, { name: "workers: route reload", log });
   const shared = { zones, hasScript, onChange: publishChange, ids };
   const domainStore = createDomains({ ...shared, table: domainTable });
 

@@ -48,8 +48,8 @@ export function answerHeaders(rawHeaders: readonly string[], site?: Site): strin
     const [name, value] = [rawHeaders[i]!, rawHeaders[i + 1]!];
     const lower = name.toLowerCase();
     if (HOP_BY_HOP.has(lower) || (site?.kind === "shared" && ORIGIN_WIDE.has(lower))) continue;
-    const bounded = site !== undefined && lower === "set-cookie" ? boundedCookie(value, site) : value;
-    if (bounded !== undefined) headers.push(name, bounded);
+    const restrictedCookie = site !== undefined && lower === "set-cookie" ? boundedCookie(value, site) : value;
+    if (restrictedCookie !== undefined) headers.push(name, restrictedCookie);
   }
   if (site?.kind === "shared") headers.push("Content-Security-Policy", SANDBOX);
   return headers;
@@ -58,10 +58,10 @@ export function answerHeaders(rawHeaders: readonly string[], site?: Site): strin
 /** Returns the response headers of a static asset. On a shared host, redirects stay below the worker's path. */
 export function assetHeaders(headers: readonly string[], site?: Site): string[] {
   const path = site?.kind === "shared" ? site.path : "";
-  const moved = headers.map((text, i) =>
+  const redirectedHeaders = headers.map((text, i) =>
     i % 2 === 1 && headers[i - 1]!.toLowerCase() === "location" && text.startsWith("/") ? path + text : text,
   );
-  return answerHeaders(moved, site);
+  return answerHeaders(redirectedHeaders, site);
 }
 
 /**
@@ -84,9 +84,11 @@ function boundedCookie(value: string, site: Site): string | undefined {
       `Path=${site.path}`,
     ].join("; ");
   }
-  const fits = (domain: string) => domain === site.parent || domain.endsWith(`.${site.parent}`);
+  const isInSite = (domain: string) => domain === site.parent || domain.endsWith(`.${site.parent}`);
   return [
     pair,
-    ...attributes.filter((attribute) => nameOf(attribute) !== "domain" || fits(valueOf(attribute).replace(/^\./, ""))),
+    ...attributes.filter(
+      (attribute) => nameOf(attribute) !== "domain" || isInSite(valueOf(attribute).replace(/^\./, "")),
+    ),
   ].join("; ");
 }

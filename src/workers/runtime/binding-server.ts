@@ -42,13 +42,13 @@ export async function startBindingServer({
   onActivity,
   log,
 }: BindingServerOptions): Promise<SocketServer> {
-  const table = new Map<string, Handle>(
+  const handles = new Map<string, Handle>(
     script.bindings.filter(isRemote).map((binding) => {
       const service = serviceOf(binding, services);
       return [serviceName(binding), (request, response) => service.handle(request, response, { script, binding })];
     }),
   );
-  table.set(TAIL_SERVICE, async (request, response) => {
+  handles.set(TAIL_SERVICE, async (request, response) => {
     const items = (await readJsonBody(request, TAIL_LIMIT)) as TraceItem[];
     response.writeHead(204).end();
     onTail(items);
@@ -62,7 +62,7 @@ export async function startBindingServer({
       onActivity();
       // If the worker forges the header, its value arrives joined to the real one by a comma and so matches no service.
       const name = String(request.headers[SERVICE_HEADER]);
-      const handle = table.get(name);
+      const handle = handles.get(name);
       if (handle === undefined) return void response.writeHead(403).end("no such binding");
       handle(request, response).catch((err: unknown) => {
         log.error({ err, script: script.name, binding: name }, `workers: binding failed: ${messageOf(err)}`);
@@ -72,7 +72,7 @@ export async function startBindingServer({
   );
   server.http.on("upgrade", (request: IncomingMessage, connection: Duplex, head: Buffer) => {
     onActivity();
-    const binding = serviceBindings.find((each) => serviceName(each) === request.headers[SERVICE_HEADER]);
+    const binding = serviceBindings.find((candidate) => serviceName(candidate) === request.headers[SERVICE_HEADER]);
     if (binding === undefined) return void connection.end("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
     services.service.upgrade(request, connection, head, { script, binding: asServiceBinding(binding) });
   });
@@ -80,7 +80,7 @@ export async function startBindingServer({
   // never matches.
   server.http.on("connect", (request: IncomingMessage, connection: Duplex, head: Buffer) => {
     onActivity();
-    const binding = serviceBindings.find((each) => rpcHost(each) === request.url);
+    const binding = serviceBindings.find((candidate) => rpcHost(candidate) === request.url);
     if (binding === undefined) return void connection.end("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
     if (head.length > 0) connection.unshift(head);
     services.service.connect(connection, { script, binding: asServiceBinding(binding) });
@@ -108,10 +108,10 @@ export async function listenOnSocket(
     { ...options, keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0, noDelay: true },
     handler,
   );
-  const open = new Set<Socket>();
+  const openSockets = new Set<Socket>();
   http.on("connection", (socket: Socket) => {
-    open.add(socket);
-    socket.once("close", () => open.delete(socket));
+    openSockets.add(socket);
+    socket.once("close", () => openSockets.delete(socket));
   });
   await new Promise<void>((resolve, reject) => http.once("error", reject).listen(path, resolve));
   if (gid !== undefined) chownSync(path, process.geteuid!(), gid);
@@ -120,7 +120,7 @@ export async function listenOnSocket(
     http,
     close() {
       http.close();
-      for (const socket of open) socket.destroy();
+      for (const socket of openSockets) socket.destroy();
     },
   };
 }

@@ -68,19 +68,19 @@ export function createDispatchClient({
     wallMs: number,
     read: (answer: RawAnswer) => Read,
   ): Promise<Read | undefined> {
-    const posted = client.post(headers, body);
-    const tooLate = new Error("the wall time limit has passed");
-    const timer = setTimeout(() => posted.abandon(tooLate), wallMs);
+    const postedRequest = client.post(headers, body);
+    const timeoutError = new Error("the wall time limit has passed");
+    const timer = setTimeout(() => postedRequest.abandon(timeoutError), wallMs);
     try {
-      return read(await posted.answer);
+      return read(await postedRequest.answer);
     } catch (err) {
-      if (err === tooLate) return undefined;
+      if (err === timeoutError) return undefined;
       throw err;
     } finally {
       clearTimeout(timer);
     }
   }
-  const ask = (event: RequestedEvent) => ({ [EVENT_HEADER]: event });
+  const eventHeaders = (event: RequestedEvent) => ({ [EVENT_HEADER]: event });
 
   return {
     async send(id, token, mail, wallMs) {
@@ -92,27 +92,32 @@ export function createDispatchClient({
         headers: mail.headers,
         canBeForwarded: mail.canBeForwarded,
       });
-      const along = mail.rawSize + meta.length <= MAX_INLINE_MESSAGE_BYTES;
-      const body = along ? await bytesOf(mail.raw()) : Buffer.from(meta, "latin1");
-      return exchange({ [DISPATCH_HEADER]: id, [META_HEADER]: along ? meta : META_IN_BODY }, body, wallMs, readOutcome);
+      const isInline = mail.rawSize + meta.length <= MAX_INLINE_MESSAGE_BYTES;
+      const body = isInline ? await bytesOf(mail.raw()) : Buffer.from(meta, "latin1");
+      return exchange(
+        { [DISPATCH_HEADER]: id, [META_HEADER]: isInline ? meta : META_IN_BODY },
+        body,
+        wallMs,
+        readOutcome,
+      );
     },
     scheduled(id, { cron, scheduledTime }, wallMs) {
       const meta = asciiJson({ cron, scheduledTime: scheduledTime.getTime() });
       return exchange(
-        { [DISPATCH_HEADER]: id, ...ask("scheduled"), [META_HEADER]: meta },
+        { [DISPATCH_HEADER]: id, ...eventHeaders("scheduled"), [META_HEADER]: meta },
         NO_BODY,
         wallMs,
         readOutcome,
       );
     },
     queue(id, batch, wallMs) {
-      return exchange({ [DISPATCH_HEADER]: id, ...ask("queue") }, encodeBatch(batch), wallMs, readOutcome);
+      return exchange({ [DISPATCH_HEADER]: id, ...eventHeaders("queue") }, encodeBatch(batch), wallMs, readOutcome);
     },
     tail(id, items, wallMs) {
-      return exchange({ [DISPATCH_HEADER]: id, ...ask("tail") }, Buffer.from(items), wallMs, readOutcome);
+      return exchange({ [DISPATCH_HEADER]: id, ...eventHeaders("tail") }, Buffer.from(items), wallMs, readOutcome);
     },
     async readExports(wallMs) {
-      const workerExports = await exchange(ask("handlers"), NO_BODY, wallMs, (answer) =>
+      const workerExports = await exchange(eventHeaders("handlers"), NO_BODY, wallMs, (answer) =>
         readJson<WorkerExports>(answer),
       );
       if (workerExports === undefined) throw new Error(`no response within ${wallMs} ms`);

@@ -10,7 +10,7 @@ const SECRET = /auth|cookie|jwt|key|secret|token/;
 const REDACTED = "REDACTED";
 
 /** Hop-by-hop headers, and headers set by the server. */
-const LEFT_OUT = new Set([
+const OMITTED_HEADERS = new Set([
   "connection",
   "keep-alive",
   "proxy-connection",
@@ -22,7 +22,7 @@ const LEFT_OUT = new Set([
   "cf-connecting-ip",
   "x-real-ip",
 ]);
-const isLeftOut = (name: string) => LEFT_OUT.has(name) || name.startsWith(INTERNAL_HEADER_PREFIX);
+const isLeftOut = (name: string) => OMITTED_HEADERS.has(name) || name.startsWith(INTERNAL_HEADER_PREFIX);
 
 /** Headers that a worker received and passed on, without those that are not in the record of its request. */
 export const withoutInternal = (headers: Record<string, string>): Record<string, string> =>
@@ -34,7 +34,7 @@ export const withoutInternal = (headers: Record<string, string>): Record<string,
 export function fetchEvent(
   request: IncomingMessage,
   clientOf: ClientOf,
-  more: Pick<FetchEvent, "status"> = {},
+  extraFields: Pick<FetchEvent, "status"> = {},
 ): FetchEvent {
   const { ip } = clientOf(request);
   let headers: Record<string, string> | undefined;
@@ -43,7 +43,7 @@ export function fetchEvent(
     kind: "fetch",
     method: request.method ?? "GET",
     url: request.url ?? "/",
-    ...more,
+    ...extraFields,
     cf: { httpProtocol: `HTTP/${request.httpVersion}` },
     get headers() {
       return (headers ??= visibleHeaders(request.headers, ip));
@@ -55,12 +55,12 @@ export function fetchEvent(
 }
 
 function visibleHeaders(
-  received: IncomingMessage["headers"],
+  requestHeaders: IncomingMessage["headers"],
   client: string,
   isSecret = (name: string) => SECRET.test(name),
 ): Record<string, string> {
   const headers: Record<string, string> = {};
-  for (const [name, value] of Object.entries(received)) {
+  for (const [name, value] of Object.entries(requestHeaders)) {
     if (value === undefined || isLeftOut(name)) continue;
     headers[name] = isSecret(name) ? REDACTED : Array.isArray(value) ? value.join(", ") : value;
   }

@@ -59,18 +59,18 @@ export function createHttpClient({
   maxWaiting = 10_000,
   maxAnswer = 1024 * 1024,
 }: HttpClientOptions): HttpClient {
-  const open = new Set<Connection>();
-  const idle: Connection[] = [];
-  const waiting: Pending[] = [];
+  const openConnections = new Set<Connection>();
+  const idleConnections: Connection[] = [];
+  const waitingExchanges: Pending[] = [];
 
-  function start(pending: Pending, connection = idle.pop() ?? openConnection()) {
+  function start(pending: Pending, connection = idleConnections.pop() ?? openConnection()) {
     pending.connection = connection;
     connection.send(pending);
   }
 
   function startNext() {
-    while (waiting.length > 0 && (idle.length > 0 || open.size < maxConnections)) {
-      const pending = waiting.shift()!;
+    while (waitingExchanges.length > 0 && (idleConnections.length > 0 || openConnections.size < maxConnections)) {
+      const pending = waitingExchanges.shift()!;
       if (!pending.settled) start(pending);
     }
   }
@@ -90,7 +90,7 @@ export function createHttpClient({
       },
       destroy: () => void socket.destroy(),
     };
-    open.add(connection);
+    openConnections.add(connection);
     socket.on("data", (chunk: Buffer) => {
       received = received.length === 0 ? chunk : Buffer.concat([received, chunk]);
       try {
@@ -100,7 +100,7 @@ export function createHttpClient({
         const pending = current;
         current = undefined;
         socket.setTimeout(IDLE_MS);
-        idle.push(connection);
+        idleConnections.push(connection);
         if (pending !== undefined) settle(pending, () => pending.resolve(answer));
         startNext();
       } catch (err) {
@@ -111,9 +111,9 @@ export function createHttpClient({
     let failure: Error | undefined;
     socket.on("error", (err) => (failure = err));
     socket.on("close", () => {
-      open.delete(connection);
-      const at = idle.indexOf(connection);
-      if (at >= 0) idle.splice(at, 1);
+      openConnections.delete(connection);
+      const idleIndex = idleConnections.indexOf(connection);
+      if (idleIndex >= 0) idleConnections.splice(idleIndex, 1);
       const pending = current;
       if (pending !== undefined && !pending.settled) {
         // Nothing was received on a connection that had been idle: it was closed before the request was read.
@@ -143,9 +143,9 @@ export function createHttpClient({
         resolve,
         reject,
       };
-      if (waiting.length >= maxWaiting)
+      if (waitingExchanges.length >= maxWaiting)
         settle(pending, () => reject(new Error(`${maxWaiting} messages are waiting for this worker`)));
-      else waiting.push(pending);
+      else waitingExchanges.push(pending);
       startNext();
       return {
         answer,
@@ -156,7 +156,7 @@ export function createHttpClient({
       };
     },
     close() {
-      for (const connection of open) connection.destroy();
+      for (const connection of openConnections) connection.destroy();
     },
   };
 }

@@ -33,9 +33,9 @@ interface IdentitiesOptions {
 
 /** The kind of users allocated to worker processes of this server. */
 export const workerUsers = (range: IdRange | undefined): Identities["kind"] =>
-  createIdentities({ range, log: SILENT }).kind;
+  createIdentities({ range, log: SILENT_LOG }).kind;
 
-const SILENT: Pick<Log, "warn"> = { warn() {} };
+const SILENT_LOG: Pick<Log, "warn"> = { warn() {} };
 
 interface Holder {
   account: string;
@@ -73,12 +73,12 @@ export function createIdentities({
         if (holder.account !== account) continue;
         holders.set(uid, holder);
         holder.processes++;
-        let released = false;
+        let isReleased = false;
         return {
           identity: { uid, gid: uid },
           release() {
-            if (released) return;
-            released = true;
+            if (isReleased) return;
+            isReleased = true;
             if (--holder.processes === 0) holders.delete(uid);
           },
         };

@@ -22,7 +22,7 @@ interface LiveInvocation {
    */
   settle(
     outcome: InvocationOutcome | Omit<EmailOutcome, "ended">,
-    more?: { status?: number; silent?: boolean; isReported?: boolean },
+    extraFields?: { status?: number; silent?: boolean; isReported?: boolean },
   ): void;
   /** Resolves with the complete record when the invocation has ended. */
   readonly ended: Promise<Invocation>;
@@ -44,7 +44,7 @@ interface Invocations {
 /** How long to wait for the tail after the response: waitUntil() work is limited to 30 s, plus some delay. */
 const TAIL_TIMEOUT_MS = 35_000;
 /** An interrupted invocation produces a tail immediately, or none if it logged nothing. */
-const CUT_OFF_PATIENCE_MS = 500;
+const CUT_OFF_GRACE_MS = 500;
 
 interface Pending {
   record: Invocation;
@@ -85,10 +85,10 @@ export function createInvocations({
   const identity = identityOf(script);
   const pending = new Map<string, Pending>();
   let counter = 0;
-  let holding = 0;
+  let holdCount = 0;
   let onDrained: (() => void)[] = [];
 
-  function finishIfOver(id: string, entry: Pending) {
+  function finishIfEnded(id: string, entry: Pending) {
     if (!entry.settled || !entry.tailed) return;
     pending.delete(id);
     clearTimeout(entry.timer);
@@ -102,8 +102,8 @@ export function createInvocations({
     if (record.outcome === "exception") record.exception ??= record.exceptions.shift();
     if (entry.isReported) emit(record);
     entry.finish(record);
-    if (entry.lingering || --holding > 0) return;
-    for (const tell of onDrained) tell();
+    if (entry.lingering || --holdCount > 0) return;
+    for (const notifyDrained of onDrained) notifyDrained();
     onDrained = [];
   }
 
@@ -132,7 +132,7 @@ export function createInvocations({
         finish,
       };
       pending.set(id, entry);
-      if (!lingering) holding++;
+      if (!lingering) holdCount++;
       return {
         id,
         ended,
@@ -147,11 +147,11 @@ export function createInvocations({
             entry.timer = setTimeout(
               () => {
                 entry.tailed = true;
-                finishIfOver(id, entry);
+                finishIfEnded(id, entry);
               },
-              outcome.outcome === "exceededWallTime" ? CUT_OFF_PATIENCE_MS : TAIL_TIMEOUT_MS,
+              outcome.outcome === "exceededWallTime" ? CUT_OFF_GRACE_MS : TAIL_TIMEOUT_MS,
             ).unref();
-          finishIfOver(id, entry);
+          finishIfEnded(id, entry);
         },
       };
     },
@@ -161,7 +161,7 @@ export function createInvocations({
         const id = invocationIdOf(item);
         const entry = id === undefined ? undefined : pending.get(id);
         if (entry === undefined) {
-          emit({ ...identity, ...unannounced(item, mapStack) });
+          emit({ ...identity, ...fromTraceItem(item, mapStack) });
           continue;
         }
         Object.assign(entry.record, invocationDetailsOf(item));
@@ -169,24 +169,24 @@ export function createInvocations({
         entry.record.exceptions.push(...exceptionsOf(item, mapStack));
         if (entry.record.event.kind === "fetch" && item.outcome !== "ok") entry.tailOutcome = invocationOutcome(item);
         entry.tailed = true;
-        finishIfOver(id!, entry);
+        finishIfEnded(id!, entry);
       }
     },
     get count() {
       return pending.size;
     },
-    drained: () => (holding === 0 ? Promise.resolve() : new Promise((resolve) => void onDrained.push(resolve))),
+    drained: () => (holdCount === 0 ? Promise.resolve() : new Promise((resolve) => void onDrained.push(resolve))),
     abandon() {
       for (const [id, entry] of pending) {
         entry.tailed = true;
-        finishIfOver(id, entry);
+        finishIfEnded(id, entry);
       }
     },
   };
 }
 
 /** An invocation not started by this server, for example a call between a worker's own entrypoints. */
-function unannounced(item: TraceItem, mapStack: StackMapper): Omit<Invocation, "script" | "version"> {
+function fromTraceItem(item: TraceItem, mapStack: StackMapper): Omit<Invocation, "script" | "version"> {
   const object = objectInvocationOf(item);
   return {
     event: {

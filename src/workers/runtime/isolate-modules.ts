@@ -47,40 +47,40 @@ const SHARED_INTERNAL = "reelpost-internal:shared";
 
 export function loadIsolateModules(): IsolateModules {
   const folder = readFolder();
-  const read = (name: string) => folder.get(name) ?? "";
+  const sourceOf = (name: string) => folder.get(name) ?? "";
   return {
     beside: [
-      { name: SHARED_MODULE, source: read("shared") },
-      { name: MESSAGE, source: importing(read("message")) },
-      { name: V8_VALUE, source: read("v8-value") },
-      { name: QUEUE_BATCH, source: importing(read("queue-batch")) },
-      { name: TAIL_EVENTS, source: importing(read("tail-events")) },
-      { name: MAIL, source: importing(read("mail-entry")) },
-      { name: OBJECT_NAMESPACES_MODULE, source: read("object-namespaces") },
+      { name: SHARED_MODULE, source: sourceOf("shared") },
+      { name: MESSAGE, source: rewriteImports(sourceOf("message")) },
+      { name: V8_VALUE, source: sourceOf("v8-value") },
+      { name: QUEUE_BATCH, source: rewriteImports(sourceOf("queue-batch")) },
+      { name: TAIL_EVENTS, source: rewriteImports(sourceOf("tail-events")) },
+      { name: MAIL, source: rewriteImports(sourceOf("mail-entry")) },
+      { name: OBJECT_NAMESPACES_MODULE, source: sourceOf("object-namespaces") },
     ],
     forScripts: [
-      { name: LISTENERS, source: importing(read("listeners")) },
-      { name: SERVICE_WORKER, source: importing(read("service-worker")) },
+      { name: LISTENERS, source: rewriteImports(sourceOf("listeners")) },
+      { name: SERVICE_WORKER, source: rewriteImports(sourceOf("service-worker")) },
     ],
     internal: [
-      { name: SHARED_INTERNAL, source: read("shared") },
-      { name: "cloudflare-internal:email", source: importing(read("cloudflare-email"), SHARED_INTERNAL) },
-      { name: SEND_EMAIL, source: importing(read("send-email"), SHARED_INTERNAL) },
-      { name: STREAM_MODULE, source: read("stream") },
-      { name: RATE_LIMIT, source: read("rate-limit") },
-      { name: ANALYTICS, source: read("analytics") },
-      { name: AI, source: read("ai") },
-      { name: SECRETS_STORE, source: read("secrets-store") },
-      { name: SCRIPT_RUNNER, source: read("run-script") },
+      { name: SHARED_INTERNAL, source: sourceOf("shared") },
+      { name: "cloudflare-internal:email", source: rewriteImports(sourceOf("cloudflare-email"), SHARED_INTERNAL) },
+      { name: SEND_EMAIL, source: rewriteImports(sourceOf("send-email"), SHARED_INTERNAL) },
+      { name: STREAM_MODULE, source: sourceOf("stream") },
+      { name: RATE_LIMIT, source: sourceOf("rate-limit") },
+      { name: ANALYTICS, source: sourceOf("analytics") },
+      { name: AI, source: sourceOf("ai") },
+      { name: SECRETS_STORE, source: sourceOf("secrets-store") },
+      { name: SCRIPT_RUNNER, source: sourceOf("run-script") },
     ],
     tail: [
-      { name: "./tail.js", source: importing(read("tail")) },
-      { name: SHARED_MODULE, source: read("shared") },
+      { name: "./tail.js", source: rewriteImports(sourceOf("tail")) },
+      { name: SHARED_MODULE, source: sourceOf("shared") },
     ],
     objects: {
-      objectCalls: importing(read("object-calls")),
-      remoteObjects: importing(read("remote-objects")),
-      shared: read("shared"),
+      objectCalls: rewriteImports(sourceOf("object-calls")),
+      remoteObjects: rewriteImports(sourceOf("remote-objects")),
+      shared: sourceOf("shared"),
     },
   };
 }
@@ -112,7 +112,7 @@ function readFolder(): Map<string, string> {
     "object-namespaces",
     "remote-objects",
   ];
-  if (PUBLISHED)
+  if (IS_PUBLISHED)
     return new Map(
       names.map((name) => [name, readFileSync(fileOf(name), "utf8").replace(/^\/\/# sourceMappingURL=.*$/m, "")]),
     );
@@ -127,11 +127,12 @@ function readFolder(): Map<string, string> {
   return new Map(outputFiles.map((file) => [basename(file.path, ".js"), file.text]));
 }
 
-const PUBLISHED = import.meta.url.endsWith(".js");
-const fileOf = (name: string) => fileURLToPath(new URL(`inside/${name}.${PUBLISHED ? "js" : "ts"}`, import.meta.url));
+const IS_PUBLISHED = import.meta.url.endsWith(".js");
+const fileOf = (name: string) =>
+  fileURLToPath(new URL(`inside/${name}.${IS_PUBLISHED ? "js" : "ts"}`, import.meta.url));
 
 // The files import each other by path; inside workerd, a user's module and an internal module have different names.
-const importing = (source: string, shared = SHARED_MODULE) => {
+const rewriteImports = (source: string, shared = SHARED_MODULE) => {
   const names: Record<string, string> = {
     shared,
     message: MESSAGE,

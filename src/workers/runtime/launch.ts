@@ -62,20 +62,20 @@ const OWN_NOTICE = /^.*Unable to find and open the program executable.*\n?/gm;
  * process group: Ctrl-C in the terminal reaches only the server, which completes running requests first.
  */
 export function createLauncher({ log }: { log: Log }): Launcher {
-  const confined = process.platform === "linux" && existsSync(SETPRIV);
-  if (!confined)
+  const isConfined = process.platform === "linux" && existsSync(SETPRIV);
+  if (!isConfined)
     log[process.getuid?.() === 0 ? "warn" : "debug"](
       "setpriv (util-linux) is not installed: worker processes run as this user and a killed server may leave them behind",
     );
   let program: number | undefined;
   try {
-    if (confined) program = openSync(workerd.default, "r");
+    if (isConfined) program = openSync(workerd.default, "r");
   } catch (err) {
     throw workerErrors.runtimeMissing({ reason: messageOf(err) });
   }
 
   return {
-    confines: confined,
+    confines: isConfined,
     launch({ path, config }, sockets, { identity, memoryMb, objects } = {}) {
       const serve = ["serve", "--control-fd=3", config === undefined ? CONFIG_NAME : `/proc/self/cwd/${CONFIG_NAME}`];
       // The last three become file descriptors 4, 5 (CONFIG_FD) and 6 (OBJECTS_FD).
@@ -95,8 +95,8 @@ export function createLauncher({ log }: { log: Log }): Launcher {
       };
       const withObjectsLock = (command: string[]) =>
         objects === undefined ? command : withLock(objects.lock, command);
-      const [command, ...args] = confined
-        ? bounded(memoryMb, withObjectsLock([SETPRIV, ...privileges(identity), "/proc/self/fd/4", ...serve]))
+      const [command, ...args] = isConfined
+        ? withMemoryLimit(memoryMb, withObjectsLock([SETPRIV, ...privilegeArgs(identity), "/proc/self/fd/4", ...serve]))
         : withObjectsLock([workerd.default, ...serve]);
       const child = spawn(command!, args, { ...options, stdio: [...options.stdio] });
       return watch(child, sockets, log);
@@ -112,14 +112,14 @@ export function createLauncher({ log }: { log: Log }): Launcher {
  * The ambient set would survive the change of user. Clearing the bounding set requires CAP_SETPCAP, and that set grants
  * nothing without the others.
  */
-function privileges(identity: Identity | undefined): string[] {
+function privilegeArgs(identity: Identity | undefined): string[] {
   const drop =
     identity === undefined ? [] : ["--reuid", String(identity.uid), "--regid", String(identity.gid), "--clear-groups"];
   return ["--pdeathsig", "SIGKILL", "--no-new-privs", "--inh-caps=-all", "--ambient-caps=-all", ...drop];
 }
 
 /** A fast allocation can exceed the limit between two watchdog samples, so the kernel enforces it too. */
-function bounded(memoryMb: number | undefined, command: string[]): string[] {
+function withMemoryLimit(memoryMb: number | undefined, command: string[]): string[] {
   return memoryMb === undefined || !existsSync(PRLIMIT)
     ? command
     : [PRLIMIT, `--data=${(memoryMb + MAPPED_MB) * 1024 * 1024}`, ...command];
@@ -132,27 +132,27 @@ function watch(child: ChildProcess, sockets: number, log: Log): WorkerdProcess {
     stderr = (stderr + chunk).slice(-STDERR_LIMIT);
     log.debug({ pid: child.pid, text: chunk.trimEnd() }, "workers: workerd wrote to stderr");
   });
-  const exited = new Promise<Exit>((resolve) => {
+  const exitPromise = new Promise<Exit>((resolve) => {
     child.once("error", (err) => resolve({ code: null, signal: null, stderr: messageOf(err) }));
     // "close" instead of "exit": by then stderr has been read to the end.
     child.once("close", (code, signal) => resolve({ code, signal, stderr }));
   });
   const listening = new Promise<void>((resolve) => {
-    let seen = 0;
+    let listeningCount = 0;
     const control = child.stdio?.[3] as NodeJS.ReadableStream | undefined;
     control?.setEncoding("utf8").on("data", (chunk: string) => {
-      seen += chunk.split('"event":"listen"').length - 1;
-      if (seen >= sockets) resolve();
+      listeningCount += chunk.split('"event":"listen"').length - 1;
+      if (listeningCount >= sockets) resolve();
     });
   });
-  const ready = Promise.race([
+  const readyPromise = Promise.race([
     listening,
-    exited.then((exit) => {
+    exitPromise.then((exit) => {
       throw new Error(
         exit.stderr.replace(OWN_NOTICE, "").trim() || `workerd exited with ${exit.signal ?? `status ${exit.code}`}`,
       );
     }),
   ]);
-  ready.catch(() => {});
-  return { pid: child.pid ?? -1, ready, exited, kill: (signal) => void child.kill(signal) };
+  readyPromise.catch(() => {});
+  return { pid: child.pid ?? -1, ready: readyPromise, exited: exitPromise, kill: (signal) => void child.kill(signal) };
 }

@@ -24,18 +24,18 @@ interface LiveMessage {
 }
 
 /** 25 MiB of attachments in base64 and JSON, plus some overhead; the mail module enforces the exact limits. */
-const BUILT_LIMIT = 36 * 1024 * 1024;
+const MAX_MESSAGE_BYTES = 36 * 1024 * 1024;
 
 export function createLiveMessages({ ids, log }: { ids: Ids; log: Log }): LiveMessages {
-  const live = new Map<string, LiveMessage>();
+  const liveMessages = new Map<string, LiveMessage>();
 
-  async function act(actions: MailActions, request: IncomingMessage): Promise<EmailSendResult> {
+  async function handleAction(actions: MailActions, request: IncomingMessage): Promise<EmailSendResult> {
     const { pathname, searchParams } = new URL(request.url ?? "/", "http://actions");
     switch (pathname) {
       case "/forward": {
         // A worker can obtain its own token and bypass the wrapper code inside it, so only the shape of the request is
         // validated here.
-        const forwardRequest = (await readJsonBody(request, BUILT_LIMIT)) as {
+        const forwardRequest = (await readJsonBody(request, MAX_MESSAGE_BYTES)) as {
           recipient?: unknown;
           headers?: unknown;
         } | null;
@@ -49,7 +49,7 @@ export function createLiveMessages({ ids, log }: { ids: Ids; log: Log }): LiveMe
       case "/reply":
         return actions.reply({ from: searchParams.get("from") ?? "", to: searchParams.get("to") ?? "", raw: request });
       case "/reply-built":
-        return actions.replyBuilt((await readJsonBody(request, BUILT_LIMIT)) as BuiltMail);
+        return actions.replyBuilt((await readJsonBody(request, MAX_MESSAGE_BYTES)) as BuiltMail);
       default:
         throw new Error(`no such action: ${pathname}`);
     }
@@ -66,21 +66,21 @@ export function createLiveMessages({ ids, log }: { ids: Ids; log: Log }): LiveMe
   return {
     open(message) {
       const token = ids.token(18);
-      live.set(token, message);
+      liveMessages.set(token, message);
       return token;
     },
-    close: (token) => void live.delete(token),
+    close: (token) => void liveMessages.delete(token),
     async handle(request, response) {
-      const message = live.get(String(request.headers["x-reelpost-message"]));
+      const message = liveMessages.get(String(request.headers["x-reelpost-message"]));
       if (message === undefined) {
-        await drain(request, BUILT_LIMIT);
+        await drain(request, MAX_MESSAGE_BYTES);
         return sendJson(response, 410, {
           error: "This message can no longer be forwarded or answered: its event has ended",
         });
       }
       try {
         if (request.url === "/raw") return await sendRaw(message.mail, response);
-        sendJson(response, 200, await act(message.actions, request));
+        sendJson(response, 200, await handleAction(message.actions, request));
       } catch (err) {
         if (!(err instanceof UserError)) log.error({ err }, `workers: message action failed: ${messageOf(err)}`);
         await sendError(request, response, err);

@@ -61,7 +61,7 @@ export function objectServices(
       : [
           workerService(REMOTE_SERVICE, [
             `modules = [${module("main.js", proxyModule(foreignBindings))}, ${module(REMOTE_OBJECTS_MODULE, sources.remoteObjects)}, ${shared}]`,
-            `bindings = [${foreignBindings.map((each) => `(name = ${text(each.name)}, service = ${text(serviceName(each))})`).join(", ")}]`,
+            `bindings = [${foreignBindings.map((candidate) => `(name = ${text(candidate.name)}, service = ${text(serviceName(candidate))})`).join(", ")}]`,
             `durableObjectNamespaces = [${namespaceKeys(foreignBindings)
               .map((key) => `(className = ${text(proxyClassName(key))}, uniqueKey = ${text(key)})`)
               .join(", ")}]`,
@@ -91,7 +91,7 @@ const proxyModule = (foreignBindings: ForeignObjectBinding[]) =>
         name,
         class_name: className,
         namespace_id: namespaceId = "",
-      } = foreignBindings.find((each) => namespaceKeyOf(each) === key)!;
+      } = foreignBindings.find((candidate) => namespaceKeyOf(candidate) === key)!;
       const namespace = JSON.stringify({ namespaceId, className });
       return `export const ${proxyClassName(key)} = proxyClassFor(${JSON.stringify(name)}, ${namespace});`;
     }),

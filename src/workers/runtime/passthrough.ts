@@ -69,11 +69,11 @@ export function createHttpPassthrough({
     scheduling: "lifo",
   });
   const uploads = new Agent({ keepAlive: true, maxSockets: Infinity, maxFreeSockets: 0 });
-  for (const each of [agent, uploads]) each.createConnection = () => connectLenient(socketPath);
+  for (const httpAgent of [agent, uploads]) httpAgent.createConnection = () => connectLenient(socketPath);
 
   return {
     async fetch(id, request, response) {
-      const outgoing = httpRequest({
+      const upstreamRequest = httpRequest({
         socketPath,
         agent: isSmall(request) ? agent : uploads,
         method: request.method,
@@ -82,32 +82,32 @@ export function createHttpPassthrough({
         setHost: false,
         maxHeaderSize: MAX_HEADER_BYTES,
       });
-      let failed = false;
-      let gone = false;
-      outgoing.once("error", () => (failed = true));
+      let hasFailed = false;
+      let isClientGone = false;
+      upstreamRequest.once("error", () => (hasFailed = true));
       response.once("close", () => {
         if (response.writableFinished) return;
-        gone = !failed;
-        outgoing.destroy();
+        isClientGone = !hasFailed;
+        upstreamRequest.destroy();
       });
-      const answered = new Promise<IncomingMessage>((resolve, reject) =>
-        outgoing.once("response", resolve).once("error", reject),
+      const responsePromise = new Promise<IncomingMessage>((resolve, reject) =>
+        upstreamRequest.once("response", resolve).once("error", reject),
       );
-      answered.catch(() => {});
-      upload(request, outgoing);
+      responsePromise.catch(() => {});
+      upload(request, upstreamRequest);
       try {
-        const incoming = await answered;
-        incoming.once("error", () => (failed = true));
+        const upstreamResponse = await responsePromise;
+        upstreamResponse.once("error", () => (hasFailed = true));
         response.writeHead(
-          incoming.statusCode ?? 502,
-          incoming.statusMessage,
-          answerHeaders(incoming.rawHeaders, siteOf(request)),
+          upstreamResponse.statusCode ?? 502,
+          upstreamResponse.statusMessage,
+          answerHeaders(upstreamResponse.rawHeaders, siteOf(request)),
         );
-        await pipeline(incoming, response);
+        await pipeline(upstreamResponse, response);
         // workerd itself responds with 500 if the handler threw; the tail contains the exception.
         return { outcome: "ok" };
       } catch (err) {
-        if (gone) return { outcome: "canceled" };
+        if (isClientGone) return { outcome: "canceled" };
         return refuse(response, await findExitCause(err));
       }
     },
@@ -119,7 +119,7 @@ export function createHttpPassthrough({
         "Upgrade",
         request.headers.upgrade ?? "websocket",
       ];
-      const outgoing = httpRequest({
+      const upstreamRequest = httpRequest({
         socketPath,
         agent: false,
         method: request.method,
@@ -128,9 +128,9 @@ export function createHttpPassthrough({
         setHost: false,
         maxHeaderSize: MAX_HEADER_BYTES,
       });
-      client.on("error", () => outgoing.destroy()).once("close", () => outgoing.destroy());
+      client.on("error", () => upstreamRequest.destroy()).once("close", () => upstreamRequest.destroy());
       return new Promise((resolve) => {
-        outgoing.once("upgrade", (answer, upstream, rest) => {
+        upstreamRequest.once("upgrade", (answer, upstream, rest) => {
           // Unsolicited data from the worker does not mean that it has completed a request.
           let requestPending = head.length > 0;
           client.on("data", () => void (requestPending = true));
@@ -154,7 +154,7 @@ export function createHttpPassthrough({
         });
         // Bytes are passed on uninterpreted only if the worker agreed to the upgrade: otherwise a second request could
         // reach it with headers that only the server may set.
-        outgoing.once("response", (answer) => {
+        upstreamRequest.once("response", (answer) => {
           client.write(
             headOf(answer, [...answerHeaders(answer.rawHeaders, siteOf(request)), "Connection", "close"]),
             "latin1",
@@ -163,11 +163,11 @@ export function createHttpPassthrough({
             .catch(() => {})
             .then(() => resolve(answer.statusCode ?? 502));
         });
-        outgoing.once("error", () => {
+        upstreamRequest.once("error", () => {
           client.end("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
           resolve(502);
         });
-        outgoing.end();
+        upstreamRequest.end();
       });
     },
     close() {
@@ -186,10 +186,10 @@ function connectLenient(socketPath: string): Socket {
   const socket = connect(socketPath);
   const write = socket._write.bind(socket);
   const writev = socket._writev!.bind(socket);
-  const heed = (callback: (err?: Error | null) => void) => (err?: Error | null) =>
+  const ignoreBrokenPipe = (callback: (err?: Error | null) => void) => (err?: Error | null) =>
     callback((err as NodeJS.ErrnoException | null)?.code === "EPIPE" ? null : err);
-  socket._write = (chunk, encoding, callback) => write(chunk, encoding, heed(callback));
-  socket._writev = (chunks, callback) => writev(chunks, heed(callback));
+  socket._write = (chunk, encoding, callback) => write(chunk, encoding, ignoreBrokenPipe(callback));
+  socket._writev = (chunks, callback) => writev(chunks, ignoreBrokenPipe(callback));
   return socket;
 }
 
@@ -216,21 +216,21 @@ function headOf({ statusCode, statusMessage }: IncomingMessage, headers: string[
 }
 
 const FRAMING = new Set(["content-length", "expect"]);
-const NOTHING = new Set<string>();
+const NO_HEADERS = new Set<string>();
 
 /** `passedOn`: the internal header that is not removed. */
 function forwardedHeaders(
   id: string,
   request: IncomingMessage,
   { clientOf, passedOn }: { clientOf: ClientOf; passedOn: string | undefined },
-  without = NOTHING,
+  omittedHeaders = NO_HEADERS,
 ): string[] {
   const { ip, scheme } = clientOf(request);
   const headers: string[] = [];
   const { rawHeaders } = request;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!.toLowerCase();
-    if (HOP_BY_HOP.has(name) || RESERVED.has(name) || without.has(name)) continue;
+    if (HOP_BY_HOP.has(name) || RESERVED.has(name) || omittedHeaders.has(name)) continue;
     // A worker or a trace would mistake an internal header of a client for one of the server.
     if (name.startsWith(INTERNAL_HEADER_PREFIX) && name !== passedOn) continue;
     headers.push(rawHeaders[i]!, rawHeaders[i + 1]!);
@@ -242,7 +242,7 @@ function forwardedHeaders(
   headers.push("CF-Ray", id, SCHEME_HEADER, scheme);
   // A request body of unknown length is sent chunked: Node frames it if neither header is present, but only if it knows
   // that there is a body.
-  if (request.headers["transfer-encoding"] !== undefined && without === NOTHING)
+  if (request.headers["transfer-encoding"] !== undefined && omittedHeaders === NO_HEADERS)
     headers.push("Transfer-Encoding", "chunked");
   return headers;
 }

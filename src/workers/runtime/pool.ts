@@ -78,8 +78,8 @@ export function createRuntime({
 }: RuntimeOptions): WorkerRuntime {
   const slots = new Map<string, ScriptSlot>();
   /** Slots of removed names whose work has not completed. */
-  const leaving = new Set<ScriptSlot>();
-  const deploying = new Map<string, Promise<void>>();
+  const leavingSlots = new Set<ScriptSlot>();
+  const pendingDeploys = new Map<string, Promise<void>>();
   /** Number of processes that are being started. */
   let starting = 0;
   const listeners = new Set<(invocation: Invocation) => void>();
@@ -87,7 +87,7 @@ export function createRuntime({
   const identities: Identities = createIdentities({ range: uidRange, log, ...(!launcher.confines && { able: false }) });
   const folders = createRunFolders(runFolder);
   const messages = createLiveMessages({ ids, log });
-  const machinery: WorkerProcessDeps = {
+  const processDeps: WorkerProcessDeps = {
     launcher,
     folders,
     identities,
@@ -107,7 +107,7 @@ export function createRuntime({
   };
   const objectOwners = createObjectOwners(slots);
   const { slotOf } = objectOwners;
-  let closed = false;
+  let isClosed = false;
 
   const idleTimer = setInterval(
     () => {
@@ -124,30 +124,30 @@ export function createRuntime({
    * to become idle.
    */
   async function beforeStart() {
-    const take = () => {
+    const reserveStart = () => {
       starting++;
       return () => void starting--;
     };
-    const patience = AbortSignal.timeout(slotWaitMs);
+    const slotTimeout = AbortSignal.timeout(slotWaitMs);
     for (;;) {
-      if (closed) throw workerErrors.closing();
-      const up = [...slots.values()].filter((slot) => slot.current !== undefined);
-      if (up.length + starting < maxProcesses) return take();
-      const [victim] = up
+      if (isClosed) throw workerErrors.closing();
+      const runningSlots = [...slots.values()].filter((slot) => slot.current !== undefined);
+      if (runningSlots.length + starting < maxProcesses) return reserveStart();
+      const [victim] = runningSlots
         .filter((slot) => isIdle(slot.current!))
         .sort((a, b) => a.current!.lastUsed - b.current!.lastUsed);
       if (victim !== undefined) {
-        const done = take();
+        const endStart = reserveStart();
         await victim.stopProcess();
-        return done;
+        return endStart;
       }
-      if (patience.aborted) throw workerErrors.tooManyProcesses({ count: maxProcesses });
+      if (slotTimeout.aborted) throw workerErrors.tooManyProcesses({ count: maxProcesses });
       await Promise.race([
-        ...up.map((slot) => slot.current!.drained()),
-        clock.sleep(SLOT_CHECK_MS, patience).catch(() => {}),
+        ...runningSlots.map((slot) => slot.current!.drained()),
+        clock.sleep(SLOT_CHECK_MS, slotTimeout).catch(() => {}),
       ]);
       // The remaining ones may be open WebSockets, which count as drained: check at most once per event loop turn.
-      await clock.sleep(1, patience).catch(() => {});
+      await clock.sleep(1, slotTimeout).catch(() => {});
     }
   }
 
@@ -165,24 +165,24 @@ export function createRuntime({
   }
 
   /** Deploys of one name run in order: the last one requested remains in effect. */
-  function inTurn(name: string, work: () => Promise<void>): Promise<void> {
-    const before = deploying.get(name);
-    const mine = (before === undefined ? work() : before.then(work, work)).finally(() => {
-      if (deploying.get(name) === mine) deploying.delete(name);
+  function runInTurn(name: string, work: () => Promise<void>): Promise<void> {
+    const previousDeploy = pendingDeploys.get(name);
+    const ownTurn = (previousDeploy === undefined ? work() : previousDeploy.then(work, work)).finally(() => {
+      if (pendingDeploys.get(name) === ownTurn) pendingDeploys.delete(name);
     });
-    deploying.set(name, mine);
-    return mine;
+    pendingDeploys.set(name, ownTurn);
+    return ownTurn;
   }
 
   async function dismiss(name: string, slot: ScriptSlot) {
     if (slots.get(name) === slot) slots.delete(name);
-    leaving.add(slot);
+    leavingSlots.add(slot);
     await slot.close();
-    leaving.delete(slot);
+    leavingSlots.delete(slot);
   }
 
   function reportUnstarted(name: string, event: Invocation["event"], outcome: InvocationOutcome) {
-    machinery.emit({
+    processDeps.emit({
       ...outcome,
       ...identityOf(slotOf(name)?.script ?? { name, version: "" }),
       event,
@@ -197,13 +197,13 @@ export function createRuntime({
     objectStorage: objects,
     deploy: (script, { start = true } = {}) => {
       const key = script.key ?? script.name;
-      return inTurn(key, async () => {
-        const existing = slots.get(key);
-        if (existing !== undefined && !hasNoCode(script)) return existing.swap(script);
-        const slot = createSlot(script, { machinery, clock, log, beforeStart });
+      return runInTurn(key, async () => {
+        const existingSlot = slots.get(key);
+        if (existingSlot !== undefined && !hasNoCode(script)) return existingSlot.swap(script);
+        const slot = createSlot(script, { machinery: processDeps, clock, log, beforeStart });
         slots.set(key, slot);
         objectOwners.claim(key);
-        if (existing !== undefined) void dismiss(key, existing);
+        if (existingSlot !== undefined) void dismiss(key, existingSlot);
         if (!start || hasNoCode(script)) return;
         try {
           await slot.process();
@@ -267,7 +267,7 @@ export function createRuntime({
       return hasNoCode(slot.script) ? { handlers: [], classes: [] } : (await slot.process()).readExports();
     },
     claimObjects: objectOwners.claim,
-    entrypoint: withAssets(createEntrypointLookup({ slotOf, inTurn }), (name) => slotOf(name)?.script),
+    entrypoint: withAssets(createEntrypointLookup({ slotOf, inTurn: runInTurn }), (name) => slotOf(name)?.script),
     upgrade(name, request, socket, head) {
       // Handles errors before and after the socket has a reader.
       socket.on("error", () => socket.destroy());
@@ -282,9 +282,9 @@ export function createRuntime({
       return () => void listeners.delete(listener);
     },
     async close() {
-      closed = true;
+      isClosed = true;
       clearInterval(idleTimer);
-      await Promise.all([...slots.values(), ...leaving].map((slot) => slot.close(CLOSE_GRACE_MS)));
+      await Promise.all([...slots.values(), ...leavingSlots].map((slot) => slot.close(CLOSE_GRACE_MS)));
       folders.close();
       launcher.close();
     },

@@ -66,23 +66,23 @@ export function createRunFolders(root = tmpdir()): RunFolders {
   return {
     create({ files, config }, identity) {
       const path = join(home, String(count++));
-      const opened: number[] = [];
+      const openFds: number[] = [];
       try {
         mkdirSync(path, { mode: 0o700 });
         for (const [name, content] of files) writeFileSync(join(path, name), content, { mode: 0o644 });
         const memory = writeConfig(path, config, identity);
-        if (memory !== undefined) opened.push(memory);
+        if (memory !== undefined) openFds.push(memory);
         const directory =
           process.platform === "linux" ? openSync(path, constants.O_RDONLY | constants.O_DIRECTORY) : undefined;
-        if (directory !== undefined) opened.push(directory);
-        if (identity !== undefined) share(path, identity);
+        if (directory !== undefined) openFds.push(directory);
+        if (identity !== undefined) makeShared(path, identity);
         return {
           path,
           config: memory,
           socket(name) {
-            const direct = join(path, name);
-            return directory === undefined || Buffer.byteLength(direct) <= MAX_SOCKET_PATH
-              ? direct
+            const directPath = join(path, name);
+            return directory === undefined || Buffer.byteLength(directPath) <= MAX_SOCKET_PATH
+              ? directPath
               : `/proc/self/fd/${directory}/${name}`;
           },
           takeSocket(name) {
@@ -92,12 +92,12 @@ export function createRunFolders(root = tmpdir()): RunFolders {
               throw workerErrors.machineFailed({ reason: `${name} is not a socket` });
           },
           remove() {
-            for (const fd of opened.splice(0)) closeSync(fd);
+            for (const fd of openFds.splice(0)) closeSync(fd);
             rmSync(path, { recursive: true, force: true });
           },
         };
       } catch (cause) {
-        for (const fd of opened) closeSync(fd);
+        for (const fd of openFds) closeSync(fd);
         rmSync(path, { recursive: true, force: true });
         // Not caused by the deployed code, so it must not be reported as a script error.
         throw workerErrors.machineFailed(
@@ -114,7 +114,7 @@ export function createRunFolders(root = tmpdir()): RunFolders {
  * The process creates its sockets in a folder owned by the server. Sticky (inode(7)): the process cannot replace files
  * it does not own, such as the server's sockets; the server would follow a link with its own rights.
  */
-function share(folder: string, { gid }: Identity): void {
+function makeShared(folder: string, { gid }: Identity): void {
   chownSync(folder, process.geteuid!(), gid);
   chmodSync(folder, 0o1770);
 }

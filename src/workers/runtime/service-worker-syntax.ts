@@ -15,9 +15,9 @@ export function withSyntaxErrorPosition(reason: string, script: WorkerScript): s
     void new Script(mainSource(script), { filename: "script" });
   } catch (error) {
     // Node writes `script:<line>`, the line itself, and a marker under the column.
-    const [place, , mark] = String((error as Error).stack).split("\n");
+    const [place, , caretLine] = String((error as Error).stack).split("\n");
     const line = /^script:(\d+)$/.exec(place ?? "")?.[1];
-    if (line !== undefined) return `${reason}\n  at ${main}:${line}:${Math.max(mark?.indexOf("^") ?? 0, 0) + 1}`;
+    if (line !== undefined) return `${reason}\n  at ${main}:${line}:${Math.max(caretLine?.indexOf("^") ?? 0, 0) + 1}`;
   }
   return reason;
 }

@@ -23,7 +23,7 @@ export interface ScriptSlot {
 /** A handler may run for its wall time, and its waitUntil() work for 30 s more. */
 const DRAIN_MS = 90_000;
 /** A process that ran this long did not crash at startup. */
-const STEADY_MS = 10_000;
+const STABLE_UPTIME_MS = 10_000;
 const FIRST_BACKOFF_MS = 200;
 const MAX_BACKOFF_MS = 30_000;
 
@@ -39,11 +39,11 @@ export function createSlot(
   let script = initial;
   let current: WorkerProcess | undefined;
   let starting: Promise<WorkerProcess> | undefined;
-  const retiring = new Set<WorkerProcess>();
+  const retiringProcesses = new Set<WorkerProcess>();
   let crashes = 0;
   let notBefore = 0;
-  let closed = false;
-  let patience = new AbortController();
+  let isClosed = false;
+  let backoffAborter = new AbortController();
 
   /** The process, unless it is stopping, for example because another process needs its Durable Objects. */
   const usableProcess = () => (current?.alive && !current.retired ? current : undefined);
@@ -52,7 +52,7 @@ export function createSlot(
    * The reservation made by beforeStart() is released only when the process has been adopted and is therefore counted.
    */
   async function start(version: WorkerScript, use: (process: WorkerProcess) => void): Promise<WorkerProcess> {
-    const done = await beforeStart();
+    const endStart = await beforeStart();
     try {
       const process = await startWorkerProcess(version, machinery);
       use(process);
@@ -65,7 +65,7 @@ export function createSlot(
         { cause: err },
       );
     } finally {
-      done();
+      endStart();
     }
   }
 
@@ -75,7 +75,7 @@ export function createSlot(
     void process.exited.then(() => {
       if (current === process) current = undefined;
       if (process.retired) return;
-      if (clock.now() - since > STEADY_MS) crashes = 0;
+      if (clock.now() - since > STABLE_UPTIME_MS) crashes = 0;
       notBefore = clock.now() + Math.min(FIRST_BACKOFF_MS * 2 ** crashes++, MAX_BACKOFF_MS);
       log.warn({ script: script.name, crashes }, "workers: process exited unexpectedly");
     });
@@ -84,32 +84,32 @@ export function createSlot(
   async function startCurrent(): Promise<WorkerProcess> {
     // After a first crash the process restarts immediately; a crash loop is slowed down.
     if (crashes > 1 && notBefore > clock.now())
-      await clock.sleep(notBefore - clock.now(), patience.signal).catch(() => {});
-    if (closed) throw workerErrors.closing();
+      await clock.sleep(notBefore - clock.now(), backoffAborter.signal).catch(() => {});
+    if (isClosed) throw workerErrors.closing();
     return start(script, adopt);
   }
 
   /** Ends the backoff: code that is about to be replaced or ended need not wait for it. */
   function endBackoff() {
     notBefore = 0;
-    patience.abort();
-    patience = new AbortController();
+    backoffAborter.abort();
+    backoffAborter = new AbortController();
   }
 
   async function retire(process: WorkerProcess | undefined) {
     if (process === undefined) return;
-    retiring.add(process);
+    retiringProcesses.add(process);
     await process.stop(Math.max(DRAIN_MS, process.longestMs));
-    retiring.delete(process);
+    retiringProcesses.delete(process);
   }
 
   /** Ensures that `starting` is accurate: one start at a time, including swaps. */
-  function exclusively(work: () => Promise<WorkerProcess>): Promise<WorkerProcess> {
-    const mine = (starting ?? Promise.resolve()).then(work, work).finally(() => {
-      if (starting === mine) starting = undefined;
+  function runExclusively(work: () => Promise<WorkerProcess>): Promise<WorkerProcess> {
+    const ownStart = (starting ?? Promise.resolve()).then(work, work).finally(() => {
+      if (starting === ownStart) starting = undefined;
     });
-    starting = mine;
-    return mine;
+    starting = ownStart;
+    return ownStart;
   }
 
   return {
@@ -120,11 +120,11 @@ export function createSlot(
       return usableProcess();
     },
     async process() {
-      return usableProcess() ?? exclusively(async () => usableProcess() ?? startCurrent());
+      return usableProcess() ?? runExclusively(async () => usableProcess() ?? startCurrent());
     },
     async swap(next) {
       endBackoff();
-      await exclusively(() =>
+      await runExclusively(() =>
         start(next, (process) => {
           const old = current;
           script = next;
@@ -140,12 +140,12 @@ export function createSlot(
       await retire(old);
     },
     async close(graceMs = DRAIN_MS) {
-      closed = true;
+      isClosed = true;
       endBackoff();
       await starting?.catch(() => {});
       void retire(current);
       current = undefined;
-      await Promise.all([...retiring].map((process) => process.stop(graceMs)));
+      await Promise.all([...retiringProcesses].map((process) => process.stop(graceMs)));
     },
   };
 }

@@ -8,25 +8,25 @@ export type StackMapper = (stack: string) => string;
 const PLACE = /((?:file:\/\/\/|\.\/)?([^\s()]+)):(\d+):(\d+)/;
 
 /** Stack frames of the code that this server adds to the worker's. */
-const OURS = /^\s*at .*(__reelpost_|\breelpost-internal:)/;
+const INTERNAL_FRAME = /^\s*at .*(__reelpost_|\breelpost-internal:)/;
 
 export function createStackMapper(script: Pick<WorkerScript, "main" | "sourceMap">): StackMapper {
   const map = readMap(script.sourceMap);
   const main = script.main.replace(/^\.\//, "");
   return (stack) => {
-    const lines = stack.split("\n").filter((line) => !OURS.test(line));
-    const found = map();
-    return lines.map((line) => (found === undefined ? line : mapLine(line, main, found))).join("\n");
+    const lines = stack.split("\n").filter((line) => !INTERNAL_FRAME.test(line));
+    const parsedMap = map();
+    return lines.map((line) => (parsedMap === undefined ? line : mapLine(line, main, parsedMap))).join("\n");
   };
 }
 
 /** Parsed on first use. An invalid source map maps nothing. */
 function readMap(json: string | undefined): () => SourceMap | undefined {
   let map: SourceMap | undefined;
-  let tried = json === undefined;
+  let isParsed = json === undefined;
   return () => {
-    if (tried) return map;
-    tried = true;
+    if (isParsed) return map;
+    isParsed = true;
     try {
       map = new SourceMap(JSON.parse(json!));
     } catch {

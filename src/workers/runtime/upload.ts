@@ -6,33 +6,33 @@ import type { ClientRequest, IncomingMessage } from "node:http";
  * peer closes the connection; the rest is then read and discarded (RFC 9112 9.3). Unlike a pipeline it never destroys
  * `request`, whose connection is still needed for the response.
  */
-export function upload(request: IncomingMessage, outgoing: ClientRequest): void {
-  let over = false;
-  let ended = false;
-  let writing = false;
+export function upload(request: IncomingMessage, upstreamRequest: ClientRequest): void {
+  let isStopped = false;
+  let hasEnded = false;
+  let isWriting = false;
   const stop = () => {
-    over = true;
+    isStopped = true;
     request.resume();
   };
-  const written = () => {
-    writing = false;
-    if (!ended) request.resume();
-    else if (!over) outgoing.end();
+  const onWritten = () => {
+    isWriting = false;
+    if (!hasEnded) request.resume();
+    else if (!isStopped) upstreamRequest.end();
   };
-  outgoing.once("response", ({ statusCode = 0 }) => {
+  upstreamRequest.once("response", ({ statusCode = 0 }) => {
     if (statusCode >= 400) stop();
   });
-  outgoing.once("close", stop).on("error", stop);
+  upstreamRequest.once("close", stop).on("error", stop);
   request
     .on("data", (chunk: Buffer) => {
-      if (over) return;
+      if (isStopped) return;
       request.pause();
-      writing = true;
-      outgoing.write(chunk, written);
+      isWriting = true;
+      upstreamRequest.write(chunk, onWritten);
     })
     .once("end", () => {
-      ended = true;
-      if (!writing && !over) outgoing.end();
+      hasEnded = true;
+      if (!isWriting && !isStopped) upstreamRequest.end();
     })
-    .on("error", () => outgoing.destroy());
+    .on("error", () => upstreamRequest.destroy());
 }

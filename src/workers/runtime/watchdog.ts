@@ -64,7 +64,7 @@ const SAMPLE_MS = 250;
 /** Length, in CPU limits, of the window over which the whole process is charged; also its number of slots. */
 const WINDOW_LIMITS = 10;
 /** Number of unfinished invocations that count: requests held open must not increase the CPU time allowance. */
-const MAX_BEGUN = 4;
+const MAX_BEGUN_INVOCATIONS = 4;
 /** Maximum number of events without a cause outside the process that count: half of a core. */
 const MAX_SELF_STARTED = 5;
 
@@ -80,7 +80,7 @@ export function watchProcess(
   limits: Pick<RuntimeLimits, "cpuMs" | "rssMb">,
   intervalMs = SAMPLE_MS,
 ): ProcessWatch {
-  const running = new Set<{ chargedMs: number; longLived: boolean }>();
+  const runningInvocations = new Set<{ chargedMs: number; longLived: boolean }>();
   const window = createWindow(limits.cpuMs, now);
   // CPU time used before the watch began is not charged.
   let last = { usage: read(), at: now() };
@@ -95,13 +95,13 @@ export function watchProcess(
     last = { usage, at };
     silentMs += usedMs;
     let highest = silentMs;
-    for (const invocation of running) {
-      invocation.chargedMs += usedMs / running.size;
+    for (const invocation of runningInvocations) {
+      invocation.chargedMs += usedMs / runningInvocations.size;
       if (invocation.longLived) invocation.chargedMs = Math.max(0, invocation.chargedMs - elapsedMs / WINDOW_LIMITS);
       highest = Math.max(highest, invocation.chargedMs);
     }
     const { usedMs: total, ended, begun, selfStarted } = window.add({ usedMs });
-    const counted = ended + Math.min(begun, MAX_BEGUN) + Math.min(selfStarted, MAX_SELF_STARTED);
+    const counted = ended + Math.min(begun, MAX_BEGUN_INVOCATIONS) + Math.min(selfStarted, MAX_SELF_STARTED);
     if (usage.rssMb > limits.rssMb) kill("exceededMemory", `Worker exceeded memory limit of ${limits.rssMb} MiB.`);
     else if (highest > limits.cpuMs || total > limits.cpuMs * Math.max(1, counted))
       kill("exceededCpu", `Worker exceeded CPU time limit of ${limits.cpuMs} ms.`);
@@ -109,7 +109,7 @@ export function watchProcess(
 
   function begin({ longLived = false } = {}): RunningInvocation {
     const invocation = { chargedMs: 0, longLived };
-    running.add(invocation);
+    runningInvocations.add(invocation);
     window.add({ begun: 1 });
     const settle = () => {
       invocation.chargedMs = 0;
@@ -118,7 +118,7 @@ export function watchProcess(
     };
     return {
       answered: settle,
-      ended: () => void (running.delete(invocation) && settle()),
+      ended: () => void (runningInvocations.delete(invocation) && settle()),
     };
   }
 
@@ -126,7 +126,7 @@ export function watchProcess(
   return {
     begin,
     objectEvent({ isAlarm }) {
-      if (!isAlarm && running.size > 0) return begin().ended();
+      if (!isAlarm && runningInvocations.size > 0) return begin().ended();
       window.add({ selfStarted: 1 });
       silentMs = 0;
     },
@@ -147,7 +147,7 @@ interface Tally {
 const NOTHING: Tally = { usedMs: 0, begun: 0, ended: 0, selfStarted: 0 };
 
 /** Sums over the last WINDOW_LIMITS slots of `slotMs` each, including the current one. */
-function createWindow(slotMs: number, now: () => number): { add(more: Partial<Tally>): Tally } {
+function createWindow(slotMs: number, now: () => number): { add(change: Partial<Tally>): Tally } {
   const slots: Tally[] = Array.from({ length: WINDOW_LIMITS }, () => ({ ...NOTHING }));
   const sum: Tally = { ...NOTHING };
   let current = Math.floor(now() / slotMs);
@@ -160,16 +160,16 @@ function createWindow(slotMs: number, now: () => number): { add(more: Partial<Ta
   }
 
   return {
-    add(more) {
+    add(change) {
       const slot = Math.floor(now() / slotMs);
-      for (let left = Math.min(slot - current, WINDOW_LIMITS); left > 0; left--) {
+      for (let slotsLeft = Math.min(slot - current, WINDOW_LIMITS); slotsLeft > 0; slotsLeft--) {
         const oldest = slots.shift()!;
         count(sum, oldest, -1);
         slots.push({ ...NOTHING });
       }
       current = slot;
-      count(slots.at(-1)!, more);
-      count(sum, more);
+      count(slots.at(-1)!, change);
+      count(sum, change);
       return sum;
     },
   };

@@ -84,7 +84,7 @@ export interface WorkerProcess {
   readExports(): Promise<WorkerExports>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Returns undefined if the process was started without it. */
-  entrypoint(wanted: Entrypoint): EntrypointCalls | undefined;
+  entrypoint(wantedEntrypoint: Entrypoint): EntrypointCalls | undefined;
   /** Resolves when only open WebSockets and idle RPC connections remain. */
   drained(): Promise<void>;
   /** Lets running work complete, for at most `graceMs`, then ends the process. */
@@ -92,12 +92,12 @@ export interface WorkerProcess {
 }
 
 /** Connections that remain after draining are open WebSockets: they are closed. */
-const SIGTERM_PATIENCE_MS = 3000;
+const SIGTERM_GRACE_MS = 3000;
 
 /** How long work may continue when another process needs the Durable Objects: a deploy interrupts them only briefly. */
 const HANDOVER_MS = 5000;
 /** How long the process may take to exit then. Short, because stored data does not depend on an orderly exit. */
-const HANDOVER_PATIENCE_MS = 500;
+const HANDOVER_GRACE_MS = 500;
 
 /** A process starts to listen about 50 ms after its start, or a few seconds on a busy machine. */
 const STARTUP_MS = 15_000;
@@ -109,16 +109,16 @@ const STARTUP_CPU_MS = 1000;
  */
 export async function startWorkerProcess(
   requestedScript: WorkerScript,
-  machinery: WorkerProcessDeps,
+  deps: WorkerProcessDeps,
 ): Promise<WorkerProcess> {
-  const { launcher, folders, identities, inside, services, messages, egress, emit, log } = machinery;
+  const { launcher, folders, identities, inside, services, messages, egress, emit, log } = deps;
   const script = services.ai.isOffered ? requestedScript : withoutAiBindings(requestedScript);
   // A script can lower the operator's limits but not raise them.
-  const limits = { ...machinery.limits, cpuMs: Math.min(script.limits?.cpuMs ?? Infinity, machinery.limits.cpuMs) };
+  const limits = { ...deps.limits, cpuMs: Math.min(script.limits?.cpuMs ?? Infinity, deps.limits.cpuMs) };
   const mapStack = createStackMapper(script);
   const invocations = createInvocations({ script, mapStack, emit });
   let lastUsed = performance.now();
-  let retired = false;
+  let isRetired = false;
   let longRuns = 0;
   let death: InvocationOutcome | undefined;
 
@@ -193,23 +193,23 @@ export async function startWorkerProcess(
 
   const dispatch = createDispatchClient({
     socketPath: folder.socket(socketNames.mail),
-    concurrency: machinery.concurrency,
+    concurrency: deps.concurrency,
   });
   const passthrough = createHttpPassthrough({
     socketPath: folder.socket(socketNames.http),
-    client: machinery.client,
-    siteOf: (request) => machinery.siteOf(request, script.name),
+    client: deps.client,
+    siteOf: (request) => deps.siteOf(request, script.name),
     findExitCause,
   });
   const entrypoints = createProcessEntrypoints({
     sockets: socketNames.services.map(({ address, entrypoint }) => ({ path: folder.socket(address), entrypoint })),
     invocations,
-    countInvocation: counted,
+    countInvocation: runCounted,
     watch: () => watch!,
     onUsed: () => void (lastUsed = performance.now()),
     findExitCause,
   });
-  const exited = workerd.exited.then((exit) => {
+  const exitPromise = workerd.exited.then((exit) => {
     death ??= causeFromExit(exit.stderr, exit.signal ?? `status ${exit.code}`);
     watch!.stop();
     dispatch.close();
@@ -230,7 +230,7 @@ export async function startWorkerProcess(
     folder.remove();
     releaseIdentity();
     // Alarms start the process again. A process that was killed or has crashed must not get a new CPU window immediately.
-    openedObjects?.release({ pauseMs: retired ? 0 : (watch?.usedMs() ?? 0) });
+    openedObjects?.release({ pauseMs: isRetired ? 0 : (watch?.usedMs() ?? 0) });
   }
 
   /** Records activity for events that the server does not start, such as alarms and messages of hibernating WebSockets. */
@@ -243,7 +243,7 @@ export async function startWorkerProcess(
     const { objects, name, account } = script;
     if (objects === undefined || objects.isTrial) return undefined;
     try {
-      const openedStorage = await machinery.objects.open({
+      const openedStorage = await deps.objects.open({
         worker: { account, name, objects },
         user: identity,
         onReleaseRequested: () => stopSoon(),
@@ -268,7 +268,7 @@ export async function startWorkerProcess(
 
   /** The closed connection and the exit of the process are reported separately: waits briefly for the exit. */
   async function findExitCause(err: unknown): Promise<InvocationOutcome> {
-    await Promise.race([exited, new Promise((resolve) => void setTimeout(resolve, 500).unref())]);
+    await Promise.race([exitPromise, new Promise((resolve) => void setTimeout(resolve, 500).unref())]);
     return (
       death ?? {
         outcome: "exception",
@@ -278,18 +278,18 @@ export async function startWorkerProcess(
   }
 
   /** Counts a running invocation. */
-  async function counted<Result>(run: () => Promise<Result>): Promise<Result> {
-    const running = watch!.begin();
+  async function runCounted<Result>(run: () => Promise<Result>): Promise<Result> {
+    const runningInvocation = watch!.begin();
     lastUsed = performance.now();
     try {
       return await run();
     } finally {
       lastUsed = performance.now();
-      running.ended();
+      runningInvocation.ended();
     }
   }
 
-  const drained = async () => void (await Promise.all([invocations.drained(), entrypoints.drained()]));
+  const waitForDrain = async () => void (await Promise.all([invocations.drained(), entrypoints.drained()]));
 
   const { pid } = workerd;
   /** The outcome of a dispatch, including failures. */
@@ -332,9 +332,9 @@ export async function startWorkerProcess(
       return death === undefined;
     },
     get retired() {
-      return retired;
+      return isRetired;
     },
-    exited,
+    exited: exitPromise,
     get longestMs() {
       return longRuns > 0 ? limits.scheduledWallMs : 0;
     },
@@ -348,12 +348,12 @@ export async function startWorkerProcess(
       });
       const token = messages.open({ mail, actions });
       void invocation.ended.then(() => messages.close(token));
-      const { silent = false, ...answer } = await counted(() =>
+      const { silent = false, ...answer } = await runCounted(() =>
         answerOf(limits.emailWallMs, (wallMs) => dispatch.send(invocation.id, token, mail, wallMs)),
       );
       invocation.settle(answer, { silent });
-      const ended = invocation.ended.then(() => {});
-      if (answer.outcome !== "exception" || answer.exception !== undefined) return { ...answer, ended };
+      const endPromise = invocation.ended.then(() => {});
+      if (answer.outcome !== "exception" || answer.exception !== undefined) return { ...answer, ended: endPromise };
       const record = await Promise.race([
         invocation.ended,
         new Promise<undefined>((resolve) => void setTimeout(() => resolve(undefined), 1000).unref()),
@@ -361,12 +361,12 @@ export async function startWorkerProcess(
       return {
         ...answer,
         exception: record?.exception ?? { name: "Error", message: "the worker failed without an error message" },
-        ended,
+        ended: endPromise,
       };
     },
     async fetch(request, response) {
-      const invocation = invocations.begin(fetchEvent(request, machinery.client));
-      const outcome = await counted(() => passthrough.fetch(invocation.id, request, response));
+      const invocation = invocations.begin(fetchEvent(request, deps.client));
+      const outcome = await runCounted(() => passthrough.fetch(invocation.id, request, response));
       invocation.settle(outcome, { status: response.statusCode });
       return outcome;
     },
@@ -374,7 +374,7 @@ export async function startWorkerProcess(
       const invocation = invocations.begin({ kind: "scheduled", ...event });
       longRuns++;
       void invocation.ended.then(() => longRuns--);
-      const { silent = false, ...answer } = await counted(() =>
+      const { silent = false, ...answer } = await runCounted(() =>
         answerOf(limits.scheduledWallMs, (wallMs) => dispatch.scheduled(invocation.id, event, wallMs)),
       );
       invocation.settle(answer, { silent });
@@ -386,17 +386,17 @@ export async function startWorkerProcess(
       const invocation = invocations.begin({ kind: "queue", queue, batchSize: sent.length });
       longRuns++;
       void invocation.ended.then(() => longRuns--);
-      const { silent = false, ...answer } = await counted(() =>
+      const { silent = false, ...answer } = await runCounted(() =>
         answerOf<QueueResult>(limits.scheduledWallMs, (wallMs) => dispatch.queue(invocation.id, batch, wallMs)),
       );
       const { outcome, exception, ackAll = false, retryAll, acks = [], retries = [] }: QueueResult = answer;
-      const own = { outcome, ...(exception !== undefined && { exception }) };
-      invocation.settle(own, { silent });
-      return { ...own, started: true, ackAll, ...(retryAll !== undefined && { retryAll }), acks, retries };
+      const ownOutcome = { outcome, ...(exception !== undefined && { exception }) };
+      invocation.settle(ownOutcome, { silent });
+      return { ...ownOutcome, started: true, ackAll, ...(retryAll !== undefined && { retryAll }), acks, retries };
     },
     async tail({ items, consumed, origins }) {
       const invocation = invocations.begin({ kind: "tail", consumed, origins });
-      const { silent = false, ...answer } = await counted(() =>
+      const { silent = false, ...answer } = await runCounted(() =>
         answerOf(limits.emailWallMs, (wallMs) => dispatch.tail(invocation.id, items, wallMs)),
       );
       invocation.settle(answer, { silent });
@@ -406,30 +406,30 @@ export async function startWorkerProcess(
     readExports: () => dispatch.readExports(STARTUP_MS),
     entrypoint: entrypoints.get,
     upgrade(request, socket, head) {
-      const invocation = invocations.begin(fetchEvent(request, machinery.client), { lingering: true });
-      const running = watch!.begin({ longLived: true });
-      void passthrough.upgrade(invocation.id, request, socket, head, running.answered).then((status) => {
+      const invocation = invocations.begin(fetchEvent(request, deps.client), { lingering: true });
+      const runningInvocation = watch!.begin({ longLived: true });
+      void passthrough.upgrade(invocation.id, request, socket, head, runningInvocation.answered).then((status) => {
         lastUsed = performance.now();
-        running.ended();
+        runningInvocation.ended();
         invocation.settle({ outcome: "ok" }, { status });
       });
     },
-    drained,
-    async stop(graceMs, { patienceMs = SIGTERM_PATIENCE_MS } = {}) {
-      retired = true;
+    drained: waitForDrain,
+    async stop(graceMs, { patienceMs = SIGTERM_GRACE_MS } = {}) {
+      isRetired = true;
       const timer = setTimeout(() => workerd.kill("SIGKILL"), graceMs);
       // A caller that has just been given this process has begun its invocation by the next event loop turn.
       await new Promise((resolve) => void setImmediate(resolve));
-      await Promise.race([Promise.all([drained(), entrypoints.retire()]), exited]);
+      await Promise.race([Promise.all([waitForDrain(), entrypoints.retire()]), exitPromise]);
       // On SIGTERM workerd accepts no new connections, completes its running requests, and exits.
       workerd.kill("SIGTERM");
-      const impatient = setTimeout(() => workerd.kill("SIGKILL"), patienceMs);
-      await exited;
+      const killTimer = setTimeout(() => workerd.kill("SIGKILL"), patienceMs);
+      await exitPromise;
       clearTimeout(timer);
-      clearTimeout(impatient);
+      clearTimeout(killTimer);
     },
   };
-  stopSoon = () => void workerProcess.stop(HANDOVER_MS, { patienceMs: HANDOVER_PATIENCE_MS });
+  stopSoon = () => void workerProcess.stop(HANDOVER_MS, { patienceMs: HANDOVER_GRACE_MS });
   return workerProcess;
 }
 
@@ -440,8 +440,11 @@ const withoutAiBindings = (script: WorkerScript): WorkerScript => ({
 });
 
 /** V8 ends the process when the heap limit is reached; any other exit is a crash. */
-function causeFromExit(stderr: string, how: string): InvocationOutcome {
+function causeFromExit(stderr: string, exitReason: string): InvocationOutcome {
   if (/out of memory|heap limit/i.test(stderr))
     return { outcome: "exceededMemory", exception: { name: "Error", message: "Worker exceeded memory limit." } };
-  return { outcome: "exception", exception: { name: "Error", message: `the worker's process exited with ${how}` } };
+  return {
+    outcome: "exception",
+    exception: { name: "Error", message: `the worker's process exited with ${exitReason}` },
+  };
 }

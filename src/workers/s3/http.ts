@@ -74,7 +74,7 @@ export function createS3HttpHandler({
     const { account = "" } = address;
 
     /** True if the key has the permission for the objects of the bucket, or without a bucket, for the account. */
-    const allows = (
+    const isAllowed = (
       accessKey: typeof key,
       access: "Read" | "Write",
       targetBucket?: Pick<R2Bucket, "name" | "jurisdiction">,
@@ -86,8 +86,8 @@ export function createS3HttpHandler({
             bucket: targetBucket.name,
             jurisdiction: targetBucket.jurisdiction,
           });
-    const require = (...[accessKey, access, targetBucket]: Parameters<typeof allows>) => {
-      if (!allows(accessKey, access, targetBucket))
+    const require = (...[accessKey, access, targetBucket]: Parameters<typeof isAllowed>) => {
+      if (!isAllowed(accessKey, access, targetBucket))
         throw s3Errors.accessDenied({ why: `the token needs the permission Workers R2 Storage ${access}` });
     };
     const name = address.bucket;
@@ -120,7 +120,7 @@ export function createS3HttpHandler({
       body,
       collectBody: (maxBytes) => collectBody(body(), maxBytes, lease),
       requirePermission: (access, targetBucket) => require(key, access, targetBucket),
-      hasPermission: (access, targetBucket) => allows(key, access, targetBucket),
+      hasPermission: (access, targetBucket) => isAllowed(key, access, targetBucket),
     };
     try {
       if ("run" in operation) return await operation.run(context, deps);

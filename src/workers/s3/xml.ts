@@ -63,11 +63,11 @@ function hasTooManyTags(bytes: Uint8Array): boolean {
 
 /** Throws malformedXml. */
 export function parseXml(bytes: Uint8Array, root: string): XmlNode {
-  const malformed = (why: string) => s3Errors.malformedXml({ why });
-  if (hasTooManyTags(bytes)) throw malformed(`it has more than ${MAX_TAGS} tags`);
+  const malformedError = (reason: string) => s3Errors.malformedXml({ why: reason });
+  if (hasTooManyTags(bytes)) throw malformedError(`it has more than ${MAX_TAGS} tags`);
   const xmlText = Buffer.from(bytes).toString();
   if (xmlText.includes("<!DOCTYPE") || xmlText.includes("<!ENTITY"))
-    throw malformed("it has a document type definition");
+    throw malformedError("it has a document type definition");
   let parsed: Record<string, unknown>;
   try {
     parsed = parser.parse(xmlText, true) as Record<string, unknown>;
@@ -75,7 +75,8 @@ export function parseXml(bytes: Uint8Array, root: string): XmlNode {
     throw s3Errors.malformedXml({ why: "it is not well-formed" }, { cause: err });
   }
   const rootElements = parsed[root];
-  if (!Array.isArray(rootElements) || rootElements.length !== 1) throw malformed(`the root element must be ${root}`);
+  if (!Array.isArray(rootElements) || rootElements.length !== 1)
+    throw malformedError(`the root element must be ${root}`);
   return nodeOf(rootElements[0]);
 }
 

@@ -20,8 +20,8 @@ export function parseCron(text: string): CronExpression {
   const fields = text.trim().split(/\s+/);
   if (text.length > MAX_LENGTH) throw refuse(`It has more than ${MAX_LENGTH} characters`);
   if (fields.length !== FIELDS.length) throw refuse(`It has ${text.trim() === "" ? 0 : fields.length} fields`);
-  const wrong = fields.findIndex((field, i) => !FIELDS[i]!.test(field));
-  if (wrong >= 0) throw refuse(`"${fields[wrong]}" is invalid`);
+  const invalidFieldIndex = fields.findIndex((field, i) => !FIELDS[i]!.test(field));
+  if (invalidFieldIndex >= 0) throw refuse(`"${fields[invalidFieldIndex]}" is invalid`);
   const day = [...fields[4]!.matchAll(/(?<![#/\d])\d+/g)].find(([number]) => Number(number) < 1 || Number(number) > 7);
   if (day !== undefined) throw refuse(`${day[0]} is not a day of the week`);
   let cron: Cron;

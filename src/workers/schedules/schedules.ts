@@ -23,9 +23,9 @@ interface Schedules {
 
 const KIND = "worker-schedule";
 const MINUTE_MS = 60_000;
-const BATCH = 500;
+const BATCH_SIZE = 500;
 /** A run that has waited longer than this counts as missed. */
-const MISSED_MS = 15 * MINUTE_MS;
+const MAX_CATCH_UP_MS = 15 * MINUTE_MS;
 const LEASE_MS = 30_000;
 
 interface Run extends DueSchedule {
@@ -47,11 +47,11 @@ export function createSchedules({
   pollMs = 1000,
 }: SchedulesOptions): Schedules {
   const tables = db.tables<ScriptsTables>();
-  const comesIn = createCalendar();
-  const stop = new AbortController();
+  const isDueIn = createCalendar();
+  const stopAborter = new AbortController();
   const worker = jobs.work(KIND, { concurrency, leaseMs: LEASE_MS, pollMs }, async ({ payload, attempt }) => {
     const { scriptId, cron, minute } = payload as Run;
-    if (attempt > 1 || clock.now() - minute * MINUTE_MS > MISSED_MS)
+    if (attempt > 1 || clock.now() - minute * MINUTE_MS > MAX_CATCH_UP_MS)
       return log.warn({ scriptId, cron }, "workers: scheduled run missed");
     const ref = await scheduledScript(tables, scriptId);
     if (ref === undefined) return;
@@ -62,21 +62,21 @@ export function createSchedules({
 
   async function tick(minute: number) {
     for (let after: string | undefined = ""; after !== undefined;) {
-      const crons: string[] = await distinctCrons(tables, after, BATCH);
+      const crons: string[] = await distinctCrons(tables, after, BATCH_SIZE);
       await enqueueDue(
-        crons.filter((cron) => comesIn(cron, minute)),
+        crons.filter((cron) => isDueIn(cron, minute)),
         minute,
       );
-      after = crons.length < BATCH ? undefined : crons.at(-1);
+      after = crons.length < BATCH_SIZE ? undefined : crons.at(-1);
     }
   }
 
   async function enqueueDue(crons: string[], minute: number) {
     if (crons.length === 0) return;
     for (;;) {
-      const due = await dueSchedules(tables, crons, minute, BATCH);
-      await Promise.all(due.map((schedule) => enqueue(schedule, minute)));
-      if (due.length < BATCH || stop.signal.aborted) return;
+      const dueRows = await dueSchedules(tables, crons, minute, BATCH_SIZE);
+      await Promise.all(dueRows.map((schedule) => enqueue(schedule, minute)));
+      if (dueRows.length < BATCH_SIZE || stopAborter.signal.aborted) return;
     }
   }
 
@@ -91,8 +91,8 @@ export function createSchedules({
   }
 
   async function run() {
-    for (let last = Math.floor(clock.now() / MINUTE_MS); !stop.signal.aborted;) {
-      await clock.sleep((last + 1) * MINUTE_MS - clock.now(), stop.signal);
+    for (let last = Math.floor(clock.now() / MINUTE_MS); !stopAborter.signal.aborted;) {
+      await clock.sleep((last + 1) * MINUTE_MS - clock.now(), stopAborter.signal);
       const minute = Math.floor(clock.now() / MINUTE_MS);
       // Timers may fire slightly early.
       if (minute <= last) continue;
@@ -103,22 +103,22 @@ export function createSchedules({
     }
   }
 
-  const running = run().catch(() => {});
+  const runLoop = run().catch(() => {});
   return {
     async close() {
-      stop.abort();
-      await running;
+      stopAborter.abort();
+      await runLoop;
       await worker.stop();
     },
   };
 }
 
 /** Parsing an expression takes a hundred times longer than matching it. */
-const MAX_KNOWN = 10_000;
+const MAX_CACHED_CRONS = 10_000;
 
 /** Caches parsed expressions. A stored expression that has become invalid never matches. */
 function createCalendar(): (cron: string, minute: number) => boolean {
-  const known = new Map<string, CronExpression | undefined>();
+  const parsedCrons = new Map<string, CronExpression | undefined>();
 
   function read(cron: string): CronExpression | undefined {
     try {
@@ -129,10 +129,10 @@ function createCalendar(): (cron: string, minute: number) => boolean {
   }
 
   return (cron, minute) => {
-    if (!known.has(cron)) {
-      if (known.size >= MAX_KNOWN) known.clear();
-      known.set(cron, read(cron));
+    if (!parsedCrons.has(cron)) {
+      if (parsedCrons.size >= MAX_CACHED_CRONS) parsedCrons.clear();
+      parsedCrons.set(cron, read(cron));
     }
-    return known.get(cron)?.matchesMinute(minute) === true;
+    return parsedCrons.get(cron)?.matchesMinute(minute) === true;
   };
 }

@@ -31,11 +31,11 @@ export interface BindingSources {
   limits: UploadLimits;
 }
 
-type Given = Pick<Upload, "bindings" | "keepBindings" | "inheritStrictly">;
+type GivenBindings = Pick<Upload, "bindings" | "keepBindings" | "inheritStrictly">;
 
 /** The bindings of a new version, with encrypted secrets: those of the request, then those carried over from the newest version. */
 export async function resolveBindings(
-  { bindings, keepBindings, inheritStrictly }: Given,
+  { bindings, keepBindings, inheritStrictly }: GivenBindings,
   sources: BindingSources,
 ): Promise<Binding[]> {
   const { scriptId, base, secrets, limits } = sources;
@@ -46,33 +46,33 @@ export async function resolveBindings(
   );
   const sent: Binding[] = [];
   for (const binding of bindings) {
-    const found =
+    const resolvedBinding =
       binding.type === "inherit"
         ? await inherit(binding, inheritStrictly, sources)
         : sealBinding(binding, scriptId, secrets);
-    if (found !== undefined) sent.push(found);
+    if (resolvedBinding !== undefined) sent.push(resolvedBinding);
   }
-  const named = new Set(bindings.map(({ name }) => name));
+  const sentNames = new Set(bindings.map(({ name }) => name));
   // Copied in encrypted form: a secret that can no longer be decrypted must not prevent setting a new one.
-  const kept = base.filter(({ name, type }) => keepBindings.includes(type) && !named.has(name));
-  const all = [...sent, ...kept];
-  checkBindings(all, limits);
-  return all;
+  const keptBindings = base.filter(({ name, type }) => keepBindings.includes(type) && !sentNames.has(name));
+  const allBindings = [...sent, ...keptBindings];
+  checkBindings(allBindings, limits);
+  return allBindings;
 }
 
 async function inherit(
   { name, oldName = name, versionId }: InheritedBinding,
-  strictly: boolean,
+  isStrict: boolean,
   { scriptId, base, ofVersion, secrets }: BindingSources,
 ): Promise<Binding | undefined> {
   const from = versionId === undefined || versionId === "latest" ? base : await ofVersion(versionId);
   if (from === undefined) throw workerErrors.inheritFailed({ name, reason: `this Worker has no version ${versionId}` });
-  const found = from.find((binding) => binding.name === oldName);
-  if (found !== undefined)
+  const resolvedBinding = from.find((binding) => binding.name === oldName);
+  if (resolvedBinding !== undefined)
     return oldName === name
-      ? found
-      : sealBinding({ ...openBinding(found, scriptId, secrets), name }, scriptId, secrets);
-  if (strictly)
+      ? resolvedBinding
+      : sealBinding({ ...openBinding(resolvedBinding, scriptId, secrets), name }, scriptId, secrets);
+  if (isStrict)
     throw workerErrors.inheritFailed({
       name,
       reason: `${versionId === undefined || from === base ? "the latest version" : `the version ${versionId}`} has no binding '${oldName}'`,

@@ -30,10 +30,10 @@ export function checkCompatibilityDate(date: string = OLDEST_COMPATIBILITY_DATE,
 }
 
 export function checkFlags(flags: string[], limits: UploadLimits): string[] {
-  const bad = flags.find((flag) => !/^[a-z0-9_]{1,100}$/.test(flag));
-  if (bad !== undefined)
+  const invalidFlag = flags.find((flag) => !/^[a-z0-9_]{1,100}$/.test(flag));
+  if (invalidFlag !== undefined)
     throw badUpload(
-      `${JSON.stringify(bad.slice(0, 100))} is not a compatibility flag`,
+      `${JSON.stringify(invalidFlag.slice(0, 100))} is not a compatibility flag`,
       "Flags consist of the characters a-z, 0-9 and _.",
     );
   if (flags.length > limits.flags)
@@ -47,7 +47,7 @@ export function checkModules(
 ): void {
   if (modules.length > limits.modules)
     throw badUpload(`it has ${modules.length} modules`, `At most ${limits.modules} are allowed.`);
-  const seen = new Set<string>();
+  const seenNames = new Set<string>();
   for (const { name } of modules) {
     // oxlint-disable-next-line no-control-regex
     if (name === "" || name.length > 1000 || /[\u0000-\u001f\u007f]/.test(name))
@@ -55,43 +55,43 @@ export function checkModules(
         `${JSON.stringify(name.slice(0, 100))} is not a valid module name`,
         "A name has 1 to 1000 characters and no control characters.",
       );
-    if (seen.has(name)) throw badUpload(`it has two modules named "${name}"`, "Module names must be unique.");
-    seen.add(name);
+    if (seenNames.has(name)) throw badUpload(`it has two modules named "${name}"`, "Module names must be unique.");
+    seenNames.add(name);
   }
   if (main === "") {
     if (modules.length > 0) throw badUpload("it has modules but no main module", "Name the main module.");
     return;
   }
-  const runnable = modules.filter(({ kind }) => kind !== "source-map");
-  const found = runnable.find(({ name }) => name === main);
-  if (found === undefined)
+  const runnableModules = modules.filter(({ kind }) => kind !== "source-map");
+  const mainModule = runnableModules.find(({ name }) => name === main);
+  if (mainModule === undefined)
     throw workerErrors.mainMissing({
       main,
       modules:
-        runnable
+        runnableModules
           .slice(0, 10)
           .map(({ name }) => name)
           .join(", ") || "none was sent",
     });
-  const wanted = format === "modules" ? "esm" : "cjs";
-  if (found.kind !== wanted && !(format === "service-worker" && found.kind === "esm"))
+  const expectedKind = format === "modules" ? "esm" : "cjs";
+  if (mainModule.kind !== expectedKind && !(format === "service-worker" && mainModule.kind === "esm"))
     throw badUpload(
-      `its main module "${main}" is ${found.kind}, not ${format === "modules" ? "an ES module" : "a script"}`,
+      `its main module "${main}" is ${mainModule.kind}, not ${format === "modules" ? "an ES module" : "a script"}`,
       `Its Content-Type must be ${format === "modules" ? "application/javascript+module" : "application/javascript"}.`,
     );
-  checkSize(sizeOf(runnable), limits.scriptBytes);
+  checkSize(sizeOf(runnableModules), limits.scriptBytes);
   checkSize(sizeOf(modules.filter(({ kind }) => kind === "source-map")), limits.sourceMapBytes);
 }
 
 function checkSize(size: number, limit: number) {
-  if (size > limit) throw workerErrors.scriptTooLarge({ limit: octets(limit), size: octets(size) });
+  if (size > limit) throw workerErrors.scriptTooLarge({ limit: formatBytes(limit), size: formatBytes(size) });
 }
 
 /** Checks the names and number of the bindings. */
 export function checkBindings(bindings: readonly { name: string }[], limits: UploadLimits): void {
   if (bindings.length > limits.bindings)
     throw badUpload(`it has ${bindings.length} bindings`, `At most ${limits.bindings} are allowed.`);
-  const seen = new Set<string>();
+  const seenNames = new Set<string>();
   for (const [index, { name }] of bindings.entries()) {
     if (name === "") throw workerErrors.bindingUnnamed({ index });
     // oxlint-disable-next-line no-control-regex
@@ -100,8 +100,8 @@ export function checkBindings(bindings: readonly { name: string }[], limits: Upl
         `${JSON.stringify(name.slice(0, 100))} is not a valid binding name`,
         "A name has at most 255 characters and no control characters.",
       );
-    if (seen.has(name)) throw workerErrors.bindingNameTaken({ name });
-    seen.add(name);
+    if (seenNames.has(name)) throw workerErrors.bindingNameTaken({ name });
+    seenNames.add(name);
   }
 }
 
@@ -111,13 +111,17 @@ export function checkTexts(bindings: readonly Binding[], limits: UploadLimits): 
   for (const binding of bindings) {
     const size = textBytes(binding);
     if (size > limits.textBytes)
-      throw workerErrors.textTooLarge({ name: binding.name, size: octets(size), limit: octets(limits.textBytes) });
+      throw workerErrors.textTooLarge({
+        name: binding.name,
+        size: formatBytes(size),
+        limit: formatBytes(limits.textBytes),
+      });
     total += size;
   }
   if (total > limits.environmentBytes)
     throw badUpload(
-      `its variables and secrets have ${octets(total)}`,
-      `At most ${octets(limits.environmentBytes)} are allowed.`,
+      `its variables and secrets have ${formatBytes(total)}`,
+      `At most ${formatBytes(limits.environmentBytes)} are allowed.`,
     );
 }
 
@@ -131,5 +135,5 @@ const sizeOf = (modules: readonly Pick<UploadedModule, "content">[]): number =>
 
 export const badUpload = (reason: string, fix: string) => workerErrors.badUpload({ reason, fix });
 
-const octets = (count: number) =>
+const formatBytes = (count: number) =>
   count >= 1024 * 1024 ? `${Math.round((count / 1024 / 1024) * 100) / 100} MiB` : `${count} bytes`;

@@ -9,7 +9,7 @@ import { announce } from "./deploy.ts";
 import { deleteVersion, findVersion, listVersions } from "./versions-table.ts";
 
 export async function removeScript(parts: ScriptsDeps, account: string, name: string): Promise<void> {
-  const id = await changing(parts, account, name, async (tx, script) => {
+  const id = await changeScript(parts, account, name, async (tx, script) => {
     await deleteScript(tx, script.id);
     await parts.durableObjects.deleteAll(tx, script.id);
     return script.id;
@@ -19,20 +19,23 @@ export async function removeScript(parts: ScriptsDeps, account: string, name: st
 }
 
 export function removeVersion(parts: ScriptsDeps, account: string, name: string, id: string): Promise<void> {
-  return changing(parts, account, name, async (tx, script) => {
+  return changeScript(parts, account, name, async (tx, script) => {
     const version = await findVersion(tx, id);
     if (version?.scriptId !== script.id) throw workerErrors.versionMissing({ version: id, script: name });
-    const live = (await findDeployments(tx, [script.liveDeploymentId ?? ""])).get(script.liveDeploymentId ?? "");
-    if (live?.versions.some(({ versionId }) => versionId === id)) throw workerErrors.versionLive({ version: id });
+    const liveDeployment = (await findDeployments(tx, [script.liveDeploymentId ?? ""])).get(
+      script.liveDeploymentId ?? "",
+    );
+    if (liveDeployment?.versions.some(({ versionId }) => versionId === id))
+      throw workerErrors.versionLive({ version: id });
     await deleteVersion(tx, version);
     if (script.latestVersionId !== id) return;
-    const [newest] = (await listVersions(tx, script.id, { offset: 0, limit: 1 })).versions;
-    await updateScript(tx, { ...script, latestVersionId: newest?.id ?? null, modifiedAt: parts.clock.now() });
+    const [newestVersions] = (await listVersions(tx, script.id, { offset: 0, limit: 1 })).versions;
+    await updateScript(tx, { ...script, latestVersionId: newestVersions?.id ?? null, modifiedAt: parts.clock.now() });
   });
 }
 
 export function removeDeployment(parts: ScriptsDeps, account: string, name: string, id: string): Promise<void> {
-  return changing(parts, account, name, async (tx, script) => {
+  return changeScript(parts, account, name, async (tx, script) => {
     const deployment = (await findDeployments(tx, [id])).get(id);
     if (deployment?.scriptId !== script.id) throw workerErrors.deploymentMissing({ deployment: id, script: name });
     if (script.liveDeploymentId === id) throw workerErrors.deploymentLive({ deployment: id });
@@ -41,7 +44,7 @@ export function removeDeployment(parts: ScriptsDeps, account: string, name: stri
 }
 
 /** Runs after pending changes to the worker, in one transaction. Throws scriptMissing. */
-function changing<Result>(
+function changeScript<Result>(
   { db, serialize }: ScriptsDeps,
   account: string,
   name: string,

@@ -22,7 +22,7 @@ export async function deployVersions(
   account: string,
   name: string,
   { versions, annotations = {} }: DeployRequest,
-  by: Author,
+  requestedBy: Author,
 ): Promise<DeploymentRecord> {
   const { db, clock, ids, limits, serialize, durableObjects } = parts;
   checkPercentages(versions, limits);
@@ -32,22 +32,22 @@ export async function deployVersions(
       ScriptsTables,
       { script: ScriptRecord; deployment: DeploymentRecord }
     >(async (tx) => {
-      const found = await findScript(tx, account, name);
-      if (found === undefined) throw workerErrors.scriptMissing({ script: name });
-      const known = await findVersions(
+      const foundScript = await findScript(tx, account, name);
+      if (foundScript === undefined) throw workerErrors.scriptMissing({ script: name });
+      const knownVersions = await findVersions(
         tx,
         versions.map(({ versionId }) => versionId),
       );
       for (const { versionId } of versions) {
-        if (known.get(versionId)?.scriptId !== found.id)
+        if (knownVersions.get(versionId)?.scriptId !== foundScript.id)
           throw workerErrors.versionMissing({ version: versionId, script: name });
       }
-      await durableObjects.checkDeployment(found, [...known.values()]);
-      const triggered = { "workers/triggered_by": "deployment", ...annotations };
+      await durableObjects.checkDeployment(foundScript, [...knownVersions.values()]);
+      const deployAnnotations = { "workers/triggered_by": "deployment", ...annotations };
       return writeDeployment(
         tx,
-        found,
-        { id, createdAt: clock.now(), author: by, annotations: triggered, versions },
+        foundScript,
+        { id, createdAt: clock.now(), author: requestedBy, annotations: deployAnnotations, versions },
         limits,
       );
     });
@@ -66,8 +66,8 @@ function checkPercentages(versions: Deployment["versions"], limits: UploadLimits
     );
   if (new Set(versions.map(({ versionId }) => versionId)).size < versions.length)
     throw refuse("a version is specified twice");
-  const wrong = versions.find(({ percentage }) => !(percentage >= 0 && percentage <= 100));
-  if (wrong !== undefined) throw refuse(`${wrong.percentage} is not`);
+  const invalidVersion = versions.find(({ percentage }) => !(percentage >= 0 && percentage <= 100));
+  if (invalidVersion !== undefined) throw refuse(`${invalidVersion.percentage} is not`);
   const sum = versions.reduce((total, { percentage }) => total + percentage, 0);
   // Clients write thirds with varying numbers of digits.
   if (Math.abs(sum - 100) > 0.011) throw refuse(`these add up to ${Math.round(sum * 1000) / 1000}`);
@@ -80,23 +80,23 @@ export async function writeDeployment(
   deployment: Omit<DeploymentRecord, "account" | "scriptId" | "number">,
   limits: UploadLimits,
 ): Promise<{ script: ScriptRecord; deployment: DeploymentRecord }> {
-  const full: DeploymentRecord = {
+  const deploymentRecord: DeploymentRecord = {
     ...deployment,
     account: script.account,
     scriptId: script.id,
     number: script.deploymentCount + 1,
   };
-  const after: ScriptRecord = {
+  const updatedScript: ScriptRecord = {
     ...script,
-    modifiedAt: full.createdAt,
-    deploymentCount: full.number,
-    liveDeploymentId: full.id,
+    modifiedAt: deploymentRecord.createdAt,
+    deploymentCount: deploymentRecord.number,
+    liveDeploymentId: deploymentRecord.id,
   };
-  await insertDeployment(tx, full);
-  await updateScript(tx, after);
-  await pruneDeployments(tx, script.id, full.number - limits.keptDeployments);
-  await pruneVersions(tx, script.id, after.versionCount - limits.keptVersions);
-  return { script: after, deployment: full };
+  await insertDeployment(tx, deploymentRecord);
+  await updateScript(tx, updatedScript);
+  await pruneDeployments(tx, script.id, deploymentRecord.number - limits.keptDeployments);
+  await pruneVersions(tx, script.id, updatedScript.versionCount - limits.keptVersions);
+  return { script: updatedScript, deployment: deploymentRecord };
 }
 
 /** Runs after the commit. The deployment remains in effect, whatever fails here. */

@@ -21,9 +21,11 @@ export async function listDeployments(
   scriptId: string,
   { offset, limit }: { offset: number; limit: number },
 ): Promise<{ deployments: DeploymentRecord[]; total: number }> {
-  const all = tables.selectFrom("worker_deployments").where("script_id", "=", scriptId);
-  const rows = await all.selectAll().orderBy("number", "desc").offset(offset).limit(limit).execute();
-  const { total } = await all.select((eb) => eb.fn.countAll<number>().as("total")).executeTakeFirstOrThrow();
+  const scriptDeployments = tables.selectFrom("worker_deployments").where("script_id", "=", scriptId);
+  const rows = await scriptDeployments.selectAll().orderBy("number", "desc").offset(offset).limit(limit).execute();
+  const { total } = await scriptDeployments
+    .select((eb) => eb.fn.countAll<number>().as("total"))
+    .executeTakeFirstOrThrow();
   return { deployments: await withVersions(tables, rows), total: Number(total) };
 }
 
@@ -54,15 +56,19 @@ export async function insertDeployment(
     .execute();
 }
 
-export async function pruneDeployments(tables: Tables, scriptId: string, upTo: number): Promise<void> {
-  if (upTo < 1) return;
-  const old = tables
+export async function pruneDeployments(tables: Tables, scriptId: string, maxPosition: number): Promise<void> {
+  if (maxPosition < 1) return;
+  const oldDeployments = tables
     .selectFrom("worker_deployments")
     .select("id")
     .where("script_id", "=", scriptId)
-    .where("number", "<=", upTo);
-  await tables.deleteFrom("worker_deployed_versions").where("deployment_id", "in", old).execute();
-  await tables.deleteFrom("worker_deployments").where("script_id", "=", scriptId).where("number", "<=", upTo).execute();
+    .where("number", "<=", maxPosition);
+  await tables.deleteFrom("worker_deployed_versions").where("deployment_id", "in", oldDeployments).execute();
+  await tables
+    .deleteFrom("worker_deployments")
+    .where("script_id", "=", scriptId)
+    .where("number", "<=", maxPosition)
+    .execute();
 }
 
 export async function deleteDeployment(tables: Tables, id: string): Promise<void> {
@@ -86,7 +92,7 @@ async function withVersions(
     .orderBy("deployment_id")
     .orderBy("position")
     .execute();
-  const of = Map.groupBy(parts, ({ deployment_id }) => deployment_id);
+  const partsByDeployment = Map.groupBy(parts, ({ deployment_id }) => deployment_id);
   return rows.map((row) => ({
     id: row.id,
     account: row.account_id,
@@ -95,6 +101,9 @@ async function withVersions(
     createdAt: row.created_at,
     author: JSON.parse(row.author),
     annotations: JSON.parse(row.annotations),
-    versions: (of.get(row.id) ?? []).map(({ version_id, percentage }) => ({ versionId: version_id, percentage })),
+    versions: (partsByDeployment.get(row.id) ?? []).map(({ version_id, percentage }) => ({
+      versionId: version_id,
+      percentage,
+    })),
   }));
 }

@@ -9,16 +9,16 @@ export const MODULE_PREFIX = "modules/";
 const MAX_CONCURRENT = 8;
 
 /**
- * Writes the modules that are not in `known` and resolves when all of them are on disk. Each object is written once,
+ * Writes the modules that are not in `knownRecords` and resolves when all of them are on disk. Each object is written once,
  * under a unique name: a sweep that has found an object without a version can never collide with an upload that is
  * about to use it.
  */
 export async function storeModules(
   modules: UploadedModule[],
-  known: readonly ModuleRecord[],
+  knownRecords: readonly ModuleRecord[],
   { objects, ids }: { objects: ObjectStore; ids: Ids },
 ): Promise<ModuleRecord[]> {
-  const keys = new Map(known.map(({ sha256, objectKey }) => [sha256, objectKey]));
+  const keys = new Map(knownRecords.map(({ sha256, objectKey }) => [sha256, objectKey]));
   const records = modules.map(({ name, kind, contentType, content }) => {
     const bytes = bytesOf(content);
     return {
@@ -30,11 +30,11 @@ export async function storeModules(
       sha256: createHash("sha256").update(bytes).digest("hex"),
     };
   });
-  const missing = [
+  const missingRecords = [
     ...new Map(records.filter(({ sha256 }) => !keys.has(sha256)).map((record) => [record.sha256, record.bytes])),
   ];
   const write = async () => {
-    for (let next = missing.pop(); next !== undefined; next = missing.pop()) {
+    for (let next = missingRecords.pop(); next !== undefined; next = missingRecords.pop()) {
       const [sha256, bytes] = next;
       const key = `${MODULE_PREFIX}${sha256}-${ids.hex()}`;
       await objects.put(key, bytes);

@@ -11,17 +11,17 @@ export interface ModuleSweepOptions {
   orphanGraceMs?: number;
 }
 
-const BATCH = 500;
+const BATCH_SIZE = 500;
 
 /** Deletes modules that no version uses. The next call continues where this one stopped. */
 export function createModuleSweep({ db, objects, clock }: { db: Db; objects: ObjectStore; clock: Clock }) {
   let after: string | undefined;
 
   async function removeUnreferenced(keys: string[]): Promise<number> {
-    const used = await referencedObjects(db.tables<ScriptsTables>(), keys);
-    const unused = keys.filter((key) => !used.has(key));
-    await objects.delete(unused);
-    return unused.length;
+    const usedKeys = await referencedObjects(db.tables<ScriptsTables>(), keys);
+    const unusedKeys = keys.filter((key) => !usedKeys.has(key));
+    await objects.delete(unusedKeys);
+    return unusedKeys.length;
   }
 
   return async function sweep({ limit = 10_000, orphanGraceMs = 24 * 3600_000 }: ModuleSweepOptions = {}): Promise<{
@@ -36,7 +36,7 @@ export function createModuleSweep({ db, objects, clock }: { db: Db; objects: Obj
     for await (const { key, modified } of objects.list(MODULE_PREFIX, after)) {
       after = key;
       if (modified.getTime() < before) batch.push(key);
-      if (batch.length === BATCH) orphans += await removeUnreferenced(batch.splice(0));
+      if (batch.length === BATCH_SIZE) orphans += await removeUnreferenced(batch.splice(0));
       if (++examined === limit) {
         finished = false;
         break;

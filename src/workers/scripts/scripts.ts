@@ -96,46 +96,46 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
   const parts: ScriptsDeps = { ...options, references, assets, durableObjects, clock, ids, log, limits, serialize };
   const tables = db.tables<ScriptsTables>();
   const read = scriptReader(tables);
-  const make = createVersionBuilder(parts);
+  const buildVersion = createVersionBuilder(parts);
   const subdomains = createSubdomains({ db, accountName });
   const sweep = createModuleSweep({ db, objects, clock });
 
-  async function need(account: string, name: string): Promise<ScriptRecord> {
+  async function requireScript(account: string, name: string): Promise<ScriptRecord> {
     const script = await read(account, name);
     if (script === undefined) throw workerErrors.scriptMissing({ script: name });
     return script;
   }
 
-  const view = async (record: ScriptRecord | undefined) =>
+  const toView = async (record: ScriptRecord | undefined) =>
     record === undefined ? undefined : (await scriptsOf(tables, [record]))[0];
-  const slice = (page: PageRequest | undefined, all: number) =>
-    page === undefined ? { offset: 0, limit: all } : { offset: offsetOf(page), limit: page.perPage };
+  const toRange = (page: PageRequest | undefined, totalCount: number) =>
+    page === undefined ? { offset: 0, limit: totalCount } : { offset: offsetOf(page), limit: page.perPage };
 
   return {
     async list(account, page) {
       const total = await countScripts(tables, account);
-      return { items: await scriptsOf(tables, await listScripts(tables, account, slice(page, total))), total };
+      return { items: await scriptsOf(tables, await listScripts(tables, account, toRange(page, total))), total };
     },
-    get: async (account, name) => view(await read(account, name)),
+    get: async (account, name) => toView(await read(account, name)),
     async byId(account, id) {
       const record = await findScriptById(tables, id);
-      return record?.account === account ? view(record) : undefined;
+      return record?.account === account ? toView(record) : undefined;
     },
-    async upload(account, name, upload, by) {
+    async upload(account, name, upload, author) {
       checkScriptName(name);
-      const said = { "workers/triggered_by": "upload", ...upload.annotations };
-      const made = await make({
+      const uploadAnnotations = { "workers/triggered_by": "upload", ...upload.annotations };
+      const versionOutcome = await buildVersion({
         account,
         name,
-        by,
+        by: author,
         create: true,
-        ...(upload.settings && { settings: defined(upload.settings) }),
-        plan: planUpload(account, upload, parts, said),
+        ...(upload.settings && { settings: definedOnly(upload.settings) }),
+        plan: planUpload(account, upload, parts, uploadAnnotations),
       });
       return {
-        script: scriptOf(made.script, made.version, made.deployment),
-        version: versionOf(made.version, name),
-        deployment: deploymentOf(made.deployment!),
+        script: scriptOf(versionOutcome.script, versionOutcome.version, versionOutcome.deployment),
+        version: versionOf(versionOutcome.version, name),
+        deployment: deploymentOf(versionOutcome.deployment!),
       };
     },
     async create(account, name, _by, settings) {
@@ -148,36 +148,36 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
             (await findScript(tx, account, name)) ??
             (await addScript(tx, id, { account, name, now: clock.now(), limits }));
           if (settings === undefined) return existingScript;
-          const updatedScript = { ...existingScript, ...defined(settings) };
+          const updatedScript = { ...existingScript, ...definedOnly(settings) };
           await updateScript(tx, updatedScript);
           return updatedScript;
         });
-        return (await view(script))!;
+        return (await toView(script))!;
       });
     },
     delete: (account, name) => removeScript(parts, account, name),
     async rename(account, name, to, settings = {}) {
-      return (await view(await renameScript(parts, { account, from: name, to }, defined(settings))))!;
+      return (await toView(await renameScript(parts, { account, from: name, to }, definedOnly(settings))))!;
     },
 
-    async createVersion(account, name, upload, by) {
-      const made = await make({
+    async createVersion(account, name, upload, author) {
+      const versionOutcome = await buildVersion({
         account,
         name,
-        by,
+        by: author,
         create: false,
-        ...(upload.settings && { settings: defined(upload.settings) }),
+        ...(upload.settings && { settings: definedOnly(upload.settings) }),
         plan: planUpload(account, upload, parts, undefined),
       });
-      return versionOf(made.version, name);
+      return versionOf(versionOutcome.version, name);
     },
     async versions(account, name, page) {
-      const { id } = await need(account, name);
-      const { versions, total } = await listVersions(tables, id, slice(page, page.perPage));
+      const { id } = await requireScript(account, name);
+      const { versions, total } = await listVersions(tables, id, toRange(page, page.perPage));
       return { items: versions.map((version) => versionOf(version, name)), total };
     },
     async version(account, name, id) {
-      const script = await need(account, name);
+      const script = await requireScript(account, name);
       const version = await findVersion(tables, id);
       return version?.scriptId === script.id ? versionOf(version, name) : undefined;
     },
@@ -185,49 +185,56 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
     modules: async ({ id }) => readModules(await listModules(tables, id), objects),
 
     async deployments(account, name, page) {
-      const { id } = await need(account, name);
-      const { deployments, total } = await listDeployments(tables, id, slice(page, limits.keptDeployments));
+      const { id } = await requireScript(account, name);
+      const { deployments, total } = await listDeployments(tables, id, toRange(page, limits.keptDeployments));
       return { items: deployments.map(deploymentOf), total };
     },
     async deployment(account, name, id) {
-      const script = await need(account, name);
-      const found = (await findDeployments(tables, [id])).get(id);
-      return found?.scriptId === script.id ? deploymentOf(found) : undefined;
+      const script = await requireScript(account, name);
+      const foundDeployment = (await findDeployments(tables, [id])).get(id);
+      return foundDeployment?.scriptId === script.id ? deploymentOf(foundDeployment) : undefined;
     },
     deleteDeployment: (account, name, id) => removeDeployment(parts, account, name, id),
-    deploy: async (account, name, request, by) => deploymentOf(await deployVersions(parts, account, name, request, by)),
+    deploy: async (account, name, request, author) =>
+      deploymentOf(await deployVersions(parts, account, name, request, author)),
 
-    async changeSecrets(account, name, changes, by, { deploy = true, annotations = {} } = {}) {
-      const { version } = await make({
+    async changeSecrets(account, name, changes, author, { deploy = true, annotations = {} } = {}) {
+      const { version } = await buildVersion({
         account,
         name,
-        by,
+        by: author,
         create: false,
         plan: planSecrets(changes, { deploy, annotations }, parts),
       });
       return versionOf(version, name);
     },
     async secrets(account, name) {
-      const { latestVersionId } = await need(account, name);
+      const { latestVersionId } = await requireScript(account, name);
       const latest = latestVersionId === null ? undefined : await findVersion(tables, latestVersionId);
       return (latest?.bindings ?? []).flatMap((binding) => (binding.type === "secret_text" ? binding.name : []));
     },
 
     changeSettings: (account, name, change) =>
       serialize(account, name, async () => {
-        const changed = await db.transaction<ScriptsTables, ScriptRecord>(async (tx) => {
+        const changedScript = await db.transaction<ScriptsTables, ScriptRecord>(async (tx) => {
           const script = await findScript(tx, account, name);
           if (script === undefined) throw workerErrors.scriptMissing({ script: name });
           await checkTailConsumers(tx, { account, name }, change.tailConsumers);
-          const after = { ...script, ...defined(change), modifiedAt: clock.now() };
-          await updateScript(tx, after);
-          return after;
+          const nextScript = { ...script, ...definedOnly(change), modifiedAt: clock.now() };
+          await updateScript(tx, nextScript);
+          return nextScript;
         });
-        if (change.tailConsumers !== undefined) await announce(changed.id, parts);
-        return (await view(changed))!;
+        if (change.tailConsumers !== undefined) await announce(changedScript.id, parts);
+        return (await toView(changedScript))!;
       }),
-    async changeVersionSettings(account, name, change, by) {
-      const { version } = await make({ account, name, by, create: false, plan: planSettings(change, parts) });
+    async changeVersionSettings(account, name, change, author) {
+      const { version } = await buildVersion({
+        account,
+        name,
+        by: author,
+        create: false,
+        plan: planSettings(change, parts),
+      });
       return versionOf(version, name);
     },
 
@@ -237,7 +244,7 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
     bySubdomain: subdomainReader(tables),
 
     async changeSchedules(account, name, crons) {
-      const { id } = await need(account, name);
+      const { id } = await requireScript(account, name);
       if (crons.length > limits.cronsPerScript) throw workerErrors.tooManyCrons({ limit: limits.cronsPerScript });
       for (const [i, cron] of crons.entries()) {
         parseCron(cron);
@@ -246,11 +253,11 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
       await db.transaction<ScriptsTables, void>((tx) => replaceSchedules(tx, { id, account }, crons, clock.now()));
       return listSchedules(tables, id);
     },
-    schedules: async (account, name) => listSchedules(tables, (await need(account, name)).id),
+    schedules: async (account, name) => listSchedules(tables, (await requireScript(account, name)).id),
     queueProducers: (account) => queueProducers(tables, account),
     sweep,
   };
 }
 
-const defined = <Values extends object>(values: Values): Values =>
+const definedOnly = <Values extends object>(values: Values): Values =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Values;

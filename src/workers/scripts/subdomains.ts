@@ -27,8 +27,8 @@ export function createSubdomains({
 
   return {
     async of(account) {
-      const found = await findSubdomain(tables, account);
-      if (found !== undefined) return found;
+      const foundSubdomain = await findSubdomain(tables, account);
+      if (foundSubdomain !== undefined) return foundSubdomain;
       const preferredLabel = labelFrom(await accountName(account));
       const unique = `${preferredLabel.slice(0, 50)}-${createHash("sha256").update(account).digest("hex").slice(0, 8)}`;
       // Another account may have the first label; the second is in use only if another account deliberately chose it.
@@ -39,15 +39,15 @@ export function createSubdomains({
       );
     },
     async change(account, label) {
-      const wanted = label.toLowerCase();
-      if (!/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(wanted))
+      const wantedLabel = label.toLowerCase();
+      if (!/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(wantedLabel))
         throw workerErrors.badSubdomain({ label: JSON.stringify(label.slice(0, 100)) });
       try {
-        await db.transaction<ScriptsTables, void>((tx) => putSubdomain(tx, account, wanted));
+        await db.transaction<ScriptsTables, void>((tx) => putSubdomain(tx, account, wantedLabel));
       } catch (err) {
-        throw isUniqueViolation(err) ? workerErrors.subdomainTaken({ label: wanted }) : err;
+        throw isUniqueViolation(err) ? workerErrors.subdomainTaken({ label: wantedLabel }) : err;
       }
-      return wanted;
+      return wantedLabel;
     },
     delete: (account) => db.transaction<ScriptsTables, void>((tx) => removeSubdomain(tx, account)),
   };

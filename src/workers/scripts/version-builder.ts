@@ -59,7 +59,7 @@ interface VersionRequest {
   plan(base: Base): Promise<VersionContent>;
 }
 
-interface Made {
+interface BuiltVersion {
   script: ScriptRecord;
   version: VersionRecord;
   deployment?: DeploymentRecord;
@@ -110,10 +110,10 @@ export function createVersionBuilder(parts: ScriptsDeps) {
     version: VersionRecord,
     modules: ModuleRecord[],
     { assets, deploy, plan }: Pick<VersionContent, "assets" | "deploy"> & { plan: ObjectPlan },
-  ): Promise<Made | undefined> {
+  ): Promise<BuiltVersion | undefined> {
     const { account, name } = request;
     return db
-      .transaction<ScriptsTables & ObjectTables, Made | undefined>(async (tx) => {
+      .transaction<ScriptsTables & ObjectTables, BuiltVersion | undefined>(async (tx) => {
         const current = await findScript(tx, account, name);
         if (
           current?.id !== base.script?.id ||
@@ -141,7 +141,7 @@ export function createVersionBuilder(parts: ScriptsDeps) {
           await pruneVersions(tx, script.id, script.versionCount - limits.keptVersions);
           return { script, version };
         }
-        const deployed = await writeDeployment(
+        const newDeployment = await writeDeployment(
           tx,
           script,
           {
@@ -153,7 +153,7 @@ export function createVersionBuilder(parts: ScriptsDeps) {
           },
           limits,
         );
-        return { ...deployed, version };
+        return { ...newDeployment, version };
       })
       .catch((err: unknown) => {
         if (isUniqueViolation(err)) return undefined;
@@ -165,8 +165,8 @@ export function createVersionBuilder(parts: ScriptsDeps) {
   async function attempt(
     request: VersionRequest,
     newId: string,
-    written: ModuleRecord[],
-  ): Promise<(Made & { plan: ObjectPlan }) | undefined> {
+    writtenModules: ModuleRecord[],
+  ): Promise<(BuiltVersion & { plan: ObjectPlan }) | undefined> {
     const base = await baseOf(request, newId);
     const { modules, deploy, assets, migrations, ...plannedContent } = await request.plan(base);
     const { plan, bindings } = await durableObjects.plan({
@@ -184,7 +184,7 @@ export function createVersionBuilder(parts: ScriptsDeps) {
     await checkTargets(content.bindings, request, targets);
     await checkTailConsumers(tables, request, request.settings?.tailConsumers);
     const identity = { id: ids.uuid(), scriptId: base.scriptId, account: request.account, createdAt: clock.now() };
-    const opened = assets && (await assetStore.open({ ...identity, ...content }, assets));
+    const openedAssets = assets && (await assetStore.open({ ...identity, ...content }, assets));
     const trial = await live.startTrial(
       workerScriptOf(
         { ...identity, ...content, bindings: await withTargetIds(tables, request.account, content.bindings) },
@@ -193,18 +193,20 @@ export function createVersionBuilder(parts: ScriptsDeps) {
           revision: base.script?.revision ?? 0,
           modules,
           secrets,
-          assets: opened?.site,
+          assets: openedAssets?.site,
           ...(plan.namespaces.length > 0 && {
             objects: { owner: base.scriptId, namespaces: plan.namespaces, isTrial: true },
           }),
         },
       ),
     );
-    let kept = false;
+    let isKept = false;
     try {
       checkExportedClasses(plan, trial.classes);
-      const records = await storeModules(modules, [...base.modules, ...written], { objects, ids });
-      written.push(...records.filter(({ objectKey }) => !base.modules.some((known) => known.objectKey === objectKey)));
+      const records = await storeModules(modules, [...base.modules, ...writtenModules], { objects, ids });
+      writtenModules.push(
+        ...records.filter(({ objectKey }) => !base.modules.some((record) => record.objectKey === objectKey)),
+      );
       const version: VersionRecord = {
         ...identity,
         ...content,
@@ -216,30 +218,30 @@ export function createVersionBuilder(parts: ScriptsDeps) {
         size: records.filter(({ kind }) => kind !== "source-map").reduce((sum, { size }) => sum + size, 0),
         hasAssets: assets !== undefined,
       };
-      const made = await commit(request, base, version, records, {
+      const builtVersion = await commit(request, base, version, records, {
         ...(assets !== undefined && { assets }),
         ...(deploy !== undefined && { deploy }),
         plan,
       });
-      kept = made !== undefined;
-      return made && { ...made, plan };
+      isKept = builtVersion !== undefined;
+      return builtVersion && { ...builtVersion, plan };
     } finally {
-      if (kept) trial.keep();
+      if (isKept) trial.keep();
       else trial.drop();
     }
   }
 
-  return async function make(request: VersionRequest): Promise<Made> {
+  return async function make(request: VersionRequest): Promise<BuiltVersion> {
     return serialize(request.account, request.name, async () => {
       const newId = ids.hex();
-      const written: ModuleRecord[] = [];
+      const writtenModules: ModuleRecord[] = [];
       for (let i = 0; i < ATTEMPTS; i++) {
-        const made = await attempt(request, newId, written);
-        if (made === undefined) continue;
-        if (made.deployment !== undefined || request.settings?.tailConsumers !== undefined)
-          await announce(made.script.id, parts);
-        await durableObjects.removeDeleted(made.script.id, made.plan);
-        return made;
+        const builtVersion = await attempt(request, newId, writtenModules);
+        if (builtVersion === undefined) continue;
+        if (builtVersion.deployment !== undefined || request.settings?.tailConsumers !== undefined)
+          await announce(builtVersion.script.id, parts);
+        await durableObjects.removeDeleted(builtVersion.script.id, builtVersion.plan);
+        return builtVersion;
       }
       throw workerErrors.tooManyDeploys({ limit: ATTEMPTS, script: request.name });
     });
@@ -259,7 +261,7 @@ function etagOf(
   modules: ModuleRecord[],
   assets: VersionAssets | undefined,
 ): string {
-  const runs = [
+  const runtimeContent = [
     format,
     main,
     bindings,
@@ -269,5 +271,5 @@ function etagOf(
     modules.map(({ name, kind, sha256 }) => [name, kind, sha256]),
     ...(assets === undefined ? [] : [assets]),
   ];
-  return createHash("sha256").update(JSON.stringify(runs)).digest("hex");
+  return createHash("sha256").update(JSON.stringify(runtimeContent)).digest("hex");
 }

@@ -41,15 +41,15 @@ export function planSettings(change: VersionChange, parts: ScriptsDeps): (base: 
   const { limits, clock } = parts;
   const annotations = { "workers/triggered_by": "settings", ...change.annotations };
   return async (base) => {
-    const same = await sameAs(base, parts);
-    const given = {
+    const sameContent = await contentOf(base, parts);
+    const givenBindings = {
       bindings: change.bindings ?? [],
       keepBindings: change.keepBindings ?? (change.bindings === undefined ? ALL_TYPES : []),
       inheritStrictly: true,
     };
     return {
-      ...same,
-      bindings: await resolveBindings(given, sourcesOf(base, parts)),
+      ...sameContent,
+      bindings: await resolveBindings(givenBindings, sourcesOf(base, parts)),
       ...(change.compatibilityDate !== undefined && {
         compatibilityDate: checkCompatibilityDate(change.compatibilityDate, clock.now()),
       }),
@@ -58,7 +58,7 @@ export function planSettings(change: VersionChange, parts: ScriptsDeps): (base: 
       }),
       ...(change.limits !== undefined && { limits: change.limits }),
       annotations,
-      ...(await deployedAs(base, annotations, workerErrors.settingsNotDeployed, parts)),
+      ...(await planDeployment(base, annotations, workerErrors.settingsNotDeployed, parts)),
     };
   };
 }
@@ -74,25 +74,25 @@ export function planSecrets(
   );
   checkTexts(set, limits);
   return async (base) => {
-    const same = await sameAs(base, parts);
-    const before = new Map(same.bindings.map((binding) => [binding.name, binding]));
+    const sameContent = await contentOf(base, parts);
+    const bindingsByName = new Map(sameContent.bindings.map((binding) => [binding.name, binding]));
     for (const [name, text] of Object.entries(changes)) {
-      const old = before.get(name);
-      if (text === null && old?.type !== "secret_text") throw workerErrors.bindingMissing({ name });
-      if (text !== null && old !== undefined && old.type !== "secret_text")
+      const oldBinding = bindingsByName.get(name);
+      if (text === null && oldBinding?.type !== "secret_text") throw workerErrors.bindingMissing({ name });
+      if (text !== null && oldBinding !== undefined && oldBinding.type !== "secret_text")
         throw workerErrors.bindingNameTaken({ name });
     }
     const bindings = [
-      ...same.bindings.filter(({ name }) => !Object.hasOwn(changes, name)),
+      ...sameContent.bindings.filter(({ name }) => !Object.hasOwn(changes, name)),
       ...set.map((binding) => sealBinding(binding, base.scriptId, secrets)),
     ];
     checkBindings(bindings, limits);
-    const said = { "workers/triggered_by": "secret", ...annotations };
+    const secretAnnotations = { "workers/triggered_by": "secret", ...annotations };
     return {
-      ...same,
+      ...sameContent,
       bindings,
-      annotations: said,
-      ...(deploy && (await deployedAs(base, said, workerErrors.versionNotDeployed, parts))),
+      annotations: secretAnnotations,
+      ...(deploy && (await planDeployment(base, secretAnnotations, workerErrors.versionNotDeployed, parts))),
     };
   };
 }
@@ -100,7 +100,7 @@ export function planSecrets(
 /** Runs for a worker that has secrets but no code yet. */
 const PLACEHOLDER = `export default { fetch() { return new Response("This Worker has no code yet.\\n", { status: 404 }); } };\n`;
 
-async function sameAs(
+async function contentOf(
   { latest, modules }: Base,
   { objects, clock, assets }: ScriptsDeps,
 ): Promise<Omit<VersionContent, "annotations">> {
@@ -121,7 +121,7 @@ async function sameAs(
     };
   }
   const { format, main, bindings, compatibilityDate, compatibilityFlags, limits } = latest;
-  const kept = latest.hasAssets ? await assets.findByVersion(latest.id) : undefined;
+  const keptAssets = latest.hasAssets ? await assets.findByVersion(latest.id) : undefined;
   return {
     format,
     main,
@@ -130,7 +130,7 @@ async function sameAs(
     compatibilityFlags,
     ...(limits !== undefined && { limits }),
     modules: await readModules(modules, objects),
-    ...(kept !== undefined && { assets: kept }),
+    ...(keptAssets !== undefined && { assets: keptAssets }),
   };
 }
 
@@ -138,15 +138,16 @@ async function sameAs(
  * Code that was uploaded but not deployed must not go live because a secret or a setting changed. A worker that was
  * never deployed remains undeployed.
  */
-async function deployedAs(
+async function planDeployment(
   { script, latest }: Base,
   annotations: Annotations,
-  refusal: () => UserError,
+  createError: () => UserError,
   { db }: ScriptsDeps,
 ): Promise<{ deploy?: Annotations }> {
   const id = script?.liveDeploymentId ?? null;
   if (id === null) return {};
-  const live = (await findDeployments(db.tables<ScriptsTables>(), [id])).get(id);
-  if (live?.versions.length !== 1 || live.versions[0]!.versionId !== latest?.id) throw refusal();
+  const liveDeployment = (await findDeployments(db.tables<ScriptsTables>(), [id])).get(id);
+  if (liveDeployment?.versions.length !== 1 || liveDeployment.versions[0]!.versionId !== latest?.id)
+    throw createError();
   return { deploy: annotations };
 }

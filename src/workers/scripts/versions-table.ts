@@ -33,9 +33,9 @@ export async function listVersions(
   scriptId: string,
   { offset, limit }: { offset: number; limit: number },
 ): Promise<{ versions: VersionRecord[]; total: number }> {
-  const all = tables.selectFrom("worker_versions").where("script_id", "=", scriptId);
-  const rows = await all.selectAll().orderBy("number", "desc").offset(offset).limit(limit).execute();
-  const { total } = await all.select((eb) => eb.fn.countAll<number>().as("total")).executeTakeFirstOrThrow();
+  const scriptVersions = tables.selectFrom("worker_versions").where("script_id", "=", scriptId);
+  const rows = await scriptVersions.selectAll().orderBy("number", "desc").offset(offset).limit(limit).execute();
+  const { total } = await scriptVersions.select((eb) => eb.fn.countAll<number>().as("total")).executeTakeFirstOrThrow();
   return { versions: rows.map((row) => record(row)!), total: Number(total) };
 }
 
@@ -79,13 +79,13 @@ export async function insertVersion(tables: Tables, version: VersionRecord, modu
 }
 
 /** Removes versions up to this number that no deployment uses. Their objects are left to the sweep. */
-export async function pruneVersions(tables: Tables, scriptId: string, upTo: number): Promise<void> {
-  if (upTo < 1) return;
+export async function pruneVersions(tables: Tables, scriptId: string, maxPosition: number): Promise<void> {
+  if (maxPosition < 1) return;
   const rows = await tables
     .selectFrom("worker_versions")
     .select("id")
     .where("script_id", "=", scriptId)
-    .where("number", "<=", upTo)
+    .where("number", "<=", maxPosition)
     .where(({ not, exists, selectFrom }) =>
       not(
         exists(

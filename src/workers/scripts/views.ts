@@ -21,8 +21,8 @@ export async function scriptsOf(tables: Tables, records: ScriptRecord[]): Promis
 
 export const scriptOf = (
   record: ScriptRecord,
-  latest: VersionRecord | undefined,
-  live: DeploymentRecord | undefined,
+  latestVersion: VersionRecord | undefined,
+  liveDeployment: DeploymentRecord | undefined,
 ): Script => ({
   ...settingsOf(record),
   id: record.id,
@@ -30,8 +30,8 @@ export const scriptOf = (
   name: record.name,
   createdAt: new Date(record.createdAt),
   modifiedAt: new Date(record.modifiedAt),
-  ...(latest !== undefined && { latest: versionOf(latest, record.name) }),
-  ...(live !== undefined && { live: deploymentOf(live) }),
+  ...(latestVersion !== undefined && { latest: versionOf(latestVersion, record.name) }),
+  ...(liveDeployment !== undefined && { live: deploymentOf(liveDeployment) }),
 });
 
 export const versionOf = (record: VersionRecord, script: string): Version => ({

@@ -98,21 +98,28 @@ export async function loadWorker(
   if (version === undefined || script === undefined)
     throw workerErrors.versionMissing({ version: id, script: script?.name ?? "that had it" });
   const modules = await readModules(await listModules(tables, id), objects);
-  const own = version.hasAssets ? await assets.findByVersion(id) : undefined;
-  const opened = own && (await assets.open(version, own));
+  const versionAssets = version.hasAssets ? await assets.findByVersion(id) : undefined;
+  const openedAssets = versionAssets && (await assets.open(version, versionAssets));
   const { bindings, objects: scriptObjects } = await durableObjects.resolveVersion(version);
   return {
     worker: workerScriptOf(
       { ...version, bindings: await withTargetIds(tables, version.account, bindings) },
-      { name: script.name, revision: script.revision, modules, secrets, assets: opened?.site, objects: scriptObjects },
+      {
+        name: script.name,
+        revision: script.revision,
+        modules,
+        secrets,
+        assets: openedAssets?.site,
+        objects: scriptObjects,
+      },
     ),
-    size: version.size + (opened?.weight ?? 0),
+    size: version.size + (openedAssets?.weight ?? 0),
   };
 }
 
 /** wrangler sends the source map of `index.js` as `index.js.map`. */
 function mapOf(main: string, modules: UploadedModule[]): string | undefined {
   const maps = modules.filter((module) => module.kind === "source-map");
-  const found = maps.find(({ name }) => name === `${main}.map`) ?? (maps.length === 1 ? maps[0] : undefined);
-  return found === undefined ? undefined : String(found.content);
+  const foundMap = maps.find(({ name }) => name === `${main}.map`) ?? (maps.length === 1 ? maps[0] : undefined);
+  return foundMap === undefined ? undefined : String(foundMap.content);
 }

@@ -17,16 +17,16 @@ export type TailFilter =
   | { scriptVersion: string };
 
 const MAX_FILTERS = 20;
-const MAX_LIST = 100;
-const MAX_TEXT = 1000;
+const MAX_LIST_LENGTH = 100;
+const MAX_TEXT_LENGTH = 1000;
 
 const refuse = (reason: string) => tailErrors.badFilter({ reason });
 
 /** Validates the client's filters. `clientIp` replaces "self". Throws badFilter. */
-export function parseFilters(given: unknown, clientIp: string | undefined): TailFilter[] {
-  if (given === undefined || given === null) return [];
-  if (!Array.isArray(given)) throw refuse("filters must be a list");
-  const filters = given.flatMap((filter: unknown) => {
+export function parseFilters(filterInput: unknown, clientIp: string | undefined): TailFilter[] {
+  if (filterInput === undefined || filterInput === null) return [];
+  if (!Array.isArray(filterInput)) throw refuse("filters must be a list");
+  const filters = filterInput.flatMap((filter: unknown) => {
     if (!isObject(filter)) throw refuse(`a filter must be an object, not ${JSON.stringify(filter)}`);
     return Object.entries(filter).map(([name, value]) => parseFilter(name, value, clientIp));
   });
@@ -67,21 +67,22 @@ function parseHeader(value: unknown): { key: string; query?: string } {
 }
 
 function parseAddress(address: string, clientIp: string | undefined): string {
-  const meant = address === "self" ? clientIp : address;
-  if (meant === undefined || isIP(meant) === 0) throw refuse(`${JSON.stringify(address)} is not an IP address`);
-  return plain(meant);
+  const resolvedAddress = address === "self" ? clientIp : address;
+  if (resolvedAddress === undefined || isIP(resolvedAddress) === 0)
+    throw refuse(`${JSON.stringify(address)} is not an IP address`);
+  return toPlainAddress(resolvedAddress);
 }
 
 function textOf(name: string, value: unknown): string {
-  if (typeof value !== "string" || value === "" || value.length > MAX_TEXT)
-    throw refuse(`${name} must be a string of 1 to ${MAX_TEXT} characters`);
+  if (typeof value !== "string" || value === "" || value.length > MAX_TEXT_LENGTH)
+    throw refuse(`${name} must be a string of 1 to ${MAX_TEXT_LENGTH} characters`);
   return value;
 }
 
 function texts(name: string, value: unknown): string[] {
-  if (!Array.isArray(value) || value.length === 0 || value.length > MAX_LIST)
-    throw refuse(`${name} must be a list of 1 to ${MAX_LIST} strings`);
-  return value.map((each) => textOf(name, each));
+  if (!Array.isArray(value) || value.length === 0 || value.length > MAX_LIST_LENGTH)
+    throw refuse(`${name} must be a list of 1 to ${MAX_LIST_LENGTH} strings`);
+  return value.map((item) => textOf(name, item));
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -94,13 +95,13 @@ export type TracePredicate = (trace: TraceRecord) => boolean;
  * sampled.
  */
 export function compileFilters(filters: readonly TailFilter[], random: () => number): TracePredicate {
-  const exact: TracePredicate[] = [];
+  const exactFilters: TracePredicate[] = [];
   let rate = 1;
   for (const filter of filters) {
     if ("sampling_rate" in filter) rate *= filter.sampling_rate;
-    else exact.push(compile(filter));
+    else exactFilters.push(compile(filter));
   }
-  return (trace) => exact.every((passes) => passes(trace)) && (rate === 1 || random() < rate);
+  return (trace) => exactFilters.every((matchesFilter) => matchesFilter(trace)) && (rate === 1 || random() < rate);
 }
 
 function compile(filter: Exclude<TailFilter, { sampling_rate: number }>): TracePredicate {
@@ -109,7 +110,7 @@ function compile(filter: Exclude<TailFilter, { sampling_rate: number }>): TraceP
   if ("scriptVersion" in filter) return ({ scriptVersion }) => scriptVersion.id === filter.scriptVersion;
   if ("query" in filter) return (trace) => textsOf(trace).some((text) => text.includes(filter.query));
   if ("client_ip" in filter)
-    return (trace) => filter.client_ip.includes(plain(requestOf(trace)?.headers["cf-connecting-ip"] ?? ""));
+    return (trace) => filter.client_ip.includes(toPlainAddress(requestOf(trace)?.headers["cf-connecting-ip"] ?? ""));
   const { key, query = "" } = filter.header;
   return (trace) => {
     const headers = requestOf(trace)?.headers ?? {};
@@ -127,4 +128,4 @@ const textsOf = ({ logs, exceptions }: TraceRecord): string[] => [
 ];
 
 /** IPv4-mapped IPv6 addresses (RFC 4291 2.5.5.2), as seen by a dual-stack socket. */
-const plain = (address: string) => address.replace(/^::ffff:(?=\d+\.)/i, "").toLowerCase();
+const toPlainAddress = (address: string) => address.replace(/^::ffff:(?=\d+\.)/i, "").toLowerCase();

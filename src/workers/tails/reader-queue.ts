@@ -9,7 +9,7 @@ interface ReaderQueueOptions {
   /** Returns false if the record was accepted but the next one must wait for drained(). */
   write(text: string): boolean;
   /** The notice in place of this many lost records. */
-  createLossNotice(lost: number): string;
+  createLossNotice(lostCount: number): string;
   maxRecords: number;
   /** Maximum characters. */
   maxBytes: number;
@@ -19,45 +19,45 @@ interface ReaderQueueOptions {
  * Limits the cost of a slow reader: above the limits, records are dropped, and a notice in their place states how many.
  */
 export function createReaderQueue({ write, createLossNotice, maxRecords, maxBytes }: ReaderQueueOptions): ReaderQueue {
-  const waiting: string[] = [];
+  const waitingTexts: string[] = [];
   let bytes = 0;
-  let blocked = false;
-  let lost = 0;
+  let isBlocked = false;
+  let lostCount = 0;
 
-  const isFull = (text: string) => waiting.length >= maxRecords || bytes + text.length > maxBytes;
+  const isFull = (text: string) => waitingTexts.length >= maxRecords || bytes + text.length > maxBytes;
   /** Sends one notice for a whole series of losses: records are accepted again once there is space for many. */
-  const isHalfEmpty = () => waiting.length <= maxRecords / 2 && bytes <= maxBytes / 2;
+  const isHalfEmpty = () => waitingTexts.length <= maxRecords / 2 && bytes <= maxBytes / 2;
 
   function send(text: string) {
-    if (blocked) {
-      waiting.push(text);
+    if (isBlocked) {
+      waitingTexts.push(text);
       bytes += text.length;
     } else {
-      blocked = !write(text);
+      isBlocked = !write(text);
     }
   }
 
-  function tellLoss() {
-    if (lost === 0) return;
-    const text = createLossNotice(lost);
-    lost = 0;
+  function sendLossNotice() {
+    if (lostCount === 0) return;
+    const text = createLossNotice(lostCount);
+    lostCount = 0;
     send(text);
   }
 
   return {
     push(text) {
-      if (lost > 0 && isHalfEmpty()) tellLoss();
-      if (lost > 0 || (blocked && isFull(text))) lost++;
+      if (lostCount > 0 && isHalfEmpty()) sendLossNotice();
+      if (lostCount > 0 || (isBlocked && isFull(text))) lostCount++;
       else send(text);
     },
     drained() {
-      blocked = false;
-      while (!blocked && waiting.length > 0) {
-        const text = waiting.shift()!;
+      isBlocked = false;
+      while (!isBlocked && waitingTexts.length > 0) {
+        const text = waitingTexts.shift()!;
         bytes -= text.length;
-        blocked = !write(text);
+        isBlocked = !write(text);
       }
-      if (!blocked) tellLoss();
+      if (!isBlocked) sendLossNotice();
     },
   };
 }

@@ -13,7 +13,7 @@ interface RecordBufferOptions {
   table: Pick<TailsTable, "addRecords">;
   /** Called for each tail with waiting records. */
   announce(tail: string): void;
-  createLossNotice(script: string, lost: number): string;
+  createLossNotice(script: string, lossesById: number): string;
   clock: Clock;
   log: Log;
   /** Identifies this process. */
@@ -21,9 +21,9 @@ interface RecordBufferOptions {
   limits: Pick<TailLimits, "bufferMs" | "bufferRecords" | "bufferBytes">;
 }
 
-const BATCH = 100;
+const BATCH_SIZE = 100;
 /** Limits on records waiting to be written: a database slower than the workers must not use up memory. */
-const MAX_PENDING = 1000;
+const MAX_PENDING_RECORDS = 1000;
 const MAX_PENDING_BYTES = 4 * 1024 * 1024;
 /** Maximum number of tails whose losses are remembered. */
 const MAX_LOSSES = 1000;
@@ -37,18 +37,18 @@ export function createRecordBuffer({
   node,
   limits,
 }: RecordBufferOptions): RecordBuffer {
-  let pending: { script: string; row: RecordRow }[] = [];
+  let pendingRecords: { script: string; row: RecordRow }[] = [];
   let pendingBytes = 0;
   /** The current minute: together with the sweep of older records, this limits the table. */
   let window = { start: -Infinity, records: 0, bytes: 0 };
   let counter = 0;
-  let writing: Promise<void> | undefined;
-  const lost = new Map<string, { script: string; count: number }>();
+  let writeInProgress: Promise<void> | undefined;
+  const lossesById = new Map<string, { script: string; count: number }>();
 
-  function fits(bytes: number): boolean {
+  function hasRoomFor(bytes: number): boolean {
     if (clock.now() - window.start >= limits.bufferMs) window = { start: clock.now(), records: 0, bytes: 0 };
     return (
-      pending.length < MAX_PENDING &&
+      pendingRecords.length < MAX_PENDING_RECORDS &&
       pendingBytes + bytes <= MAX_PENDING_BYTES &&
       window.records < limits.bufferRecords &&
       window.bytes + bytes <= limits.bufferBytes
@@ -56,52 +56,52 @@ export function createRecordBuffer({
   }
 
   function put(tail: string, script: string, record: string) {
-    pending.push({ script, row: { tail_id: tail, at: clock.now(), node, n: counter++, record } });
+    pendingRecords.push({ script, row: { tail_id: tail, at: clock.now(), node, n: counter++, record } });
     pendingBytes += record.length;
     window.records++;
     window.bytes += record.length;
   }
 
-  function lose(id: string, script: string) {
-    if (lost.size >= MAX_LOSSES) lost.clear();
-    lost.set(id, { script, count: (lost.get(id)?.count ?? 0) + 1 });
+  function countLoss(id: string, script: string) {
+    if (lossesById.size >= MAX_LOSSES) lossesById.clear();
+    lossesById.set(id, { script, count: (lossesById.get(id)?.count ?? 0) + 1 });
   }
 
   /** The notice about lost records precedes the next stored record. */
-  function tellLoss(id: string) {
-    const loss = lost.get(id);
+  function writeLossNotice(id: string) {
+    const loss = lossesById.get(id);
     if (loss === undefined) return;
-    lost.delete(id);
+    lossesById.delete(id);
     put(id, loss.script, createLossNotice(loss.script, loss.count));
   }
 
   async function writeAll(): Promise<void> {
     // Records added in this event loop turn are written together.
     await Promise.resolve();
-    while (pending.length > 0) {
-      const batch = pending.slice(0, BATCH);
+    while (pendingRecords.length > 0) {
+      const batch = pendingRecords.slice(0, BATCH_SIZE);
       try {
         await table.addRecords(batch.map(({ row }) => row));
         for (const tail of new Set(batch.map(({ row }) => row.tail_id))) announce(tail);
       } catch (err) {
         log.warn({ err, records: batch.length }, "tails: failed to forward records");
-        for (const { script, row } of batch) lose(row.tail_id, script);
+        for (const { script, row } of batch) countLoss(row.tail_id, script);
       }
-      pending = pending.slice(batch.length);
+      pendingRecords = pendingRecords.slice(batch.length);
       for (const { row } of batch) pendingBytes -= row.record.length;
     }
-    writing = undefined;
+    writeInProgress = undefined;
   }
 
   return {
     add({ id, script }, text) {
-      if (!fits(text.length)) return lose(id, script);
-      tellLoss(id);
+      if (!hasRoomFor(text.length)) return countLoss(id, script);
+      writeLossNotice(id);
       put(id, script, text);
-      writing ??= writeAll();
+      writeInProgress ??= writeAll();
     },
     async flush() {
-      await writing;
+      await writeInProgress;
     },
   };
 }

@@ -3,15 +3,15 @@
  * meanwhile share the next run.
  */
 export function createReload(work: () => Promise<void>): () => Promise<void> {
-  let running: Promise<void> = Promise.resolve();
-  let next: Promise<void> | undefined;
+  let currentRun: Promise<void> = Promise.resolve();
+  let pendingRun: Promise<void> | undefined;
   return () => {
-    next ??= running
+    pendingRun ??= currentRun
       .catch(() => {})
       .then(() => {
-        next = undefined;
-        return (running = work());
+        pendingRun = undefined;
+        return (currentRun = work());
       });
-    return next;
+    return pendingRun;
   };
 }

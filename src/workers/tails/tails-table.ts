@@ -104,15 +104,15 @@ export function createTailsTable(db: Db) {
           .where("account_id", "=", row.account)
           .where("script", "=", row.script)
           .execute();
-        const gone = others.filter(({ expires_at, seen_at }) => expires_at <= now || seen_at < staleBefore);
-        if (others.length - gone.length >= limit) return false;
+        const expiredTails = others.filter(({ expires_at, seen_at }) => expires_at <= now || seen_at < staleBefore);
+        if (others.length - expiredTails.length >= limit) return false;
         if (others.length >= limit)
           await tx
             .deleteFrom("tails")
             .where(
               "id",
               "in",
-              gone.map(({ id }) => id),
+              expiredTails.map(({ id }) => id),
             )
             .execute();
         const { account, token, createdAt, expiresAt, seenAt, ...rest } = row;

@@ -28,9 +28,9 @@ export interface TailsOptions {
 const TAILS = "tails";
 /** Notifies that records are waiting for the specified tail. */
 const RECORDS = "tail-records";
-const TAKE = 100;
+const MAX_RECORDS_PER_READ = 100;
 /** A longer record is dropped: workerd limits the logs of one invocation to a quarter of it. */
-const MAX_RECORD = 1024 * 1024;
+const MAX_RECORD_BYTES = 1024 * 1024;
 
 interface KnownTail extends TailRow {
   passes: TracePredicate;
@@ -51,17 +51,18 @@ export function createTails({
   log,
   mayRead = async () => true,
   random = Math.random,
-  limits: given = {},
+  limits: limitOverrides = {},
 }: TailsOptions): Tails {
-  const limits = { ...TAIL_LIMITS, ...given };
+  const limits = { ...TAIL_LIMITS, ...limitOverrides };
   const table = createTailsTable(db);
   /** The readers of this process, by tail. */
   const readers = new Map<string, Reader>();
   /** By account and script. For any other worker, a record costs only one lookup. */
-  let tailed = new Map<string, KnownTail[]>();
-  let closed = false;
+  let tailsByScript = new Map<string, KnownTail[]>();
+  let isClosed = false;
 
-  const createLossNotice = (script: string, lost: number) => JSON.stringify(lossTrace(script, lost, clock.now()));
+  const createLossNotice = (script: string, lostCount: number) =>
+    JSON.stringify(lossTrace(script, lostCount, clock.now()));
   const buffer = createRecordBuffer({
     table,
     announce: (tail) => events.publish(RECORDS, tail),
@@ -73,17 +74,17 @@ export function createTails({
   });
 
   const reload = createReload(async () => {
-    const known = new Map([...tailed.values()].flat().map((tail) => [tail.id, tail]));
-    const rows = closed ? [] : await table.all(clock.now());
-    tailed = Map.groupBy(
+    const knownTails = new Map([...tailsByScript.values()].flat().map((tail) => [tail.id, tail]));
+    const rows = isClosed ? [] : await table.all(clock.now());
+    tailsByScript = Map.groupBy(
       rows.map((row): KnownTail => ({
         ...row,
-        passes: known.get(row.id)?.passes ?? compileFilters(JSON.parse(row.filters) as TailFilter[], random),
+        passes: knownTails.get(row.id)?.passes ?? compileFilters(JSON.parse(row.filters) as TailFilter[], random),
       })),
       ({ account, script }) => keyOf(account, script),
     );
-    const there = new Set(rows.map(({ id }) => id));
-    for (const id of readers.keys()) if (!there.has(id)) end(id);
+    const storedIds = new Set(rows.map(({ id }) => id));
+    for (const id of readers.keys()) if (!storedIds.has(id)) end(id);
   });
   const reloadSoon = () =>
     void reload().catch((err: unknown) => log.warn({ err }, `tails: failed to look up tails: ${messageOf(err)}`));
@@ -95,21 +96,21 @@ export function createTails({
   }
 
   /** Notifies every process, and waits until this one has reloaded. */
-  async function changed(): Promise<void> {
+  async function publishChange(): Promise<void> {
     events.publish(TAILS, "changed");
     await reload();
   }
 
   function onInvocation(invocation: Invocation) {
     const { account, script } = invocation;
-    const tails = account === undefined ? undefined : tailed.get(keyOf(account, script));
+    const tails = account === undefined ? undefined : tailsByScript.get(keyOf(account, script));
     if (tails === undefined) return;
     const trace = traceOf(invocation);
     let text: string | undefined;
     for (const tail of tails) {
       const reader = readers.get(tail.id);
-      const awaited = reader !== undefined || clock.now() - tail.seenAt < limits.staleMs;
-      if (!awaited || tail.expiresAt <= clock.now() || !tail.passes(trace)) continue;
+      const isAwaited = reader !== undefined || clock.now() - tail.seenAt < limits.staleMs;
+      if (!isAwaited || tail.expiresAt <= clock.now() || !tail.passes(trace)) continue;
       text ??= recordOf(trace);
       if (reader !== undefined) reader.queue.push(text);
       else buffer.add(tail, text);
@@ -118,27 +119,27 @@ export function createTails({
 
   function recordOf(trace: ReturnType<typeof traceOf>): string {
     const text = JSON.stringify(trace);
-    return text.length <= MAX_RECORD ? text : createLossNotice(trace.scriptName, 1);
+    return text.length <= MAX_RECORD_BYTES ? text : createLossNotice(trace.scriptName, 1);
   }
 
   function createReader(row: TailRow, connection: ReaderConnection): Reader {
     const queue = createReaderQueue({
       write: (text) => connection.write(text),
-      createLossNotice: (lost) => createLossNotice(row.script, lost),
+      createLossNotice: (lostCount) => createLossNotice(row.script, lostCount),
       maxRecords: limits.queueRecords,
       maxBytes: limits.queueBytes,
     });
     const fetchRecords = createReload(async () => {
       for (;;) {
-        const records = await table.takeRecords(row.id, TAKE);
+        const records = await table.takeRecords(row.id, MAX_RECORDS_PER_READ);
         for (const record of records) queue.push(record);
-        if (records.length < TAKE || closed) return;
+        if (records.length < MAX_RECORDS_PER_READ || isClosed) return;
       }
     });
     return { queue, connection, fetchRecords };
   }
 
-  const takeSoon = ({ fetchRecords }: Reader) =>
+  const fetchSoon = ({ fetchRecords }: Reader) =>
     void fetchRecords().catch((err: unknown) => log.warn({ err }, `tails: failed to fetch records: ${messageOf(err)}`));
 
   const isAllowed = async ({ token, account, createdAt }: TailRow) =>
@@ -149,29 +150,29 @@ export function createTails({
    * tail.
    */
   const endUnauthorized = createReload(async () => {
-    let ended = 0;
-    for (const row of closed ? [] : await table.all(clock.now()))
-      if (!(await isAllowed(row))) ended += await table.remove(row.account, row.script, row.id);
-    if (ended > 0) await changed();
+    let endedCount = 0;
+    for (const row of isClosed ? [] : await table.all(clock.now()))
+      if (!(await isAllowed(row))) endedCount += await table.remove(row.account, row.script, row.id);
+    if (endedCount > 0) await publishChange();
   });
 
-  async function beat(): Promise<void> {
+  async function sendHeartbeat(): Promise<void> {
     const now = clock.now();
     await endUnauthorized();
-    const alive = await table.seen([...readers.keys()], { now, expiresAt: now + limits.ttlMs });
-    const expired = await table.removeExpired(now);
+    const aliveIds = await table.seen([...readers.keys()], { now, expiresAt: now + limits.ttlMs });
+    const expiredCount = await table.removeExpired(now);
     await table.removeRecords(now - limits.bufferMs);
-    if (alive.length > 0 || expired > 0) await changed();
+    if (aliveIds.length > 0 || expiredCount > 0) await publishChange();
     else await reload();
   }
 
   const timer = setInterval(() => {
-    beat().catch((err: unknown) => log.warn({ err }, `tails: failed to renew tails: ${messageOf(err)}`));
+    sendHeartbeat().catch((err: unknown) => log.warn({ err }, `tails: failed to renew tails: ${messageOf(err)}`));
   }, limits.heartbeatMs).unref();
   const unsubscribe = [
     events.subscribe(TAILS, reloadSoon),
     events.subscribe(RECORDS, (id) => {
-      for (const [tail, reader] of readers) if (id === "" || id === tail) takeSoon(reader);
+      for (const [tail, reader] of readers) if (id === "" || id === tail) fetchSoon(reader);
     }),
   ];
   reloadSoon();
@@ -191,32 +192,32 @@ export function createTails({
       };
       if (!(await table.add(row, { limit: limits.perScript, now, staleBefore: now - limits.staleMs })))
         throw tailErrors.tooManyTails({ script, limit: limits.perScript });
-      await changed();
+      await publishChange();
       return tailOf(row);
     },
     list: async (account, script) => (await table.list(account, script, clock.now())).map(tailOf),
     async delete(account, script, id) {
-      const removed = await table.remove(account, script, id);
-      if (removed > 0) await changed();
-      return removed > 0;
+      const removedCount = await table.remove(account, script, id);
+      if (removedCount > 0) await publishChange();
+      return removedCount > 0;
     },
     async deleteAll(account, script) {
-      if ((await table.remove(account, script, undefined)) > 0) await changed();
+      if ((await table.remove(account, script, undefined)) > 0) await publishChange();
     },
     references: {
-      rename: async (tx, change) => ((await table.rename(tx, change)) > 0 ? changed : () => {}),
+      rename: async (tx, change) => ((await table.rename(tx, change)) > 0 ? publishChange : () => {}),
     },
     watch: (runtime) => runtime.onInvocation(onInvocation),
     async read(id, connection): Promise<TailReader | undefined> {
       if (readers.size >= limits.readers) throw tailErrors.tooManyReaders({ limit: limits.readers });
       const now = clock.now();
       const [row] = await table.seen([id], { now, expiresAt: now + limits.ttlMs });
-      if (row === undefined || closed || !(await isAllowed(row))) return undefined;
+      if (row === undefined || isClosed || !(await isAllowed(row))) return undefined;
       end(id);
       const reader = createReader(row, connection);
       readers.set(id, reader);
       events.publish(TAILS, "read");
-      takeSoon(reader);
+      fetchSoon(reader);
       return {
         drained: reader.queue.drained,
         closed() {
@@ -225,9 +226,9 @@ export function createTails({
       };
     },
     recheck: endUnauthorized,
-    beat,
+    beat: sendHeartbeat,
     async close() {
-      closed = true;
+      isClosed = true;
       clearInterval(timer);
       for (const stop of unsubscribe) stop();
       for (const id of readers.keys()) end(id);

@@ -49,7 +49,9 @@ export function traceOf(invocation: Invocation): TraceRecord {
     ...(event.kind === "other" && { entrypoint: event.name }),
     ...(event.kind === "other" &&
       event.object !== undefined && { executionModel: "durableObject", durableObjectId: event.object.id }),
-    exceptions: [...(exception === undefined ? [] : [exception]), ...exceptions].map((each) => exceptionOf(each, end)),
+    exceptions: [...(exception === undefined ? [] : [exception]), ...exceptions].map((entry) =>
+      exceptionOf(entry, end),
+    ),
     logs: logs.map(({ message, level, at }) => ({ message, level, timestamp: at.getTime() })),
     event: eventOf(event),
     cpuTime: cpuMs,
@@ -60,11 +62,11 @@ export function traceOf(invocation: Invocation): TraceRecord {
 }
 
 /** Notifies a reader of lost records. */
-export const lossTrace = (script: string, lost: number, at: number): TraceRecord => ({
+export const lossTrace = (script: string, lostCount: number, at: number): TraceRecord => ({
   ...emptyTrace(script, "", at),
   event: {
     type: "overload",
-    message: `${lost} ${lost === 1 ? "record was" : "records were"} dropped: they arrived faster than they were read. Use a filter or a sampling rate to receive fewer.`,
+    message: `${lostCount} ${lostCount === 1 ? "record was" : "records were"} dropped: they arrived faster than they were read. Use a filter or a sampling rate to receive fewer.`,
   },
 });
 

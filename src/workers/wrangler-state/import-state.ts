@@ -43,7 +43,7 @@ export async function importWranglerState(
     })[0];
     if (stateFile !== undefined) result.d1.push(await copyDatabase(stateFile, to));
   }
-  for (const file of state.files("d1").filter((each) => !configuredFiles.has(each)))
+  for (const file of state.files("d1").filter((candidate) => !configuredFiles.has(candidate)))
     result.d1.push({ from: basename(file), to: null, copied: countStateTables(file), kept: 0, problems: [] });
   return result;
 
@@ -85,7 +85,7 @@ function listSources(
   const configuredSources = configuredResources.flatMap(({ from, to }) => from.map((name) => ({ name, to })));
   const otherSources = state
     .names(kind)
-    .filter((name) => !configuredSources.some((each) => each.name === name))
+    .filter((name) => !configuredSources.some((candidate) => candidate.name === name))
     .map((name) => ({ name, to: name }));
   const existingSources = [...configuredSources, ...otherSources].flatMap(({ name, to }) => {
     const file = state.file(kind, name);

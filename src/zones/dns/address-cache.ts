@@ -12,7 +12,7 @@ export type LookUpAddresses = (
   signal: AbortSignal,
 ) => Promise<{ address: string; ttl: number }[]>;
 
-interface Found {
+interface FoundAddress {
   addresses: string[];
   /** Seconds until expiry. */
   ttl: number;
@@ -20,10 +20,10 @@ interface Found {
 
 const TIMEOUT_MS = 2000;
 /** Maximum number of concurrent upstream queries, because clients can trigger them. */
-const MAX_WAITING = 50;
-const MAX_KEPT = 1000;
+const MAX_PENDING_LOOKUPS = 50;
+const MAX_CACHED_HOSTS = 1000;
 /** Bounds for TTLs received from foreign servers, in seconds. */
-const [MIN_TTL, MAX_TTL] = [30, 3600];
+const [MIN_TTL_SECONDS, MAX_TTL_SECONDS] = [30, 3600];
 
 /** Caches the addresses of a host for its TTL; concurrent callers share one lookup. Failures are not cached. */
 export function createAddressCache({
@@ -35,19 +35,22 @@ export function createAddressCache({
   lookUp: LookUpAddresses;
   timeoutMs?: number;
 }) {
-  const kept = new Map<string, { until: number; addresses: string[] }>();
-  const waiting = new Map<string, Promise<{ until: number; addresses: string[] }>>();
+  const cachedAddresses = new Map<string, { until: number; addresses: string[] }>();
+  const pendingLookups = new Map<string, Promise<{ until: number; addresses: string[] }>>();
 
-  async function ask(key: string, host: string, type: AddressType) {
-    const found = await withTimeout((signal) => lookUp(host, type, signal));
-    const ttl = Math.min(MAX_TTL, Math.max(MIN_TTL, Math.min(...found.map((one) => one.ttl), MAX_TTL)));
+  async function queryHost(key: string, host: string, type: AddressType) {
+    const foundAddresses = await withTimeout((signal) => lookUp(host, type, signal));
+    const ttl = Math.min(
+      MAX_TTL_SECONDS,
+      Math.max(MIN_TTL_SECONDS, Math.min(...foundAddresses.map((foundAddress) => foundAddress.ttl), MAX_TTL_SECONDS)),
+    );
     const entry = {
-      until: clock.now() + 1000 * (found.length === 0 ? MIN_TTL : ttl),
-      addresses: found.map(({ address }) => address),
+      until: clock.now() + 1000 * (foundAddresses.length === 0 ? MIN_TTL_SECONDS : ttl),
+      addresses: foundAddresses.map(({ address }) => address),
     };
-    kept.delete(key);
-    if (kept.size >= MAX_KEPT) kept.delete(kept.keys().next().value!);
-    kept.set(key, entry);
+    cachedAddresses.delete(key);
+    if (cachedAddresses.size >= MAX_CACHED_HOSTS) cachedAddresses.delete(cachedAddresses.keys().next().value!);
+    cachedAddresses.set(key, entry);
     return entry;
   }
 
@@ -60,15 +63,15 @@ export function createAddressCache({
     ]);
   }
 
-  return async (host: string, type: AddressType): Promise<Found> => {
+  return async (host: string, type: AddressType): Promise<FoundAddress> => {
     const key = `${type} ${host}`;
-    let entry = kept.get(key);
+    let entry = cachedAddresses.get(key);
     if (entry === undefined || entry.until <= clock.now()) {
-      let pending = waiting.get(key);
+      let pending = pendingLookups.get(key);
       if (pending === undefined) {
-        if (waiting.size >= MAX_WAITING) throw new Error("too many names are being looked up");
-        pending = ask(key, host, type).finally(() => waiting.delete(key));
-        waiting.set(key, pending);
+        if (pendingLookups.size >= MAX_PENDING_LOOKUPS) throw new Error("too many names are being looked up");
+        pending = queryHost(key, host, type).finally(() => pendingLookups.delete(key));
+        pendingLookups.set(key, pending);
       }
       entry = await pending;
     }

@@ -27,22 +27,22 @@ const ADDRESS_TYPES = new Map([
   [typeNumber("AAAA"), "AAAA"],
 ] as const);
 /** Maximum length of a CNAME chain within the zone. Also ends loops. */
-const MAX_CHAIN = 10;
+const MAX_CHAIN_LENGTH = 10;
 
 /** The answer to a query of class IN (RFC 1034 4.3.2). */
-export async function answerQuestion(parts: AnswerDeps, name: string, type: number): Promise<DnsReply> {
-  const zone = await zoneFor(parts.zones, name, type);
+export async function answerQuestion(deps: AnswerDeps, name: string, type: number): Promise<DnsReply> {
+  const zone = await zoneFor(deps.zones, name, type);
   if (zone === undefined) return emptyReply(RCODE.refused);
   const chain: RecordSet[] = [];
-  const seen = new Set<string>();
+  const seenNames = new Set<string>();
   for (let current = name; ;) {
-    seen.add(current);
-    const step = await answerAt(parts, zone, current, type);
+    seenNames.add(current);
+    const step = await answerAt(deps, zone, current, type);
     if (!("alias" in step))
       return { ...step, authoritative: step.authoritative || chain.length > 0, answer: [...chain, ...step.answer] };
     chain.push(step.alias);
-    const ours = isWithin(step.target, zone.name) && (await parts.zones.find(step.target))?.id === zone.id;
-    if (!ours || seen.has(step.target) || chain.length >= MAX_CHAIN)
+    const isOwnTarget = isWithin(step.target, zone.name) && (await deps.zones.find(step.target))?.id === zone.id;
+    if (!isOwnTarget || seenNames.has(step.target) || chain.length >= MAX_CHAIN_LENGTH)
       return { ...emptyReply(RCODE.noError), authoritative: true, answer: chain };
     current = step.target;
   }
@@ -57,29 +57,29 @@ async function zoneFor(zones: ServedZones, name: string, type: number): Promise<
 
 type Step = DnsReply | { alias: RecordSet; target: string };
 
-async function answerAt(parts: AnswerDeps, zone: ServedZone, name: string, type: number): Promise<Step> {
-  const { zones, flatten } = parts;
+async function answerAt(deps: AnswerDeps, zone: ServedZone, name: string, type: number): Promise<Step> {
+  const { zones, flatten } = deps;
   const place = await findName(zones, zone, name);
-  if (place.kind === "absent") return negative(zone, RCODE.nxDomain);
+  if (place.kind === "absent") return negativeReply(zone, RCODE.nxDomain);
   if (place.kind === "delegated" && !(type === DS && place.cut === name))
     return referral(zones, zone, place.cut, place.node.get("NS")!);
   const apex = name === zone.name;
   const node = apex ? apexNode(zone, place.node) : place.node;
-  if (apex && type === SOA) return found([soaSet(zone)]);
-  if (type === ANY) return apex || node.size > 0 ? found([anySet(name)]) : negative(zone, RCODE.noError);
+  if (apex && type === SOA) return positiveReply([soaSet(zone)]);
+  if (type === ANY) return apex || node.size > 0 ? positiveReply([anySet(name)]) : negativeReply(zone, RCODE.noError);
   const alias = node.get("CNAME");
   // A CNAME cannot coexist with SOA and NS (RFC 1034 3.6.2), so clients get the addresses of its target.
   if (alias !== undefined && (apex || alias.flatten)) {
     const address = ADDRESS_TYPES.get(type);
-    if (address !== undefined) return flatten(name, alias, address, () => negative(zone, RCODE.noError));
-    if (type === CNAME) return negative(zone, RCODE.noError);
+    if (address !== undefined) return flatten(name, alias, address, () => negativeReply(zone, RCODE.noError));
+    if (type === CNAME) return negativeReply(zone, RCODE.noError);
   } else if (alias !== undefined && type !== CNAME) {
     return { alias: recordSet(name, alias), target: alias.data[0]!.target as string };
   }
   const set = setOf(node, type);
   return set === undefined
-    ? negative(zone, RCODE.noError)
-    : found([recordSet(name, set)], await additionalFor(zones, zone, set));
+    ? negativeReply(zone, RCODE.noError)
+    : positiveReply([recordSet(name, set)], await additionalFor(zones, zone, set));
 }
 
 function setOf(node: Node, type: number): NodeSet | undefined {
@@ -87,7 +87,7 @@ function setOf(node: Node, type: number): NodeSet | undefined {
   return undefined;
 }
 
-const found = (answer: RecordSet[], additional: RecordSet[] = []): DnsReply => ({
+const positiveReply = (answer: RecordSet[], additional: RecordSet[] = []): DnsReply => ({
   rcode: RCODE.noError,
   authoritative: true,
   answer,
@@ -96,7 +96,7 @@ const found = (answer: RecordSet[], additional: RecordSet[] = []): DnsReply => (
 });
 
 /** RFC 2308 3: the negative TTL is the smaller of the SOA's TTL and its MINIMUM field. */
-const negative = (zone: ServedZone, rcode: number): DnsReply => ({
+const negativeReply = (zone: ServedZone, rcode: number): DnsReply => ({
   rcode,
   authoritative: true,
   answer: [],

@@ -8,55 +8,55 @@ interface Entry<Value> {
 }
 
 /** Maximum staleness of an answer, in milliseconds. */
-const KEPT_MS = 2000;
-const MAX_KEPT = 20_000;
+const CACHE_TTL_MS = 2000;
+const MAX_CACHED_ENTRIES = 20_000;
 
 /**
  * The same zones with a read cache. Entries are valid while the zone's version is unchanged, but at most two seconds,
  * so that changes by other processes become visible. Missing zones are not cached.
  */
-export function createCachedZones(zones: ServedZones, clock: Clock, max = MAX_KEPT): ServedZones {
-  const kept = <Value>() => createKept<Value>(max, clock);
-  const found = kept<ServedZone>();
-  const read = kept<Awaited<ReturnType<ServedZones["records"]>>>();
-  const occupied = kept<boolean>();
+export function createCachedZones(zones: ServedZones, clock: Clock, max = MAX_CACHED_ENTRIES): ServedZones {
+  const createCache = <Value>() => createZoneCache<Value>(max, clock);
+  const foundZones = createCache<ServedZone>();
+  const read = createCache<Awaited<ReturnType<ServedZones["records"]>>>();
+  const occupiedNames = createCache<boolean>();
 
   return {
     version: zones.version,
     async find(name) {
-      const entry = found.get(name);
+      const entry = foundZones.get(name);
       if (entry !== undefined && entry.version === zones.version(entry.value.id)) return entry.value;
       const zone = await zones.find(name);
-      if (zone !== undefined) found.set(name, zone, zones.version(zone.id));
+      if (zone !== undefined) foundZones.set(name, zone, zones.version(zone.id));
       return zone;
     },
-    records: (zone, names) => remembered(read, zone, names.join(" "), () => zones.records(zone, names)),
-    occupied: (zone, name) => remembered(occupied, zone, name, () => zones.occupied(zone, name)),
+    records: (zone, names) => readThrough(read, zone, names.join(" "), () => zones.records(zone, names)),
+    occupied: (zone, name) => readThrough(occupiedNames, zone, name, () => zones.occupied(zone, name)),
   };
 
-  async function remembered<Value>(
-    known: Kept<Value>,
+  async function readThrough<Value>(
+    cachedValues: ZoneCache<Value>,
     zone: ServedZone,
     what: string,
-    ask: () => Promise<Value>,
+    loadValue: () => Promise<Value>,
   ): Promise<Value> {
     const key = `${zone.id} ${what}`;
     // The version is read first: a concurrent change then makes the entry stale.
     const version = zones.version(zone.id);
-    const entry = known.get(key);
+    const entry = cachedValues.get(key);
     if (entry !== undefined && entry.version === version) return entry.value;
-    const value = await ask();
-    known.set(key, value, version);
+    const value = await loadValue();
+    cachedValues.set(key, value, version);
     return value;
   }
 }
 
-interface Kept<Value> {
+interface ZoneCache<Value> {
   get(key: string): Entry<Value> | undefined;
   set(key: string, value: Value, version: number | undefined): void;
 }
 
-function createKept<Value>(max: number, clock: Clock): Kept<Value> {
+function createZoneCache<Value>(max: number, clock: Clock): ZoneCache<Value> {
   const entries = new Map<string, Entry<Value>>();
   return {
     get(key) {
@@ -66,7 +66,7 @@ function createKept<Value>(max: number, clock: Clock): Kept<Value> {
     set(key, value, version) {
       entries.delete(key);
       if (entries.size >= max) entries.delete(entries.keys().next().value!);
-      entries.set(key, { value, version, until: clock.now() + KEPT_MS });
+      entries.set(key, { value, version, until: clock.now() + CACHE_TTL_MS });
     },
   };
 }

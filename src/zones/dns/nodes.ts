@@ -28,49 +28,49 @@ type NameLookup =
 
 /** The TTL used for "automatic". */
 const AUTOMATIC_TTL = 300;
-const AUTO = 1;
+const AUTO_TTL = 1;
 const EMPTY: Node = new Map();
 
 /** Finds a name per RFC 1034 4.3.2 and RFC 4592. */
 export async function findName(zones: ServedZones, zone: ServedZone, name: string): Promise<NameLookup> {
-  const above = name === zone.name ? [] : ancestors(name).filter((ancestor) => isWithin(ancestor, zone.name));
-  const found = Map.groupBy(
-    await zones.records(zone, [name, ...above, ...above.map(wildcardOf)]),
+  const ancestorNames = name === zone.name ? [] : ancestors(name).filter((ancestor) => isWithin(ancestor, zone.name));
+  const recordsByName = Map.groupBy(
+    await zones.records(zone, [name, ...ancestorNames, ...ancestorNames.map(wildcardOf)]),
     (record) => record.name,
   );
   // Looks for the topmost zone cut: another server is authoritative below it.
-  for (const place of [name, ...above].toReversed()) {
+  for (const place of [name, ...ancestorNames].toReversed()) {
     if (place === zone.name) continue;
-    const records = found.get(place);
+    const records = recordsByName.get(place);
     if (records?.some(({ type }) => type === "NS")) return { kind: "delegated", cut: place, node: nodeOf(records) };
   }
-  const exact = found.get(name);
-  if (exact !== undefined) return { kind: "here", node: nodeOf(exact) };
+  const exactRecords = recordsByName.get(name);
+  if (exactRecords !== undefined) return { kind: "here", node: nodeOf(exactRecords) };
   if (name === zone.name || (await zones.occupied(zone, name))) return { kind: "here", node: EMPTY };
-  return synthesised(zones, zone, [name, ...above], found);
+  return synthesiseNode(zones, zone, [name, ...ancestorNames], recordsByName);
 }
 
 const wildcardOf = (name: string) => `*.${name}`;
 
 /** RFC 4592 3.3.1: only the wildcard at the closest encloser applies, and only if no name in between exists. */
-async function synthesised(
+async function synthesiseNode(
   zones: ServedZones,
   zone: ServedZone,
   path: string[],
-  found: Map<string, ServedRecord[]>,
+  recordsByName: Map<string, ServedRecord[]>,
 ): Promise<NameLookup> {
-  const at = path.findIndex((ancestor, index) => index > 0 && found.has(wildcardOf(ancestor)));
-  if (at === -1) return { kind: "absent" };
+  const wildcardIndex = path.findIndex((ancestor, index) => index > 0 && recordsByName.has(wildcardOf(ancestor)));
+  if (wildcardIndex === -1) return { kind: "absent" };
   // The name itself does not exist; names above it, up to the wildcard's parent, may have other names below them.
-  const nextBelow = path[at - 1]!;
-  if (at > 1 && (await zones.occupied(zone, nextBelow))) return { kind: "absent" };
-  return { kind: "here", node: nodeOf(found.get(wildcardOf(path[at]!))!) };
+  const nextBelow = path[wildcardIndex - 1]!;
+  if (wildcardIndex > 1 && (await zones.occupied(zone, nextBelow))) return { kind: "absent" };
+  return { kind: "here", node: nodeOf(recordsByName.get(wildcardOf(path[wildcardIndex]!))!) };
 }
 
 export function nodeOf(records: readonly ServedRecord[]): Node {
   const node = new Map<RecordType, NodeSet>();
   for (const { type, ttl, data, flatten } of records) {
-    const seconds = ttl === AUTO ? AUTOMATIC_TTL : ttl;
+    const seconds = ttl === AUTO_TTL ? AUTOMATIC_TTL : ttl;
     const set = node.get(type);
     if (set === undefined) {
       node.set(type, { type, ttl: seconds, data: [data], flatten });
@@ -91,5 +91,5 @@ export const recordSet = (name: string, { type, ttl, data }: NodeSet): RecordSet
   name,
   type: typeNumber(type),
   ttl,
-  data: data.map((one) => (out) => writeRecordData(type, one, out)),
+  data: data.map((recordData) => (out) => writeRecordData(type, recordData, out)),
 });

@@ -43,7 +43,7 @@ export function createRateLimit(
 }
 
 export function rateLimitNetwork(address: string): string {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
-  if (isIPv4(plain)) return plain.slice(0, plain.lastIndexOf("."));
-  return addressOctets(plain).toString("hex", 0, 7);
+  const plainAddress = address.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
+  if (isIPv4(plainAddress)) return plainAddress.slice(0, plainAddress.lastIndexOf("."));
+  return addressOctets(plainAddress).toString("hex", 0, 7);
 }

@@ -15,7 +15,7 @@ import {
 } from "../../protocol/dns/index.ts";
 
 /** The bytes of a response; undefined if none is to be sent. Never rejects. */
-export type Respond = (message: Buffer, over: "udp" | "tcp") => Promise<Buffer | undefined>;
+export type Respond = (message: Buffer, transport: "udp" | "tcp") => Promise<Buffer | undefined>;
 
 const IN = 1;
 const QUERY = 0;
@@ -23,7 +23,7 @@ const OPT = 41;
 /** TKEY, TSIG, the transfers (RFC 5936, 1995), and two obsolete types (RFC 1035 3.2.3). */
 const META_TYPES = new Set([249, 250, 251, 252, 253, 254]);
 /** If the database fails, every query fails, so only one line is logged per ten seconds. */
-const LOG_EVERY_MS = 10_000;
+const LOG_INTERVAL_MS = 10_000;
 
 export function createRespond({
   answer,
@@ -34,9 +34,9 @@ export function createRespond({
   clock: Clock;
   log: Log;
 }): Respond {
-  let lastLogged = -Infinity;
+  let lastLoggedAt = -Infinity;
 
-  return async (message, over) => {
+  return async (message, transport) => {
     const header = readDnsHeader(message);
     // Answering a response could cause a loop.
     if (header === undefined || header.response) return undefined;
@@ -44,7 +44,7 @@ export function createRespond({
     const query = read(message, header);
     if (query === undefined) return writeHeaderOnlyReply(header, RCODE.formErr);
     try {
-      return writeReply(query, await replyTo(query), over === "udp" ? udpLimit(query) : MAX_MESSAGE_OCTETS);
+      return writeReply(query, await replyTo(query), transport === "udp" ? udpLimit(query) : MAX_MESSAGE_OCTETS);
     } catch (err) {
       logFailure(err, query);
       return writeReply(query, emptyReply(RCODE.servFail), udpLimit(query));
@@ -63,8 +63,8 @@ export function createRespond({
   }
 
   function logFailure(err: unknown, { name, type }: Query) {
-    if (clock.now() - lastLogged < LOG_EVERY_MS) return;
-    lastLogged = clock.now();
+    if (clock.now() - lastLoggedAt < LOG_INTERVAL_MS) return;
+    lastLoggedAt = clock.now();
     log.error({ err, name, type }, "dns: failed to answer a query");
   }
 }

@@ -16,7 +16,7 @@ export interface ServedRow {
 export function createServedReads(db: Db) {
   const tables = db.tables<ZoneTables>();
   // "." and "/" are adjacent characters: the range between them holds the names below.
-  const below = prepared((arg) =>
+  const selectBelow = prepared((arg) =>
     tables
       .selectFrom("dns_records")
       .select("type")
@@ -25,7 +25,7 @@ export function createServedReads(db: Db) {
       .where("reversed", "<", arg<string>("to"))
       .limit(1),
   );
-  const at = prepared((arg) =>
+  const selectAt = prepared((arg) =>
     tables
       .selectFrom("dns_records")
       .select("type")
@@ -45,8 +45,8 @@ export function createServedReads(db: Db) {
       ),
     async occupied(zone: string, name: string): Promise<boolean> {
       const path = reversed(name);
-      if ((await db.read(at({ zone, name: path }))).length > 0) return true;
-      return (await db.read(below({ zone, from: `${path}.`, to: `${path}/` }))).length > 0;
+      if ((await db.read(selectAt({ zone, name: path }))).length > 0) return true;
+      return (await db.read(selectBelow({ zone, from: `${path}.`, to: `${path}/` }))).length > 0;
     },
     async zones(names: readonly string[]) {
       return db.read(

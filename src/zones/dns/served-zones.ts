@@ -17,8 +17,8 @@ export function createServedZones({ db, version }: ServedZonesDeps): ServedZones
     version,
     async find(name) {
       const rows = await reads.zones([name, ...ancestors(name)]);
-      const nearest = rows.sort((a, b) => b.name.length - a.name.length)[0];
-      return nearest === undefined || nearest.type !== "full" ? undefined : zoneOf(nearest);
+      const nearestZone = rows.sort((a, b) => b.name.length - a.name.length)[0];
+      return nearestZone === undefined || nearestZone.type !== "full" ? undefined : zoneOf(nearestZone);
     },
     records: async (zone, names) => (await reads.records(zone.id, names)).map(toServed),
     occupied: (zone, name) => reads.occupied(zone.id, name),
@@ -38,11 +38,22 @@ function zoneOf({
   name_servers: string;
   vanity_name_servers: string;
 }): ServedZone {
-  const vanity = JSON.parse(vanity_name_servers) as string[];
-  return { id, name, serial, nameServers: vanity.length > 0 ? vanity : (JSON.parse(name_servers) as string[]) };
+  const vanityServers = JSON.parse(vanity_name_servers) as string[];
+  return {
+    id,
+    name,
+    serial,
+    nameServers: vanityServers.length > 0 ? vanityServers : (JSON.parse(name_servers) as string[]),
+  };
 }
 
 function toServed({ type, name, content, priority, ttl, settings }: ServedRow): ServedRecord {
-  const known = type as RecordType;
-  return { name, type: known, ttl, data: dataOf({ type: known, content, priority }), flatten: isFlattened(settings) };
+  const recordType = type as RecordType;
+  return {
+    name,
+    type: recordType,
+    ttl,
+    data: dataOf({ type: recordType, content, priority }),
+    flatten: isFlattened(settings),
+  };
 }

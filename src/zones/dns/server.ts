@@ -56,40 +56,40 @@ export async function startDnsServer({
   lookUp,
   onAnswer,
 }: DnsServerOptions): Promise<DnsServer> {
-  const cached = createCachedZones(zones, clock);
-  const parts = { zones: cached, flatten: createFlatten({ zones: cached, clock, lookUp }) };
-  const answer = createRespond({ clock, log, answer: (name, type) => answerQuestion(parts, name, type) });
+  const cachedZones = createCachedZones(zones, clock);
+  const answerDeps = { zones: cachedZones, flatten: createFlatten({ zones: cachedZones, clock, lookUp }) };
+  const answer = createRespond({ clock, log, answer: (name, type) => answerQuestion(answerDeps, name, type) });
   const respond: Respond =
     onAnswer === undefined
       ? answer
-      : async (message, over) => {
-          const reply = await answer(message, over);
-          if (reply !== undefined) onAnswer({ over, rcode: RCODE_NAMES[reply[3]! & 15] ?? "other" });
+      : async (message, transport) => {
+          const reply = await answer(message, transport);
+          if (reply !== undefined) onAnswer({ over: transport, rcode: RCODE_NAMES[reply[3]! & 15] ?? "other" });
           return reply;
         };
   const limit: (address: string) => RateLimitDecision =
     rateLimit === null ? () => "answer" : createRateLimit(rateLimit, clock);
 
   for (let attempt = 1; ; attempt++) {
-    const open: { close(): Promise<void> }[] = [];
-    let chosen = port;
+    const openListeners: { close(): Promise<void> }[] = [];
+    let chosenPort = port;
     try {
       for (const host of hosts) {
-        const listener: TcpListener = await listenTcp({ respond, log, bounds: tcp }, host, chosen);
-        open.push(listener);
-        chosen = (listener.server.address() as AddressInfo).port;
-        open.push(closable(await listenUdp({ respond, log, limit }, host, chosen)));
+        const listener: TcpListener = await listenTcp({ respond, log, bounds: tcp }, host, chosenPort);
+        openListeners.push(listener);
+        chosenPort = (listener.server.address() as AddressInfo).port;
+        openListeners.push(toClosable(await listenUdp({ respond, log, limit }, host, chosenPort)));
       }
-      let closed: Promise<void> | undefined;
-      return { port: chosen, close: () => (closed ??= closeAll(open)) };
+      let closePromise: Promise<void> | undefined;
+      return { port: chosenPort, close: () => (closePromise ??= closeAll(openListeners)) };
     } catch (err) {
-      await closeAll(open);
+      await closeAll(openListeners);
       if (port !== 0 || attempt >= ATTEMPTS || (err as NodeJS.ErrnoException).code !== "EADDRINUSE") throw err;
     }
   }
 }
 
-const closable = (socket: Socket) => ({ close: () => new Promise<void>((resolve) => socket.close(() => resolve())) });
+const toClosable = (socket: Socket) => ({ close: () => new Promise<void>((resolve) => socket.close(() => resolve())) });
 
-const closeAll = async (open: { close(): Promise<void> }[]): Promise<void> =>
-  void (await Promise.all(open.map((one) => one.close())));
+const closeAll = async (openListeners: { close(): Promise<void> }[]): Promise<void> =>
+  void (await Promise.all(openListeners.map((one) => one.close())));

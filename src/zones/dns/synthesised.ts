@@ -38,11 +38,11 @@ export const anySet = (name: string): RecordSet => ({
 /** The records at the apex, including the zone's name servers. */
 export function apexNode({ nameServers }: ServedZone, node: Node): Node {
   if (nameServers.length === 0) return node;
-  const kept = node.get("NS");
-  const targets = new Set([...nameServers, ...(kept?.data ?? []).map(({ target }) => target as string)]);
+  const existingSet = node.get("NS");
+  const targets = new Set([...nameServers, ...(existingSet?.data ?? []).map(({ target }) => target as string)]);
   const set: NodeSet = {
     type: "NS",
-    ttl: kept?.ttl ?? NS_TTL,
+    ttl: existingSet?.ttl ?? NS_TTL,
     data: [...targets].map((target) => ({ target })),
     flatten: false,
   };

@@ -14,14 +14,14 @@ export interface TcpBounds {
 }
 
 /** A query has a name of at most 255 octets and an OPT record; anything longer is not a query. */
-const MAX_QUERY = 4096;
+const MAX_QUERY_BYTES = 4096;
 /**
  * Maximum number of queries in progress per connection (RFC 7766 6.2.1.1): reading pauses until one of them has been
  * answered.
  */
-const MAX_PIPELINED = 32;
+const MAX_PIPELINED_QUERIES = 32;
 /** Maximum number of octets waiting to be sent. */
-const MAX_UNSENT = 256 * 1024;
+const MAX_UNSENT_BYTES = 256 * 1024;
 
 export interface TcpListener {
   server: Server;
@@ -35,20 +35,24 @@ export async function listenTcp(
 ): Promise<TcpListener> {
   const { connections = 300, perNetwork = 50, idleMs = 10_000 } = bounds;
   // Ordered by last activity, oldest first.
-  const open = new Map<Socket, string>();
+  const openSockets = new Map<Socket, string>();
 
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     const network = socket.remoteAddress === undefined ? "" : rateLimitNetwork(socket.remoteAddress);
     if (network === "" || countOf(network) >= perNetwork) return socket.destroy();
-    if (open.size >= connections) open.keys().next().value!.destroy();
-    open.set(socket, network);
-    socket.on("close", () => open.delete(socket));
+    if (openSockets.size >= connections) openSockets.keys().next().value!.destroy();
+    openSockets.set(socket, network);
+    socket.on("close", () => openSockets.delete(socket));
     socket.on("error", () => socket.destroy());
-    converse(socket, { respond, idleMs, onMessage: () => void (open.delete(socket) && open.set(socket, network)) });
+    handleSocket(socket, {
+      respond,
+      idleMs,
+      onMessage: () => void (openSockets.delete(socket) && openSockets.set(socket, network)),
+    });
   });
   const countOf = (network: string) => {
     let count = 0;
-    for (const other of open.values()) if (other === network) count++;
+    for (const other of openSockets.values()) if (other === network) count++;
     return count;
   };
 
@@ -58,27 +62,27 @@ export async function listenTcp(
   return {
     server,
     async close() {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      for (const socket of open.keys()) socket.destroy();
-      await closed;
+      const closePromise = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const socket of openSockets.keys()) socket.destroy();
+      await closePromise;
     },
   };
 }
 
 /** Length-prefixed messages (RFC 1035 4.2.2), answered in the order that answers become ready. */
-function converse(
+function handleSocket(
   socket: Socket,
   { respond, idleMs, onMessage }: { respond: Respond; idleMs: number; onMessage: () => void },
 ): void {
   let buffered: Buffer = Buffer.alloc(0);
-  let pending = 0;
-  let ended = false;
+  let pendingCount = 0;
+  let hasEnded = false;
   // Only complete queries keep a connection open.
   const timer = setTimeout(() => socket.destroy(), idleMs).unref();
   socket.on("close", () => clearTimeout(timer));
 
   async function serve(message: Buffer) {
-    pending++;
+    pendingCount++;
     try {
       const reply = await respond(message, "tcp");
       // The message is not a query: resolvers do not send such messages.
@@ -87,18 +91,18 @@ function converse(
       const length = Buffer.alloc(2);
       length.writeUInt16BE(reply.length);
       socket.write(Buffer.concat([length, reply]));
-      if (socket.writableLength > MAX_UNSENT) socket.destroy();
+      if (socket.writableLength > MAX_UNSENT_BYTES) socket.destroy();
     } finally {
-      pending--;
+      pendingCount--;
       if (socket.isPaused() && !socket.destroyed) socket.resume();
-      take();
+      readMessages();
     }
   }
 
-  function take() {
-    while (pending < MAX_PIPELINED && buffered.length >= 2 && !socket.destroyed) {
+  function readMessages() {
+    while (pendingCount < MAX_PIPELINED_QUERIES && buffered.length >= 2 && !socket.destroyed) {
       const length = buffered.readUInt16BE(0);
-      if (length < 12 || length > MAX_QUERY) return socket.destroy();
+      if (length < 12 || length > MAX_QUERY_BYTES) return socket.destroy();
       if (buffered.length < 2 + length) break;
       const message = buffered.subarray(2, 2 + length);
       buffered = buffered.subarray(2 + length);
@@ -106,17 +110,17 @@ function converse(
       onMessage();
       void serve(message).catch(() => socket.destroy());
     }
-    if (pending >= MAX_PIPELINED) socket.pause();
-    if (ended && pending === 0) socket.end();
+    if (pendingCount >= MAX_PIPELINED_QUERIES) socket.pause();
+    if (hasEnded && pendingCount === 0) socket.end();
   }
 
   socket.on("data", (chunk: Buffer) => {
     buffered = buffered.length === 0 ? chunk : Buffer.concat([buffered, chunk]);
-    take();
+    readMessages();
   });
   // After a half-close the client may still be waiting for answers.
   socket.on("end", () => {
-    ended = true;
-    take();
+    hasEnded = true;
+    readMessages();
   });
 }

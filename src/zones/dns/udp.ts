@@ -12,31 +12,31 @@ interface UdpDeps {
 }
 
 /** Maximum number of queries in progress; further ones are dropped, and the client retries. */
-const MAX_PENDING = 1000;
+const MAX_PENDING_QUERIES = 1000;
 const TC = 0x02;
 
 /** Rejects if the port is in use. */
 export async function listenUdp({ respond, log, limit }: UdpDeps, host: string, port: number): Promise<Socket> {
   const socket = createSocket(isIPv6(host) ? "udp6" : "udp4");
-  let pending = 0;
+  let pendingCount = 0;
 
   async function serve(message: Buffer, address: string, from: number) {
     const verdict = limit(address);
     if (verdict === "drop") return;
-    const reply = verdict === "truncate" ? truncated(message) : await respond(message, "udp");
+    const reply = verdict === "truncate" ? truncateReply(message) : await respond(message, "udp");
     // A failed send is equivalent to a lost datagram, which UDP allows.
-    if (reply !== undefined && !closed) socket.send(reply, from, address, () => {});
+    if (reply !== undefined && !isClosed) socket.send(reply, from, address, () => {});
   }
 
-  let closed = false;
-  socket.on("close", () => (closed = true));
+  let isClosed = false;
+  socket.on("close", () => (isClosed = true));
   socket.on("message", (message, { address, port: from }) => {
     // Port 0 cannot receive datagrams.
-    if (from === 0 || pending >= MAX_PENDING) return;
-    pending++;
+    if (from === 0 || pendingCount >= MAX_PENDING_QUERIES) return;
+    pendingCount++;
     void serve(message, address, from)
       .catch((err: unknown) => log.error({ err }, "dns: failed to answer a query over UDP"))
-      .finally(() => pending--);
+      .finally(() => pendingCount--);
   });
   socket.bind(port, host);
   try {
@@ -50,7 +50,7 @@ export async function listenUdp({ respond, log, limit }: UdpDeps, host: string, 
 }
 
 /** A response that makes the client retry over TCP: the question with TC and no records. */
-function truncated(message: Buffer): Buffer | undefined {
+function truncateReply(message: Buffer): Buffer | undefined {
   if (message.length < 12 || (message[2]! & 0x80) !== 0) return undefined;
   const reply = Buffer.alloc(12);
   message.copy(reply, 0, 0, 2);

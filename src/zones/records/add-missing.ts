@@ -16,29 +16,30 @@ export async function addMissing(
   tx: ZonesExecutor,
   zone: RecordZone,
   drafts: readonly RecordDraft[],
-  birth: () => { id: string; now: number },
+  createIdentity: () => { id: string; now: number },
 ): Promise<number> {
-  let added = 0;
-  let waiting: DnsRecord[] = [];
+  let addedCount = 0;
+  let pendingRecords: DnsRecord[] = [];
   const flush = async () => {
-    if (waiting.length > 0) await insertRecords(tx, waiting);
-    added += waiting.length;
-    waiting = [];
+    if (pendingRecords.length > 0) await insertRecords(tx, pendingRecords);
+    addedCount += pendingRecords.length;
+    pendingRecords = [];
     // Yields to other tasks, because SQLite calls are synchronous.
     await nextRound();
   };
   for (const group of Map.groupBy(drafts, ({ name }) => name).values()) {
     for (const [index, draft] of group.entries()) {
       // Only records with the same name can conflict, so the previous one must already be in the table.
-      if (index > 0 || waiting.length >= MAX_ROWS_PER_INSERT) await flush();
-      if (!(await isThere(() => checkConflicts(tx, zone, draft)))) waiting.push(newRecord(draft, zone, birth()));
+      if (index > 0 || pendingRecords.length >= MAX_ROWS_PER_INSERT) await flush();
+      if (!(await isExisting(() => checkConflicts(tx, zone, draft))))
+        pendingRecords.push(newRecord(draft, zone, createIdentity()));
     }
   }
   await flush();
-  return added;
+  return addedCount;
 }
 
-async function isThere(check: () => Promise<void>): Promise<boolean> {
+async function isExisting(check: () => Promise<void>): Promise<boolean> {
   try {
     await check();
     return false;

@@ -12,7 +12,7 @@ export interface Batch {
 export type BatchResult = Record<"deletes" | "patches" | "puts" | "posts", DnsRecord[]>;
 
 /** Maximum size of a batch. The hosted service allows 200 on its free plan and 3,500 on other plans. */
-const MAX_BATCH = 3500;
+const MAX_BATCH_SIZE = 3500;
 
 /** Runs deletes, patches, puts and posts in this order; each sees the result of the previous ones. */
 export async function runBatch(
@@ -20,22 +20,22 @@ export async function runBatch(
   zone: RecordZone,
   { deletes, patches, puts, posts }: Batch,
 ): Promise<BatchResult> {
-  if (deletes.length + patches.length + puts.length + posts.length > MAX_BATCH)
-    throw zoneErrors.batchTooLarge({ limit: MAX_BATCH });
+  if (deletes.length + patches.length + puts.length + posts.length > MAX_BATCH_SIZE)
+    throw zoneErrors.batchTooLarge({ limit: MAX_BATCH_SIZE });
   const [putDrafts, postDrafts] = [
     puts.map(({ request }) => recordDraft(request, zone)),
     posts.map((request) => recordDraft(request, zone)),
   ];
   return change(zone, async (steps) => {
-    const done: BatchResult = { deletes: [], patches: [], puts: [], posts: [] };
-    for (const id of deletes) done.deletes.push(await steps.remove(await steps.changeable(id)));
-    for (const { id, change: some } of patches) {
+    const batchResult: BatchResult = { deletes: [], patches: [], puts: [], posts: [] };
+    for (const id of deletes) batchResult.deletes.push(await steps.remove(await steps.changeable(id)));
+    for (const { id, change: recordChange } of patches) {
       const before = await steps.changeable(id);
-      done.patches.push(await steps.replace(before, recordDraft(patched(before, some), zone)));
+      batchResult.patches.push(await steps.replace(before, recordDraft(patched(before, recordChange), zone)));
     }
     for (const [index, { id }] of puts.entries())
-      done.puts.push(await steps.replace(await steps.changeable(id), putDrafts[index]!));
-    for (const draft of postDrafts) done.posts.push(await steps.add(draft));
-    return done;
+      batchResult.puts.push(await steps.replace(await steps.changeable(id), putDrafts[index]!));
+    for (const draft of postDrafts) batchResult.posts.push(await steps.add(draft));
+    return batchResult;
   });
 }

@@ -40,9 +40,9 @@ interface Management {
 interface ChangeSteps {
   tx: ZonesExecutor;
   zone: RecordZone;
-  add(draft: RecordDraft, keeping?: Management): Promise<DnsRecord>;
+  add(draft: RecordDraft, management?: Management): Promise<DnsRecord>;
   replace(before: DnsRecord, draft: RecordDraft): Promise<DnsRecord>;
-  keep(before: DnsRecord, keeping: Management | null): Promise<DnsRecord>;
+  keep(before: DnsRecord, management: Management | null): Promise<DnsRecord>;
   remove(record: DnsRecord): Promise<DnsRecord>;
   /** Returns a record that users may change. Throws noRecord, locked. */
   changeable(id: string): Promise<DnsRecord>;
@@ -83,23 +83,23 @@ export function createRecordChanges({ db, clock, ids, versions, quota }: RecordC
     return {
       tx,
       zone,
-      async add(draft, keeping) {
+      async add(draft, management) {
         await checkConflicts(tx, zone, draft);
-        const record = newRecord(draft, zone, { id: ids.hex(), now: clock.now() }, keeping);
+        const record = newRecord(draft, zone, { id: ids.hex(), now: clock.now() }, management);
         await insertRecords(tx, [record]);
         return record;
       },
       async replace(before, draft) {
         await checkConflicts(tx, zone, draft, before.id);
         const now = clock.now();
-        const same =
+        const isUnchanged =
           before.type === draft.type && before.name === draft.name && recordDigest(before) === recordDigest(draft);
         const record: DnsRecord = {
           ...before,
           ...draft,
           modifiedAt: now,
           // A managed record whose content has been changed belongs to the user.
-          ...(!same && { managedBy: null, locked: false, meta: null }),
+          ...(!isUnchanged && { managedBy: null, locked: false, meta: null }),
           commentAt: draft.comment === null ? null : draft.comment === before.comment ? before.commentAt : now,
           tagsAt:
             draft.tags.length === 0
@@ -111,8 +111,8 @@ export function createRecordChanges({ db, clock, ids, versions, quota }: RecordC
         await updateRecord(tx, before, record);
         return record;
       },
-      async keep(before, keeping) {
-        const record: DnsRecord = { ...before, ...(keeping ?? { managedBy: null, locked: false, meta: null }) };
+      async keep(before, management) {
+        const record: DnsRecord = { ...before, ...(management ?? { managedBy: null, locked: false, meta: null }) };
         await updateRecord(tx, before, record);
         return record;
       },
@@ -134,7 +134,7 @@ export const newRecord = (
   draft: RecordDraft,
   zone: RecordZone,
   { id, now }: { id: string; now: number },
-  keeping?: Management,
+  management?: Management,
 ): DnsRecord => ({
   ...draft,
   id,
@@ -144,33 +144,34 @@ export const newRecord = (
   modifiedAt: now,
   commentAt: draft.comment === null ? null : now,
   tagsAt: draft.tags.length === 0 ? null : now,
-  managedBy: keeping?.managedBy ?? null,
-  locked: keeping?.locked ?? false,
-  meta: keeping?.meta ?? null,
+  managedBy: management?.managedBy ?? null,
+  locked: management?.locked ?? false,
+  meta: management?.meta ?? null,
 });
 
 /** Merges changed fields into a complete request. */
 export function patched(record: DnsRecord, change: Partial<RecordRequest>): RecordRequest {
-  const sameType = change.type === undefined || change.type.toUpperCase() === record.type;
-  const newContent = change.content !== undefined && change.data === undefined;
+  const isSameType = change.type === undefined || change.type.toUpperCase() === record.type;
+  const hasNewContent = change.content !== undefined && change.data === undefined;
   return {
     type: change.type ?? record.type,
     name: change.name ?? record.name,
     // If there is data, the content is derived from it.
-    content: change.content ?? (sameType && change.data === undefined ? (record.written ?? record.content) : undefined),
-    data: newContent
+    content:
+      change.content ?? (isSameType && change.data === undefined ? (record.written ?? record.content) : undefined),
+    data: hasNewContent
       ? undefined
       : change.data === undefined
         ? undefined
         : {
-            ...(sameType && record.data),
-            ...(sameType && record.priority !== null && { priority: record.priority }),
+            ...(isSameType && record.data),
+            ...(isSameType && record.priority !== null && { priority: record.priority }),
             ...(change.priority !== undefined && { priority: change.priority }),
             ...change.data,
           },
-    priority: change.priority ?? (sameType ? (record.priority ?? undefined) : undefined),
+    priority: change.priority ?? (isSameType ? (record.priority ?? undefined) : undefined),
     ttl: change.ttl ?? record.ttl,
-    proxied: change.proxied ?? (sameType ? record.proxied : undefined),
+    proxied: change.proxied ?? (isSameType ? record.proxied : undefined),
     privateRouting: change.privateRouting ?? record.privateRouting,
     settings:
       change.settings === undefined ? (record.settings ?? undefined) : { ...record.settings, ...change.settings },

@@ -24,11 +24,11 @@ interface Problem {
   message: string;
 }
 
-const MAX_COMMENT = 100;
+const MAX_COMMENT_LENGTH = 100;
 const MAX_TAGS = 20;
-const MAX_TAG = 100;
+const MAX_TAG_LENGTH = 100;
 /** A TXT record of 4,095 octets takes up to 16 KiB if every octet is escaped. */
-const MAX_WRITTEN = 20_000;
+const MAX_WRITTEN_LENGTH = 20_000;
 const TYPES_WITH_WRITTEN_CONTENT: ReadonlySet<RecordType> = new Set(["TXT", "CNAME", "AAAA"]);
 
 /** Parses a request into a record of the zone. Throws dnsInvalid with every problem in its chain. */
@@ -78,7 +78,7 @@ export function checkRecord(request: RecordRequest, zone: string): RecordDraft {
 function writtenContentOf(type: RecordType, { content }: RecordRequest, normal: string): string | null {
   if (!TYPES_WITH_WRITTEN_CONTENT.has(type) || content === undefined || content === normal) return null;
   // PostgreSQL cannot store U+0000.
-  return content.length > MAX_WRITTEN || content.includes("\0") ? null : content;
+  return content.length > MAX_WRITTEN_LENGTH || content.includes("\0") ? null : content;
 }
 
 /** Equal for records that a resolver cannot distinguish. */
@@ -91,8 +91,8 @@ export const recordDigest = ({ priority, content }: Pick<RecordDraft, "priority"
  * Converts a name to an absolute name in the zone: "@" is the zone, and names outside it are relative unless they end
  * with a dot.
  */
-function recordName(given: string, zone: string): string {
-  const text = given.trim();
+function recordName(givenValue: string, zone: string): string {
+  const text = givenValue.trim();
   if (text === "@" || text === "") return zone;
   let name: string;
   try {
@@ -103,10 +103,10 @@ function recordName(given: string, zone: string): string {
   }
   if (isWithin(name, zone)) return name;
   if (text.endsWith(".")) throw new Invalid(9000, `DNS name is invalid: ${text} is not in ${zone}.`);
-  const absolute = `${name}.${zone}`;
-  if (absolute.length > MAX_NAME_LENGTH)
+  const absoluteName = `${name}.${zone}`;
+  if (absoluteName.length > MAX_NAME_LENGTH)
     throw new Invalid(9000, `DNS name is invalid: with ${zone} it is longer than ${MAX_NAME_LENGTH} octets.`);
-  return absolute;
+  return absoluteName;
 }
 
 class Invalid extends Error {
@@ -139,18 +139,18 @@ function checkTtl(ttl: number): number {
   );
 }
 
-function checkComment(given: string): string | null {
-  const comment = given.trim();
-  if ([...comment].length > MAX_COMMENT)
-    throw new Invalid(9300, `The comment has more than ${MAX_COMMENT} characters.`);
+function checkComment(givenValue: string): string | null {
+  const comment = givenValue.trim();
+  if ([...comment].length > MAX_COMMENT_LENGTH)
+    throw new Invalid(9300, `The comment has more than ${MAX_COMMENT_LENGTH} characters.`);
   // oxlint-disable-next-line no-control-regex
   if (/[\0-\x1f\x7f\u2028\u2029]/.test(comment))
     throw new Invalid(9300, "The comment contains a control character or line break.");
   return comment === "" ? null : comment;
 }
 
-function checkTags(given: string[]): string[] {
-  const tags = [...new Set(given.map((tag) => tag.trim()))];
+function checkTags(givenValue: string[]): string[] {
+  const tags = [...new Set(givenValue.map((tag) => tag.trim()))];
   if (tags.length > MAX_TAGS) throw new Invalid(9301, `A record can have at most ${MAX_TAGS} tags.`);
   for (const tag of tags) {
     // oxlint-disable-next-line no-control-regex
@@ -159,7 +159,8 @@ function checkTags(given: string[]): string[] {
         9301,
         `The tag ${JSON.stringify(tag.slice(0, 50))} is not in the form name:value; a name has up to 32 letters, digits, "_" and "-".`,
       );
-    if ([...tag].length > MAX_TAG) throw new Invalid(9301, `A tag can have at most ${MAX_TAG} characters.`);
+    if ([...tag].length > MAX_TAG_LENGTH)
+      throw new Invalid(9301, `A tag can have at most ${MAX_TAG_LENGTH} characters.`);
   }
   return tags;
 }
@@ -201,10 +202,10 @@ function readContent(type: RecordType, content: string, priority: number | undef
 
 /** The published API has `10 IN SRV 5 8806 example.com` as an example. */
 const withoutClass = (tokens: MasterFileToken[], type: RecordType): MasterFileToken[] => {
-  const at = tokens.findIndex(
+  const classIndex = tokens.findIndex(
     ({ text, quoted }, index) => !quoted && text === "IN" && tokens[index + 1]?.text === type,
   );
-  return at === -1 ? tokens : tokens.toSpliced(at, 2);
+  return classIndex === -1 ? tokens : tokens.toSpliced(classIndex, 2);
 };
 
 /** Codes and texts of the hosted API, if it has one for the error. */
@@ -225,9 +226,12 @@ function invalidContent(type: RecordType, err: DnsSyntaxError): Invalid {
   }
   if (err instanceof RecordDataError && err.missing && layoutOf(type).length > 1)
     return new Invalid(9101, `${err.field} is a required data field.`);
-  const known = CONTENT_ERRORS[type];
-  if (known !== undefined)
-    return new Invalid(known[0], type === "A" || type === "AAAA" ? known[1] : `${known[1]} ${sentence(err.message)}`);
+  const knownError = CONTENT_ERRORS[type];
+  if (knownError !== undefined)
+    return new Invalid(
+      knownError[0],
+      type === "A" || type === "AAAA" ? knownError[1] : `${knownError[1]} ${sentence(err.message)}`,
+    );
   if (type === "TXT" && err.message.startsWith("it takes"))
     return new Invalid(9015, `Record content exceeds the allowed length of 4096 wire format bytes: ${err.message}.`);
   return new Invalid(

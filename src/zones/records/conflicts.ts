@@ -16,7 +16,7 @@ export async function checkConflicts(
   const rule = exclusion(draft.type, draft.name === zone.name);
   if (rule === undefined) return;
   const other = await typeAmong(rule);
-  if (other !== undefined) throw conflict(draft.type, other);
+  if (other !== undefined) throw conflictError(draft.type, other);
 }
 
 /**
@@ -36,7 +36,7 @@ function exclusion(type: RecordType, apex: boolean): TypeFilter | undefined {
   return { types: type === "DS" ? ["CNAME"] : ["CNAME", "NS"] };
 }
 
-function conflict(type: RecordType, other: RecordType): Error {
+function conflictError(type: RecordType, other: RecordType): Error {
   if (type === "CNAME" && (other === "A" || other === "AAAA" || other === "CNAME")) return zoneErrors.addressExists();
   if (other === "CNAME") return zoneErrors.cnameExists();
   if (other === "NS") return zoneErrors.nsExists();

@@ -26,8 +26,8 @@ const PROXIABLE = new Set<RecordType>(["A", "AAAA", "CNAME"]);
 export const isProxiable = (type: RecordType): boolean => PROXIABLE.has(type);
 
 export function contentOf(type: RecordType, data: RecordData): string {
-  const whole = presentData(type, data);
-  return hasPriority(type) ? whole.slice(whole.indexOf(" ") + 1) : whole;
+  const fullContent = presentData(type, data);
+  return hasPriority(type) ? fullContent.slice(fullContent.indexOf(" ") + 1) : fullContent;
 }
 
 /** The data of a stored record, for writing or serving it. */

@@ -61,7 +61,7 @@ type Builder = ExpressionBuilder<ZoneTables, "dns_records">;
 export function createRecordLister(tables: ZonesExecutor, read: Read) {
   const counts = recordCounts(tables, read);
   const firstPage = prepared((arg) =>
-    inOrder(
+    orderQuery(
       tables.selectFrom("dns_records").select(RECORD_COLUMNS).where("zone_id", "=", arg<string>("zone")),
       "type",
       "asc",
@@ -73,7 +73,7 @@ export function createRecordLister(tables: ZonesExecutor, read: Read) {
   return async (zone: string, query: RecordQuery, page: PageRequest): Promise<Page<DnsRecord>> => {
     const { order = "type", direction = "asc" } = query;
     const offset = offsetOf(page);
-    const filters = matching(zone, query);
+    const filters = filtersOf(zone, query);
     if (filters.length === 0) {
       const total = sumOf(await counts(zone));
       if (offset >= total) return { items: [], total };
@@ -83,20 +83,22 @@ export function createRecordLister(tables: ZonesExecutor, read: Read) {
       }
     }
     const where = (eb: Builder) => eb.and([eb("zone_id", "=", zone), ...filters.map((filter) => filter(eb))]);
-    const matched = tables.selectFrom("dns_records").select(RECORD_COLUMNS).where(where);
-    const found = await (
-      query.content?.exact === undefined ? inOrder(matched, order, direction) : sorted(matched, order, direction)
+    const matchedQuery = tables.selectFrom("dns_records").select(RECORD_COLUMNS).where(where);
+    const foundRows = await (
+      query.content?.exact === undefined
+        ? orderQuery(matchedQuery, order, direction)
+        : sorted(matchedQuery, order, direction)
     )
       .limit(page.perPage)
       .offset(offset)
       .execute();
-    return { items: found.map(toRecord), total: await total() };
+    return { items: foundRows.map(toRecord), total: await total() };
 
     async function total(): Promise<number> {
       const { type, ...others } = query;
-      if (matching(zone, others).length === 0) {
-        const known = await counts(zone);
-        return type === undefined ? sumOf(known) : (known.get(type) ?? 0);
+      if (filtersOf(zone, others).length === 0) {
+        const countsByType = await counts(zone);
+        return type === undefined ? sumOf(countsByType) : (countsByType.get(type) ?? 0);
       }
       return (
         await tables
@@ -127,7 +129,7 @@ const sorted = <Query extends Orderable<Query>>(
     query,
   );
 
-const inOrder = <Query extends Orderable<Query>>(
+const orderQuery = <Query extends Orderable<Query>>(
   query: Query,
   order: keyof typeof ORDERS,
   direction: "asc" | "desc",
@@ -135,7 +137,7 @@ const inOrder = <Query extends Orderable<Query>>(
 
 type Filter = (eb: Builder) => Expression<SqlBool>;
 
-function matching(
+function filtersOf(
   zone: string,
   { type, name, content, comment, proxied, tags = [], anyTag, any, search, shadowedBy, nsAt }: RecordQuery,
 ): Filter[] {
@@ -155,9 +157,9 @@ function matching(
   if (proxied !== undefined) filters.push((eb) => eb("proxied", "=", Number(proxied)));
   const tagged = tags.map((filter) => tagFilter(zone, filter));
   if (tagged.length > 0) filters.push((eb) => join(eb, tagged, anyTag));
-  const all: Filter[] = filters.length > 0 && any === true ? [(eb) => join(eb, filters, true)] : filters;
+  const combinedFilters: Filter[] = filters.length > 0 && any === true ? [(eb) => join(eb, filters, true)] : filters;
   if (search !== undefined)
-    all.push((eb) =>
+    combinedFilters.push((eb) =>
       eb.or(
         (["name", "content", "comment_key"] as const).map((column) =>
           likeText(sql`lower(${sql.ref(column)})`, "contains", search.toLowerCase()),
@@ -165,17 +167,17 @@ function matching(
       ),
     );
   if (shadowedBy !== undefined)
-    all.push((eb) =>
+    combinedFilters.push((eb) =>
       eb.or([
         eb.and([eb("name", "=", shadowedBy), eb("type", "<>", "NS")]),
         likeText(sql.ref("name"), "ends_with", `.${shadowedBy}`),
       ]),
     );
   if (nsAt !== undefined)
-    all.push((eb) =>
+    combinedFilters.push((eb) =>
       nsAt.length === 0 ? sql<SqlBool>`1 = 0` : eb.and([eb("name", "in", nsAt), eb("type", "=", "NS")]),
     );
-  return all;
+  return combinedFilters;
 }
 
 /** Stored content has compressed IPv6 addresses and no trailing dots. */
@@ -194,20 +196,20 @@ function textFilters(
 ): Filter[] {
   if (filter === undefined) return [];
   const value = column === "content" ? sql`lower(content)` : sql.ref(column);
-  const like =
+  const createTextFilter =
     (operator: "starts_with" | "ends_with" | "contains", text: string): Filter =>
     () =>
       likeText(value, operator, text.toLowerCase());
   return [
     ...(filter.exact === undefined ? [] : [exact(filter.exact.toLowerCase())]),
-    ...(filter.startswith === undefined ? [] : [like("starts_with", filter.startswith)]),
-    ...(filter.endswith === undefined ? [] : [like("ends_with", filter.endswith)]),
-    ...(filter.contains === undefined ? [] : [like("contains", filter.contains)]),
+    ...(filter.startswith === undefined ? [] : [createTextFilter("starts_with", filter.startswith)]),
+    ...(filter.endswith === undefined ? [] : [createTextFilter("ends_with", filter.endswith)]),
+    ...(filter.contains === undefined ? [] : [createTextFilter("contains", filter.contains)]),
   ];
 }
 
 function tagFilter(zone: string, { present, absent, exact, startswith, endswith, contains }: TagFilter): Filter {
-  const having =
+  const createTagFilter =
     (name: string, value?: Expression<SqlBool>): Filter =>
     (eb) =>
       eb(
@@ -222,15 +224,16 @@ function tagFilter(zone: string, { present, absent, exact, startswith, endswith,
       );
   const column = sql.ref("dns_record_tags.value");
   const list: Filter[] = [];
-  if (present !== undefined) list.push(having(present));
-  if (absent !== undefined) list.push((eb) => eb.not(having(absent)(eb)));
-  if (exact !== undefined) list.push(having(exact.name, sql<SqlBool>`${column} = ${exact.value.toLowerCase()}`));
+  if (present !== undefined) list.push(createTagFilter(present));
+  if (absent !== undefined) list.push((eb) => eb.not(createTagFilter(absent)(eb)));
+  if (exact !== undefined)
+    list.push(createTagFilter(exact.name, sql<SqlBool>`${column} = ${exact.value.toLowerCase()}`));
   if (startswith !== undefined)
-    list.push(having(startswith.name, likeText(column, "starts_with", startswith.value.toLowerCase())));
+    list.push(createTagFilter(startswith.name, likeText(column, "starts_with", startswith.value.toLowerCase())));
   if (endswith !== undefined)
-    list.push(having(endswith.name, likeText(column, "ends_with", endswith.value.toLowerCase())));
+    list.push(createTagFilter(endswith.name, likeText(column, "ends_with", endswith.value.toLowerCase())));
   if (contains !== undefined)
-    list.push(having(contains.name, likeText(column, "contains", contains.value.toLowerCase())));
+    list.push(createTagFilter(contains.name, likeText(column, "contains", contains.value.toLowerCase())));
   return (eb) => join(eb, list, false);
 }
 
@@ -238,7 +241,7 @@ function tagFilter(zone: string, { present, absent, exact, startswith, endswith,
 export async function* allRecords(tables: ZonesExecutor, zone: string, size = 1000): AsyncGenerator<DnsRecord[]> {
   let after: { type: string; name: string; digest: string } | undefined;
   for (;;) {
-    let query = inOrder(
+    let query = orderQuery(
       tables
         .selectFrom("dns_records")
         .select([...RECORD_COLUMNS, "digest"])

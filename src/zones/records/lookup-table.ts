@@ -59,12 +59,12 @@ export type TypeFilter = { types: RecordType[] } | { allTypesBut: RecordType[] }
 
 /** The records that share a draft's name, except the record `self`. */
 export function recordsAtSameName(db: ZonesExecutor, zone: RecordZone, draft: RecordDraft, self?: string) {
-  const there = db
+  const existingRows = db
     .selectFrom("dns_records")
     .select(["id", "type"])
     .where("zone_id", "=", zone.id)
     .where("name", "=", draft.name);
-  const others = self === undefined ? there : there.where("id", "<>", self);
+  const others = self === undefined ? existingRows : existingRows.where("id", "<>", self);
   return {
     /** True if one of them has the same meaning. */
     identical: async () =>

@@ -27,7 +27,7 @@ interface ManagedChange {
   locked: boolean;
   meta?: Record<string, unknown> | undefined;
   /** Called first; if it throws, nothing changes. `at` reads the records of a name. */
-  check?(at: (name: string, type: RecordType) => Promise<DnsRecord[]>): Promise<void>;
+  check?(recordsAtName: (name: string, type: RecordType) => Promise<DnsRecord[]>): Promise<void>;
 }
 
 export interface ManagedRecords {
@@ -53,7 +53,7 @@ export function createManagedRecords(tables: ZonesExecutor, change: ChangeRecord
       const drafts = new Map(
         records.map((request) => recordDraft(request, zone)).map((draft) => [keyOf(draft), draft]),
       );
-      const keeping = { managedBy: owner, locked, meta };
+      const management = { managedBy: owner, locked, meta };
       return change(zone, async ({ tx, add, keep, remove }) => {
         for (const record of await decodedRecords(tx, zone.id, owner))
           if (!drafts.has(keyOf(record))) await remove(record);
@@ -61,42 +61,42 @@ export function createManagedRecords(tables: ZonesExecutor, change: ChangeRecord
           const existingRecord = await sameRecord(tx, zone, draft);
           if (existingRecord?.managedBy === null) await remove(existingRecord);
         }
-        const kept: DnsRecord[] = [];
+        const keptRecords: DnsRecord[] = [];
         for (const draft of drafts.values()) {
-          const there = await sameRecord(tx, zone, draft);
-          if (there === undefined) kept.push(await add(draft, keeping));
-          else kept.push(isTheirs(there, owner) ? await keep(there, keeping) : there);
+          const currentRecord = await sameRecord(tx, zone, draft);
+          if (currentRecord === undefined) keptRecords.push(await add(draft, management));
+          else keptRecords.push(isTheirs(currentRecord, owner) ? await keep(currentRecord, management) : currentRecord);
         }
-        return kept;
+        return keptRecords;
       });
     },
-    alter: (zone, { owner, add: added, remove: removed, locked, meta = null, check }) =>
+    alter: (zone, { owner, add: addedDrafts, remove: removedDrafts, locked, meta = null, check }) =>
       change(zone, async ({ tx, add, keep, remove }) => {
         await check?.((name, type) => recordsAt(tx, zone.id, name, [type]));
-        for (const draft of removed) {
-          const there = await sameRecord(tx, zone, draft);
-          if (there !== undefined && isTheirs(there, owner)) await remove(there);
+        for (const draft of removedDrafts) {
+          const currentRecord = await sameRecord(tx, zone, draft);
+          if (currentRecord !== undefined && isTheirs(currentRecord, owner)) await remove(currentRecord);
         }
-        const keeping = { managedBy: owner, locked, meta };
-        for (const draft of added) {
+        const management = { managedBy: owner, locked, meta };
+        for (const draft of addedDrafts) {
           const there = await sameRecord(tx, zone, draft);
-          if (there === undefined) await add(draft, keeping);
-          else if (isTheirs(there, owner)) await keep(there, keeping);
+          if (there === undefined) await add(draft, management);
+          else if (isTheirs(there, owner)) await keep(there, management);
         }
       }),
     lock: (zone, owner, locked, names) =>
       change(zone, async ({ tx, keep }) => {
-        const those = (await decodedRecords(tx, zone.id, owner)).filter(
+        const ownedRecords = (await decodedRecords(tx, zone.id, owner)).filter(
           ({ name }) => names === undefined || names.includes(name),
         );
-        for (const record of those) await keep(record, { managedBy: owner, locked, meta: record.meta });
-        return those.length;
+        for (const record of ownedRecords) await keep(record, { managedBy: owner, locked, meta: record.meta });
+        return ownedRecords.length;
       }),
     remove: (zone, owner) =>
       change(zone, async ({ tx, remove }) => {
-        const those = await decodedRecords(tx, zone.id, owner);
-        for (const record of those) await remove(record);
-        return those.length;
+        const ownedRecords = await decodedRecords(tx, zone.id, owner);
+        for (const record of ownedRecords) await remove(record);
+        return ownedRecords.length;
       }),
     list: (zone, owner) => decodedRecords(tables, zone, owner),
     at: (zone, name, types, limit) => recordsAt(tables, zone, name, types, limit),

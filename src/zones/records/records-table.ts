@@ -39,12 +39,12 @@ export const RECORD_COLUMNS = [
 
 /** Runs a read: through Kysely, as in a transaction, or through the prepared `db.read`. */
 export type Read = <Found>(query: Compilable<Found>) => Promise<Found[]>;
-const through =
+const createReader =
   (tables: ZonesExecutor): Read =>
   async (query) =>
     (await tables.executeQuery(query.compile())).rows;
 
-export const recordById = (tables: ZonesExecutor, read = through(tables)) => {
+export const recordById = (tables: ZonesExecutor, read = createReader(tables)) => {
   const find = prepared((arg) =>
     tables
       .selectFrom("dns_records")
@@ -69,8 +69,8 @@ export async function insertRecords(tx: ZonesExecutor, records: readonly DnsReco
       .execute();
   }
   await insertTags(tx, records);
-  for (const [zone, those] of Map.groupBy(records, ({ zone }) => zone)) {
-    for (const [type, { length }] of Map.groupBy(those, ({ type }) => type)) await count(tx, zone, type, length);
+  for (const [zone, chunk] of Map.groupBy(records, ({ zone }) => zone)) {
+    for (const [type, { length }] of Map.groupBy(chunk, ({ type }) => type)) await count(tx, zone, type, length);
   }
 }
 
@@ -127,18 +127,18 @@ function tagParts(tag: string): { name: string; value: string } {
   };
 }
 
-async function count(tx: ZonesExecutor, zone: string, type: string, by: number): Promise<void> {
+async function count(tx: ZonesExecutor, zone: string, type: string, delta: number): Promise<void> {
   await tx
     .insertInto("dns_record_counts")
-    .values({ zone_id: zone, type, records: by })
+    .values({ zone_id: zone, type, records: delta })
     .onConflict((conflict) =>
-      conflict.columns(["zone_id", "type"]).doUpdateSet({ records: sql<number>`dns_record_counts.records + ${by}` }),
+      conflict.columns(["zone_id", "type"]).doUpdateSet({ records: sql<number>`dns_record_counts.records + ${delta}` }),
     )
     .execute();
 }
 
 /** Counts by type; their sum is the number of records in the zone. */
-export const recordCounts = (tables: ZonesExecutor, read = through(tables)) => {
+export const recordCounts = (tables: ZonesExecutor, read = createReader(tables)) => {
   const find = prepared((arg) =>
     tables.selectFrom("dns_record_counts").select(["type", "records"]).where("zone_id", "=", arg<string>("zone")),
   );

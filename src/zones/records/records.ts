@@ -37,17 +37,17 @@ export interface Records {
 }
 
 /** Maximum number of records per import. */
-const MAX_IMPORT = 100_000;
+const MAX_IMPORTED_RECORDS = 100_000;
 
-export function createRecords(parts: RecordChangeDeps & { db: Db }): Records {
-  const { db, clock, ids, quota } = parts;
+export function createRecords(deps: RecordChangeDeps & { db: Db }): Records {
+  const { db, clock, ids, quota } = deps;
   const tables = db.tables<ZoneTables>();
-  const change = createRecordChanges(parts);
+  const change = createRecordChanges(deps);
   const find = recordById(tables, db.read);
   const counts = recordCounts(tables, db.read);
 
   return {
-    version: parts.versions.of,
+    version: deps.versions.of,
     list: createRecordLister(tables, db.read),
     async get(zone, id) {
       const record = await find(zone, id);
@@ -62,19 +62,19 @@ export function createRecords(parts: RecordChangeDeps & { db: Db }): Records {
       const draft = recordDraft(request, zone);
       return change(zone, async ({ changeable, replace }) => replace(await changeable(id), draft));
     },
-    update: (zone, id, some) =>
+    update: (zone, id, recordChange) =>
       change(zone, async ({ changeable, replace }) => {
         const before = await changeable(id);
-        return replace(before, recordDraft(patched(before, some), zone));
+        return replace(before, recordDraft(patched(before, recordChange), zone));
       }),
     delete: (zone, id) => change(zone, async ({ changeable, remove }) => void (await remove(await changeable(id)))),
     batch: (zone, batch) => runBatch(change, zone, batch),
     async import(zone, text, options) {
-      const { drafts, parsed } = readImport(text, zone, { ...options, maxRecords: quota ?? MAX_IMPORT });
-      const added = await change(zone, ({ tx }) =>
+      const { drafts, parsed } = readImport(text, zone, { ...options, maxRecords: quota ?? MAX_IMPORTED_RECORDS });
+      const addedCount = await change(zone, ({ tx }) =>
         addMissing(tx, zone, drafts, () => ({ id: ids.hex(), now: clock.now() })),
       );
-      return { added, parsed };
+      return { added: addedCount, parsed };
     },
     async *export(zone) {
       yield zoneFileHead(zone);

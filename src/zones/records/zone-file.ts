@@ -48,22 +48,22 @@ const decode = (tag: string) =>
   tag.replace(/%(25|2C)/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 
 function marksOf(remark: string): { comment: string; tags: string[]; proxied: boolean | undefined } {
-  const at = remark.lastIndexOf(MARK);
-  if (at === -1) return { comment: remark, tags: [], proxied: undefined };
+  const markIndex = remark.lastIndexOf(MARK);
+  if (markIndex === -1) return { comment: remark, tags: [], proxied: undefined };
   const marks = remark
-    .slice(at + MARK.length)
+    .slice(markIndex + MARK.length)
     .split(",")
     .map((mark) => decode(mark.trim()))
     .filter((mark) => mark !== "");
   const proxied = marks.find((mark) => mark.startsWith("cf-proxied:"));
   return {
-    comment: remark.slice(0, at).trim(),
+    comment: remark.slice(0, markIndex).trim(),
     tags: marks.filter((mark) => !mark.startsWith("cf-")),
     proxied: proxied === undefined ? undefined : proxied === "cf-proxied:true",
   };
 }
 
-interface Imported {
+interface ImportedRecord {
   drafts: RecordDraft[];
   /** Number of records in the file, excluding SOA and the zone's own name servers. */
   parsed: number;
@@ -74,7 +74,7 @@ export function readImport(
   text: string,
   zone: Zone,
   { proxied = false, maxRecords }: { proxied?: boolean; maxRecords: number },
-): Imported {
+): ImportedRecord {
   const { records, problems } = readZoneFile(text, { origin: zone.name, maxRecords });
   const drafts: RecordDraft[] = [];
   for (const record of records) {

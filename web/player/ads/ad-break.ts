@@ -16,10 +16,10 @@ export async function runAdBreak(
   stage: HTMLElement,
   video: HTMLVideoElement,
   mayShow: (file: string) => Promise<boolean>,
-  tell: (event: AdEvent) => void,
+  onEvent: (event: AdEvent) => void,
 ): Promise<void> {
   const abort = new AbortController();
-  let started = false;
+  let hasStarted = false;
   const timer = setTimeout(() => abort.abort(), TIMEOUT_MS);
   try {
     const ad = await loadAd(url, abort.signal);
@@ -27,9 +27,9 @@ export async function runAdBreak(
     const file = bestFile(ad, stage);
     if (!(await mayShow(file))) return;
     await show(ad, file, stage, video, abort, () => {
-      started = true;
+      hasStarted = true;
       clearTimeout(timer);
-      tell("stream-adstart");
+      onEvent("stream-adstart");
     });
   } catch {
     // The advertisement is blocked, broken or late: the video plays without it.
@@ -37,8 +37,8 @@ export async function runAdBreak(
     clearTimeout(timer);
     stage.hidden = true;
     stage.replaceChildren();
-    if (started) tell("stream-adend");
-    else if (abort.signal.aborted) tell("stream-adtimeout");
+    if (hasStarted) onEvent("stream-adend");
+    else if (abort.signal.aborted) onEvent("stream-adtimeout");
   }
 }
 
@@ -52,77 +52,79 @@ function show(
 ): Promise<void> {
   const { signal } = abort;
   const clip = h("video", { playsinline: true, src: file, "aria-label": "Advertisement" });
-  const left = h("span", { class: "ad-label" }, "Ad");
+  const countdown = h("span", { class: "ad-label" }, "Ad");
   const skip = h("button", { type: "button", class: "ad-button", hidden: true }, "Skip ad");
-  const resume = h("button", { type: "button", class: "ad-resume", "aria-label": "Play", hidden: true });
-  const visit =
+  const resumeButton = h("button", { type: "button", class: "ad-resume", "aria-label": "Play", hidden: true });
+  const visitLink =
     ad.clickThrough === undefined
       ? undefined
       : h("a", { class: "ad-button", href: ad.clickThrough, target: "_blank", rel: "noopener" }, "Learn more");
-  const seen = new Set<string>();
+  const trackedEvents = new Set<string>();
 
   const track = (event: string) => {
-    if (seen.has(event)) return;
-    seen.add(event);
+    if (trackedEvents.has(event)) return;
+    trackedEvents.add(event);
     for (const url of ad.trackers.get(event) ?? []) new Image().src = url;
   };
-  const sound = () => {
+  const syncAudio = () => {
     clip.volume = video.volume;
     clip.muted = video.muted;
   };
 
   return new Promise<void>((resolve, reject) => {
-    let stalled: ReturnType<typeof setTimeout> | undefined;
+    let stallTimer: ReturnType<typeof setTimeout> | undefined;
     const end = (event: string) => {
-      clearTimeout(stalled);
+      clearTimeout(stallTimer);
       track(event);
-      video.removeEventListener("volumechange", sound);
+      video.removeEventListener("volumechange", syncAudio);
       clip.removeAttribute("src");
       clip.load();
       resolve();
     };
     const watch = () => {
-      clearTimeout(stalled);
-      if (!clip.paused) stalled = setTimeout(() => end("error"), STALL_MS);
+      clearTimeout(stallTimer);
+      if (!clip.paused) stallTimer = setTimeout(() => end("error"), STALL_MS);
     };
     signal.addEventListener("abort", () => {
-      if (!seen.has("start")) reject(signal.reason);
+      if (!trackedEvents.has("start")) reject(signal.reason);
     });
     clip.addEventListener("playing", () => {
       watch();
-      resume.hidden = true;
-      if (seen.has("start")) return;
+      resumeButton.hidden = true;
+      if (trackedEvents.has("start")) return;
       track("impression");
       track("start");
       onStart();
     });
     clip.addEventListener("timeupdate", () => {
       watch();
-      const { currentTime: at, duration } = clip;
-      left.textContent = Number.isFinite(duration) ? `Ad · ${Math.max(0, Math.ceil(duration - at))} s` : "Ad";
-      if (at >= duration * 0.25) track("firstQuartile");
-      if (at >= duration * 0.5) track("midpoint");
-      if (at >= duration * 0.75) track("thirdQuartile");
-      if (ad.skipAfter !== undefined && at >= ad.skipAfter) skip.hidden = false;
+      const { currentTime: playbackTime, duration } = clip;
+      countdown.textContent = Number.isFinite(duration)
+        ? `Ad · ${Math.max(0, Math.ceil(duration - playbackTime))} s`
+        : "Ad";
+      if (playbackTime >= duration * 0.25) track("firstQuartile");
+      if (playbackTime >= duration * 0.5) track("midpoint");
+      if (playbackTime >= duration * 0.75) track("thirdQuartile");
+      if (ad.skipAfter !== undefined && playbackTime >= ad.skipAfter) skip.hidden = false;
     });
     clip.addEventListener("pause", () => {
-      clearTimeout(stalled);
-      if (!clip.ended) resume.hidden = false;
+      clearTimeout(stallTimer);
+      if (!clip.ended) resumeButton.hidden = false;
     });
     clip.addEventListener("ended", () => end("complete"));
     clip.addEventListener("error", () => end("error"));
     skip.addEventListener("click", () => end("skip"));
-    resume.addEventListener("click", () => void clip.play().catch(() => end("error")));
-    visit?.addEventListener("click", () => {
+    resumeButton.addEventListener("click", () => void clip.play().catch(() => end("error")));
+    visitLink?.addEventListener("click", () => {
       track("click");
       clip.pause();
     });
-    video.addEventListener("volumechange", sound);
-    sound();
+    video.addEventListener("volumechange", syncAudio);
+    syncAudio();
     stage.replaceChildren(
       clip,
-      resume,
-      h("div", { class: "ad-bar" }, left, h("span", { class: "space" }), visit, skip),
+      resumeButton,
+      h("div", { class: "ad-bar" }, countdown, h("span", { class: "space" }), visitLink, skip),
     );
     stage.hidden = false;
     clip.play().catch(() => end("error"));

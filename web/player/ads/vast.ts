@@ -26,39 +26,42 @@ export function readVast(document: Document, base: string): AdDocument | undefin
   const ad = first(root, "InLine") ?? first(root, "Wrapper");
   if (ad === undefined) return undefined;
   const linear = first(ad, "Linear");
-  const found: AdDocument = { files: [], trackers: new Map() };
+  const adDocument: AdDocument = { files: [], trackers: new Map() };
   const track = (event: string, elements: Iterable<Element>) => {
-    for (const element of elements) addTracker(found.trackers, event, address(element, base));
+    for (const element of elements) addTracker(adDocument.trackers, event, address(element, base));
   };
-  track("impression", all(ad, "Impression"));
-  track("error", all(ad, "Error"));
+  track("impression", elementsNamed(ad, "Impression"));
+  track("error", elementsNamed(ad, "Error"));
   if (linear !== undefined) {
-    for (const element of all(linear, "Tracking"))
-      addTracker(found.trackers, element.getAttribute("event") ?? "", address(element, base));
-    track("click", all(linear, "ClickTracking"));
-    found.clickThrough = address(first(linear, "ClickThrough"), base);
-    found.skipAfter = readOffset(linear.getAttribute("skipoffset"), first(linear, "Duration")?.textContent ?? null);
-    found.files = [...all(linear, "MediaFile")].flatMap((file) => readFile(file, base));
+    for (const element of elementsNamed(linear, "Tracking"))
+      addTracker(adDocument.trackers, element.getAttribute("event") ?? "", address(element, base));
+    track("click", elementsNamed(linear, "ClickTracking"));
+    adDocument.clickThrough = address(first(linear, "ClickThrough"), base);
+    adDocument.skipAfter = readOffset(
+      linear.getAttribute("skipoffset"),
+      first(linear, "Duration")?.textContent ?? null,
+    );
+    adDocument.files = [...elementsNamed(linear, "MediaFile")].flatMap((file) => readFile(file, base));
   }
   if (ad.localName === "Wrapper") {
     const next = address(first(ad, "VASTAdTagURI"), base);
-    return next === undefined ? undefined : { ...found, next };
+    return next === undefined ? undefined : { ...adDocument, next };
   }
-  return found.files.length === 0 ? undefined : found;
+  return adDocument.files.length === 0 ? undefined : adDocument;
 }
 
 /** VMAP 1.0: the pre-roll break, whose document is inline or at another URL. */
 function readBreak(document: Document, base: string): AdDocument | undefined {
-  for (const pause of all(document.documentElement, "AdBreak")) {
-    const at = pause.getAttribute("timeOffset") ?? "start";
-    if (at !== "start" && clock(at) !== 0) continue;
-    const inside = first(pause, "VAST");
-    if (inside !== undefined) {
-      const own = document.implementation.createDocument(null, null, null);
-      own.append(own.importNode(inside, true));
-      return readVast(own, base);
+  for (const adBreak of elementsNamed(document.documentElement, "AdBreak")) {
+    const offsetText = adBreak.getAttribute("timeOffset") ?? "start";
+    if (offsetText !== "start" && parseClock(offsetText) !== 0) continue;
+    const vastElement = first(adBreak, "VAST");
+    if (vastElement !== undefined) {
+      const vastDocument = document.implementation.createDocument(null, null, null);
+      vastDocument.append(vastDocument.importNode(vastElement, true));
+      return readVast(vastDocument, base);
     }
-    const next = address(first(pause, "AdTagURI"), base);
+    const next = address(first(adBreak, "AdTagURI"), base);
     if (next !== undefined) return { next, files: [], trackers: new Map() };
   }
   return undefined;
@@ -86,24 +89,24 @@ function readFile(file: Element, base: string): AdDocument["files"] {
 function readOffset(text: string | null, duration: string | null): number | undefined {
   if (text === null) return undefined;
   const percent = /^(\d{1,3})%$/.exec(text.trim())?.[1];
-  if (percent === undefined) return clock(text);
-  const whole = clock(duration ?? "");
-  return whole === undefined ? undefined : (whole * Number(percent)) / 100;
+  if (percent === undefined) return parseClock(text);
+  const totalSeconds = parseClock(duration ?? "");
+  return totalSeconds === undefined ? undefined : (totalSeconds * Number(percent)) / 100;
 }
 
-function clock(text: string): number | undefined {
+function parseClock(text: string): number | undefined {
   const parts = /^(\d{1,2}):(\d{2}):(\d{2}(?:\.\d+)?)$/.exec(text.trim());
   return parts === null ? undefined : Number(parts[1]) * 3600 + Number(parts[2]) * 60 + Number(parts[3]);
 }
 
 function addTracker(trackers: AdDocument["trackers"], event: string, url: string | undefined): void {
   if (url === undefined) return;
-  const known = trackers.get(event) ?? [];
-  if (known.length < MAX_TRACKERS) trackers.set(event, [...known, url]);
+  const knownUrls = trackers.get(event) ?? [];
+  if (knownUrls.length < MAX_TRACKERS) trackers.set(event, [...knownUrls, url]);
 }
 
 // Compares local names, because VMAP elements have a prefix.
-const all = (within: Element, name: string) => [...within.getElementsByTagNameNS("*", name)];
-const first = (within: Element, name: string): Element | undefined => all(within, name)[0];
+const elementsNamed = (parentElement: Element, name: string) => [...parentElement.getElementsByTagNameNS("*", name)];
+const first = (parentElement: Element, name: string): Element | undefined => elementsNamed(parentElement, name)[0];
 const address = (element: Element | undefined, base: string): string | undefined =>
   webAddress(element?.textContent?.trim(), base);

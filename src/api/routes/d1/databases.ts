@@ -16,18 +16,18 @@ const jurisdictions = ["eu", "fedramp", "us"] as const;
 const locations = ["wnam", "enam", "weur", "eeur", "apac", "oc"] as const;
 const replication = z.object({ mode: z.enum(["auto", "disabled"]) });
 
-const listed = z.object({
+const listedSchema = z.object({
   uuid: z.string(),
   name: z.string(),
   version: z.string(),
   created_at: z.string(),
   jurisdiction: z.string().nullable(),
 });
-const detailed = listed
+const detailedSchema = listedSchema
   .extend({ num_tables: z.number().optional(), file_size: z.number().optional(), read_replication: replication })
   .partial();
 
-const TABLES =
+const COUNT_TABLES_SQL =
   "select count(*) from sqlite_master where type = 'table' and substr(name, 1, 7) <> 'sqlite_' and lower(substr(name, 1, 4)) <> '_cf_'";
 
 /** The databases of an account. */
@@ -47,7 +47,8 @@ export function databaseRoutes({ list, databases }: D1RouteDeps): Route[] {
     if (!databases) return {};
     const size = await databases.size(id);
     // Querying an unused database would create its file.
-    const tables = size === 0 ? 0 : Number((await databases.query(id, [{ sql: TABLES }]))[0]!.results.rows[0]![0]);
+    const tables =
+      size === 0 ? 0 : Number((await databases.query(id, [{ sql: COUNT_TABLES_SQL }]))[0]!.results.rows[0]![0]);
     return { num_tables: tables, file_size: size };
   }
 
@@ -65,7 +66,7 @@ export function databaseRoutes({ list, databases }: D1RouteDeps): Route[] {
         path: DATABASES,
         summary: "List D1 databases",
         query: z.object({ ...pageQuery({ perPage: 1000, max: 10_000 }), name: z.string().optional() }),
-        result: z.array(listed),
+        result: z.array(listedSchema),
       },
       async ({ params, query }) => {
         const page = pageRequest(query);
@@ -83,7 +84,7 @@ export function databaseRoutes({ list, databases }: D1RouteDeps): Route[] {
         method: "post",
         path: DATABASES,
         summary: "Create a D1 database",
-        result: detailed,
+        result: detailedSchema,
         body: z.object({
           name: z.string(),
           jurisdiction: z.enum(jurisdictions).nullish(),
@@ -92,14 +93,19 @@ export function databaseRoutes({ list, databases }: D1RouteDeps): Route[] {
         }),
       },
       async ({ params, body }) => {
-        const { name, jurisdiction, primary_location_hint: locationHint, read_replication: replicated } = body;
+        const {
+          name,
+          jurisdiction,
+          primary_location_hint: locationHint,
+          read_replication: requestedReplication,
+        } = body;
         return answer(
           await details(
             await list.create(params.account_id!, {
               name,
               ...(jurisdiction && { jurisdiction }),
               ...(locationHint && { locationHint }),
-              ...(replicated && { readReplication: replicated.mode }),
+              ...(requestedReplication && { readReplication: requestedReplication.mode }),
             }),
           ),
         );
@@ -113,16 +119,16 @@ export function databaseRoutes({ list, databases }: D1RouteDeps): Route[] {
         path: ONE_DATABASE,
         summary: "Get a D1 database by id or name",
         query: z.object({ fields: z.string().or(z.array(z.string())).optional() }),
-        result: detailed,
+        result: detailedSchema,
       },
       async ({ params, query }) => {
-        const found = await details(await list.get(params.account_id!, params.database_id!));
-        const wanted =
+        const detailedResult = await details(await list.get(params.account_id!, params.database_id!));
+        const requestedFields =
           query.fields === undefined ? undefined : [query.fields].flat().flatMap((fields) => fields.split(","));
         return answer(
-          wanted === undefined
-            ? found
-            : Object.fromEntries(Object.entries(found).filter(([name]) => wanted.includes(name))),
+          requestedFields === undefined
+            ? detailedResult
+            : Object.fromEntries(Object.entries(detailedResult).filter(([name]) => requestedFields.includes(name))),
         );
       },
     ),
@@ -134,7 +140,7 @@ export function databaseRoutes({ list, databases }: D1RouteDeps): Route[] {
         path: ONE_DATABASE,
         summary: "Update a D1 database",
         body: z.object({ read_replication: replication }),
-        result: detailed,
+        result: detailedSchema,
       },
       async ({ params, body }) => change(params.account_id!, params.database_id!, body.read_replication.mode),
     ),
@@ -146,7 +152,7 @@ export function databaseRoutes({ list, databases }: D1RouteDeps): Route[] {
         path: ONE_DATABASE,
         summary: "Update a D1 database partially",
         body: z.object({ read_replication: replication.optional() }),
-        result: detailed,
+        result: detailedSchema,
       },
       async ({ params, body }) => change(params.account_id!, params.database_id!, body.read_replication?.mode),
     ),

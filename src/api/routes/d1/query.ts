@@ -12,7 +12,7 @@ const MAX_VALUES = 1_000_000;
 
 /** SQL over the API. All statements of a call run in one transaction, and each returns one result. */
 export function queryRoutes(parts: D1RouteDeps): Route[] {
-  const shared = {
+  const sharedFields = {
     tag: "D1",
     permission: "D1 Write",
     method: "post",
@@ -40,7 +40,7 @@ export function queryRoutes(parts: D1RouteDeps): Route[] {
   return [
     route(
       {
-        ...shared,
+        ...sharedFields,
         id: "d1-query-database",
         path: `${ONE_DATABASE}/query`,
         summary: "Query a D1 database; rows are returned as objects",
@@ -49,7 +49,7 @@ export function queryRoutes(parts: D1RouteDeps): Route[] {
     ),
     route(
       {
-        ...shared,
+        ...sharedFields,
         id: "d1-raw-database-query",
         path: `${ONE_DATABASE}/raw`,
         summary: "Query a D1 database; rows are returned as arrays",

@@ -4,7 +4,7 @@ import { d1Errors, type D1DatabaseList } from "../../../workers/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
 import { ONE_DATABASE } from "./databases.ts";
 
-const when = z
+const timestampSchema = z
   .string()
   .refine((text) => !Number.isNaN(Date.parse(text)), "is not an ISO 8601 time")
   .optional();
@@ -28,7 +28,7 @@ export function timeTravelRoutes({
         method: "get",
         path: `${ONE_DATABASE}/time_travel/bookmark`,
         summary: "Get the current bookmark of a D1 database",
-        query: z.object({ timestamp: when }),
+        query: z.object({ timestamp: timestampSchema }),
         result: z.object({ bookmark: z.string() }),
       },
       async ({ params, query }) => {
@@ -45,7 +45,7 @@ export function timeTravelRoutes({
         method: "post",
         path: `${ONE_DATABASE}/time_travel/restore`,
         summary: "Restore a D1 database; always fails, because no history is stored",
-        query: z.object({ bookmark: z.string().optional(), timestamp: when }),
+        query: z.object({ bookmark: z.string().optional(), timestamp: timestampSchema }),
         result: z.object({ bookmark: z.string() }),
       },
       async ({ params }) => {

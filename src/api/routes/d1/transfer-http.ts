@@ -28,15 +28,15 @@ export function createD1TransferHttp({
         413,
         `The file is larger than ${transfers.maxBytes} bytes. Split it into several.`,
       );
-    const taken = await transfers.upload(token, request);
-    if (!taken) return refuse(request, response, 404, UNKNOWN);
+    const uploadedFile = await transfers.upload(token, request);
+    if (!uploadedFile) return refuse(request, response, 404, UNKNOWN_LINK_TEXT);
     // The response format of an object store: clients compare the ETag with the announced one.
-    response.writeHead(200, { etag: `"${taken.etag}"`, "content-length": 0 }).end();
+    response.writeHead(200, { etag: `"${uploadedFile.etag}"`, "content-length": 0 }).end();
   }
 
   async function get(request: IncomingMessage, response: ServerResponse, token: string): Promise<void> {
     const found = await transfers.download(token);
-    if (!found) return refuse(request, response, 404, UNKNOWN);
+    if (!found) return refuse(request, response, 404, UNKNOWN_LINK_TEXT);
     response.writeHead(200, {
       ...HEADERS,
       "content-type": "application/sql",
@@ -57,19 +57,19 @@ export function createD1TransferHttp({
     } catch (thrown) {
       // The client disconnected.
       if (response.headersSent || request.socket.destroyed) return void response.destroy();
-      const refused = thrown instanceof UserError;
-      if (!refused || thrown.entry.http >= 500) log.error({ err: thrown }, "d1: file transfer failed");
+      const isRefused = thrown instanceof UserError;
+      if (!isRefused || thrown.entry.http >= 500) log.error({ err: thrown }, "d1: file transfer failed");
       refuse(
         request,
         response,
-        refused ? thrown.entry.http : 500,
-        refused ? `${thrown.message}${thrown.fix ? ` ${thrown.fix}` : ""}` : "Internal error. See the server log.",
+        isRefused ? thrown.entry.http : 500,
+        isRefused ? `${thrown.message}${thrown.fix ? ` ${thrown.fix}` : ""}` : "Internal error. See the server log.",
       );
     }
   };
 }
 
-const UNKNOWN = "Not found: the link is unknown, was already used, or has expired (after one hour).";
+const UNKNOWN_LINK_TEXT = "Not found: the link is unknown, was already used, or has expired (after one hour).";
 const HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
 
 /**

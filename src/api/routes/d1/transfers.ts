@@ -36,7 +36,7 @@ export function transferRoutes({
   transfers,
   origin = ({ url }) => new URL(url).origin,
 }: D1TransferDeps): Route[] {
-  const shared = { tag: "D1", permission: "D1 Write", method: "post", result } as const;
+  const sharedFields = { tag: "D1", permission: "D1 Write", method: "post", result } as const;
   const url = (request: Request, file: { token: string; filename: string }) => origin(request) + transferPath(file);
   const idOf = async (params: Record<string, string>) => (await list.get(params.account_id!, params.database_id!)).id;
 
@@ -54,7 +54,7 @@ export function transferRoutes({
   return [
     route(
       {
-        ...shared,
+        ...sharedFields,
         id: "d1-import-database",
         path: `${ONE_DATABASE}/import`,
         summary: "Import SQL into a D1 database",
@@ -79,7 +79,7 @@ export function transferRoutes({
     ),
     route(
       {
-        ...shared,
+        ...sharedFields,
         id: "d1-export-database",
         path: `${ONE_DATABASE}/export`,
         summary: "Export a D1 database as SQL",

@@ -85,16 +85,16 @@ export const timelineSchema = entrySchema.extend({
 
 export const showTimeline = (entry: Entry): z.input<typeof timelineSchema> => ({
   ...showEntry(entry),
-  deliveries: entry.deliveries.map((one) => ({
-    message_id: one.messageId,
-    to: one.to,
-    status: one.state,
-    modified: iso(one.at),
-    queue_id: one.outbound ?? null,
-    host: one.host ?? null,
-    code: one.code ?? null,
-    enhanced_code: one.enhanced ?? null,
-    response: one.text ?? null,
+  deliveries: entry.deliveries.map((item) => ({
+    message_id: item.messageId,
+    to: item.to,
+    status: item.state,
+    modified: iso(item.at),
+    queue_id: item.outbound ?? null,
+    host: item.host ?? null,
+    code: item.code ?? null,
+    enhanced_code: item.enhanced ?? null,
+    response: item.text ?? null,
   })),
   events: entry.events.map(({ at, step, detail }) => ({ datetime: iso(at), step, detail })),
 });

@@ -60,8 +60,8 @@ const READERS = {
 } as const;
 const scopeOf = ({ account, zone }: { account: string; zone?: string }): Resource =>
   zone === undefined ? { account } : { account, zone };
-const mayRead = (caller: Caller, which: EntryKind, on: Resource) =>
-  READERS[which].some((permission) => caller.allows(permission, on));
+const mayRead = (caller: Caller, which: EntryKind, target: Resource) =>
+  READERS[which].some((permission) => caller.allows(permission, target));
 
 /** The part of an account's log that the caller may not see; usually undefined. */
 function hiddenOf(caller: Caller, account: string): EntryQuery["hidden"] {
@@ -82,38 +82,38 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
    * The parts of the log that the caller may read. Throws notAllowed if the caller may read none of the requested
    * parts.
    */
-  function readable(caller: Caller, on: Resource, requested: EntryKind | undefined): EntryKind | undefined {
-    const may = (["routing", "sending"] as const).filter(
-      (which) => (requested === undefined || requested === which) && mayRead(caller, which, on),
+  function readableKindOf(caller: Caller, target: Resource, requested: EntryKind | undefined): EntryKind | undefined {
+    const readableKinds = (["routing", "sending"] as const).filter(
+      (which) => (requested === undefined || requested === which) && mayRead(caller, which, target),
     );
-    if (may.length === 0)
+    if (readableKinds.length === 0)
       throw apiErrors.notAllowed({
         permission: (requested === undefined ? [...READERS.routing, READERS.sending[0]] : READERS[requested])
           .map((permission) => JSON.stringify(permission))
           .join(" or "),
       });
-    return may.length === 2 ? undefined : may[0];
+    return readableKinds.length === 2 ? undefined : readableKinds[0];
   }
 
   /** `of`: the account whose entries are listed. Default: the calling account. */
   async function page(
     caller: Caller,
-    on: { account: string; zone?: string },
+    target: { account: string; zone?: string },
     { kind: requested, cursor, per_page: limit, ...filter }: z.output<typeof query>,
-    of: { account: string; zone?: string } = on,
+    owner: { account: string; zone?: string } = target,
   ) {
-    const which = readable(caller, scopeOf(on), requested);
-    const hidden = on.zone === undefined ? hiddenOf(caller, on.account) : undefined;
-    const wanted: EntryQuery = {
-      ...of,
+    const which = readableKindOf(caller, scopeOf(target), requested);
+    const hidden = target.zone === undefined ? hiddenOf(caller, target.account) : undefined;
+    const entryQuery: EntryQuery = {
+      ...owner,
       ...(hidden !== undefined && { hidden }),
       ...(which !== undefined && { kind: which }),
       ...(cursor !== undefined && cursor !== "" && { after: cursor }),
       limit,
     };
     for (const [name, value] of Object.entries(filter))
-      if (value !== undefined) Object.assign(wanted, { [name]: value });
-    const { items, next } = await activity.search(wanted);
+      if (value !== undefined) Object.assign(entryQuery, { [name]: value });
+    const { items, next } = await activity.search(entryQuery);
     return answer(items.map(showEntry), {
       info: {
         count: items.length,
@@ -124,24 +124,25 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
     });
   }
 
-  async function timeline(caller: Caller, on: { account: string; zone?: string }, id: string) {
-    const scope = scopeOf(on);
-    readable(caller, scope, undefined);
-    const entry = await activity.get(on, id).catch(async (err: unknown) => {
-      if (on.zone !== undefined || (await operator()) !== on.account) throw err;
+  async function timeline(caller: Caller, target: { account: string; zone?: string }, id: string) {
+    const scope = scopeOf(target);
+    readableKindOf(caller, scope, undefined);
+    const entry = await activity.get(target, id).catch(async (err: unknown) => {
+      if (target.zone !== undefined || (await operator()) !== target.account) throw err;
       return activity.get({ account: "" }, id);
     });
-    readable(caller, scope, entry.kind);
+    readableKindOf(caller, scope, entry.kind);
     // An entry of a zone that a policy denies, requested by a caller who may read the account's other entries.
-    if (!mayRead(caller, entry.kind, { account: on.account, zone: entry.zone })) throw activityErrors.noEntry({ id });
+    if (!mayRead(caller, entry.kind, { account: target.account, zone: entry.zone }))
+      throw activityErrors.noEntry({ id });
     return answer(showTimeline(entry));
   }
 
-  const ofZone = async ({ zone_id }: Record<string, string>) => ({
+  const zoneScopeOf = async ({ zone_id }: Record<string, string>) => ({
     account: (await zoneAccount(zone_id!))!,
     zone: zone_id!,
   });
-  const ofAccount = ({ account_id }: Record<string, string>) => ({ account: account_id! });
+  const accountScopeOf = ({ account_id }: Record<string, string>) => ({ account: account_id! });
 
   return [
     route(
@@ -159,11 +160,11 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
         result: z.array(entrySchema),
       },
       async ({ params, query: { zone_id, platform, ...requested }, caller }) => {
-        const on = ofAccount(params);
+        const target = accountScopeOf(params);
         if (platform === "false")
-          return page(caller, { ...on, ...(zone_id !== undefined && { zone: zone_id }) }, requested);
-        if ((await operator()) === on.account) return page(caller, on, requested, { account: "" });
-        readable(caller, on, requested.kind);
+          return page(caller, { ...target, ...(zone_id !== undefined && { zone: zone_id }) }, requested);
+        if ((await operator()) === target.account) return page(caller, target, requested, { account: "" });
+        readableKindOf(caller, target, requested.kind);
         return answer([], { info: { count: 0, per_page: requested.per_page, next_cursor: null } });
       },
     ),
@@ -177,7 +178,7 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
         permission: null,
         result: timelineSchema,
       },
-      async ({ params, caller }) => timeline(caller, ofAccount(params), params.entry_id!),
+      async ({ params, caller }) => timeline(caller, accountScopeOf(params), params.entry_id!),
     ),
     route(
       {
@@ -190,7 +191,7 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
         query,
         result: z.array(entrySchema),
       },
-      async ({ params, query: requested, caller }) => page(caller, await ofZone(params), requested),
+      async ({ params, query: requested, caller }) => page(caller, await zoneScopeOf(params), requested),
     ),
     route(
       {
@@ -202,7 +203,7 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
         permission: null,
         result: timelineSchema,
       },
-      async ({ params, caller }) => timeline(caller, await ofZone(params), params.entry_id!),
+      async ({ params, caller }) => timeline(caller, await zoneScopeOf(params), params.entry_id!),
     ),
 
     route(
@@ -216,8 +217,8 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
         raw: "message/rfc822",
       },
       async ({ params: { account_id: account, message_id: id } }) => {
-        const named = id!.startsWith("<") ? id! : `<${id}>`;
-        const message = await messages.open(account!, named);
+        const headerId = id!.startsWith("<") ? id! : `<${id}>`;
+        const message = await messages.open(account!, headerId);
         if (message === undefined) throw activityErrors.noMessage({ id, days: messageDays });
         return new Response(new Uint8Array(await message.bytes()), {
           // Received mail is untrusted and may contain anything that a browser would execute.

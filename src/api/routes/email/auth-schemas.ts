@@ -47,7 +47,7 @@ export const dmarcReportsSchema = z.object({
   modified: time,
 });
 
-const shown = ({ id, type, name, content, ttl }: DnsRecord): z.input<typeof recordSchema> => ({
+const showRecord = ({ id, type, name, content, ttl }: DnsRecord): z.input<typeof recordSchema> => ({
   id,
   type,
   name,
@@ -56,13 +56,13 @@ const shown = ({ id, type, name, content, ttl }: DnsRecord): z.input<typeof reco
 });
 
 const showRecords = ({ dmarc, dmarcAlias, dmarcResolved, spf, spfAlias, dkim, dkimAlias, bimi }: MailAuthRecords) => ({
-  bimi_records: bimi.map(shown),
-  cname_dkim_records: dkimAlias.map(shown),
-  cname_dmarc_records: dmarcAlias.map(shown),
-  cname_spf_records: spfAlias.map(shown),
-  dkim_records: dkim.map(shown),
-  dmarc_records: dmarc.map(shown),
-  spf_records: spf.map(shown),
+  bimi_records: bimi.map(showRecord),
+  cname_dkim_records: dkimAlias.map(showRecord),
+  cname_dmarc_records: dmarcAlias.map(showRecord),
+  cname_spf_records: spfAlias.map(showRecord),
+  dkim_records: dkim.map(showRecord),
+  dmarc_records: dmarc.map(showRecord),
+  spf_records: spf.map(showRecord),
   resolved_dmarc_records: dmarcResolved,
 });
 
@@ -221,11 +221,11 @@ const showTree = ({ domain, record, lookups, terms }: SpfTree): ShownTree => ({
   domain,
   record,
   total_lookups: lookups,
-  components: terms.map(({ type, value, result, lookups: own, nested }) => ({
+  components: terms.map(({ type, value, result, lookups: ownLookups, nested }) => ({
     type,
     value,
     result,
-    lookup_count: own,
+    lookup_count: ownLookups,
     ...(nested && { nested: showTree(nested) }),
   })),
 });

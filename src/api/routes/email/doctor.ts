@@ -37,11 +37,11 @@ export const doctorRoutes = ({ zones, diagnose }: DoctorDeps): Route[] => [
   ),
 ];
 
-function nameIn(zone: Zone, given: string | undefined): string {
-  if (given === undefined || given === "") return zone.name;
-  const name = attempt(() => normalName(given));
+function nameIn(zone: Zone, requestedName: string | undefined): string {
+  if (requestedName === undefined || requestedName === "") return zone.name;
+  const name = attempt(() => normalName(requestedName));
   if (name === undefined || (name !== zone.name && !name.endsWith(`.${zone.name}`)))
-    throw apiErrors.badRequest({ reason: `${given} is not a name in ${zone.name}` });
+    throw apiErrors.badRequest({ reason: `${requestedName} is not a name in ${zone.name}` });
   return name;
 }
 

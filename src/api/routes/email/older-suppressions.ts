@@ -131,10 +131,10 @@ export function olderSuppressionsRoutes({ suppressions, zones }: OlderSuppressio
         async ({ params, query: { page, per_page, order, direction } }) =>
           withPublishedErrors(async () => {
             const owner = await ownerOf(params);
-            const listed = sortEntries(await listAll(owner), order, direction);
+            const sortedEntries = sortEntries(await listAll(owner), order, direction);
             const from = Math.max(0, page - 1) * per_page;
-            const shown = listed.slice(from, from + per_page).map((item) => toEntry(owner, item));
-            return answer(shown, { extraFields: { page, per_page, total: listed.length } });
+            const shownEntries = sortedEntries.slice(from, from + per_page).map((item) => toEntry(owner, item));
+            return answer(shownEntries, { extraFields: { page, per_page, total: sortedEntries.length } });
           }),
       ),
       route(

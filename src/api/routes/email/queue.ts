@@ -18,8 +18,8 @@ interface QueueDeps {
 }
 
 const tag = "Email queue";
-const LIST = "/accounts/{account_id}/email/queue";
-const ONE = `${LIST}/{queue_id}`;
+const QUEUE_PATH = "/accounts/{account_id}/email/queue";
+const QUEUED_MESSAGE_PATH = `${QUEUE_PATH}/{queue_id}`;
 const STATES = ["queued", "delivering", "deferred", "delivered", "failed", "expired"] as const;
 const time = z.iso.datetime();
 const text = z.string().nullable();
@@ -104,16 +104,17 @@ export function queueRoutes({ queue, operator }: QueueDeps): Route[] {
   const isOperator = async (account: string) => (await operator()) === account;
 
   /** Throws outboundNotFound, also if the message belongs to another account. */
-  async function found({ account_id, queue_id }: Record<string, string>) {
-    const one = await queue.get(queue_id!);
-    const theirs =
-      one !== undefined &&
-      (one.message.account === account_id || (one.message.account === undefined && (await isOperator(account_id!))));
-    if (!theirs) throw mailErrors.outboundNotFound({ id: queue_id });
-    return one;
+  async function findMessage({ account_id, queue_id }: Record<string, string>) {
+    const queuedMessage = await queue.get(queue_id!);
+    const isVisible =
+      queuedMessage !== undefined &&
+      (queuedMessage.message.account === account_id ||
+        (queuedMessage.message.account === undefined && (await isOperator(account_id!))));
+    if (!isVisible) throw mailErrors.outboundNotFound({ id: queue_id });
+    return queuedMessage;
   }
-  async function shown(params: Record<string, string>) {
-    const { message, recipients } = await found(params);
+  async function answerMessage(params: Record<string, string>) {
+    const { message, recipients } = await findMessage(params);
     return answer({
       ...showMessage(message),
       finished: isoOf(message.finishedAt),
@@ -126,7 +127,7 @@ export function queueRoutes({ queue, operator }: QueueDeps): Route[] {
       {
         id: "email-queue-list",
         method: "get",
-        path: LIST,
+        path: QUEUE_PATH,
         tag,
         summary: "List queued outbound mail, newest first",
         permission: "Email Sending Read",
@@ -148,18 +149,18 @@ export function queueRoutes({ queue, operator }: QueueDeps): Route[] {
       async ({ params: { account_id: account }, query: { state, domain, platform, cursor, per_page: limit } }) => {
         if (cursor !== undefined && cursor !== "" && !/^\d{1,15}-[0-9a-f]{32}$/.test(cursor))
           throw activityErrors.badCursor();
-        const nobodys = platform === "true";
-        if (nobodys && !(await isOperator(account!)))
+        const isUnowned = platform === "true";
+        if (isUnowned && !(await isOperator(account!)))
           return answer([], { info: { count: 0, per_page: limit, next_cursor: null } });
         const { items, next } = await queue.list({
-          ...(!nobodys && { account: account! }),
+          ...(!isUnowned && { account: account! }),
           ...(state && { state }),
           ...(domain !== undefined && { domain: domain.toLowerCase() }),
           ...(cursor && { after: cursor }),
           limit,
         });
         return answer(
-          items.map((one) => ({ ...showMessage(one.message), ...showRecipient(one) })),
+          items.map((queuedMessage) => ({ ...showMessage(queuedMessage.message), ...showRecipient(queuedMessage) })),
           {
             info: {
               count: items.length,
@@ -175,44 +176,44 @@ export function queueRoutes({ queue, operator }: QueueDeps): Route[] {
       {
         id: "email-queue-get",
         method: "get",
-        path: ONE,
+        path: QUEUED_MESSAGE_PATH,
         tag,
         summary: "Get a queued message, with the reply of each next hop",
         permission: "Email Sending Read",
         result: wholeSchema,
       },
-      async ({ params }) => shown(params),
+      async ({ params }) => answerMessage(params),
     ),
     route(
       {
         id: "email-queue-resend",
         method: "post",
-        path: `${ONE}/resend`,
+        path: `${QUEUED_MESSAGE_PATH}/resend`,
         tag,
         summary: "Retry all undelivered recipients immediately and resume their paused destinations",
         permission: "Email Sending Write",
         result: wholeSchema,
       },
       async ({ params }) => {
-        await found(params);
+        await findMessage(params);
         await queue.resend(params.queue_id!);
-        return shown(params);
+        return answerMessage(params);
       },
     ),
     route(
       {
         id: "email-queue-cancel",
         method: "post",
-        path: `${ONE}/cancel`,
+        path: `${QUEUED_MESSAGE_PATH}/cancel`,
         tag,
         summary: "Cancel the pending deliveries of a message; attempts in progress continue",
         permission: "Email Sending Write",
         result: wholeSchema,
       },
       async ({ params }) => {
-        await found(params);
+        await findMessage(params);
         await queue.cancel(params.queue_id!);
-        return shown(params);
+        return answerMessage(params);
       },
     ),
   ];

@@ -6,11 +6,11 @@ import { addressSchema, showAddress } from "./routing-schemas.ts";
 import type { EmailRoutingDeps } from "./routing-settings.ts";
 
 const tag = "Email Routing destination addresses";
-const LIST = "/accounts/{account_id}/email/routing/addresses";
-const ONE = `${LIST}/{destination_address_identifier}`;
+const ADDRESSES_PATH = "/accounts/{account_id}/email/routing/addresses";
+const ADDRESS_PATH = `${ADDRESSES_PATH}/{destination_address_identifier}`;
 
 export function routingAddressesRoutes({ routing: { addresses } }: EmailRoutingDeps): Route[] {
-  const named = ({
+  const idsOf = ({
     account_id,
     destination_address_identifier,
   }: Record<string, string>): [account: string, id: string] => [account_id!, destination_address_identifier!];
@@ -22,7 +22,7 @@ export function routingAddressesRoutes({ routing: { addresses } }: EmailRoutingD
       {
         id: "email-routing-destination-addresses-list-destination-addresses",
         method: "get",
-        path: LIST,
+        path: ADDRESSES_PATH,
         tag,
         summary: "List destination addresses",
         permission: "Email Routing Addresses Read",
@@ -51,7 +51,7 @@ export function routingAddressesRoutes({ routing: { addresses } }: EmailRoutingD
       {
         id: "email-routing-destination-addresses-create-a-destination-address",
         method: "post",
-        path: LIST,
+        path: ADDRESSES_PATH,
         tag,
         summary: "Create a destination address and send it a verification email",
         permission: "Email Routing Addresses Write",
@@ -64,19 +64,19 @@ export function routingAddressesRoutes({ routing: { addresses } }: EmailRoutingD
       {
         id: "email-routing-destination-addresses-get-a-destination-address",
         method: "get",
-        path: ONE,
+        path: ADDRESS_PATH,
         tag,
         summary: "Get a destination address",
         permission: "Email Routing Addresses Read",
         result: addressSchema,
       },
-      async ({ params }) => answer(showAddress(await addresses.get(...named(params)))),
+      async ({ params }) => answer(showAddress(await addresses.get(...idsOf(params)))),
     ),
     route(
       {
         id: "email-routing-destination-addresses-update-destination-address",
         method: "patch",
-        path: ONE,
+        path: ADDRESS_PATH,
         tag,
         summary: "Mark a destination address as verified or unverified",
         permission: "Email Routing Addresses Write",
@@ -87,32 +87,32 @@ export function routingAddressesRoutes({ routing: { addresses } }: EmailRoutingD
         // Otherwise a user who may add addresses could send mail to people who never consented.
         if (status === "verified" && !caller.allows("Account Settings Write", { account: params.account_id! }))
           throw addressErrors.adminOnly();
-        return answer(showAddress(await addresses.setVerified(...named(params), status === "verified")));
+        return answer(showAddress(await addresses.setVerified(...idsOf(params), status === "verified")));
       },
     ),
     route(
       {
         id: "email-routing-destination-addresses-delete-destination-address",
         method: "delete",
-        path: ONE,
+        path: ADDRESS_PATH,
         tag,
         summary: "Delete a destination address and disable its rules",
         permission: "Email Routing Addresses Write",
         result: addressSchema,
       },
-      async ({ params }) => answer(showAddress(await addresses.delete(...named(params)))),
+      async ({ params }) => answer(showAddress(await addresses.delete(...idsOf(params)))),
     ),
     route(
       {
         id: "email-routing-destination-addresses-resend",
         method: "post",
-        path: `${ONE}/resend`,
+        path: `${ADDRESS_PATH}/resend`,
         tag,
         summary: "Resend the verification email",
         permission: "Email Routing Addresses Write",
         result: addressSchema,
       },
-      async ({ params }) => answer(showAddress(await addresses.resend(...named(params)))),
+      async ({ params }) => answer(showAddress(await addresses.resend(...idsOf(params)))),
     ),
   ];
 }

@@ -15,7 +15,7 @@ const keySchema = z.object({
   retired: time.nullable(),
 });
 
-const shown = ({
+const showKey = ({
   id,
   domain,
   selector,
@@ -49,7 +49,7 @@ export const routingDkimRoutes = ({ zones, routing: { dns, dkimKeys } }: EmailRo
     async ({ params, query: { subdomain } }) => {
       const zone = await zones.get(params.zone_id!);
       const domain = (await dns.needed(zone, subdomain))[0]!.name;
-      return answer((await dkimKeys.list({ zone: zone.id, domain, use: "routing" })).map(shown));
+      return answer((await dkimKeys.list({ zone: zone.id, domain, use: "routing" })).map(showKey));
     },
   ),
   route(
@@ -69,7 +69,7 @@ export const routingDkimRoutes = ({ zones, routing: { dns, dkimKeys } }: EmailRo
       const zone = await zones.get(params.zone_id!);
       await dns.rotateDkim(zone, body?.name ?? undefined);
       const domain = (await dns.needed(zone, body?.name ?? undefined))[0]!.name;
-      return answer((await dkimKeys.list({ zone: zone.id, domain, use: "routing" })).map(shown));
+      return answer((await dkimKeys.list({ zone: zone.id, domain, use: "routing" })).map(showKey));
     },
   ),
 ];

@@ -17,15 +17,15 @@ import {
 import type { EmailRoutingDeps } from "./routing-settings.ts";
 
 const tag = "Email Routing routing rules";
-const LIST = "/zones/{zone_id}/email/routing/rules";
-const ONE = `${LIST}/{rule_identifier}`;
-const CATCH_ALL = `${LIST}/catch_all`;
+const RULES_PATH = "/zones/{zone_id}/email/routing/rules";
+const RULE_PATH = `${RULES_PATH}/{rule_identifier}`;
+const CATCH_ALL = `${RULES_PATH}/catch_all`;
 const ACCOUNT = "/accounts/{account_id}/email/routing/rules";
 const enabled = z.enum(["true", "false"]).optional();
 const direction = z.enum(["asc", "desc"]).default("asc");
-const flag = (text: "true" | "false" | undefined) => (text === undefined ? undefined : text === "true");
+const toBoolean = (text: "true" | "false" | undefined) => (text === undefined ? undefined : text === "true");
 
-const AWAITS = {
+const AWAITS_DESTINATION = {
   code: 2054,
   message: "The rule is disabled until its destination address is verified; then it is enabled automatically.",
 };
@@ -37,7 +37,7 @@ const STAR = {
 
 function answerRule(rule: Rule) {
   const messages = [
-    ...(rule.awaiting ? [AWAITS] : []),
+    ...(rule.awaiting ? [AWAITS_DESTINATION] : []),
     ...(rule.matcher.type === "literal" && rule.matcher.value.includes("*") ? [STAR] : []),
   ];
   return answer(showRule(rule), messages.length > 0 ? { messages } : {});
@@ -51,7 +51,7 @@ export function routingRulesRoutes({ zones, routing: { rules, plan } }: EmailRou
       {
         id: "email-routing-routing-rules-list-routing-rules",
         method: "get",
-        path: LIST,
+        path: RULES_PATH,
         tag,
         summary: "List routing rules, the catch-all rule last",
         permission: "Email Routing Rules Read",
@@ -68,7 +68,7 @@ export function routingRulesRoutes({ zones, routing: { rules, plan } }: EmailRou
         return pageAnswer(
           await rules.list(
             await zoneOf(params),
-            { enabled: flag(query.enabled), order: query.order, direction: query.direction },
+            { enabled: toBoolean(query.enabled), order: query.order, direction: query.direction },
             page,
           ),
           page,
@@ -80,7 +80,7 @@ export function routingRulesRoutes({ zones, routing: { rules, plan } }: EmailRou
       {
         id: "email-routing-routing-rules-create-routing-rule",
         method: "post",
-        path: LIST,
+        path: RULES_PATH,
         tag,
         summary: "Create a routing rule",
         permission: "Email Routing Rules Write",
@@ -118,7 +118,7 @@ export function routingRulesRoutes({ zones, routing: { rules, plan } }: EmailRou
       {
         id: "email-routing-routing-rules-get-routing-rule",
         method: "get",
-        path: ONE,
+        path: RULE_PATH,
         tag,
         summary: "Get a routing rule",
         permission: "Email Routing Rules Read",
@@ -130,7 +130,7 @@ export function routingRulesRoutes({ zones, routing: { rules, plan } }: EmailRou
       {
         id: "email-routing-routing-rules-update-routing-rule",
         method: "put",
-        path: ONE,
+        path: RULE_PATH,
         tag,
         summary: "Replace a routing rule",
         permission: "Email Routing Rules Write",
@@ -144,7 +144,7 @@ export function routingRulesRoutes({ zones, routing: { rules, plan } }: EmailRou
       {
         id: "email-routing-routing-rules-delete-routing-rule",
         method: "delete",
-        path: ONE,
+        path: RULE_PATH,
         tag,
         summary: "Delete a routing rule",
         permission: "Email Routing Rules Write",
@@ -166,10 +166,10 @@ export function routingRulesRoutes({ zones, routing: { rules, plan } }: EmailRou
       },
       async ({ params: { account_id: account }, query, caller }) => {
         const page = pageRequest(query);
-        const found = await rules.ofAccount(
+        const accountRules = await rules.ofAccount(
           account!,
           {
-            enabled: flag(query.enabled),
+            enabled: toBoolean(query.enabled),
             direction: query.direction,
             hidden: hiddenZones(caller, account!, "Email Routing Rules Read"),
           },
@@ -177,12 +177,12 @@ export function routingRulesRoutes({ zones, routing: { rules, plan } }: EmailRou
         );
         const names = new Map(
           await Promise.all(
-            [...new Set(found.items.map(({ zone }) => zone))].map(
+            [...new Set(accountRules.items.map(({ zone }) => zone))].map(
               async (id) => [id, (await zones.find(id))?.name ?? ""] as const,
             ),
           ),
         );
-        return pageAnswer(found, page, (rule) => ({
+        return pageAnswer(accountRules, page, (rule) => ({
           ...showRule(rule),
           zone: { tag: rule.zone, name: names.get(rule.zone)! },
         }));
@@ -201,14 +201,14 @@ export function routingRulesRoutes({ zones, routing: { rules, plan } }: EmailRou
       },
       async ({ params: { account_id: account }, body, caller }) => {
         const catchAll = (body.catch_all_rules ?? []).map(({ target, rule }) => ({ target, rule: rulePartsOf(rule) }));
-        const planned = await plan(account!, {
+        const rulePlan = await plan(account!, {
           owner: body.owner_worker_tag,
           rules: (body.rules ?? []).map(rulePartsOf),
           catchAll,
           hidden: hiddenZones(caller, account!, "Email Routing Rules Read"),
         });
         return answer({
-          zones: planned.map(({ id, name, changes }) => ({
+          zones: rulePlan.map(({ id, name, changes }) => ({
             zone_id: id,
             zone_name: name,
             changes: changes.map(showChange),

@@ -38,7 +38,7 @@ export const showSettings = (settings: RoutingSettings): z.input<typeof routingS
   support_subaddress: settings.supportSubaddress,
   created: iso(settings.createdAt),
   modified: iso(settings.modifiedAt),
-  subdomains: settings.subdomains.map((one) => ({ ...one, tag: one.id })),
+  subdomains: settings.subdomains.map((item) => ({ ...item, tag: item.id })),
 });
 
 export const neededSchema = z.object({
@@ -111,8 +111,8 @@ export const ruleSchema = z.object({
 });
 export const accountRuleSchema = ruleSchema.extend({ zone: z.object({ tag: id, name: z.string() }) });
 
-const shownMatchers = (matcher: Matcher) => [matcher];
-const shownActions = (action: RuleAction) => [action];
+const showMatchers = (matcher: Matcher) => [matcher];
+const showActions = (action: RuleAction) => [action];
 
 export const showRule = (rule: Rule): z.input<typeof ruleSchema> => ({
   id: rule.id,
@@ -120,8 +120,8 @@ export const showRule = (rule: Rule): z.input<typeof ruleSchema> => ({
   name: rule.name,
   enabled: rule.enabled,
   priority: rule.priority,
-  matchers: shownMatchers(rule.matcher),
-  actions: shownActions(rule.action),
+  matchers: showMatchers(rule.matcher),
+  actions: showActions(rule.action),
   source: rule.source,
 });
 
@@ -153,8 +153,8 @@ export const showChange = ({
   ...(remote !== undefined && {
     remote: {
       id: remote.id,
-      matchers: shownMatchers(remote.matcher),
-      actions: shownActions(remote.action),
+      matchers: showMatchers(remote.matcher),
+      actions: showActions(remote.action),
       enabled: remote.enabled,
       source: remote.source,
       ...(remote.ownerName !== undefined && { owner_worker_name: remote.ownerName }),

@@ -25,10 +25,10 @@ const nameBody = z.object({ name: z.string().nullish() }).nullable();
 /** Settings of Email Routing for a zone. */
 export function routingSettingsRoutes({ zones, routing }: EmailRoutingDeps): Route[] {
   const { settings, dns } = routing;
-  const shown = async (zone: Zone) => answer(showSettings(await settings.of(zone)));
+  const answerSettings = async (zone: Zone) => answer(showSettings(await settings.of(zone)));
   const zoneOf = (params: Record<string, string>) => zones.get(params.zone_id!);
 
-  const updating = (method: "put" | "patch", id: string, summary: string) =>
+  const updateRoute = (method: "put" | "patch", id: string, summary: string) =>
     route(
       {
         id,
@@ -51,7 +51,7 @@ export function routingSettingsRoutes({ zones, routing }: EmailRoutingDeps): Rou
         ),
     );
 
-  const acting = (
+  const actionRoute = (
     method: "post" | "patch" | "delete",
     path: string,
     id: string,
@@ -73,7 +73,7 @@ export function routingSettingsRoutes({ zones, routing }: EmailRoutingDeps): Rou
       async ({ params, body }) => {
         const zone = await zoneOf(params);
         await act(zone, body?.name ?? undefined);
-        return shown(zone);
+        return answerSettings(zone);
       },
     );
 
@@ -88,54 +88,54 @@ export function routingSettingsRoutes({ zones, routing }: EmailRoutingDeps): Rou
         permission: "Zone Settings Read",
         result: routingSettingsSchema,
       },
-      async ({ params }) => shown(await zoneOf(params)),
+      async ({ params }) => answerSettings(await zoneOf(params)),
     ),
-    updating(
+    updateRoute(
       "patch",
       "email-routing-settings-update-email-routing-settings",
       "Update Email Routing settings; omitted fields keep their values",
     ),
-    updating(
+    updateRoute(
       "put",
       "email-routing-settings-replace-email-routing-settings",
       "Update Email Routing settings; omitted fields keep their values",
     ),
-    acting(
+    actionRoute(
       "post",
       "dns",
       "email-routing-settings-enable-email-routing-dns",
       "Enable Email Routing: create and lock the DNS records of the zone or a subdomain",
       dns.enable,
     ),
-    acting(
+    actionRoute(
       "patch",
       "dns",
       "email-routing-settings-unlock-email-routing-dns",
       "Unlock the DNS records of Email Routing",
       dns.unlock,
     ),
-    acting(
+    actionRoute(
       "delete",
       "dns",
       "email-routing-settings-disable-email-routing-dns",
       "Disable Email Routing and remove its DNS records",
       dns.disable,
     ),
-    acting(
+    actionRoute(
       "post",
       "enable",
       "email-routing-settings-enable-email-routing",
       "Enable Email Routing (deprecated: POST dns)",
       dns.enable,
     ),
-    acting(
+    actionRoute(
       "post",
       "disable",
       "email-routing-settings-disable-email-routing",
       "Disable Email Routing (deprecated: DELETE dns)",
       dns.disable,
     ),
-    acting(
+    actionRoute(
       "post",
       "unlock",
       "email-routing-settings-unlock-email-routing",
@@ -158,7 +158,7 @@ export function routingSettingsRoutes({ zones, routing }: EmailRoutingDeps): Rou
         if (worker != null && !caller.allows("Email Routing Rules Write", { zone: zone.id, account: zone.account }))
           throw apiErrors.notAllowed({ permission: '"Email Routing Rules Write"' });
         await routing.connect(zone, { enabled, worker: worker ?? undefined });
-        return shown(zone);
+        return answerSettings(zone);
       },
     ),
     route(

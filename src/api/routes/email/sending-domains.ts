@@ -26,8 +26,8 @@ export interface SendingDomainsDeps {
 }
 
 const tag = "Email Sending subdomains";
-const LIST = "/zones/{zone_id}/email/sending/subdomains";
-const ONE = `${LIST}/{subdomain_id}`;
+const SUBDOMAINS_PATH = "/zones/{zone_id}/email/sending/subdomains";
+const SUBDOMAIN_PATH = `${SUBDOMAINS_PATH}/{subdomain_id}`;
 const [READ, WRITE] = ["Email Sending Read", "Email Sending Write"] as const;
 const nameBody = z.object({ name: z.string() });
 const change = z.object({
@@ -52,7 +52,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
       {
         id: "email-sending-subdomains-list-sending-subdomains",
         method: "get",
-        path: LIST,
+        path: SUBDOMAINS_PATH,
         tag,
         summary: "List the sending domains of a zone",
         permission: READ,
@@ -61,10 +61,10 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
       },
       async ({ params, query }) => {
         // The list contains a few dozen domains at most.
-        const all = await domains.list(await zoneOf(params));
+        const allDomains = await domains.list(await zoneOf(params));
         const at = pageRequest(query);
         return pageAnswer(
-          { items: all.slice((at.page - 1) * at.perPage, at.page * at.perPage), total: all.length },
+          { items: allDomains.slice((at.page - 1) * at.perPage, at.page * at.perPage), total: allDomains.length },
           at,
           showDomain,
         );
@@ -74,7 +74,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
       {
         id: "email-sending-subdomains-create-sending-subdomain",
         method: "post",
-        path: LIST,
+        path: SUBDOMAINS_PATH,
         tag,
         summary: "Enable Email Sending for a domain: create and lock its DNS records",
         permission: WRITE,
@@ -87,7 +87,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
       {
         id: "email-sending-subdomains-preview-sending-subdomain",
         method: "post",
-        path: `${LIST}/preview`,
+        path: `${SUBDOMAINS_PATH}/preview`,
         tag,
         summary: "Preview the DNS records of a sending domain and conflicting records; changes nothing",
         permission: READ,
@@ -100,7 +100,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
       {
         id: "email-sending-subdomains-get-sending-subdomain",
         method: "get",
-        path: ONE,
+        path: SUBDOMAIN_PATH,
         tag,
         summary: "Get a sending domain",
         permission: READ,
@@ -112,7 +112,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
       {
         id: "email-sending-subdomains-update-sending-subdomain",
         method: "patch",
-        path: ONE,
+        path: SUBDOMAIN_PATH,
         tag,
         summary:
           "Update a sending domain: retention of messages, handling of suppressed recipients; omitted fields keep their values",
@@ -134,7 +134,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
       {
         id: "email-sending-subdomains-delete-sending-subdomain",
         method: "delete",
-        path: ONE,
+        path: SUBDOMAIN_PATH,
         tag,
         summary: "Disable Email Sending for a domain and remove its DNS records",
         permission: WRITE,
@@ -148,7 +148,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
       {
         id: "email-sending-subdomains-get-sending-subdomain-dns",
         method: "get",
-        path: `${ONE}/dns`,
+        path: `${SUBDOMAIN_PATH}/dns`,
         tag,
         summary: "List the DNS records that a sending domain needs",
         permission: READ,
@@ -171,7 +171,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
       {
         id: "email-sending-subdomains-fix-sending-subdomain-dns",
         method: "post",
-        path: `${ONE}/dns`,
+        path: `${SUBDOMAIN_PATH}/dns`,
         tag,
         summary: "Create and lock the missing DNS records of a sending domain",
         permission: WRITE,
@@ -183,7 +183,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
       {
         id: "email-sending-subdomains-get-sending-subdomain-dns-status",
         method: "get",
-        path: `${ONE}/dns/status`,
+        path: `${SUBDOMAIN_PATH}/dns/status`,
         tag,
         summary: "Get the DNS status of a sending domain: required records, and problems with the existing ones",
         permission: READ,
@@ -195,7 +195,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
       {
         id: "email-sending-subdomains-get-sending-subdomain-reputation-complaints",
         method: "get",
-        path: `${ONE}/reputation/complaints`,
+        path: `${SUBDOMAIN_PATH}/reputation/complaints`,
         tag,
         summary: "Get the number of complaints about mail from a sending domain, for at most seven days",
         permission: READ,
@@ -233,7 +233,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
   ];
 }
 
-const MAX_MS = 7 * 86_400_000;
+const MAX_WINDOW_MS = 7 * 86_400_000;
 const instant = z.iso.datetime({ offset: true });
 
 /** The time range [start_at, end_at). Throws badWindow. */
@@ -248,6 +248,6 @@ function windowOf({ start_at: start, end_at: end }: { start_at?: string | undefi
   if (Number.isNaN(from) || Number.isNaN(to))
     throw sendingErrors.badWindow({ reason: "start_at and end_at are required, for example 2026-11-20T00:00:00Z" });
   if (to <= from) throw sendingErrors.badWindow({ reason: "it ends before it begins" });
-  if (to - from > MAX_MS) throw sendingErrors.badWindow({ reason: "it is longer than seven days" });
+  if (to - from > MAX_WINDOW_MS) throw sendingErrors.badWindow({ reason: "it is longer than seven days" });
   return { from, to };
 }

@@ -62,10 +62,13 @@ export function toSendError(error: UserError): UserError {
   const kind =
     BY_KIND[error.kind] ?? BY_CODE[error.code] ?? (error.entry.http >= 500 ? "internalServer" : "invalidRequestSchema");
   const { code } = sendErrors.table[kind];
-  const why = typeof error.code === "string" ? `${error.code}: ${error.message}` : error.message;
+  const causeMessage = typeof error.code === "string" ? `${error.code}: ${error.message}` : error.message;
   // The fix ends the chain with the code of the error; the reason has a different code, so that it is not mistaken for
   // the fix.
-  const chain = [{ code: CAUSE, message: why }, ...(error.fix === undefined ? [] : [{ code, message: error.fix }])];
+  const chain = [
+    { code: CAUSE, message: causeMessage },
+    ...(error.fix === undefined ? [] : [{ code, message: error.fix }]),
+  ];
   const { retryAfter = kind === "throttled" ? 1 : undefined } = error.details;
   return sendErrors[kind]({ chain, ...(retryAfter !== undefined && { retryAfter }) }, { cause: error });
 }

@@ -15,7 +15,7 @@ const BASE = "/accounts/{account_id}/email/sending";
  * limits.
  */
 const MAX_BYTES = 36 * 1024 * 1024;
-const sends = {
+const sendFields = {
   permission: "Email Sending Write",
   maxBytes: MAX_BYTES,
   translate: toSendError,
@@ -32,7 +32,7 @@ export const sendingMessagesRoutes = ({ sending, spool }: SendingMessagesDeps): 
       tag,
       summary: "Send an email composed from its fields",
       body: sendBody,
-      ...sends,
+      ...sendFields,
     },
     async ({ params, body }) => {
       const { reply_to: replyTo, attachments, text, html, ...rest } = body;
@@ -62,7 +62,7 @@ export const sendingMessagesRoutes = ({ sending, spool }: SendingMessagesDeps): 
       tag,
       summary: "Send a raw MIME message (RFC 5322)",
       body: sendRawBody,
-      ...sends,
+      ...sendFields,
     },
     async ({ params, body }) => {
       if (body.mime_message === "")

@@ -12,12 +12,12 @@ import { answer, route, type Route } from "../../operation.ts";
 import { iso } from "./sending-schemas.ts";
 
 const tag = "Email Sending suppressions";
-const LIST = "/accounts/{account_id}/email/sending/suppressions";
-const ONE = `${LIST}/{suppression_id}`;
+const SUPPRESSIONS_PATH = "/accounts/{account_id}/email/sending/suppressions";
+const SUPPRESSION_PATH = `${SUPPRESSIONS_PATH}/{suppression_id}`;
 const [READ, WRITE] = ["Email Sending Read", "Email Sending Write"] as const;
 /** A thousand notes of a thousand characters in the longest possible JSON encoding. */
-const BULK_BYTES = 8 * 1024 * 1024;
-const MAX_PAGE = 1000;
+const MAX_BULK_BYTES = 8 * 1024 * 1024;
+const MAX_PAGE_SIZE = 1000;
 
 /** For these errors the published result is an object instead of null. */
 const translate = (error: UserError): UserError => {
@@ -95,7 +95,7 @@ const showItem = (item: BulkItem): z.input<typeof bulkSchema>["items"][number] =
 
 /** Addresses to which an account does not send mail. */
 export function sendingSuppressionsRoutes({ suppressions }: { suppressions: Suppressions }): Route[] {
-  const named = ({ account_id, suppression_id }: Record<string, string>): [account: string, id: string] => [
+  const idsOf = ({ account_id, suppression_id }: Record<string, string>): [account: string, id: string] => [
     account_id!,
     suppression_id!,
   ];
@@ -105,7 +105,7 @@ export function sendingSuppressionsRoutes({ suppressions }: { suppressions: Supp
       {
         id: "get_publicListSendingSuppressions",
         method: "get",
-        path: LIST,
+        path: SUPPRESSIONS_PATH,
         tag,
         summary: "List suppressions, newest first",
         permission: READ,
@@ -125,7 +125,7 @@ export function sendingSuppressionsRoutes({ suppressions }: { suppressions: Supp
         const { items, perPage, next } = await suppressions.list(
           params.account_id!,
           { ...query, scopeType, scopeValue },
-          { cursor: cursor === "" ? undefined : cursor, perPage: Math.min(per_page, MAX_PAGE) },
+          { cursor: cursor === "" ? undefined : cursor, perPage: Math.min(per_page, MAX_PAGE_SIZE) },
         );
         // The documentation specifies next_cursor, but the SDK reads cursor.
         return answer(items.map(show), {
@@ -137,7 +137,7 @@ export function sendingSuppressionsRoutes({ suppressions }: { suppressions: Supp
       {
         id: "post_publicCreateSendingSuppression",
         method: "post",
-        path: LIST,
+        path: SUPPRESSIONS_PATH,
         tag,
         summary: "Suppress an address",
         permission: WRITE,
@@ -151,21 +151,21 @@ export function sendingSuppressionsRoutes({ suppressions }: { suppressions: Supp
       {
         id: "post_publicBulkCreateSendingSuppressions",
         method: "post",
-        path: `${LIST}/bulk`,
+        path: `${SUPPRESSIONS_PATH}/bulk`,
         tag,
         summary: "Suppress up to 1000 addresses",
         permission: WRITE,
         translate,
-        maxBytes: BULK_BYTES,
+        maxBytes: MAX_BULK_BYTES,
         body: z.object({ items: z.array(z.unknown()) }),
         result: bulkSchema,
       },
       async ({ params, body }) => {
         const requests = body.items.map((item) => {
-          const read = requestBody.safeParse(item);
-          return read.success
-            ? requestOf(read.data)
-            : { invalid: read.error.issues.map(({ path, message }) => [...path, message].join(": ")).join("; ") };
+          const parsedItem = requestBody.safeParse(item);
+          return parsedItem.success
+            ? requestOf(parsedItem.data)
+            : { invalid: parsedItem.error.issues.map(({ path, message }) => [...path, message].join(": ")).join("; ") };
         });
         const { items, ...counts } = await suppressions.bulk(params.account_id!, requests);
         return answer({ ...counts, items: items.map(showItem) });
@@ -175,20 +175,20 @@ export function sendingSuppressionsRoutes({ suppressions }: { suppressions: Supp
       {
         id: "get_publicGetSendingSuppression",
         method: "get",
-        path: ONE,
+        path: SUPPRESSION_PATH,
         tag,
         summary: "Get a suppression",
         permission: READ,
         translate,
         result: suppressionSchema,
       },
-      async ({ params }) => answer(show(await suppressions.get(...named(params)))),
+      async ({ params }) => answer(show(await suppressions.get(...idsOf(params)))),
     ),
     route(
       {
         id: "patch_publicUpdateSendingSuppression",
         method: "patch",
-        path: ONE,
+        path: SUPPRESSION_PATH,
         tag,
         summary: "Update the expiry or note of a suppression; omitted fields keep their values",
         permission: WRITE,
@@ -200,7 +200,7 @@ export function sendingSuppressionsRoutes({ suppressions }: { suppressions: Supp
         if ("scope" in rest) throw suppressionErrors.scopeImmutable();
         if (expiresAt === undefined && note === undefined) throw suppressionErrors.nothingToChange();
         return answer(
-          show(await suppressions.update(...named(params), { expiresAt, note: note === null ? "" : note })),
+          show(await suppressions.update(...idsOf(params), { expiresAt, note: note === null ? "" : note })),
         );
       },
     ),
@@ -208,14 +208,14 @@ export function sendingSuppressionsRoutes({ suppressions }: { suppressions: Supp
       {
         id: "delete_publicDeleteSendingSuppression",
         method: "delete",
-        path: ONE,
+        path: SUPPRESSION_PATH,
         tag,
         summary: "Delete a suppression",
         permission: WRITE,
         translate,
         result: madeSchema,
       },
-      async ({ params }) => answer(showMade(await suppressions.delete(...named(params)))),
+      async ({ params }) => answer(showMade(await suppressions.delete(...idsOf(params)))),
     ),
   ];
 }

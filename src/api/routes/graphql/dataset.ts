@@ -8,7 +8,7 @@ export interface Dataset {
   permissions: Permission[];
   /** Rows with the selected fields. Throws QueryError for unknown arguments or fields, and if `budget` is exceeded. */
   rows(
-    of: DatasetScope,
+    scope: DatasetScope,
     args: Record<string, unknown>,
     fields: Field[],
     budget: Budget,

@@ -15,7 +15,7 @@ export interface EmailColumn {
   single?: true;
 }
 
-const MINUTE = 60_000;
+const MINUTE_MS = 60_000;
 
 const time = (name: string, step: number, type: "time" | "date" = "time"): EmailColumn => ({
   name,
@@ -27,11 +27,11 @@ const text = (name: string, column: CountColumn): EmailColumn => ({ name, column
 
 const BOTH: EmailColumn[] = [
   { name: "datetime", column: "at", type: "time" },
-  time("datetimeMinute", MINUTE),
-  time("datetimeFiveMinutes", 5 * MINUTE),
-  time("datetimeFifteenMinutes", 15 * MINUTE),
-  time("datetimeHour", 60 * MINUTE),
-  time("date", 24 * 60 * MINUTE, "date"),
+  time("datetimeMinute", MINUTE_MS),
+  time("datetimeFiveMinutes", 5 * MINUTE_MS),
+  time("datetimeFifteenMinutes", 15 * MINUTE_MS),
+  time("datetimeHour", 60 * MINUTE_MS),
+  time("date", 24 * 60 * MINUTE_MS, "date"),
   text("status", "status"),
   text("eventType", "origin"),
   text("spf", "spf"),
@@ -51,14 +51,14 @@ const BOTH: EmailColumn[] = [
   { name: "to", column: "rcpt", compared: "rcpt_key", type: "address", single: true },
 ];
 
-const named = (columns: EmailColumn[]) => new Map(columns.map((column) => [column.name, column]));
+const indexByName = (columns: EmailColumn[]) => new Map(columns.map((column) => [column.name, column]));
 
-export const ROUTING_COLUMNS: ReadonlyMap<string, EmailColumn> = named([
+export const ROUTING_COLUMNS: ReadonlyMap<string, EmailColumn> = indexByName([
   ...BOTH,
   text("action", "action"),
   text("ruleMatched", "rule"),
 ]);
-export const SENDING_COLUMNS: ReadonlyMap<string, EmailColumn> = named([
+export const SENDING_COLUMNS: ReadonlyMap<string, EmailColumn> = indexByName([
   ...BOTH,
   text("sendingDomain", "domain"),
   { name: "envelopeTo", column: "rcpt_key", compared: "rcpt_key", type: "address" },

@@ -17,7 +17,7 @@ interface Kind {
 type Row = Record<string, unknown>;
 
 const MAX_ROWS = 10_000;
-const MAX_ORDER = 10;
+const MAX_ORDER_BY = 10;
 const DAY_SECONDS = 24 * 3600;
 
 /**
@@ -41,7 +41,7 @@ export function emailDatasets({
     const { filter, limit, orderBy } = readArguments(args);
     const leaves = fields.map((field) => ({ key: field.key, column: leafOf(field, columns) }));
     const order = readOrder(orderBy).map(({ name, descending }) => ({
-      column: comparable(columnOf(columns, name, "orderBy")),
+      column: toComparable(columnOf(columns, name, "orderBy")),
       descending,
     }));
     const requestedColumns = leaves.flatMap(({ column }) => (column === undefined ? [] : [column.column]));
@@ -55,7 +55,7 @@ export function emailDatasets({
       columns: requestedColumns,
     });
     budget.spend(rows.length, leaves.length);
-    return inParts(rows, leaves.length, budget, rowBuilder(leaves));
+    return buildInParts(rows, leaves.length, budget, rowBuilder(leaves));
   }
 
   async function groups(
@@ -78,18 +78,18 @@ export function emailDatasets({
       );
     const requestedColumns = leaves.flatMap(({ name, column }) => (column === undefined ? [] : [{ name, column }]));
     const order = readOrder(orderBy).map(({ name, descending }) => {
-      const place = name === "count" ? -1 : requestedColumns.findIndex((one) => one.name === name);
+      const place = name === "count" ? -1 : requestedColumns.findIndex((item) => item.name === name);
       if (place === -1 && name !== "count")
         throw new QueryError(`orderBy ${name}: groups can be ordered only by count or by a requested dimension`);
       return { place, descending };
     });
-    const counted = await activity.count({
+    const countedRows = await activity.count({
       zone,
       kind,
       ...readFilter(filter, columns),
       by: requestedColumns.map(({ column }) => column.column),
     });
-    counted.sort((a, b) => {
+    countedRows.sort((a, b) => {
       for (const { place, descending } of order) {
         const [x, y] = place === -1 ? [a.count, b.count] : [a.values[place] ?? "", b.values[place] ?? ""];
         if (x !== y) return x < y === descending ? 1 : -1;
@@ -97,7 +97,7 @@ export function emailDatasets({
       return b.count - a.count;
     });
     const width = fields.length + leaves.length;
-    budget.spend(Math.min(limit, counted.length), width);
+    budget.spend(Math.min(limit, countedRows.length), width);
     const builders = fields.map((field) => ({
       key: field.key,
       build: groupBuilder(
@@ -108,7 +108,7 @@ export function emailDatasets({
         ),
       ),
     }));
-    return inParts(counted.slice(0, limit), width, budget, (group) =>
+    return buildInParts(countedRows.slice(0, limit), width, budget, (group) =>
       Object.fromEntries(builders.map(({ key, build }) => [key, build(group)])),
     );
   }
@@ -126,7 +126,8 @@ export function emailDatasets({
         maxNumberOfFields: fields.length,
         availableFields: fields,
       },
-      rows: ({ zone }, args, wanted, budget) => withQueryErrors(() => rows(kind, zone!, args, wanted, budget)),
+      rows: ({ zone }, args, requestedFields, budget) =>
+        withQueryErrors(() => rows(kind, zone!, args, requestedFields, budget)),
     };
   }
 
@@ -153,15 +154,15 @@ function readArguments(args: Row): { filter: unknown; limit: number; orderBy: un
 }
 
 /** `[datetime_DESC, status_ASC]`; a single order may be given without a list. */
-function readOrder(given: unknown): { name: string; descending: boolean }[] {
-  if (given === undefined || given === null) return [];
-  const list = Array.isArray(given) ? given : [given];
-  if (list.length > MAX_ORDER) throw new QueryError(`orderBy accepts at most ${MAX_ORDER} fields`);
-  return list.map((one) => {
-    const read = typeof one === "string" ? /^(.+)_(ASC|DESC)$/.exec(one) : null;
+function readOrder(input: unknown): { name: string; descending: boolean }[] {
+  if (input === undefined || input === null) return [];
+  const list = Array.isArray(input) ? input : [input];
+  if (list.length > MAX_ORDER_BY) throw new QueryError(`orderBy accepts at most ${MAX_ORDER_BY} fields`);
+  return list.map((item) => {
+    const read = typeof item === "string" ? /^(.+)_(ASC|DESC)$/.exec(item) : null;
     if (read === null)
       throw new QueryError(
-        `orderBy accepts fields with _ASC or _DESC, such as datetime_DESC, not ${JSON.stringify(one)?.slice(0, 60)}`,
+        `orderBy accepts fields with _ASC or _DESC, such as datetime_DESC, not ${JSON.stringify(item)?.slice(0, 60)}`,
       );
     return { name: read[1]!, descending: read[2] === "DESC" };
   });
@@ -175,12 +176,12 @@ function columnOf(columns: Kind["columns"], name: string, what: string): EmailCo
 }
 
 /** Undefined for constants: an entry always describes the final state of its message. */
-function leafOf({ name, args, fields }: Field, columns: Kind["columns"], grouped = false): EmailColumn | undefined {
+function leafOf({ name, args, fields }: Field, columns: Kind["columns"], isGrouped = false): EmailColumn | undefined {
   if (fields.length > 0 || Object.keys(args).length > 0)
     throw new QueryError(`${name} is a scalar: it has no fields and accepts no arguments`);
   if (name === "isLastEvent") return undefined;
-  const column = columnOf(columns, name, grouped ? "dimension" : "field");
-  if (grouped && column.single === true)
+  const column = columnOf(columns, name, isGrouped ? "dimension" : "field");
+  if (isGrouped && column.single === true)
     throw new QueryError(`"${name}" belongs to single messages and cannot be grouped: use the dataset without Groups`);
   return column;
 }
@@ -216,15 +217,15 @@ function groupBuilder(field: Field, dimensions: (values: Values) => Row): (group
 const PART = 10_000;
 
 /** `width`: number of values per row. */
-async function inParts<Given>(
-  given: readonly Given[],
+async function buildInParts<Given>(
+  input: readonly Given[],
   width: number,
   budget: Budget,
-  build: (one: Given) => Row,
+  build: (item: Given) => Row,
 ): Promise<Row[]> {
   const rows: Row[] = [];
   const part = Math.max(1, Math.floor(PART / Math.max(1, width)));
-  for (const one of given) {
+  for (const one of input) {
     if (rows.length % part === part - 1) {
       await setImmediate();
       budget.check();
@@ -242,8 +243,8 @@ interface Leaf {
 }
 
 /** Builds rows from column values. Everything that depends only on the query is computed once. */
-function rowBuilder(leaves: Leaf[], all: Leaf[] = leaves): (values: Values) => Row {
-  const places = new Map(all.filter(({ column }) => column !== undefined).map((leaf, i) => [leaf, i]));
+function rowBuilder(leaves: Leaf[], allLeaves: Leaf[] = leaves): (values: Values) => Row {
+  const places = new Map(allLeaves.filter(({ column }) => column !== undefined).map((leaf, i) => [leaf, i]));
   const cells = leaves.map((leaf) => ({ key: leaf.key, column: leaf.column, place: places.get(leaf)! }));
   return (values) =>
     Object.fromEntries(
@@ -251,7 +252,7 @@ function rowBuilder(leaves: Leaf[], all: Leaf[] = leaves): (values: Values) => R
     );
 }
 
-const comparable = ({ column, compared, name, single, type }: EmailColumn) => {
+const toComparable = ({ column, compared, name, single, type }: EmailColumn) => {
   // The sort order of text differs between databases.
   if (single === true && type === "text" && name !== "sessionId") throw new QueryError(`cannot order by ${name}`);
   return compared ?? column;

@@ -25,7 +25,7 @@ const MAX_CONDITIONS = 100;
 const MAX_VALUES = 100;
 
 /** Parses `filter: { datetime_geq: "…", status: "delivered", OR: [{…}] }`. Throws QueryError. */
-export function readFilter(given: unknown, columns: ReadonlyMap<string, EmailColumn>): EmailFilter {
+export function readFilter(input: unknown, columns: ReadonlyMap<string, EmailColumn>): EmailFilter {
   const range = { since: 0, until: Number.MAX_SAFE_INTEGER };
   let count = 0;
 
@@ -49,12 +49,12 @@ export function readFilter(given: unknown, columns: ReadonlyMap<string, EmailCol
           const parts = value.map((one) => read(one, certain && key === "AND"));
           return key === "AND" ? { all: parts } : { any: parts };
         }
-        return condition(key, value, certain);
+        return parseCondition(key, value, certain);
       });
     return { all };
   }
 
-  function condition(key: string, value: unknown, certain: boolean): CountFilter {
+  function parseCondition(key: string, value: unknown, certain: boolean): CountFilter {
     // Variable names may contain any characters, including line breaks.
     const [, name, suffix] = /^(.*?)(_[a-z]+)?$/s.exec(key)!;
     if (name === "isLastEvent" && suffix === undefined)
@@ -65,21 +65,21 @@ export function readFilter(given: unknown, columns: ReadonlyMap<string, EmailCol
     const isText = column.type === "text" || column.type === "address";
     if ((operator === "like" || operator === "not like") && !isText)
       throw new QueryError(`${key}: only strings can be compared with a pattern`);
-    const many = operator === "in" || operator === "not in";
-    if (many && (!Array.isArray(value) || value.length > MAX_VALUES))
+    const isList = operator === "in" || operator === "not in";
+    if (isList && (!Array.isArray(value) || value.length > MAX_VALUES))
       throw new QueryError(`${key} must be a list of at most ${MAX_VALUES} values`);
-    const read = many ? (value as unknown[]).map((one) => valueOf(column, key, one)) : valueOf(column, key, value);
+    const read = isList ? (value as unknown[]).map((one) => valueOf(column, key, one)) : valueOf(column, key, value);
     if (certain && !Array.isArray(read)) narrow(column, operator, read);
-    const compared: CountColumn = column.compared ?? column.column;
+    const comparedColumn: CountColumn = column.compared ?? column.column;
     // An empty string matches missing values.
     if (isText && read === "" && (operator === "=" || operator === "!=")) {
       const empty: CountFilter[] = [
-        { column: compared, operator, value: "" },
-        { column: compared, operator, value: null },
+        { column: comparedColumn, operator, value: "" },
+        { column: comparedColumn, operator, value: null },
       ];
       return operator === "=" ? { any: empty } : { all: empty };
     }
-    return { column: compared, operator, value: read };
+    return { column: comparedColumn, operator, value: read };
   }
 
   function narrow({ type, step = 1 }: EmailColumn, operator: CountOperator, value: string | number) {
@@ -89,7 +89,7 @@ export function readFilter(given: unknown, columns: ReadonlyMap<string, EmailCol
     if (operator === "<=" || operator === "=") range.until = Math.min(range.until, value + step);
   }
 
-  const filter = given === undefined || given === null ? { all: [] } : read(given, true);
+  const filter = input === undefined || input === null ? { all: [] } : read(input, true);
   return { filter, ...range };
 }
 

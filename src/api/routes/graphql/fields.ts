@@ -18,62 +18,65 @@ const MAX_FRAGMENTS = 20;
 export function selectedFields(
   document: Document,
   operationName: string | undefined,
-  given: Record<string, unknown>,
+  variableValues: Record<string, unknown>,
 ): Field[] {
-  const operation = chosen(document, operationName);
-  const variables = variablesOf(operation, given);
+  const operation = chooseOperation(document, operationName);
+  const variables = variablesOf(operation, variableValues);
   let count = 0;
 
-  function collect(selections: Selection[], into: Map<string, Field>, open: string[]) {
+  function collect(selections: Selection[], fieldsByKey: Map<string, Field>, openFragments: string[]) {
     for (const one of selections) {
       // Skipped fields also count: nested fragments expand exponentially.
       if (++count > MAX_FIELDS) throw new QueryError(`the query requests more than ${MAX_FIELDS} fields`);
       if (!isIncluded(one.directives, variables)) continue;
-      if (one.kind === "field") add(one, into, open);
-      else if (one.kind === "inline") collect(one.selections, into, open);
+      if (one.kind === "field") add(one, fieldsByKey, openFragments);
+      else if (one.kind === "inline") collect(one.selections, fieldsByKey, openFragments);
       else {
         const fragment = document.fragments.get(one.fragment);
         if (fragment === undefined) throw new QueryError(`there is no fragment ${one.fragment}`);
-        if (open.includes(one.fragment)) throw new QueryError(`the fragment ${one.fragment} contains itself`);
-        if (open.length === MAX_FRAGMENTS)
+        if (openFragments.includes(one.fragment)) throw new QueryError(`the fragment ${one.fragment} contains itself`);
+        if (openFragments.length === MAX_FRAGMENTS)
           throw new QueryError(`fragments are nested more than ${MAX_FRAGMENTS} levels deep`);
-        collect(fragment, into, [...open, one.fragment]);
+        collect(fragment, fieldsByKey, [...openFragments, one.fragment]);
       }
     }
   }
 
   function add(
     { key, name, args, selections }: Selection & { kind: "field" },
-    into: Map<string, Field>,
-    open: string[],
+    fieldsByKey: Map<string, Field>,
+    openFragments: string[],
   ) {
-    const plain = Object.fromEntries([...args].map(([arg, value]) => [arg, plainValue(value, variables)]));
-    const before = into.get(key);
-    if (before !== undefined && (before.name !== name || JSON.stringify(before.args) !== JSON.stringify(plain)))
+    const plainArgs = Object.fromEntries([...args].map(([arg, value]) => [arg, plainValue(value, variables)]));
+    const existingField = fieldsByKey.get(key);
+    if (
+      existingField !== undefined &&
+      (existingField.name !== name || JSON.stringify(existingField.args) !== JSON.stringify(plainArgs))
+    )
       throw new QueryError(`two different fields have the name ${key}: give one of them an alias`);
-    const inner = new Map(before?.fields.map((field) => [field.key, field]));
-    if (selections !== undefined) collect(selections, inner, open);
-    into.set(key, { key, name, args: plain, fields: [...inner.values()] });
+    const innerFields = new Map(existingField?.fields.map((field) => [field.key, field]));
+    if (selections !== undefined) collect(selections, innerFields, openFragments);
+    fieldsByKey.set(key, { key, name, args: plainArgs, fields: [...innerFields.values()] });
   }
 
-  const top = new Map<string, Field>();
-  collect(operation.selections, top, []);
-  return [...top.values()];
+  const topFields = new Map<string, Field>();
+  collect(operation.selections, topFields, []);
+  return [...topFields.values()];
 }
 
-function chosen({ operations }: Document, name: string | undefined): GraphqlOperation {
+function chooseOperation({ operations }: Document, name: string | undefined): GraphqlOperation {
   if (operations.length === 0) throw new QueryError("the query is empty");
-  const found = name === undefined ? operations : operations.filter((one) => one.name === name);
-  if (found.length === 0) throw new QueryError(`there is no query named ${name}`);
-  if (found.length > 1) throw new QueryError("there are several queries: select one with operationName");
-  return found[0]!;
+  const matchingOperations = name === undefined ? operations : operations.filter((one) => one.name === name);
+  if (matchingOperations.length === 0) throw new QueryError(`there is no query named ${name}`);
+  if (matchingOperations.length > 1) throw new QueryError("there are several queries: select one with operationName");
+  return matchingOperations[0]!;
 }
 
-function variablesOf({ variables }: GraphqlOperation, given: Record<string, unknown>): Map<string, unknown> {
+function variablesOf({ variables }: GraphqlOperation, variableValues: Record<string, unknown>): Map<string, unknown> {
   const values = new Map<string, unknown>();
   for (const { name, fallback, required } of variables) {
-    const value = Object.hasOwn(given, name)
-      ? given[name]
+    const value = Object.hasOwn(variableValues, name)
+      ? variableValues[name]
       : fallback === undefined
         ? undefined
         : plainValue(fallback, values);

@@ -44,7 +44,7 @@ export function parseQuery(source: string): Document {
   let depth = 0;
 
   const peek = () => tokens[next]!;
-  const is = (sign: string) => peek().kind === "sign" && peek().text === sign;
+  const isSign = (sign: string) => peek().kind === "sign" && peek().text === sign;
   const isWord = (word: string) => peek().kind === "name" && peek().text === word;
 
   function fail(token: GraphqlToken, wanted: string): never {
@@ -53,7 +53,7 @@ export function parseQuery(source: string): Document {
     );
   }
   function skip(sign: string): boolean {
-    if (!is(sign)) return false;
+    if (!isSign(sign)) return false;
     next++;
     return true;
   }
@@ -66,7 +66,7 @@ export function parseQuery(source: string): Document {
     next++;
     return token.text;
   }
-  function deeper<Result>(read: () => Result): Result {
+  function readNested<Result>(read: () => Result): Result {
     if (++depth > MAX_DEPTH) throw new QueryError(`the query is nested more than ${MAX_DEPTH} levels deep`);
     const result = read();
     depth--;
@@ -77,19 +77,19 @@ export function parseQuery(source: string): Document {
     expect(open);
     const items: Item[] = [];
     if (!empty) items.push(read());
-    while (!is(close)) items.push(read());
+    while (!isSign(close)) items.push(read());
     expect(close);
     return items;
   }
 
   function value(): Value {
     const token = peek();
-    if (is("$")) {
+    if (isSign("$")) {
       next++;
       return { kind: "variable", name: name() };
     }
-    if (is("[")) return deeper(() => ({ kind: "list", items: between("[", "]", value, true) }));
-    if (is("{")) return deeper(() => ({ kind: "object", fields: new Map(between("{", "}", pair, true)) }));
+    if (isSign("[")) return readNested(() => ({ kind: "list", items: between("[", "]", value, true) }));
+    if (isSign("{")) return readNested(() => ({ kind: "object", fields: new Map(between("{", "}", pair, true)) }));
     next++;
     switch (token.kind) {
       case "int":
@@ -113,14 +113,14 @@ export function parseQuery(source: string): Document {
     expect(":");
     return [key, value()];
   }
-  const args = (): Map<string, Value> => (is("(") ? new Map(between("(", ")", pair)) : new Map());
+  const args = (): Map<string, Value> => (isSign("(") ? new Map(between("(", ")", pair)) : new Map());
   function directives(): Directive[] {
-    const found: Directive[] = [];
-    while (skip("@")) found.push({ name: name(), args: args() });
-    return found;
+    const parsedDirectives: Directive[] = [];
+    while (skip("@")) parsedDirectives.push({ name: name(), args: args() });
+    return parsedDirectives;
   }
 
-  const selections = (): Selection[] => deeper(() => between("{", "}", selection));
+  const selections = (): Selection[] => readNested(() => between("{", "}", selection));
 
   function selection(): Selection {
     if (skip("...")) {
@@ -137,7 +137,7 @@ export function parseQuery(source: string): Document {
       name: named,
       args: args(),
       directives: directives(),
-      selections: is("{") ? selections() : undefined,
+      selections: isSign("{") ? selections() : undefined,
     };
   }
   function typeCondition() {
@@ -146,7 +146,7 @@ export function parseQuery(source: string): Document {
   }
 
   function type(): boolean {
-    if (is("[")) deeper(() => between("[", "]", type));
+    if (isSign("[")) readNested(() => between("[", "]", type));
     else name("a type");
     return skip("!");
   }
@@ -161,14 +161,14 @@ export function parseQuery(source: string): Document {
   }
 
   function operation(): GraphqlOperation {
-    if (is("{")) return { name: undefined, variables: [], selections: selections() };
+    if (isSign("{")) return { name: undefined, variables: [], selections: selections() };
     const token = peek();
     if (isWord("mutation") || isWord("subscription"))
       throw new QueryError(`${token.text} is not supported: analytics are read-only`);
     if (!isWord("query")) fail(token, "a query");
     next++;
     const named = peek().kind === "name" ? name() : undefined;
-    const variables = is("(") ? between("(", ")", variable) : [];
+    const variables = isSign("(") ? between("(", ")", variable) : [];
     directives();
     return { name: named, variables, selections: selections() };
   }

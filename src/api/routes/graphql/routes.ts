@@ -29,7 +29,7 @@ export function graphqlRoutes({
   zoneAccount = async () => undefined,
   limits = {},
 }: GraphqlDeps = {}): Route[] {
-  const known: Datasets = {
+  const datasetsByScope: Datasets = {
     accounts: { d1AnalyticsAdaptiveGroups: emptyDataset("D1 Read"), ...datasets.accounts },
     zones: { ...datasets.zones },
   };
@@ -51,7 +51,7 @@ export function graphqlRoutes({
           const fields = selectedFields(parseQuery(query), operationName || undefined, variables ?? {});
           return Response.json({
             data: await answerFields(fields, caller, {
-              datasets: known,
+              datasets: datasetsByScope,
               zoneAccount,
               budget: createBudget({ ...GRAPHQL_LIMITS, ...limits }),
             }),

@@ -16,7 +16,7 @@ interface ViewerDeps {
   budget: Budget;
 }
 
-const MAX_PLACES = 10;
+const MAX_SCOPES = 10;
 const MAX_DATASETS = 20;
 
 type Answer = Record<string, unknown>;
@@ -29,30 +29,30 @@ export async function answerFields(
 ): Promise<Answer> {
   let datasetCount = 0;
 
-  async function accountPlace(tag: string, path: string[]): Promise<DatasetScope> {
+  async function findAccountScope(tag: string, path: string[]): Promise<DatasetScope> {
     // To callers without access, the response must not reveal whether the zone exists.
     if (
       !Object.values(datasets.accounts).some(({ permissions }) =>
-        permissions.some((one) => caller.allows(one, { account: tag })),
+        permissions.some((item) => caller.allows(item, { account: tag })),
       )
     )
       throw new QueryError("not authorized for that account", path);
     return { account: tag };
   }
 
-  async function zonePlace(tag: string, path: string[]): Promise<DatasetScope> {
+  async function findZoneScope(tag: string, path: string[]): Promise<DatasetScope> {
     const account = await zoneAccount(tag);
     if (
       account === undefined ||
       !Object.values(datasets.zones).some(({ permissions }) =>
-        permissions.some((one) => caller.allows(one, { account, zone: tag })),
+        permissions.some((item) => caller.allows(item, { account, zone: tag })),
       )
     )
       throw new QueryError("not authorized for that zone", path);
     return { account, zone: tag };
   }
 
-  async function places(
+  async function answerScopes(
     field: Field,
     tag: "accountTag" | "zoneTag",
     path: string[],
@@ -61,30 +61,30 @@ export async function answerFields(
   ): Promise<Answer[]> {
     const tags = tagsOf(field, tag, path);
     return Promise.all(
-      tags.map(async (one, i) => placeAnswer(field.fields, await find(one, path), tag, known, [...path, String(i)])),
+      tags.map(async (item, i) => answerScope(field.fields, await find(item, path), tag, known, [...path, String(i)])),
     );
   }
 
-  async function placeAnswer(
-    wanted: Field[],
-    place: DatasetScope,
+  async function answerScope(
+    requestedFields: Field[],
+    scope: DatasetScope,
     tag: "accountTag" | "zoneTag",
     known: Record<string, Dataset>,
     path: string[],
   ): Promise<Answer> {
     const answer: Answer = {};
-    for (const field of wanted) {
-      if (field.name === tag) answer[field.key] = place.zone ?? place.account;
+    for (const field of requestedFields) {
+      if (field.name === tag) answer[field.key] = scope.zone ?? scope.account;
       else if (field.name === "__typename") answer[field.key] = tag.replace("Tag", "");
-      else if (field.name === "settings") answer[field.key] = settingsAnswer(field, known, [...path, field.key]);
-      else answer[field.key] = await datasetAnswer(field, place, known, [...path, field.key]);
+      else if (field.name === "settings") answer[field.key] = answerSettings(field, known, [...path, field.key]);
+      else answer[field.key] = await answerDataset(field, scope, known, [...path, field.key]);
     }
     return answer;
   }
 
-  async function datasetAnswer(
+  async function answerDataset(
     field: Field,
-    place: DatasetScope,
+    scope: DatasetScope,
     known: Record<string, Dataset>,
     path: string[],
   ): Promise<Answer[]> {
@@ -94,8 +94,9 @@ export async function answerFields(
         `there is no dataset ${field.name} on this server. Available: ${Object.keys(known).join(", ")}`,
         path,
       );
-    const on = place.zone === undefined ? { account: place.account } : { account: place.account, zone: place.zone };
-    if (!dataset.permissions.some((permission) => caller.allows(permission, on)))
+    const resource =
+      scope.zone === undefined ? { account: scope.account } : { account: scope.account, zone: scope.zone };
+    if (!dataset.permissions.some((permission) => caller.allows(permission, resource)))
       throw new QueryError(
         `not authorized for ${field.name}: the API token requires one of ${dataset.permissions.join(", ")}`,
         path,
@@ -105,20 +106,20 @@ export async function answerFields(
     if (field.fields.length === 0) throw new QueryError(`${field.name} needs fields: ${field.name} { … }`, path);
     try {
       budget.check();
-      return await dataset.rows(place, field.args, field.fields, budget);
+      return await dataset.rows(scope, field.args, field.fields, budget);
     } catch (err) {
       throw err instanceof QueryError ? new QueryError(err.message, path) : err;
     }
   }
 
-  async function viewerAnswer(wanted: Field[]): Promise<Answer> {
+  async function answerViewer(requestedFields: Field[]): Promise<Answer> {
     const answer: Answer = {};
-    for (const field of wanted) {
+    for (const field of requestedFields) {
       const path = ["viewer", field.key];
       if (field.name === "accounts")
-        answer[field.key] = await places(field, "accountTag", path, datasets.accounts, accountPlace);
+        answer[field.key] = await answerScopes(field, "accountTag", path, datasets.accounts, findAccountScope);
       else if (field.name === "zones")
-        answer[field.key] = await places(field, "zoneTag", path, datasets.zones, zonePlace);
+        answer[field.key] = await answerScopes(field, "zoneTag", path, datasets.zones, findZoneScope);
       else if (field.name === "__typename") answer[field.key] = "viewer";
       else throw new QueryError(`unknown field "${field.name}": viewer has accounts and zones`, path);
     }
@@ -127,7 +128,7 @@ export async function answerFields(
 
   const answer: Answer = {};
   for (const field of fields) {
-    if (field.name === "viewer") answer[field.key] = await viewerAnswer(field.fields);
+    if (field.name === "viewer") answer[field.key] = await answerViewer(field.fields);
     else if (field.name === "__typename") answer[field.key] = "Query";
     else if (field.name.startsWith("__"))
       throw new QueryError("introspection is not supported; see /client/v4/docs", [field.key]);
@@ -138,20 +139,20 @@ export async function answerFields(
 
 function tagsOf({ args, name }: Field, tag: string, path: string[]): string[] {
   const { filter } = args;
-  const wrong = (why: string) => new QueryError(`${name} needs filter: {${tag}: "<id>"}${why}`, path);
-  if (typeof filter !== "object" || filter === null || Array.isArray(filter)) throw wrong("");
-  const given = filter as Record<string, unknown>;
-  for (const key in given)
+  const filterError = (reason: string) => new QueryError(`${name} needs filter: {${tag}: "<id>"}${reason}`, path);
+  if (typeof filter !== "object" || filter === null || Array.isArray(filter)) throw filterError("");
+  const filterFields = filter as Record<string, unknown>;
+  for (const key in filterFields)
     if (key !== tag && key !== `${tag}_in`)
       throw new QueryError(`unknown filter "${key}" of ${name}: use ${tag} or ${tag}_in`, path);
-  const tags = given[tag] === undefined ? given[`${tag}_in`] : [given[tag]];
-  if (!Array.isArray(tags) || tags.length === 0 || !tags.every((one) => typeof one === "string" && one !== ""))
-    throw wrong("");
-  if (tags.length > MAX_PLACES) throw wrong(`, and no more than ${MAX_PLACES} of them`);
+  const tags = filterFields[tag] === undefined ? filterFields[`${tag}_in`] : [filterFields[tag]];
+  if (!Array.isArray(tags) || tags.length === 0 || !tags.every((item) => typeof item === "string" && item !== ""))
+    throw filterError("");
+  if (tags.length > MAX_SCOPES) throw filterError(`, and no more than ${MAX_SCOPES} of them`);
   return [...new Set(tags as string[])];
 }
 
-function settingsAnswer({ fields }: Field, known: Record<string, Dataset>, path: string[]): Answer {
+function answerSettings({ fields }: Field, known: Record<string, Dataset>, path: string[]): Answer {
   return Object.fromEntries(
     fields.map((field) => {
       const settings = Object.hasOwn(known, field.name) ? known[field.name]!.settings : undefined;

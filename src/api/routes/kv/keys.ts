@@ -39,7 +39,7 @@ const bulkGet = z.object({
 });
 
 /** Ten thousand keys of 512 bytes, each byte escaped to six in JSON. */
-const MAX_DELETE = 32 * 1024 * 1024;
+const MAX_DELETE_BYTES = 32 * 1024 * 1024;
 
 /** Ten thousand pairs, each with a dozen metadata fields. */
 const MAX_VALUES = 500_000;
@@ -54,14 +54,14 @@ export function keyRoutes({
   store: KvStore;
   bulk: KvBulk;
 }): Route[] {
-  const shared = { tag: "Workers KV Namespace" };
-  const read = { ...shared, permission: "Workers KV Storage Read" } as const;
-  const write = { ...shared, permission: "Workers KV Storage Write" } as const;
+  const sharedFields = { tag: "Workers KV Namespace" };
+  const readAccess = { ...sharedFields, permission: "Workers KV Storage Read" } as const;
+  const writeAccess = { ...sharedFields, permission: "Workers KV Storage Write" } as const;
   const deletion = {
-    ...write,
+    ...writeAccess,
     summary: "Delete multiple key-value pairs",
     body: z.array(z.string()),
-    maxBytes: MAX_DELETE,
+    maxBytes: MAX_DELETE_BYTES,
     result: bulkDone,
   };
 
@@ -73,7 +73,7 @@ export function keyRoutes({
   return [
     route(
       {
-        ...read,
+        ...readAccess,
         id: "workers-kv-namespace-list-a-namespace'-s-keys",
         method: "get",
         path: `${ONE_NAMESPACE}/keys`,
@@ -84,15 +84,15 @@ export function keyRoutes({
       async (call) => {
         const { id } = await namespaceOf(namespaces, call, "list keys");
         const { keys, cursor } = await store.list(id, call.query);
-        const shown = keys.map(({ name, expiration, metadata }) => ({
+        const shownKeys = keys.map(({ name, expiration, metadata }) => ({
           name,
           ...(expiration !== undefined && { expiration }),
           ...(metadata !== undefined && { metadata: JSON.parse(metadata) as unknown }),
         }));
         // Some clients read one field, some the other.
-        return answer(shown, {
+        return answer(shownKeys, {
           info: {
-            count: shown.length,
+            count: shownKeys.length,
             cursor: cursor ?? "",
             ...(cursor !== undefined && { cursors: { after: cursor } }),
           },
@@ -101,7 +101,7 @@ export function keyRoutes({
     ),
     route(
       {
-        ...write,
+        ...writeAccess,
         id: "workers-kv-namespace-write-multiple-key-value-pairs",
         method: "put",
         path: `${ONE_NAMESPACE}/bulk`,
@@ -136,7 +136,7 @@ export function keyRoutes({
     ),
     route(
       {
-        ...read,
+        ...readAccess,
         id: "workers-kv-namespace-get-multiple-key-value-pairs",
         method: "post",
         path: `${ONE_NAMESPACE}/bulk/get`,
@@ -147,9 +147,9 @@ export function keyRoutes({
       async (call) => {
         const { id } = await namespaceOf(namespaces, call, "bulk get");
         const { keys, type, withMetadata } = call.body;
-        const found = await store.getMany(id, keys);
+        const foundValues = await store.getMany(id, keys);
         const values = [...new Set(keys)].flatMap((key): [string, unknown][] => {
-          const entry = found.get(key);
+          const entry = foundValues.get(key);
           // Per the published schemas, a missing key is null if the result includes metadata, and is omitted otherwise.
           if (!entry) return withMetadata ? [[key, null]] : [];
           const text = entry.value.toString();

@@ -12,14 +12,14 @@ const show = ({ id, title }: KvNamespace) => ({ id, title, supports_url_encoding
 
 /** Creates, lists, renames and deletes namespaces. */
 export function namespaceRoutes({ namespaces }: { namespaces: KvNamespaces }): Route[] {
-  const shared = { tag: "Workers KV Namespace" };
-  const read = { ...shared, permission: "Workers KV Storage Read" } as const;
-  const write = { ...shared, permission: "Workers KV Storage Write" } as const;
+  const sharedFields = { tag: "Workers KV Namespace" };
+  const readAccess = { ...sharedFields, permission: "Workers KV Storage Read" } as const;
+  const writeAccess = { ...sharedFields, permission: "Workers KV Storage Write" } as const;
 
   return [
     route(
       {
-        ...read,
+        ...readAccess,
         id: "workers-kv-namespace-list-namespaces",
         method: "get",
         path: KV_BASE,
@@ -38,7 +38,7 @@ export function namespaceRoutes({ namespaces }: { namespaces: KvNamespaces }): R
     ),
     route(
       {
-        ...write,
+        ...writeAccess,
         id: "workers-kv-namespace-create-a-namespace",
         method: "post",
         path: KV_BASE,
@@ -50,7 +50,7 @@ export function namespaceRoutes({ namespaces }: { namespaces: KvNamespaces }): R
     ),
     route(
       {
-        ...read,
+        ...readAccess,
         id: "workers-kv-namespace-get-a-namespace",
         method: "get",
         path: ONE_NAMESPACE,
@@ -61,7 +61,7 @@ export function namespaceRoutes({ namespaces }: { namespaces: KvNamespaces }): R
     ),
     route(
       {
-        ...write,
+        ...writeAccess,
         id: "workers-kv-namespace-rename-a-namespace",
         method: "put",
         path: ONE_NAMESPACE,
@@ -78,7 +78,7 @@ export function namespaceRoutes({ namespaces }: { namespaces: KvNamespaces }): R
     ),
     route(
       {
-        ...write,
+        ...writeAccess,
         id: "workers-kv-namespace-remove-a-namespace",
         method: "delete",
         path: ONE_NAMESPACE,

@@ -12,9 +12,9 @@ const bytesOf = async (part: File | string) =>
 
 /** Either one JSON part, or `metadata[name]` parts, as clients send an object. */
 async function metadataOf(form: FormData): Promise<string | undefined> {
-  const whole = form.get("metadata");
-  if (whole !== null) {
-    const json = Buffer.from(await bytesOf(whole)).toString();
+  const metadataPart = form.get("metadata");
+  if (metadataPart !== null) {
+    const json = Buffer.from(await bytesOf(metadataPart)).toString();
     return json.trim() === "" ? undefined : json;
   }
   const fields = [...form].flatMap(([name, part]) =>

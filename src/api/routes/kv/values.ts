@@ -22,9 +22,9 @@ const VALUE = `${ONE_NAMESPACE}/values/{key_name+}`;
 const METADATA = `${ONE_NAMESPACE}/metadata/{key_name+}`;
 
 /** Values up to this size are read into memory; larger ones are streamed to the store. */
-const SMALL = 64 * 1024;
+const SMALL_VALUE_BYTES = 64 * 1024;
 /** A value with its metadata and the multipart boundaries. */
-const MAX_FORM = kvLimits.valueBytes + 64 * 1024;
+const MAX_FORM_BYTES = kvLimits.valueBytes + 64 * 1024;
 
 /** Reads and writes single values as bytes. */
 export function valueRoutes({
@@ -36,11 +36,11 @@ export function valueRoutes({
   store: KvStore;
   clock: Clock;
 }): Route[] {
-  const shared = { tag: "Workers KV Namespace" };
-  const read = { ...shared, permission: "Workers KV Storage Read" } as const;
-  const write = { ...shared, permission: "Workers KV Storage Write" } as const;
+  const sharedFields = { tag: "Workers KV Namespace" };
+  const readAccess = { ...sharedFields, permission: "Workers KV Storage Read" } as const;
+  const writeAccess = { ...sharedFields, permission: "Workers KV Storage Write" } as const;
 
-  async function found(call: Call<unknown>, path: string): Promise<KvEntry> {
+  async function getEntry(call: Call<unknown>, path: string): Promise<KvEntry> {
     const { id } = await namespaceOf(namespaces, call, "get");
     const entry = await store.get(id, keyOf(call, path));
     if (!entry) throw kvErrors.keyNotFound({ operation: "get" });
@@ -50,24 +50,24 @@ export function valueRoutes({
   return [
     route(
       {
-        ...read,
+        ...readAccess,
         id: "workers-kv-namespace-read-key-value-pair",
         method: "get",
         path: VALUE,
         summary: "Read a value",
         raw: "application/octet-stream",
       },
-      async (call) => valueResponse(await found(call, VALUE), call.request.method),
+      async (call) => valueResponse(await getEntry(call, VALUE), call.request.method),
     ),
     route(
       {
-        ...write,
+        ...writeAccess,
         id: "workers-kv-namespace-write-key-value-pair-with-metadata",
         method: "put",
         path: VALUE,
         summary: "Write a value",
         query: expiry,
-        maxBytes: MAX_FORM,
+        maxBytes: MAX_FORM_BYTES,
         result: z.null(),
       },
       async (call) => {
@@ -81,7 +81,7 @@ export function valueRoutes({
     ),
     route(
       {
-        ...write,
+        ...writeAccess,
         id: "workers-kv-namespace-delete-key-value-pair",
         method: "delete",
         path: VALUE,
@@ -96,7 +96,7 @@ export function valueRoutes({
     ),
     route(
       {
-        ...read,
+        ...readAccess,
         id: "workers-kv-namespace-read-the-metadata-for-a-key",
         method: "get",
         path: METADATA,
@@ -104,7 +104,7 @@ export function valueRoutes({
         result: z.unknown(),
       },
       async (call) => {
-        const { metadata, value } = await found(call, METADATA);
+        const { metadata, value } = await getEntry(call, METADATA);
         if (value instanceof Readable) value.destroy();
         return answer(metadata === undefined ? null : (JSON.parse(metadata) as unknown));
       },
@@ -128,7 +128,7 @@ async function putValue(
   const length = sentLength(call);
   if (length !== undefined && length > kvLimits.valueBytes)
     throw kvErrors.valueTooLong({ length, limit: kvLimits.valueBytes });
-  if (length !== undefined && length <= SMALL) return store.put(id, key, await call.bytes(), { expiresAt });
+  if (length !== undefined && length <= SMALL_VALUE_BYTES) return store.put(id, key, await call.bytes(), { expiresAt });
   await withSentBody(call, (body) => store.put(id, key, body, { expiresAt }));
 }
 

@@ -34,8 +34,8 @@ const consumerBody = z.looseObject({
 /** Routes that list, add, change and remove the consumer of a queue. */
 export function consumerRoutes({ queues, scripts }: QueueRouteDeps): Route[] {
   /** Throws consumerScriptMissing if the worker does not exist. */
-  async function readConsumer(account: string, sent: z.infer<typeof consumerBody>): Promise<NewQueueConsumer> {
-    const { type, script_name: script, dead_letter_queue: deadLetterQueue, settings } = sent;
+  async function readConsumer(account: string, requestBody: z.infer<typeof consumerBody>): Promise<NewQueueConsumer> {
+    const { type, script_name: script, dead_letter_queue: deadLetterQueue, settings } = requestBody;
     if (type === "worker" && (script === undefined || (await scripts.get(account, script)) === undefined))
       throw queueErrors.consumerScriptMissing({ script: script ?? "without script_name" });
     return {

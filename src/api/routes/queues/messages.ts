@@ -94,8 +94,8 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
         body: z.object({ messages: z.array(messageBody), delay_seconds: optionalSeconds }),
         result: z.object({ metadata }),
       },
-      async ({ params, body: { messages: sent, delay_seconds } }) => {
-        const batch = sent.map((message) =>
+      async ({ params, body: { messages: sentMessages, delay_seconds } }) => {
+        const batch = sentMessages.map((message) =>
           readMessage({ ...message, delay_seconds: message.delay_seconds ?? delay_seconds }),
         );
         return answer({
@@ -125,14 +125,14 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
       },
       async ({ params, body }) => {
         const queue = await getQueue(queues, params);
-        const pulled = await messages.pull(queue, {
+        const pulledBatch = await messages.pull(queue, {
           batchSize: body.batch_size ?? undefined,
           visibilityMs: body.visibility_timeout_ms ?? body.visibility_timeout ?? undefined,
         });
         const metrics = await messages.metrics(queue);
         return answer({
           message_backlog_count: metrics.backlogCount,
-          messages: pulled.map((message) => ({ ...toMessageResponse(message), lease_id: message.leaseId })),
+          messages: pulledBatch.map((message) => ({ ...toMessageResponse(message), lease_id: message.leaseId })),
           metadata: { metrics: toMetricsResponse(metrics) },
         });
       },
@@ -161,7 +161,7 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
         }),
       },
       async ({ params, body: { acks, retries } }) => {
-        const settled = await messages.settle(
+        const settleResult = await messages.settle(
           await getQueue(queues, params),
           (acks ?? []).map(({ lease_id }) => lease_id),
           (retries ?? []).map(({ lease_id, delay_seconds }) => ({
@@ -169,7 +169,11 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
             delay: delay_seconds ?? undefined,
           })),
         );
-        return answer({ ackCount: settled.acknowledged, retryCount: settled.retried, warnings: settled.warnings });
+        return answer({
+          ackCount: settleResult.acknowledged,
+          retryCount: settleResult.retried,
+          warnings: settleResult.warnings,
+        });
       },
     ),
     route(
@@ -184,11 +188,13 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
         result: z.object({ messages: z.array(messageShape) }),
       },
       async ({ params, body: { batch_size } }) => {
-        const found = await messages.peek(
+        const peekedMessages = await messages.peek(
           await getQueue(queues, params),
           batch_size ?? queueLimits.pull.batchSize.default,
         );
-        return answer({ messages: found.map((message) => ({ ...toMessageResponse(message), ref: message.id })) });
+        return answer({
+          messages: peekedMessages.map((message) => ({ ...toMessageResponse(message), ref: message.id })),
+        });
       },
     ),
     route(

@@ -26,13 +26,15 @@ const queueBody = z.looseObject({ queue_name: z.string().optional(), settings, j
 const names = z.union([z.string().transform((name) => [name]), z.array(z.string()).max(1000)]).optional();
 
 function readSettings(
-  sent: z.infer<typeof settings>,
+  sentSettings: z.infer<typeof settings>,
   requestedJurisdiction: z.infer<typeof jurisdiction>,
 ): Partial<QueueSettings> {
   return {
-    ...(typeof sent?.delivery_delay === "number" && { deliveryDelay: sent.delivery_delay }),
-    ...(typeof sent?.delivery_paused === "boolean" && { deliveryPaused: sent.delivery_paused }),
-    ...(typeof sent?.message_retention_period === "number" && { retention: sent.message_retention_period }),
+    ...(typeof sentSettings?.delivery_delay === "number" && { deliveryDelay: sentSettings.delivery_delay }),
+    ...(typeof sentSettings?.delivery_paused === "boolean" && { deliveryPaused: sentSettings.delivery_paused }),
+    ...(typeof sentSettings?.message_retention_period === "number" && {
+      retention: sentSettings.message_retention_period,
+    }),
     ...(typeof requestedJurisdiction === "string" && { jurisdiction: requestedJurisdiction }),
   };
 }

@@ -48,7 +48,7 @@ export function wordHeader<Word extends string>(
 ): Word | undefined {
   const value = request.headers.get(name);
   if (value === null || value === "") return undefined;
-  const word = words.find((one) => one === value);
+  const word = words.find((candidate) => candidate === value);
   if (word === undefined)
     throw r2Errors.invalidArgument({
       problem: `The header ${name} must be one of ${words.join(", ")}, not ${JSON.stringify(value)}.`,

@@ -52,14 +52,14 @@ const show = ({ name, createdAt, location, storageClass, jurisdiction }: R2Bucke
 
 /** Buckets of an account: names and default storage classes. */
 export function bucketRoutes({ bucketList }: { bucketList: R2BucketList }): Route[] {
-  const shared = { tag: "R2 Bucket" };
-  const read = { ...shared, permission: "Workers R2 Storage Read" } as const;
-  const write = { ...shared, permission: "Workers R2 Storage Write" } as const;
+  const sharedFields = { tag: "R2 Bucket" };
+  const readAccess = { ...sharedFields, permission: "Workers R2 Storage Read" } as const;
+  const writeAccess = { ...sharedFields, permission: "Workers R2 Storage Write" } as const;
 
   return [
     route(
       {
-        ...read,
+        ...readAccess,
         id: "r2-list-buckets",
         method: "get",
         path: BUCKETS,
@@ -89,7 +89,7 @@ export function bucketRoutes({ bucketList }: { bucketList: R2BucketList }): Rout
     ),
     route(
       {
-        ...write,
+        ...writeAccess,
         id: "r2-create-bucket",
         method: "post",
         path: BUCKETS,
@@ -113,12 +113,19 @@ export function bucketRoutes({ bucketList }: { bucketList: R2BucketList }): Rout
       },
     ),
     route(
-      { ...read, id: "r2-get-bucket", method: "get", path: ONE_BUCKET, summary: "Get a bucket", result: bucketSchema },
+      {
+        ...readAccess,
+        id: "r2-get-bucket",
+        method: "get",
+        path: ONE_BUCKET,
+        summary: "Get a bucket",
+        result: bucketSchema,
+      },
       async (call) => answer(show(await bucketOf(bucketList, call))),
     ),
     route(
       {
-        ...write,
+        ...writeAccess,
         id: "r2-patch-bucket",
         method: "patch",
         path: ONE_BUCKET,
@@ -137,7 +144,7 @@ export function bucketRoutes({ bucketList }: { bucketList: R2BucketList }): Rout
     ),
     route(
       {
-        ...write,
+        ...writeAccess,
         id: "r2-delete-bucket",
         method: "delete",
         path: ONE_BUCKET,

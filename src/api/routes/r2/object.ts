@@ -28,13 +28,13 @@ export interface R2RouteDeps {
 
 /** Reads and writes single objects as bytes. */
 export function objectRoutes({ bucketList, buckets }: R2RouteDeps): Route[] {
-  const shared = { tag: "R2 Bucket", path: `${ONE_BUCKET}/objects/{object_key+}` };
-  const read = { ...shared, permission: "Workers R2 Storage Read" } as const;
-  const write = { ...shared, permission: "Workers R2 Storage Write" } as const;
+  const sharedFields = { tag: "R2 Bucket", path: `${ONE_BUCKET}/objects/{object_key+}` };
+  const readAccess = { ...sharedFields, permission: "Workers R2 Storage Read" } as const;
+  const writeAccess = { ...sharedFields, permission: "Workers R2 Storage Write" } as const;
 
   return [
     route(
-      { ...read, id: "r2-get-object", method: "get", summary: "Get an object", raw: "application/octet-stream" },
+      { ...readAccess, id: "r2-get-object", method: "get", summary: "Get an object", raw: "application/octet-stream" },
       async (call) => {
         const { headers, method } = call.request;
         const { id } = await bucketOf(bucketList, call);
@@ -48,7 +48,7 @@ export function objectRoutes({ bucketList, buckets }: R2RouteDeps): Route[] {
       },
     ),
     route(
-      { ...write, id: "r2-put-object", method: "put", summary: "Upload an object", result: putResult },
+      { ...writeAccess, id: "r2-put-object", method: "put", summary: "Upload an object", result: putResult },
       async (call) => {
         const { params, request, node } = call;
         const { headers } = request;
@@ -81,7 +81,7 @@ export function objectRoutes({ bucketList, buckets }: R2RouteDeps): Route[] {
     ),
     route(
       {
-        ...write,
+        ...writeAccess,
         id: "r2-delete-object",
         method: "delete",
         summary: "Delete an object",

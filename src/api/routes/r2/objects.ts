@@ -29,7 +29,7 @@ const listQuery = z.object({
 });
 
 /** A thousand keys of 1,024 bytes, each byte escaped to six in JSON. */
-const MAX_DELETE = 8 * 1024 * 1024;
+const MAX_DELETE_BYTES = 8 * 1024 * 1024;
 
 const job = z.object({
   id: z.string(),
@@ -44,13 +44,13 @@ const deletedSchema = z.union([z.array(z.object({ key: z.string() })), job]);
 
 /** Lists and bulk deletes objects of a bucket. */
 export function objectListRoutes({ bucketList, buckets, clock }: R2RouteDeps & { clock: Clock }): Route[] {
-  const shared = { tag: "R2 Bucket", path: `${ONE_BUCKET}/objects` };
-  const emptying = new Set<string>();
+  const sharedFields = { tag: "R2 Bucket", path: `${ONE_BUCKET}/objects` };
+  const bucketsBeingEmptied = new Set<string>();
 
   return [
     route(
       {
-        ...shared,
+        ...sharedFields,
         permission: "Workers R2 Storage Read",
         id: "r2-list-objects",
         method: "get",
@@ -81,13 +81,13 @@ export function objectListRoutes({ bucketList, buckets, clock }: R2RouteDeps & {
     ),
     route(
       {
-        ...shared,
+        ...sharedFields,
         permission: "Workers R2 Storage Write",
         id: "r2-delete-objects",
         method: "delete",
         summary: "Delete objects by key or prefix",
         query: z.object({ prefix: z.string().optional() }),
-        maxBytes: MAX_DELETE,
+        maxBytes: MAX_DELETE_BYTES,
         result: deletedSchema,
       },
       async (call) => {
@@ -104,21 +104,21 @@ export function objectListRoutes({ bucketList, buckets, clock }: R2RouteDeps & {
         }
         if (prefix !== "" && !prefix.endsWith("/"))
           throw r2Errors.invalidArgument({ problem: "A prefix to delete must end in /." });
-        if (emptying.has(id)) throw r2Errors.tooManyJobs();
-        emptying.add(id);
+        if (bucketsBeingEmptied.has(id)) throw r2Errors.tooManyJobs();
+        bucketsBeingEmptied.add(id);
         try {
           const start = clock.now();
-          const deleted = await deletePrefix(buckets, id, prefix, start, call.request.signal);
+          const deletedCount = await deletePrefix(buckets, id, prefix, start, call.request.signal);
           return answer<z.input<typeof deletedSchema>>({
             id: call.id,
             jobType: "prefixDelete" as const,
             status: "COMPLETED" as const,
             startTime: new Date(start).toISOString(),
             endTime: new Date(clock.now()).toISOString(),
-            prefixDelete: { prefix, deletedObjects: deleted, isBucketClear: prefix === "" },
+            prefixDelete: { prefix, deletedObjects: deletedCount, isBucketClear: prefix === "" },
           });
         } finally {
-          emptying.delete(id);
+          bucketsBeingEmptied.delete(id);
         }
       },
     ),
@@ -133,7 +133,7 @@ async function deletePrefix(
   start: number,
   signal: AbortSignal,
 ): Promise<number> {
-  let deleted = 0;
+  let deletedCount = 0;
   let cursor: string | undefined;
   do {
     signal.throwIfAborted();
@@ -142,10 +142,10 @@ async function deletePrefix(
     if (keys.length > 0) await buckets.delete(bucket, keys);
     // If it deletes nothing, the loop consists of queries, which are synchronous in SQLite.
     else await setImmediate();
-    deleted += keys.length;
+    deletedCount += keys.length;
     cursor = page.cursor;
   } while (cursor !== undefined);
-  return deleted;
+  return deletedCount;
 }
 
 function show({ key, etag, uploaded, size, storageClass, httpMetadata = {}, customMetadata = {} }: R2ListedObject) {

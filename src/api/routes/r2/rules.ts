@@ -50,9 +50,9 @@ export async function bucketRefOf(list: R2BucketList, call: BucketCall): Promise
 
 /** Routes for the CORS policy and the lifecycle rules of a bucket. */
 export function bucketRuleRoutes({ bucketList, settings }: BucketSettingsRouteDeps): Route[] {
-  const shared = { tag: "R2 Bucket" };
-  const readAccess = { ...shared, permission: "Workers R2 Storage Read" } as const;
-  const writeAccess = { ...shared, permission: "Workers R2 Storage Write" } as const;
+  const sharedFields = { tag: "R2 Bucket" };
+  const readAccess = { ...sharedFields, permission: "Workers R2 Storage Read" } as const;
+  const writeAccess = { ...sharedFields, permission: "Workers R2 Storage Write" } as const;
   const corsPath = `${ONE_BUCKET}/cors`;
   const lifecyclePath = `${ONE_BUCKET}/lifecycle`;
 

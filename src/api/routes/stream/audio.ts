@@ -8,8 +8,8 @@ interface StreamAudioDeps {
 }
 
 const tag = "Stream Audio Tracks";
-const LIST = "/accounts/{account_id}/stream/{identifier}/audio";
-const ONE = `${LIST}/{audio_identifier}`;
+const TRACKS_PATH = "/accounts/{account_id}/stream/{identifier}/audio";
+const TRACK_PATH = `${TRACKS_PATH}/{audio_identifier}`;
 
 const trackSchema = z.object({
   uid: z.string(),
@@ -25,7 +25,7 @@ export const streamAudioRoutes = ({ audio }: StreamAudioDeps): Route[] => [
     {
       id: "list-audio-tracks",
       method: "get",
-      path: LIST,
+      path: TRACKS_PATH,
       tag,
       summary: "List the additional audio tracks of a video",
       permission: "Stream Read",
@@ -37,7 +37,7 @@ export const streamAudioRoutes = ({ audio }: StreamAudioDeps): Route[] => [
     {
       id: "stream-upload-audio-track",
       method: "post",
-      path: LIST,
+      path: TRACKS_PATH,
       tag,
       summary: "Add an audio track to a video: a form with `file` and `label`",
       permission: "Stream Write",
@@ -52,7 +52,7 @@ export const streamAudioRoutes = ({ audio }: StreamAudioDeps): Route[] => [
     {
       id: "add-audio-track",
       method: "post",
-      path: `${LIST}/copy`,
+      path: `${TRACKS_PATH}/copy`,
       tag,
       summary: "Add an audio track to a video from a URL",
       permission: "Stream Write",
@@ -69,7 +69,7 @@ export const streamAudioRoutes = ({ audio }: StreamAudioDeps): Route[] => [
     {
       id: "edit-audio-tracks",
       method: "patch",
-      path: ONE,
+      path: TRACK_PATH,
       tag,
       summary: "Rename an audio track, or make it the default",
       permission: "Stream Write",
@@ -84,7 +84,7 @@ export const streamAudioRoutes = ({ audio }: StreamAudioDeps): Route[] => [
     {
       id: "delete-audio-tracks",
       method: "delete",
-      path: ONE,
+      path: TRACK_PATH,
       tag,
       summary: "Delete an audio track that is not the default",
       permission: "Stream Write",

@@ -9,9 +9,9 @@ interface StreamCaptionsDeps {
 }
 
 const tag = "Stream Subtitles/Captions";
-const LIST = "/accounts/{account_id}/stream/{identifier}/captions";
-const ONE = `${LIST}/{language}`;
-const MAX_FILE = 10 * 1024 * 1024;
+const CAPTIONS_PATH = "/accounts/{account_id}/stream/{identifier}/captions";
+const CAPTION_PATH = `${CAPTIONS_PATH}/{language}`;
+const MAX_FILE_BYTES = 10 * 1024 * 1024;
 /** Maximum size of a form in addition to its file. */
 const FORM = 64 * 1024;
 
@@ -21,7 +21,7 @@ const captionSchema = z.object({
   generated: z.boolean(),
   status: z.enum(["ready", "inprogress", "error"]),
 });
-const named = ({
+const captionKeyOf = ({
   account_id,
   identifier,
   language,
@@ -32,7 +32,7 @@ export const streamCaptionsRoutes = ({ captions }: StreamCaptionsDeps): Route[] 
     {
       id: "stream-subtitles/-captions-list-captions-or-subtitles",
       method: "get",
-      path: LIST,
+      path: CAPTIONS_PATH,
       tag,
       summary: "List the captions of a video",
       permission: "Stream Read",
@@ -46,29 +46,30 @@ export const streamCaptionsRoutes = ({ captions }: StreamCaptionsDeps): Route[] 
     {
       id: "stream-subtitles/-captions-get-caption-or-subtitle-for-language",
       method: "get",
-      path: ONE,
+      path: CAPTION_PATH,
       tag,
       summary: "Get the captions of a video in one language",
       permission: "Stream Read",
       result: captionSchema,
     },
-    async ({ params }) => answer(await captions.get(...named(params))),
+    async ({ params }) => answer(await captions.get(...captionKeyOf(params))),
   ),
   route(
     {
       id: "stream-subtitles/-captions-upload-captions-or-subtitles",
       method: "put",
-      path: ONE,
+      path: CAPTION_PATH,
       tag,
       summary: "Upload or replace the captions of a video (WebVTT or SubRip): a form with `file`",
       permission: "Stream Write",
-      maxBytes: MAX_FILE + FORM,
+      maxBytes: MAX_FILE_BYTES + FORM,
       result: captionSchema,
     },
     async (call) => {
       const file = isForm(call) ? await filePart(await call.form()) : await call.bytes();
-      if (file.length > MAX_FILE) throw streamErrors.tooLarge({ limit: MAX_FILE, rule: "the maximum for captions" });
-      const { caption, unread } = await captions.upload(...named(call.params), file);
+      if (file.length > MAX_FILE_BYTES)
+        throw streamErrors.tooLarge({ limit: MAX_FILE_BYTES, rule: "the maximum for captions" });
+      const { caption, unread } = await captions.upload(...captionKeyOf(call.params), file);
       return answer(
         caption,
         unread === undefined ? {} : { messages: [{ code: streamErrors.table.badCaptions.code, message: unread }] },
@@ -79,14 +80,14 @@ export const streamCaptionsRoutes = ({ captions }: StreamCaptionsDeps): Route[] 
     {
       id: "stream-subtitles/-captions-delete-captions-or-subtitles",
       method: "delete",
-      path: ONE,
+      path: CAPTION_PATH,
       tag,
       summary: "Delete the captions of a video in one language",
       permission: "Stream Write",
       result: z.string(),
     },
     async ({ params }) => {
-      await captions.delete(...named(params));
+      await captions.delete(...captionKeyOf(params));
       return answer("");
     },
   ),
@@ -94,7 +95,7 @@ export const streamCaptionsRoutes = ({ captions }: StreamCaptionsDeps): Route[] 
     {
       id: "stream-subtitles/-captions-generate-caption-or-subtitle-for-language",
       method: "post",
-      path: `${ONE}/generate`,
+      path: `${CAPTION_PATH}/generate`,
       tag,
       summary: "Generate captions by speech recognition",
       permission: "Stream Write",
@@ -102,20 +103,22 @@ export const streamCaptionsRoutes = ({ captions }: StreamCaptionsDeps): Route[] 
     },
     async (call) => {
       await call.bytes();
-      return answer(await captions.generate(...named(call.params)));
+      return answer(await captions.generate(...captionKeyOf(call.params)));
     },
   ),
   route(
     {
       id: "stream-subtitles/-captions-get-vtt-caption-or-subtitle",
       method: "get",
-      path: `${ONE}/vtt`,
+      path: `${CAPTION_PATH}/vtt`,
       tag,
       summary: "Get captions as a WebVTT file",
       permission: "Stream Read",
       raw: "text/vtt",
     },
     async ({ params }) =>
-      new Response(await captions.text(...named(params)), { headers: { "content-type": "text/vtt; charset=utf-8" } }),
+      new Response(await captions.text(...captionKeyOf(params)), {
+        headers: { "content-type": "text/vtt; charset=utf-8" },
+      }),
   ),
 ];

@@ -36,10 +36,13 @@ export const streamClipRoutes = ({ clips, urls }: StreamClipDeps): Route[] => [
     },
     async (call) => {
       const { clippedFromVideoUID: from, startTimeSeconds: start, endTimeSeconds: end, name } = call.body;
-      const requested = requestedVideo(call.body, call);
-      const named = name ? { meta: { name, ...requested.meta } } : {};
+      const requestedClip = requestedVideo(call.body, call);
+      const nameMeta = name ? { meta: { name, ...requestedClip.meta } } : {};
       return answer(
-        showVideo(await clips.create(call.params["account_id"]!, { ...requested, ...named, from, start, end }), urls),
+        showVideo(
+          await clips.create(call.params["account_id"]!, { ...requestedClip, ...nameMeta, from, start, end }),
+          urls,
+        ),
       );
     },
   ),

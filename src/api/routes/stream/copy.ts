@@ -35,10 +35,10 @@ export const streamCopyRoutes = ({ uploads, urls }: StreamCopyDeps): Route[] => 
       const { input, url, name } = call.body;
       const from = input || url;
       if (!from) throw streamErrors.badParameter({ reason: "input is required: the URL of the video" });
-      const requested = requestedVideo(call.body, call);
-      const named = name ? { meta: { name, ...requested.meta } } : {};
+      const requestedCopy = requestedVideo(call.body, call);
+      const nameMeta = name ? { meta: { name, ...requestedCopy.meta } } : {};
       return answer(
-        showVideo(await uploads.copy(call.params["account_id"]!, { ...requested, ...named, url: from }), urls),
+        showVideo(await uploads.copy(call.params["account_id"]!, { ...requestedCopy, ...nameMeta, url: from }), urls),
       );
     },
   ),

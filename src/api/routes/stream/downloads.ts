@@ -15,8 +15,8 @@ interface StreamDownloadsDeps {
 }
 
 const tag = "Stream MP4 Downloads";
-const LIST = "/accounts/{account_id}/stream/{identifier}/downloads";
-const ONE = `${LIST}/{download_type}`;
+const DOWNLOADS_PATH = "/accounts/{account_id}/stream/{identifier}/downloads";
+const DOWNLOAD_PATH = `${DOWNLOADS_PATH}/{download_type}`;
 
 const downloadSchema = z.object({
   status: z.enum(["ready", "inprogress", "error"]),
@@ -48,7 +48,7 @@ export function streamDownloadsRoutes({ downloads, urls }: StreamDownloadsDeps):
       {
         id: "stream-m-p-4-downloads-list-downloads",
         method: "get",
-        path: LIST,
+        path: DOWNLOADS_PATH,
         tag,
         summary: "List the downloads of a video",
         permission: "Stream Read",
@@ -61,7 +61,7 @@ export function streamDownloadsRoutes({ downloads, urls }: StreamDownloadsDeps):
       {
         id: "stream-m-p-4-downloads-create-downloads",
         method: "post",
-        path: LIST,
+        path: DOWNLOADS_PATH,
         tag,
         summary: "Create the MP4 download of a video",
         permission: "Stream Write",
@@ -73,7 +73,7 @@ export function streamDownloadsRoutes({ downloads, urls }: StreamDownloadsDeps):
       {
         id: "stream-m-p-4-downloads-delete-downloads",
         method: "delete",
-        path: LIST,
+        path: DOWNLOADS_PATH,
         tag,
         summary: "Delete the MP4 download of a video",
         permission: "Stream Write",
@@ -85,7 +85,7 @@ export function streamDownloadsRoutes({ downloads, urls }: StreamDownloadsDeps):
       {
         id: "stream-downloads-create-type-specific-downloads",
         method: "post",
-        path: ONE,
+        path: DOWNLOAD_PATH,
         tag,
         summary: "Create a download of a video: `default` (MP4) or `audio` (M4A)",
         permission: "Stream Write",
@@ -97,7 +97,7 @@ export function streamDownloadsRoutes({ downloads, urls }: StreamDownloadsDeps):
       {
         id: "stream-downloads-delete-type-specific-downloads",
         method: "delete",
-        path: ONE,
+        path: DOWNLOAD_PATH,
         tag,
         summary: "Delete a download of a video",
         permission: "Stream Write",
@@ -108,10 +108,10 @@ export function streamDownloadsRoutes({ downloads, urls }: StreamDownloadsDeps):
   ];
 }
 
-function typeOf(given: string): DownloadType {
-  if (given !== "default" && given !== "audio")
+function typeOf(typeText: string): DownloadType {
+  if (typeText !== "default" && typeText !== "audio")
     throw streamErrors.badParameter({
-      reason: `the download type must be default or audio, not ${JSON.stringify(given.slice(0, 40))}`,
+      reason: `the download type must be default or audio, not ${JSON.stringify(typeText.slice(0, 40))}`,
     });
-  return given;
+  return typeText;
 }

@@ -8,7 +8,7 @@ interface StreamKeysDeps {
 }
 
 const tag = "Stream Signing Keys";
-const LIST = "/accounts/{account_id}/stream/keys";
+const KEYS_PATH = "/accounts/{account_id}/stream/keys";
 
 const newKeySchema = z.object({ id: z.string(), pem: z.string(), jwk: z.string(), created: z.string() });
 const keySchema = z.object({ id: z.string(), key_id: z.string(), created: z.string() });
@@ -18,7 +18,7 @@ export const streamKeysRoutes = ({ keys }: StreamKeysDeps): Route[] => [
     {
       id: "stream-signing-keys-list-signing-keys",
       method: "get",
-      path: LIST,
+      path: KEYS_PATH,
       tag,
       summary: "List signing keys",
       permission: "Stream Read",
@@ -38,7 +38,7 @@ export const streamKeysRoutes = ({ keys }: StreamKeysDeps): Route[] => [
     {
       id: "stream-signing-keys-create-signing-keys",
       method: "post",
-      path: LIST,
+      path: KEYS_PATH,
       tag,
       summary: "Create a signing key; its private key is returned only once",
       permission: "Stream Write",
@@ -60,7 +60,7 @@ export const streamKeysRoutes = ({ keys }: StreamKeysDeps): Route[] => [
     {
       id: "stream-signing-keys-delete-signing-keys",
       method: "delete",
-      path: `${LIST}/{identifier}`,
+      path: `${KEYS_PATH}/{identifier}`,
       tag,
       summary: "Delete a signing key; tokens signed with it become invalid",
       permission: "Stream Write",

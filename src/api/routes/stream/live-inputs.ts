@@ -32,8 +32,8 @@ interface StreamLiveInputsDeps {
 }
 
 const tag = "Stream Live Inputs";
-const LIST = "/accounts/{account_id}/stream/live_inputs";
-const ONE = `${LIST}/{live_input_identifier}`;
+const LIVE_INPUTS_PATH = "/accounts/{account_id}/stream/live_inputs";
+const LIVE_INPUT_PATH = `${LIVE_INPUTS_PATH}/{live_input_identifier}`;
 const [READ, WRITE] = ["Stream Read", "Stream Write"] as const;
 
 export function streamLiveInputsRoutes({
@@ -46,17 +46,17 @@ export function streamLiveInputsRoutes({
   viewers,
   health,
 }: StreamLiveInputsDeps): Route[] {
-  const named = ({ account_id, live_input_identifier }: Record<string, string>): [account: string, uid: string] => [
-    account_id!,
-    live_input_identifier!,
-  ];
+  const inputKeyOf = ({
+    account_id,
+    live_input_identifier,
+  }: Record<string, string>): [account: string, uid: string] => [account_id!, live_input_identifier!];
   const show = (owned: OwnedLiveInput) => answer(showLiveInput(owned, { urls, endpoints }));
-  const switched = (word: string, enabled: boolean) =>
+  const switchRoute = (word: string, enabled: boolean) =>
     route(
       {
         id: `stream-live-inputs-${word}-a-live-input`,
         method: "post",
-        path: `${ONE}/${word}`,
+        path: `${LIVE_INPUT_PATH}/${word}`,
         tag,
         summary: enabled ? "Enable a live input" : "Disable a live input and end its running broadcast",
         permission: WRITE,
@@ -65,7 +65,7 @@ export function streamLiveInputsRoutes({
       async (call) => {
         // Clients send no body, `{}`, or their usual body.
         await call.bytes();
-        return show(await inputs.update(...named(call.params), { enabled }));
+        return show(await inputs.update(...inputKeyOf(call.params), { enabled }));
       },
     );
 
@@ -74,7 +74,7 @@ export function streamLiveInputsRoutes({
       {
         id: "stream-live-inputs-list-live-inputs",
         method: "get",
-        path: LIST,
+        path: LIVE_INPUTS_PATH,
         tag,
         summary: "List live inputs, newest first, without their keys",
         permission: READ,
@@ -93,7 +93,7 @@ export function streamLiveInputsRoutes({
       {
         id: "stream-live-inputs-create-a-live-input",
         method: "post",
-        path: LIST,
+        path: LIVE_INPUTS_PATH,
         tag,
         summary: "Create a live input; requests with the same `Idempotency-Key` within six hours create only one",
         permission: WRITE,
@@ -117,19 +117,19 @@ export function streamLiveInputsRoutes({
       {
         id: "stream-live-inputs-retrieve-a-live-input",
         method: "get",
-        path: ONE,
+        path: LIVE_INPUT_PATH,
         tag,
         summary: "Get a live input, with its keys",
         permission: READ,
         result: liveInputSchema,
       },
-      async ({ params }) => show(await inputs.get(...named(params))),
+      async ({ params }) => show(await inputs.get(...inputKeyOf(params))),
     ),
     route(
       {
         id: "stream-live-inputs-update-a-live-input",
         method: "put",
-        path: ONE,
+        path: LIVE_INPUT_PATH,
         tag,
         summary: "Update a live input; omitted fields keep their values",
         permission: WRITE,
@@ -138,30 +138,30 @@ export function streamLiveInputsRoutes({
         bodyOptional: true,
         result: liveInputSchema,
       },
-      async ({ params, body }) => show(await inputs.update(...named(params), changeOf(body))),
+      async ({ params, body }) => show(await inputs.update(...inputKeyOf(params), changeOf(body))),
     ),
     route(
       {
         id: "stream-live-inputs-delete-a-live-input",
         method: "delete",
-        path: ONE,
+        path: LIVE_INPUT_PATH,
         tag,
         summary: "Delete a live input; its recordings are kept",
         permission: WRITE,
         result: z.object({}),
       },
       async ({ params }) => {
-        await inputs.delete(...named(params));
+        await inputs.delete(...inputKeyOf(params));
         return answer({});
       },
     ),
-    switched("enable", true),
-    switched("disable", false),
+    switchRoute("enable", true),
+    switchRoute("disable", false),
     route(
       {
         id: "stream-live-inputs-rotate-keys-for-a-live-input",
         method: "post",
-        path: `${ONE}/rotate_keys`,
+        path: `${LIVE_INPUT_PATH}/rotate_keys`,
         tag,
         summary: "Rotate the keys of a live input; the old keys stop working",
         permission: WRITE,
@@ -169,14 +169,14 @@ export function streamLiveInputsRoutes({
       },
       async (call) => {
         await call.bytes();
-        return show(await inputs.rotateKeys(...named(call.params)));
+        return show(await inputs.rotateKeys(...inputKeyOf(call.params)));
       },
     ),
     route(
       {
         id: "stream-live-inputs-list-videos",
         method: "get",
-        path: `${ONE}/videos`,
+        path: `${LIVE_INPUT_PATH}/videos`,
         tag,
         summary: "List the recordings of a live input, including the running one, newest first",
         permission: READ,
@@ -185,7 +185,7 @@ export function streamLiveInputsRoutes({
         result: z.array(videoSchema),
       },
       async ({ params, query }) => {
-        const [account, uid] = named(params);
+        const [account, uid] = inputKeyOf(params);
         await inputs.get(account, uid);
         const { page, perPage } = pageRequest(query);
         return answer(
@@ -199,16 +199,16 @@ export function streamLiveInputsRoutes({
       {
         id: "stream-live-inputs-status",
         method: "get",
-        path: `${ONE}/status`,
+        path: `${LIVE_INPUT_PATH}/status`,
         tag,
         summary: "Get the current status of a live input: state, ingest health, viewers and outputs",
         permission: READ,
         result: liveStatusSchema,
       },
       async ({ params }) => {
-        const [account, uid] = named(params);
+        const [account, uid] = inputKeyOf(params);
         const { status, statusAt } = await inputs.get(account, uid);
-        const [broadcast, watching, healthNow, sentTo] = await Promise.all([
+        const [broadcast, viewerCount, healthNow, outputStates] = await Promise.all([
           now(uid),
           viewers(uid),
           health(uid),
@@ -219,9 +219,9 @@ export function streamLiveInputsRoutes({
           since: statusAt === null ? null : new Date(statusAt).toISOString(),
           live: broadcast?.live ?? false,
           videoUID: broadcast?.video ?? null,
-          viewers: watching,
+          viewers: viewerCount,
           health: healthNow ?? null,
-          outputs: sentTo.map(showLiveOutput).map(({ url: _url, streamKey: _key, ...output }) => output),
+          outputs: outputStates.map(showLiveOutput).map(({ url: _url, streamKey: _key, ...output }) => output),
         });
       },
     ),
@@ -229,7 +229,7 @@ export function streamLiveInputsRoutes({
       {
         id: "stream-live-inputs-history",
         method: "get",
-        path: `${ONE}/history`,
+        path: `${LIVE_INPUT_PATH}/history`,
         tag,
         summary: "List the events of a live input, newest first",
         permission: READ,
@@ -239,7 +239,7 @@ export function streamLiveInputsRoutes({
       },
       async ({ params, query }) => {
         const page = pageRequest(query);
-        return pageAnswer(await inputs.history(...named(params), page), page, showLiveHistory);
+        return pageAnswer(await inputs.history(...inputKeyOf(params), page), page, showLiveHistory);
       },
     ),
   ];
@@ -252,12 +252,12 @@ function changeOf({
   defaultCreator,
   ...given
 }: z.output<typeof liveInputBody>): LiveInputChange {
-  const said = <Given extends object>(fields: Given) =>
+  const pickDefined = <Given extends object>(fields: Given) =>
     Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
   return {
-    ...said(given),
+    ...pickDefined(given),
     ...(deleteRecordingAfterDays !== undefined && { deleteRecordingAfterDays }),
     ...(defaultCreator !== undefined && { defaultCreator }),
-    ...(recording != null && { recording: said(recording) }),
+    ...(recording != null && { recording: pickDefined(recording) }),
   };
 }

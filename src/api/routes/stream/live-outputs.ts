@@ -9,8 +9,8 @@ interface StreamLiveOutputsDeps {
 }
 
 const tag = "Stream Live Inputs";
-const LIST = "/accounts/{account_id}/stream/live_inputs/{live_input_identifier}/outputs";
-const ONE = `${LIST}/{output_identifier}`;
+const OUTPUTS_PATH = "/accounts/{account_id}/stream/live_inputs/{live_input_identifier}/outputs";
+const OUTPUT_PATH = `${OUTPUTS_PATH}/{output_identifier}`;
 const [READ, WRITE] = ["Stream Read", "Stream Write"] as const;
 
 export function streamLiveOutputsRoutes({ outputs }: StreamLiveOutputsDeps): Route[] {
@@ -24,7 +24,7 @@ export function streamLiveOutputsRoutes({ outputs }: StreamLiveOutputsDeps): Rou
       {
         id: "stream-live-inputs-list-all-outputs-associated-with-a-specified-live-input",
         method: "get",
-        path: LIST,
+        path: OUTPUTS_PATH,
         tag,
         summary: "List the outputs of a live input with their status",
         permission: READ,
@@ -36,7 +36,7 @@ export function streamLiveOutputsRoutes({ outputs }: StreamLiveOutputsDeps): Rou
       {
         id: "stream-live-inputs-create-a-new-output,-connected-to-a-live-input",
         method: "post",
-        path: LIST,
+        path: OUTPUTS_PATH,
         tag,
         summary: "Create an output: restream a live input to an RTMP(S) or SRT server",
         permission: WRITE,
@@ -50,7 +50,7 @@ export function streamLiveOutputsRoutes({ outputs }: StreamLiveOutputsDeps): Rou
       {
         id: "stream-live-inputs-update-an-output",
         method: "put",
-        path: ONE,
+        path: OUTPUT_PATH,
         tag,
         summary: "Enable or disable an output",
         permission: WRITE,
@@ -65,7 +65,7 @@ export function streamLiveOutputsRoutes({ outputs }: StreamLiveOutputsDeps): Rou
       {
         id: "stream-live-inputs-delete-an-output",
         method: "delete",
-        path: ONE,
+        path: OUTPUT_PATH,
         tag,
         summary: "Delete an output; restreaming to it stops",
         permission: WRITE,

@@ -25,9 +25,9 @@ export function requestedVideo(
     },
   }: Pick<Call, "node">,
 ): RequestedVideo {
-  const named = headers["upload-creator"];
+  const uploadCreator = headers["upload-creator"];
   return {
-    creator: creator ?? (typeof named === "string" ? named : null),
+    creator: creator ?? (typeof uploadCreator === "string" ? uploadCreator : null),
     ...(allowedOrigins && { allowedOrigins }),
     ...(meta && { meta }),
     ...(requireSignedURLs != null && { requireSignedURLs }),

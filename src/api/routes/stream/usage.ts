@@ -24,7 +24,7 @@ const usageSchema = z.object({
   x_reservedStorageMinutes: z.number(),
 });
 
-const SIX_HOURS = 6 * 3_600_000;
+const SIX_HOURS_MS = 6 * 3_600_000;
 const viewedQuery = z.object({
   since: instant.optional(),
   until: instant.optional(),
@@ -75,7 +75,7 @@ export const streamUsageRoutes = ({ videos, storageMinutes, viewed, clock }: Str
       query: viewedQuery,
       result: viewedSchema,
     },
-    async ({ params, query: { until = clock.now(), since = until - SIX_HOURS, time_delta: period, limit } }) => {
+    async ({ params, query: { until = clock.now(), since = until - SIX_HOURS_MS, time_delta: period, limit } }) => {
       const points = await viewed.minutes(params.account_id!, { since, until, period, limit });
       return answer(
         points.map(({ begin, minutes }) => ({ streamMinutesViewed: Math.round(minutes), ts: begin / 1000 })),

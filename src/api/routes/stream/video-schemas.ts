@@ -59,10 +59,10 @@ export const videoSchema = z.object({
 
 /** RFC 3339 time or a date; converted to epoch milliseconds. */
 export const instant = text
-  .refine((given) => /^\d{4}-\d{2}-\d{2}/.test(given) && !Number.isNaN(Date.parse(given)), {
+  .refine((value) => /^\d{4}-\d{2}-\d{2}/.test(value) && !Number.isNaN(Date.parse(value)), {
     error: "must be a time such as 2026-11-21T10:00:00Z",
   })
-  .transform((given) => Date.parse(given));
+  .transform((value) => Date.parse(value));
 
 /** Any JSON object; the domain limits its size. */
 export const metaField = z.record(text, z.unknown());
@@ -71,7 +71,7 @@ export const creatorField = text.nullish().transform((creator) => creator ?? nul
 
 /** Treats null as omitted, for fields in which null has no meaning. */
 const nullAsOmitted = <Schema extends z.ZodType>(schema: Schema) =>
-  schema.nullish().transform((given) => given ?? undefined);
+  schema.nullish().transform((value) => value ?? undefined);
 
 /** Fields of a video that can be set; omitted fields keep their values. The domain validates them. */
 const videoFields = {

@@ -19,13 +19,13 @@ interface StreamVideosDeps {
 }
 
 const tag = "Stream Videos";
-const LIST = "/accounts/{account_id}/stream";
-const ONE = `${LIST}/{identifier}`;
+const VIDEOS_PATH = "/accounts/{account_id}/stream";
+const VIDEO_PATH = `${VIDEOS_PATH}/{identifier}`;
 const [READ, WRITE] = ["Stream Read", "Stream Write"] as const;
-const PLAYER = { width: 1280, height: 720 };
+const DEFAULT_PLAYER_SIZE = { width: 1280, height: 720 };
 
 export function streamVideosRoutes({ videos, urls }: StreamVideosDeps): Route[] {
-  const named = ({ account_id, identifier }: Record<string, string>): [account: string, uid: string] => [
+  const videoKeyOf = ({ account_id, identifier }: Record<string, string>): [account: string, uid: string] => [
     account_id!,
     identifier!,
   ];
@@ -36,7 +36,7 @@ export function streamVideosRoutes({ videos, urls }: StreamVideosDeps): Route[] 
       {
         id: "stream-videos-list-videos",
         method: "get",
-        path: LIST,
+        path: VIDEOS_PATH,
         tag,
         summary: "List videos, newest first",
         permission: READ,
@@ -46,30 +46,30 @@ export function streamVideosRoutes({ videos, urls }: StreamVideosDeps): Route[] 
       },
       async ({ params, query }) => {
         const filter = filterOf(query);
-        const [listed, counts] = await Promise.all([
+        const [listedVideos, counts] = await Promise.all([
           videos.list(params.account_id!, filter),
           query.include_counts === true ? videos.count(params.account_id!, filter) : undefined,
         ]);
-        return answer(listed.map(show), counts === undefined ? {} : { extraFields: counts });
+        return answer(listedVideos.map(show), counts === undefined ? {} : { extraFields: counts });
       },
     ),
     route(
       {
         id: "stream-videos-retrieve-video-details",
         method: "get",
-        path: ONE,
+        path: VIDEO_PATH,
         tag,
         summary: "Get a video",
         permission: READ,
         result: videoSchema,
       },
-      async ({ params }) => answer(show(await videos.get(...named(params)))),
+      async ({ params }) => answer(show(await videos.get(...videoKeyOf(params)))),
     ),
     route(
       {
         id: "stream-videos-update-video-details",
         method: "post",
-        path: ONE,
+        path: VIDEO_PATH,
         tag,
         summary: "Update a video",
         permission: WRITE,
@@ -77,16 +77,16 @@ export function streamVideosRoutes({ videos, urls }: StreamVideosDeps): Route[] 
         body: videoUpdateBody,
         result: videoSchema,
       },
-      async ({ params, body: { uid, publicDetails, ...given } }) => {
+      async ({ params, body: { uid, publicDetails, ...givenFields } }) => {
         if (uid != null && uid !== params.identifier)
           throw streamErrors.badParameter({
             reason: `uid is ${JSON.stringify(uid.slice(0, 100))}, but the video in the URL is ${params.identifier}`,
           });
         return answer(
           show(
-            await videos.edit(...named(params), {
-              ...said(given),
-              ...(publicDetails && { publicDetails: said(publicDetails) }),
+            await videos.edit(...videoKeyOf(params), {
+              ...pickDefined(givenFields),
+              ...(publicDetails && { publicDetails: pickDefined(publicDetails) }),
             }),
           ),
         );
@@ -96,13 +96,13 @@ export function streamVideosRoutes({ videos, urls }: StreamVideosDeps): Route[] 
       {
         id: "stream-videos-delete-video",
         method: "delete",
-        path: ONE,
+        path: VIDEO_PATH,
         tag,
         summary: "Delete a video and all its files",
         permission: WRITE,
       },
       async ({ params }) => {
-        await videos.delete(...named(params));
+        await videos.delete(...videoKeyOf(params));
         // The published response has no body.
         return new Response(null, { status: 200 });
       },
@@ -111,14 +111,14 @@ export function streamVideosRoutes({ videos, urls }: StreamVideosDeps): Route[] 
       {
         id: "stream-videos-retreieve-embed-code-html",
         method: "get",
-        path: `${ONE}/embed`,
+        path: `${VIDEO_PATH}/embed`,
         tag,
         summary: "Get the HTML code to embed a video",
         permission: READ,
         raw: "text/html",
       },
       async ({ params }) => {
-        const video = await videos.get(...named(params));
+        const video = await videos.get(...videoKeyOf(params));
         return new Response(embedHtml(urls.of(video).iframe, video.input), {
           headers: { "content-type": "text/html; charset=utf-8" },
         });
@@ -127,10 +127,10 @@ export function streamVideosRoutes({ videos, urls }: StreamVideosDeps): Route[] 
   ];
 }
 
-type Said<Given> = { [Name in keyof Given]?: Exclude<Given[Name], undefined> };
+type DefinedFields<Given> = { [Name in keyof Given]?: Exclude<Given[Name], undefined> };
 /** Omits undefined fields. */
-const said = <Given extends object>(given: Given): Said<Given> =>
-  Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Said<Given>;
+const pickDefined = <Given extends object>(givenFields: Given): DefinedFields<Given> =>
+  Object.fromEntries(Object.entries(givenFields).filter(([, value]) => value !== undefined)) as DefinedFields<Given>;
 
 function filterOf({
   status,
@@ -158,7 +158,7 @@ function filterOf({
   ];
   const size = limit ?? per_page ?? 1000;
   return {
-    ...said({ creator, type, search, name, liveInput, asc }),
+    ...pickDefined({ creator, type, search, name, liveInput, asc }),
     // An empty list means no filter, as an empty form field does.
     ...(status?.length && { states: status }),
     ...(names?.length && { names }),
@@ -171,7 +171,7 @@ function filterOf({
 
 /** Keeps the aspect ratio at any page width. */
 function embedHtml(iframe: string, { width, height }: { width: number; height: number }): string {
-  const shape = width > 0 && height > 0 ? { width, height } : PLAYER;
+  const shape = width > 0 && height > 0 ? { width, height } : DEFAULT_PLAYER_SIZE;
   const src = iframe.replaceAll("&", "&amp;").replaceAll('"', "&quot;");
   return `<div style="position: relative; padding-top: ${((shape.height / shape.width) * 100).toFixed(4)}%"><iframe src="${src}" style="border: none; position: absolute; top: 0; left: 0; height: 100%; width: 100%" allow="accelerometer; gyroscope; autoplay; encrypted-media; picture-in-picture;" allowfullscreen="true"></iframe></div>`;
 }

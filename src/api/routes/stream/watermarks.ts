@@ -19,8 +19,8 @@ interface StreamWatermarksDeps {
 }
 
 const tag = "Stream Watermark Profile";
-const LIST = "/accounts/{account_id}/stream/watermarks";
-const ONE = `${LIST}/{identifier}`;
+const WATERMARKS_PATH = "/accounts/{account_id}/stream/watermarks";
+const WATERMARK_PATH = `${WATERMARKS_PATH}/{identifier}`;
 /** Maximum size of a form in addition to its file, with enough room to report a file that is too large. */
 const FORM = 1024 * 1024;
 
@@ -50,13 +50,13 @@ interface WatermarkUpload {
 /** A form with the image or its URL, or JSON with its URL. */
 async function readWatermark(call: Call): Promise<WatermarkUpload> {
   const form = isForm(call) ? await call.form() : undefined;
-  const given = watermarkOptionsSchema.safeParse(
+  const parsedOptions = watermarkOptionsSchema.safeParse(
     form === undefined
       ? (parseJson(await call.bytes()) ?? {})
       : Object.fromEntries([...form].filter(([name]) => name !== "file")),
   );
-  if (!given.success) throw invalidInput(given.error, "body");
-  const { url, ...options } = given.data;
+  if (!parsedOptions.success) throw invalidInput(parsedOptions.error, "body");
+  const { url, ...options } = parsedOptions.data;
   const file = form?.has("file") === true ? await filePart(form) : undefined;
   if (!url && file === undefined)
     throw streamErrors.badParameter({ reason: "an image is required: a form part named file, or its url" });
@@ -72,7 +72,7 @@ export const streamWatermarksRoutes = ({ watermarks }: StreamWatermarksDeps): Ro
     {
       id: "stream-watermark-profile-list-watermark-profiles",
       method: "get",
-      path: LIST,
+      path: WATERMARKS_PATH,
       tag,
       summary: "List watermark profiles",
       permission: "Stream Read",
@@ -86,7 +86,7 @@ export const streamWatermarksRoutes = ({ watermarks }: StreamWatermarksDeps): Ro
     {
       id: "stream-watermark-profile-create-watermark-profiles-via-basic-upload",
       method: "post",
-      path: LIST,
+      path: WATERMARKS_PATH,
       tag,
       summary: "Create a watermark profile from a PNG: a form with `file`, or JSON with `url`",
       permission: "Stream Write",
@@ -110,7 +110,7 @@ export const streamWatermarksRoutes = ({ watermarks }: StreamWatermarksDeps): Ro
     {
       id: "stream-watermark-profile-watermark-profile-details",
       method: "get",
-      path: ONE,
+      path: WATERMARK_PATH,
       tag,
       summary: "Get a watermark profile",
       permission: "Stream Read",
@@ -122,7 +122,7 @@ export const streamWatermarksRoutes = ({ watermarks }: StreamWatermarksDeps): Ro
     {
       id: "stream-watermark-profile-delete-watermark-profiles",
       method: "delete",
-      path: ONE,
+      path: WATERMARK_PATH,
       tag,
       summary: "Delete a watermark profile; videos that use it keep the watermark",
       permission: "Stream Write",

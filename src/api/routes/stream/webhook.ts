@@ -12,8 +12,8 @@ interface StreamWebhookDeps {
 const tag = "Stream Webhook";
 const MAIN = "/accounts/{account_id}/stream/webhook";
 /** An extension: the hosted service has one webhook per account. */
-const LIST = `${MAIN}/endpoints`;
-const ONE = `${LIST}/{webhook_id}`;
+const ENDPOINTS_PATH = `${MAIN}/endpoints`;
+const ENDPOINT_PATH = `${ENDPOINTS_PATH}/{webhook_id}`;
 const [READ, WRITE] = ["Stream Read", "Stream Write"] as const;
 
 const text = z.string();
@@ -86,7 +86,7 @@ function urlOf({ notificationUrl, notification_url }: z.output<typeof urlBody>):
 }
 
 export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
-  const named = ({ account_id, webhook_id }: Record<string, string>): [account: string, id: string] => [
+  const endpointKeyOf = ({ account_id, webhook_id }: Record<string, string>): [account: string, id: string] => [
     account_id!,
     webhook_id!,
   ];
@@ -138,7 +138,7 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
       {
         id: "stream-webhooks-list",
         method: "get",
-        path: LIST,
+        path: ENDPOINTS_PATH,
         tag,
         summary: "List all webhooks, the main one first",
         permission: READ,
@@ -152,7 +152,7 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
       {
         id: "stream-webhooks-create",
         method: "post",
-        path: LIST,
+        path: ENDPOINTS_PATH,
         tag,
         summary: "Create an additional webhook for videos, live inputs or both",
         permission: WRITE,
@@ -174,26 +174,26 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
       {
         id: "stream-webhooks-get",
         method: "get",
-        path: ONE,
+        path: ENDPOINT_PATH,
         tag,
         summary: "Get a webhook",
         permission: READ,
         result: endpointSchema,
       },
-      async ({ params }) => answer(show(await webhooks.get(...named(params)))),
+      async ({ params }) => answer(show(await webhooks.get(...endpointKeyOf(params)))),
     ),
     route(
       {
         id: "stream-webhooks-delete",
         method: "delete",
-        path: ONE,
+        path: ENDPOINT_PATH,
         tag,
         summary: "Delete a webhook and its delivery log",
         permission: WRITE,
         result: text,
       },
       async ({ params }) => {
-        await webhooks.delete(...named(params));
+        await webhooks.delete(...endpointKeyOf(params));
         return answer("ok");
       },
     ),
@@ -201,7 +201,7 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
       {
         id: "stream-webhooks-deliveries",
         method: "get",
-        path: `${ONE}/deliveries`,
+        path: `${ENDPOINT_PATH}/deliveries`,
         tag,
         summary: "List the deliveries of a webhook, newest first",
         permission: READ,
@@ -211,32 +211,32 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
       },
       async ({ params, query }) => {
         const page = pageRequest(query);
-        return pageAnswer(await webhooks.deliveries(...named(params), page), page, showDelivery);
+        return pageAnswer(await webhooks.deliveries(...endpointKeyOf(params), page), page, showDelivery);
       },
     ),
     route(
       {
         id: "stream-webhooks-replay",
         method: "post",
-        path: `${ONE}/deliveries/{delivery_id}/replay`,
+        path: `${ENDPOINT_PATH}/deliveries/{delivery_id}/replay`,
         tag,
         summary: "Replay a delivery: send the same event again",
         permission: WRITE,
         result: deliverySchema,
       },
-      async ({ params }) => answer(showDelivery(await webhooks.replay(...named(params), params.delivery_id!))),
+      async ({ params }) => answer(showDelivery(await webhooks.replay(...endpointKeyOf(params), params.delivery_id!))),
     ),
     route(
       {
         id: "stream-webhooks-test",
         method: "post",
-        path: `${ONE}/test`,
+        path: `${ENDPOINT_PATH}/test`,
         tag,
         summary: "Send a test event immediately, without retries",
         permission: WRITE,
         result: deliverySchema,
       },
-      async ({ params }) => answer(showDelivery(await webhooks.test(...named(params)))),
+      async ({ params }) => answer(showDelivery(await webhooks.test(...endpointKeyOf(params)))),
     ),
   ];
 }

@@ -43,14 +43,20 @@ export const hasAssets = ({ assets, keep_assets }: AssetFields): boolean =>
   typeof assets?.jwt === "string" || keep_assets === true;
 
 /**
- * Returns the assets of a new version. `more` overrides the configuration in the fields. Throws badMetadata and
+ * Returns the assets of a new version. `extraConfig` overrides the configuration in the fields. Throws badMetadata and
  * badConfig.
  */
-export function readAssetFields(fields: AssetFields, part: string, more: AssetsConfig = {}): Pick<Upload, "assets"> {
+export function readAssetFields(
+  fields: AssetFields,
+  part: string,
+  extraConfig: AssetsConfig = {},
+): Pick<Upload, "assets"> {
   const { assets } = fields;
-  const given = assets?.config ?? undefined;
+  const sentConfig = assets?.config ?? undefined;
   const config =
-    given === undefined && Object.keys(more).length === 0 ? undefined : { ...configOf(given ?? {}), ...more };
+    sentConfig === undefined && Object.keys(extraConfig).length === 0
+      ? undefined
+      : { ...configOf(sentConfig ?? {}), ...extraConfig };
   if (typeof assets?.jwt === "string") return { assets: { token: assets.jwt, ...(config && { config }) } };
   if (fields.keep_assets === true) return { assets: { ...(config && { config }) } };
   if (config !== undefined)

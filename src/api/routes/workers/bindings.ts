@@ -64,7 +64,7 @@ const FIELDS = {
     .transform(({ service, entrypoint, props }) => ({
       type: "service" as const,
       service,
-      ...given({ entrypoint, props }),
+      ...pickDefined({ entrypoint, props }),
     })),
   secrets_store_secret: z
     .object({ store_id: z.string().min(1), secret_name: z.string().min(1) })
@@ -81,7 +81,7 @@ const FIELDS = {
     .transform(({ class_name, script_name }) => ({
       type: "durable_object_namespace" as const,
       class_name: class_name!,
-      ...given({ script_name }),
+      ...pickDefined({ script_name }),
     })),
   assets: z.object({}).transform(() => ({ type: "assets" as const })),
   stream: z.object({}).transform(() => ({ type: "stream" as const })),
@@ -91,13 +91,13 @@ const FIELDS = {
       allowed_destination_addresses: addresses,
       allowed_sender_addresses: addresses,
     })
-    .transform((fields) => ({ type: "send_email" as const, ...given(fields) })),
+    .transform((fields) => ({ type: "send_email" as const, ...pickDefined(fields) })),
 } satisfies Record<Binding["type"], z.ZodType>;
 
 export const BINDING_TYPES = Object.keys(FIELDS) as Binding["type"][];
 
-const inherited = z.object({ old_name: z.string().nullish(), version_id: z.string().nullish() });
-const named = z.object({ name: z.string(), type: z.string() });
+const inheritedSchema = z.object({ old_name: z.string().nullish(), version_id: z.string().nullish() });
+const namedSchema = z.object({ name: z.string(), type: z.string() });
 
 /** Bindings as received, not validated. */
 export const sentBindings = z.array(z.record(z.string(), z.unknown()));
@@ -121,7 +121,7 @@ function readBinding(
   index: number,
   { part, present = [] }: ReadOptions,
 ): Binding | InheritedBinding {
-  const head = named.safeParse(sent);
+  const head = namedSchema.safeParse(sent);
   if (!head.success)
     throw workerRouteErrors.badMetadata({
       part,
@@ -130,7 +130,7 @@ function readBinding(
     });
   const { name, type } = head.data;
   if (type === "inherit") {
-    const { old_name, version_id } = checked(inherited, sent, head.data);
+    const { old_name, version_id } = checkFields(inheritedSchema, sent, head.data);
     return {
       type,
       name,
@@ -143,20 +143,24 @@ function readBinding(
     return { type: "inherit", name };
   if (!Object.hasOwn(FIELDS, type))
     throw workerRouteErrors.unknownBinding({ name, type, types: [...BINDING_TYPES, "inherit"].join(", ") });
-  return { ...checked(FIELDS[type as Binding["type"]] as unknown as z.ZodType<Binding>, sent, head.data), name };
+  return { ...checkFields(FIELDS[type as Binding["type"]] as unknown as z.ZodType<Binding>, sent, head.data), name };
 }
 
-function checked<Fields>(schema: z.ZodType<Fields>, sent: SentBinding, { name, type }: z.infer<typeof named>): Fields {
+function checkFields<Fields>(
+  schema: z.ZodType<Fields>,
+  sent: SentBinding,
+  { name, type }: z.infer<typeof namedSchema>,
+): Fields {
   const parsed = schema.safeParse(sent);
   if (parsed.success) return parsed.data;
   throw workerRouteErrors.badBinding({ name, type, field: parsed.error.issues[0]!.path.join(".") });
 }
 
-type Given<Fields> = { [Name in keyof Fields]?: NonNullable<Fields[Name]> };
-const given = <Fields extends object>(fields: Fields) =>
+type DefinedFields<Fields> = { [Name in keyof Fields]?: NonNullable<Fields[Name]> };
+const pickDefined = <Fields extends object>(fields: Fields) =>
   Object.fromEntries(
     Object.entries(fields).filter(([, value]) => value !== null && value !== undefined),
-  ) as Given<Fields>;
+  ) as DefinedFields<Fields>;
 
 /** A binding in API form: without secret values; a database has its id in both fields. */
 export function shownBinding(binding: Binding): Record<string, unknown> {

@@ -29,7 +29,7 @@ const domainShape = z.object({
   previews_enabled: z.boolean(),
 });
 
-const shownDomain = (domain: WorkerDomain) => ({
+const showDomain = (domain: WorkerDomain) => ({
   id: domain.id,
   zone_id: domain.zone,
   zone_name: domain.zoneName,
@@ -100,7 +100,7 @@ export const domainRoutes = ({ routing: { domains } }: WorkerRoutesDeps): Route[
         const { hostname, service: script, zone_id: zone, zone_name: zoneName } = query;
         const page = pageRequest(query);
         const domainList = await domains.list(params.account_id!, { hostname, script, zone, zoneName });
-        return pageAnswer(pageOf(domainList, page), page, shownDomain);
+        return pageAnswer(pageOf(domainList, page), page, showDomain);
       },
     ),
     route(
@@ -112,7 +112,7 @@ export const domainRoutes = ({ routing: { domains } }: WorkerRoutesDeps): Route[
         summary: path === DOMAINS_PATH ? "Get a Domain" : "Get a record of a domain",
         result: domainShape,
       },
-      async ({ params }) => answer(shownDomain(await domains.get(params.account_id!, params.domain_id!))),
+      async ({ params }) => answer(showDomain(await domains.get(params.account_id!, params.domain_id!))),
     ),
   ]),
   route(
@@ -128,7 +128,7 @@ export const domainRoutes = ({ routing: { domains } }: WorkerRoutesDeps): Route[
     async (call) => {
       const { service, ...originFields } = call.body;
       const domain = toDomainRequest(originFields);
-      return answer(shownDomain(await domains.attach(call.params.account_id!, service, domain, domainAccessOf(call))));
+      return answer(showDomain(await domains.attach(call.params.account_id!, service, domain, domainAccessOf(call))));
     },
   ),
   route(
@@ -165,10 +165,10 @@ export const domainRoutes = ({ routing: { domains } }: WorkerRoutesDeps): Route[
     async ({ params, body }) => {
       const plan = await domains.plan(...accountAndScript(params), body.map(toDomainRequest));
       return answer({
-        added: plan.added.map(shownDomain),
-        removed: plan.removed.map(shownDomain),
-        updated: plan.updated.map(({ modified, ...domain }) => ({ ...shownDomain(domain), modified })),
-        conflicting: plan.conflicting.map(shownDomain),
+        added: plan.added.map(showDomain),
+        removed: plan.removed.map(showDomain),
+        updated: plan.updated.map(({ modified, ...domain }) => ({ ...showDomain(domain), modified })),
+        conflicting: plan.conflicting.map(showDomain),
       });
     },
   ),
@@ -198,9 +198,7 @@ export const domainRoutes = ({ routing: { domains } }: WorkerRoutesDeps): Route[
       const requestedDomains = body.origins.map(toDomainRequest);
       if (!isOn(query.validate))
         return answer(
-          (await domains.replace(...accountAndScript(params), requestedDomains, override, checkAccess)).map(
-            shownDomain,
-          ),
+          (await domains.replace(...accountAndScript(params), requestedDomains, override, checkAccess)).map(showDomain),
         );
       await domains.validate(...accountAndScript(params), requestedDomains, override, checkAccess);
       return answer([]);

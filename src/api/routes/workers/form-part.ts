@@ -16,10 +16,11 @@ export const isPartOf = (field: string, part: string): boolean => field === part
  * Undefined if missing. Throws badMetadata.
  */
 export async function partOf(form: FormData, part: string): Promise<unknown> {
-  const whole = form.getAll(part);
-  if (whole.length > 1)
+  const wholeParts = form.getAll(part);
+  if (wholeParts.length > 1)
     throw workerRouteErrors.badMetadata({ part, reason: "it is present more than once", fix: "Send it once." });
-  if (whole.length === 1) return parseJsonPart(typeof whole[0] === "object" ? await whole[0].text() : whole[0]!, part);
+  if (wholeParts.length === 1)
+    return parseJsonPart(typeof wholeParts[0] === "object" ? await wholeParts[0].text() : wholeParts[0]!, part);
   const root: Branch = new Map();
   for (const [field, value] of form) {
     if (!field.startsWith(`${part}[`)) continue;
@@ -32,7 +33,7 @@ export async function partOf(form: FormData, part: string): Promise<unknown> {
       });
     put(root, path, value);
   }
-  return root.size === 0 ? undefined : plain(root);
+  return root.size === 0 ? undefined : toPlainObject(root);
 }
 
 /** Throws badMetadata, tooManyValues and tooDeep. */
@@ -57,13 +58,13 @@ function put(branch: Branch, path: string[], value: string): void {
     branch.set(name, value);
   } else if (rest[0] === "") {
     putIntoList(
-      under(branch, name, (): Node[] => []),
+      ensureChild(branch, name, (): Node[] => []),
       rest.slice(1),
       value,
     );
   } else {
     put(
-      under(branch, name, (): Branch => new Map()),
+      ensureChild(branch, name, (): Branch => new Map()),
       rest,
       value,
     );
@@ -84,31 +85,35 @@ function putIntoList(list: Node[], path: string[], value: string): void {
 }
 
 function isTaken(branch: Branch, [name = "", ...rest]: string[]): boolean {
-  const there = branch.get(name);
-  if (there === undefined || rest[0] === "") return false;
-  return rest.length === 0 || !(there instanceof Map) || isTaken(there, rest);
+  const existingNode = branch.get(name);
+  if (existingNode === undefined || rest[0] === "") return false;
+  return rest.length === 0 || !(existingNode instanceof Map) || isTaken(existingNode, rest);
 }
 
 /**
  * Returns the child node with this name; replaces conflicting text, so that later validation reports a field of the
  * wrong type.
  */
-function under<Kind extends Node>(branch: Branch, name: string, make: () => Kind): Kind {
-  const there = branch.get(name);
-  const fresh = make();
-  if (there !== undefined && typeof there === "object" && Array.isArray(there) === Array.isArray(fresh))
-    return there as Kind;
-  branch.set(name, fresh);
-  return fresh;
+function ensureChild<Kind extends Node>(branch: Branch, name: string, make: () => Kind): Kind {
+  const existingNode = branch.get(name);
+  const createdNode = make();
+  if (
+    existingNode !== undefined &&
+    typeof existingNode === "object" &&
+    Array.isArray(existingNode) === Array.isArray(createdNode)
+  )
+    return existingNode as Kind;
+  branch.set(name, createdNode);
+  return createdNode;
 }
 
-const plain = (branch: Branch): Record<string, unknown> =>
+const toPlainObject = (branch: Branch): Record<string, unknown> =>
   Object.fromEntries([...branch].map(([name, node]) => [name, valueOf(node, TYPED.has(name))]));
 
-function valueOf(node: Node, typed: boolean): unknown {
-  if (Array.isArray(node)) return node.map((each) => valueOf(each, typed));
-  if (node instanceof Map) return Object.fromEntries([...node].map(([name, each]) => [name, valueOf(each, typed)]));
-  if (!typed) return node;
+function valueOf(node: Node, isTyped: boolean): unknown {
+  if (Array.isArray(node)) return node.map((item) => valueOf(item, isTyped));
+  if (node instanceof Map) return Object.fromEntries([...node].map(([name, item]) => [name, valueOf(item, isTyped)]));
+  if (!isTyped) return node;
   if (node === "true" || node === "false") return node === "true";
   return /^-?\d+(\.\d+)?$/.test(node) ? Number(node) : node;
 }

@@ -8,8 +8,8 @@ import { observability, placement } from "./setting-fields.ts";
 
 const annotations = z.record(z.string(), z.unknown());
 /** Annotations that clients may set; the server sets all others. */
-const GIVEN_ANNOTATIONS = ["workers/message", "workers/tag", "workers/alias"];
-const MESSAGE_BYTES = 1000;
+const CLIENT_ANNOTATIONS = ["workers/message", "workers/tag", "workers/alias"];
+const MAX_MESSAGE_BYTES = 1000;
 
 /** Fields of a script that apply to all its versions. */
 const settingFields = {
@@ -147,18 +147,18 @@ export function settingsPartOf({
 }
 
 /** A message that is too long is truncated, as the published API specifies. */
-export function readAnnotations(sent: Record<string, unknown>): Record<string, string> {
-  const texts = GIVEN_ANNOTATIONS.flatMap((name): [string, string][] =>
-    typeof sent[name] === "string" ? [[name, cut(sent[name])]] : [],
+export function readAnnotations(sentAnnotations: Record<string, unknown>): Record<string, string> {
+  const texts = CLIENT_ANNOTATIONS.flatMap((name): [string, string][] =>
+    typeof sentAnnotations[name] === "string" ? [[name, cut(sentAnnotations[name])]] : [],
   );
   return Object.fromEntries(texts);
 }
 
 function cut(text: string): string {
   const bytes = Buffer.from(text);
-  if (bytes.length <= MESSAGE_BYTES) return text;
+  if (bytes.length <= MAX_MESSAGE_BYTES) return text;
   // Truncation must not split a character.
-  return new TextDecoder().decode(bytes.subarray(0, MESSAGE_BYTES)).replace(/�+$/, "");
+  return new TextDecoder().decode(bytes.subarray(0, MAX_MESSAGE_BYTES)).replace(/�+$/, "");
 }
 
 /** The upload that would create a version like this one: the base for changing a single field. */

@@ -17,7 +17,7 @@ const KINDS: Record<string, Kind> = {
 };
 
 /** Generic content types for unknown files; they are allowed for the main module, which is always JavaScript. */
-const VAGUE: ReadonlySet<Kind> = new Set<Kind>(["esm", "cjs", "text", "data"]);
+const AMBIGUOUS_KINDS: ReadonlySet<Kind> = new Set<Kind>(["esm", "cjs", "text", "data"]);
 
 const CONTENT_TYPES = { esm: "application/javascript+module", cjs: "application/javascript" };
 
@@ -44,7 +44,7 @@ export function readModule(name: string, contentType: string, bytes: Uint8Array,
       fix: `Supported content types: ${Object.keys(KINDS).join(", ")}.`,
     });
   if (main === undefined) return moduleOf(name, kind, bytes, type);
-  if (VAGUE.has(kind)) return moduleOf(name, main, bytes, CONTENT_TYPES[main]);
+  if (AMBIGUOUS_KINDS.has(kind)) return moduleOf(name, main, bytes, CONTENT_TYPES[main]);
   throw workerRouteErrors.badModule({
     name,
     reason: `it is the main module, but its content type is ${type}`,

@@ -41,7 +41,7 @@ export function recordVersionRoutes({ scripts }: WorkerRoutesDeps): Route[] {
     const version = isOn(call.query.deploy)
       ? (await scripts.upload(account, name, upload, uploaderOf(call))).version
       : await scripts.createVersion(account, name, upload, uploaderOf(call));
-    return answer(shown(version));
+    return answer(showVersion(version));
   }
 
   return [
@@ -58,7 +58,7 @@ export function recordVersionRoutes({ scripts }: WorkerRoutesDeps): Route[] {
       async ({ params, query }) => {
         const { account, name } = await needRecord(scripts, params);
         const page = pageRequest(query);
-        return pageAnswer(await scripts.versions(account, name, page), page, (version) => shown(version));
+        return pageAnswer(await scripts.versions(account, name, page), page, (version) => showVersion(version));
       },
     ),
 
@@ -112,7 +112,7 @@ export function recordVersionRoutes({ scripts }: WorkerRoutesDeps): Route[] {
       },
       async ({ params, query }) => {
         const version = await findVersion(scripts, await needRecord(scripts, params), params.version_id!);
-        return answer(shown(version, query.include === "modules" ? await scripts.modules(version) : undefined));
+        return answer(showVersion(version, query.include === "modules" ? await scripts.modules(version) : undefined));
       },
     ),
 
@@ -136,23 +136,23 @@ export function recordVersionRoutes({ scripts }: WorkerRoutesDeps): Route[] {
 }
 
 /** All stored versions fit on this page. */
-const ALL = { page: 1, perPage: 1000 };
+const ALL_VERSIONS = { page: 1, perPage: 1000 };
 
 /** Finds a version by id, by a prefix of at least 8 characters, or by `latest`. */
 async function findVersion(scripts: Scripts, script: Script, id: string): Promise<Version> {
   if (id === "latest") return needLatest(script);
   const { account, name } = script;
-  const exact = await scripts.version(account, name, id);
-  if (exact !== undefined) return exact;
-  const starting =
+  const exactVersion = await scripts.version(account, name, id);
+  if (exactVersion !== undefined) return exactVersion;
+  const matchingVersions =
     id.length < 8
       ? []
-      : (await scripts.versions(account, name, ALL)).items.filter((version) => version.id.startsWith(id));
-  if (starting.length !== 1) throw workerErrors.versionMissing({ version: id, script: name });
-  return starting[0]!;
+      : (await scripts.versions(account, name, ALL_VERSIONS)).items.filter((version) => version.id.startsWith(id));
+  if (matchingVersions.length !== 1) throw workerErrors.versionMissing({ version: id, script: name });
+  return matchingVersions[0]!;
 }
 
-const shown = (version: Version, modules?: UploadedModule[]): z.input<typeof shape> => ({
+const showVersion = (version: Version, modules?: UploadedModule[]): z.input<typeof shape> => ({
   id: version.id,
   number: version.number,
   created_on: version.createdAt.toISOString(),

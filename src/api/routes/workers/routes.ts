@@ -17,11 +17,11 @@ const scriptRoutesRequest = z
   .array(z.object({ pattern: z.string(), zone_id: z.string().optional(), zone_name: z.string().optional() }))
   .max(1000);
 
-const shownRoute = ({ id, pattern, script }: WorkerRoute) => ({ id, pattern, ...(script !== undefined && { script }) });
-const shownWithZone = (each: WorkerRoute & { zoneName: string }) => ({
-  ...shownRoute(each),
-  zone_id: each.zone,
-  zone_name: each.zoneName,
+const showRoute = ({ id, pattern, script }: WorkerRoute) => ({ id, pattern, ...(script !== undefined && { script }) });
+const showRouteWithZone = (zoneRoute: WorkerRoute & { zoneName: string }) => ({
+  ...showRoute(zoneRoute),
+  zone_id: zoneRoute.zone,
+  zone_name: zoneRoute.zoneName,
 });
 const toRouteChange = ({ pattern, script }: z.infer<typeof routeRequest>) => ({ pattern, script: script || undefined });
 
@@ -43,7 +43,7 @@ export const routeRoutes = ({ routing: { routes } }: WorkerRoutesDeps): Route[] 
       summary: "List Routes",
       result: z.array(routeShape),
     },
-    async ({ params }) => answer((await routes.list(params.zone_id!)).map(shownRoute)),
+    async ({ params }) => answer((await routes.list(params.zone_id!)).map(showRoute)),
   ),
   route(
     {
@@ -55,7 +55,7 @@ export const routeRoutes = ({ routing: { routes } }: WorkerRoutesDeps): Route[] 
       body: routeRequest,
       result: routeShape,
     },
-    async ({ params, body }) => answer(shownRoute(await routes.create(params.zone_id!, toRouteChange(body)))),
+    async ({ params, body }) => answer(showRoute(await routes.create(params.zone_id!, toRouteChange(body)))),
   ),
   route(
     {
@@ -66,7 +66,7 @@ export const routeRoutes = ({ routing: { routes } }: WorkerRoutesDeps): Route[] 
       summary: "Get Route",
       result: routeShape,
     },
-    async ({ params }) => answer(shownRoute(await routes.get(params.zone_id!, params.route_id!))),
+    async ({ params }) => answer(showRoute(await routes.get(params.zone_id!, params.route_id!))),
   ),
   route(
     {
@@ -79,7 +79,7 @@ export const routeRoutes = ({ routing: { routes } }: WorkerRoutesDeps): Route[] 
       result: routeShape,
     },
     async ({ params, body }) =>
-      answer(shownRoute(await routes.update(params.zone_id!, params.route_id!, toRouteChange(body)))),
+      answer(showRoute(await routes.update(params.zone_id!, params.route_id!, toRouteChange(body)))),
   ),
   route(
     {
@@ -107,7 +107,7 @@ export const routeRoutes = ({ routing: { routes } }: WorkerRoutesDeps): Route[] 
         query: z.object({ show_zonename: z.string().optional() }),
         result: z.array(scriptRouteShape),
       },
-      async ({ params }) => answer((await routes.listByScript(...accountAndScript(params))).map(shownWithZone)),
+      async ({ params }) => answer((await routes.listByScript(...accountAndScript(params))).map(showRouteWithZone)),
     ),
   ),
   // With `validate`, only checks the routes, even if the worker does not exist yet: a deploy does so before the upload.
@@ -131,7 +131,7 @@ export const routeRoutes = ({ routing: { routes } }: WorkerRoutesDeps): Route[] 
       const accountScript = accountAndScript(call.params);
       checkZones(call, await routes.plan(...accountScript, patterns));
       if (isOn(call.query.validate)) return answer([]);
-      return answer((await routes.replace(...accountScript, patterns)).map(shownWithZone));
+      return answer((await routes.replace(...accountScript, patterns)).map(showRouteWithZone));
     },
   ),
 ];

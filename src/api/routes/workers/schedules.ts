@@ -6,7 +6,7 @@ import { accountAndScript, reading, SCRIPT, writing, type WorkerRoutesDeps } fro
 const shape = z.object({
   schedules: z.array(z.object({ cron: z.string(), created_on: z.iso.datetime(), modified_on: z.iso.datetime() })),
 });
-const shown = (schedules: Schedule[]) => ({
+const showSchedules = (schedules: Schedule[]) => ({
   schedules: schedules.map(({ cron, createdAt, modifiedAt }) => ({
     cron,
     created_on: createdAt.toISOString(),
@@ -25,7 +25,7 @@ export const scheduleRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       ...reading,
       result: shape,
     },
-    async ({ params }) => answer(shown(await scripts.schedules(...accountAndScript(params)))),
+    async ({ params }) => answer(showSchedules(await scripts.schedules(...accountAndScript(params)))),
   ),
   route(
     {
@@ -39,7 +39,7 @@ export const scheduleRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
     },
     async ({ params, body }) =>
       answer(
-        shown(
+        showSchedules(
           await scripts.changeSchedules(
             ...accountAndScript(params),
             body.map(({ cron }) => cron),

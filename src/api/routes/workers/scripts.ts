@@ -19,7 +19,7 @@ import { uploadNotices } from "./notices.ts";
 import { receiveUpload } from "./receive.ts";
 import { nothing, scriptShape, shownScript, shownUpload, uploadShape } from "./shapes.ts";
 
-const foundShape = z.object({
+const foundScriptShape = z.object({
   id: z.string(),
   script_name: z.string(),
   service_name: z.string(),
@@ -70,18 +70,18 @@ export const scriptRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): Ro
         order_by: z.enum(["created_on", "modified_on", "name"]).default("name"),
         ...pageQuery({ perPage: 10, max: 100 }),
       }),
-      result: z.array(foundShape),
+      result: z.array(foundScriptShape),
     },
     async ({ params, query }) => {
       const { name, id, order_by } = query;
       const page = pageRequest(query);
       const { items } = await scripts.list(params.account_id!);
-      const found = items
+      const matchingScripts = items
         .filter(
           (script) => (name === undefined || script.name.includes(name)) && (id === undefined || script.id === id),
         )
         .sort(ORDERS[order_by]);
-      return pageAnswer(pageOf(found, page), page, shownFound);
+      return pageAnswer(pageOf(matchingScripts, page), page, showFoundScript);
     },
   ),
 
@@ -146,7 +146,7 @@ function tagFilter(text: string): (script: Script) => boolean {
   return ({ tags }) => wanted.every(({ tag, allowed }) => tags.includes(tag) === allowed);
 }
 
-const shownFound = ({ id, name, createdAt, modifiedAt }: Script) => ({
+const showFoundScript = ({ id, name, createdAt, modifiedAt }: Script) => ({
   id,
   script_name: name,
   service_name: name,

@@ -16,7 +16,7 @@ import { nothing } from "./shapes.ts";
 import { readAnnotations } from "./metadata.ts";
 
 const secretShape = z.object({ name: z.string(), type: z.literal("secret_text") });
-const shown = (name: string) => ({ name, type: "secret_text" as const });
+const showSecret = (name: string) => ({ name, type: "secret_text" as const });
 const secret = z.object({
   name: z.string().min(1),
   text: z.string(),
@@ -26,7 +26,7 @@ const bulk = z.object({
   secrets: z.record(z.string().min(1), secret.partial({ name: true }).nullable()).default({}),
   version_tags: z.record(z.string(), z.unknown()).nullish(),
 });
-const urlEncoded = z.object({ url_encoded: z.string().optional() });
+const urlEncodedQuery = z.object({ url_encoded: z.string().optional() });
 
 /**
  * Secrets of the newest version; a change creates and deploys a new version. Also available under the service's
@@ -48,7 +48,7 @@ export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
         },
         async ({ params, query }) => {
           const page = pageRequest(query);
-          return pageAnswer(pageOf(await scripts.secrets(...accountAndScript(params)), page), page, shown);
+          return pageAnswer(pageOf(await scripts.secrets(...accountAndScript(params)), page), page, showSecret);
         },
       ),
 
@@ -65,7 +65,7 @@ export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
         async (call) => {
           const { name, text } = call.body;
           await scripts.changeSecrets(...accountAndScript(call.params), { [name]: text }, authorOf(call));
-          return answer(shown(name));
+          return answer(showSecret(name));
         },
       ),
 
@@ -77,14 +77,14 @@ export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
           path: `${path}/secrets/{secret_name}`,
           summary: "Get secret binding",
           ...reading,
-          query: urlEncoded,
+          query: urlEncodedQuery,
           result: secretShape,
         },
         async ({ params }) => {
           const name = params.secret_name!;
           if (!(await scripts.secrets(...accountAndScript(params))).includes(name))
             throw workerErrors.bindingMissing({ name });
-          return answer(shown(name));
+          return answer(showSecret(name));
         },
       ),
 
@@ -95,7 +95,7 @@ export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
           path: `${path}/secrets/{secret_name}`,
           summary: "Delete script secret",
           ...writing,
-          query: urlEncoded,
+          query: urlEncodedQuery,
           result: nothing,
         },
         async (call) => {
@@ -120,13 +120,15 @@ export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
         },
         async (call) => {
           const { secrets, version_tags } = call.body;
-          const changes = Object.fromEntries(Object.entries(secrets).map(([name, sent]) => [name, sent?.text ?? null]));
-          const where = accountAndScript(call.params);
+          const changes = Object.fromEntries(
+            Object.entries(secrets).map(([name, sentSecret]) => [name, sentSecret?.text ?? null]),
+          );
+          const target = accountAndScript(call.params);
           if (Object.keys(changes).length > 0)
-            await scripts.changeSecrets(...where, changes, authorOf(call), {
+            await scripts.changeSecrets(...target, changes, authorOf(call), {
               ...(version_tags && { annotations: readAnnotations(version_tags) }),
             });
-          return answer(Object.fromEntries((await scripts.secrets(...where)).map((name) => [name, shown(name)])));
+          return answer(Object.fromEntries((await scripts.secrets(...target)).map((name) => [name, showSecret(name)])));
         },
       ),
     ];

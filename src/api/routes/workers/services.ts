@@ -35,7 +35,7 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       ...reading,
       result: serviceShape,
     },
-    async ({ params }) => answer(shownService(await needService(scripts, params))),
+    async ({ params }) => answer(showService(await needService(scripts, params))),
   ),
   route(
     {
@@ -62,7 +62,7 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       ...reading,
       result: environmentShape,
     },
-    async ({ params }) => answer(shownEnvironment(await needService(scripts, params))),
+    async ({ params }) => answer(showEnvironment(await needService(scripts, params))),
   ),
   route(
     {
@@ -138,7 +138,7 @@ const objectReferences = (scripts: Script[], name: string) =>
     ),
   );
 
-function shownEnvironment(script: Script) {
+function showEnvironment(script: Script) {
   const { latest } = script;
   return {
     environment: "production",
@@ -151,8 +151,8 @@ function shownEnvironment(script: Script) {
   };
 }
 
-function shownService(script: Script) {
-  const environment = shownEnvironment(script);
+function showService(script: Script) {
+  const environment = showEnvironment(script);
   return {
     id: script.name,
     created_on: environment.created_on,

@@ -36,12 +36,12 @@ export const placement = z.looseObject({
 type Loose = Record<string, unknown>;
 const isObject = (value: unknown): value is Loose => typeof value === "object" && value !== null;
 const withoutNulls = (value: Loose): Loose =>
-  Object.fromEntries(Object.entries(value).filter(([, each]) => each !== null));
+  Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null));
 
 /** `observability` in a response, with all required fields. */
-export function shownObservability(given: Loose | null): Loose {
-  if (given === null) return { enabled: false };
-  const { logs, traces, ...rest } = withoutNulls(given);
+export function shownObservability(sentSettings: Loose | null): Loose {
+  if (sentSettings === null) return { enabled: false };
+  const { logs, traces, ...rest } = withoutNulls(sentSettings);
   return {
     enabled: false,
     ...rest,
@@ -51,10 +51,13 @@ export function shownObservability(given: Loose | null): Loose {
 }
 
 /** Empty for the default placement. */
-export function shownPlacement(given: Loose | null): { placement?: Loose; placement_mode?: "smart" | "targeted" } {
-  if (given === null || given.mode === "off") return {};
+export function shownPlacement(sentSettings: Loose | null): {
+  placement?: Loose;
+  placement_mode?: "smart" | "targeted";
+} {
+  if (sentSettings === null || sentSettings.mode === "off") return {};
   return {
-    placement: given,
-    ...((given.mode === "smart" || given.mode === "targeted") && { placement_mode: given.mode }),
+    placement: sentSettings,
+    ...((sentSettings.mode === "smart" || sentSettings.mode === "targeted") && { placement_mode: sentSettings.mode }),
   };
 }

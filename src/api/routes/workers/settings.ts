@@ -119,7 +119,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         ...reading,
         result: usageShape,
       },
-      async ({ params }) => answer(shownUsage(await needScript(scripts, ...accountAndScript(params)))),
+      async ({ params }) => answer(showUsage(await needScript(scripts, ...accountAndScript(params)))),
     ),
     route(
       {
@@ -135,7 +135,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         const script = await needScript(scripts, ...accountAndScript(call.params));
         const { usage_model, user_limits } = call.body;
         await change(scripts, script, { usage_model, ...(user_limits && { limits: user_limits }) }, call);
-        return answer(shownUsage(await needScript(scripts, script.account, script.name)));
+        return answer(showUsage(await needScript(scripts, script.account, script.name)));
       },
     ),
 
@@ -181,7 +181,7 @@ const usageRequest = z.object({
   usage_model: z.enum(["standard", "bundled", "unbound"]).optional(),
   user_limits: z.object({ cpu_ms: z.number().int().positive().nullish() }).nullish(),
 });
-const shownUsage = ({ usageModel, latest }: Script) => ({
+const showUsage = ({ usageModel, latest }: Script) => ({
   usage_model: usageModel,
   user_limits: latest?.limits?.cpuMs === undefined ? null : { cpu_ms: latest.limits.cpuMs },
 });
@@ -196,8 +196,8 @@ async function change(
   call: Call,
 ): Promise<void> {
   const settings = settingsPartOf(patch);
-  const ofVersion = OF_VERSION.filter((field) => patch[field] !== undefined && patch[field] !== null);
-  if (ofVersion.length > 0) {
+  const changedVersionFields = OF_VERSION.filter((field) => patch[field] !== undefined && patch[field] !== null);
+  if (changedVersionFields.length > 0) {
     const { bindings, keepBindings, compatibilityFlags, ...rest } = versionPartOf(patch, {
       part: PART,
       present: latest?.bindings ?? [],
@@ -207,9 +207,9 @@ async function change(
       name,
       {
         ...rest,
-        ...(ofVersion.includes("bindings") && { bindings }),
-        ...(ofVersion.includes("keep_bindings") && { keepBindings }),
-        ...(ofVersion.includes("compatibility_flags") && { compatibilityFlags }),
+        ...(changedVersionFields.includes("bindings") && { bindings }),
+        ...(changedVersionFields.includes("keep_bindings") && { keepBindings }),
+        ...(changedVersionFields.includes("compatibility_flags") && { compatibilityFlags }),
       },
       uploaderOf(call),
     );
@@ -221,7 +221,7 @@ async function change(
 async function readPatch(call: Call): Promise<SettingsPatch> {
   if (!/^multipart\//i.test(call.request.headers.get("content-type") ?? ""))
     return readSettingsPatch(parseJsonPart(Buffer.from(await call.bytes()).toString(), "body"), "body");
-  const sent = await partOf(await call.form(), PART);
-  if (sent === undefined) throw workerRouteErrors.metadataMissing({ part: PART });
-  return readSettingsPatch(sent);
+  const sentPart = await partOf(await call.form(), PART);
+  if (sentPart === undefined) throw workerRouteErrors.metadataMissing({ part: PART });
+  return readSettingsPatch(sentPart);
 }

@@ -40,15 +40,19 @@ export function shownScript({ latest, live: _live, ...script }: Script) {
     tail_consumers: script.tailConsumers,
     ...shownPlacement(script.placement),
     ...(script.migrationTag !== undefined && { migration_tag: script.migrationTag }),
-    ...(latest !== undefined && { etag: latest.etag, last_deployed_from: latest.author.source, ...shownDate(latest) }),
+    ...(latest !== undefined && {
+      etag: latest.etag,
+      last_deployed_from: latest.author.source,
+      ...showCompatibility(latest),
+    }),
   };
 }
 
-const shownDate = ({ compatibilityDate, compatibilityFlags }: Version) => ({
+const showCompatibility = ({ compatibilityDate, compatibilityFlags }: Version) => ({
   compatibility_date: compatibilityDate,
   compatibility_flags: compatibilityFlags,
 });
-const shownLimits = ({ limits }: Version) => (limits?.cpuMs === undefined ? {} : { limits: { cpu_ms: limits.cpuMs } });
+const showLimits = ({ limits }: Version) => (limits?.cpuMs === undefined ? {} : { limits: { cpu_ms: limits.cpuMs } });
 
 export const uploadShape = scriptShape.extend({
   deployment_id: z.string(),
@@ -96,8 +100,8 @@ export const shownSettings = (script: Script) => ({
   bindings: script.latest?.bindings.map(shownBinding) ?? [],
   compatibility_flags: [],
   ...(script.latest !== undefined && {
-    ...shownDate(script.latest),
-    ...shownLimits(script.latest),
+    ...showCompatibility(script.latest),
+    ...showLimits(script.latest),
     annotations: script.latest.annotations,
   }),
 });
@@ -149,7 +153,7 @@ export const shownVersion = (version: Version) => ({
       named_handlers: [],
       last_deployed_from: version.author.source,
     },
-    script_runtime: { ...shownDate(version), ...shownLimits(version), usage_model: "standard" },
+    script_runtime: { ...showCompatibility(version), ...showLimits(version), usage_model: "standard" },
     bindings: version.bindings.map(shownBinding),
   },
   startup_time_ms: version.startupMs,

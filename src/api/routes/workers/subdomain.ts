@@ -15,7 +15,7 @@ import {
 
 const accountShape = z.object({ subdomain: z.string() });
 const scriptShape = z.object({ enabled: z.boolean(), previews_enabled: z.boolean() });
-const shown = ({ subdomainEnabled, previewsEnabled }: Script) => ({
+const showSubdomain = ({ subdomainEnabled, previewsEnabled }: Script) => ({
   enabled: subdomainEnabled,
   previews_enabled: previewsEnabled,
 });
@@ -70,7 +70,7 @@ export const subdomainRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       ...reading,
       result: scriptShape,
     },
-    async ({ params }) => answer(shown(await needScript(scripts, ...accountAndScript(params)))),
+    async ({ params }) => answer(showSubdomain(await needScript(scripts, ...accountAndScript(params)))),
   ),
   route(
     {
@@ -81,7 +81,7 @@ export const subdomainRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       ...reading,
       result: scriptShape,
     },
-    async ({ params }) => answer(shown(await needService(scripts, params))),
+    async ({ params }) => answer(showSubdomain(await needService(scripts, params))),
   ),
   route(
     {
@@ -95,7 +95,7 @@ export const subdomainRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
     },
     async ({ params, body }) =>
       answer(
-        shown(
+        showSubdomain(
           await scripts.changeSettings(...accountAndScript(params), {
             subdomainEnabled: body.enabled,
             ...(typeof body.previews_enabled === "boolean" && { previewsEnabled: body.previews_enabled }),
@@ -114,7 +114,7 @@ export const subdomainRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
     },
     async ({ params }) =>
       answer(
-        shown(
+        showSubdomain(
           await scripts.changeSettings(...accountAndScript(params), {
             subdomainEnabled: false,
             previewsEnabled: false,

@@ -7,7 +7,7 @@ import { readUploadMetadata, settingsPartOf, versionPartOf, type UploadMetadata 
 
 const METADATA = "metadata";
 /** The SDK sends modules under this name, with or without an index; wrangler and curl use one part name per module. */
-const BELOW_FILES = /^files(?:\[(.*)\])?$/s;
+const FILES_FIELD_PATTERN = /^files(?:\[(.*)\])?$/s;
 
 /** The main part of the worker. */
 export interface Main {
@@ -29,24 +29,25 @@ export interface UploadOptions {
  */
 export async function readUploadForm(
   form: FormData,
-  { inheritStrictly = false, main: given }: UploadOptions = {},
+  { inheritStrictly = false, main: givenMain }: UploadOptions = {},
 ): Promise<Upload> {
-  const sent = await partOf(form, METADATA);
+  const sentMetadata = await partOf(form, METADATA);
   // A form whose main module is specified in a header needs no metadata.
-  if (sent === undefined && given === undefined) throw workerRouteErrors.metadataMissing({ part: METADATA });
-  const metadata = readUploadMetadata(sent ?? {});
-  const main = given ?? mainOf(metadata);
+  if (sentMetadata === undefined && givenMain === undefined)
+    throw workerRouteErrors.metadataMissing({ part: METADATA });
+  const metadata = readUploadMetadata(sentMetadata ?? {});
+  const main = givenMain ?? mainOf(metadata);
   const parts = await modulesOf(form, main);
   const { bindings, modules } =
     main.format === "modules" ? { bindings: metadata.bindings ?? [], modules: parts } : withBlobs(metadata, parts);
-  const ofVersion = versionPartOf({ ...metadata, bindings }, { part: METADATA });
-  if (main.format === "service-worker") refuseStrays(modules, main.name);
+  const versionPart = versionPartOf({ ...metadata, bindings }, { part: METADATA });
+  if (main.format === "service-worker") rejectStrayModules(modules, main.name);
   return {
     format: main.format,
     main: main.name,
     modules,
     inheritStrictly,
-    ...ofVersion,
+    ...versionPart,
     ...readAssetFields(metadata, METADATA),
     settings: settingsPartOf(metadata),
   };
@@ -102,10 +103,10 @@ async function modulesOf(form: FormData, main: Main): Promise<UploadedModule[]> 
 }
 
 function moduleName(part: string, file: string): string {
-  const below = BELOW_FILES.exec(part);
-  if (below === null) return part;
-  const own = below[1] ?? "";
-  return own === "" || (/^\d+$/.test(own) && file !== "") ? file || part : own;
+  const filesMatch = FILES_FIELD_PATTERN.exec(part);
+  if (filesMatch === null) return part;
+  const fileKey = filesMatch[1] ?? "";
+  return fileKey === "" || (/^\d+$/.test(fileKey) && file !== "") ? file || part : fileKey;
 }
 
 /**
@@ -116,20 +117,20 @@ function withBlobs(
   metadata: UploadMetadata,
   modules: UploadedModule[],
 ): { bindings: NonNullable<UploadMetadata["bindings"]>; modules: UploadedModule[] } {
-  const taken = new Set<unknown>();
+  const usedParts = new Set<unknown>();
   const bindings = (metadata.bindings ?? []).map((binding) => {
     if (binding.type !== "text_blob") return binding;
     const part = modules.find(({ name }) => name === binding.part);
     if (part === undefined || typeof part.content !== "string")
       throw workerRouteErrors.badBinding({ name: binding.name, type: binding.type, field: "part" });
-    taken.add(part);
+    usedParts.add(part);
     return { name: binding.name, type: "plain_text", text: part.content };
   });
-  return { bindings, modules: modules.filter((module) => !taken.has(module)) };
+  return { bindings, modules: modules.filter((module) => !usedParts.has(module)) };
 }
 
 /** A missing main part is the more important problem and is reported elsewhere. */
-function refuseStrays(modules: UploadedModule[], main: string): void {
+function rejectStrayModules(modules: UploadedModule[], main: string): void {
   const stray = modules.find(({ name, kind }) => name !== main && kind !== "source-map");
   if (stray === undefined || modules.every(({ name }) => name !== main)) return;
   throw workerRouteErrors.badModule({

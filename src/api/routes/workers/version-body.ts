@@ -49,17 +49,17 @@ export function uploadOf(body: VersionBody): Upload {
 /** The newest version with a merge patch applied (RFC 7396): omitted fields are kept. */
 export function patchedUpload(latest: Version, modules: UploadedModule[], patch: VersionBody): Upload {
   rejectUnsupported(patch);
-  const same = uploadLike(latest, modules);
-  const main = patch.main_module ?? same.main;
+  const latestUpload = uploadLike(latest, modules);
+  const main = patch.main_module ?? latestUpload.main;
   const { compatibilityDate, compatibilityFlags, limits, annotations, migrations } = versionPartOf(
     { ...patch, bindings: [] },
     { part: PART },
   );
   return {
-    ...same,
+    ...latestUpload,
     main,
     ...(patch.modules && { format: "modules" as const, modules: modulesOf(patch.modules, main) }),
-    bindings: patchedBindings(latest, same.bindings, patch),
+    bindings: patchedBindings(latest, latestUpload.bindings, patch),
     ...(compatibilityDate !== undefined && { compatibilityDate }),
     ...(patch.compatibility_flags !== undefined && { compatibilityFlags }),
     ...(limits !== undefined && { limits }),
@@ -71,15 +71,15 @@ export function patchedUpload(latest: Version, modules: UploadedModule[], patch:
 
 function patchedBindings(
   { bindings: present }: Version,
-  same: Upload["bindings"],
+  latestUpload: Upload["bindings"],
   { bindings, env = {} }: VersionBody,
 ): (Binding | InheritedBinding)[] {
-  const base = bindings === undefined ? same : readBindings(bindings ?? [], { part: PART, present });
-  const changed = readBindings(
+  const base = bindings === undefined ? latestUpload : readBindings(bindings ?? [], { part: PART, present });
+  const changedBindings = readBindings(
     Object.entries(env ?? {}).flatMap(([name, binding]) => (binding === null ? [] : [{ ...binding, name }])),
     { part: PART, present },
   );
-  return [...base.filter(({ name }) => !Object.hasOwn(env ?? {}, name)), ...changed];
+  return [...base.filter(({ name }) => !Object.hasOwn(env ?? {}, name)), ...changedBindings];
 }
 
 const modulesOf = (sent: z.infer<typeof sentModules>, main: string): UploadedModule[] =>

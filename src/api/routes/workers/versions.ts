@@ -17,7 +17,7 @@ import { receiveUpload } from "./receive.ts";
 import { shownVersion, shownVersionItem, versionItemShape, versionShape } from "./shapes.ts";
 
 /** The number of versions that can be deployed; older ones are not stored. */
-const DEPLOYABLE = 100;
+const MAX_DEPLOYABLE = 100;
 
 /** Lists versions of a script, and creates one without deploying it. */
 export const versionRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): Route[] => [
@@ -28,13 +28,13 @@ export const versionRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): R
       path: `${SCRIPT}/versions`,
       summary: "List Versions",
       ...reading,
-      query: z.object({ deployable: z.string().optional(), ...pageQuery({ perPage: DEPLOYABLE }) }),
+      query: z.object({ deployable: z.string().optional(), ...pageQuery({ perPage: MAX_DEPLOYABLE }) }),
       result: z.object({ items: z.array(versionItemShape) }),
     },
     async ({ params, query }) => {
       const page =
         isOn(query.deployable) && query.page === 1
-          ? { page: 1, perPage: Math.max(DEPLOYABLE, query.per_page) }
+          ? { page: 1, perPage: Math.max(MAX_DEPLOYABLE, query.per_page) }
           : pageRequest(query);
       const { result, info } = pageAnswer(
         await scripts.versions(...accountAndScript(params), page),

@@ -57,18 +57,18 @@ const listQuery = z.object({
 
 /** Workers as records, independent of their versions. */
 export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
-  async function showIn(account: string): Promise<(script: Script) => z.input<typeof workerShape>> {
+  async function createShow(account: string): Promise<(script: Script) => z.input<typeof workerShape>> {
     const label = await scripts.subdomain(account);
-    return (script) => shown(script, urlOf?.(label, script.name));
+    return (script) => showWorker(script, urlOf?.(label, script.name));
   }
-  const answerWith = async (script: Script) => answer((await showIn(script.account))(script));
+  const answerWorker = async (script: Script) => answer((await createShow(script.account))(script));
 
-  async function change(script: Script, sent: Patch, replace: boolean) {
+  async function change(script: Script, sentPatch: Patch, replace: boolean) {
     const { account, name } = script;
-    const settings = settingsOf(sent, replace);
-    if (sent.name !== undefined && sent.name !== name)
-      return answerWith(await scripts.rename(account, name, sent.name, settings));
-    return answerWith(await scripts.changeSettings(account, name, settings));
+    const settings = settingsOf(sentPatch, replace);
+    if (sentPatch.name !== undefined && sentPatch.name !== name)
+      return answerWorker(await scripts.rename(account, name, sentPatch.name, settings));
+    return answerWorker(await scripts.changeSettings(account, name, settings));
   }
 
   return [
@@ -85,11 +85,11 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
       async ({ params, query }) => {
         const account = params.account_id!;
         const page = pageRequest(query);
-        const show = await showIn(account);
+        const show = await createShow(account);
         if (query.order_by === "name" && query.order === "asc")
           return pageAnswer(await scripts.list(account, page), page, show);
         // The store returns workers by name; an account has at most a few hundred.
-        return pageAnswer(pageOf(sorted((await scripts.list(account)).items, query), page), page, show);
+        return pageAnswer(pageOf(sortScripts((await scripts.list(account)).items, query), page), page, show);
       },
     ),
 
@@ -105,15 +105,15 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
       },
       async (call) => {
         const account = call.params.account_id!;
-        const { name, ...sent } = call.body;
+        const { name, ...sentPatch } = call.body;
         if ((await scripts.get(account, name)) !== undefined) throw workerErrors.nameTaken({ name });
-        return answerWith(await scripts.create(account, name, authorOf(call), settingsOf(sent, false)));
+        return answerWorker(await scripts.create(account, name, authorOf(call), settingsOf(sentPatch, false)));
       },
     ),
 
     route(
       { id: "getWorker", method: "get", path: RECORD, summary: "Get Worker", ...reading, result: workerShape },
-      async ({ params }) => answerWith(await needRecord(scripts, params)),
+      async ({ params }) => answerWorker(await needRecord(scripts, params)),
     ),
     route(
       {
@@ -161,7 +161,7 @@ export async function needRecord(
   return script;
 }
 
-function sorted(items: Script[], { order_by, order }: z.infer<typeof listQuery>): Script[] {
+function sortScripts(items: Script[], { order_by, order }: z.infer<typeof listQuery>): Script[] {
   const key = ORDERS[order_by]!;
   const sign = order === "asc" ? 1 : -1;
   return items.toSorted((a, b) => (key(a) === key(b) ? (a.name < b.name ? -1 : 1) : sign * (key(a) < key(b) ? -1 : 1)));
@@ -185,7 +185,7 @@ function settingsOf(
   };
 }
 
-const shown = (script: Script, url: string | undefined): z.input<typeof workerShape> => ({
+const showWorker = (script: Script, url: string | undefined): z.input<typeof workerShape> => ({
   id: script.id,
   name: script.name,
   created_on: script.createdAt.toISOString(),

@@ -19,13 +19,13 @@ interface SecureLookups {
 
 type DaneAnswer = { there: true; name: string; data: unknown[]; authentic: boolean } | { there: false };
 
-const NONE: DaneFinding = { kind: "none" };
+const NO_FINDING: DaneFinding = { kind: "none" };
 /** RFC 7672 3.1: more than any real host has. Each record is compared with each certificate. */
 const MAX_RECORDS = 50;
 
 /** DANE policies of mail servers (RFC 7672), for connections to `port`. */
 export function createDane({ lookups, port }: { lookups: SecureLookups; port: number }): DaneFor {
-  async function ask(name: string, type: Parameters<SecureLookups["query"]>[1]): Promise<DaneAnswer> {
+  async function queryDns(name: string, type: Parameters<SecureLookups["query"]>[1]): Promise<DaneAnswer> {
     try {
       const { name: found, records, authentic } = await lookups.query(name, type);
       return { there: true, name: found, data: records.map(({ data }) => data), authentic };
@@ -42,40 +42,45 @@ export function createDane({ lookups, port }: { lookups: SecureLookups; port: nu
    */
   async function secureName(host: string): Promise<string | undefined> {
     for (const type of ["A", "AAAA"] as const) {
-      const found = await ask(host, type);
+      const found = await queryDns(host, type);
       if (found.there) return found.authentic ? found.name : undefined;
     }
     return undefined;
   }
 
-  async function look(domain: string, host: string): Promise<DaneFinding> {
+  async function lookUp(domain: string, host: string): Promise<DaneFinding> {
     // RFC 7672 2.2.1: an attacker who can forge the MX record could insert any host together with its TLSA records.
-    const mx = await ask(domain, "MX");
-    if (mx.there ? !mx.authentic : host !== domain) return NONE;
-    const expanded = await secureName(host);
-    if (expanded === undefined) return NONE;
-    for (const name of new Set([expanded, host])) {
-      const tlsa = await ask(`_${port}._tcp.${name}`, "TLSA");
+    const mx = await queryDns(domain, "MX");
+    if (mx.there ? !mx.authentic : host !== domain) return NO_FINDING;
+    const expandedName = await secureName(host);
+    if (expandedName === undefined) return NO_FINDING;
+    for (const name of new Set([expandedName, host])) {
+      const tlsa = await queryDns(`_${port}._tcp.${name}`, "TLSA");
       if (!tlsa.there || !tlsa.authentic) continue;
       const records = tlsa.data.slice(0, MAX_RECORDS).map(readTlsa);
-      const reported: ReportedPolicy = { type: "tlsa", lines: records.map(formatTlsa), mx: [name] };
-      const usable = records.filter(isUsable);
+      const reportedPolicy: ReportedPolicy = { type: "tlsa", lines: records.map(formatTlsa), mx: [name] };
+      const usableRecords = records.filter(isUsable);
       // 2.2: even unusable records indicate that the server supports TLS.
-      if (usable.length === 0) return { kind: "policy", host: name, policy: { level: "require", reported } };
+      if (usableRecords.length === 0)
+        return { kind: "policy", host: name, policy: { level: "require", reported: reportedPolicy } };
       const names = [...new Set([name, host, domain])];
       return {
         kind: "policy",
         host: name,
-        policy: { level: "require", reported, verify: (_host, socket) => checkTlsa(socket, usable, names) },
+        policy: {
+          level: "require",
+          reported: reportedPolicy,
+          verify: (_host, socket) => checkTlsa(socket, usableRecords, names),
+        },
       };
     }
-    return NONE;
+    return NO_FINDING;
   }
 
   return async (domain, host) => {
-    if (domain.startsWith("[")) return NONE;
+    if (domain.startsWith("[")) return NO_FINDING;
     try {
-      return await look(domain, host);
+      return await lookUp(domain, host);
     } catch (err) {
       // 2.1.2: an attacker may be suppressing the missing response.
       return {

@@ -31,12 +31,12 @@ export function createStsFetch({
   ca,
   timeoutMs = 10_000,
 }: StsFetchOptions): (domain: string, signal: AbortSignal) => Promise<StsFetched> {
-  const trusted = ca === undefined ? undefined : [...getCACertificates("default"), ca];
+  const trustedCas = ca === undefined ? undefined : [...getCACertificates("default"), ca];
   const lookup = lookupBy(resolver, mayConnect);
 
   function get(host: string, signal: AbortSignal): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<string>();
-    const asking = request({
+    const clientRequest = request({
       host,
       port,
       path: "/.well-known/mta-sts.txt",
@@ -48,14 +48,14 @@ export function createStsFetch({
       headers: { accept: "text/plain" },
       // Ignores NODE_TLS_REJECT_UNAUTHORIZED: certificates are always verified.
       rejectUnauthorized: true,
-      ...(trusted && { ca: trusted }),
+      ...(trustedCas && { ca: trustedCas }),
     });
-    asking.once("error", reject).once("response", (response) => {
+    clientRequest.once("error", reject).once("response", (response) => {
       response.once("error", reject);
       const problem = problemOf(response.statusCode, response.headers["content-type"]);
       if (problem !== undefined) {
         reject(new Error(problem));
-        return void asking.destroy();
+        return void clientRequest.destroy();
       }
       const chunks: Buffer[] = [];
       let size = 0;
@@ -64,11 +64,11 @@ export function createStsFetch({
         size += chunk.length;
         if (size <= MAX_POLICY_BYTES) return;
         reject(new Error(`the policy is larger than ${MAX_POLICY_BYTES} bytes`));
-        asking.destroy();
+        clientRequest.destroy();
       });
       response.once("end", () => resolve(Buffer.concat(chunks).toString("utf8")));
     });
-    asking.end();
+    clientRequest.end();
     return promise;
   }
 
@@ -101,19 +101,27 @@ function problemOf(status: number | undefined, type = ""): string | undefined {
 /** Uses our own resolver instead of the system's, and blocks private addresses. */
 function lookupBy(resolver: StsFetchOptions["resolver"], mayConnect: (address: string) => boolean): LookupFunction {
   type Answer = Parameters<Parameters<LookupFunction>[2]>;
-  async function find(host: string, all: boolean): Promise<Answer> {
-    const each = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
-    const addresses = each.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
+  async function find(host: string, wantsAll: boolean): Promise<Answer> {
+    const settledLookups = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
+    const addresses = settledLookups.flatMap((lookupResult) =>
+      lookupResult.status === "fulfilled" ? lookupResult.value : [],
+    );
     if (addresses.length === 0)
-      throw each.find((one) => one.status === "rejected")?.reason ?? new Error(`${host} has no address`);
-    const usable = addresses.filter(mayConnect);
-    if (usable.length === 0)
+      throw (
+        settledLookups.find((lookupResult) => lookupResult.status === "rejected")?.reason ??
+        new Error(`${host} has no address`)
+      );
+    const usableAddresses = addresses.filter(mayConnect);
+    if (usableAddresses.length === 0)
       throw new Error(`${host} resolves to ${addresses[0]}: connections to this address are not allowed`);
-    const found = usable.map((address) => ({ address, family: isIP(address) }));
-    return all ? [null, found] : [null, found[0]!.address, found[0]!.family];
+    const lookupAddresses = usableAddresses.map((address) => ({ address, family: isIP(address) }));
+    return wantsAll ? [null, lookupAddresses] : [null, lookupAddresses[0]!.address, lookupAddresses[0]!.family];
   }
-  return async (host, { all }, done) => {
-    const answer = await find(host, all === true).catch((err: unknown): Answer => [err as NodeJS.ErrnoException, []]);
+  return async (host, { all: wantsAll }, done) => {
+    const answer = await find(host, wantsAll === true).catch((err: unknown): Answer => [
+      err as NodeJS.ErrnoException,
+      [],
+    ]);
     // Runs outside the promise, so that the caller receives exceptions thrown by its callback.
     setImmediate(done, ...answer);
   };

@@ -13,15 +13,15 @@ interface StsOptions {
   log: Log;
 }
 
-const MINUTE = 60_000;
-const DAY = 24 * 60 * MINUTE;
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
 /**
  * How long a response is used before the record is queried again, and how long fetches from a failed host are suspended
  * (RFC 8461 3.3).
  */
-const BELIEVED_MS = MINUTE;
-const FAILED_MS = 5 * MINUTE;
-const MAX_KNOWN = 5000;
+const ANSWER_TTL_MS = MINUTE_MS;
+const FAILURE_TTL_MS = 5 * MINUTE_MS;
+const MAX_CACHED = 5000;
 
 /**
  * MTA-STS policies of domains (RFC 8461): the cached policy until it expires; a new one when the record announces it.
@@ -31,14 +31,14 @@ export function createStsPolicies({ table, fetch, resolveTxt, clock, log }: StsO
   policyFor: PolicyFor;
   close(): void;
 } {
-  const known = new Map<string, { until: number; answer: Promise<TlsPolicy | undefined> }>();
-  const failed = new Map<string, { until: number; failure: TlsFailure }>();
+  const cachedAnswers = new Map<string, { until: number; answer: Promise<TlsPolicy | undefined> }>();
+  const cachedFailures = new Map<string, { until: number; failure: TlsFailure }>();
   const closing = new AbortController();
-  let swept = clock.now();
+  let sweptAt = clock.now();
 
-  function keep<Value>(map: Map<string, Value>, key: string, value: Value) {
+  function cacheValue<Value>(map: Map<string, Value>, key: string, value: Value) {
     map.delete(key);
-    if (map.size >= MAX_KNOWN) map.delete(map.keys().next().value!);
+    if (map.size >= MAX_CACHED) map.delete(map.keys().next().value!);
     map.set(key, value);
   }
 
@@ -52,55 +52,60 @@ export function createStsPolicies({ table, fetch, resolveTxt, clock, log }: StsO
   }
 
   async function fetchNew(domain: string, id: string): Promise<StoredPolicy | TlsFailure> {
-    const before = failed.get(domain);
-    if (before !== undefined && before.until > clock.now()) return before.failure;
+    const previousFailure = cachedFailures.get(domain);
+    if (previousFailure !== undefined && previousFailure.until > clock.now()) return previousFailure.failure;
     const fetched = await fetch(domain, closing.signal);
     if (!fetched.ok) {
       const failure = { type: fetched.failure, reason: fetched.why };
-      keep(failed, domain, { until: clock.now() + FAILED_MS, failure });
+      cacheValue(cachedFailures, domain, { until: clock.now() + FAILURE_TTL_MS, failure });
       log.info({ domain, why: fetched.why }, "outbound: failed to fetch an MTA-STS policy");
       return failure;
     }
     const now = clock.now();
-    const fresh = { id, policy: fetched.policy, fetchedAt: now, expiresAt: now + fetched.policy.maxAge * 1000 };
-    await table.put(domain, fresh);
-    if (now - swept > DAY) {
-      swept = now;
+    const freshPolicy = { id, policy: fetched.policy, fetchedAt: now, expiresAt: now + fetched.policy.maxAge * 1000 };
+    await table.put(domain, freshPolicy);
+    if (now - sweptAt > DAY_MS) {
+      sweptAt = now;
       await table.forgetExpired(now);
     }
-    return fresh;
+    return freshPolicy;
   }
 
-  async function look(domain: string): Promise<TlsPolicy | undefined> {
-    const [held, id] = await Promise.all([table.get(domain, clock.now()), idOf(domain)]);
+  async function lookUp(domain: string): Promise<TlsPolicy | undefined> {
+    const [storedPolicy, id] = await Promise.all([table.get(domain, clock.now()), idOf(domain)]);
     // RFC 8461 3.3: refetched daily even if unchanged, so that a policy does not expire while its domain is
     // unreachable.
-    const stale =
-      held !== undefined &&
-      (clock.now() - held.fetchedAt > DAY || held.expiresAt - clock.now() < (held.expiresAt - held.fetchedAt) / 2);
-    if (id === undefined) return asTls(held);
-    if (held?.id !== id) {
+    const isStale =
+      storedPolicy !== undefined &&
+      (clock.now() - storedPolicy.fetchedAt > DAY_MS ||
+        storedPolicy.expiresAt - clock.now() < (storedPolicy.expiresAt - storedPolicy.fetchedAt) / 2);
+    if (id === undefined) return toTlsPolicy(storedPolicy);
+    if (storedPolicy?.id !== id) {
       const fetched = await fetchNew(domain, id);
-      return "policy" in fetched ? asTls(fetched) : held === undefined ? withoutPolicy(fetched) : asTls(held);
+      return "policy" in fetched
+        ? toTlsPolicy(fetched)
+        : storedPolicy === undefined
+          ? withoutPolicy(fetched)
+          : toTlsPolicy(storedPolicy);
     }
-    if (stale)
+    if (isStale)
       fetchNew(domain, id).catch((err: unknown) =>
         log.warn({ err, domain }, "outbound: failed to store an MTA-STS policy"),
       );
-    return asTls(held);
+    return toTlsPolicy(storedPolicy);
   }
 
   return {
     policyFor(domain) {
       if (domain.startsWith("[")) return undefined;
-      const found = known.get(domain);
-      if (found !== undefined && found.until > clock.now()) return found.answer;
-      const answer = look(domain).catch((err: unknown) => {
+      const cachedAnswer = cachedAnswers.get(domain);
+      if (cachedAnswer !== undefined && cachedAnswer.until > clock.now()) return cachedAnswer.answer;
+      const answer = lookUp(domain).catch((err: unknown) => {
         // Without the table it is unknown which policy applies, so the message waits.
-        known.delete(domain);
+        cachedAnswers.delete(domain);
         throw err;
       });
-      keep(known, domain, { until: clock.now() + BELIEVED_MS, answer });
+      cacheValue(cachedAnswers, domain, { until: clock.now() + ANSWER_TTL_MS, answer });
       return answer;
     },
     close: () => closing.abort(new Error("the server is shutting down")),
@@ -108,11 +113,17 @@ export function createStsPolicies({ table, fetch, resolveTxt, clock, log }: StsO
 }
 
 /** RFC 8461 5: `testing` and `none` do not hold back mail. */
-function asTls(held: StoredPolicy | undefined): TlsPolicy | undefined {
-  if (held === undefined || held.policy.mode === "none") return undefined;
-  const { mode, mx } = held.policy;
-  const reported: ReportedPolicy = { type: "sts", lines: formatPolicy(held.policy).trimEnd().split("\r\n"), mx };
-  return mode === "enforce" ? { level: "verified", mx, reported } : { level: "opportunistic", reported };
+function toTlsPolicy(storedPolicy: StoredPolicy | undefined): TlsPolicy | undefined {
+  if (storedPolicy === undefined || storedPolicy.policy.mode === "none") return undefined;
+  const { mode, mx } = storedPolicy.policy;
+  const reportedPolicy: ReportedPolicy = {
+    type: "sts",
+    lines: formatPolicy(storedPolicy.policy).trimEnd().split("\r\n"),
+    mx,
+  };
+  return mode === "enforce"
+    ? { level: "verified", mx, reported: reportedPolicy }
+    : { level: "opportunistic", reported: reportedPolicy };
 }
 
 /**

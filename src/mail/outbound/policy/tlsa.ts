@@ -28,7 +28,7 @@ const HASHES: Record<number, { name: string; octets: number }> = {
   1: { name: "sha256", octets: 32 },
   2: { name: "sha512", octets: 64 },
 };
-const MAX_CHAIN = 10;
+const MAX_CHAIN_LENGTH = 10;
 
 /** RFC 7672 3.1.3: usages 0 and 1 refer to authorities that mail servers do not share. */
 export function isUsable({ usage, selector, matchingType, certificate }: Tlsa): boolean {
@@ -43,7 +43,8 @@ export function isUsable({ usage, selector, matchingType, certificate }: Tlsa): 
 export function checkTlsa(socket: TLSSocket, records: Tlsa[], names: string[]): void {
   const chain = chainOf(socket.getPeerX509Certificate());
   const [leaf] = chain;
-  if (leaf === undefined) throw refused({ type: "certificate-not-trusted", reason: "it presented no certificate" });
+  if (leaf === undefined)
+    throw toSessionFailure({ type: "certificate-not-trusted", reason: "it presented no certificate" });
   // RFC 7672 3.1.1: the name and dates of such a certificate are ignored.
   if (records.some((record) => record.usage === END_ENTITY && matches(record, leaf))) return;
   const anchors = records.filter(({ usage }) => usage === TRUST_ANCHOR);
@@ -51,7 +52,7 @@ export function checkTlsa(socket: TLSSocket, records: Tlsa[], names: string[]): 
     anchors.length === 0
       ? { type: "tlsa-invalid", reason: "no TLSA record matches its certificate" }
       : whyNotAnchored(chain, anchors, names, new Date());
-  if (refusal !== undefined) throw refused(refusal);
+  if (refusal !== undefined) throw toSessionFailure(refusal);
 }
 
 interface TlsaFailure {
@@ -59,7 +60,7 @@ interface TlsaFailure {
   reason: string;
 }
 
-const refused = ({ type, reason }: TlsaFailure) =>
+const toSessionFailure = ({ type, reason }: TlsaFailure) =>
   new SessionFailure(reply(451, "4.7.5", `DANE: ${reason}`), { tls: true, tlsFailure: { type, reason } });
 
 /** Formats a record as in RFC 6698 2.2. */
@@ -69,15 +70,19 @@ export const formatTlsa = ({ usage, selector, matchingType, certificate }: Tlsa)
 /** Returns the certificates in the order sent by the server, each followed by its issuer's. */
 function chainOf(leaf: X509Certificate | undefined): X509Certificate[] {
   const chain: X509Certificate[] = [];
-  for (let one = leaf; one !== undefined && chain.length < MAX_CHAIN; one = one.issuerCertificate) {
-    if (chain.at(-1)?.fingerprint256 === one.fingerprint256) break;
-    chain.push(one);
+  for (
+    let chainCertificate = leaf;
+    chainCertificate !== undefined && chain.length < MAX_CHAIN_LENGTH;
+    chainCertificate = chainCertificate.issuerCertificate
+  ) {
+    if (chain.at(-1)?.fingerprint256 === chainCertificate.fingerprint256) break;
+    chain.push(chainCertificate);
   }
   return chain;
 }
 
-function matches({ selector, matchingType, certificate }: Tlsa, shown: X509Certificate): boolean {
-  const octets = selector === 0 ? shown.raw : shown.publicKey.export({ type: "spki", format: "der" });
+function matches({ selector, matchingType, certificate }: Tlsa, candidate: X509Certificate): boolean {
+  const octets = selector === 0 ? candidate.raw : candidate.publicKey.export({ type: "spki", format: "der" });
   const hash = HASHES[matchingType];
   return Buffer.from(certificate).equals(hash === undefined ? octets : createHash(hash.name).update(octets).digest());
 }
@@ -93,11 +98,13 @@ function whyNotAnchored(
   now: Date,
 ): TlsaFailure | undefined {
   const [leaf] = chain as [X509Certificate];
-  const whole = withAnchor(chain, anchors);
-  const at = whole.findIndex((one, depth) => depth > 0 && anchors.some((record) => matches(record, one)));
-  if (at === -1) return { type: "tlsa-invalid", reason: "no TLSA record matches a certificate in its chain" };
-  for (const [depth, one] of whole.slice(0, at).entries()) {
-    const issuer = whole[depth + 1]!;
+  const fullChain = withAnchor(chain, anchors);
+  const anchorDepth = fullChain.findIndex(
+    (chainCertificate, depth) => depth > 0 && anchors.some((record) => matches(record, chainCertificate)),
+  );
+  if (anchorDepth === -1) return { type: "tlsa-invalid", reason: "no TLSA record matches a certificate in its chain" };
+  for (const [depth, one] of fullChain.slice(0, anchorDepth).entries()) {
+    const issuer = fullChain[depth + 1]!;
     if (!issuer.ca || !one.checkIssued(issuer) || !one.verify(issuer.publicKey))
       return {
         type: "certificate-not-trusted",

@@ -25,7 +25,7 @@ export interface Bodies {
    * Deletes bodies older than `day` ("2026-01-31") that have no message, because a process died between writing or
    * deleting the body and its row.
    */
-  sweep(day: string, withBody: (ids: string[]) => Promise<Set<string>>): Promise<number>;
+  sweep(day: string, findWithBody: (ids: string[]) => Promise<Set<string>>): Promise<number>;
 }
 
 interface OpenBody {
@@ -49,7 +49,7 @@ interface BodiesDeps {
 
 /** The queue's own prefix: objects without a row can be deleted. */
 const PREFIX = "mail/out/";
-const AT_ONCE = 500;
+const DELETE_BATCH_SIZE = 500;
 /**
  * Most mail is smaller. A row of this size writes its pages twice, to the log and to the file; a file costs a directory
  * entry and two more fsyncs.
@@ -57,25 +57,25 @@ const AT_ONCE = 500;
 export const SMALL_BODY_BYTES = 64 * 1024;
 
 export function createBodies({ objects, small, maxBytes }: BodiesDeps): Bodies {
-  const smallest = Math.min(SMALL_BODY_BYTES, maxBytes);
+  const smallBodyBytes = Math.min(SMALL_BODY_BYTES, maxBytes);
 
   async function store(message: BodyName, raw: Readable | Uint8Array) {
-    const watch = createBodyInspector();
-    if (raw instanceof Uint8Array && raw.length <= smallest) {
-      watch.look(raw);
-      return { facts: watch.facts, small: raw };
+    const inspector = createBodyInspector();
+    if (raw instanceof Uint8Array && raw.length <= smallBodyBytes) {
+      inspector.look(raw);
+      return { facts: inspector.facts, small: raw };
     }
     try {
-      const pieces = watch.passing(raw);
-      const begun: Uint8Array[] = [];
-      for (let size = 0; size <= smallest;) {
+      const pieces = inspector.passing(raw);
+      const leadingPieces: Uint8Array[] = [];
+      for (let size = 0; size <= smallBodyBytes;) {
         const next = await pieces.next();
-        if (next.done) return { facts: watch.facts, small: Buffer.concat(begun) };
-        begun.push(next.value);
+        if (next.done) return { facts: inspector.facts, small: Buffer.concat(leadingPieces) };
+        leadingPieces.push(next.value);
         size += next.value.length;
       }
-      await objects.put(keyOf(message), resumed(begun, pieces), { maxBytes });
-      return { facts: watch.facts, small: undefined };
+      await objects.put(keyOf(message), resumeBody(leadingPieces, pieces), { maxBytes });
+      return { facts: inspector.facts, small: undefined };
     } finally {
       // If the store fails before its first read, it does not close the source.
       closeStream(raw);
@@ -93,19 +93,19 @@ export function createBodies({ objects, small, maxBytes }: BodiesDeps): Bodies {
       return { size: octets.length, read: () => octets, bytes: async () => octets };
     },
     delete: (messages) => objects.delete(messages.map(keyOf)),
-    async sweep(day, withBody) {
+    async sweep(day, findWithBody) {
       let deleted = 0;
       let keys: string[] = [];
       async function flush() {
-        const kept = await withBody(keys.map(idOf));
-        const orphans = keys.filter((key) => !kept.has(idOf(key)));
+        const keptIds = await findWithBody(keys.map(idOf));
+        const orphans = keys.filter((key) => !keptIds.has(idOf(key)));
         await objects.delete(orphans);
         deleted += orphans.length;
         keys = [];
       }
       for await (const { key } of objects.list(PREFIX)) {
         if (key.slice(PREFIX.length) >= day) break;
-        if (keys.push(key) === AT_ONCE) await flush();
+        if (keys.push(key) === DELETE_BATCH_SIZE) await flush();
       }
       if (keys.length > 0) await flush();
       return deleted;
@@ -113,8 +113,8 @@ export function createBodies({ objects, small, maxBytes }: BodiesDeps): Bodies {
   };
 }
 
-async function* resumed(begun: Uint8Array[], rest: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
-  yield* begun;
+async function* resumeBody(leadingPieces: Uint8Array[], rest: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield* leadingPieces;
   yield* rest;
 }
 

@@ -12,23 +12,23 @@ interface Lease {
 }
 
 /** Maximum number of rows per statement. */
-const MANY = 500;
+const BATCH_SIZE = 500;
 
 export function createClaimsTable(db: Db, { write }: GroupCommitter) {
   const tables = db.tables<OutboundTables>();
   const ids = tables.selectFrom("outbound_recipients").select("id");
-  const ofMessage = tables
+  const messageRecipients = tables
     .selectFrom("outbound_recipients")
     .select("outbound_recipients.id")
     .where("message_id", "=", sql.ref<string>("outbound_messages.id"));
 
-  async function claim(wanted: typeof ids, { token, until }: Lease): Promise<RecipientRow[]> {
+  async function claim(wantedIds: typeof ids, { token, until }: Lease): Promise<RecipientRow[]> {
     const { rows } = await write(
       tables
         // Materialized, because PostgreSQL may otherwise run the subquery again for each row and exceed its limit.
         .with(
           (cte) => cte("picked").materialized(),
-          () => (db.dialect === "postgres" ? wanted.forUpdate().skipLocked() : wanted),
+          () => (db.dialect === "postgres" ? wantedIds.forUpdate().skipLocked() : wantedIds),
         )
         .updateTable("outbound_recipients")
         .set((eb) => ({
@@ -44,7 +44,7 @@ export function createClaimsTable(db: Db, { write }: GroupCommitter) {
     return rows;
   }
 
-  const due = (destination: string, now: number) =>
+  const dueIds = (destination: string, now: number) =>
     ids.where("destination", "=", destination).where("next_try", "<=", now);
 
   return {
@@ -72,7 +72,7 @@ export function createClaimsTable(db: Db, { write }: GroupCommitter) {
      */
     async claim(destination: string, limit: number, lease: Lease): Promise<RecipientRow[]> {
       const rows = await claim(
-        due(destination, lease.now).orderBy("next_try").orderBy("message_id").orderBy("id").limit(limit),
+        dueIds(destination, lease.now).orderBy("next_try").orderBy("message_id").orderBy("id").limit(limit),
         lease,
       );
       return rows.sort(
@@ -81,7 +81,7 @@ export function createClaimsTable(db: Db, { write }: GroupCommitter) {
     },
 
     claimOf: (messageId: string, destination: string, limit: number, lease: Lease): Promise<RecipientRow[]> =>
-      claim(due(destination, lease.now).where("message_id", "=", messageId).orderBy("id").limit(limit), lease),
+      claim(dueIds(destination, lease.now).where("message_id", "=", messageId).orderBy("id").limit(limit), lease),
 
     messages: (messageIds: string[]): Promise<MessageRow[]> =>
       db.read(tables.selectFrom("outbound_messages").selectAll().where("id", "in", messageIds)),
@@ -101,13 +101,13 @@ export function createClaimsTable(db: Db, { write }: GroupCommitter) {
 
     /** Requeues recipients whose claim expired. Returns their destinations. */
     async recover(now: number): Promise<string[]> {
-      const lost = ids.where("lease_until", "<", now).orderBy("lease_until").limit(MANY);
-      if ((await db.read(lost)).length === 0) return [];
+      const expiredLeaseIds = ids.where("lease_until", "<", now).orderBy("lease_until").limit(BATCH_SIZE);
+      if ((await db.read(expiredLeaseIds)).length === 0) return [];
       const { rows } = await write(
         tables
           .updateTable("outbound_recipients")
           .set({ state: waitingState, token: null, lease_until: null, next_try: now })
-          .where("id", "in", lost)
+          .where("id", "in", expiredLeaseIds)
           .where("lease_until", "<", now)
           .returning("destination"),
       );
@@ -150,7 +150,7 @@ export function createClaimsTable(db: Db, { write }: GroupCommitter) {
         .where("next_try", "is not", null)
         .where("expires_at", "<=", before)
         .orderBy("expires_at")
-        .limit(MANY);
+        .limit(BATCH_SIZE);
       if ((await db.read(old)).length === 0) return [];
       const { rows } = await write(
         tables
@@ -165,14 +165,14 @@ export function createClaimsTable(db: Db, { write }: GroupCommitter) {
 
     /** Failures that have not been reported to the sender; leased to the caller until `until`. */
     async unreported(now: number, until: number): Promise<RecipientRow[]> {
-      const open = ids.where("tell_at", "<=", now).orderBy("tell_at").limit(100);
-      if ((await db.read(open)).length === 0) return [];
+      const pendingReportIds = ids.where("tell_at", "<=", now).orderBy("tell_at").limit(100);
+      if ((await db.read(pendingReportIds)).length === 0) return [];
       return (
         await write(
           tables
             .updateTable("outbound_recipients")
             .set({ tell_at: until })
-            .where("id", "in", open)
+            .where("id", "in", pendingReportIds)
             .where("tell_at", "<=", now)
             .returningAll(),
         )
@@ -190,7 +190,7 @@ export function createClaimsTable(db: Db, { write }: GroupCommitter) {
     async finish(
       messageIds: string[],
       now: number,
-      keep: { failed: number; delivered: number },
+      retention: { failed: number; delivered: number },
     ): Promise<Pick<MessageRow, "id" | "created_at" | "body_in">[]> {
       const { rows } = await write(
         tables
@@ -199,9 +199,9 @@ export function createClaimsTable(db: Db, { write }: GroupCommitter) {
             finished_at: now,
             body_until: eb
               .case()
-              .when(eb.exists(ofMessage.where("state", "!=", "delivered")))
-              .then(now + keep.failed)
-              .else(now + keep.delivered)
+              .when(eb.exists(messageRecipients.where("state", "!=", "delivered")))
+              .then(now + retention.failed)
+              .else(now + retention.delivered)
               .end(),
           }))
           .where("id", "in", messageIds)
@@ -209,7 +209,9 @@ export function createClaimsTable(db: Db, { write }: GroupCommitter) {
           .where((eb) =>
             eb.not(
               eb.exists(
-                ofMessage.where((one) => one.or([one("next_try", "is not", null), one("lease_until", "is not", null)])),
+                messageRecipients.where((one) =>
+                  one.or([one("next_try", "is not", null), one("lease_until", "is not", null)]),
+                ),
               ),
             ),
           )

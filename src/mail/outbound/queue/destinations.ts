@@ -20,7 +20,7 @@ interface Destinations {
   /** Like `tryStart`, but without counting. */
   canContinue(destination: string): boolean;
   /** Records whether the destination was reached. */
-  recordAttempt(destination: string, went: { reached: boolean; why: string }): void;
+  recordAttempt(destination: string, attemptOutcome: { reached: boolean; why: string }): void;
   /** True after failures: one message is enough to probe the destination. */
   isFailing(destination: string): boolean;
   /** The earliest time at which a delayed destination may continue. */
@@ -36,7 +36,7 @@ interface State {
 }
 
 /** Maximum number of idle destinations kept in memory. */
-const MAX_IDLE = 5000;
+const MAX_IDLE_DESTINATIONS = 5000;
 
 export function createDestinations({
   clock,
@@ -48,16 +48,21 @@ export function createDestinations({
   limits: DestinationLimits;
 }): Destinations {
   const states = new Map<string, State>();
-  let busy = 0;
+  let busyCount = 0;
 
   function stateOf(destination: string): State {
-    const known = states.get(destination) ?? { active: 0, window: Math.min(2, limits.perDestination), notBefore: 0 };
+    const destinationState = states.get(destination) ?? {
+      active: 0,
+      window: Math.min(2, limits.perDestination),
+      notBefore: 0,
+    };
     // Moves this destination to the end, then evicts the least recently used idle ones.
     states.delete(destination);
-    states.set(destination, known);
-    if (states.size > MAX_IDLE)
-      for (const [name, { active }] of states) if (active === 0 && states.size > MAX_IDLE) states.delete(name);
-    return known;
+    states.set(destination, destinationState);
+    if (states.size > MAX_IDLE_DESTINATIONS)
+      for (const [name, { active }] of states)
+        if (active === 0 && states.size > MAX_IDLE_DESTINATIONS) states.delete(name);
+    return destinationState;
   }
 
   const canContinue = (destination: string) =>
@@ -65,7 +70,7 @@ export function createDestinations({
 
   return {
     get busy() {
-      return busy;
+      return busyCount;
     },
     get nextAt() {
       const now = clock.now();
@@ -75,17 +80,17 @@ export function createDestinations({
     },
     acquire(destination) {
       const state = stateOf(destination);
-      if (busy >= limits.maxConcurrent || state.active >= state.window || !canContinue(destination)) return false;
+      if (busyCount >= limits.maxConcurrent || state.active >= state.window || !canContinue(destination)) return false;
       // The last fifth is reserved for destinations without a lane.
-      if (state.active > 0 && limits.maxConcurrent - busy <= limits.maxConcurrent / 5) return false;
+      if (state.active > 0 && limits.maxConcurrent - busyCount <= limits.maxConcurrent / 5) return false;
       if (state.active > 0 && breaker.failureCount(destination) > 0) return false;
       state.active++;
-      busy++;
+      busyCount++;
       return true;
     },
     release(destination) {
       stateOf(destination).active--;
-      busy--;
+      busyCount--;
     },
     canContinue,
     tryStart(destination) {

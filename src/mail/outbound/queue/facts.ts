@@ -11,40 +11,40 @@ export interface BodyProperties {
 
 /** Inspects a message while it is being read. `facts` are final at its end. */
 export function createBodyInspector() {
-  const facts: BodyProperties = { size: 0, eightBit: false, utf8Header: false };
+  const bodyProperties: BodyProperties = { size: 0, eightBit: false, utf8Header: false };
   const scan = createHeaderEndFinder();
   let inHeader = true;
-  const odd: Uint8Array[] = [];
-  let kept = 0;
+  const eightBitChunks: Uint8Array[] = [];
+  let keptLength = 0;
 
-  function look(chunk: Uint8Array) {
+  function inspectChunk(chunk: Uint8Array) {
     const end = inHeader ? scan.push(chunk) : undefined;
     if (inHeader) {
-      const before = facts.size;
+      const before = bodyProperties.size;
       const part = end === undefined ? chunk : chunk.subarray(0, Math.max(0, end - before));
-      if (!isAscii(part) && kept < HEADER_LIMITS.maxBytes) {
-        odd.push(part);
-        kept += part.length;
+      if (!isAscii(part) && keptLength < HEADER_LIMITS.maxBytes) {
+        eightBitChunks.push(part);
+        keptLength += part.length;
       }
       if (end !== undefined) inHeader = false;
     }
-    facts.eightBit ||= !isAscii(chunk);
-    facts.size += chunk.length;
+    bodyProperties.eightBit ||= !isAscii(chunk);
+    bodyProperties.size += chunk.length;
   }
 
   return {
-    look,
+    look: inspectChunk,
     get facts(): BodyProperties {
-      return { ...facts, utf8Header: odd.length > 0 && isUtf8(Buffer.concat(odd)) };
+      return { ...bodyProperties, utf8Header: eightBitChunks.length > 0 && isUtf8(Buffer.concat(eightBitChunks)) };
     },
     async *passing(raw: Readable | Uint8Array): AsyncGenerator<Uint8Array> {
       if (raw instanceof Uint8Array) {
-        look(raw);
+        inspectChunk(raw);
         yield raw;
         return;
       }
       for await (const chunk of raw as AsyncIterable<Uint8Array>) {
-        look(chunk);
+        inspectChunk(chunk);
         yield chunk;
       }
     },
@@ -53,7 +53,7 @@ export function createBodyInspector() {
 
 /** Returns the facts of a message that can be read again. */
 export async function bodyPropertiesOf(raw: Readable | Uint8Array): Promise<BodyProperties> {
-  const watch = createBodyInspector();
-  for await (const _chunk of watch.passing(raw)) continue;
-  return watch.facts;
+  const inspector = createBodyInspector();
+  for await (const _chunk of inspector.passing(raw)) continue;
+  return inspector.facts;
 }

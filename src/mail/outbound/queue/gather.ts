@@ -1,19 +1,19 @@
 /**
  * Batches concurrent calls: items that arrive during a write wait and form the next batch. `write` gets all items of a
- * batch, and its result applies to all of them. At most `most` items per batch.
+ * batch, and its result applies to all of them. At most `maxItems` items per batch.
  */
 export function createBatcher<Item>(
   write: (items: Item[]) => Promise<void>,
-  most: number,
+  maxItems: number,
 ): (item: Item) => Promise<void> {
-  let waiting: { item: Item; resolve: () => void; reject: (err: unknown) => void }[] = [];
-  let writing = false;
+  let waitingItems: { item: Item; resolve: () => void; reject: (err: unknown) => void }[] = [];
+  let isWriting = false;
 
   async function drain() {
-    writing = true;
-    while (waiting.length > 0) {
-      const now = waiting.slice(0, most);
-      waiting = waiting.slice(most);
+    isWriting = true;
+    while (waitingItems.length > 0) {
+      const now = waitingItems.slice(0, maxItems);
+      waitingItems = waitingItems.slice(maxItems);
       try {
         await write(now.map(({ item }) => item));
         for (const { resolve } of now) resolve();
@@ -21,12 +21,12 @@ export function createBatcher<Item>(
         for (const { reject } of now) reject(err);
       }
     }
-    writing = false;
+    isWriting = false;
   }
 
   return (item) =>
     new Promise((resolve, reject) => {
-      waiting.push({ item, resolve, reject });
-      if (!writing) void drain();
+      waitingItems.push({ item, resolve, reject });
+      if (!isWriting) void drain();
     });
 }

@@ -21,10 +21,10 @@ interface HousekeepingDeps {
   deleteExpiredPauses: () => Promise<void>;
 }
 
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 /** After its lifetime, a recipient that was never tried gets this long for a single attempt. */
-const GRACE_MS = HOUR;
+const GRACE_MS = HOUR_MS;
 
 /** Periodic tasks. `run` runs the tasks that are due, each at its own interval, and never rejects. */
 export function createHousekeeping({
@@ -41,28 +41,35 @@ export function createHousekeeping({
 }: HousekeepingDeps): { run(): Promise<void> } {
   const tasks: { everyMs: number; next: number; run: () => Promise<void> }[] = [
     { everyMs: leaseMs / 2, next: 0, run: async () => recovered(await table.recover(clock.now())) },
-    { everyMs: MINUTE, next: 0, run: expire },
+    { everyMs: MINUTE_MS, next: 0, run: expire },
     { everyMs: REPORT_RETRY_MS / 2, next: 0, run: retryReports },
-    { everyMs: MINUTE, next: 0, run: dropBodies },
-    { everyMs: HOUR, next: 0, run: noteFinished },
-    { everyMs: HOUR, next: 0, run: async () => void (await untilFewer(() => queue.forget(clock.now() - rowsMs))) },
-    { everyMs: HOUR, next: 0, run: deleteExpiredPauses },
-    { everyMs: 24 * HOUR, next: 0, run: sweepBodies },
+    { everyMs: MINUTE_MS, next: 0, run: dropBodies },
+    { everyMs: HOUR_MS, next: 0, run: noteFinished },
+    {
+      everyMs: HOUR_MS,
+      next: 0,
+      run: async () => void (await repeatUntilFewer(() => queue.forget(clock.now() - rowsMs))),
+    },
+    { everyMs: HOUR_MS, next: 0, run: deleteExpiredPauses },
+    { everyMs: 24 * HOUR_MS, next: 0, run: sweepBodies },
   ];
 
   async function expire() {
     const rows = await table.expire(clock.now() - GRACE_MS, clock.now());
-    await eachMessage(rows, async (message, ofIt) => {
-      await recorder.bounce(message, ofIt);
+    await forEachMessage(rows, async (message, messageRows) => {
+      await recorder.bounce(message, messageRows);
       await recorder.finish(message.id);
     });
   }
 
   async function retryReports() {
-    await eachMessage(await table.unreported(clock.now(), clock.now() + 2 * REPORT_RETRY_MS), recorder.reportFailure);
+    await forEachMessage(
+      await table.unreported(clock.now(), clock.now() + 2 * REPORT_RETRY_MS),
+      recorder.reportFailure,
+    );
   }
 
-  async function eachMessage(
+  async function forEachMessage(
     rows: RecipientRow[],
     work: (message: Parameters<ResultRecorder["reportFailure"]>[0], rows: RecipientRow[]) => Promise<void>,
   ) {
@@ -71,21 +78,23 @@ export function createHousekeeping({
   }
 
   async function dropBodies() {
-    await untilFewer(async () => {
-      const gone = await queue.dropBodies(clock.now());
+    await repeatUntilFewer(async () => {
+      const droppedMessages = await queue.dropBodies(clock.now());
       await bodies.delete(
-        gone.filter((row) => row.body_in === "objects").map((row) => ({ id: row.id, createdAt: row.created_at })),
+        droppedMessages
+          .filter((row) => row.body_in === "objects")
+          .map((row) => ({ id: row.id, createdAt: row.created_at })),
       );
-      return gone.length;
+      return droppedMessages.length;
     });
   }
 
   async function noteFinished() {
-    for (const id of await queue.unnoted(clock.now() - 5 * MINUTE)) await recorder.finish(id);
+    for (const id of await queue.unnoted(clock.now() - 5 * MINUTE_MS)) await recorder.finish(id);
   }
 
   async function sweepBodies() {
-    const today = dayOf(clock.now() - 24 * HOUR);
+    const today = dayOf(clock.now() - 24 * HOUR_MS);
     const deleted = await bodies.sweep(
       today,
       async (ids) =>
@@ -110,6 +119,6 @@ export function createHousekeeping({
 }
 
 /** Runs a bounded number of rounds; the rest is done next time. */
-async function untilFewer(round: () => Promise<number>) {
+async function repeatUntilFewer(round: () => Promise<number>) {
   for (let n = 0; n < 20 && (await round()) === 500; n++) continue;
 }

@@ -32,53 +32,59 @@ export function createLeases({
   stopSignal: AbortSignal;
 }): Leases {
   const active = new Set<ActiveLease>();
-  let renewing = false;
+  let isRenewing = false;
 
-  function lose(one: ActiveLease) {
-    one.lost = true;
-    one.controller.abort(new Error("the lease was lost"));
-    log.warn({ token: one.token }, "outbound: lease expired; another process may deliver its messages");
+  function markLost(activeLease: ActiveLease) {
+    activeLease.lost = true;
+    activeLease.controller.abort(new Error("the lease was lost"));
+    log.warn({ token: activeLease.token }, "outbound: lease expired; another process may deliver its messages");
   }
 
   async function renew() {
     // The previous renewal is still in progress.
-    if (renewing) return;
+    if (isRenewing) return;
     // A new claim may not have been stored yet, so only earlier claims can be recognized as lost.
-    const mine = [...active].filter(({ lost }) => !lost);
-    if (mine.length === 0) return;
+    const liveLeases = [...active].filter(({ lost }) => !lost);
+    if (liveLeases.length === 0) return;
     const until = clock.now() + leaseMs;
-    renewing = true;
+    isRenewing = true;
     try {
-      const standing = await table.renew(
-        mine.map(({ token }) => token),
+      const renewedTokens = await table.renew(
+        liveLeases.map(({ token }) => token),
         until,
       );
-      for (const one of mine) if (standing.has(one.token)) one.until = until;
+      for (const activeLease of liveLeases) if (renewedTokens.has(activeLease.token)) activeLease.until = until;
     } catch (err) {
       log.warn({ err }, "outbound: failed to renew leases, will retry");
     } finally {
-      renewing = false;
+      isRenewing = false;
     }
   }
 
-  async function beat() {
+  async function renewPeriodically() {
     while (!stopSignal.aborted) {
       await clock.sleep(leaseMs / 3, stopSignal).catch(() => {});
       // Leases also expire while the database does not respond.
-      for (const one of active) if (!one.lost && clock.now() > one.until) lose(one);
+      for (const activeLease of active) if (!activeLease.lost && clock.now() > activeLease.until) markLost(activeLease);
       if (!stopSignal.aborted) void renew();
     }
   }
 
-  void beat();
+  void renewPeriodically();
   return {
     active,
     acquire(token) {
       const now = clock.now();
-      const one: ActiveLease = { token, now, until: now + leaseMs, controller: new AbortController(), lost: false };
-      active.add(one);
-      return one;
+      const activeLease: ActiveLease = {
+        token,
+        now,
+        until: now + leaseMs,
+        controller: new AbortController(),
+        lost: false,
+      };
+      active.add(activeLease);
+      return activeLease;
     },
-    release: (one) => void active.delete(one),
+    release: (activeLease) => void active.delete(activeLease),
   };
 }

@@ -22,8 +22,8 @@ export interface NewMessage {
 }
 
 /** Rows per INSERT: PostgreSQL allows 65,535 parameters, and a recipient row uses 23. */
-const ROWS_AT_ONCE = 1000;
-const MANY = 500;
+const ROWS_PER_INSERT = 1000;
+const BATCH_SIZE = 500;
 
 export function createQueueTable(db: Db, commits: GroupCommitter) {
   const tables = db.tables<OutboundTables>();
@@ -52,8 +52,8 @@ export function createQueueTable(db: Db, commits: GroupCommitter) {
    */
   function insertsOf(recipients: RecipientRow[]): Compilable<unknown>[] {
     if (recipients.length === 1 || db.dialect === "sqlite") return recipients.map(insertRecipient);
-    const pages = Array.from({ length: Math.ceil(recipients.length / ROWS_AT_ONCE) }, (_, page) =>
-      recipients.slice(page * ROWS_AT_ONCE, (page + 1) * ROWS_AT_ONCE),
+    const pages = Array.from({ length: Math.ceil(recipients.length / ROWS_PER_INSERT) }, (_, page) =>
+      recipients.slice(page * ROWS_PER_INSERT, (page + 1) * ROWS_PER_INSERT),
     );
     return pages.map((rows) => tables.insertInto("outbound_recipients").values(rows));
   }
@@ -68,15 +68,15 @@ export function createQueueTable(db: Db, commits: GroupCommitter) {
 
     body: async (id: string): Promise<Uint8Array | undefined> => (await db.read(body({ id })))[0]?.body,
 
-    /** Number of queued recipients, counted up to `most`. */
-    async waiting(most: number): Promise<number> {
-      const some = tables
+    /** Number of queued recipients, counted up to `maxRows`. */
+    async waiting(maxRows: number): Promise<number> {
+      const recipientIds = tables
         .selectFrom("outbound_recipients")
         .select("id")
         .where("next_try", "is not", null)
-        .limit(most)
+        .limit(maxRows)
         .as("some");
-      const [row] = await db.read(tables.selectFrom(some).select((eb) => eb.fn.countAll<number>().as("count")));
+      const [row] = await db.read(tables.selectFrom(recipientIds).select((eb) => eb.fn.countAll<number>().as("count")));
       return Number(row!.count);
     },
 
@@ -144,7 +144,12 @@ export function createQueueTable(db: Db, commits: GroupCommitter) {
     async ofInbound(inbound: string[]): Promise<{ message: MessageRow; recipients: RecipientRow[] }[]> {
       if (inbound.length === 0) return [];
       const messages = await db.read(
-        tables.selectFrom("outbound_messages").selectAll().where("inbound_id", "in", inbound).orderBy("id").limit(MANY),
+        tables
+          .selectFrom("outbound_messages")
+          .selectAll()
+          .where("inbound_id", "in", inbound)
+          .orderBy("id")
+          .limit(BATCH_SIZE),
       );
       if (messages.length === 0) return [];
       const recipients = await db.read(
@@ -157,7 +162,7 @@ export function createQueueTable(db: Db, commits: GroupCommitter) {
             messages.map(({ id }) => id),
           )
           .orderBy("id")
-          .limit(10 * MANY),
+          .limit(10 * BATCH_SIZE),
       );
       const byMessage = Map.groupBy(recipients, (row) => row.message_id);
       return messages.map((message) => ({ message, recipients: byMessage.get(message.id) ?? [] }));
@@ -172,7 +177,7 @@ export function createQueueTable(db: Db, commits: GroupCommitter) {
           .distinct()
           .where("account_id", "=", account)
           .where("state", "in", ["queued", "deferred"])
-          .limit(MANY),
+          .limit(BATCH_SIZE),
       );
       return rows.map(({ destination }) => destination);
     },
@@ -207,18 +212,18 @@ export function createQueueTable(db: Db, commits: GroupCommitter) {
      * partly deleted message.
      */
     async dropBodies(now: number): Promise<MessageRow[]> {
-      const over = tables
+      const finishedMessages = tables
         .selectFrom("outbound_messages")
         .select("id")
         .where("body_until", "<=", now)
         .orderBy("body_until")
-        .limit(MANY);
-      if ((await db.read(over)).length === 0) return [];
+        .limit(BATCH_SIZE);
+      if ((await db.read(finishedMessages)).length === 0) return [];
       return db.transaction<OutboundTables, MessageRow[]>(async (tx) => {
         const rows = await tx
           .selectFrom("outbound_messages")
           .selectAll()
-          .where("id", "in", over)
+          .where("id", "in", finishedMessages)
           .where("body_until", "<=", now)
           .where("finished_at", "is not", null)
           .where((eb) =>
@@ -265,7 +270,7 @@ export function createQueueTable(db: Db, commits: GroupCommitter) {
           .where("finished_at", "<", before)
           .where("body_in", "is", null)
           .orderBy("finished_at")
-          .limit(MANY)
+          .limit(BATCH_SIZE)
           .execute();
         if (old.length === 0) return 0;
         const ids = old.map(({ id }) => id);
@@ -295,7 +300,7 @@ export function createQueueTable(db: Db, commits: GroupCommitter) {
             ),
           )
           .orderBy("created_at")
-          .limit(MANY),
+          .limit(BATCH_SIZE),
       );
       return rows.map(({ id }) => id);
     },

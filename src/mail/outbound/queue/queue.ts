@@ -104,8 +104,8 @@ interface QueueDeps {
 
 const MAX_PAGE = 1000;
 
-export function createQueue(parts: QueueDeps): Queue {
-  const { table, bodies, clock, ids, trace, notifyRunners } = parts;
+export function createQueue(deps: QueueDeps): Queue {
+  const { table, bodies, clock, ids, trace, notifyRunners } = deps;
   /** Ordered by arrival, so that concurrent rows are neighbours in every index and a commit writes fewer pages. */
   const nextId = (now: number) => now.toString(16).padStart(12, "0") + ids.hex().slice(12);
 
@@ -117,8 +117,8 @@ export function createQueue(parts: QueueDeps): Queue {
     const from = senderOf(mail.from);
     if (good.length === 0 && bad.length === 0) throw mailErrors.noRecipients();
     if (good.length === 0) return { id: undefined, rejected: bad };
-    const full = await parts.isFull();
-    if (full !== undefined) throw mailErrors.queueFull({ ...full });
+    const isQueueFull = await deps.isFull();
+    if (isQueueFull !== undefined) throw mailErrors.queueFull({ ...isQueueFull });
     const now = clock.now();
     const id = nextId(now);
     const { facts, small } = await bodies.store({ id, createdAt: now }, mail.raw());
@@ -142,7 +142,7 @@ export function createQueue(parts: QueueDeps): Queue {
       finished_at: null,
       body_until: null,
     };
-    const shared = Map.groupBy(good, ({ domain }) => parts.destinationOf(domain));
+    const groups = Map.groupBy(good, ({ domain }) => deps.destinationOf(domain));
     const recipients = good.map(({ rcpt, from: ownFrom, domain, notify, orcpt }): RecipientRow => {
       const before = replies?.get(rcpt);
       return {
@@ -152,13 +152,13 @@ export function createQueue(parts: QueueDeps): Queue {
         rcpt,
         mail_from: ownFrom ?? null,
         domain,
-        destination: parts.destinationOf(domain),
-        siblings: shared.get(parts.destinationOf(domain))!.length - 1,
+        destination: deps.destinationOf(domain),
+        siblings: groups.get(deps.destinationOf(domain))!.length - 1,
         notify: notify?.join(",") ?? null,
         orcpt: orcpt ?? null,
         state: before === undefined ? "queued" : "deferred",
         attempts: before === undefined ? 0 : 1,
-        next_try: before === undefined ? now : now + parts.backoff(1),
+        next_try: before === undefined ? now : now + deps.backoff(1),
         token: null,
         lease_until: null,
         reply_code: before?.reply.code ?? null,
@@ -167,12 +167,12 @@ export function createQueue(parts: QueueDeps): Queue {
         host: before?.host ?? null,
         tell_at: null,
         created_at: now,
-        expires_at: now + parts.lifetimeMs,
+        expires_at: now + deps.lifetimeMs,
         finished_at: null,
       };
     });
     try {
-      await parts.insert({ message, recipients, body: small });
+      await deps.insert({ message, recipients, body: small });
     } catch (err) {
       // If the database became unreachable, it may have stored the rows. Housekeeping deletes bodies without rows.
       if (small === undefined && !isStoreError(err, "unreachable"))
@@ -197,7 +197,7 @@ export function createQueue(parts: QueueDeps): Queue {
         .filter(({ next_try: next }) => next !== null)
         .flatMap(({ destination, host }) => (host === null ? [destination] : [destination, host])),
     );
-    return new Map((await parts.pauses.active(clock.now(), [...names])).map((pause) => [pause.name, pause]));
+    return new Map((await deps.pauses.active(clock.now(), [...names])).map((pause) => [pause.name, pause]));
   }
 
   return {
@@ -219,11 +219,11 @@ export function createQueue(parts: QueueDeps): Queue {
       }));
     },
     async list({ account = "", state, domain, after, limit = 100 }) {
-      const most = Math.min(Math.max(1, limit), MAX_PAGE);
+      const pageSize = Math.min(Math.max(1, limit), MAX_PAGE);
       const [createdAt, id] = after?.split("-") ?? [];
       const rows = await table.list({
         account,
-        limit: most,
+        limit: pageSize,
         ...(state && { state }),
         ...(domain !== undefined && { domain }),
         ...(id !== undefined && { after: { createdAt: Number(createdAt), id } }),
@@ -238,17 +238,17 @@ export function createQueue(parts: QueueDeps): Queue {
       const pauses = await pausesOf(rows);
       return {
         items: rows.map((row) => ({ ...toQueuedRecipient(row, pauses), message: messages.get(row.message_id)! })),
-        next: rows.length < most || !last ? undefined : `${last.created_at}-${last.id}`,
+        next: rows.length < pageSize || !last ? undefined : `${last.created_at}-${last.id}`,
       };
     },
     async resend(id) {
       const now = clock.now();
-      const rows = await table.resend(id, now, now + parts.lifetimeMs);
+      const rows = await table.resend(id, now, now + deps.lifetimeMs);
       const found = await table.message(id);
       if (rows === undefined || found === undefined)
         throw found === undefined ? mailErrors.outboundNotFound({ id }) : mailErrors.outboundGone({ id });
       // All recipients have a result.
-      if (rows.length === 0) await parts.markFinished(id);
+      if (rows.length === 0) await deps.markFinished(id);
       for (const { rcpt } of rows)
         trace({
           ...traceSubject(found.message, rcpt),
@@ -257,8 +257,8 @@ export function createQueue(parts: QueueDeps): Queue {
           detail: { ...traceDetailOf(found.message, rcpt), resent: true },
         });
       const destinations = [...new Set(rows.map(({ destination }) => destination))];
-      await parts.pauses.delete(destinations);
-      parts.resume(destinations);
+      await deps.pauses.delete(destinations);
+      deps.resume(destinations);
     },
     async cancel(id) {
       const found = await table.message(id);
@@ -272,16 +272,16 @@ export function createQueue(parts: QueueDeps): Queue {
           step: "bounced",
           detail: { ...traceDetailOf(found.message, rcpt), ...reply, canceled: true },
         });
-      await parts.markFinished(id);
+      await deps.markFinished(id);
       return rows.map(({ rcpt }) => rcpt);
     },
   };
 }
 
 function toQueuedRecipient(row: RecipientRow, pauses: ReadonlyMap<string, Pause>): QueuedRecipient {
-  const waits = row.next_try !== null;
-  const ofDestination = waits ? pauses.get(row.destination) : undefined;
-  const pause = ofDestination ?? (waits && row.host !== null ? pauses.get(row.host) : undefined);
+  const isWaiting = row.next_try !== null;
+  const destinationPause = isWaiting ? pauses.get(row.destination) : undefined;
+  const pause = destinationPause ?? (isWaiting && row.host !== null ? pauses.get(row.host) : undefined);
   return {
     id: row.id,
     rcpt: row.rcpt,
@@ -289,7 +289,7 @@ function toQueuedRecipient(row: RecipientRow, pauses: ReadonlyMap<string, Pause>
     state: row.state,
     attempts: row.attempts,
     // A paused destination is not tried; if only a host is paused, another host may be tried earlier.
-    nextTry: dateOf(row.next_try === null ? null : Math.max(row.next_try, ofDestination?.until ?? 0)),
+    nextTry: dateOf(row.next_try === null ? null : Math.max(row.next_try, destinationPause?.until ?? 0)),
     paused: pause && { until: new Date(pause.until), why: pause.why },
     reply: replyOfRow(row),
     host: row.host ?? undefined,

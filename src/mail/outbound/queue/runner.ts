@@ -34,41 +34,41 @@ export interface Runner {
 }
 
 /** Maximum number of messages per claim, and of recipients per message per destination. */
-const CLAIM = 10;
+const CLAIM_SIZE = 10;
 const MAX_RECIPIENTS = 100;
 /** Small messages are read into memory; larger ones are streamed. */
-const IN_MEMORY = 256 * 1024;
-const PAGE = 200;
-const PAGES_AT_ONCE = 10;
+const IN_MEMORY_BYTES = 256 * 1024;
+const PAGE_SIZE = 200;
+const MAX_PAGES_PER_SCAN = 10;
 const MAX_CANDIDATES = 5000;
 
 /** Delivers queued messages. Any number of runners share a queue. */
-export function startRunner(parts: RunnerDeps): Runner {
-  const { table, bodies, agent, recorder, housekeeping, clock, ids, log, leaseMs, pollMs } = parts;
+export function startRunner(deps: RunnerDeps): Runner {
+  const { table, bodies, agent, recorder, housekeeping, clock, ids, log, leaseMs, pollMs } = deps;
   const stopping = new AbortController();
-  const over = new AbortController();
-  const destinations = createDestinations({ clock, breaker: parts.breaker, limits: parts.limits });
-  const leases = createLeases({ table, clock, log, leaseMs, stopSignal: over.signal });
+  const abortController = new AbortController();
+  const destinations = createDestinations({ clock, breaker: deps.breaker, limits: deps.limits });
+  const leases = createLeases({ table, clock, log, leaseMs, stopSignal: abortController.signal });
   /** Destinations with work, in order of service. */
   const candidates = new Set<string>();
   const lanes = new Set<Promise<void>>();
   let cursor = "";
   let wakeUp = () => {};
-  let rung = false;
+  let isWoken = false;
   let lastScan = -Infinity;
   let stopped: Promise<void> | undefined;
 
-  function ring() {
-    rung = true;
+  function wakeLoop() {
+    isWoken = true;
     wakeUp();
   }
 
-  function add(destination: string) {
+  function addCandidate(destination: string) {
     if (candidates.size < MAX_CANDIDATES) candidates.add(destination);
   }
 
-  async function loop() {
-    await parts.ready;
+  async function runLoop() {
+    await deps.ready;
     while (!stopping.signal.aborted) {
       try {
         if (clock.now() - lastScan >= pollMs) {
@@ -80,16 +80,16 @@ export function startRunner(parts: RunnerDeps): Runner {
       } catch (err) {
         log.warn({ err }, `outbound: failed to read the queue, will retry: ${messageOf(err)}`);
       }
-      await rest();
+      await waitForWork();
     }
   }
 
   /** Continues where the last scan ended, so that every destination is reached regardless of their number. */
   async function scan() {
-    for (let page = 0; page < PAGES_AT_ONCE && candidates.size < MAX_CANDIDATES; page++) {
-      const found = await table.destinations(cursor, PAGE);
-      for (const { destination, due } of found) if (due <= clock.now()) add(destination);
-      cursor = found.length < PAGE ? "" : found.at(-1)!.destination;
+    for (let page = 0; page < MAX_PAGES_PER_SCAN && candidates.size < MAX_CANDIDATES; page++) {
+      const foundDestinations = await table.destinations(cursor, PAGE_SIZE);
+      for (const { destination, due } of foundDestinations) if (due <= clock.now()) addCandidate(destination);
+      cursor = foundDestinations.length < PAGE_SIZE ? "" : foundDestinations.at(-1)!.destination;
       if (cursor === "") return;
     }
   }
@@ -97,29 +97,29 @@ export function startRunner(parts: RunnerDeps): Runner {
   /** Starts one more lane for each destination with due messages; a lane that gets a full claim requests another. */
   function startLanes() {
     for (const destination of candidates) {
-      if (destinations.busy >= parts.limits.maxConcurrent || stopping.signal.aborted) return;
+      if (destinations.busy >= deps.limits.maxConcurrent || stopping.signal.aborted) return;
       candidates.delete(destination);
       if (!destinations.acquire(destination)) continue;
       const lane = runLane(destination).finally(() => {
         lanes.delete(lane);
         destinations.release(destination);
-        ring();
+        wakeLoop();
       });
       lanes.add(lane);
     }
   }
 
-  async function rest() {
-    if (rung || stopping.signal.aborted) {
-      rung = false;
+  async function waitForWork() {
+    if (isWoken || stopping.signal.aborted) {
+      isWoken = false;
       return;
     }
-    const sleep = new AbortController();
-    wakeUp = () => sleep.abort();
+    const sleepController = new AbortController();
+    wakeUp = () => sleepController.abort();
     const { nextAt } = destinations;
-    await clock.sleep(Math.min(pollMs, Math.max(1, nextAt - clock.now())), sleep.signal).catch(() => {});
+    await clock.sleep(Math.min(pollMs, Math.max(1, nextAt - clock.now())), sleepController.signal).catch(() => {});
     wakeUp = () => {};
-    rung = false;
+    isWoken = false;
     // A scan finds the destination whose pause has ended.
     if (nextAt <= clock.now()) lastScan = -Infinity;
   }
@@ -129,9 +129,9 @@ export function startRunner(parts: RunnerDeps): Runner {
     try {
       while (!stopping.signal.aborted) {
         if (!(await runClaim(destination))) return;
-        const othersWait =
-          destinations.busy >= parts.limits.maxConcurrent && [...candidates].some((other) => other !== destination);
-        if (othersWait) return add(destination);
+        const hasOthersWaiting =
+          destinations.busy >= deps.limits.maxConcurrent && [...candidates].some((other) => other !== destination);
+        if (hasOthersWaiting) return addCandidate(destination);
       }
     } catch (err) {
       log.warn({ err, destination }, `outbound: failed to deliver due messages, will retry: ${messageOf(err)}`);
@@ -140,67 +140,79 @@ export function startRunner(parts: RunnerDeps): Runner {
 
   /** Processes one claim. Returns false if nothing is due for the destination, or it has to wait. */
   async function runClaim(destination: string): Promise<boolean> {
-    const held = leases.acquire(ids.hex());
-    const stop = () => held.controller.abort(over.signal.reason);
-    over.signal.addEventListener("abort", stop, { once: true });
+    const messageLease = leases.acquire(ids.hex());
+    const stop = () => messageLease.controller.abort(abortController.signal.reason);
+    abortController.signal.addEventListener("abort", stop, { once: true });
     try {
-      const single = destinations.isFailing(destination) || parts.limits.perMinute !== undefined;
-      const rows = await table.claim(destination, single ? 1 : CLAIM, held);
+      const isSingle = destinations.isFailing(destination) || deps.limits.perMinute !== undefined;
+      const rows = await table.claim(destination, isSingle ? 1 : CLAIM_SIZE, messageLease);
       if (rows.length === 0) return false;
       const messages = new Map(
         (await table.messages([...new Set(rows.map((row) => row.message_id))])).map((row) => [row.id, row]),
       );
       const groups: [MessageRow | undefined, RecipientRow[]][] = [];
-      for (const [messageId, some] of Map.groupBy(rows, (row) => row.message_id))
-        groups.push([messages.get(messageId), await withSiblings(some, destination, held)]);
+      for (const [messageId, messageRows] of Map.groupBy(rows, (row) => row.message_id))
+        groups.push([messages.get(messageId), await withSiblings(messageRows, destination, messageLease)]);
       // A full claim means that more messages are due: starts as many lanes as the destination may use by now.
-      const askForMore = () => {
-        if (rows.length < CLAIM) return;
-        add(destination);
-        ring();
+      const requestMore = () => {
+        if (rows.length < CLAIM_SIZE) return;
+        addCandidate(destination);
+        wakeLoop();
       };
-      askForMore();
+      requestMore();
       for (const [message, recipients] of groups) {
-        if (message === undefined || stopping.signal.aborted || held.lost || !destinations.tryStart(destination)) {
+        if (
+          message === undefined ||
+          stopping.signal.aborted ||
+          messageLease.lost ||
+          !destinations.tryStart(destination)
+        ) {
           await table.release(
-            held.token,
+            messageLease.token,
             recipients.map(({ id }) => id),
             clock.now(),
           );
           continue;
         }
-        await deliver(destination, message, recipients, held);
-        askForMore();
+        await deliver(destination, message, recipients, messageLease);
+        requestMore();
       }
-      return !held.lost && destinations.canContinue(destination);
+      return !messageLease.lost && destinations.canContinue(destination);
     } finally {
-      over.signal.removeEventListener("abort", stop);
-      leases.release(held);
+      abortController.signal.removeEventListener("abort", stop);
+      leases.release(messageLease);
     }
   }
 
   /** Adds the other recipients of the message to the same transaction. */
-  async function withSiblings(some: RecipientRow[], destination: string, held: ActiveLease): Promise<RecipientRow[]> {
-    const [first] = some as [RecipientRow];
-    if (some.length >= MAX_RECIPIENTS || some.length > first.siblings) return some;
-    return [...some, ...(await table.claimOf(first.message_id, destination, MAX_RECIPIENTS - some.length, held))];
+  async function withSiblings(
+    messageRows: RecipientRow[],
+    destination: string,
+    messageLease: ActiveLease,
+  ): Promise<RecipientRow[]> {
+    const [first] = messageRows as [RecipientRow];
+    if (messageRows.length >= MAX_RECIPIENTS || messageRows.length > first.siblings) return messageRows;
+    return [
+      ...messageRows,
+      ...(await table.claimOf(first.message_id, destination, MAX_RECIPIENTS - messageRows.length, messageLease)),
+    ];
   }
 
   async function deliver(
     destination: string,
     message: MessageRow,
     rows: RecipientRow[],
-    held: ActiveLease,
+    messageLease: ActiveLease,
   ): Promise<void> {
     const body = await bodyOf(message);
-    const gone = (row: RecipientRow): RecipientResult => ({
+    const goneResultOf = (row: RecipientRow): RecipientResult => ({
       rcpt: row.rcpt,
       outcome: "permanent",
       reply: reply(554, "5.3.0", "the content of the message is missing"),
     });
     if (body === undefined) {
       log.error({ outbound: message.id }, "outbound: body of a queued message is missing");
-      return recorder.settle(held, message, rows, rows.map(gone), over.signal);
+      return recorder.settle(messageLease, message, rows, rows.map(goneResultOf), abortController.signal);
     }
     const dsn = message.dsn === null ? {} : (JSON.parse(message.dsn) as Pick<DeliveryRequest, "ret" | "envid">);
     // A smart host gets all recipients of a message in one transaction; messages queued before it was configured are
@@ -209,21 +221,22 @@ export function startRunner(parts: RunnerDeps): Runner {
       const { results, reached, interrupted } = await agent.deliver(
         domain || group[0]!.domain,
         { from: message.mail_from, own: message.cause !== "forward", to: group.map(recipientOf), body, ...dsn },
-        held.controller.signal,
+        messageLease.controller.signal,
       );
       const unsettled = new Set(
         interrupted ? results.filter(({ outcome }) => outcome === "temporary").map(({ rcpt }) => rcpt) : [],
       );
-      const tried = group.filter((row) => !unsettled.has(row.rcpt));
-      const back = group.filter((row) => unsettled.has(row.rcpt));
+      const triedRows = group.filter((row) => !unsettled.has(row.rcpt));
+      const returnedRows = group.filter((row) => unsettled.has(row.rcpt));
       if (!interrupted) destinations.recordAttempt(destination, { reached, why: results[0]!.reply.text });
-      if (back.length > 0 && !held.lost)
+      if (returnedRows.length > 0 && !messageLease.lost)
         await table.release(
-          held.token,
-          back.map(({ id }) => id),
+          messageLease.token,
+          returnedRows.map(({ id }) => id),
           clock.now(),
         );
-      if (tried.length > 0) await recorder.settle(held, message, tried, results, over.signal);
+      if (triedRows.length > 0)
+        await recorder.settle(messageLease, message, triedRows, results, abortController.signal);
     }
   }
 
@@ -231,18 +244,18 @@ export function startRunner(parts: RunnerDeps): Runner {
     const handle = await bodies.open({ id: message.id, createdAt: message.created_at, location: message.body_in });
     if (handle === undefined) return undefined;
     const facts = { size: message.size, eightBit: message.eight_bit === 1, utf8Header: message.utf8_header === 1 };
-    if (handle.size > IN_MEMORY) return { ...facts, open: () => handle.read() };
+    if (handle.size > IN_MEMORY_BYTES) return { ...facts, open: () => handle.read() };
     const bytes = await handle.bytes();
     return { ...facts, open: () => bytes };
   }
 
   async function stop(graceMs: number) {
     stopping.abort();
-    ring();
-    await running;
+    wakeLoop();
+    await loopEnd;
     await finish(graceMs);
-    over.abort(new Error("the queue runner is stopping"));
-    await finish(LEAVE_BEHIND_MS);
+    abortController.abort(new Error("the queue runner is stopping"));
+    await finish(ABANDON_AFTER_MS);
     if (lanes.size > 0)
       log.warn(
         { lanes: lanes.size },
@@ -252,22 +265,22 @@ export function startRunner(parts: RunnerDeps): Runner {
 
   async function finish(ms: number) {
     if (lanes.size === 0 || ms <= 0) return;
-    const late = new AbortController();
-    await Promise.race([Promise.allSettled(lanes), clock.sleep(ms, late.signal).catch(() => {})]);
-    late.abort();
+    const lateController = new AbortController();
+    await Promise.race([Promise.allSettled(lanes), clock.sleep(ms, lateController.signal).catch(() => {})]);
+    lateController.abort();
   }
 
-  const running = loop();
+  const loopEnd = runLoop();
   return {
-    wake(found) {
-      for (const destination of found) add(destination);
-      ring();
+    wake(foundDestinations) {
+      for (const destination of foundDestinations) addCandidate(destination);
+      wakeLoop();
     },
     stop: ({ graceMs = 10_000 } = {}) => (stopped ??= stop(graceMs)),
   };
 }
 
-const LEAVE_BEHIND_MS = 2000;
+const ABANDON_AFTER_MS = 2000;
 
 const recipientOf = (row: RecipientRow): EnvelopeRecipient => ({
   rcpt: row.rcpt,

@@ -44,8 +44,8 @@ interface ResultRecorderDeps {
 
 /** Timeout for reporting a failure before another process takes over. */
 export const REPORT_RETRY_MS = 30_000;
-const INSIST_MS = 1000;
-const FINISHED_AT_ONCE = 200;
+const WRITE_RETRY_MS = 1000;
+const FINISH_BATCH_SIZE = 200;
 
 export type ResultRecorder = ReturnType<typeof createResultRecorder>;
 
@@ -63,7 +63,7 @@ export function createResultRecorder({
 }: ResultRecorderDeps) {
   const finishing = new Set<Promise<void>>();
 
-  function say(
+  function traceStep(
     message: MessageRow,
     step: TraceEvent["step"],
     row: RecipientRow,
@@ -84,39 +84,45 @@ export function createResultRecorder({
     now: number,
     wait: (attempts: number) => number,
   ): Partial<RecipientRow> {
-    const words = {
+    const replyColumns = {
       reply_code: reply.code,
       reply_enhanced: reply.enhanced,
       reply_text: reply.text,
       host: host ?? null,
     };
     if (outcome === "delivered")
-      return { ...words, state: "delivered", finished_at: now, ...(nextHopNotifies && { notify: null }) };
-    if (outcome === "permanent") return { ...words, state: "failed", finished_at: now, tell_at: now + REPORT_RETRY_MS };
-    if (now >= row.expires_at) return { ...words, state: "expired", finished_at: now, tell_at: now + REPORT_RETRY_MS };
+      return { ...replyColumns, state: "delivered", finished_at: now, ...(nextHopNotifies && { notify: null }) };
+    if (outcome === "permanent")
+      return { ...replyColumns, state: "failed", finished_at: now, tell_at: now + REPORT_RETRY_MS };
+    if (now >= row.expires_at)
+      return { ...replyColumns, state: "expired", finished_at: now, tell_at: now + REPORT_RETRY_MS };
     // The last attempt happens at the end of the lifetime.
-    return { ...words, state: "deferred", next_try: Math.min(now + wait(row.attempts), row.expires_at) };
+    return { ...replyColumns, state: "deferred", next_try: Math.min(now + wait(row.attempts), row.expires_at) };
   }
 
   /**
    * Retries the write during a database outage while the lease is valid: if the result were lost, the delivery would be
    * repeated.
    */
-  async function insist(held: ActiveLease, giveUp: AbortSignal, write: () => Promise<string[]>): Promise<string[]> {
-    while (!held.lost && clock.now() <= held.until) {
+  async function retryWrite(
+    activeLease: ActiveLease,
+    giveUp: AbortSignal,
+    write: () => Promise<string[]>,
+  ): Promise<string[]> {
+    while (!activeLease.lost && clock.now() <= activeLease.until) {
       try {
         return await write();
       } catch (err) {
         log.warn({ err }, "outbound: failed to store a delivery result, will retry");
         if (giveUp.aborted) break;
-        await clock.sleep(INSIST_MS, giveUp).catch(() => {});
+        await clock.sleep(WRITE_RETRY_MS, giveUp).catch(() => {});
       }
     }
     return [];
   }
 
   async function settle(
-    held: ActiveLease,
+    activeLease: ActiveLease,
     message: MessageRow,
     rows: RecipientRow[],
     results: RecipientResult[],
@@ -125,27 +131,27 @@ export function createResultRecorder({
     const byRcpt = new Map(results.map((result) => [result.rcpt, result]));
     const now = clock.now();
     // One retry time per number of attempts, so that these recipients are written and retried together.
-    const waits = new Map(
+    const delays = new Map(
       [...new Set(rows.map(({ attempts }) => attempts))].map((attempts) => [attempts, backoff(attempts)]),
     );
-    const alike = Map.groupBy(rows, (row) =>
-      JSON.stringify(valuesOf(row, byRcpt.get(row.rcpt)!, now, (attempts) => waits.get(attempts)!)),
+    const rowsByValues = Map.groupBy(rows, (row) =>
+      JSON.stringify(valuesOf(row, byRcpt.get(row.rcpt)!, now, (attempts) => delays.get(attempts)!)),
     );
-    const failed: RecipientRow[] = [];
-    let done = false;
-    for (const [text, group] of alike) {
+    const failedRows: RecipientRow[] = [];
+    let isDone = false;
+    for (const [text, group] of rowsByValues) {
       const values = JSON.parse(text) as Partial<RecipientRow>;
-      const written = new Set(
-        await insist(held, giveUp, () =>
+      const writtenIds = new Set(
+        await retryWrite(activeLease, giveUp, () =>
           table.settle(
-            held.token,
+            activeLease.token,
             group.map(({ id }) => id),
             values,
           ),
         ),
       );
       for (const row of group) {
-        if (!written.has(row.id)) {
+        if (!writtenIds.has(row.id)) {
           log.warn(
             { outbound: message.id, rcpt: row.rcpt, outcome: values.state },
             "outbound: failed to store a delivery result; the recipient will be retried",
@@ -153,28 +159,31 @@ export function createResultRecorder({
           continue;
         }
         const { reply, host, tls } = byRcpt.get(row.rcpt)!;
-        const where = {
+        const sessionDetails = {
           ...(host !== undefined && { host }),
           ...(tls !== undefined && { tls }),
           attempts: row.attempts,
         };
         if (values.state === "deferred")
-          say(message, "deferred", row, reply, { ...where, nextTry: new Date(values.next_try!).toISOString() });
+          traceStep(message, "deferred", row, reply, {
+            ...sessionDetails,
+            nextTry: new Date(values.next_try!).toISOString(),
+          });
         else {
-          done = true;
-          if (values.state === "delivered") say(message, "delivered", row, reply, where);
-          else failed.push({ ...row, ...values });
+          isDone = true;
+          if (values.state === "delivered") traceStep(message, "delivered", row, reply, sessionDetails);
+          else failedRows.push({ ...row, ...values });
         }
       }
     }
-    if (failed.length > 0) await bounce(message, failed);
+    if (failedRows.length > 0) await bounce(message, failedRows);
     // The next message does not have to wait for this.
-    if (done) inBackground(finish(message.id));
+    if (isDone) runInBackground(finish(message.id));
   }
 
   async function bounce(message: MessageRow, rows: RecipientRow[]): Promise<void> {
     for (const row of rows)
-      say(message, "bounced", row, replyOfRow(row) ?? NEVER_TRIED, { state: row.state, attempts: row.attempts });
+      traceStep(message, "bounced", row, replyOfRow(row) ?? NEVER_TRIED, { state: row.state, attempts: row.attempts });
     await reportFailure(message, rows);
   }
 
@@ -210,13 +219,13 @@ export function createResultRecorder({
   }
 
   const finishSoon = createBatcher<string>(async (messageIds) => {
-    const over = await table.finish([...new Set(messageIds)], clock.now(), keepMs);
-    if (over.length === 0) return;
-    await queue.dropDelivered(over.map(({ id }) => id));
+    const finishedIds = await table.finish([...new Set(messageIds)], clock.now(), keepMs);
+    if (finishedIds.length === 0) return;
+    await queue.dropDelivered(finishedIds.map(({ id }) => id));
     await bodies.delete(
-      over.filter((row) => row.body_in === "objects").map((row) => ({ id: row.id, createdAt: row.created_at })),
+      finishedIds.filter((row) => row.body_in === "objects").map((row) => ({ id: row.id, createdAt: row.created_at })),
     );
-  }, FINISHED_AT_ONCE);
+  }, FINISH_BATCH_SIZE);
 
   async function finish(messageId: string): Promise<void> {
     try {
@@ -227,7 +236,7 @@ export function createResultRecorder({
     }
   }
 
-  function inBackground(work: Promise<void>) {
+  function runInBackground(work: Promise<void>) {
     finishing.add(work);
     void work.finally(() => finishing.delete(work));
   }

@@ -25,17 +25,17 @@ export interface Channel {
   readonly failed: boolean;
 }
 
-const MAX_REPLY = 64 * 1024;
+const MAX_REPLY_BYTES = 64 * 1024;
 
-export function createChannel(plain: Socket): Channel {
-  let socket: Socket = plain;
-  let secure: TLSSocket | undefined;
-  let reader = createReplyReader(MAX_REPLY);
+export function createChannel(plainSocket: Socket): Channel {
+  let socket: Socket = plainSocket;
+  let secureSocket: TLSSocket | undefined;
+  let reader = createReplyReader(MAX_REPLY_BYTES);
   const replies: string[] = [];
   /** Replies that the server owes, the greeting first. */
-  let outstanding = 1;
+  let outstandingReplies = 1;
   let failure: Error | undefined;
-  let waiting: PromiseWithResolvers<string> | undefined;
+  let pendingReply: PromiseWithResolvers<string> | undefined;
   /** Ends the wait of `write`. */
   let wake = () => {};
 
@@ -43,11 +43,11 @@ export function createChannel(plain: Socket): Channel {
     reader.push(octets);
     for (let reply = reader.read(); reply !== undefined; reply = reader.read()) {
       // For example 421 before the server closes an idle connection.
-      if (outstanding === 0) return fail(new Error(`the server sent an unexpected reply: ${reply}`));
-      outstanding--;
-      if (waiting === undefined) replies.push(reply);
-      else waiting.resolve(reply);
-      waiting = undefined;
+      if (outstandingReplies === 0) return fail(new Error(`the server sent an unexpected reply: ${reply}`));
+      outstandingReplies--;
+      if (pendingReply === undefined) replies.push(reply);
+      else pendingReply.resolve(reply);
+      pendingReply = undefined;
       wake();
     }
     if (reader.overflow) fail(new Error("the server sent a reply that is too long"));
@@ -55,23 +55,23 @@ export function createChannel(plain: Socket): Channel {
 
   function fail(err: Error) {
     failure ??= err;
-    waiting?.reject(failure);
-    waiting = undefined;
+    pendingReply?.reject(failure);
+    pendingReply = undefined;
     wake();
     socket.destroy();
   }
 
   const closed = () => fail(new Error("the connection was closed"));
-  const silent = () =>
+  const onSilence = () =>
     fail(Object.assign(new Error(`the server was silent for ${socket.timeout ?? 0} ms`), { code: "ETIMEDOUT" }));
 
   function listen() {
     socket.on("data", receive).on("drain", () => wake());
-    socket.on("error", fail).on("close", closed).on("timeout", silent);
+    socket.on("error", fail).on("close", closed).on("timeout", onSilence);
   }
 
   function send(lines: readonly string[]) {
-    outstanding += lines.length;
+    outstandingReplies += lines.length;
     if (failure === undefined) socket.write(lines.map((line) => `${line}\r\n`).join(""));
   }
 
@@ -79,25 +79,25 @@ export function createChannel(plain: Socket): Channel {
     const [next] = replies.splice(0, 1);
     if (next !== undefined) return Promise.resolve(next);
     if (failure !== undefined) return Promise.reject(failure);
-    waiting = Promise.withResolvers();
-    return waiting.promise;
+    pendingReply = Promise.withResolvers();
+    return pendingReply.promise;
   }
 
   async function startTls(options: ConnectionOptions) {
     // Octets behind the reply to STARTTLS were not protected by TLS (RFC 3207 4.2, CVE-2011-0411).
     if (reader.buffered > 0) throw new Error("the server sent data after its reply to STARTTLS");
-    const silence = socket.timeout ?? 0;
-    plain.off("data", receive).off("close", closed).off("timeout", silent).setTimeout(0);
-    reader = createReplyReader(MAX_REPLY);
-    const upgraded = connectTls({ ...options, socket: plain });
-    socket = upgraded;
+    const idleTimeoutMs = socket.timeout ?? 0;
+    plainSocket.off("data", receive).off("close", closed).off("timeout", onSilence).setTimeout(0);
+    reader = createReplyReader(MAX_REPLY_BYTES);
+    const upgradedSocket = connectTls({ ...options, socket: plainSocket });
+    socket = upgradedSocket;
     listen();
-    socket.setTimeout(silence);
+    socket.setTimeout(idleTimeoutMs);
     await new Promise<void>((resolve) => {
-      upgraded.once("secureConnect", resolve).once("close", resolve);
+      upgradedSocket.once("secureConnect", resolve).once("close", resolve);
     });
     if (failure !== undefined) throw failure;
-    secure = upgraded;
+    secureSocket = upgradedSocket;
   }
 
   listen();
@@ -108,7 +108,7 @@ export function createChannel(plain: Socket): Channel {
     },
     send,
     reply,
-    expectReply: () => void outstanding++,
+    expectReply: () => void outstandingReplies++,
     async write(pieces) {
       if (failure !== undefined) return;
       socket.cork();
@@ -120,10 +120,10 @@ export function createChannel(plain: Socket): Channel {
     startTls,
     fail,
     get secure() {
-      return secure;
+      return secureSocket;
     },
     get ready() {
-      return failure === undefined && outstanding === 0;
+      return failure === undefined && outstandingReplies === 0;
     },
     get failed() {
       return failure !== undefined;

@@ -76,7 +76,7 @@ export interface DeliveryAgentOptions {
   onResume?: BreakerOptions["onResume"];
 }
 
-const SECOND = 1000;
+const SECOND_MS = 1000;
 
 /** Delivers over SMTP: to the MX hosts of the domain, or to the smart hosts. */
 export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgent & { breaker: Breaker } {
@@ -85,8 +85,8 @@ export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgen
   const breaker = createBreaker({
     clock,
     failureThreshold: 3,
-    minMs: 60 * SECOND,
-    maxMs: 30 * 60 * SECOND,
+    minMs: 60 * SECOND_MS,
+    maxMs: 30 * 60 * SECOND_MS,
     ...(options.onPause && { onPause: options.onPause }),
     ...(options.onResume && { onResume: options.onResume }),
   });
@@ -99,7 +99,7 @@ export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgen
     // `ca` on its own would replace the system's certificates.
     ...(options.ca !== undefined && { ca: [...getCACertificates("default"), ...[options.ca].flat()] }),
     messagesPerConnection: options.messagesPerConnection ?? 100,
-    idleMs: options.idleMs ?? 10 * SECOND,
+    idleMs: options.idleMs ?? 10 * SECOND_MS,
     maxIdle: options.maxIdle ?? 100,
   });
 
@@ -122,17 +122,17 @@ export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgen
     }
   }
 
-  async function handOver(
+  async function deliverTo(
     domain: string,
     target: SessionTarget,
-    parcel: DeliveryRequest,
+    request: DeliveryRequest,
     to: EnvelopeRecipient[],
     signal: AbortSignal,
   ): Promise<RecipientResult[]> {
     for (;;) {
       const { session, reused } = await connect(domain, target, signal);
       try {
-        return await speak(session, parcel, to, signal);
+        return await runSession(session, request, to, signal);
       } catch (err) {
         // An idle connection may have died before this message: that does not count against the host.
         if (!reused || signal.aborted || !(err instanceof SessionFailure) || err.isLocal || err.afterMessage) throw err;
@@ -143,7 +143,7 @@ export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgen
   }
 
   /** Returns the message in a form that this server accepts (RFC 6152 3, RFC 6531 3.2). */
-  async function fitted(
+  async function fitBody(
     { peer: host, extensions }: Session,
     { body, own = false }: DeliveryRequest,
   ): Promise<{ ok: true; body: ReplayableBody } | { ok: false; reply: SmtpReply }> {
@@ -159,9 +159,9 @@ export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgen
     }
   }
 
-  async function speak(
+  async function runSession(
     session: Session,
-    given: DeliveryRequest,
+    originalRequest: DeliveryRequest,
     to: EnvelopeRecipient[],
     signal: AbortSignal,
   ): Promise<RecipientResult[]> {
@@ -183,22 +183,26 @@ export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgen
       for (const { rcpt } of to) add(rcpt, outcome, answer);
       return results;
     };
-    if (!extensions.has("SMTPUTF8") && !isAscii(given.from))
+    if (!extensions.has("SMTPUTF8") && !isAscii(originalRequest.from))
       return addAll(
         "permanent",
         reply(550, "5.6.7", `${host} does not support SMTPUTF8, which non-ASCII addresses need`),
       );
-    const fit = await fitted(session, given);
-    if (!fit.ok) return addAll("permanent", reply(fit.reply.code, fit.reply.enhanced, `${host}: ${fit.reply.text}`));
-    const parcel = { ...given, body: fit.body };
-    if (maxSize > 0 && parcel.body.size > maxSize)
+    const fittedBody = await fitBody(session, originalRequest);
+    if (!fittedBody.ok)
       return addAll(
         "permanent",
-        reply(552, "5.3.4", `${host} accepts at most ${maxSize} bytes, the message has ${parcel.body.size}`),
+        reply(fittedBody.reply.code, fittedBody.reply.enhanced, `${host}: ${fittedBody.reply.text}`),
+      );
+    const request = { ...originalRequest, body: fittedBody.body };
+    if (maxSize > 0 && request.body.size > maxSize)
+      return addAll(
+        "permanent",
+        reply(552, "5.3.4", `${host} accepts at most ${maxSize} bytes, the message has ${request.body.size}`),
       );
     for (let rest = to; rest.length > 0;) {
       const { group, others } = nextGroup(rest);
-      const [{ rcpt, from = parcel.from }] = group as [EnvelopeRecipient];
+      const [{ rcpt, from = request.from }] = group as [EnvelopeRecipient];
       if (!extensions.has("SMTPUTF8") && !isAscii(rcpt)) {
         add(
           rcpt,
@@ -208,16 +212,16 @@ export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgen
         rest = rest.slice(1);
         continue;
       }
-      const utf8 =
+      const needsUtf8 =
         extensions.has("SMTPUTF8") &&
-        (parcel.body.utf8Header || [from, ...group.map((one) => one.rcpt)].some((address) => !isAscii(address)));
-      const answers = await speakOrKeep(session, { ...parcel, from }, group, utf8, signal, results);
+        (request.body.utf8Header || [from, ...group.map((one) => one.rcpt)].some((address) => !isAscii(address)));
+      const answers = await runSessionOrKeep(session, { ...request, from }, group, needsUtf8, signal, results);
       const taken = answers.some(({ outcome }) => outcome === "delivered");
-      const again = new Set(
+      const retryRcpts = new Set(
         taken ? answers.filter((one) => isTooManyRecipients(one.reply)).map((one) => one.rcpt) : [],
       );
-      for (const one of answers) if (!again.has(one.rcpt)) add(one.rcpt, one.outcome, one.reply);
-      rest = [...group.filter((one) => again.has(one.rcpt)), ...others];
+      for (const one of answers) if (!retryRcpts.has(one.rcpt)) add(one.rcpt, one.outcome, one.reply);
+      rest = [...group.filter((one) => retryRcpts.has(one.rcpt)), ...others];
       if (rest.length > 0 && !session.usable)
         throw new PartialDeliveryError(
           results,
@@ -228,103 +232,106 @@ export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgen
   }
 
   /** A connection failure in the second transaction must not discard the results of the first. */
-  async function speakOrKeep(
+  async function runSessionOrKeep(
     session: Session,
-    parcel: DeliveryRequest,
+    request: DeliveryRequest,
     group: EnvelopeRecipient[],
     smtputf8: boolean,
     signal: AbortSignal,
     before: RecipientResult[],
   ) {
     try {
-      return await session.send(parcel, group, { smtputf8 }, signal);
+      return await session.send(request, group, { smtputf8 }, signal);
     } catch (err) {
       throw before.length > 0 ? new PartialDeliveryError(before, err) : err;
     }
   }
 
-  async function attempt(domain: string, parcel: DeliveryRequest, signal: AbortSignal): Promise<DeliveryAttempt> {
-    const done = new Map<string, RecipientResult>();
-    let reached = false;
-    const ended = () => ({
-      results: parcel.to.map(({ rcpt }) => done.get(rcpt)!),
-      reached,
+  async function attempt(domain: string, request: DeliveryRequest, signal: AbortSignal): Promise<DeliveryAttempt> {
+    const resultsByRcpt = new Map<string, RecipientResult>();
+    let hasReached = false;
+    const attemptResult = () => ({
+      results: request.to.map(({ rcpt }) => resultsByRcpt.get(rcpt)!),
+      reached: hasReached,
       interrupted: signal.aborted,
     });
     /** Sets the result of all recipients that do not have a better one. */
-    const leave = (outcome: RecipientResult["outcome"], answer: SmtpReply, host?: string) => {
-      for (const { rcpt } of parcel.to)
-        if (!done.has(rcpt)) done.set(rcpt, { rcpt, outcome, reply: answer, ...(host !== undefined && { host }) });
+    const setRemaining = (outcome: RecipientResult["outcome"], answer: SmtpReply, host?: string) => {
+      for (const { rcpt } of request.to)
+        if (!resultsByRcpt.has(rcpt))
+          resultsByRcpt.set(rcpt, { rcpt, outcome, reply: answer, ...(host !== undefined && { host }) });
     };
 
     const targets = await targetsOf(domain, {
-      ignorePolicy: tlsResults.isReport(parcel.from),
+      ignorePolicy: tlsResults.isReport(request.from),
       onExcluded: (hop, policy, failure) => tlsResults.excluded(domain, hop, policy, failure),
     });
     if (!Array.isArray(targets)) {
-      reached = targets.permanent;
-      leave(targets.permanent ? "permanent" : "temporary", targets.reply);
-      return ended();
+      hasReached = targets.permanent;
+      setRemaining(targets.permanent ? "permanent" : "temporary", targets.reply);
+      return attemptResult();
     }
     let last: { reply: SmtpReply; host?: string } | undefined;
-    let declined = true;
-    let tried = 0;
+    let isDeclined = true;
+    let triedCount = 0;
     for (const target of targets) {
-      const left = parcel.to.filter(({ rcpt }) => (done.get(rcpt)?.outcome ?? "temporary") === "temporary");
-      if (left.length === 0 || tried === maxHosts || signal.aborted) break;
+      const remaining = request.to.filter(
+        ({ rcpt }) => (resultsByRcpt.get(rcpt)?.outcome ?? "temporary") === "temporary",
+      );
+      if (remaining.length === 0 || triedCount === maxHosts || signal.aborted) break;
       const peer = hopName(target);
-      const blocked = breaker.activePause(peer);
-      if (blocked !== undefined) {
-        declined = false;
+      const currentPause = breaker.activePause(peer);
+      if (currentPause !== undefined) {
+        isDeclined = false;
         last ??= {
           reply: reply(
             451,
             "4.4.1",
-            `${peer} is paused until ${new Date(blocked.until).toISOString()} after failures: ${blocked.why}`,
+            `${peer} is paused until ${new Date(currentPause.until).toISOString()} after failures: ${currentPause.why}`,
           ),
           host: peer,
         };
         continue;
       }
-      tried++;
+      triedCount++;
       try {
-        mergeResults(done, await handOver(domain, target, parcel, left, signal));
-        reached = true;
+        mergeResults(resultsByRcpt, await deliverTo(domain, target, request, remaining, signal));
+        hasReached = true;
         breaker.recordSuccess(peer);
       } catch (err) {
         if (err instanceof PartialDeliveryError) {
-          mergeResults(done, err.results);
-          reached = true;
+          mergeResults(resultsByRcpt, err.results);
+          hasReached = true;
         }
         const failure = sessionFailure(err instanceof PartialDeliveryError ? err.cause : err, peer);
         last = { reply: failure.reply, host: peer };
-        declined &&= failure.reply.code >= 500;
+        isDeclined &&= failure.reply.code >= 500;
         if (failure.isLocal) break;
         breaker.recordFailure(peer, failure.reply.text);
         if (failure.afterMessage) {
-          reached = true;
+          hasReached = true;
           break;
         }
       }
     }
     const answer = last ?? { reply: reply(451, "4.4.7", "the attempt was aborted") };
-    leave(
-      declined && answer.reply.code >= 500 ? "permanent" : "temporary",
-      temporaryUnless(declined, answer.reply),
+    setRemaining(
+      isDeclined && answer.reply.code >= 500 ? "permanent" : "temporary",
+      toTemporaryUnless(isDeclined, answer.reply),
       answer.host,
     );
-    return ended();
+    return attemptResult();
   }
 
   return {
     breaker,
     toSmartHost: smartHosts.length > 0,
-    async deliver(domain, parcel, signal) {
+    async deliver(domain, request, signal) {
       try {
-        return await attempt(domain, parcel, signal);
+        return await attempt(domain, request, signal);
       } catch (err) {
         log.error({ err, domain }, "outbound: delivery failed with an internal error");
-        const results = parcel.to.map(({ rcpt }): RecipientResult => ({
+        const results = request.to.map(({ rcpt }): RecipientResult => ({
           rcpt,
           outcome: "temporary",
           reply: reply(451, "4.3.0", "the message could not be delivered because of an internal error"),
@@ -358,12 +365,12 @@ class PartialDeliveryError extends Error {
 }
 
 /** The result of a later host counts, unless an earlier one reported more than a connection failure. */
-function mergeResults(done: Map<string, RecipientResult>, results: RecipientResult[]) {
-  for (const result of results) done.set(result.rcpt, result);
+function mergeResults(resultsByRcpt: Map<string, RecipientResult>, results: RecipientResult[]) {
+  for (const result of results) resultsByRcpt.set(result.rcpt, result);
 }
 
-function temporaryUnless(declined: boolean, answer: SmtpReply): SmtpReply {
-  return declined || answer.code < 500
+function toTemporaryUnless(isDeclined: boolean, answer: SmtpReply): SmtpReply {
+  return isDeclined || answer.code < 500
     ? answer
     : { ...answer, code: 451, enhanced: answer.enhanced.replace(/^5/, "4") };
 }

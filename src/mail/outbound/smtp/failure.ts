@@ -48,13 +48,18 @@ export class SessionFailure extends Error {
 export function sessionFailure(err: unknown, at: string, inHandshake = false): SessionFailure {
   if (err instanceof SessionFailure) return err;
   const { code, response, originalCode } = err as { code?: string; response?: string; originalCode?: string };
-  const said = typeof response === "string" ? parseReply(response) : undefined;
-  if (said !== undefined && said.code >= 500 && code === "ETLS")
+  const hostReply = typeof response === "string" ? parseReply(response) : undefined;
+  if (hostReply !== undefined && hostReply.code >= 500 && code === "ETLS")
     return new SessionFailure(
-      reply(451, "4.7.5", `${at}: TLS is required, but STARTTLS failed: ${said.code} ${said.enhanced} ${said.text}`),
+      reply(
+        451,
+        "4.7.5",
+        `${at}: TLS is required, but STARTTLS failed: ${hostReply.code} ${hostReply.enhanced} ${hostReply.text}`,
+      ),
       { tls: true, cause: err },
     );
-  if (said !== undefined) return new SessionFailure(fromHost(said, at), { tls: code === "ETLS", cause: err });
+  if (hostReply !== undefined)
+    return new SessionFailure(toHostReply(hostReply, at), { tls: code === "ETLS", cause: err });
   const why = clean(messageOf(err));
   if (code === "ETLS" || inHandshake)
     return new SessionFailure(reply(451, "4.7.5", `${at}: TLS failed: ${why}`), { tls: true, cause: err });
@@ -68,8 +73,8 @@ export function sessionFailure(err: unknown, at: string, inHandshake = false): S
  * decline all mail permanently (RFC 7504). A rejected login is an error in the local configuration and must not cause
  * bounces either.
  */
-function fromHost(said: SmtpReply, at: string): SmtpReply {
-  if (said.code === 521 || said.code === 556) return said;
-  if (said.code < 500 && said.code >= 400) return said;
-  return reply(451, "4.4.0", `${at} answered: ${said.code} ${said.enhanced} ${said.text}`);
+function toHostReply(hostReply: SmtpReply, at: string): SmtpReply {
+  if (hostReply.code === 521 || hostReply.code === 556) return hostReply;
+  if (hostReply.code < 500 && hostReply.code >= 400) return hostReply;
+  return reply(451, "4.4.0", `${at} answered: ${hostReply.code} ${hostReply.enhanced} ${hostReply.text}`);
 }

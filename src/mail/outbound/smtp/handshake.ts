@@ -30,7 +30,7 @@ interface HandshakeOptions {
   tls: Pick<ConnectionOptions, "ca" | "rejectUnauthorized" | "minVersion">;
   timeouts: SmtpTimeouts;
   /** Reports whether a failure would be one of TLS. */
-  onTls(started: boolean): void;
+  onTls(isStarted: boolean): void;
 }
 
 export async function handshake(options: HandshakeOptions): Promise<Extensions> {
@@ -38,16 +38,16 @@ export async function handshake(options: HandshakeOptions): Promise<Extensions> 
   channel.setSilence(timeouts.greetingMs);
   if (implicitTls) await startTls(options);
   const greeting = await channel.reply();
-  if (!isPositive(greeting)) throw refused("the server refused the session in its greeting", greeting);
+  if (!isPositive(greeting)) throw createRefusal("the server refused the session in its greeting", greeting);
   channel.setSilence(timeouts.commandMs);
   let extensions = await hello(options);
   if (!implicitTls && level !== "none" && (level !== "opportunistic" || extensions.keywords.has("STARTTLS"))) {
     options.onTls(true);
-    const offer = await channel.command("STARTTLS");
-    if (isPositive(offer)) {
+    const startTlsReply = await channel.command("STARTTLS");
+    if (isPositive(startTlsReply)) {
       await startTls(options);
       extensions = await hello(options);
-    } else if (level !== "opportunistic") throw refused("STARTTLS was refused", offer, "ETLS");
+    } else if (level !== "opportunistic") throw createRefusal("STARTTLS was refused", startTlsReply, "ETLS");
     options.onTls(false);
   }
   if (channel.secure !== undefined) options.verify();
@@ -70,11 +70,11 @@ async function startTls({ channel, host, tls, timeouts, onTls }: HandshakeOption
 async function hello({ channel, name, level }: HandshakeOptions): Promise<Extensions> {
   const ehlo = await channel.command(`EHLO ${name}`);
   if (isPositive(ehlo)) return { keywords: keywordsOf(ehlo) };
-  if (ehlo.startsWith("421")) throw refused("EHLO was refused", ehlo);
+  if (ehlo.startsWith("421")) throw createRefusal("EHLO was refused", ehlo);
   if (level !== "none" && level !== "opportunistic")
-    throw refused("EHLO was refused, but STARTTLS requires it", ehlo, "ETLS");
+    throw createRefusal("EHLO was refused, but STARTTLS requires it", ehlo, "ETLS");
   const helo = await channel.command(`HELO ${name}`);
-  if (!isPositive(helo)) throw refused("HELO was refused", helo);
+  if (!isPositive(helo)) throw createRefusal("HELO was refused", helo);
   return { keywords: new Map() };
 }
 
@@ -92,22 +92,26 @@ function keywordsOf(ehlo: string): Map<string, string[]> {
   return keywords;
 }
 
-async function authenticate(channel: Channel, { user, pass }: { user: string; pass: string }, offered: string[]) {
-  const mechanism = ["PLAIN", "LOGIN", "CRAM-MD5"].find((name) => offered.includes(name)) ?? "PLAIN";
-  let said: string;
-  if (mechanism === "PLAIN") said = await channel.command(`AUTH PLAIN ${base64(`\0${user}\0${pass}`)}`);
+async function authenticate(
+  channel: Channel,
+  { user, pass }: { user: string; pass: string },
+  offeredMechanisms: string[],
+) {
+  const mechanism = ["PLAIN", "LOGIN", "CRAM-MD5"].find((name) => offeredMechanisms.includes(name)) ?? "PLAIN";
+  let serverReply: string;
+  if (mechanism === "PLAIN") serverReply = await channel.command(`AUTH PLAIN ${base64(`\0${user}\0${pass}`)}`);
   else {
-    said = await channel.command(`AUTH ${mechanism}`);
+    serverReply = await channel.command(`AUTH ${mechanism}`);
     const responses =
       mechanism === "LOGIN"
         ? [() => user, () => pass]
         : [(challenge: string) => `${user} ${createHmac("md5", pass).update(challenge).digest("hex")}`];
     for (const respond of responses) {
-      if (!said.startsWith("334")) break;
-      said = await channel.command(base64(respond(Buffer.from(said.slice(4), "base64").toString())));
+      if (!serverReply.startsWith("334")) break;
+      serverReply = await channel.command(base64(respond(Buffer.from(serverReply.slice(4), "base64").toString())));
     }
   }
-  if (!isPositive(said)) throw refused("AUTH was refused", said);
+  if (!isPositive(serverReply)) throw createRefusal("AUTH was refused", serverReply);
 }
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
@@ -115,5 +119,5 @@ const base64 = (text: string) => Buffer.from(text).toString("base64");
 export const isPositive = (reply: string): boolean => reply.startsWith("2");
 
 /** An error for `sessionFailure`. */
-const refused = (message: string, response: string, code?: string) =>
+const createRefusal = (message: string, response: string, code?: string) =>
   Object.assign(new Error(message), { response, ...(code !== undefined && { code }) });

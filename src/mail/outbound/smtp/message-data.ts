@@ -12,7 +12,7 @@ type DataEnd =
   /** The connection ended. */
   | { lost: unknown; complete: boolean };
 
-const PIECE = 64 * 1024;
+const PIECE_BYTES = 64 * 1024;
 
 /** Sends a message after the reply 354, up to the reply to it. After an end that is not complete, the connection must be closed. */
 export async function sendData(
@@ -24,7 +24,7 @@ export async function sendData(
   channel.expectReply();
   const reply = channel.reply();
   /** A reply, or the end of the connection, makes the rest of the message pointless. */
-  const stopped = reply.then(
+  const earlyReply = reply.then(
     () => undefined,
     () => undefined,
   );
@@ -33,7 +33,7 @@ export async function sendData(
     const writer = createDataWriter();
     const pieces = piecesOf(body)[Symbol.asyncIterator]();
     // Reading may take forever: a reply must not wait for it.
-    const read = () => Promise.race([pieces.next(), stopped]);
+    const read = () => Promise.race([pieces.next(), earlyReply]);
     let piece = await read();
     for (; piece !== undefined && piece.done !== true; piece = await read())
       await channel.write(writer.push(piece.value));
@@ -54,5 +54,5 @@ export async function sendData(
 
 async function* piecesOf(body: Readable | Uint8Array): AsyncIterable<Uint8Array> {
   if (body instanceof Readable) yield* body as AsyncIterable<Uint8Array>;
-  else for (let at = 0; at < body.length; at += PIECE) yield body.subarray(at, at + PIECE);
+  else for (let at = 0; at < body.length; at += PIECE_BYTES) yield body.subarray(at, at + PIECE_BYTES);
 }

@@ -35,22 +35,22 @@ export async function routeTo(domain: string, options: RouteOptions): Promise<Ne
   const literal = addressOf(domain);
   if (literal !== undefined)
     return literal === ""
-      ? refused(550, "5.1.2", `${domain} is not an address`)
+      ? createRefusal(550, "5.1.2", `${domain} is not an address`)
       : hopsOf([{ host: literal, addresses: [literal] }], options);
   const exchanges = await exchangesOf(domain, options);
   if (!Array.isArray(exchanges)) return exchanges;
-  const found = await Promise.all(
+  const hostAddresses = await Promise.all(
     exchanges.slice(0, MAX_HOSTS).map(async (host) => ({ host, ...(await addressesOf(host, options)) })),
   );
-  if (found.every(({ addresses }) => addresses.length === 0)) {
-    const later = found.some(({ temporary }) => temporary);
-    return refused(
-      later ? 451 : 550,
-      later ? "4.4.3" : "5.4.4",
+  if (hostAddresses.every(({ addresses }) => addresses.length === 0)) {
+    const hasTemporaryFailure = hostAddresses.some(({ temporary }) => temporary);
+    return createRefusal(
+      hasTemporaryFailure ? 451 : 550,
+      hasTemporaryFailure ? "4.4.3" : "5.4.4",
       `no mail server of ${domain} (${exchanges.slice(0, 3).join(", ")}) has an address`,
     );
   }
-  return hopsOf(found, options);
+  return hopsOf(hostAddresses, options);
 }
 
 /** Returns the next hops of a host name rather than a mail domain: a smart host. */
@@ -58,12 +58,12 @@ export async function resolveHost(
   host: string,
   options: Pick<RouteOptions, "resolver" | "families" | "port">,
 ): Promise<NextHopResult> {
-  const free = { ...options, mayConnect: () => true };
-  if (isIP(host)) return hopsOf([{ host, addresses: [host] }], free);
+  const unrestricted = { ...options, mayConnect: () => true };
+  if (isIP(host)) return hopsOf([{ host, addresses: [host] }], unrestricted);
   const { addresses } = await addressesOf(host, options);
   return addresses.length > 0
-    ? hopsOf([{ host, addresses }], free)
-    : refused(451, "4.4.3", `the lookup of the address of ${host} failed`);
+    ? hopsOf([{ host, addresses }], unrestricted)
+    : createRefusal(451, "4.4.3", `the lookup of the address of ${host} failed`);
 }
 
 /** Host names in order of preference; without an MX record, the domain itself. */
@@ -76,22 +76,26 @@ async function exchangesOf(
     records = await resolver.resolveMx(domain);
   } catch (err) {
     const code = codeOf(err);
-    if (code === "ENOTFOUND") return refused(550, "5.1.2", `the domain ${domain} does not exist`);
-    if (code !== "ENODATA") return refused(451, "4.4.3", `the mail servers of ${domain} cannot be looked up (${code})`);
+    if (code === "ENOTFOUND") return createRefusal(550, "5.1.2", `the domain ${domain} does not exist`);
+    if (code !== "ENODATA")
+      return createRefusal(451, "4.4.3", `the mail servers of ${domain} cannot be looked up (${code})`);
     records = [];
   }
   if (records.length === 0) return [domain];
-  if (records.every(({ exchange }) => bare(exchange) === ""))
-    return refused(556, "5.1.10", `${domain} does not accept mail (null MX)`);
-  const inOrder = records
-    .map(({ exchange, priority }) => ({ host: bare(exchange), priority, chance: random() }))
+  if (records.every(({ exchange }) => toBareHost(exchange) === ""))
+    return createRefusal(556, "5.1.10", `${domain} does not accept mail (null MX)`);
+  const sortedExchanges = records
+    .map(({ exchange, priority }) => ({ host: toBareHost(exchange), priority, chance: random() }))
     .filter(({ host }) => host !== "")
     .sort((a, b) => a.priority - b.priority || a.chance - b.chance);
-  const own = inOrder.find(({ host }) => ownNames.has(host));
-  const farther = own === undefined ? inOrder : inOrder.filter(({ priority }) => priority < own.priority);
-  return farther.length > 0
-    ? farther.map(({ host }) => host)
-    : refused(554, "5.4.6", `the mail servers of ${domain} lead back to this one`);
+  const ownExchange = sortedExchanges.find(({ host }) => ownNames.has(host));
+  const eligible =
+    ownExchange === undefined
+      ? sortedExchanges
+      : sortedExchanges.filter(({ priority }) => priority < ownExchange.priority);
+  return eligible.length > 0
+    ? eligible.map(({ host }) => host)
+    : createRefusal(554, "5.4.6", `the mail servers of ${domain} lead back to this one`);
 }
 
 async function addressesOf(
@@ -101,7 +105,7 @@ async function addressesOf(
   // An address is not a valid host name (RFC 5321 2.3.5), but it occurs in practice and is unambiguous.
   if (isIP(host)) return { addresses: [host], temporary: false };
   let temporary = false;
-  const each = await Promise.all(
+  const lookups = await Promise.all(
     families.map(async (family) => {
       try {
         return await (family === 4 ? resolver.resolve4(host) : resolver.resolve6(host));
@@ -111,18 +115,18 @@ async function addressesOf(
       }
     }),
   );
-  return { addresses: each.flatMap((addresses) => addresses.slice(0, MAX_ADDRESSES)), temporary };
+  return { addresses: lookups.flatMap((addresses) => addresses.slice(0, MAX_ADDRESSES)), temporary };
 }
 
 function hopsOf(
-  found: { host: string; addresses: string[] }[],
+  hostAddresses: { host: string; addresses: string[] }[],
   { port, mayConnect }: Pick<RouteOptions, "port" | "mayConnect">,
 ): NextHopResult {
-  const all = found.flatMap(({ host, addresses }) => addresses.map((address) => ({ host, address, port })));
-  const hops = all.filter(({ address }) => mayConnect(address));
+  const allHops = hostAddresses.flatMap(({ host, addresses }) => addresses.map((address) => ({ host, address, port })));
+  const hops = allHops.filter(({ address }) => mayConnect(address));
   return hops.length > 0
     ? { ok: true, hops }
-    : refused(550, "5.4.4", `sending to ${all[0]?.address ?? "no address"} is not allowed`);
+    : createRefusal(550, "5.4.4", `sending to ${allHops[0]?.address ?? "no address"} is not allowed`);
 }
 
 /**
@@ -130,14 +134,14 @@ function hopsOf(
  * undefined without brackets.
  */
 function addressOf(domain: string): string | undefined {
-  const inside = /^\[(?:IPv6:)?(.*)\]$/i.exec(domain)?.[1];
-  if (inside === undefined) return undefined;
-  return isIP(inside) ? inside : "";
+  const bracketed = /^\[(?:IPv6:)?(.*)\]$/i.exec(domain)?.[1];
+  if (bracketed === undefined) return undefined;
+  return isIP(bracketed) ? bracketed : "";
 }
 
-const bare = (host: string) => host.toLowerCase().replace(/\.$/, "");
+const toBareHost = (host: string) => host.toLowerCase().replace(/\.$/, "");
 const codeOf = (err: unknown) => (err as NodeJS.ErrnoException | undefined)?.code ?? "unknown";
-const refused = (code: number, enhanced: string, text: string): Exclude<NextHopResult, { ok: true }> => ({
+const createRefusal = (code: number, enhanced: string, text: string): Exclude<NextHopResult, { ok: true }> => ({
   ok: false,
   permanent: code >= 500,
   reply: reply(code, enhanced, text),

@@ -24,12 +24,12 @@ export function createPool(options: PoolOptions): Pool {
   let count = 0;
   let closed = false;
 
-  function take(key: string): Session | undefined {
-    const waiting = idle.get(key);
-    for (let entry = waiting?.pop(); entry !== undefined; entry = waiting?.pop()) {
+  function takeIdle(key: string): Session | undefined {
+    const idleSessions = idle.get(key);
+    for (let entry = idleSessions?.pop(); entry !== undefined; entry = idleSessions?.pop()) {
       clearTimeout(entry.timer);
       count--;
-      if (waiting!.length === 0) idle.delete(key);
+      if (idleSessions!.length === 0) idle.delete(key);
       if (entry.session.usable) return entry.session;
       entry.session.destroy();
     }
@@ -37,18 +37,18 @@ export function createPool(options: PoolOptions): Pool {
   }
 
   function retire(key: string, session: Session) {
-    const waiting = idle.get(key) ?? [];
-    const at = waiting.findIndex((entry) => entry.session === session);
+    const idleSessions = idle.get(key) ?? [];
+    const at = idleSessions.findIndex((entry) => entry.session === session);
     if (at === -1) return;
-    clearTimeout(waiting.splice(at, 1)[0]!.timer);
+    clearTimeout(idleSessions.splice(at, 1)[0]!.timer);
     count--;
-    if (waiting.length === 0) idle.delete(key);
+    if (idleSessions.length === 0) idle.delete(key);
     session.quit();
   }
 
   return {
     async acquire(target, signal) {
-      const session = take(keyOf(target));
+      const session = takeIdle(keyOf(target));
       return session
         ? { session, reused: true }
         : { session: await openSession(target, options, signal), reused: false };

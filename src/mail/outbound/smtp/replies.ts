@@ -1,7 +1,7 @@
 import type { SmtpReply } from "../../messages/index.ts";
 import type { RecipientResult } from "../types.ts";
 
-const MAX_TEXT = 1000;
+const MAX_TEXT_LENGTH = 1000;
 
 /**
  * Parses a reply of one or more lines: `550-5.7.1 not`, `550 5.7.1 you` -> 550, "5.7.1", "not you". The enhanced code
@@ -12,13 +12,13 @@ export function parseReply(raw: string): SmtpReply | undefined {
   const code = Number(/^[2-5]\d\d(?=[ -]|$)/.exec(lines[0] ?? "")?.[0]);
   if (!code) return undefined;
   let enhanced: string | undefined;
-  const words = lines.map((line) => {
+  const textLines = lines.map((line) => {
     const text = line.replace(/^\d{3}[ -]?/, "");
-    const found = /^([245]\.\d{1,3}\.\d{1,3})(?:\s+|$)/.exec(text);
-    enhanced ??= found?.[1];
-    return found === null ? text : text.slice(found[0].length);
+    const statusMatch = /^([245]\.\d{1,3}\.\d{1,3})(?:\s+|$)/.exec(text);
+    enhanced ??= statusMatch?.[1];
+    return statusMatch === null ? text : text.slice(statusMatch[0].length);
   });
-  return { code, enhanced: enhanced ?? `${String(code)[0]}.0.0`, text: clean(words.join(" ")) };
+  return { code, enhanced: enhanced ?? `${String(code)[0]}.0.0`, text: clean(textLines.join(" ")) };
 }
 
 /** A reply can contain anything, so it is reduced to one line that every database and log accepts. */
@@ -26,7 +26,7 @@ export const clean = (text: string): string =>
   text
     .replace(/[\p{Cc}\p{Cs}]+/gu, " ")
     .trim()
-    .slice(0, MAX_TEXT);
+    .slice(0, MAX_TEXT_LENGTH);
 
 export type TransactionStep = "MAIL" | "RCPT" | "DATA" | "message";
 

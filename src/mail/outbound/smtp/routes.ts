@@ -19,9 +19,9 @@ interface RoutesOptions {
  * How long a route is cached. Shorter than any sensible TTL; long enough that a thousand messages to one domain cause
  * one lookup.
  */
-const BELIEVED_MS = 60_000;
-const MAX_BELIEVED = 1000;
-const NOBODY: ReadonlySet<string> = new Set();
+const CACHE_TTL_MS = 60_000;
+const MAX_CACHED = 1000;
+const NO_NAMES: ReadonlySet<string> = new Set();
 
 export type Routes = ReturnType<typeof createNextHopRoutes>;
 
@@ -40,7 +40,7 @@ export function createNextHopRoutes({
   mayConnect = () => true,
   random = Math.random,
 }: RoutesOptions) {
-  const known = new Map<string, { until: number; routed: NextHopResult }>();
+  const cachedRoutes = new Map<string, { until: number; routed: NextHopResult }>();
   const options = {
     resolver,
     port,
@@ -50,19 +50,19 @@ export function createNextHopRoutes({
     ownNames: new Set([name, ...ownNames].map((one) => one.toLowerCase())),
   };
 
-  async function remembered(key: string, look: () => Promise<NextHopResult>): Promise<NextHopResult> {
-    const found = known.get(key);
-    if (found !== undefined && found.until > clock.now()) return found.routed;
-    const routed = await look();
-    known.delete(key);
+  async function lookUpCached(key: string, lookUp: () => Promise<NextHopResult>): Promise<NextHopResult> {
+    const cachedRoute = cachedRoutes.get(key);
+    if (cachedRoute !== undefined && cachedRoute.until > clock.now()) return cachedRoute.routed;
+    const routed = await lookUp();
+    cachedRoutes.delete(key);
     // Failures are not cached: the queue waits long enough before the next lookup.
-    if (routed.ok) known.set(key, { until: clock.now() + BELIEVED_MS, routed });
-    if (known.size > MAX_BELIEVED) known.delete(known.keys().next().value!);
+    if (routed.ok) cachedRoutes.set(key, { until: clock.now() + CACHE_TTL_MS, routed });
+    if (cachedRoutes.size > MAX_CACHED) cachedRoutes.delete(cachedRoutes.keys().next().value!);
     return routed;
   }
 
   async function targetsOf(host: SmartHost): Promise<SessionTarget[] | Exclude<NextHopResult, { ok: true }>> {
-    const routed = await remembered(`host ${host.host}:${host.port}`, () =>
+    const routed = await lookUpCached(`host ${host.host}:${host.port}`, () =>
       resolveHost(host.host, { resolver, families, port: host.port }),
     );
     if (!routed.ok) return routed;
@@ -78,14 +78,14 @@ export function createNextHopRoutes({
   return {
     /** `ours` is true for a local domain, for which a route to this server is not a loop. */
     to: (domain: string, { ours = false } = {}): Promise<NextHopResult> =>
-      remembered(`domain ${domain}`, () => routeTo(domain, ours ? { ...options, ownNames: NOBODY } : options)),
+      lookUpCached(`domain ${domain}`, () => routeTo(domain, ours ? { ...options, ownNames: NO_NAMES } : options)),
     /** All addresses of one configured host. */
     host: targetsOf,
     /** All addresses of all smart hosts, in the configured order. */
     async smart(): Promise<SessionTarget[] | Exclude<NextHopResult, { ok: true }>> {
-      const each = await Promise.all(smartHosts.map(targetsOf));
-      const targets = each.flatMap((one) => (Array.isArray(one) ? one : []));
-      return targets.length > 0 ? targets : (each[0] as Exclude<NextHopResult, { ok: true }>);
+      const targetLists = await Promise.all(smartHosts.map(targetsOf));
+      const targets = targetLists.flatMap((one) => (Array.isArray(one) ? one : []));
+      return targets.length > 0 ? targets : (targetLists[0] as Exclude<NextHopResult, { ok: true }>);
     },
   };
 }

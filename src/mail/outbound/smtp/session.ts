@@ -57,7 +57,7 @@ export interface Session {
    * are in `answers`.
    */
   send(
-    parcel: Omit<DeliveryRequest, "to">,
+    deliveryRequest: Omit<DeliveryRequest, "to">,
     to: EnvelopeRecipient[],
     options: { smtputf8: boolean },
     signal: AbortSignal,
@@ -67,7 +67,7 @@ export interface Session {
   destroy(): void;
 }
 
-const QUIT_MS = 5_000;
+const QUIT_TIMEOUT_MS = 5_000;
 
 export const hopName = ({ host, address, port }: NextHop): string =>
   host === address ? `[${address}]:${port}` : `${host} [${address}]:${port}`;
@@ -83,7 +83,7 @@ export async function openSession(
   const peer = hopName(target);
   let channel: Channel | undefined;
   // A peer that closes the connection at STARTTLS fails at TLS as one that does so in the handshake.
-  let inTls = false;
+  let isInTls = false;
   let sendingIp: string | undefined;
   try {
     const socket = await openSocket(
@@ -92,16 +92,16 @@ export async function openSession(
       signal,
     );
     sendingIp = socket.localAddress;
-    const opened = (channel = createChannel(socket));
-    const extensions = await bounded(opened, { ms: 4 * timeouts.greetingMs, peer, signal }, () =>
+    const openedChannel = (channel = createChannel(socket));
+    const extensions = await runBounded(openedChannel, { ms: 4 * timeouts.greetingMs, peer, signal }, () =>
       handshake({
-        channel: opened,
+        channel: openedChannel,
         peer,
         host: target.host,
         name,
         level: policy.level,
         implicitTls: target.implicitTls ?? false,
-        verify: () => policy.verify?.(target.host, opened.secure!),
+        verify: () => policy.verify?.(target.host, openedChannel.secure!),
         auth,
         tls: {
           rejectUnauthorized: policy.level === "verified" && policy.verify === undefined,
@@ -109,27 +109,27 @@ export async function openSession(
           ...(policy.level === "opportunistic" ? {} : { minVersion: "TLSv1.2" as const }),
         },
         timeouts,
-        onTls: (started) => (inTls = started),
+        onTls: (started) => (isInTls = started),
       }),
     );
     return createSession({ channel, target, peer, timeouts, sendingIp, extensions });
   } catch (err) {
     channel?.fail(new Error("the session was not established"));
-    const failure = sessionFailure(signal.aborted ? interrupted() : err, peer, inTls);
+    const failure = sessionFailure(signal.aborted ? createInterruption() : err, peer, isInTls);
     failure.sendingIp = sendingIp;
     throw failure;
   }
 }
 
-const interrupted = () => new SessionFailure(reply(451, "4.4.7", "the attempt was aborted"), { isLocal: true });
+const createInterruption = () => new SessionFailure(reply(451, "4.4.7", "the attempt was aborted"), { isLocal: true });
 
 /** Runs an exchange that fails at its deadline or when the attempt is aborted: the replies that are missing must not meet another command. */
-async function bounded<Value>(
+async function runBounded<Value>(
   channel: Channel,
   { ms, peer, signal }: { ms: number; peer: string; signal: AbortSignal },
   exchange: () => Promise<Value>,
 ): Promise<Value> {
-  const onAbort = () => channel.fail(interrupted());
+  const onAbort = () => channel.fail(createInterruption());
   if (signal.aborted) onAbort();
   signal.addEventListener("abort", onAbort, { once: true });
   const timer = setTimeout(
@@ -155,7 +155,7 @@ interface SessionDeps {
 
 function createSession({ channel, target, peer, timeouts, sendingIp, extensions }: SessionDeps): Session {
   const { keywords } = extensions;
-  let sent = 0;
+  let sentCount = 0;
 
   const destroy = () => channel.fail(new Error("the connection was closed"));
 
@@ -197,13 +197,14 @@ function createSession({ channel, target, peer, timeouts, sendingIp, extensions 
     const [sender = "", ...replies] = await sendEnvelope(mail, rcpts);
     // Behind a rejected sender, recipients are rejected for being out of order.
     if (!isPositive(sender)) return resetAfter(recipientReplies(to, rejected, recipientReplyOf(sender, "MAIL")));
-    replies.forEach((said, index) => {
-      if (!isPositive(said)) rejected.set(sendable[index]!.rcpt, recipientReplyOf(said, "RCPT"));
+    replies.forEach((replyText, index) => {
+      if (!isPositive(replyText)) rejected.set(sendable[index]!.rcpt, recipientReplyOf(replyText, "RCPT"));
     });
     if (rejected.size === new Set(to.map(({ rcpt }) => rcpt)).size)
       return resetAfter(recipientReplies(to, rejected, rejected.get(sendable[0]!.rcpt)!));
-    const go = await channel.command("DATA");
-    if (!go.startsWith("3")) return resetAfter(recipientReplies(to, rejected, recipientReplyOf(go, "DATA")));
+    const dataReply = await channel.command("DATA");
+    if (!dataReply.startsWith("3"))
+      return resetAfter(recipientReplies(to, rejected, recipientReplyOf(dataReply, "DATA")));
     return recipientReplies(to, rejected, await deliver(content));
   }
 
@@ -215,7 +216,7 @@ function createSession({ channel, target, peer, timeouts, sendingIp, extensions 
         cause: end.unreadable,
       });
     if ("lost" in end)
-      throw end.complete && !(end.lost instanceof SessionFailure) ? lostAnswer(end.lost, peer) : end.lost;
+      throw end.complete && !(end.lost instanceof SessionFailure) ? toLostAnswer(end.lost, peer) : end.lost;
     // No command may follow a partial message.
     if (!end.complete) destroy();
     return recipientReplyOf(end.reply, "message");
@@ -224,24 +225,24 @@ function createSession({ channel, target, peer, timeouts, sendingIp, extensions 
   /** Ends a transaction without a message, so that its sender and recipients do not remain in the session. */
   async function resetAfter(answers: RecipientReplies): Promise<RecipientReplies> {
     const closing = answers.some(({ reply: { code } }) => code === 421);
-    const said = closing ? "" : await channel.command("RSET").catch(() => "");
-    if (!isPositive(said)) destroy();
+    const replyText = closing ? "" : await channel.command("RSET").catch(() => "");
+    if (!isPositive(replyText)) destroy();
     return answers;
   }
 
   async function send(
-    parcel: Omit<DeliveryRequest, "to">,
+    deliveryRequest: Omit<DeliveryRequest, "to">,
     to: EnvelopeRecipient[],
     smtputf8: boolean,
     signal: AbortSignal,
   ) {
-    if (!isSendable(parcel.from)) return recipientReplies(to, new Map(), invalidAddress(parcel.from));
-    const content = await openBody(parcel.body, peer);
-    sent++;
+    if (!isSendable(deliveryRequest.from)) return recipientReplies(to, new Map(), invalidAddress(deliveryRequest.from));
+    const content = await openBody(deliveryRequest.body, peer);
+    sentCount++;
     channel.setSilence(timeouts.commandMs);
     try {
       const limits = { ms: timeouts.transactionMs, peer, signal };
-      return await bounded(channel, limits, () => transact(parcel, to, smtputf8, content));
+      return await runBounded(channel, limits, () => transact(deliveryRequest, to, smtputf8, content));
     } finally {
       if (content instanceof Readable) content.on("error", () => {}).destroy();
       if (channel.ready) channel.setSilence(timeouts.commandMs);
@@ -262,22 +263,22 @@ function createSession({ channel, target, peer, timeouts, sendingIp, extensions 
     extensions: new Set(keywords.keys()),
     maxSize: Number(keywords.get("SIZE")?.[0] ?? 0) || 0,
     get sent() {
-      return sent;
+      return sentCount;
     },
     get usable() {
       return channel.ready;
     },
-    async send(parcel, to, { smtputf8 }, signal) {
+    async send(deliveryRequest, to, { smtputf8 }, signal) {
       try {
-        return await send(parcel, to, smtputf8, signal);
+        return await send(deliveryRequest, to, smtputf8, signal);
       } catch (err) {
         destroy();
-        throw sessionFailure(signal.aborted && !(err instanceof SessionFailure) ? interrupted() : err, peer);
+        throw sessionFailure(signal.aborted && !(err instanceof SessionFailure) ? createInterruption() : err, peer);
       }
     },
     quit() {
       if (!channel.ready) return destroy();
-      setTimeout(destroy, QUIT_MS).unref();
+      setTimeout(destroy, QUIT_TIMEOUT_MS).unref();
       channel.command("QUIT").then(destroy, () => {});
     },
     destroy,
@@ -299,7 +300,7 @@ async function openBody(body: ReplayableBody, peer: string): Promise<Readable | 
 }
 
 /** The only case in which a message may arrive twice: it is unknown whether the host accepted it. */
-const lostAnswer = (err: unknown, peer: string) =>
+const toLostAnswer = (err: unknown, peer: string) =>
   new SessionFailure(
     reply(451, "4.4.2", `${peer}: the connection was lost after the message was sent, before the reply`),
     {

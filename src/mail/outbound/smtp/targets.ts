@@ -42,27 +42,27 @@ export function createTargets({
 }: TargetsOptions): (domain: string, request?: TargetRequest) => Promise<SessionTarget[] | NoTarget> {
   async function serversOf(
     domain: string,
-    ours: boolean,
+    isOurs: boolean,
     { ignorePolicy = false, onExcluded }: TargetRequest,
   ): Promise<SessionTarget[] | NoTarget> {
-    const routed = await routes.to(domain, { ours });
+    const routed = await routes.to(domain, { ours: isOurs });
     if (!routed.ok) return routed;
     if (ignorePolicy) return routed.hops.map((hop) => ({ ...hop, policy: { level: "opportunistic" } }));
     const names = [...new Set(routed.hops.map(({ host }) => host))];
-    const [policy = OPPORTUNISTIC, ...each] = await Promise.all([
+    const [policy = OPPORTUNISTIC, ...daneEntries] = await Promise.all([
       policyFor?.(domain),
       ...names.map(async (host) => [host, await daneFor?.(domain, host)] as const),
     ]);
-    const dane = new Map(each);
+    const dane = new Map(daneEntries);
     const targets: SessionTarget[] = [];
     let why: string | undefined;
     for (const hop of routed.hops) {
-      const found = dane.get(hop.host);
+      const daneFinding = dane.get(hop.host);
       // RFC 8461 2: an MTA-STS policy never makes up for a DANE failure, so with DANE no other policy is consulted.
-      if (found?.kind === "policy") targets.push({ ...hop, host: found.host, policy: found.policy });
-      else if (found?.kind === "unknown") {
-        why ??= found.why;
-        onExcluded?.(hop, found.reported, { type: "dnssec-invalid" });
+      if (daneFinding?.kind === "policy") targets.push({ ...hop, host: daneFinding.host, policy: daneFinding.policy });
+      else if (daneFinding?.kind === "unknown") {
+        why ??= daneFinding.why;
+        onExcluded?.(hop, daneFinding.reported, { type: "dnssec-invalid" });
       } else if (allowsHost(policy, hop.host)) targets.push({ ...hop, policy });
       else onExcluded?.(hop, policy.reported, WRONG_HOST);
     }
@@ -80,7 +80,9 @@ export function createTargets({
 
   return async (domain, request = {}) => {
     if (smartHosts.length > 0) return routes.smart();
-    const here = await localHop?.(domain);
-    return here === undefined || here === "by-mx" ? serversOf(domain, here !== undefined, request) : routes.host(here);
+    const localTarget = await localHop?.(domain);
+    return localTarget === undefined || localTarget === "by-mx"
+      ? serversOf(domain, localTarget !== undefined, request)
+      : routes.host(localTarget);
   };
 }

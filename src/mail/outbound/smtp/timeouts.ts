@@ -17,13 +17,13 @@ export interface SmtpTimeouts {
   transactionMs: number;
 }
 
-const MINUTE = 60_000;
+const MINUTE_MS = 60_000;
 
 export const DEFAULT_TIMEOUTS: SmtpTimeouts = {
   connectMs: 30_000,
-  greetingMs: 5 * MINUTE,
-  commandMs: 5 * MINUTE,
-  blockMs: 3 * MINUTE,
-  finalMs: 10 * MINUTE,
-  transactionMs: 60 * MINUTE,
+  greetingMs: 5 * MINUTE_MS,
+  commandMs: 5 * MINUTE_MS,
+  blockMs: 3 * MINUTE_MS,
+  finalMs: 10 * MINUTE_MS,
+  transactionMs: 60 * MINUTE_MS,
 };

@@ -5,9 +5,9 @@ export function allowsHost({ mx }: TlsPolicy, host: string): boolean {
   if (mx === undefined) return true;
   const name = host.toLowerCase();
   return mx.some((pattern) => {
-    const wanted = pattern.toLowerCase().replace(/\.$/, "");
-    return wanted.startsWith("*.")
-      ? name.slice(name.indexOf(".")) === wanted.slice(1) && name.includes(".")
-      : name === wanted;
+    const wantedHost = pattern.toLowerCase().replace(/\.$/, "");
+    return wantedHost.startsWith("*.")
+      ? name.slice(name.indexOf(".")) === wantedHost.slice(1) && name.includes(".")
+      : name === wantedHost;
   });
 }

@@ -19,7 +19,7 @@ export const WRONG_HOST: TlsFailure = { type: "validation-failure", reason: "the
 
 export function createSessionResults(results: TlsResults | undefined): SessionResults {
   /** One connection can carry mail for several domains with the same host. */
-  const recorded = new WeakMap<Session, Set<string>>();
+  const recordedDomains = new WeakMap<Session, Set<string>>();
 
   function record(
     domain: string,
@@ -36,9 +36,9 @@ export function createSessionResults(results: TlsResults | undefined): SessionRe
     established(domain, target, session) {
       const { reported } = target.policy;
       if (results === undefined || reported === undefined) return;
-      const domains = recorded.get(session) ?? new Set();
+      const domains = recordedDomains.get(session) ?? new Set();
       if (domains.has(domain)) return;
-      recorded.set(session, domains.add(domain));
+      recordedDomains.set(session, domains.add(domain));
       record(domain, target, reported, failureOf(reported, target.host, session), session.sendingIp);
     },
     failed(domain, target, { tlsFailure, sendingIp }) {

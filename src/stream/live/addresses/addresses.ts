@@ -22,22 +22,22 @@ export interface LiveAddressesModule extends LiveInputResolver {
 }
 
 /** Maximum delay until a new broadcast is found by the uid of its input. */
-const FRESH_MS = 1000;
+const CACHE_TTL_MS = 1000;
 /**
  * Cache time of a running broadcast as the latest one: its row shows its end, but not that its process has died and
  * another broadcast has begun.
  */
-const RUNNING_MS = 10_000;
-const MAX_KNOWN = 10_000;
+const RUNNING_TTL_MS = 10_000;
+const MAX_CACHED_INPUTS = 10_000;
 
 /** Resolves the uid of an input to the video that viewers expect. */
 export function createLiveAddresses({ inputs, videos, catalog, clock }: LiveAddressesDeps): LiveAddressesModule {
-  const running = new Map<string, { uid: string; until: number }>();
-  const lasts = createReadThroughCache<{ uid: string | undefined }>({
+  const runningVideos = new Map<string, { uid: string; until: number }>();
+  const lastVideos = createReadThroughCache<{ uid: string | undefined }>({
     read: async (uid) => ({ uid: await lastOf(uid) }),
     clock,
-    max: MAX_KNOWN,
-    ttlMs: FRESH_MS,
+    max: MAX_CACHED_INPUTS,
+    ttlMs: CACHE_TTL_MS,
   });
 
   async function lastOf(uid: string): Promise<string | undefined> {
@@ -47,23 +47,23 @@ export function createLiveAddresses({ inputs, videos, catalog, clock }: LiveAddr
     return last?.uid;
   }
 
-  async function runningOf(input: string): Promise<Video | undefined> {
-    const known = running.get(input);
-    if (known === undefined) return undefined;
-    const video = known.until > clock.now() ? await videos.find(known.uid) : undefined;
+  async function findRunning(input: string): Promise<Video | undefined> {
+    const cachedVideo = runningVideos.get(input);
+    if (cachedVideo === undefined) return undefined;
+    const video = cachedVideo.until > clock.now() ? await videos.find(cachedVideo.uid) : undefined;
     if (video?.state === "live-inprogress") return video;
-    running.delete(input);
+    runningVideos.delete(input);
     return undefined;
   }
 
-  async function latestOrRunning(uid: string): Promise<Video | undefined> {
-    const now = await runningOf(uid);
+  async function findLatestOrRunning(uid: string): Promise<Video | undefined> {
+    const now = await findRunning(uid);
     if (now !== undefined) return now;
-    const last = (await lasts.get(uid))?.uid;
+    const last = (await lastVideos.get(uid))?.uid;
     const video = last === undefined ? undefined : await videos.find(last);
     if (video?.state === "live-inprogress") {
-      if (running.size >= MAX_KNOWN) running.delete(running.keys().next().value!);
-      running.set(uid, { uid: video.uid, until: clock.now() + RUNNING_MS });
+      if (runningVideos.size >= MAX_CACHED_INPUTS) runningVideos.delete(runningVideos.keys().next().value!);
+      runningVideos.set(uid, { uid: video.uid, until: clock.now() + RUNNING_TTL_MS });
     }
     return video;
   }
@@ -71,7 +71,7 @@ export function createLiveAddresses({ inputs, videos, catalog, clock }: LiveAddr
   async function withAccessRules(video: Video): Promise<Video> {
     if (video.liveInput === undefined || video.state !== "live-inprogress") return video;
     const input = await inputs.find(video.liveInput);
-    return input === undefined ? video : withRulesOf(input, video);
+    return input === undefined ? video : applyRules(input, video);
   }
 
   return {
@@ -79,8 +79,8 @@ export function createLiveAddresses({ inputs, videos, catalog, clock }: LiveAddr
     async videoOf(uid) {
       const input = await inputs.find(uid);
       if (input === undefined) return undefined;
-      const video = await latestOrRunning(uid);
-      return video === undefined ? placeholderVideo(input) : withRulesOf(input, video);
+      const video = await findLatestOrRunning(uid);
+      return video === undefined ? placeholderVideo(input) : applyRules(input, video);
     },
     async onAir(uid) {
       const input = await inputs.find(uid);
@@ -88,8 +88,8 @@ export function createLiveAddresses({ inputs, videos, catalog, clock }: LiveAddr
         const video = await videos.find(uid);
         return video && withAccessRules(video);
       }
-      const video = await latestOrRunning(uid);
-      return video?.state === "live-inprogress" ? withRulesOf(input, video) : placeholderVideo(input);
+      const video = await findLatestOrRunning(uid);
+      return video?.state === "live-inprogress" ? applyRules(input, video) : placeholderVideo(input);
     },
     async get(account, uid) {
       const input = await inputs.find(uid);
@@ -102,7 +102,7 @@ export function createLiveAddresses({ inputs, videos, catalog, clock }: LiveAddr
  * The access rules of an input apply to everything played under its uid, and to its live video under every uid. The stricter rule wins: an
  * open input does not open a recording that its owner has protected.
  */
-function withRulesOf({ recording: { requireSignedURLs, allowedOrigins } }: LiveInput, video: Video): Video {
+function applyRules({ recording: { requireSignedURLs, allowedOrigins } }: LiveInput, video: Video): Video {
   return {
     ...video,
     requireSignedURLs: requireSignedURLs || video.requireSignedURLs,
@@ -114,10 +114,11 @@ function withRulesOf({ recording: { requireSignedURLs, allowedOrigins } }: LiveI
  * An empty list allows every origin, so an empty intersection is not allowed: in that case, the recording's own list is
  * used.
  */
-function originsOf({ state, allowedOrigins: own }: Video, ofInput: string[]): string[] {
-  if (own.length === 0 || state === "live-inprogress") return ofInput.length > 0 ? ofInput : own;
-  const both = own.filter((origin) => ofInput.includes(origin));
-  return both.length > 0 ? both : own;
+function originsOf({ state, allowedOrigins: videoOrigins }: Video, inputOrigins: string[]): string[] {
+  if (videoOrigins.length === 0 || state === "live-inprogress")
+    return inputOrigins.length > 0 ? inputOrigins : videoOrigins;
+  const commonOrigins = videoOrigins.filter((origin) => inputOrigins.includes(origin));
+  return commonOrigins.length > 0 ? commonOrigins : videoOrigins;
 }
 
 /** Placeholder before the first broadcast. It has the access rules of the recordings, so a waiting page is protected too. */

@@ -47,26 +47,26 @@ interface OpenBroadcast {
 }
 
 export const LEASE_MS = 10_000;
-const BUSY_MS = 500;
+const BUSY_RETRY_MS = 500;
 const RECONNECT_TIMED_OUT = "The publisher did not reconnect in time";
-const AGAIN_MS = 1000;
-const DAY = 86_400_000;
+const RETRY_MS = 1000;
+const DAY_MS = 86_400_000;
 
 const rulesOf = ({ requireSignedURLs, allowedOrigins }: LiveRecording) => ({ requireSignedURLs, allowedOrigins });
 
 export function createBroadcastController(
   uid: string,
   owner: string,
-  parts: BroadcastDeps,
+  controllerDeps: BroadcastDeps,
   onIdle: () => void,
 ): BroadcastController {
-  const { leases, inputs, status, videos, recordings, encoder, clock, ids, log } = parts;
+  const { leases, inputs, status, videos, recordings, encoder, clock, ids, log } = controllerDeps;
   const leaseKey = { input: uid, owner };
-  const closing = new AbortController();
+  const closeController = new AbortController();
   let queue = Promise.resolve();
   let tasks = 0;
-  let current: LiveSession | undefined;
-  let open: OpenBroadcast | undefined;
+  let currentSession: LiveSession | undefined;
+  let openBroadcast: OpenBroadcast | undefined;
   let timer = new AbortController();
 
   function enqueue(work: () => Promise<void>) {
@@ -75,67 +75,71 @@ export function createBroadcastController(
       .then(work)
       .catch((err: unknown) => log.error({ err, input: uid }, "live: broadcast controller failed"))
       .finally(() => {
-        if (--tasks === 0 && current === undefined && open === undefined) onIdle();
+        if (--tasks === 0 && currentSession === undefined && openBroadcast === undefined) onIdle();
       });
   }
 
-  async function note(state: LiveState, session?: LiveSession, reason?: string) {
-    const about = {
+  async function noteState(state: LiveState, session?: LiveSession, reason?: string) {
+    const stateDetails = {
       ...(session && { protocol: session.protocol, session: session.id }),
       ...(reason !== undefined && { reason }),
     };
     await status
-      .recordState(uid, state, about)
+      .recordState(uid, state, stateDetails)
       .catch((err: unknown) => log.error({ err, input: uid, state }, "live: failed to store the state of an input"));
   }
 
   /** The current settings of the input; the given ones if they cannot be read. */
-  const inputNow = (before: LiveInput) => inputs.find(uid).catch(() => before);
+  const reloadInput = (before: LiveInput) => inputs.find(uid).catch(() => before);
   const timeoutOf = ({ recording }: LiveInput) =>
-    (recording.timeoutSeconds === 0 ? parts.reconnectSeconds : recording.timeoutSeconds) * 1000;
-  const pause = (ms: number, { signal }: LiveSession) =>
-    clock.sleep(ms, AbortSignal.any([signal, closing.signal])).catch(() => {});
+    (recording.timeoutSeconds === 0 ? controllerDeps.reconnectSeconds : recording.timeoutSeconds) * 1000;
+  const sleepUnlessEnded = (ms: number, { signal }: LiveSession) =>
+    clock.sleep(ms, AbortSignal.any([signal, closeController.signal])).catch(() => {});
 
   async function begin(session: LiveSession): Promise<void> {
-    if (current !== undefined) await end(current, current.signal.reason ?? streamErrors.livePublisherLost());
-    current = session;
-    while (!session.signal.aborted && !closing.signal.aborted) {
+    if (currentSession !== undefined)
+      await end(currentSession, currentSession.signal.reason ?? streamErrors.livePublisherLost());
+    currentSession = session;
+    while (!session.signal.aborted && !closeController.signal.aborted) {
       try {
         return await start(session);
       } catch (err) {
         if ((err instanceof UserError && err.kind === "quotaExceeded") || isStoreError(err, "diskFull"))
           return refuse(session, err);
         log.error({ err, input: uid }, "live: failed to start a broadcast, will retry");
-        await pause(AGAIN_MS, session);
+        await sleepUnlessEnded(RETRY_MS, session);
       }
     }
   }
 
   async function start(session: LiveSession): Promise<void> {
-    const input = (await inputNow(session.input)) ?? session.input;
-    const taken = await acquireLease(session, input);
-    if (taken === undefined) return;
-    const { video } = taken;
-    if (open?.video !== video) await release(false);
+    const input = (await reloadInput(session.input)) ?? session.input;
+    const claimedLease = await acquireLease(session, input);
+    if (claimedLease === undefined) return;
+    const { video } = claimedLease;
+    if (openBroadcast?.video !== video) await release(false);
     timer.abort();
-    const opened = video === "" ? undefined : (open?.opened ?? (await openVideo(uid, video, () => current?.id, parts)));
-    const opening: OpenBroadcast = {
+    const openedVideo =
+      video === ""
+        ? undefined
+        : (openBroadcast?.opened ?? (await openVideo(uid, video, () => currentSession?.id, controllerDeps)));
+    const newBroadcast: OpenBroadcast = {
       video,
-      opened,
+      opened: openedVideo,
       session,
       timeoutMs: timeoutOf(input),
       deleteAfterDays: input.deleteRecordingAfterDays,
       rules: rulesOf(input.recording),
     };
-    open = opening;
+    openBroadcast = newBroadcast;
     log.info({ input: uid, video, session: session.id, protocol: session.protocol }, "live: broadcast started");
-    await note(taken.kind === "continued" ? "reconnected" : "connected", session);
-    if (opened !== undefined && !session.signal.aborted)
-      opening.encoding = encodeSession(
+    await noteState(claimedLease.kind === "continued" ? "reconnected" : "connected", session);
+    if (openedVideo !== undefined && !session.signal.aborted)
+      newBroadcast.encoding = encodeSession(
         encoder,
         session,
-        opened,
-        () => void note("new_configuration_accepted", session),
+        openedVideo,
+        () => void noteState("new_configuration_accepted", session),
       );
   }
 
@@ -145,26 +149,26 @@ export function createBroadcastController(
     input: LiveInput,
   ): Promise<{ kind: "begun" | "continued"; video: string } | undefined> {
     const requestedAt = clock.now();
-    const recorded = input.recording.mode === "automatic";
-    while (!session.signal.aborted && !closing.signal.aborted) {
+    const isRecorded = input.recording.mode === "automatic";
+    while (!session.signal.aborted && !closeController.signal.aborted) {
       const now = clock.now();
-      const taken = await leases.acquire({
+      const claimedLease = await leases.acquire({
         ...leaseKey,
         account: input.account,
-        video: recorded ? ids.hex() : "",
+        video: isRecorded ? ids.hex() : "",
         now,
         until: now + LEASE_MS,
         timeoutMs: timeoutOf(input),
         deleteAfterDays: input.deleteRecordingAfterDays,
       });
-      if (taken.kind === "over") await finish(taken.row);
-      else if (taken.kind !== "busy") {
-        if (await ensureVideo(videos, taken, input, session.started)) return taken;
+      if (claimedLease.kind === "over") await finish(claimedLease.row);
+      else if (claimedLease.kind !== "busy") {
+        if (await ensureVideo(videos, claimedLease, input, session.started)) return claimedLease;
         await release();
         await leases.drop(leaseKey);
-      } else if (now - requestedAt <= 2 * LEASE_MS) await pause(BUSY_MS, session);
+      } else if (now - requestedAt <= 2 * LEASE_MS) await sleepUnlessEnded(BUSY_RETRY_MS, session);
       else {
-        parts.endSession(session, streamErrors.liveInputBusy({ seconds: LEASE_MS / 1000 }));
+        controllerDeps.endSession(session, streamErrors.liveInputBusy({ seconds: LEASE_MS / 1000 }));
         return undefined;
       }
     }
@@ -175,11 +179,11 @@ export function createBroadcastController(
     log.warn({ err, input: uid }, "live: broadcast rejected, it cannot be recorded");
     const row = await leases.find(uid).catch(() => undefined);
     if (row?.owner === owner)
-      await finish(row).catch((failed: unknown) =>
-        log.error({ err: failed, input: uid }, "live: failed to finish a broadcast, will retry"),
+      await finish(row).catch((cause: unknown) =>
+        log.error({ err: cause, input: uid }, "live: failed to finish a broadcast, will retry"),
       );
-    await note("failed_to_connect", session, err.message);
-    current = undefined;
+    await noteState("failed_to_connect", session, err.message);
+    currentSession = undefined;
     await reject(session, err.message);
   }
 
@@ -187,23 +191,24 @@ export function createBroadcastController(
     await status
       .recordError(uid, "ERR_STORAGE_QUOTA_EXHAUSTED", { message, session: session.id })
       .catch((err: unknown) => log.error({ err, input: uid }, "live: failed to record that storage is full"));
-    parts.endSession(session, streamErrors.liveNoStorage({ reason: message }));
+    controllerDeps.endSession(session, streamErrors.liveNoStorage({ reason: message }));
   }
 
   async function end(session: LiveSession, reason: unknown): Promise<void> {
-    if (current !== session) return;
-    current = undefined;
-    const was = open;
-    if (was?.session !== session) return;
-    await stopRuns(was);
-    const input = await inputNow(session.input);
-    const waits = was.video !== "" && input !== undefined && input.enabled && input.recording.mode === "automatic";
-    const state = stateAfter(reason, waits);
-    await note(state, session, messageOf(reason));
-    if (!waits) return finishOpen(was);
+    if (currentSession !== session) return;
+    currentSession = undefined;
+    const endingBroadcast = openBroadcast;
+    if (endingBroadcast?.session !== session) return;
+    await stopRuns(endingBroadcast);
+    const input = await reloadInput(session.input);
+    const waitsForReconnect =
+      endingBroadcast.video !== "" && input !== undefined && input.enabled && input.recording.mode === "automatic";
+    const state = stateAfter(reason, waitsForReconnect);
+    await noteState(state, session, messageOf(reason));
+    if (!waitsForReconnect) return finishOpen(endingBroadcast);
     // If the database fails, this process still counts as the owner.
     const isOwner = await leases
-      .setEndTime(leaseKey, clock.now() + was.timeoutMs)
+      .setEndTime(leaseKey, clock.now() + endingBroadcast.timeoutMs)
       .catch(
         (err: unknown) => (
           log.error({ err, input: uid }, "live: failed to mark a broadcast as waiting for its publisher"),
@@ -211,53 +216,54 @@ export function createBroadcastController(
         ),
       );
     if (!isOwner) return release(false);
-    finishIn(was.timeoutMs, was, state === "reconnecting" ? "failed_to_reconnect" : undefined);
+    finishIn(endingBroadcast.timeoutMs, endingBroadcast, state === "reconnecting" ? "failed_to_reconnect" : undefined);
   }
 
   /** Applies input changes made while the video was being created. */
-  async function followRules(was: OpenBroadcast, { account, recording }: LiveInput) {
+  async function followRules(endingBroadcast: OpenBroadcast, { account, recording }: LiveInput) {
     const rules = rulesOf(recording);
-    if (was.video === "" || isDeepStrictEqual(was.rules, rules)) return;
+    if (endingBroadcast.video === "" || isDeepStrictEqual(endingBroadcast.rules, rules)) return;
     await videos.setAccessRules(account, uid, rules);
-    was.rules = rules;
+    endingBroadcast.rules = rules;
   }
 
-  function finishIn(ms: number, was: OpenBroadcast, state?: LiveState) {
+  function finishIn(ms: number, endingBroadcast: OpenBroadcast, state?: LiveState) {
     timer = new AbortController();
     clock.sleep(ms, timer.signal).then(
-      () => enqueue(() => finishOpen(was, state)),
+      () => enqueue(() => finishOpen(endingBroadcast, state)),
       () => {},
     );
   }
 
-  async function finishOpen(was: OpenBroadcast, state?: LiveState) {
-    if (open !== was || was.session !== undefined || closing.signal.aborted) return;
+  async function finishOpen(endingBroadcast: OpenBroadcast, state?: LiveState) {
+    if (openBroadcast !== endingBroadcast || endingBroadcast.session !== undefined || closeController.signal.aborted)
+      return;
     try {
-      await finish(was);
-      if (state !== undefined) await note(state, undefined, RECONNECT_TIMED_OUT);
+      await finish(endingBroadcast);
+      if (state !== undefined) await noteState(state, undefined, RECONNECT_TIMED_OUT);
     } catch (err) {
-      log.error({ err, input: uid, video: was.video }, "live: failed to finish a broadcast, will retry");
+      log.error({ err, input: uid, video: endingBroadcast.video }, "live: failed to finish a broadcast, will retry");
       // A broadcast that this process no longer has open is found through its row.
-      if (open === was) finishIn(AGAIN_MS, was, state);
+      if (openBroadcast === endingBroadcast) finishIn(RETRY_MS, endingBroadcast, state);
     }
   }
 
-  async function stopRuns(was: OpenBroadcast) {
-    was.session = undefined;
-    was.encoding?.end();
-    await was.encoding?.done;
-    was.encoding = undefined;
-    await was.opened?.settled();
+  async function stopRuns(endingBroadcast: OpenBroadcast) {
+    endingBroadcast.session = undefined;
+    endingBroadcast.encoding?.end();
+    await endingBroadcast.encoding?.done;
+    endingBroadcast.encoding = undefined;
+    await endingBroadcast.opened?.settled();
   }
 
   /** Stops the broadcast in this process without changing its row. */
   async function release(ended = true) {
     timer.abort();
-    const was = open;
-    open = undefined;
-    if (was === undefined) return;
-    await stopRuns(was);
-    await was.opened?.close({ ended });
+    const endingBroadcast = openBroadcast;
+    openBroadcast = undefined;
+    if (endingBroadcast === undefined) return;
+    await stopRuns(endingBroadcast);
+    await endingBroadcast.opened?.close({ ended });
   }
 
   async function finish({ video, deleteAfterDays }: Pick<BroadcastRow, "video" | "deleteAfterDays">): Promise<void> {
@@ -273,9 +279,9 @@ export function createBroadcastController(
           duration,
           size,
           input: { width, height },
-          scheduledDeletion: deleteAfterDays === null ? null : clock.now() + deleteAfterDays * DAY,
+          scheduledDeletion: deleteAfterDays === null ? null : clock.now() + deleteAfterDays * DAY_MS,
         });
-        await parts.assemble(video);
+        await controllerDeps.assemble(video);
       }
       log.info({ input: uid, video, segments, duration }, "live: broadcast ended");
     }
@@ -284,23 +290,27 @@ export function createBroadcastController(
 
   /** Recovers the segments of a dead process before a publisher may resume the broadcast. */
   async function recover(row: BroadcastRow) {
-    if (open !== undefined || current !== undefined || closing.signal.aborted) return;
+    if (openBroadcast !== undefined || currentSession !== undefined || closeController.signal.aborted) return;
     const now = clock.now();
     if (!(await leases.adopt(row, { owner, until: now + LEASE_MS }))) return;
     const overAt = row.overAt ?? row.leaseUntil + row.timeoutMs;
-    const waits = row.video !== "" && overAt > now;
+    const waitsForReconnect = row.video !== "" && overAt > now;
     if (row.overAt === null)
-      await note(waits ? "reconnecting" : "client_disconnect", undefined, "the server that received it has stopped");
-    if (!waits) {
+      await noteState(
+        waitsForReconnect ? "reconnecting" : "client_disconnect",
+        undefined,
+        "the server that received it has stopped",
+      );
+    if (!waitsForReconnect) {
       await finish(row);
-      return row.overAt === null ? undefined : note("failed_to_reconnect", undefined, RECONNECT_TIMED_OUT);
+      return row.overAt === null ? undefined : noteState("failed_to_reconnect", undefined, RECONNECT_TIMED_OUT);
     }
     await recordings.recover(row.video);
     await leases.setEndTime(leaseKey, overAt);
   }
 
   return {
-    open: () => open?.video,
+    open: () => openBroadcast?.video,
     session(session) {
       enqueue(() => begin(session));
       const onEnd = () => enqueue(() => end(session, session.signal.reason));
@@ -309,33 +319,36 @@ export function createBroadcastController(
     },
     changed: () =>
       enqueue(async () => {
-        const was = open;
-        if (was === undefined) return;
+        const endingBroadcast = openBroadcast;
+        if (endingBroadcast === undefined) return;
         const input = await inputs.find(uid);
-        if (input !== undefined) await followRules(was, input);
-        if (was.session !== undefined) return;
-        if (input === undefined || !input.enabled || input.recording.mode === "off") await finish(was);
+        if (input !== undefined) await followRules(endingBroadcast, input);
+        if (endingBroadcast.session !== undefined) return;
+        if (input === undefined || !input.enabled || input.recording.mode === "off") await finish(endingBroadcast);
       }),
     recover: (row) => enqueue(() => recover(row)),
     onStorageFull: () =>
-      enqueue(async () => void (current !== undefined && (await reject(current, "the account's storage is full")))),
-    onLeaseLost: (video, gone) =>
+      enqueue(
+        async () =>
+          void (currentSession !== undefined && (await reject(currentSession, "the account's storage is full"))),
+      ),
+    onLeaseLost: (video, hasDisappeared) =>
       enqueue(async () => {
-        if (open?.video !== video) return;
-        const session = current;
-        await release(gone);
-        if (gone) await leases.drop(leaseKey);
-        current = undefined;
+        if (openBroadcast?.video !== video) return;
+        const session = currentSession;
+        await release(hasDisappeared);
+        if (hasDisappeared) await leases.drop(leaseKey);
+        currentSession = undefined;
         if (session !== undefined) await begin(session);
       }),
     async close() {
-      closing.abort();
+      closeController.abort();
       await queue;
-      if (current !== undefined) await end(current, streamErrors.liveShuttingDown());
+      if (currentSession !== undefined) await end(currentSession, streamErrors.liveShuttingDown());
       timer.abort();
-      const was = open;
-      open = undefined;
-      await was?.opened?.close({ ended: false });
+      const endingBroadcast = openBroadcast;
+      openBroadcast = undefined;
+      await endingBroadcast?.opened?.close({ ended: false });
     },
   };
 }

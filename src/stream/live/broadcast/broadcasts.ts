@@ -14,21 +14,21 @@ export interface Broadcasts {
 }
 
 /** Several checks per lease. */
-const LOOK_MS = LEASE_MS / 4;
+const CHECK_INTERVAL_MS = LEASE_MS / 4;
 
 /** Gives every session a controller: the session starts or continues a video, and ends as a recording. */
-export function createBroadcastControllers(parts: BroadcastDeps): Broadcasts {
-  const { leases, sessions, inputs, videos, clock, ids, log, isOnlyProcess = false } = parts;
+export function createBroadcastControllers(controllerDeps: BroadcastDeps): Broadcasts {
+  const { leases, sessions, inputs, videos, clock, ids, log, isOnlyProcess = false } = controllerDeps;
   const owner = ids.hex();
   const controllers = new Map<string, BroadcastController>();
   const closing = new AbortController();
   const stops: (() => void)[] = [];
-  let looking: Promise<void> = Promise.resolve();
+  let currentCheck: Promise<void> = Promise.resolve();
 
   function controllerOf(uid: string): BroadcastController {
-    const known = controllers.get(uid);
-    if (known !== undefined) return known;
-    const controller = createBroadcastController(uid, owner, parts, () => {
+    const existingController = controllers.get(uid);
+    if (existingController !== undefined) return existingController;
+    const controller = createBroadcastController(uid, owner, controllerDeps, () => {
       if (controllers.get(uid) === controller) controllers.delete(uid);
     });
     controllers.set(uid, controller);
@@ -37,14 +37,14 @@ export function createBroadcastControllers(parts: BroadcastDeps): Broadcasts {
 
   async function checkAll(): Promise<void> {
     const now = clock.now();
-    const opened = [...controllers].flatMap(([uid, controller]) => {
+    const openVideos = [...controllers].flatMap(([uid, controller]) => {
       const video = controller.open();
       return video === undefined ? [] : [{ uid, video, controller }];
     });
-    const held = await leases.renew(owner, now + LEASE_MS);
+    const heldLeases = await leases.renew(owner, now + LEASE_MS);
     const lengths = new Map<string, number>();
-    for (const { uid, video, controller } of opened) {
-      if (!held.has(uid)) controller.onLeaseLost(video, false);
+    for (const { uid, video, controller } of openVideos) {
+      if (!heldLeases.has(uid)) controller.onLeaseLost(video, false);
       else if (video !== "") {
         const { account, created } = (await videos.find(video)) ?? {};
         if (account === undefined || created === undefined) controller.onLeaseLost(video, true);
@@ -65,7 +65,7 @@ export function createBroadcastControllers(parts: BroadcastDeps): Broadcasts {
   async function checkRepeatedly() {
     while (!closing.signal.aborted) {
       await checkAll().catch((err: unknown) => log.warn({ err }, "live: check of broadcasts failed, will retry"));
-      await clock.sleep(LOOK_MS, closing.signal).catch(() => {});
+      await clock.sleep(CHECK_INTERVAL_MS, closing.signal).catch(() => {});
     }
   }
 
@@ -87,12 +87,12 @@ export function createBroadcastControllers(parts: BroadcastDeps): Broadcasts {
   }
 
   return {
-    start: () => void (looking = begin()),
+    start: () => void (currentCheck = begin()),
     count: () => controllers.size,
     async close() {
       closing.abort();
       for (const stop of stops) stop();
-      await looking;
+      await currentCheck;
       await Promise.all([...controllers.values()].map((controller) => controller.close()));
       await leases
         .release(owner, clock.now())

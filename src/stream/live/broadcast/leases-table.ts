@@ -48,14 +48,14 @@ const BATCH = 500;
 
 export function createLeasesTable(db: Db): BroadcastLeases {
   const tables: Kysely<LeaseTables> = db.tables<LeaseTables>();
-  const all = tables.selectFrom("stream_live_broadcasts").selectAll();
-  const change = (owner: string) => tables.updateTable("stream_live_broadcasts").where("owner", "=", owner);
+  const selectAllRows = tables.selectFrom("stream_live_broadcasts").selectAll();
+  const updateOwned = (owner: string) => tables.updateTable("stream_live_broadcasts").where("owner", "=", owner);
 
   return {
     acquire: (claim) =>
       db.transaction<LeaseTables, Awaited<ReturnType<BroadcastLeases["acquire"]>>>(async (tx) => {
         const { input, account, video, owner, now, until, timeoutMs, deleteAfterDays } = claim;
-        const about = { owner, lease_until: until, timeout_ms: timeoutMs, delete_after_days: deleteAfterDays };
+        const leaseFields = { owner, lease_until: until, timeout_ms: timeoutMs, delete_after_days: deleteAfterDays };
         const row = await tx
           .selectFrom("stream_live_broadcasts")
           .selectAll()
@@ -64,13 +64,13 @@ export function createLeasesTable(db: Db): BroadcastLeases {
         if (row === undefined) {
           await tx
             .insertInto("stream_live_broadcasts")
-            .values({ input_uid: input, account_id: account, video_uid: video, over_at: null, ...about })
+            .values({ input_uid: input, account_id: account, video_uid: video, over_at: null, ...leaseFields })
             .execute();
           return { kind: "begun", video };
         }
         if (row.owner !== owner && row.lease_until > now && row.over_at === null) return { kind: "busy" };
-        const late = (row.over_at ?? row.lease_until + row.timeout_ms) <= now;
-        if (late || (row.video_uid === "") !== (video === "")) {
+        const isExpired = (row.over_at ?? row.lease_until + row.timeout_ms) <= now;
+        if (isExpired || (row.video_uid === "") !== (video === "")) {
           await tx
             .updateTable("stream_live_broadcasts")
             .set({ owner, lease_until: until, over_at: now })
@@ -80,13 +80,13 @@ export function createLeasesTable(db: Db): BroadcastLeases {
         }
         await tx
           .updateTable("stream_live_broadcasts")
-          .set({ ...about, over_at: null })
+          .set({ ...leaseFields, over_at: null })
           .where("input_uid", "=", input)
           .execute();
         return { kind: "continued", video: row.video_uid };
       }),
     setEndTime: async ({ input, owner }, at) =>
-      (await db.write(change(owner).set({ over_at: at }).where("input_uid", "=", input))).affected > 0,
+      (await db.write(updateOwned(owner).set({ over_at: at }).where("input_uid", "=", input))).affected > 0,
     drop: async ({ input, owner }) =>
       (
         await db.write(
@@ -95,11 +95,11 @@ export function createLeasesTable(db: Db): BroadcastLeases {
       ).affected > 0,
     renew: async (owner, until) =>
       new Set(
-        (await db.write(change(owner).set({ lease_until: until }).returning("input_uid"))).rows.map(
+        (await db.write(updateOwned(owner).set({ lease_until: until }).returning("input_uid"))).rows.map(
           (row) => row.input_uid,
         ),
       ),
-    release: async (owner, now) => void (await db.write(change(owner).set({ lease_until: now }))),
+    release: async (owner, now) => void (await db.write(updateOwned(owner).set({ lease_until: now }))),
     expireOthers: async (owner, now) =>
       void (await db.write(
         tables
@@ -111,7 +111,7 @@ export function createLeasesTable(db: Db): BroadcastLeases {
     findLapsed: async (owner, now) =>
       (
         await db.read(
-          all
+          selectAllRows
             .where((eb) => eb.or([eb("lease_until", "<=", now), eb("owner", "=", owner)]))
             .orderBy("lease_until")
             .orderBy("input_uid")
@@ -130,7 +130,7 @@ export function createLeasesTable(db: Db): BroadcastLeases {
         )
       ).affected > 0,
     async find(input) {
-      const [row] = await db.read(all.where("input_uid", "=", input));
+      const [row] = await db.read(selectAllRows.where("input_uid", "=", input));
       return row && fromRow(row);
     },
   };

@@ -28,7 +28,7 @@ export interface BroadcastLeases {
   /** Rows without an owner, and those of this owner. A few hundred per call. */
   findLapsed(owner: string, now: number): Promise<BroadcastRow[]>;
   /** If several processes see the same row, exactly one gets it. */
-  adopt(row: BroadcastRow, by: { owner: string; until: number }): Promise<boolean>;
+  adopt(row: BroadcastRow, newOwner: { owner: string; until: number }): Promise<boolean>;
   find(input: string): Promise<BroadcastRow | undefined>;
 }
 

@@ -13,7 +13,7 @@ export interface OpenVideo {
   close(options: { ended: boolean }): Promise<void>;
 }
 
-type Parts = Pick<BroadcastDeps, "recordings" | "packages" | "videos" | "status" | "clock" | "log">;
+type OpenVideoDeps = Pick<BroadcastDeps, "recordings" | "packages" | "videos" | "status" | "clock" | "log">;
 
 const RETRY_MS = 5000;
 const MAX_TRIES = 100;
@@ -23,16 +23,16 @@ export async function openVideo(
   input: string,
   video: string,
   session: () => string | undefined,
-  { recordings, packages, videos, status, clock, log }: Parts,
+  { recordings, packages, videos, status, clock, log }: OpenVideoDeps,
 ): Promise<OpenVideo> {
-  const recording = await recordings.open(video, { onFault: (err) => void unrecorded(err) });
-  let playable = recording.timeline.segments.length > 0;
-  const pack = packages.open(video, {
+  const recording = await recordings.open(video, { onFault: (err) => void reportUnrecorded(err) });
+  let hasSegments = recording.timeline.segments.length > 0;
+  const openPackage = packages.open(video, {
     timeline: recording.timeline,
     onSegment(cut) {
       recording.addSegment(cut);
-      if (playable) return;
-      playable = true;
+      if (hasSegments) return;
+      hasSegments = true;
       videos
         .playable(video)
         .catch((err: unknown) => log.error({ err, video }, "live: failed to mark a broadcast as playable"));
@@ -40,17 +40,20 @@ export async function openVideo(
   });
 
   /** The broadcast continues: current viewers are served from memory. */
-  async function unrecorded(err: unknown) {
+  async function reportUnrecorded(err: unknown) {
     const id = session();
-    const about = { message: `Recording is interrupted: ${messageOf(err)}`, ...(id !== undefined && { session: id }) };
+    const logFields = {
+      message: `Recording is interrupted: ${messageOf(err)}`,
+      ...(id !== undefined && { session: id }),
+    };
     // The full disk may also hold the database, so the error is stored once there is space again.
-    for (let tries = 1; ; tries++) {
+    for (let attempts = 1; ; attempts++) {
       try {
-        return await status.recordError(input, "ERR_STORAGE_QUOTA_EXHAUSTED", about);
-      } catch (failed) {
-        if (tries === 1)
-          log.error({ err: failed, input, video }, "live: failed to mark a broadcast as not recorded, will retry");
-        if (tries === MAX_TRIES) return;
+        return await status.recordError(input, "ERR_STORAGE_QUOTA_EXHAUSTED", logFields);
+      } catch (closeError) {
+        if (attempts === 1)
+          log.error({ err: closeError, input, video }, "live: failed to mark a broadcast as not recorded, will retry");
+        if (attempts === MAX_TRIES) return;
         await clock.sleep(RETRY_MS);
       }
     }
@@ -60,7 +63,7 @@ export async function openVideo(
     run(run) {
       // Storage comes first: new segments are requested immediately. At the end the order is reversed, because
       // packaging cuts the last segment.
-      const sinks = kept(recording, pack, run);
+      const sinks = createRunSinks(recording, openPackage, run);
       return {
         init: (rendition, bytes) => sinks.forEach((sink) => sink.init(rendition, bytes)),
         fragment: (fragment) => sinks.forEach((sink) => sink.fragment(fragment)),
@@ -69,17 +72,18 @@ export async function openVideo(
     },
     settled: () => recording.settled(),
     async close({ ended }) {
-      if (ended) pack.end();
-      else pack.stop();
+      if (ended) openPackage.end();
+      else openPackage.stop();
       await recording.close();
     },
   };
 }
 
-const kept = (recording: OpenRecording, pack: OpenPackage, run: LiveRun): readonly [RunSink, RunSink] => [
-  recording.run(run),
-  pack.run(run),
-];
+const createRunSinks = (
+  recording: OpenRecording,
+  openPackage: OpenPackage,
+  run: LiveRun,
+): readonly [RunSink, RunSink] => [recording.run(run), openPackage.run(run)];
 
 /** Adds all runs of a session to the video. `onTracks`: called when the published tracks change. */
 export function encodeSession(
@@ -88,11 +92,11 @@ export function encodeSession(
   opened: OpenVideo,
   onTracks: () => void,
 ): LiveEncoding {
-  let tracks: string | undefined;
+  let tracksKey: string | undefined;
   return runs.encode(session, (run) => {
-    const before = tracks;
-    tracks = describeTracks(session.tracks());
-    if (before !== undefined && before !== tracks) onTracks();
+    const before = tracksKey;
+    tracksKey = describeTracks(session.tracks());
+    if (before !== undefined && before !== tracksKey) onTracks();
     return opened.run(run);
   });
 }

@@ -6,10 +6,10 @@ import { availableParallelism } from "node:os";
  */
 export interface Admission {
   /**
-   * Grants as many of the `wanted` slots as are free. `needed`: the minimum to show the broadcast at all; granted
+   * Grants as many of the `wantedSlots` slots as are free. `neededSlots`: the minimum to show the broadcast at all; granted
    * beyond the limit too, up to twice the limit.
    */
-  admit(wanted: number, needed?: number): EncoderSlots;
+  admit(wantedSlots: number, neededSlots?: number): EncoderSlots;
   readonly limit: number;
   inUse(): number;
 }
@@ -23,24 +23,24 @@ export interface EncoderSlots {
 }
 
 /** `encoders`: renditions that are encoded concurrently; 0: one per processor except one. */
-export function createAdmission({ encoders: given }: { encoders: number }): Admission {
-  const encoders = given || Math.max(1, availableParallelism() - 1);
-  let used = 0;
+export function createAdmission({ encoders: configuredEncoders }: { encoders: number }): Admission {
+  const encoders = configuredEncoders || Math.max(1, availableParallelism() - 1);
+  let usedSlots = 0;
   return {
     limit: encoders,
-    inUse: () => used,
-    admit(wanted, needed = 0) {
-      const free = Math.max(0, encoders - used);
-      const beyond = Math.max(0, 2 * encoders - used);
-      const slots = Math.min(wanted, Math.max(free, Math.min(needed, beyond)));
-      used += slots;
-      let held = slots;
+    inUse: () => usedSlots,
+    admit(wantedSlots, neededSlots = 0) {
+      const freeSlots = Math.max(0, encoders - usedSlots);
+      const overcommitSlots = Math.max(0, 2 * encoders - usedSlots);
+      const slots = Math.min(wantedSlots, Math.max(freeSlots, Math.min(neededSlots, overcommitSlots)));
+      usedSlots += slots;
+      let heldSlots = slots;
       return {
         slots,
-        isOverLimit: slots > free,
+        isOverLimit: slots > freeSlots,
         release() {
-          used -= held;
-          held = 0;
+          usedSlots -= heldSlots;
+          heldSlots = 0;
         },
       };
     },

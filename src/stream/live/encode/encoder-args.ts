@@ -2,7 +2,7 @@ import { LIVE_AUDIO_BITRATE, LIVE_AUDIO_RATE, type Rung } from "./plan.ts";
 import { VIDEO_TIMESCALE } from "./picture-fragments.ts";
 
 /** Pipe of the first output; audio uses the last one. */
-const FIRST_PIPE = 3;
+const FIRST_PIPE_FD = 3;
 
 /**
  * Matroska on standard input; for each rung a fragmented mp4 with one fragment per frame, for audio frames with ADTS
@@ -94,7 +94,7 @@ function rungArgs({ bitrate, level, height }: Rung, index: number, keyFrames: "s
     "mp4",
     "-movflags",
     "+cmaf+default_base_moof+empty_moov+frag_every_frame+skip_trailer",
-    `pipe:${FIRST_PIPE + index}`,
+    `pipe:${FIRST_PIPE_FD + index}`,
   ];
 }
 
@@ -121,6 +121,6 @@ function audioArgs(stream: number, index: number): string[] {
     "1",
     "-f",
     "adts",
-    `pipe:${FIRST_PIPE + index}`,
+    `pipe:${FIRST_PIPE_FD + index}`,
   ];
 }

@@ -4,7 +4,7 @@ import type { LiveTracks, MediaPacket } from "../packets.ts";
 const VIDEO = { h264: "V_MPEG4/ISO/AVC", hevc: "V_MPEGH/ISO/HEVC", av1: "V_AV1", vp8: "V_VP8", vp9: "V_VP9" };
 const AUDIO = { aac: "A_AAC", opus: "A_OPUS", mp3: "A_MPEG/L3" };
 /** The field requires a size; decoders use the one in the bitstream. */
-const SOME_SIZE = { width: 1280, height: 720 };
+const FALLBACK_SIZE = { width: 1280, height: 720 };
 
 /**
  * Packets in the format ffmpeg reads. Subtracting `delay` microseconds, the offset from decoding to presentation of the
@@ -23,7 +23,7 @@ export function createEncoderInput({ video, audio }: LiveTracks, delay: number):
             kind: "video" as const,
             codec: VIDEO[video.codec],
             config: video.config,
-            ...(video.width > 0 && video.height > 0 ? { width: video.width, height: video.height } : SOME_SIZE),
+            ...(video.width > 0 && video.height > 0 ? { width: video.width, height: video.height } : FALLBACK_SIZE),
           },
         ]
       : []),
@@ -32,7 +32,7 @@ export function createEncoderInput({ video, audio }: LiveTracks, delay: number):
           {
             kind: "audio" as const,
             codec: AUDIO[audio.codec],
-            config: audio.codec === "opus" && audio.config.length === 0 ? opusHead(audio.channels) : audio.config,
+            config: audio.codec === "opus" && audio.config.length === 0 ? createOpusHead(audio.channels) : audio.config,
             sampleRate: audio.sampleRate,
             channels: audio.channels,
           },
@@ -48,7 +48,7 @@ export function createEncoderInput({ video, audio }: LiveTracks, delay: number):
 }
 
 /** RFC 7845, 5.1: nothing to skip, 48 kHz, one stream. */
-function opusHead(channels: number): Buffer {
+function createOpusHead(channels: number): Buffer {
   const head = Buffer.alloc(19);
   head.write("OpusHead", "latin1");
   head.writeUInt8(1, 8);

@@ -24,9 +24,9 @@ interface EncoderDeps {
   onInit(rendition: string, bytes: Buffer): void;
   onFragment(fragment: LiveFragment): void;
   /** Called for each output frame of the first rendition, with its presentation and decode time in microseconds. */
-  onVideo?(shown: number, decoded: number, key: boolean): void;
+  onVideo?(presentationTime: number, decodeTime: number, key: boolean): void;
   /** The encoder ended before it was asked to: no further output follows. "slow": it did not keep up. */
-  onLost(why: "slow" | "failed", message: string): void;
+  onLost(lossKind: "slow" | "failed", message: string): void;
   /** Milliseconds. */
   now(): number;
 }
@@ -45,15 +45,15 @@ export interface RenditionEncoder {
 const EXIT_IDLE_TIMEOUT_MS = 2000;
 const EXIT_TIMEOUT_MS = 10_000;
 /** Maximum number of octets queued for the encoder. */
-const MAX_WAITING = 32 * 1024 * 1024;
+const MAX_WAITING_BYTES = 32 * 1024 * 1024;
 /** Longer than the hub's timeout for a silent publisher. */
 const IDLE_MS = 90_000;
 /**
  * The encoder is too slow if it stays this far behind for this long: bursts from the network or CPU load are temporary.
  */
-const BEHIND_MICROSECONDS = 4_000_000;
+const MAX_LAG_US = 4_000_000;
 const LAG_GRACE_MS = 6000;
-const AAC_FRAME = 1024;
+const AAC_FRAME_SAMPLES = 1024;
 /** AAC-LC, 48 kHz, stereo: identical to every frame's ADTS header. */
 const AUDIO_CONFIG = Buffer.from([0x11, 0x90]);
 
@@ -80,7 +80,7 @@ export function createEncoder({
   const keys = createKeyTimes();
   /** Time of the latest output in microseconds, by output. */
   const progress: number[] = Array.from({ length: rungs.length + (audio ? 1 : 0) }, () => 0);
-  const given = { video: 0, audio: 0 };
+  const inputProgress = { video: 0, audio: 0 };
   let behindSince: number | undefined;
   let inputEnded = false;
   /** Called for each chunk of output. */
@@ -101,14 +101,19 @@ export function createEncoder({
               async (start, length) => bytes.subarray(start, start + length),
               bytes.length,
             )) {
-              let at = fragment.dataStart;
+              let dataOffset = fragment.dataStart;
               let { time } = fragment;
               for (const [n, size] of fragment.sizes.entries()) {
                 const key = isKey(time, fragment.syncs[n] === 1);
-                fragments.add({ time, shift: toVideoTicks(delay), key, data: bytes.subarray(at, at + size) });
+                fragments.add({
+                  time,
+                  shift: toVideoTicks(delay),
+                  key,
+                  data: bytes.subarray(dataOffset, dataOffset + size),
+                });
                 progress[i] = (time * 1_000_000) / VIDEO_TIMESCALE;
                 if (i === 0) onVideo?.(progress[i]! + delay, progress[i]!, key);
-                at += size;
+                dataOffset += size;
                 time += fragment.durations[n]!;
               }
             }
@@ -119,7 +124,7 @@ export function createEncoder({
     };
   });
 
-  function soundOutput() {
+  function createAudioOutput() {
     onInit(
       AUDIO,
       writeInit({
@@ -136,7 +141,7 @@ export function createEncoder({
       rendition: AUDIO,
       partMs,
       sampleRate: LIVE_AUDIO_RATE,
-      frame: AAC_FRAME,
+      frame: AAC_FRAME_SAMPLES,
       followsVideo: tracks.video !== undefined,
       onFragment,
     });
@@ -145,7 +150,7 @@ export function createEncoder({
     return {
       take(chunk: Buffer) {
         for (const data of adts.push(chunk)) {
-          const time = (count++ * AAC_FRAME * 1_000_000) / LIVE_AUDIO_RATE;
+          const time = (count++ * AAC_FRAME_SAMPLES * 1_000_000) / LIVE_AUDIO_RATE;
           if (time < 0) continue;
           fragments.add(time, Buffer.from(data));
           progress[rungs.length] = time;
@@ -154,50 +159,53 @@ export function createEncoder({
       ...fragments,
     };
   }
-  const audioOutput = audio ? soundOutput() : undefined;
-  const all = [...outputs, ...(audioOutput ? [audioOutput] : [])];
+  const audioOutput = audio ? createAudioOutput() : undefined;
+  const allOutputs = [...outputs, ...(audioOutput ? [audioOutput] : [])];
 
   const child = tools.live({
     args: encoderArgs({ rungs, video: rungs.length > 0, audio, keyFrames: plan.keyFrames }),
-    outputs: all.map(({ take }) => (chunk: Buffer) => {
+    outputs: allOutputs.map(({ take }) => (chunk: Buffer) => {
       onOutput();
       return take(chunk);
     }),
     urgency: "urgent",
-    inputBytes: MAX_WAITING,
+    inputBytes: MAX_WAITING_BYTES,
     idleMs: IDLE_MS,
     // More threads would delay frames.
     threads: 1,
   });
   child.stdin.write(input.header());
   const done = child.done.then(
-    () => lost("failed", "the encoder exited unexpectedly"),
-    (err: unknown) => lost(err instanceof MediaRunError && err.reason === "input" ? "slow" : "failed", messageOf(err)),
+    () => reportLoss("failed", "the encoder exited unexpectedly"),
+    (err: unknown) =>
+      reportLoss(err instanceof MediaRunError && err.reason === "input" ? "slow" : "failed", messageOf(err)),
   );
 
-  function lost(why: "slow" | "failed", message: string) {
+  function reportLoss(lossKind: "slow" | "failed", message: string) {
     if (inputEnded) return;
     inputEnded = true;
-    onLost(why, message);
+    onLost(lossKind, message);
   }
 
   async function finish() {
     inputEnded = true;
     child.stdin.end();
-    const idle = setTimeout(() => child.kill(), EXIT_IDLE_TIMEOUT_MS);
+    const exitTimer = setTimeout(() => child.kill(), EXIT_IDLE_TIMEOUT_MS);
     const limit = setTimeout(() => child.kill(), EXIT_TIMEOUT_MS);
-    onOutput = () => void idle.refresh();
+    onOutput = () => void exitTimer.refresh();
     await done;
-    clearTimeout(idle);
+    clearTimeout(exitTimer);
     clearTimeout(limit);
-    for (const { end } of all) end();
+    for (const { end } of allOutputs) end();
   }
 
   function watchPace() {
-    const behind = Math.max(...progress.map((time, i) => (i < rungs.length ? given.video : given.audio) - time));
-    if (behind < BEHIND_MICROSECONDS) behindSince = undefined;
+    const lag = Math.max(
+      ...progress.map((time, i) => (i < rungs.length ? inputProgress.video : inputProgress.audio) - time),
+    );
+    if (lag < MAX_LAG_US) behindSince = undefined;
     else if (now() - (behindSince ??= now()) > LAG_GRACE_MS) {
-      lost("slow", "the encoder did not keep up");
+      reportLoss("slow", "the encoder did not keep up");
       child.kill();
     }
   }
@@ -207,7 +215,7 @@ export function createEncoder({
       if (inputEnded || (packet.kind === "video" ? rungs.length === 0 : !audio)) return;
       if (packet.kind === "video" && packet.key) keys.source(toVideoTicks(packet.pts - delay));
       for (const bytes of input.packet(packet)) child.stdin.write(bytes);
-      given[packet.kind] = packet.dts;
+      inputProgress[packet.kind] = packet.dts;
       watchPace();
     },
     cutAt: (time) => audioOutput?.cutAt(time),

@@ -13,27 +13,27 @@ interface KeyTimes {
 }
 
 /** Combined rounding error of both sides in ticks. */
-const NEAR = 2;
+const MATCH_TOLERANCE = 2;
 /** Maximum number of pending key frames: an encoder this far behind is dropped anyway. */
 const MAX_PENDING = 1000;
 
 export function createKeyTimes(): KeyTimes {
   const readers = new Set<number[]>();
-  const known: number[] = [];
+  const keyTimes: number[] = [];
   return {
     source(time) {
-      known.push(time);
-      if (known.length > MAX_PENDING) known.shift();
-      for (const waiting of readers) if (waiting.push(time) > MAX_PENDING) waiting.shift();
+      keyTimes.push(time);
+      if (keyTimes.length > MAX_PENDING) keyTimes.shift();
+      for (const pendingTimes of readers) if (pendingTimes.push(time) > MAX_PENDING) pendingTimes.shift();
     },
     reader() {
-      const waiting = [...known];
-      readers.add(waiting);
+      const pendingTimes = [...keyTimes];
+      readers.add(pendingTimes);
       return (time, key) => {
-        const [next] = waiting;
-        if (next === undefined || time < next - NEAR) return false;
-        if (!key || time > next + NEAR) throw new Error(`the encoder wrote no key frame at ${next}`);
-        waiting.shift();
+        const [next] = pendingTimes;
+        if (next === undefined || time < next - MATCH_TOLERANCE) return false;
+        if (!key || time > next + MATCH_TOLERANCE) throw new Error(`the encoder wrote no key frame at ${next}`);
+        pendingTimes.shift();
         return true;
       };
     },

@@ -21,13 +21,13 @@ export interface LiveEncoderDeps {
 }
 
 /** Maximum number of encoder failures of one session within ten minutes; after that it continues without an encoder. */
-const MAX_LOST = 3;
-const LOST_MS = 600_000;
+const MAX_LOSSES = 3;
+const LOSS_WINDOW_MS = 600_000;
 /** Retry interval of a session that cannot be offered yet: a slot may become free. */
-const AGAIN_MS = 10_000;
+const RETRY_DELAY_MS = 10_000;
 
-export function createLiveEncoder(parts: LiveEncoderDeps): LiveEncoder {
-  return { encode: (session, begin) => startEncoding(parts, session, begin) };
+export function createLiveEncoder(deps: LiveEncoderDeps): LiveEncoder {
+  return { encode: (session, begin) => startEncoding(deps, session, begin) };
 }
 
 function startEncoding(
@@ -37,66 +37,66 @@ function startEncoding(
 ): LiveEncoding {
   const log = serverLog.child({ input: session.input.uid, session: session.id });
   const { promise: done, resolve } = Promise.withResolvers<void>();
-  const line = createTaskQueue();
+  const taskQueue = createTaskQueue();
   /** Input tracks of the session, as announced by the hub. */
   let source: { tracks: LiveTracks; started: number } | undefined;
   /** Id of the run that begins at the next key frame. */
   let next: string | undefined;
-  let active: { run: ActiveRun; zero: number } | undefined;
-  let admitted: EncoderSlots | undefined;
-  let over = false;
-  let leave = () => {};
-  let againAt = Infinity;
+  let activeRun: { run: ActiveRun; zero: number } | undefined;
+  let encoderSlots: EncoderSlots | undefined;
+  let isOver = false;
+  let leaveSession = () => {};
+  let retryAt = Infinity;
   /** The encoder has exited: the next key frame begins a run with a new encoder, or without one. */
-  let renew = false;
-  let lostAt: number[] = [];
+  let needsRenewal = false;
+  let lossTimes: number[] = [];
   let maxRungs = Infinity;
-  let small = false;
+  let isLowCost = false;
 
   function endRun() {
-    const ended = active?.run.end();
-    active = undefined;
-    if (ended !== undefined) line.waitFor(ended);
+    const runEnd = activeRun?.run.end();
+    activeRun = undefined;
+    if (runEnd !== undefined) taskQueue.waitFor(runEnd);
   }
 
   function onTracks(tracks: LiveTracks, run: { id: string; started: number }) {
     source = { tracks, started: run.started };
     next = run.id;
-    renew = false;
+    needsRenewal = false;
     endRun();
   }
 
   function onPacket(packet: MediaPacket) {
     if (packet.key && (packet.kind === "video" || source?.tracks.video === undefined)) {
-      const again = active === undefined && clock.now() >= againAt;
-      if (next === undefined && (renew || again)) {
+      const isRetryDue = activeRun === undefined && clock.now() >= retryAt;
+      if (next === undefined && (needsRenewal || isRetryDue)) {
         next = randomIds.hex();
         endRun();
-        if (line.isWaiting()) return line.push(() => onPacket(packet), packet.data.length);
+        if (taskQueue.isWaiting()) return taskQueue.push(() => onPacket(packet), packet.data.length);
       }
       if (next !== undefined) beginRun(next, packet);
     }
-    if (active === undefined || packet.dts < active.zero) return;
-    active.run.packet(moved(packet, active.zero));
+    if (activeRun === undefined || packet.dts < activeRun.zero) return;
+    activeRun.run.packet(shiftPacket(packet, activeRun.zero));
   }
 
   function planOf(tracks: LiveTracks): Plan | undefined {
-    const lostTooOften = lostAt.filter((at) => at > clock.now() - LOST_MS).length > MAX_LOST;
-    const most = lostTooOften ? 0 : maxRungs;
+    const isLostTooOften = lossTimes.filter((at) => at > clock.now() - LOSS_WINDOW_MS).length > MAX_LOSSES;
+    const rungLimit = isLostTooOften ? 0 : maxRungs;
     const { wanted, needed } = encoderDemand(tracks, settings.ladder);
-    admitted?.release();
-    admitted = admission.admit(Math.min(wanted, most), Math.min(needed, most));
-    const { slots } = admitted;
-    const reason = lostTooOften
+    encoderSlots?.release();
+    encoderSlots = admission.admit(Math.min(wanted, rungLimit), Math.min(needed, rungLimit));
+    const { slots } = encoderSlots;
+    const reason = isLostTooOften
       ? "the encoder failed repeatedly"
-      : slots === most
+      : slots === rungLimit
         ? "the encoder did not keep up"
         : `all encoders (live.encoders: ${admission.limit}) are in use`;
     const plan = planRun(tracks, settings.ladder, {
       slots,
       reason,
-      lowCost: small || admitted.isOverLimit,
-      audio: !lostTooOften,
+      lowCost: isLowCost || encoderSlots.isOverLimit,
+      audio: !isLostTooOften,
     });
     const notes = plan?.notes ?? [`The broadcast must be transcoded for playback, but is not: ${reason}.`];
     setNotes?.(session.id, notes);
@@ -118,21 +118,21 @@ function startEncoding(
 
   function beginRun(id: string, packet: MediaPacket) {
     const { tracks, started } = source!;
-    const zero = packet.dts;
+    const startTime = packet.dts;
     const plan = planOf(tracks);
     next = undefined;
-    renew = false;
+    needsRenewal = false;
     const sink =
       plan &&
       sinkOf({
         id,
-        started: started + Math.round(zero / 1000),
+        started: started + Math.round(startTime / 1000),
         renditions: plan.renditions,
         keyFrames: plan.keyFrames,
       });
-    againAt = sink === undefined ? clock.now() + AGAIN_MS : Infinity;
+    retryAt = sink === undefined ? clock.now() + RETRY_DELAY_MS : Infinity;
     if (plan === undefined || sink === undefined) return;
-    const made: ActiveRun = createRun({
+    const createdRun: ActiveRun = createRun({
       tools,
       log,
       now: clock.now,
@@ -142,43 +142,43 @@ function startEncoding(
       partMs: settings.part_ms,
       first: packet,
       onLost: (reason, message) => {
-        if (active?.run === made) lost(reason, message, plan);
+        if (activeRun?.run === createdRun) handleLoss(reason, message, plan);
       },
     });
-    active = { run: made, zero };
+    activeRun = { run: createdRun, zero: startTime };
   }
 
-  function lost(why: "slow" | "failed", message: string, { needsEncoder, encode: { rungs } }: Plan) {
-    if (why === "failed") lostAt = [...lostAt.slice(-MAX_LOST), clock.now()];
+  function handleLoss(cause: "slow" | "failed", message: string, { needsEncoder, encode: { rungs } }: Plan) {
+    if (cause === "failed") lossTimes = [...lossTimes.slice(-MAX_LOSSES), clock.now()];
     // The encoder is slower than the input: drop a rendition, or reduce the frame size if there is only one.
-    else if (rungs.length === 1 && needsEncoder && !small) small = true;
+    else if (rungs.length === 1 && needsEncoder && !isLowCost) isLowCost = true;
     else maxRungs = Math.max(0, rungs.length - 1);
-    renew = true;
+    needsRenewal = true;
     session.requestKeyFrame();
-    log.warn({ why, message }, "live: encoder exited, restarting at the next key frame");
+    log.warn({ why: cause, message }, "live: encoder exited, restarting at the next key frame");
   }
 
   function finish() {
-    if (over) return;
-    over = true;
-    leave();
-    line.push(() => {
+    if (isOver) return;
+    isOver = true;
+    leaveSession();
+    taskQueue.push(() => {
       endRun();
-      line.push(() => {
-        admitted?.release();
+      taskQueue.push(() => {
+        encoderSlots?.release();
         resolve();
       });
     });
   }
 
-  leave = session.subscribe({
-    tracks: (tracks, run) => line.push(() => onTracks(tracks, run)),
-    packet: (packet) => line.push(() => onPacket(packet), packet.data.length),
+  leaveSession = session.subscribe({
+    tracks: (tracks, run) => taskQueue.push(() => onTracks(tracks, run)),
+    packet: (packet) => taskQueue.push(() => onPacket(packet), packet.data.length),
     end: finish,
   });
-  if (over) leave();
+  if (isOver) leaveSession();
   return { end: finish, done };
 }
 
-const moved = (packet: MediaPacket, zero: number): MediaPacket =>
-  zero === 0 ? packet : { ...packet, dts: packet.dts - zero, pts: packet.pts - zero };
+const shiftPacket = (packet: MediaPacket, startTime: number): MediaPacket =>
+  startTime === 0 ? packet : { ...packet, dts: packet.dts - startTime, pts: packet.pts - startTime };

@@ -15,24 +15,24 @@ export interface AudioOffer extends SampleEntry {
 }
 
 /** H.264 profiles that browsers play: baseline, main, extended and high, all 8-bit 4:2:0. */
-const PLAYED = new Set([66, 77, 88, 100]);
-const MAKERS = { h264: avcEntry, hevc: hevcEntry, av1: av1Entry };
+const PLAYED_AVC_PROFILES = new Set([66, 77, 88, 100]);
+const ENTRY_FACTORIES = { h264: avcEntry, hevc: hevcEntry, av1: av1Entry };
 /** AAC object types that browsers play: AAC-LC and HE-AAC. */
-const AAC_KINDS = new Set([2, 5, 29]);
+const AAC_OBJECT_TYPES = new Set([2, 5, 29]);
 
 /** Undefined: players cannot play the track, so it has to be transcoded. */
 export function videoOffer({ codec, config, width, height }: LiveVideoTrack): VideoOffer | undefined {
   if (codec === "vp8" || codec === "vp9") return undefined;
-  if (codec === "h264" && !PLAYED.has(config[1] ?? 0)) return undefined;
-  return unlessBroken(() => ({ ...MAKERS[codec](config, width, height), width, height }));
+  if (codec === "h264" && !PLAYED_AVC_PROFILES.has(config[1] ?? 0)) return undefined;
+  return tryParse(() => ({ ...ENTRY_FACTORIES[codec](config, width, height), width, height }));
 }
 
 export function audioOffer({ codec, config }: LiveAudioTrack): AudioOffer | undefined {
   if (codec !== "aac") return undefined;
-  const offer = unlessBroken(() => aacEntry(config));
+  const offer = tryParse(() => aacEntry(config));
   // Frames of 960 samples are for digital radio; not every player supports more than two channels.
   return offer !== undefined &&
-    AAC_KINDS.has(offer.kind) &&
+    AAC_OBJECT_TYPES.has(offer.kind) &&
     offer.frame === 1024 &&
     offer.channels >= 1 &&
     offer.channels <= 2
@@ -40,9 +40,9 @@ export function audioOffer({ codec, config }: LiveAudioTrack): AudioOffer | unde
     : undefined;
 }
 
-function unlessBroken<T>(make: () => T): T | undefined {
+function tryParse<T>(parse: () => T): T | undefined {
   try {
-    return make();
+    return parse();
   } catch (err) {
     if (err instanceof Mp4Error) return undefined;
     throw err;

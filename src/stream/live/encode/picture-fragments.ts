@@ -16,7 +16,7 @@ interface VideoFrame {
  * frame.
  */
 interface VideoFragments {
-  add(picture: VideoFrame): void;
+  add(videoFrame: VideoFrame): void;
   /** Emits the remaining frames. */
   end(): void;
 }
@@ -25,12 +25,12 @@ interface VideoFragments {
 export const VIDEO_TIMESCALE = 90_000;
 export const toVideoTicks = (microseconds: number): number => Math.round((microseconds * VIDEO_TIMESCALE) / 1_000_000);
 /** Duration of a frame when unknown. */
-const SOME_DURATION = VIDEO_TIMESCALE / 25;
+const FALLBACK_DURATION = VIDEO_TIMESCALE / 25;
 /** More frames than a fragment holds at the maximum frame rate: streams whose clock does not advance are cut too. */
-const MAX_PICTURES = 240;
+const MAX_FRAMES = 240;
 export const TRACK = 1;
 /** Tolerance for timestamps rounded to milliseconds; without it, every second fragment would be one frame short. */
-const ROUNDING = (2 * VIDEO_TIMESCALE) / 1000;
+const ROUNDING_TICKS = (2 * VIDEO_TIMESCALE) / 1000;
 
 /**
  * A frame lasts until the next one, so its duration is exact, and a fragment is emitted one frame after the last frame
@@ -45,24 +45,24 @@ export function createVideoFragments({
   partMs: number;
   onFragment(fragment: LiveFragment): void;
 }): VideoFragments {
-  const part = (partMs * VIDEO_TIMESCALE) / 1000 + ROUNDING;
-  let pictures: (VideoFrame & { duration: number })[] = [];
+  const maxPartTicks = (partMs * VIDEO_TIMESCALE) / 1000 + ROUNDING_TICKS;
+  let videoFrames: (VideoFrame & { duration: number })[] = [];
   let sequence = 0;
-  let duration = SOME_DURATION;
+  let duration = FALLBACK_DURATION;
 
-  function cut(next?: VideoFrame) {
-    const [first] = pictures;
+  function cutFragment(next?: VideoFrame) {
+    const [first] = videoFrames;
     if (first === undefined) return;
-    const samples = pictures.map(({ duration: lasts, data, shift, key }) => ({
-      duration: lasts,
+    const samples = videoFrames.map(({ duration: sampleDuration, data, shift, key }) => ({
+      duration: sampleDuration,
       size: data.length,
       shift,
       sync: key,
     }));
     const head = writeFragment({ track: TRACK, sequence: ++sequence, time: first.time, samples });
-    const bytes = Buffer.concat([head, ...pictures.map(({ data }) => data)]);
+    const bytes = Buffer.concat([head, ...videoFrames.map(({ data }) => data)]);
     const lasts = samples.reduce((sum, sample) => sum + sample.duration, 0);
-    pictures = [];
+    videoFrames = [];
     onFragment({
       rendition,
       time: first.time / VIDEO_TIMESCALE,
@@ -76,16 +76,17 @@ export function createVideoFragments({
   }
 
   return {
-    add(picture) {
-      const last = pictures.at(-1);
+    add(videoFrame) {
+      const last = videoFrames.at(-1);
       // Players cannot distinguish two frames with the same time.
-      const time = last === undefined ? picture.time : Math.max(picture.time, last.time + 1);
+      const time = last === undefined ? videoFrame.time : Math.max(videoFrame.time, last.time + 1);
       if (last !== undefined) {
         last.duration = duration = time - last.time;
-        if (picture.key || time - pictures[0]!.time + duration > part || pictures.length >= MAX_PICTURES) cut(picture);
+        if (videoFrame.key || time - videoFrames[0]!.time + duration > maxPartTicks || videoFrames.length >= MAX_FRAMES)
+          cutFragment(videoFrame);
       }
-      pictures.push({ ...picture, time, shift: picture.shift - (time - picture.time), duration });
+      videoFrames.push({ ...videoFrame, time, shift: videoFrame.shift - (time - videoFrame.time), duration });
     },
-    end: () => cut(),
+    end: () => cutFragment(),
   };
 }

@@ -37,10 +37,10 @@ export const AUDIO = "audio";
 export const LIVE_AUDIO_RATE = 48_000;
 export const LIVE_AUDIO_BITRATE = 128_000;
 /** Short side of renditions encoded beyond the limit, or without a known size. */
-const SMALL = 360;
-const LARGEST = 1080;
+const LOW_COST_SIDE = 360;
+const MAX_SIDE = 1080;
 /** Peak over average bitrate, for publishers with a constant rate. */
-const PEAK = 1.25;
+const PEAK_FACTOR = 1.25;
 /** H.264 table A-1 at 60 frames a second: level, macroblocks per frame and per second. */
 const LEVELS = [
   [31, 3600, 108_000],
@@ -55,7 +55,7 @@ export function encoderDemand(
   ladder: Settings["live"]["ladder"],
 ): { wanted: number; needed: number } {
   if (tracks.video === undefined) return { wanted: 0, needed: 0 };
-  const smaller = below(tracks.video, ladder).length;
+  const smaller = sidesBelow(tracks.video, ladder).length;
   if (videoOffer(tracks.video) === undefined) return { wanted: 1 + smaller, needed: 1 };
   return isPlayedEverywhere(tracks.video)
     ? { wanted: smaller, needed: 0 }
@@ -77,37 +77,44 @@ interface RunLimits {
 export function planRun(
   tracks: LiveTracks,
   ladder: Settings["live"]["ladder"],
-  { slots, lowCost, audio: soundAllowed, reason }: RunLimits,
+  { slots, lowCost, audio: isAudioAllowed, reason }: RunLimits,
 ): Plan | undefined {
   const video = tracks.video && videoOffer(tracks.video);
   const audio = tracks.audio && audioOffer(tracks.audio);
   const needsVideoEncode = tracks.video !== undefined && video === undefined;
   const needsAudioEncode = tracks.audio !== undefined && audio === undefined;
-  const isMuted = needsAudioEncode && !soundAllowed;
+  const isMuted = needsAudioEncode && !isAudioAllowed;
   if ((needsVideoEncode && slots === 0) || (isMuted && tracks.video === undefined)) return undefined;
-  const full = needsVideoEncode ? [rung(SOURCE, tracks.video!, lowCost ? SMALL : LARGEST)] : [];
-  const smaller = tracks.video === undefined ? [] : below(tracks.video, ladder);
-  const made = smaller.slice(0, Math.max(0, slots - full.length));
-  const left = smaller.slice(made.length);
+  const sourceRungs = needsVideoEncode ? [createRung(SOURCE, tracks.video!, lowCost ? LOW_COST_SIDE : MAX_SIDE)] : [];
+  const smaller = tracks.video === undefined ? [] : sidesBelow(tracks.video, ladder);
+  const made = smaller.slice(0, Math.max(0, slots - sourceRungs.length));
+  const skippedSides = smaller.slice(made.length);
   const needsH264 = tracks.video !== undefined && video !== undefined && !isPlayedEverywhere(tracks.video);
-  const same = needsH264 && smaller.length === 0 && slots > 0 ? [inH264(tracks.video!, lowCost ? SMALL : LARGEST)] : [];
-  const rungs = [...full, ...same, ...made.map((short) => rung(`${short}p`, tracks.video!, short)).toReversed()];
+  const h264SourceRungs =
+    needsH264 && smaller.length === 0 && slots > 0
+      ? [toH264Rung(tracks.video!, lowCost ? LOW_COST_SIDE : MAX_SIDE)]
+      : [];
+  const rungs = [
+    ...sourceRungs,
+    ...h264SourceRungs,
+    ...made.map((shortSide) => createRung(`${shortSide}p`, tracks.video!, shortSide)).toReversed(),
+  ];
   const audioRenditions = audio
     ? [liveAudioRendition(audio.codecs, audio.channels)]
     : needsAudioEncode && !isMuted
       ? [liveAudioRendition("mp4a.40.2", 2)]
       : [];
-  const renditions = [...(video ? [offered(video)] : []), ...rungs.map(encoded), ...audioRenditions];
+  const renditions = [...(video ? [offeredRendition(video)] : []), ...rungs.map(encodedRendition), ...audioRenditions];
   return {
     renditions,
     needsEncoder: needsVideoEncode || needsH264,
     keyFrames: needsVideoEncode ? "encoder" : "source",
     encode: { rungs, audio: needsAudioEncode && !isMuted },
     notes: [
-      ...(left.length === 0
+      ...(skippedSides.length === 0
         ? []
         : [
-            `${left.map((short) => `${short}p`).join(" and ")} ${left.length === 1 ? "is" : "are"} not encoded: ${reason}.`,
+            `${skippedSides.map((shortSide) => `${shortSide}p`).join(" and ")} ${skippedSides.length === 1 ? "is" : "are"} not encoded: ${reason}.`,
           ]),
       ...(needsH264 && rungs.length === 0
         ? [
@@ -122,10 +129,10 @@ export function planRun(
 }
 
 /** Short sides of the renditions below the source, smallest first. */
-function below({ width, height }: LiveVideoTrack, ladder: Settings["live"]["ladder"]): number[] {
-  const own = Math.min(width, height);
+function sidesBelow({ width, height }: LiveVideoTrack, ladder: Settings["live"]["ladder"]): number[] {
+  const sourceSide = Math.min(width, height);
   return [...new Set(ladder.map((name) => Number.parseInt(name, 10)))]
-    .filter((short) => short < own)
+    .filter((shortSide) => shortSide < sourceSide)
     .toSorted((a, b) => a - b);
 }
 
@@ -133,20 +140,20 @@ function below({ width, height }: LiveVideoTrack, ladder: Settings["live"]["ladd
 const isPlayedEverywhere = ({ codec }: LiveVideoTrack) => codec === "h264";
 
 /** H.264 rendition at the source resolution, for a ladder without a smaller rung. */
-function inH264(track: LiveVideoTrack, most: number): Rung {
-  const made = rung("h264", track, most);
+function toH264Rung(track: LiveVideoTrack, maxSide: number): Rung {
+  const made = createRung("h264", track, maxSide);
   return made.width === undefined || made.height === undefined
     ? made
     : { ...made, name: `${Math.min(made.width, made.height)}p` };
 }
 
-const even = (pixels: number) => Math.max(2, 2 * Math.round(pixels / 2));
+const toEven = (pixels: number) => Math.max(2, 2 * Math.round(pixels / 2));
 
-function rung(name: string, { width, height }: LiveVideoTrack, most: number): Rung {
-  const own = Math.min(width, height);
-  if (own === 0) return { name, bitrate: bitrateCapOf(LARGEST), level: LEVELS.at(-1)![0] };
-  const scale = Math.min(1, most / own);
-  const size = { width: even(width * scale), height: even(height * scale) };
+function createRung(name: string, { width, height }: LiveVideoTrack, maxSide: number): Rung {
+  const sourceSide = Math.min(width, height);
+  if (sourceSide === 0) return { name, bitrate: bitrateCapOf(MAX_SIDE), level: LEVELS.at(-1)![0] };
+  const scale = Math.min(1, maxSide / sourceSide);
+  const size = { width: toEven(width * scale), height: toEven(height * scale) };
   return { name, ...size, bitrate: bitrateCapOf(Math.min(size.width, size.height)), level: levelOf(size) };
 }
 
@@ -159,24 +166,24 @@ const hasSize = ({ width, height }: { width?: number; height?: number }) =>
   width === undefined || height === undefined || width === 0 || height === 0 ? {} : { width, height };
 
 /** The publisher's bitrate is not known in advance; it is estimated from the frame size. */
-function offered(offer: VideoOffer): LiveRendition {
-  const average = bitrateCapOf(Math.min(offer.width, offer.height) || LARGEST);
+function offeredRendition(offer: VideoOffer): LiveRendition {
+  const average = bitrateCapOf(Math.min(offer.width, offer.height) || MAX_SIDE);
   return {
     name: SOURCE,
     kind: "video",
     codecs: offer.codecs,
-    peakBandwidth: Math.round(average * PEAK),
+    peakBandwidth: Math.round(average * PEAK_FACTOR),
     averageBandwidth: average,
     ...hasSize(offer),
   };
 }
 
-function encoded({ name, bitrate, level, ...size }: Rung): LiveRendition {
+function encodedRendition({ name, bitrate, level, ...size }: Rung): LiveRendition {
   return {
     name,
     kind: "video",
     codecs: `avc1.6400${level.toString(16)}`,
-    peakBandwidth: Math.round(bitrate * PEAK),
+    peakBandwidth: Math.round(bitrate * PEAK_FACTOR),
     averageBandwidth: bitrate,
     ...hasSize(size),
   };
@@ -187,6 +194,6 @@ const liveAudioRendition = (codecs: string, channels: number): LiveRendition => 
   kind: "audio",
   codecs,
   channels,
-  peakBandwidth: Math.round(LIVE_AUDIO_BITRATE * PEAK),
+  peakBandwidth: Math.round(LIVE_AUDIO_BITRATE * PEAK_FACTOR),
   averageBandwidth: LIVE_AUDIO_BITRATE,
 });

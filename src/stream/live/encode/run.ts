@@ -19,7 +19,7 @@ interface RunDeps {
   /** A key frame if there is video. */
   first: MediaPacket;
   sink: RunSink;
-  onLost(why: "slow" | "failed", message: string): void;
+  onLost(reason: "slow" | "failed", message: string): void;
 }
 
 /** An active run: packets in, fragments out to the sink. Packet times start at zero. */
@@ -29,19 +29,29 @@ export interface ActiveRun {
   end(): Promise<void> | undefined;
 }
 
-export function createRun({ tools, log, now, plan, tracks, partMs, first, sink: given, onLost }: RunDeps): ActiveRun {
-  const sink = guarded(given, log);
+export function createRun({
+  tools,
+  log,
+  now,
+  plan,
+  tracks,
+  partMs,
+  first,
+  sink: unguardedSink,
+  onLost,
+}: RunDeps): ActiveRun {
+  const sink = guardSink(unguardedSink, log);
   const delay = first.kind === "video" ? first.pts - first.dts : 0;
-  let ended = false;
+  let isEnded = false;
   // Late output from a killed encoder is ignored.
-  const onFragment = (fragment: LiveFragment) => void (ended || sink.fragment(fragment));
-  const over = () => {
-    ended = true;
+  const onFragment = (fragment: LiveFragment) => void (isEnded || sink.fragment(fragment));
+  const endRun = () => {
+    isEnded = true;
     sink.end();
   };
   const { video, audio, encode } = plan;
-  const pictures = video && createVideoFragments({ rendition: SOURCE, partMs, onFragment });
-  const sounds =
+  const videoFragments = video && createVideoFragments({ rendition: SOURCE, partMs, onFragment });
+  const audioOutput =
     audio &&
     createAudioFragments({
       rendition: AUDIO,
@@ -87,43 +97,43 @@ export function createRun({ tools, log, now, plan, tracks, partMs, first, sink: 
           onFragment,
           onLost,
           now,
-          ...(video === undefined && { onVideo: followedBy }),
+          ...(video === undefined && { onVideo: forwardKey }),
         })
       : undefined;
 
   /** Ends audio fragments at the key frames of the leading video rendition. Times in microseconds. */
-  function followedBy(shown: number, decoded: number, key: boolean): void {
-    if (key) for (const audioFragments of [sounds, encoder]) audioFragments?.cutAt(shown);
-    for (const audioFragments of [sounds, encoder]) audioFragments?.setVideoTime(decoded);
+  function forwardKey(presentationTime: number, decodeTime: number, key: boolean): void {
+    if (key) for (const audioFragments of [audioOutput, encoder]) audioFragments?.cutAt(presentationTime);
+    for (const audioFragments of [audioOutput, encoder]) audioFragments?.setVideoTime(decodeTime);
   }
 
   return {
     packet(packet) {
       const { kind, dts, pts, key, data } = packet;
-      if (kind === "audio") sounds?.add(dts, data);
+      if (kind === "audio") audioOutput?.add(dts, data);
       else {
         const time = toVideoTicks(dts);
-        pictures?.add({ time, shift: toVideoTicks(pts) - time, key, data });
-        if (pictures) followedBy(pts, dts, key);
+        videoFragments?.add({ time, shift: toVideoTicks(pts) - time, key, data });
+        if (videoFragments) forwardKey(pts, dts, key);
       }
       encoder?.packet(packet);
     },
     end(): Promise<void> | undefined {
-      pictures?.end();
-      sounds?.end();
+      videoFragments?.end();
+      audioOutput?.end();
       const rest = encoder?.end();
       return rest === undefined
-        ? void over()
-        : rest.catch((err: unknown) => log.error({ err }, "live: failed to stop an encoder")).then(over);
+        ? void endRun()
+        : rest.catch((err: unknown) => log.error({ err }, "live: failed to stop an encoder")).then(endRun);
     },
   };
 }
 
 /** A failing sink is an internal error and must not end the broadcast for other viewers. */
-function guarded(sink: RunSink, log: Log): RunSink {
-  const attempt = (what: () => void) => {
+function guardSink(sink: RunSink, log: Log): RunSink {
+  const attempt = (action: () => void) => {
     try {
-      what();
+      action();
     } catch (err) {
       log.error({ err }, "live: failed to store a segment");
     }

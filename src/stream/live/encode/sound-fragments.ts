@@ -35,7 +35,7 @@ const GAP_SECONDS = 0.1;
  * RTMP packet times are in milliseconds, some off by several: the distance to the sample count is averaged over this
  * many frames.
  */
-const AVERAGED = 64;
+const AVERAGED_FRAMES = 64;
 const NEAR_ENOUGH_SECONDS = 0.002;
 /**
  * Samples by which the nominal duration of one frame is changed until the average is near enough: inaudible, and many
@@ -45,7 +45,7 @@ const NUDGE = 8;
 const MAX_WAIT_FOR_CUT_SECONDS = 2;
 /** Maximum audio queued while frames wait for the video, in seconds and, for clocks that do not advance, in frames. */
 const MAX_WAIT_SECONDS = 2;
-const MAX_WAITING = 500;
+const MAX_WAITING_FRAMES = 500;
 
 export function createAudioFragments({
   rendition,
@@ -55,28 +55,28 @@ export function createAudioFragments({
   followsVideo = false,
   onFragment,
 }: AudioFragmentsOptions): AudioFragments {
-  const part = (partMs * sampleRate) / 1000;
+  const maxPartSamples = (partMs * sampleRate) / 1000;
   const gap = GAP_SECONDS * sampleRate;
   let samples: { duration: number; size: number; shift: number; sync: boolean }[] = [];
   let data: Buffer[] = [];
   let start = 0;
   /** Start of the next frame; undefined before the first. */
-  let at: number | undefined;
-  let off = 0;
-  /** Presentation times of video key frames, in samples; `reached` is the earliest possible time of the next one. */
+  let frameTime: number | undefined;
+  let averageOffset = 0;
+  /** Presentation times of video key frames, in samples; `reachedTime` is the earliest possible time of the next one. */
   let cuts: number[] = [];
-  let reached = followsVideo ? -Infinity : Infinity;
+  let reachedTime = followsVideo ? -Infinity : Infinity;
   let waiting: { target: number; bytes: Buffer }[] = [];
   let sequence = 0;
 
-  function cut(nextKey?: number) {
+  function cutFragment(nextKey?: number) {
     if (samples.length === 0) return;
     const head = writeFragment({ track: TRACK, sequence: ++sequence, time: start, samples });
     const bytes = Buffer.concat([head, ...data]);
     const fragment: LiveFragment = {
       rendition,
       time: start / sampleRate,
-      duration: (at! - start) / sampleRate,
+      duration: (frameTime! - start) / sampleRate,
       key: true,
       bytes,
       ...(nextKey !== undefined && { nextKey: nextKey / sampleRate }),
@@ -88,55 +88,56 @@ export function createAudioFragments({
 
   /** Nominal duration of the frame. */
   function durationOf(target: number): number {
-    off += (target - at! - off) / AVERAGED;
-    if (Math.abs(off) < NEAR_ENOUGH_SECONDS * sampleRate) return frame;
-    const nudge = Math.sign(off) * NUDGE;
-    off -= nudge;
-    return frame + nudge;
+    averageOffset += (target - frameTime! - averageOffset) / AVERAGED_FRAMES;
+    if (Math.abs(averageOffset) < NEAR_ENOUGH_SECONDS * sampleRate) return frame;
+    const correction = Math.sign(averageOffset) * NUDGE;
+    averageOffset -= correction;
+    return frame + correction;
   }
 
   function place({ target, bytes }: (typeof waiting)[number]) {
-    at ??= Math.round(target);
+    frameTime ??= Math.round(target);
     // Audio for this time has been received. Frames are accepted again when the packet clock has caught up.
-    if (target < at - gap) return;
-    if (isFull()) cut();
-    if (target > at + gap) {
-      cut();
-      at = Math.round(target);
-      off = 0;
+    if (target < frameTime - gap) return;
+    if (isFull()) cutFragment();
+    if (target > frameTime + gap) {
+      cutFragment();
+      frameTime = Math.round(target);
+      averageOffset = 0;
       endAtKey();
     }
-    if (samples.length === 0) start = at;
+    if (samples.length === 0) start = frameTime;
     const duration = durationOf(target);
     samples.push({ duration, size: bytes.length, shift: 0, sync: true });
     data.push(bytes);
-    at += duration;
+    frameTime += duration;
     settle();
   }
 
   /** A frame that spans a key frame belongs to the side with most of its samples. */
   function endAtKey() {
-    const next = at! + frame / 2;
+    const next = frameTime! + frame / 2;
     if (cuts.length === 0 || next < cuts[0]!) return;
-    cut(cuts.findLast((one) => one <= next));
-    cuts = cuts.filter((one) => one > next);
+    cutFragment(cuts.findLast((item) => item <= next));
+    cuts = cuts.filter((item) => item > next);
   }
 
   /** Emits a fragment that ends at a key frame, or a full fragment once no key frame can precede the next frame. */
   function settle() {
     if (samples.length === 0) return;
     endAtKey();
-    if (reached > at! + frame / 2 && isFull()) cut();
+    if (reachedTime > frameTime! + frame / 2 && isFull()) cutFragment();
   }
 
-  const isFull = () => samples.length > 0 && at! - start + frame > part;
+  const isFull = () => samples.length > 0 && frameTime! - start + frame > maxPartSamples;
 
   function release() {
-    const newest = waiting.at(-1)?.target ?? 0;
+    const newestTarget = waiting.at(-1)?.target ?? 0;
     let count = 0;
     for (const { target } of waiting) {
-      const tooLong = newest - target > MAX_WAIT_SECONDS * sampleRate || waiting.length - count > MAX_WAITING;
-      if (!tooLong && reached <= target + frame / 2) break;
+      const isWaitTooLong =
+        newestTarget - target > MAX_WAIT_SECONDS * sampleRate || waiting.length - count > MAX_WAITING_FRAMES;
+      if (!isWaitTooLong && reachedTime <= target + frame / 2) break;
       place(waiting[count++]!);
     }
     if (count > 0) waiting = waiting.slice(count);
@@ -150,19 +151,24 @@ export function createAudioFragments({
     cutAt(time) {
       const key = (time * sampleRate) / 1_000_000;
       // A fragment that has been emitted cannot be cut.
-      if (at !== undefined && key > at - frame / 2 && key < at + MAX_WAIT_FOR_CUT_SECONDS * sampleRate) cuts.push(key);
+      if (
+        frameTime !== undefined &&
+        key > frameTime - frame / 2 &&
+        key < frameTime + MAX_WAIT_FOR_CUT_SECONDS * sampleRate
+      )
+        cuts.push(key);
       settle();
     },
     setVideoTime(time) {
-      reached = Math.max(reached, (time * sampleRate) / 1_000_000);
+      reachedTime = Math.max(reachedTime, (time * sampleRate) / 1_000_000);
       settle();
       release();
     },
     end() {
-      reached = Infinity;
-      for (const one of waiting) place(one);
+      reachedTime = Infinity;
+      for (const item of waiting) place(item);
       waiting = [];
-      cut();
+      cutFragment();
     },
   };
 }

@@ -4,38 +4,38 @@ interface TaskQueue {
    * Runs the task immediately, or after the current hold. `bytes`: the memory it uses; the task is dropped if too much
    * is queued.
    */
-  push(what: () => void, bytes?: number): void;
-  /** Later tasks wait for `until`, which must not reject. */
-  waitFor(until: Promise<void>): void;
+  push(runTask: () => void, bytes?: number): void;
+  /** Later tasks wait for `completion`, which must not reject. */
+  waitFor(completion: Promise<void>): void;
   isWaiting(): boolean;
 }
 
-const MAX_BYTES = 32 * 1024 * 1024;
+const MAX_QUEUED_BYTES = 32 * 1024 * 1024;
 
-export function createTaskQueue(mostBytes = MAX_BYTES): TaskQueue {
+export function createTaskQueue(maxBytes = MAX_QUEUED_BYTES): TaskQueue {
   let waiting: { what: () => void; bytes: number }[] = [];
   let size = 0;
-  let holding = false;
+  let isHolding = false;
 
-  function push(what: () => void, bytes = 0) {
-    if (!holding) return what();
-    if (bytes > 0 && size + bytes > mostBytes) return;
-    waiting.push({ what, bytes });
+  function push(runTask: () => void, bytes = 0) {
+    if (!isHolding) return runTask();
+    if (bytes > 0 && size + bytes > maxBytes) return;
+    waiting.push({ what: runTask, bytes });
     size += bytes;
   }
 
   return {
     push,
-    isWaiting: () => holding,
-    waitFor(until) {
-      holding = true;
-      void until.then(() => {
-        holding = false;
+    isWaiting: () => isHolding,
+    waitFor(completion) {
+      isHolding = true;
+      void completion.then(() => {
+        isHolding = false;
         const rest = waiting;
         waiting = [];
         size = 0;
         // A task may hold the queue again: the tasks behind it then wait again.
-        for (const { what, bytes } of rest) push(what, bytes);
+        for (const { what: runTask, bytes } of rest) push(runTask, bytes);
       });
     },
   };

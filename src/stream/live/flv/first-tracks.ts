@@ -39,19 +39,19 @@ export function createTrackAnnouncer({
     packets.forEach(write);
   }
 
-  const complete = () =>
+  const isComplete = () =>
     (tracks.video !== undefined || !expected.video) && (tracks.audio !== undefined || !expected.audio);
 
   return {
     expect(kinds) {
       // An announcement without any tracks is ignored.
       if (kinds.video || kinds.audio) expected = kinds;
-      if (complete()) begin();
+      if (isComplete()) begin();
     },
     known(now) {
       tracks = now;
       if (waiting === undefined) configure(tracks);
-      else if (complete()) begin();
+      else if (isComplete()) begin();
     },
     write(packet) {
       if (waiting === undefined) return write(packet);

@@ -5,16 +5,16 @@
 export function withLongLengths(data: Buffer, size: number | undefined): Buffer | undefined {
   if (size === undefined) return data;
   const parts: Buffer[] = [];
-  for (let at = 0; at < data.length;) {
-    if (at + size > data.length) return undefined;
-    const length = data.readUIntBE(at, size);
-    const from = at + size;
-    at = from + length;
-    if (at > data.length) return undefined;
+  for (let offset = 0; offset < data.length;) {
+    if (offset + size > data.length) return undefined;
+    const length = data.readUIntBE(offset, size);
+    const from = offset + size;
+    offset = from + length;
+    if (offset > data.length) return undefined;
     if (size === 4) continue;
     const head = Buffer.allocUnsafe(4);
     head.writeUInt32BE(length);
-    parts.push(head, data.subarray(from, at));
+    parts.push(head, data.subarray(from, offset));
   }
   return size === 4 ? data : Buffer.concat(parts);
 }

@@ -35,8 +35,8 @@ export function createFlvReceiver(publication: PacketTarget): FlvReceiver {
   let audio: LiveAudioTrack | undefined;
   /** Frame size announced by the publisher, for configurations that have none. */
   let size = { width: 0, height: 0 };
-  let clock: number | undefined;
-  const first = createTrackAnnouncer({
+  let unwrappedTime: number | undefined;
+  const announcer = createTrackAnnouncer({
     configure: (tracks) => publication.configure(tracks),
     write: publication.write,
   });
@@ -44,9 +44,9 @@ export function createFlvReceiver(publication: PacketTarget): FlvReceiver {
   const tracks = (): LiveTracks => ({ ...(video && { video }), ...(audio && { audio }) });
 
   /** Milliseconds that keep increasing when the 32-bit time wraps after 49 days. */
-  function unwrapped(time: number): number {
-    clock = clock === undefined ? time : clock + ((time - clock) | 0);
-    return clock;
+  function unwrapTime(time: number): number {
+    unwrappedTime = unwrappedTime === undefined ? time : unwrappedTime + ((time - unwrappedTime) | 0);
+    return unwrappedTime;
   }
 
   function setVideo(codec: LiveVideoTrack["codec"], bytes: Buffer) {
@@ -58,29 +58,29 @@ export function createFlvReceiver(publication: PacketTarget): FlvReceiver {
     if (video !== undefined && video.codec === codec && video.config.equals(track.config)) return;
     config = read;
     video = track;
-    first.known(tracks());
+    announcer.known(tracks());
   }
 
   function setAudio(codec: LiveAudioTrack["codec"], bytes: Buffer) {
     if (audio !== undefined && audio.codec === codec && audio.config.equals(bytes)) return;
-    const sound = codec === "aac" ? aacFormat(bytes) : opusFormat(bytes);
-    if (sound === undefined)
+    const audioFormat = codec === "aac" ? aacFormat(bytes) : opusFormat(bytes);
+    if (audioFormat === undefined)
       throw publication.unsupported("audio", "AAC without a sample rate or channel count in its configuration");
-    audio = { codec, config: bytes, ...sound };
-    first.known(tracks());
+    audio = { codec, config: bytes, ...audioFormat };
+    announcer.known(tracks());
   }
 
-  function picture({ codec, key, composition, data }: FlvVideo & { kind: "picture" }, time: number) {
+  function handlePicture({ codec, key, composition, data }: FlvVideo & { kind: "picture" }, time: number) {
     if (video === undefined && (codec === "vp8" || codec === "vp9")) {
       video = { codec, config: Buffer.alloc(0), ...size };
-      first.known(tracks());
+      announcer.known(tracks());
     }
     const units = video?.codec === codec ? withLongLengths(data, config?.lengthSize) : undefined;
     if (units === undefined) return publication.lost(1);
     write({ kind: "video", dts: time * 1000, pts: (time + composition) * 1000, key, data: units });
   }
 
-  function frame({ codec, data }: FlvAudio & { kind: "frame" }, time: number) {
+  function handleAudioFrame({ codec, data }: FlvAudio & { kind: "frame" }, time: number) {
     if (codec === "mp3") setMp3(data);
     else if (codec === "opus" && audio === undefined) setAudio("opus", Buffer.alloc(0));
     if (audio?.codec !== codec) return publication.lost(1);
@@ -89,69 +89,69 @@ export function createFlvReceiver(publication: PacketTarget): FlvReceiver {
 
   /** Every frame repeats the format. */
   function setMp3(data: Buffer) {
-    const sound = mp3Format(data);
+    const audioFormat = mp3Format(data);
     if (
-      sound === undefined ||
-      (audio?.codec === "mp3" && audio.sampleRate === sound.sampleRate && audio.channels === sound.channels)
+      audioFormat === undefined ||
+      (audio?.codec === "mp3" && audio.sampleRate === audioFormat.sampleRate && audio.channels === audioFormat.channels)
     )
       return;
-    audio = { codec: "mp3", config: Buffer.alloc(0), ...sound };
-    first.known(tracks());
+    audio = { codec: "mp3", config: Buffer.alloc(0), ...audioFormat };
+    announcer.known(tracks());
   }
 
-  const write = (packet: MediaPacket) => first.write(packet);
+  const write = (packet: MediaPacket) => announcer.write(packet);
 
   function onVideo(data: Buffer, time: number) {
-    const found = readVideo(data);
-    if (found.kind === "config") {
-      if (found.codec !== "vp8" && found.codec !== "vp9") setVideo(found.codec, Buffer.from(found.config));
-    } else if (found.kind === "picture") picture(found, time);
-    else if (found.kind === "unknown") throw publication.unsupported("video", found.codec);
+    const tagData = readVideo(data);
+    if (tagData.kind === "config") {
+      if (tagData.codec !== "vp8" && tagData.codec !== "vp9") setVideo(tagData.codec, Buffer.from(tagData.config));
+    } else if (tagData.kind === "picture") handlePicture(tagData, time);
+    else if (tagData.kind === "unknown") throw publication.unsupported("video", tagData.codec);
   }
 
   function onAudio(data: Buffer, time: number) {
-    const found = readAudio(data);
-    if (found.kind === "config") {
-      if (found.codec !== "mp3") setAudio(found.codec, Buffer.from(found.config));
-    } else if (found.kind === "frame") frame(found, time);
-    else if (found.kind === "unknown") throw publication.unsupported("audio", found.codec);
+    const tagData = readAudio(data);
+    if (tagData.kind === "config") {
+      if (tagData.codec !== "mp3") setAudio(tagData.codec, Buffer.from(tagData.config));
+    } else if (tagData.kind === "frame") handleAudioFrame(tagData, time);
+    else if (tagData.kind === "unknown") throw publication.unsupported("audio", tagData.codec);
   }
 
   function onMetadata(message: RtmpMessage) {
-    const about = readMetadata(message);
-    if (about === undefined) return;
+    const metadata = readMetadata(message);
+    if (metadata === undefined) return;
     const pixels = (value: unknown) =>
       typeof value === "number" && value > 0 && value <= 16_384 ? Math.round(value) : 0;
-    size = { width: pixels(about["width"]), height: pixels(about["height"]) };
-    first.expect({
-      video: "videocodecid" in about || size.width > 0,
-      audio: "audiocodecid" in about || "audiosamplerate" in about,
+    size = { width: pixels(metadata["width"]), height: pixels(metadata["height"]) };
+    announcer.expect({
+      video: "videocodecid" in metadata || size.width > 0,
+      audio: "audiocodecid" in metadata || "audiosamplerate" in metadata,
     });
   }
 
-  function message(given: RtmpMessage): void {
-    switch (given.type) {
+  function message(rtmpMessage: RtmpMessage): void {
+    switch (rtmpMessage.type) {
       case MESSAGE.video:
-        return onVideo(given.data, unwrapped(given.time));
+        return onVideo(rtmpMessage.data, unwrapTime(rtmpMessage.time));
       case MESSAGE.audio:
-        return onAudio(given.data, unwrapped(given.time));
+        return onAudio(rtmpMessage.data, unwrapTime(rtmpMessage.time));
       case MESSAGE.data:
       case MESSAGE.dataAmf3:
-        return onMetadata(given);
+        return onMetadata(rtmpMessage);
       case MESSAGE.aggregate:
-        return aggregate(given);
+        return handleAggregate(rtmpMessage);
     }
   }
 
   /** Several messages in one, with a separate clock whose first time equals the time of the whole message (7.1.6). */
-  function aggregate({ time, stream, data }: RtmpMessage) {
-    let began: number | undefined;
+  function handleAggregate({ time, stream, data }: RtmpMessage) {
+    let firstTime: number | undefined;
     for (const tag of readTags(data)) {
       if (tag.type === MESSAGE.aggregate) throw new FlvError("nested aggregate message");
-      began ??= tag.time;
-      message({ type: tag.type, stream, time: (time + tag.time - began) >>> 0, data: tag.data });
+      firstTime ??= tag.time;
+      message({ type: tag.type, stream, time: (time + tag.time - firstTime) >>> 0, data: tag.data });
     }
   }
 
-  return { message, end: first.end };
+  return { message, end: announcer.end };
 }

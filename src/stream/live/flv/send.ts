@@ -11,10 +11,10 @@ interface FlvSenderOptions {
    */
   send(message: { type: number; time: number; head: Buffer; data: Buffer }): void;
   /** Stream metadata; called before the first message and on changes. */
-  metadata(about: AmfObject): void;
+  metadata(streamMetadata: AmfObject): void;
 }
 
-const NOTHING = Buffer.alloc(0);
+const EMPTY = Buffer.alloc(0);
 
 const headOf = ({ kind, key, dts, pts }: MediaPacket, { video, audio }: LiveTracks): Buffer =>
   kind === "audio"
@@ -25,39 +25,39 @@ const headOf = ({ kind, key, dts, pts }: MediaPacket, { video, audio }: LiveTrac
 const STEP_MS = 40;
 
 export function createFlvSender({ send, metadata }: FlvSenderOptions): Pick<LiveSubscriber, "tracks" | "packet"> {
-  let current: LiveTracks = {};
+  let currentTracks: LiveTracks = {};
   /** Added to the times of the run; undefined before its first packet. */
   let offset: number | undefined;
-  let started = false;
+  let hasStarted = false;
   let latest = 0;
 
   function configure({ video, audio }: LiveTracks) {
     if (video !== undefined && video.config.length > 0)
-      send({ type: MESSAGE.video, time: latest, head: NOTHING, data: writeVideoConfig(video.codec, video.config) });
+      send({ type: MESSAGE.video, time: latest, head: EMPTY, data: writeVideoConfig(video.codec, video.config) });
     const config = audio && writeAudioConfig(audio.codec, audio.config);
-    if (config !== undefined) send({ type: MESSAGE.audio, time: latest, head: NOTHING, data: config });
+    if (config !== undefined) send({ type: MESSAGE.audio, time: latest, head: EMPTY, data: config });
   }
 
   return {
     tracks(tracks) {
-      current = tracks;
-      if (started) latest += STEP_MS;
+      currentTracks = tracks;
+      if (hasStarted) latest += STEP_MS;
       offset = undefined;
       metadata(metadataOf(tracks));
       configure(tracks);
     },
     packet(packet) {
-      if (current[packet.kind] === undefined) return;
+      if (currentTracks[packet.kind] === undefined) return;
       const time = Math.round(packet.dts / 1000);
       offset ??= latest - time;
-      started = true;
+      hasStarted = true;
       // Audio sent after the first video frame although it should precede it.
-      const at = Math.max(0, time + offset);
-      latest = Math.max(latest, at);
+      const sendTime = Math.max(0, time + offset);
+      latest = Math.max(latest, sendTime);
       send({
         type: packet.kind === "video" ? MESSAGE.video : MESSAGE.audio,
-        time: at >>> 0,
-        head: headOf(packet, current),
+        time: sendTime >>> 0,
+        head: headOf(packet, currentTracks),
         data: packet.data,
       });
     },

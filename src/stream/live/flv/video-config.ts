@@ -16,25 +16,26 @@ export interface VideoConfig {
 }
 
 /** Offset of the length size, in the last two bits (ISO 14496-15, 5.3.3.1 and 8.3.3.1). */
-const LENGTH_SIZE_AT = { h264: 4, hevc: 21 } as const;
-const SHORTEST = { h264: 7, hevc: 23, av1: 4 } as const;
+const LENGTH_SIZE_OFFSETS = { h264: 4, hevc: 21 } as const;
+const MIN_CONFIG_BYTES = { h264: 7, hevc: 23, av1: 4 } as const;
 
 /** Undefined: malformed. */
-export function readVideoConfig(codec: LiveVideoTrack["codec"], given: Buffer): VideoConfig | undefined {
-  if (codec === "vp8" || codec === "vp9") return { config: given, lengthSize: undefined, width: 0, height: 0 };
-  if (given.length < SHORTEST[codec]) return undefined;
-  if (codec === "av1") return { config: given, lengthSize: undefined, ...sizeOr0(() => readAv1Size(given)) };
-  const at = LENGTH_SIZE_AT[codec];
-  const lengthSize = (given[at]! & 3) + 1;
-  const config = Buffer.from(given);
-  config[at]! |= 3;
+export function readVideoConfig(codec: LiveVideoTrack["codec"], configRecord: Buffer): VideoConfig | undefined {
+  if (codec === "vp8" || codec === "vp9") return { config: configRecord, lengthSize: undefined, width: 0, height: 0 };
+  if (configRecord.length < MIN_CONFIG_BYTES[codec]) return undefined;
+  if (codec === "av1")
+    return { config: configRecord, lengthSize: undefined, ...sizeOr0(() => readAv1Size(configRecord)) };
+  const lengthSizeOffset = LENGTH_SIZE_OFFSETS[codec];
+  const lengthSize = (configRecord[lengthSizeOffset]! & 3) + 1;
+  const config = Buffer.from(configRecord);
+  config[lengthSizeOffset]! |= 3;
   try {
     if (codec === "hevc") {
       // Players read the parameter sets in the record: a truncated one would fail in all of them.
-      const sps = readHevcConfig(given).find((nal) => nal.length > 0 && hevcNalType(nal) === HEVC_NAL.sps);
+      const sps = readHevcConfig(configRecord).find((nal) => nal.length > 0 && hevcNalType(nal) === HEVC_NAL.sps);
       return { config, lengthSize, ...sizeOr0(() => sps && readHevcSps(sps)) };
     }
-    const [sps] = readAvcConfig(given).sps;
+    const [sps] = readAvcConfig(configRecord).sps;
     return sps === undefined ? undefined : { config, lengthSize, ...sizeOf(sps) };
   } catch (err) {
     if (err instanceof H264Error) return undefined;

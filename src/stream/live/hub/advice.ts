@@ -5,7 +5,7 @@ import type { LiveHealth } from "../session.ts";
  * Longest key frame interval, in seconds, that suits low latency: the documented four, plus an allowance for clock
  * rounding.
  */
-const LONG_FOR_LOW_LATENCY = 4.1;
+const LOW_LATENCY_MAX_GOP_SECONDS = 4.1;
 
 /** Advice for the publisher, in sentences, if the input prefers low latency. */
 export function adviceFor(
@@ -15,7 +15,7 @@ export function adviceFor(
   if (!preferLowLatency) return [];
   return [
     ...(bFrames ? ["The video has B-frames, which add latency: disable them in the encoder."] : []),
-    ...(keyFrameInterval > LONG_FOR_LOW_LATENCY
+    ...(keyFrameInterval > LOW_LATENCY_MAX_GOP_SECONDS
       ? [
           `Key frames are ${keyFrameInterval.toFixed(1)} seconds apart, and playback starts at a key frame: set an interval of two seconds in the encoder.`,
         ]

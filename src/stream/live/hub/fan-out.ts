@@ -24,17 +24,17 @@ export function createFanOut(log: Log): FanOut {
   /** Replaced on every change: a subscriber added while a packet is delivered gets it from the GOP buffer. */
   let listeners: readonly Listener[] = [];
   const group = createGopBuffer();
-  let current: { tracks: LiveTracks; run: { id: string; started: number } } | undefined;
-  let ended = false;
+  let currentState: { tracks: LiveTracks; run: { id: string; started: number } } | undefined;
+  let isEnded = false;
 
-  function leave(listener: Listener) {
+  function removeListener(listener: Listener) {
     listener.isRemoved = true;
-    listeners = listeners.filter((other) => other !== listener);
+    listeners = listeners.filter((otherListener) => otherListener !== listener);
   }
 
   function dismiss(listener: Listener) {
     if (listener.isRemoved) return;
-    leave(listener);
+    removeListener(listener);
     try {
       listener.subscriber.end();
     } catch (err) {
@@ -45,66 +45,66 @@ export function createFanOut(log: Log): FanOut {
   /**
    * A subscriber that throws is removed and notified, so that it does not wait forever. The others are not affected.
    */
-  function failed(listener: Listener, err: unknown) {
+  function handleFailure(listener: Listener, err: unknown) {
     log.error({ err }, "live: subscriber failed and was removed");
     dismiss(listener);
   }
 
-  function name(listener: Listener, { tracks, run }: NonNullable<typeof current>) {
+  function name(listener: Listener, { tracks, run }: NonNullable<typeof currentState>) {
     if (listener.isRemoved) return;
     try {
       listener.subscriber.tracks(tracks, run);
     } catch (err) {
-      failed(listener, err);
+      handleFailure(listener, err);
     }
   }
 
-  function give(listener: Listener, packet: MediaPacket, starts: boolean) {
+  function deliver(listener: Listener, packet: MediaPacket, isRunStart: boolean) {
     if (listener.isRemoved) return;
     const { subscriber } = listener;
     try {
       if (subscriber.lag !== undefined && subscriber.lag() > LAG_LIMIT) listener.needsKeyFrame = true;
-      else if (starts) listener.needsKeyFrame = false;
+      else if (isRunStart) listener.needsKeyFrame = false;
       if (!listener.needsKeyFrame) subscriber.packet(packet);
     } catch (err) {
-      failed(listener, err);
+      handleFailure(listener, err);
     }
   }
 
   /** True if a subscriber can start with it. */
   const isStart = (packet: MediaPacket) =>
-    packet.key && (packet.kind === "video" || current?.tracks.video === undefined);
+    packet.key && (packet.kind === "video" || currentState?.tracks.video === undefined);
 
   return {
     run(tracks, run) {
-      current = { tracks, run };
+      currentState = { tracks, run };
       group.clear({ audioOnly: tracks.video === undefined });
       for (const listener of listeners) {
         listener.needsKeyFrame = true;
-        name(listener, current);
+        name(listener, currentState);
       }
     },
     packet(packet) {
       group.add(packet);
-      const starts = isStart(packet);
-      for (const listener of listeners) give(listener, packet, starts);
+      const isRunStart = isStart(packet);
+      for (const listener of listeners) deliver(listener, packet, isRunStart);
     },
     end() {
-      ended = true;
-      const all = listeners;
+      isEnded = true;
+      const allListeners = listeners;
       listeners = [];
       group.clear();
-      for (const listener of all) dismiss(listener);
+      for (const listener of allListeners) dismiss(listener);
     },
     subscribe(subscriber) {
       const listener: Listener = { subscriber, needsKeyFrame: true, isRemoved: false };
-      if (ended) dismiss(listener);
+      if (isEnded) dismiss(listener);
       else {
         listeners = [...listeners, listener];
-        if (current !== undefined) name(listener, current);
-        for (const packet of group.packets()) give(listener, packet, isStart(packet));
+        if (currentState !== undefined) name(listener, currentState);
+        for (const packet of group.packets()) deliver(listener, packet, isStart(packet));
       }
-      return () => leave(listener);
+      return () => removeListener(listener);
     },
   };
 }

@@ -25,20 +25,20 @@ export interface Hub extends Publishing, RejectedPublishers, LiveSessions {
 
 /** Seconds of silence after which another publisher may replace this one, and after which this one is disconnected. */
 const TAKEOVER_SECONDS = 5;
-const SILENT = 60;
-const LOOK_EVERY_MS = 10_000;
+const MAX_SILENCE_SECONDS = 60;
+const CHECK_INTERVAL_MS = 10_000;
 /** Encoders retry about every second: rejections are recorded at most once per minute per input. */
-const REFUSED_EVERY_MS = 60_000;
+const REJECTION_INTERVAL_MS = 60_000;
 /** An SRT stream id is not secret: clients that know only the id must not fill the history. */
-const WRONG_PASSPHRASE_EVERY_MS = 3_600_000;
-const MAX_REMEMBERED = 1000;
+const WRONG_PASSPHRASE_INTERVAL_MS = 3_600_000;
+const MAX_REMEMBERED_REJECTIONS = 1000;
 
 const WRONG_PASSPHRASE = streamErrors.livePassphraseWrong().kind;
 
 /** Accepts publishers by their keys, one per input, and distributes their packets. */
 export function createHub({ inputs, status, clock, log, maxPublishers = 1000 }: HubDeps): Hub {
   /** Keyed by uid of the input. */
-  const open = new Map<string, OpenPublication>();
+  const openPublications = new Map<string, OpenPublication>();
   const listeners = new Set<(session: LiveSession) => void>();
   const closing = new AbortController();
   /** Keyed by uid of the input; times in epoch milliseconds. */
@@ -52,20 +52,20 @@ export function createHub({ inputs, status, clock, log, maxPublishers = 1000 }: 
 
   async function inputOf({ protocol, credential, passphrase }: PublishClaim): Promise<LiveInput | undefined> {
     if (protocol !== "srt") return inputs.byPublishKey(credential);
-    const found = await inputs.bySrtStreamId(credential);
-    return found?.direction === "publish" && found.passphrase === passphrase ? found.input : undefined;
+    const srtInput = await inputs.bySrtStreamId(credential);
+    return srtInput?.direction === "publish" && srtInput.passphrase === passphrase ? srtInput.input : undefined;
   }
 
   /** Checks whether a connected publisher would still be accepted. */
   async function recheck(uid: string): Promise<void> {
-    const at = open.get(uid);
-    if (at === undefined) return;
+    const openPublication = openPublications.get(uid);
+    if (openPublication === undefined) return;
     try {
-      const [input, byKey] = await Promise.all([inputs.find(uid), inputOf(at.claim)]);
-      if (input === undefined) at.abort(streamErrors.liveInputDeleted());
-      else if (!input.enabled) at.abort(streamErrors.liveInputDisabled());
-      else if (byKey?.uid !== uid) at.abort(streamErrors.liveKeyRevoked());
-      else at.update(input);
+      const [input, inputOfClaim] = await Promise.all([inputs.find(uid), inputOf(openPublication.claim)]);
+      if (input === undefined) openPublication.abort(streamErrors.liveInputDeleted());
+      else if (!input.enabled) openPublication.abort(streamErrors.liveInputDisabled());
+      else if (inputOfClaim?.uid !== uid) openPublication.abort(streamErrors.liveKeyRevoked());
+      else openPublication.update(input);
     } catch (err) {
       log.error({ err, input: uid }, "live: failed to re-authorize a publisher, the broadcast continues");
     }
@@ -73,16 +73,19 @@ export function createHub({ inputs, status, clock, log, maxPublishers = 1000 }: 
 
   /** Any input may have changed. Checks them one after the other: there may be a thousand. */
   async function recheckAll(): Promise<void> {
-    for (const uid of open.keys()) await recheck(uid);
+    for (const uid of openPublications.keys()) await recheck(uid);
   }
 
   function recordRejection(input: LiveInput, protocol: PublishClaim["protocol"], reason: UserError) {
     const now = clock.now();
     const before = refusedAt.get(input.uid);
-    const pause =
-      before?.kind === reason.kind && reason.kind === WRONG_PASSPHRASE ? WRONG_PASSPHRASE_EVERY_MS : REFUSED_EVERY_MS;
-    if (open.get(input.uid)?.session() !== undefined || now - (before?.at ?? -Infinity) < pause) return;
-    if (refusedAt.size >= MAX_REMEMBERED) refusedAt.clear();
+    const repeatInterval =
+      before?.kind === reason.kind && reason.kind === WRONG_PASSPHRASE
+        ? WRONG_PASSPHRASE_INTERVAL_MS
+        : REJECTION_INTERVAL_MS;
+    if (openPublications.get(input.uid)?.session() !== undefined || now - (before?.at ?? -Infinity) < repeatInterval)
+      return;
+    if (refusedAt.size >= MAX_REMEMBERED_REJECTIONS) refusedAt.clear();
     refusedAt.set(input.uid, { at: now, kind: reason.kind });
     status
       .recordState(input.uid, "failed_to_connect", { protocol, reason: reason.message })
@@ -90,12 +93,12 @@ export function createHub({ inputs, status, clock, log, maxPublishers = 1000 }: 
   }
 
   function admit(input: LiveInput) {
-    const before = open.get(input.uid);
+    const before = openPublications.get(input.uid);
     if (before !== undefined) {
       if (clock.now() - before.lastActiveAt() < TAKEOVER_SECONDS * 1000)
         throw streamErrors.liveInputBusy({ seconds: TAKEOVER_SECONDS });
       before.abort(streamErrors.liveReplaced({ seconds: TAKEOVER_SECONDS }));
-    } else if (open.size >= maxPublishers) throw streamErrors.liveTooMany({ limit: maxPublishers });
+    } else if (openPublications.size >= maxPublishers) throw streamErrors.liveTooMany({ limit: maxPublishers });
   }
 
   function announce(session: LiveSession) {
@@ -112,15 +115,15 @@ export function createHub({ inputs, status, clock, log, maxPublishers = 1000 }: 
 
   async function watchSilence() {
     while (!closing.signal.aborted) {
-      await clock.sleep(LOOK_EVERY_MS, closing.signal);
-      for (const at of open.values())
-        if (clock.now() - at.lastActiveAt() > SILENT * 1000)
-          at.abort(streamErrors.livePublisherSilent({ seconds: SILENT }));
+      await clock.sleep(CHECK_INTERVAL_MS, closing.signal);
+      for (const openPublication of openPublications.values())
+        if (clock.now() - openPublication.lastActiveAt() > MAX_SILENCE_SECONDS * 1000)
+          openPublication.abort(streamErrors.livePublisherSilent({ seconds: MAX_SILENCE_SECONDS }));
     }
   }
   watchSilence().catch(() => {});
 
-  const sessionOf = (uid: string) => open.get(uid)?.session();
+  const sessionOf = (uid: string) => openPublications.get(uid)?.session();
 
   return {
     async publish(claim) {
@@ -134,7 +137,7 @@ export function createHub({ inputs, status, clock, log, maxPublishers = 1000 }: 
         throw reason;
       }
       admit(input);
-      const at = createPublication({
+      const openPublication = createPublication({
         input,
         claim,
         status,
@@ -143,29 +146,30 @@ export function createHub({ inputs, status, clock, log, maxPublishers = 1000 }: 
         onSession: announce,
         onRejected: (reason) => recordRejection(input, claim.protocol, reason),
         onEnd() {
-          if (open.get(input.uid) === at) open.delete(input.uid);
+          if (openPublications.get(input.uid) === openPublication) openPublications.delete(input.uid);
         },
       });
-      open.set(input.uid, at);
+      openPublications.set(input.uid, openPublication);
       // The input changed during the lookup, which may have returned the old state.
       if (changes !== before) void recheck(input.uid);
-      return at.publication;
+      return openPublication.publication;
     },
     recordRejection,
     of: sessionOf,
-    all: () => [...open.keys()].flatMap((uid) => sessionOf(uid) ?? []),
+    all: () => [...openPublications.keys()].flatMap((uid) => sessionOf(uid) ?? []),
     onSession(listener) {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
-    end: (input, reason) => open.get(input)?.abort(reason),
+    end: (input, reason) => openPublications.get(input)?.abort(reason),
     setNotes(session, notes) {
-      for (const at of open.values()) if (at.session()?.id === session) at.setNotes(notes);
+      for (const openPublication of openPublications.values())
+        if (openPublication.session()?.id === session) openPublication.setNotes(notes);
     },
     close() {
       closing.abort();
       stopListening();
-      for (const at of open.values()) at.abort(streamErrors.liveShuttingDown());
+      for (const openPublication of openPublications.values()) openPublication.abort(streamErrors.liveShuttingDown());
     },
   };
 }

@@ -19,8 +19,8 @@ interface Second {
   pictures: number;
 }
 
-const SECOND = 1_000_000;
-const KEPT = 10;
+const SECOND_US = 1_000_000;
+const KEPT_SECONDS = 10;
 
 /**
  * `now`: epoch milliseconds. Rates cover the last ten whole seconds of the publisher's clock, so network bursts do not
@@ -31,47 +31,47 @@ export function createMeter(now: () => number): Meter {
   /** The last second that was counted. */
   let counted = -1;
   let second: Second = { video: 0, audio: 0, pictures: 0 };
-  let received = now();
+  let receivedAt = now();
   let keyAt: number | undefined;
   let videoAt = 0;
   let interval = 0;
-  let longest = 0;
+  let longestInterval = 0;
   let dropped = 0;
   let lost = 0;
-  let bFrames = false;
+  let hasBFrames = false;
 
   function secondOf(time: number): Second {
-    const n = Math.floor(time / SECOND);
+    const n = Math.floor(time / SECOND_US);
     if (n === counted) return second;
     counted = n;
     return (second = seconds.getOrInsertComputed(n, () => {
-      for (const old of seconds.keys()) if (old < n - KEPT) seconds.delete(old);
+      for (const old of seconds.keys()) if (old < n - KEPT_SECONDS) seconds.delete(old);
       return { video: 0, audio: 0, pictures: 0 };
     }));
   }
 
   function key(time: number) {
     if (keyAt !== undefined) {
-      interval = (time - keyAt) / SECOND;
-      longest = Math.max(longest, interval);
+      interval = (time - keyAt) / SECOND_US;
+      longestInterval = Math.max(longestInterval, interval);
     }
     keyAt = time;
   }
 
   function rates() {
     // The rates of a publisher silent for this long are zero.
-    if (now() - received > KEPT * 1000) return { video: 0, audio: 0, pictures: 0 };
+    if (now() - receivedAt > KEPT_SECONDS * 1000) return { video: 0, audio: 0, pictures: 0 };
     const last = Math.max(...seconds.keys(), 0);
-    const whole = [...seconds].filter(([n]) => n < last && n >= last - KEPT);
-    const counted = whole.length > 0 ? whole : [...seconds];
-    const span = Math.max(1, whole.length > 0 ? last - Math.min(...whole.map(([n]) => n)) : 1);
-    const sum = (of: keyof Second) => counted.reduce((total, [, second]) => total + second[of], 0) / span;
+    const fullSeconds = [...seconds].filter(([n]) => n < last && n >= last - KEPT_SECONDS);
+    const counted = fullSeconds.length > 0 ? fullSeconds : [...seconds];
+    const span = Math.max(1, fullSeconds.length > 0 ? last - Math.min(...fullSeconds.map(([n]) => n)) : 1);
+    const sum = (field: keyof Second) => counted.reduce((total, [, second]) => total + second[field], 0) / span;
     return { video: sum("video") * 8, audio: sum("audio") * 8, pictures: sum("pictures") };
   }
 
   return {
     packet({ kind, dts, pts, key: isKey, data }) {
-      received = now();
+      receivedAt = now();
       const second = secondOf(dts);
       if (kind === "audio") {
         second.audio += data.length;
@@ -80,7 +80,7 @@ export function createMeter(now: () => number): Meter {
       second.video += data.length;
       second.pictures++;
       videoAt = dts;
-      if (pts > dts) bFrames = true;
+      if (pts > dts) hasBFrames = true;
       if (isKey) key(dts);
     },
     restart() {
@@ -88,11 +88,11 @@ export function createMeter(now: () => number): Meter {
       counted = -1;
       keyAt = undefined;
       interval = videoAt = 0;
-      bFrames = false;
+      hasBFrames = false;
     },
     dropped: (packets = 1) => void (dropped += packets),
     lost: (packets) => void (lost += packets),
-    sinceKey: () => (keyAt === undefined ? 0 : Math.max(0, videoAt - keyAt) / SECOND),
+    sinceKey: () => (keyAt === undefined ? 0 : Math.max(0, videoAt - keyAt) / SECOND_US),
     health() {
       const { video, audio, pictures } = rates();
       return {
@@ -100,10 +100,10 @@ export function createMeter(now: () => number): Meter {
         audioBitrate: Math.round(audio),
         frameRate: Math.round(pictures * 100) / 100,
         keyFrameInterval: interval,
-        longestKeyFrameInterval: longest,
+        longestKeyFrameInterval: longestInterval,
         dropped,
         lost,
-        bFrames,
+        bFrames: hasBFrames,
       };
     },
   };

@@ -43,10 +43,10 @@ export interface OpenPublication {
  * Seconds between key frames that are reported as a problem (the documented maximum, plus an allowance for clock
  * rounding), and that end a broadcast: its segments would grow without limit.
  */
-const LONG_GROUP = 10.1;
-const ENDLESS_GROUP = 30;
-const GOP = "ERR_GOP_OUT_OF_RANGE";
-const WANTED_MS = 500;
+const LONG_GOP_SECONDS = 10.1;
+const ENDLESS_GOP_SECONDS = 30;
+const GOP_ERROR = "ERR_GOP_OUT_OF_RANGE";
+const KEY_FRAME_REQUEST_INTERVAL_MS = 500;
 /**
  * Consumers buffer a number of seconds on the publisher's clock, which bounds memory only if the clock keeps up with
  * the data: one second may carry at most this many octets, apart from a burst; each packet has a fixed overhead.
@@ -68,33 +68,33 @@ export function createPublication({
   const id = randomIds.hex();
   const log = serverLog.child({ input: given.uid, session: id, protocol: claim.protocol });
   const endController = new AbortController();
-  const over = new AbortController();
+  const overController = new AbortController();
   const meter = createMeter(clock.now);
   const fanOut = createFanOut(log);
   const keyFrameListeners = new Set<() => void>();
-  const named = new Set<LiveErrorCode>();
+  const reportedCodes = new Set<LiveErrorCode>();
   let input = given;
   let lastActive = clock.now();
   let wantedAt = -Infinity;
-  let announced: LiveTracks | undefined;
-  let current: LiveTracks = {};
-  let times: ReturnType<typeof createTimestampNormalizer> | undefined;
+  let announcedTracks: LiveTracks | undefined;
+  let currentState: LiveTracks = {};
+  let timestampNormalizer: ReturnType<typeof createTimestampNormalizer> | undefined;
   let session: LiveSession | undefined;
   let notes: readonly string[] = [];
   /** Octets that arrived ahead of their time, and the latest time in the run, in microseconds. */
-  let early = 0;
+  let burstOctets = 0;
   let furthest = 0;
 
   function name(code: LiveErrorCode, message: string, codecs: { videoCodec?: string; audioCodec?: string } = {}) {
-    if (named.has(code)) return;
-    named.add(code);
+    if (reportedCodes.has(code)) return;
+    reportedCodes.add(code);
     log.warn({ code }, message);
     status
       .recordError(input.uid, code, { message, session: id, ...codecs })
       .catch((err: unknown) => log.error({ err }, "live: failed to store the error of a broadcast"));
   }
 
-  function refuse(kind: "video" | "audio", codec: string, reason: string): UserError {
+  function refuseCodec(kind: "video" | "audio", codec: string, reason: string): UserError {
     name(
       kind === "video" ? "ERR_UNSUPPORTED_VIDEO_CODEC" : "ERR_UNSUPPORTED_AUDIO_CODEC",
       `Unsupported stream: ${reason}`,
@@ -106,20 +106,20 @@ export function createPublication({
   }
 
   function requestKeyFrame() {
-    if (clock.now() - wantedAt < WANTED_MS) return;
+    if (clock.now() - wantedAt < KEY_FRAME_REQUEST_INTERVAL_MS) return;
     wantedAt = clock.now();
     for (const listener of keyFrameListeners) listener();
   }
 
-  function beginRun(has: { video: boolean; audio: boolean }) {
+  function beginRun(trackPresence: { video: boolean; audio: boolean }) {
     const started = clock.now();
-    current = {
-      ...(has.video && announced!.video && { video: announced!.video }),
-      ...(has.audio && announced!.audio && { audio: announced!.audio }),
+    currentState = {
+      ...(trackPresence.video && announcedTracks!.video && { video: announcedTracks!.video }),
+      ...(trackPresence.audio && announcedTracks!.audio && { audio: announcedTracks!.audio }),
     };
     meter.restart();
     furthest = 0;
-    fanOut.run(current, { id: randomIds.hex(), started });
+    fanOut.run(currentState, { id: randomIds.hex(), started });
     if (session !== undefined) return;
     session = {
       get input() {
@@ -129,8 +129,8 @@ export function createPublication({
       protocol: claim.protocol,
       started,
       requestKeyFrame,
-      signal: over.signal,
-      tracks: () => current,
+      signal: overController.signal,
+      tracks: () => currentState,
       health,
       subscribe: fanOut.subscribe,
     };
@@ -138,8 +138,8 @@ export function createPublication({
       {
         address: claim.address,
         agent: claim.agent?.slice(0, 200),
-        video: current.video?.codec,
-        audio: current.audio?.codec,
+        video: currentState.video?.codec,
+        audio: currentState.audio?.codec,
       },
       "live: publisher connected",
     );
@@ -148,30 +148,37 @@ export function createPublication({
 
   function health(): LiveHealth {
     const measured = meter.health();
-    const said = [...notes, ...adviceFor(input, measured)];
-    return { ...measured, problems: longGroup() ? [GOP] : [], ...(said.length > 0 && { notes: said }) };
+    const currentNotes = [...notes, ...adviceFor(input, measured)];
+    return {
+      ...measured,
+      problems: hasLongGop() ? [GOP_ERROR] : [],
+      ...(currentNotes.length > 0 && { notes: currentNotes }),
+    };
   }
 
-  const longGroup = () => meter.sinceKey() > LONG_GROUP || meter.health().keyFrameInterval > LONG_GROUP;
+  const hasLongGop = () => meter.sinceKey() > LONG_GOP_SECONDS || meter.health().keyFrameInterval > LONG_GOP_SECONDS;
 
   function watchGroup() {
     const seconds = meter.sinceKey();
-    if (seconds > LONG_GROUP)
-      name(GOP, `Key frames are more than ten seconds apart: set the encoder's key frame interval to two seconds`);
-    if (seconds > ENDLESS_GROUP) abort(streamErrors.liveGopOutOfRange({ seconds: ENDLESS_GROUP }));
+    if (seconds > LONG_GOP_SECONDS)
+      name(
+        GOP_ERROR,
+        `Key frames are more than ten seconds apart: set the encoder's key frame interval to two seconds`,
+      );
+    if (seconds > ENDLESS_GOP_SECONDS) abort(streamErrors.liveGopOutOfRange({ seconds: ENDLESS_GOP_SECONDS }));
   }
 
   function watchRate({ dts, data }: MediaPacket) {
     const seconds = Math.max(0, dts - furthest) / 1_000_000;
     furthest = Math.max(furthest, dts);
-    early = Math.max(0, early - seconds * MAX_OCTETS_PER_SECOND) + data.length + PACKET_OCTETS;
-    if (early > MAX_BURST)
+    burstOctets = Math.max(0, burstOctets - seconds * MAX_OCTETS_PER_SECOND) + data.length + PACKET_OCTETS;
+    if (burstOctets > MAX_BURST)
       abort(streamErrors.liveBitrateOutOfRange({ megabits: (MAX_OCTETS_PER_SECOND * 8) / 1_000_000 }));
   }
 
   function finish(reason: UserError) {
-    if (over.signal.aborted) return;
-    over.abort(reason);
+    if (overController.signal.aborted) return;
+    overController.abort(reason);
     fanOut.end();
     keyFrameListeners.clear();
     if (session !== undefined) log.info({ reason: messageOf(reason) }, "live: publisher disconnected");
@@ -179,7 +186,7 @@ export function createPublication({
   }
 
   function abort(reason: UserError) {
-    if (over.signal.aborted) return;
+    if (overController.signal.aborted) return;
     finish(reason);
     endController.abort(reason);
   }
@@ -190,49 +197,49 @@ export function createPublication({
     },
     signal: endController.signal,
     configure(tracks) {
-      if (over.signal.aborted) return;
+      if (overController.signal.aborted) return;
       lastActive = clock.now();
-      const refused = findInvalidTrack(tracks);
-      if (refused !== undefined) throw refuse(refused.kind, refused.codec, refused.reason);
-      if (announced !== undefined && sameTracks(announced, tracks)) return;
-      announced = tracks;
+      const invalidTrack = findInvalidTrack(tracks);
+      if (invalidTrack !== undefined) throw refuseCodec(invalidTrack.kind, invalidTrack.codec, invalidTrack.reason);
+      if (announcedTracks !== undefined && sameTracks(announcedTracks, tracks)) return;
+      announcedTracks = tracks;
       const kinds = { video: tracks.video !== undefined, audio: tracks.audio !== undefined };
-      if (times === undefined) times = createTimestampNormalizer(kinds);
-      else times.restart(kinds);
+      if (timestampNormalizer === undefined) timestampNormalizer = createTimestampNormalizer(kinds);
+      else timestampNormalizer.restart(kinds);
       requestKeyFrame();
     },
-    unsupported: (kind, codec) => refuse(kind, codec, `its ${kind} is ${codec.slice(0, 100)}`),
+    unsupported: (kind, codec) => refuseCodec(kind, codec, `its ${kind} is ${codec.slice(0, 100)}`),
     write(packet) {
-      if (over.signal.aborted) return;
+      if (overController.signal.aborted) return;
       lastActive = clock.now();
-      const track = packet.kind === "video" ? announced?.video : announced?.audio;
+      const track = packet.kind === "video" ? announcedTracks?.video : announcedTracks?.audio;
       if (track === undefined) return meter.dropped();
-      const placed = times!.normalize(packet);
-      if (placed === undefined) {
+      const normalizedPacket = timestampNormalizer!.normalize(packet);
+      if (normalizedPacket === undefined) {
         if (session !== undefined) meter.dropped();
         if (packet.kind === "video") requestKeyFrame();
         return;
       }
-      if (placed.startsRun !== undefined) beginRun(placed.startsRun);
-      watchRate(placed.packet);
+      if (normalizedPacket.startsRun !== undefined) beginRun(normalizedPacket.startsRun);
+      watchRate(normalizedPacket.packet);
       // The meter or a subscriber may have ended the broadcast.
-      if (over.signal.aborted) return;
-      meter.packet(placed.packet);
-      fanOut.packet(placed.packet);
+      if (overController.signal.aborted) return;
+      meter.packet(normalizedPacket.packet);
+      fanOut.packet(normalizedPacket.packet);
       if (packet.kind === "video") watchGroup();
     },
     lost: meter.lost,
     onKeyFrameRequested: (listener) => void keyFrameListeners.add(listener),
-    end: (clean) => finish(clean ? streamErrors.livePublisherDone() : streamErrors.livePublisherLost()),
+    end: (isClean) => finish(isClean ? streamErrors.livePublisherDone() : streamErrors.livePublisherLost()),
   };
 
   return {
     publication,
     claim,
     abort,
-    session: () => (over.signal.aborted ? undefined : session),
+    session: () => (overController.signal.aborted ? undefined : session),
     lastActiveAt: () => lastActive,
-    update: (changed) => void (input = changed),
+    update: (changedInput) => void (input = changedInput),
     setNotes: (given) => void (notes = given),
   };
 }

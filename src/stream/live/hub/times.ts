@@ -33,23 +33,23 @@ interface TrackState {
   aloneUs: number;
 }
 
-const SECOND = 1_000_000;
+const SECOND_US = 1_000_000;
 /** Clock steps that begin another run; smaller ones are smoothed. */
-const BACK = 2 * SECOND;
-const FORWARD = 10 * SECOND;
+const MAX_BACK_US = 2 * SECOND_US;
+const MAX_FORWARD_US = 10 * SECOND_US;
 /** Maximum distance of the first audio and video packets that share a clock. */
-const MAX_TRACK_OFFSET_US = 10 * SECOND;
+const MAX_TRACK_OFFSET_US = 10 * SECOND_US;
 /**
  * How long one track continues alone before the other one counts as absent. Longer for video: some cameras send a frame
  * every few seconds.
  */
-const MAX_OF_A_GAP = SECOND;
-const ABSENT_AFTER_US = { video: 10 * SECOND, audio: 5 * SECOND };
+const MAX_GAP_US = SECOND_US;
+const ABSENT_AFTER_US = { video: 10 * SECOND_US, audio: 5 * SECOND_US };
 /** Maximum presentation delay of a frame. */
-const MAX_DELAY = 10 * SECOND;
+const MAX_DELAY_US = 10 * SECOND_US;
 
-export function createTimestampNormalizer(announced: Kinds): TimestampNormalizer {
-  let all = announced;
+export function createTimestampNormalizer(announcedKinds: Kinds): TimestampNormalizer {
+  let expectedKinds = announcedKinds;
   /** Tracks of the run; undefined before it begins. */
   let kinds: Kinds | undefined;
   let base = 0;
@@ -57,22 +57,22 @@ export function createTimestampNormalizer(announced: Kinds): TimestampNormalizer
   /** Start of the audio that is waiting for a first video frame. */
   let waitingSince: number | undefined;
   /** Audio has returned: the next key frame begins a run with it. */
-  let pending = false;
+  let isPending = false;
 
   const latest = () => Math.max(0, lines.video?.last ?? 0, lines.audio?.last ?? 0);
 
-  function begin(packet: MediaPacket, has: Kinds): NormalizedPacket {
-    kinds = has;
+  function begin(packet: MediaPacket, runKinds: Kinds): NormalizedPacket {
+    kinds = runKinds;
     base = packet.dts;
     lines = { [packet.kind]: { offset: base, last: 0, aloneUs: 0 } };
     waitingSince = undefined;
-    pending = false;
-    return { packet: { ...packet, dts: 0, pts: delayed(0, packet.pts - base) }, startsRun: has };
+    isPending = false;
+    return { packet: { ...packet, dts: 0, pts: clampPts(0, packet.pts - base) }, startsRun: runKinds };
   }
 
-  function first(packet: MediaPacket): NormalizedPacket | undefined {
-    if (packet.kind === "video") return packet.key ? begin(packet, all) : undefined;
-    if (!all.video) return begin(packet, all);
+  function handleFirst(packet: MediaPacket): NormalizedPacket | undefined {
+    if (packet.kind === "video") return packet.key ? begin(packet, expectedKinds) : undefined;
+    if (!expectedKinds.video) return begin(packet, expectedKinds);
     // A run begins with video; if none arrives, with audio.
     waitingSince ??= packet.dts;
     if (packet.dts < waitingSince) waitingSince = packet.dts;
@@ -88,57 +88,57 @@ export function createTimestampNormalizer(announced: Kinds): TimestampNormalizer
     return time < 0 ? undefined : { offset: base, last: time, aloneUs: 0 };
   }
 
-  function onRun(packet: MediaPacket): NormalizedPacket | undefined {
+  function placeInRun(packet: MediaPacket): NormalizedPacket | undefined {
     const { kind } = packet;
     if (!kinds![kind]) {
       // The track has arrived or returned: the next key frame begins another run with it.
-      if (kind === "video") return packet.key ? begin(packet, all) : undefined;
-      pending = true;
+      if (kind === "video") return packet.key ? begin(packet, expectedKinds) : undefined;
+      isPending = true;
       return undefined;
     }
-    let line = lines[kind] ?? lineOf(packet);
-    if (line === undefined) return undefined;
-    let time = packet.dts - line.offset;
-    if (time < line.last - BACK || time > latest() + FORWARD) {
-      if (kind === "video" || !kinds!.video) return jumped(packet);
+    let trackState = lines[kind] ?? lineOf(packet);
+    if (trackState === undefined) return undefined;
+    let time = packet.dts - trackState.offset;
+    if (time < trackState.last - MAX_BACK_US || time > latest() + MAX_FORWARD_US) {
+      if (kind === "video" || !kinds!.video) return handleJump(packet);
       // Audio only: moves audio to the video time. If the video clock has jumped too, its next packet begins another
       // run.
       const now = latest();
-      line = { ...line, offset: packet.dts - now };
+      trackState = { ...trackState, offset: packet.dts - now };
       time = now;
     }
-    time = Math.max(time, line.last);
-    const other = kind === "video" ? "audio" : "video";
-    line.aloneUs += Math.min(time - line.last, MAX_OF_A_GAP);
-    if (lines[other] !== undefined) lines[other].aloneUs = 0;
-    if (kinds![other] && line.aloneUs > ABSENT_AFTER_US[other]) {
+    time = Math.max(time, trackState.last);
+    const otherKind = kind === "video" ? "audio" : "video";
+    trackState.aloneUs += Math.min(time - trackState.last, MAX_GAP_US);
+    if (lines[otherKind] !== undefined) lines[otherKind].aloneUs = 0;
+    if (kinds![otherKind] && trackState.aloneUs > ABSENT_AFTER_US[otherKind]) {
       if (kind === "audio") return begin(packet, { video: false, audio: true });
       if (packet.key) return begin(packet, { video: true, audio: false });
     }
-    if (kind === "video" && packet.key && pending) return begin(packet, all);
-    line.last = time;
-    lines[kind] = line;
-    return { packet: { ...packet, dts: time, pts: delayed(time, packet.pts - line.offset) } };
+    if (kind === "video" && packet.key && isPending) return begin(packet, expectedKinds);
+    trackState.last = time;
+    lines[kind] = trackState;
+    return { packet: { ...packet, dts: time, pts: clampPts(time, packet.pts - trackState.offset) } };
   }
 
-  function jumped(packet: MediaPacket): NormalizedPacket | undefined {
+  function handleJump(packet: MediaPacket): NormalizedPacket | undefined {
     kinds = undefined;
-    return first(packet);
+    return handleFirst(packet);
   }
 
   return {
     normalize(packet) {
       if (!Number.isFinite(packet.dts) || !Number.isFinite(packet.pts)) return undefined;
-      return kinds === undefined ? first(packet) : onRun(packet);
+      return kinds === undefined ? handleFirst(packet) : placeInRun(packet);
     },
     restart(next) {
-      all = next;
+      expectedKinds = next;
       kinds = undefined;
-      pending = false;
+      isPending = false;
       waitingSince = undefined;
     },
   };
 }
 
 /** Presentation time: never before decoding, and never much later. */
-const delayed = (dts: number, pts: number) => (pts < dts || pts > dts + MAX_DELAY ? dts : pts);
+const clampPts = (dts: number, pts: number) => (pts < dts || pts > dts + MAX_DELAY_US ? dts : pts);

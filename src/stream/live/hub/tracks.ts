@@ -1,7 +1,7 @@
 import type { LiveTracks } from "../packets.ts";
 
 /** Shortest configuration records: avcC, hvcC (ISO 14496-15, 5.3.3.1 and 8.3.3.1), av1C (AV1 in ISOBMFF, 2.3.3), AudioSpecificConfig (ISO 14496-3, 1.6.2.1). */
-const SHORTEST = { h264: 7, hevc: 23, av1: 4, vp8: 0, vp9: 0, aac: 2, opus: 0, mp3: 0 };
+const MIN_CONFIG_BYTES = { h264: 7, hevc: 23, av1: 4, vp8: 0, vp9: 0, aac: 2, opus: 0, mp3: 0 };
 const NAMES = { h264: "H.264", hevc: "HEVC", av1: "AV1", vp8: "VP8", vp9: "VP9", aac: "AAC", opus: "Opus", mp3: "MP3" };
 
 /** Returns the invalid property of the announced tracks; undefined if they are valid. */
@@ -18,7 +18,7 @@ export function findInvalidTrack({
     if (track === undefined) continue;
     const codec: string | undefined = NAMES[track.codec];
     if (codec === undefined) return { kind, codec: String(track.codec), reason: `unknown ${kind} codec` };
-    if (track.config.length < SHORTEST[track.codec])
+    if (track.config.length < MIN_CONFIG_BYTES[track.codec])
       return { kind, codec, reason: `its ${kind} (${codec}) has no decoder configuration` };
   }
   return undefined;

@@ -31,18 +31,18 @@ export async function listenForLive(
   lifecycle: Pick<Lifecycle, "onStop">,
 ): Promise<LivePorts> {
   const { host, connections } = settings;
-  const common = { host, connections, publishing: hub, sessions: hub, inputs: directory, viewers, log };
-  const rtmp = await startRtmpServer({
-    ...common,
+  const commonOptions = { host, connections, publishing: hub, sessions: hub, inputs: directory, viewers, log };
+  const rtmpServer = await startRtmpServer({
+    ...commonOptions,
     ...(settings.rtmp && { port: settings.rtmp_port }),
     ...(tls && { secure: { port: settings.rtmps_port, tls } }),
   });
-  lifecycle.onStop("RTMP", () => rtmp.close());
-  const srt = await startSrtServer({ ...common, port: settings.srt_port });
-  lifecycle.onStop("SRT", () => srt.close());
+  lifecycle.onStop("RTMP", () => rtmpServer.close());
+  const srtServer = await startSrtServer({ ...commonOptions, port: settings.srt_port });
+  lifecycle.onStop("SRT", () => srtServer.close());
   return {
-    ...(rtmp.port !== undefined && { rtmpPort: rtmp.port }),
-    ...(rtmp.securePort !== undefined && { rtmpsPort: rtmp.securePort }),
-    srtPort: srt.port,
+    ...(rtmpServer.port !== undefined && { rtmpPort: rtmpServer.port }),
+    ...(rtmpServer.securePort !== undefined && { rtmpsPort: rtmpServer.securePort }),
+    srtPort: srtServer.port,
   };
 }

@@ -19,13 +19,13 @@ export interface LiveBroadcasts {
   now(input: string): Promise<LiveNow | undefined>;
 }
 
-const LIVE: ReadonlySet<LiveState | null> = new Set<LiveState>([
+const LIVE_STATES: ReadonlySet<LiveState | null> = new Set<LiveState>([
   "connected",
   "reconnected",
   "new_configuration_accepted",
 ]);
-const FRESH_MS = 1000;
-const KEPT = 5000;
+const CACHE_TTL_MS = 1000;
+const MAX_CACHED_INPUTS = 5000;
 
 /** Reads the rows, so the result is the same in every process, whichever one receives the broadcast. */
 export function createBroadcasts({
@@ -41,8 +41,8 @@ export function createBroadcasts({
     const row = await table.find(uid);
     if (row === undefined) return undefined;
     const [video] = await catalog.list(row.account_id, { liveInput: uid, states: ["live-inprogress"], limit: 1 });
-    return { live: LIVE.has(row.status), video: video?.uid ?? null };
+    return { live: LIVE_STATES.has(row.status), video: video?.uid ?? null };
   }
-  const recent = createReadThroughCache<LiveNow>({ read, clock, max: KEPT, ttlMs: FRESH_MS });
-  return { now: recent.get };
+  const cachedStates = createReadThroughCache<LiveNow>({ read, clock, max: MAX_CACHED_INPUTS, ttlMs: CACHE_TTL_MS });
+  return { now: cachedStates.get };
 }

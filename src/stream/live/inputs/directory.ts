@@ -10,9 +10,9 @@ import type { LiveKeys, OwnedLiveInput } from "./types.ts";
 
 /** The id of the event is the uid of the input. */
 const LIVE_CHANGED = "stream.live";
-const KEPT = 5000;
+const MAX_CACHED_INPUTS = 5000;
 /** Changes are announced immediately; this bounds the delay if a notification is lost. */
-const FRESH_MS = 10_000;
+const CACHE_TTL_MS = 10_000;
 
 export const inputKeyContext = (uid: string): string => `stream/live/${uid}`;
 
@@ -50,7 +50,7 @@ export interface Directory extends LiveInputDirectory {
 
 /** Caches frequent lookups of ingest and playback in memory. */
 export function createDirectory({ table, secrets, events, clock }: DirectoryDeps): Directory {
-  const known = createReadThroughCache<Known>({
+  const inputCache = createReadThroughCache<CachedInput>({
     async read(uid) {
       const row = await table.find(uid);
       return (
@@ -63,24 +63,29 @@ export function createDirectory({ table, secrets, events, clock }: DirectoryDeps
       );
     },
     clock,
-    max: KEPT,
-    ttlMs: FRESH_MS,
+    max: MAX_CACHED_INPUTS,
+    ttlMs: CACHE_TTL_MS,
   });
   const byHash = { publish: uids("publish"), playback: uids("playback") };
 
   function uids(kind: "publish" | "playback") {
-    return createReadThroughCache({ read: (hash) => table.uidByKey(kind, hash), clock, max: KEPT, ttlMs: FRESH_MS });
+    return createReadThroughCache({
+      read: (hash) => table.uidByKey(kind, hash),
+      clock,
+      max: MAX_CACHED_INPUTS,
+      ttlMs: CACHE_TTL_MS,
+    });
   }
   function forget(uid: string) {
-    known.forget((_, key) => uid === "" || key === uid);
-    for (const recent of Object.values(byHash)) recent.forget((value) => uid === "" || value === uid);
+    inputCache.forget((_, key) => uid === "" || key === uid);
+    for (const hashCache of Object.values(byHash)) hashCache.forget((value) => uid === "" || value === uid);
   }
   // Runs before all other listeners, so that they read the new state.
   const unsubscribe = events.subscribe(LIVE_CHANGED, forget);
 
-  const find = async (uid: string) => (isHexId(uid) ? known.get(uid) : undefined);
+  const find = async (uid: string) => (isHexId(uid) ? inputCache.get(uid) : undefined);
 
-  async function byKey(kind: "publish" | "playback", key: string): Promise<LiveInput | undefined> {
+  async function findByKey(kind: "publish" | "playback", key: string): Promise<LiveInput | undefined> {
     if (!isKey(key)) return undefined;
     const hash = keyHash(key);
     const uid = await byHash[kind].get(hash);
@@ -90,8 +95,8 @@ export function createDirectory({ table, secrets, events, clock }: DirectoryDeps
 
   return {
     find: async (uid) => (await find(uid))?.input,
-    byPublishKey: (key) => byKey("publish", key),
-    byPlaybackKey: (key) => byKey("playback", key),
+    byPublishKey: (key) => findByKey("publish", key),
+    byPlaybackKey: (key) => findByKey("playback", key),
     async bySrtStreamId(streamId) {
       const parsedId = readSrtStreamId(streamId);
       const entry = parsedId && (await find(parsedId.uid));
@@ -111,7 +116,7 @@ export function createDirectory({ table, secrets, events, clock }: DirectoryDeps
   };
 }
 
-interface Known {
+interface CachedInput {
   input: LiveInput;
   keys: LiveKeys;
   publish: string;

@@ -22,8 +22,8 @@ export interface LiveHealthReports {
   close(): Promise<void>;
 }
 
-const TELL_MS = 5000;
-const FRESH_MS = 15_000;
+const REPORT_INTERVAL_MS = 5000;
+const MAX_REPORT_AGE_MS = 15_000;
 const FORGET_MS = 60_000;
 /** Rows per statement. */
 const BATCH = 500;
@@ -31,7 +31,7 @@ const BATCH = 500;
 export function createLiveHealthReports({ db, sessions, clock, log }: LiveHealthReportsDeps): LiveHealthReports {
   const table = createHealthTable(db);
   let publishing: Repetition | undefined;
-  let reported = false;
+  let hasReported = false;
 
   async function write(): Promise<void> {
     const now = clock.now();
@@ -40,21 +40,22 @@ export function createLiveHealthReports({ db, sessions, clock, log }: LiveHealth
       at: now,
       health: JSON.stringify(session.health()),
     }));
-    if (rows.length === 0 && !reported) return;
+    if (rows.length === 0 && !hasReported) return;
     for (let i = 0; i < rows.length; i += BATCH) await table.note(rows.slice(i, i + BATCH));
     await table.forget(now - FORGET_MS);
-    reported = rows.length > 0;
+    hasReported = rows.length > 0;
   }
 
   return {
     async of(input) {
-      const here = sessions?.of(input)?.health();
-      if (here !== undefined) return here;
-      const noted = await table.since(input, clock.now() - FRESH_MS);
-      return noted === undefined ? undefined : (JSON.parse(noted) as LiveHealth);
+      const localHealth = sessions?.of(input)?.health();
+      if (localHealth !== undefined) return localHealth;
+      const storedHealth = await table.since(input, clock.now() - MAX_REPORT_AGE_MS);
+      return storedHealth === undefined ? undefined : (JSON.parse(storedHealth) as LiveHealth);
     },
     publish: write,
-    start: () => void (publishing ??= every(TELL_MS, write, { name: "live: publication of ingest health", log })),
+    start: () =>
+      void (publishing ??= every(REPORT_INTERVAL_MS, write, { name: "live: publication of ingest health", log })),
     close: async () => publishing?.stop(),
   };
 }

@@ -4,7 +4,7 @@ import type { InputRow, LiveInputTables } from "./live-table.ts";
 
 export type InputsTable = ReturnType<typeof createInputsTable>;
 
-const IDEMPOTENT_MS = 6 * 3_600_000;
+const IDEMPOTENCY_WINDOW_MS = 6 * 3_600_000;
 /** Expired rows to delete with each insert; the remaining ones are deleted with later inserts. */
 const EXPIRED_BATCH = 100;
 
@@ -71,21 +71,21 @@ export function createInputsTable(db: Db) {
           .where("account_id", "=", account)
           .executeTakeFirst();
         if (row === undefined) return undefined;
-        const change = alter(row);
-        await tx.updateTable("stream_live_inputs").set(change).where("uid", "=", uid).execute();
-        return { ...row, ...change };
+        const changedFields = alter(row);
+        await tx.updateTable("stream_live_inputs").set(changedFields).where("uid", "=", uid).execute();
+        return { ...row, ...changedFields };
       }),
 
     /** Deletes it with all dependent rows, except the idempotency record. */
     delete: (account: string, uid: string): Promise<boolean> =>
       db.transaction<LiveInputTables, boolean>(async (tx) => {
-        const gone = await tx
+        const deletedRow = await tx
           .deleteFrom("stream_live_inputs")
           .where("uid", "=", uid)
           .where("account_id", "=", account)
           .returning("uid")
           .execute();
-        if (gone.length === 0) return false;
+        if (deletedRow.length === 0) return false;
         await tx.deleteFrom("stream_live_outputs").where("input_uid", "=", uid).execute();
         await tx.deleteFrom("stream_live_history").where("input_uid", "=", uid).execute();
         return true;
@@ -98,7 +98,7 @@ export function createInputsTable(db: Db) {
       const old = await tx
         .selectFrom("stream_live_idempotency")
         .select(["account_id", "key_hash"])
-        .where("created_at", "<=", created_at - IDEMPOTENT_MS)
+        .where("created_at", "<=", created_at - IDEMPOTENCY_WINDOW_MS)
         .orderBy("created_at")
         .limit(EXPIRED_BATCH)
         .execute();
@@ -108,13 +108,13 @@ export function createInputsTable(db: Db) {
           .where("account_id", "=", account)
           .where("key_hash", "=", key_hash)
           .execute();
-      const own = tx
+      const keyQuery = tx
         .selectFrom("stream_live_idempotency")
         .selectAll()
         .where("account_id", "=", account_id)
         .where("key_hash", "=", keyHash);
-      const before = await own.executeTakeFirst();
-      if (before !== undefined && before.created_at > created_at - IDEMPOTENT_MS) {
+      const before = await keyQuery.executeTakeFirst();
+      if (before !== undefined && before.created_at > created_at - IDEMPOTENCY_WINDOW_MS) {
         return (
           (await tx
             .selectFrom("stream_live_inputs")

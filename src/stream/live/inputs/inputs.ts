@@ -80,9 +80,9 @@ export function createOwnedInputs({
         status_at: null,
         noted: 0,
       };
-      const made = await table.insert(row, idempotencyKey === undefined ? undefined : keyHash(idempotencyKey));
-      if (made === "gone") throw streamErrors.liveKeyOfDeleted();
-      return ownedOf(made, secrets);
+      const insertResult = await table.insert(row, idempotencyKey === undefined ? undefined : keyHash(idempotencyKey));
+      if (insertResult === "gone") throw streamErrors.liveKeyOfDeleted();
+      return ownedOf(insertResult, secrets);
     },
     get: async (account, uid) => ownedOf(await find(account, uid), secrets),
     async list(account, page) {
@@ -90,19 +90,19 @@ export function createOwnedInputs({
       return { items: items.map(inputOf), total };
     },
     async update(account, uid, change) {
-      const owned = await alter(account, uid, (row) => ({
+      const updatedRow = await alter(account, uid, (row) => ({
         settings: JSON.stringify(applyChange(JSON.parse(row.settings) as LiveSettings, change, rules)),
       }));
       const { requireSignedURLs, allowedOrigins } = change.recording ?? {};
       // Applies all rules in the request, not just changed ones, so that a retry completes a failed update.
       if (requireSignedURLs !== undefined || allowedOrigins !== undefined) {
-        const { recording } = owned.input;
+        const { recording } = updatedRow.input;
         await guard(account, uid, {
           ...(requireSignedURLs !== undefined && { requireSignedURLs: recording.requireSignedURLs }),
           ...(allowedOrigins !== undefined && { allowedOrigins: recording.allowedOrigins }),
         });
       }
-      return owned;
+      return updatedRow;
     },
     rotateKeys: (account, uid) => alter(account, uid, () => ({ ...keysOf(uid), rotated_at: clock.now() })),
     async delete(account, uid) {

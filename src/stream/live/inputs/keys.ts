@@ -5,14 +5,14 @@ import type { LiveKeys } from "./types.ts";
 /**
  * 65 characters with 256 random bits: the format of the hosted service, and short enough for an SRT passphrase (79).
  */
-const KEY = /^[0-9a-f]{32}k[0-9a-f]{32}$/;
+const KEY_PATTERN = /^[0-9a-f]{32}k[0-9a-f]{32}$/;
 
 export const newKeys = (ids: Pick<Ids, "hex">): LiveKeys => ({
   publish: `${ids.hex()}k${ids.hex()}`,
   playback: `${ids.hex()}k${ids.hex()}`,
 });
 
-export const isKey = (text: string): boolean => KEY.test(text);
+export const isKey = (text: string): boolean => KEY_PATTERN.test(text);
 
 /** Lookup hash of a key. Keys cannot be guessed, so a salt is unnecessary. */
 export const keyHash = (key: string): string => hash("sha256", key, "hex");

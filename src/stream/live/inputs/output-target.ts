@@ -8,7 +8,7 @@ export interface OutputTarget {
 }
 
 const SCHEMES = ["rtmp:", "rtmps:", "srt:"];
-const LONGEST = 2048;
+const MAX_URL_LENGTH = 2048;
 // The values become tokens in line-based and binary protocols.
 // oxlint-disable-next-line no-control-regex
 const CONTROLS = /[\u0000-\u001f\u007f]/;
@@ -18,27 +18,30 @@ const CONTROLS = /[\u0000-\u001f\u007f]/;
  * rejected here. Throws badParameter, which does not repeat possible secrets.
  */
 export function checkTarget({ url, streamKey }: OutputTarget, allowPrivate: boolean): OutputTarget {
-  const given = url.trim();
-  const bad = (reason: string) => streamErrors.badParameter({ reason });
-  if (given.length > LONGEST || streamKey.length > LONGEST)
-    throw bad(`url and streamKey can have at most ${LONGEST} characters each`);
-  if (CONTROLS.test(given) || CONTROLS.test(streamKey))
-    throw bad("url and streamKey must not contain control characters");
-  const parsed = URL.parse(given);
+  const trimmedUrl = url.trim();
+  const badTarget = (reason: string) => streamErrors.badParameter({ reason });
+  if (trimmedUrl.length > MAX_URL_LENGTH || streamKey.length > MAX_URL_LENGTH)
+    throw badTarget(`url and streamKey can have at most ${MAX_URL_LENGTH} characters each`);
+  if (CONTROLS.test(trimmedUrl) || CONTROLS.test(streamKey))
+    throw badTarget("url and streamKey must not contain control characters");
+  const parsed = URL.parse(trimmedUrl);
   if (parsed === null || !SCHEMES.includes(parsed.protocol) || parsed.hostname === "")
-    throw bad(
+    throw badTarget(
       "url must be the URL of an RTMP or SRT server, such as rtmps://live.example.com:443/app or srt://live.example.com:8890",
     );
   if (parsed.protocol === "srt:") {
-    if (parsed.port === "") throw bad("an SRT url must have a port, such as srt://live.example.com:8890");
+    if (parsed.port === "") throw badTarget("an SRT url must have a port, such as srt://live.example.com:8890");
     if (streamKey !== "" && (streamKey.length < 10 || streamKey.length > 79))
-      throw bad("the streamKey of an SRT output is its passphrase: it must have 10 to 79 characters, or be empty");
-  } else if (streamKey === "") throw bad("streamKey is required");
+      throw badTarget(
+        "the streamKey of an SRT output is its passphrase: it must have 10 to 79 characters, or be empty",
+      );
+  } else if (streamKey === "") throw badTarget("streamKey is required");
   // For non-web schemes, URL keeps the host as written: 0x7f.1 still connects to a private address.
   const host = URL.parse(`http://${parsed.hostname}`)?.hostname.replace(/^\[(.*)\]$/, "$1");
-  if (host === undefined) throw bad("url has no valid host");
-  const closed =
+  if (host === undefined) throw badTarget("url has no valid host");
+  const isPrivateHost =
     isIP(host) === 0 ? /^(.+\.)?localhost\.?$/i.test(host) : isLoopbackAddress(host) || isNotPublicAddress(host);
-  if (closed && !allowPrivate) throw bad(`${host} is not a public host; outputs to private addresses are not allowed`);
-  return { url: given, streamKey };
+  if (isPrivateHost && !allowPrivate)
+    throw badTarget(`${host} is not a public host; outputs to private addresses are not allowed`);
+  return { url: trimmedUrl, streamKey };
 }

@@ -18,7 +18,7 @@ export function createOutputsTable(db: Db) {
       ),
 
     /** "full": the maximum number of outputs has been reached; "gone": the input has been deleted. */
-    insert: (row: OutputRow, most: number): Promise<"made" | "full" | "gone"> =>
+    insert: (row: OutputRow, maxOutputs: number): Promise<"made" | "full" | "gone"> =>
       db.transaction<LiveInputTables, "made" | "full" | "gone">(async (tx) => {
         if (
           (await tx
@@ -28,13 +28,13 @@ export function createOutputsTable(db: Db) {
             .executeTakeFirst()) === undefined
         )
           return "gone";
-        const there = await tx
+        const existingInput = await tx
           .selectFrom("stream_live_outputs")
           .select("uid")
           .where("input_uid", "=", row.input_uid)
-          .limit(most)
+          .limit(maxOutputs)
           .execute();
-        if (there.length >= most) return "full";
+        if (existingInput.length >= maxOutputs) return "full";
         await tx.insertInto("stream_live_outputs").values(row).execute();
         return "made";
       }),

@@ -22,7 +22,7 @@ interface OutputsDeps {
 /** The id of the event is the uid of the input. */
 const OUTPUTS_CHANGED = "stream.live.outputs";
 const MAX_OUTPUTS = 50;
-const MAX_REASON = 500;
+const MAX_REASON_LENGTH = 500;
 const sealedFor = (uid: string): string => `stream/live-output/${uid}`;
 
 /** Restream targets of inputs. */
@@ -50,18 +50,18 @@ export function createOutputs({
     const row = isHexId(input) ? await inputs.find(input) : undefined;
     if (row?.account_id !== account) throw streamErrors.liveInputNotFound({ uid: input });
   }
-  const changed = (input: string) => events.publish(OUTPUTS_CHANGED, input);
-  const missing = (uid: string) => streamErrors.liveOutputNotFound({ uid });
+  const publishChange = (input: string) => events.publish(OUTPUTS_CHANGED, input);
+  const notFoundError = (uid: string) => streamErrors.liveOutputNotFound({ uid });
 
   return {
     list,
     async recordStatus(output, { state, reason }) {
-      const kept: LiveOutputStatus = {
+      const storedStatus: LiveOutputStatus = {
         state,
-        ...(reason !== undefined && { reason: reason.slice(0, MAX_REASON) }),
+        ...(reason !== undefined && { reason: reason.slice(0, MAX_REASON_LENGTH) }),
         at: clock.now(),
       };
-      if (isHexId(output)) await table.note(output, JSON.stringify(kept));
+      if (isHexId(output)) await table.note(output, JSON.stringify(storedStatus));
     },
     onChange: (listener) => events.subscribe(OUTPUTS_CHANGED, listener),
     async of(account, input) {
@@ -79,23 +79,23 @@ export function createOutputs({
         created_at: clock.now(),
         status: null,
       };
-      const made = await table.insert(row, MAX_OUTPUTS);
-      if (made === "gone") throw streamErrors.liveInputNotFound({ uid: input });
-      if (made === "full") throw streamErrors.liveTooManyOutputs({ limit: MAX_OUTPUTS });
-      changed(input);
+      const insertedOutput = await table.insert(row, MAX_OUTPUTS);
+      if (insertedOutput === "gone") throw streamErrors.liveInputNotFound({ uid: input });
+      if (insertedOutput === "full") throw streamErrors.liveTooManyOutputs({ limit: MAX_OUTPUTS });
+      publishChange(input);
       return fromRow(row);
     },
     async setEnabled(account, input, output, enabled) {
       await checkOwner(account, input);
       const row = isHexId(output) ? await table.setEnabled(input, output, enabled ? 1 : 0) : undefined;
-      if (row === undefined) throw missing(output);
-      changed(input);
+      if (row === undefined) throw notFoundError(output);
+      publishChange(input);
       return fromRow(row);
     },
     async delete(account, input, output) {
       await checkOwner(account, input);
-      if (!isHexId(output) || !(await table.delete(input, output))) throw missing(output);
-      changed(input);
+      if (!isHexId(output) || !(await table.delete(input, output))) throw notFoundError(output);
+      publishChange(input);
     },
   };
 }

@@ -72,13 +72,13 @@ export interface LiveStatusLog {
   recordState(
     uid: string,
     state: LiveState,
-    about?: { protocol?: string; session?: string; reason?: string },
+    details?: { protocol?: string; session?: string; reason?: string },
   ): Promise<void>;
   /** Recorded once per code per session. */
   recordError(
     uid: string,
     code: LiveErrorCode,
-    about: { message: string; videoCodec?: string; audioCodec?: string; session?: string },
+    details: { message: string; videoCodec?: string; audioCodec?: string; session?: string },
   ): Promise<void>;
 }
 

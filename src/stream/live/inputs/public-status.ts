@@ -47,13 +47,13 @@ export function createPublicStatus({
 
   async function views(id: string, host: string | undefined): Promise<object> {
     const found = await find(id, host);
-    const watched =
+    const watchedInput =
       found.input ?? (found.video?.liveInput === undefined ? undefined : await directory.find(found.video.liveInput));
-    if (watched === undefined) return { liveViewers: 0 };
-    if (watched.recording.hideLiveViewerCount) throw streamErrors.liveViewersHidden();
+    if (watchedInput === undefined) return { liveViewers: 0 };
+    if (watchedInput.recording.hideLiveViewerCount) throw streamErrors.liveViewersHidden();
     // A broadcast that has ended has no live viewers, even if the next one of its input is running.
     if (found.input === undefined && found.video!.state !== "live-inprogress") return { liveViewers: 0 };
-    return { liveViewers: await viewers(watched.uid) };
+    return { liveViewers: await viewers(watchedInput.uid) };
   }
 
   return [
@@ -64,7 +64,7 @@ export function createPublicStatus({
 
 /** The uid in a token. It grants no access here, so the signature is not verified. */
 function subjectOf(token: string): string {
-  const reading = readToken(token);
-  if (!reading.ok) throw streamErrors.tokenRefused({ reason: reading.why });
-  return reading.token.claims.sub;
+  const parsedToken = readToken(token);
+  if (!parsedToken.ok) throw streamErrors.tokenRefused({ reason: parsedToken.why });
+  return parsedToken.token.claims.sub;
 }

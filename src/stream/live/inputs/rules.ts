@@ -27,7 +27,7 @@ export const DEFAULTS: LiveSettings = {
 /** A broadcast ends if its publisher is disconnected for a day. */
 const MAX_TIMEOUT_SECONDS = 86_400;
 
-const bad = (reason: string) => streamErrors.badParameter({ reason });
+const badRule = (reason: string) => streamErrors.badParameter({ reason });
 const quoted = (value: unknown) => JSON.stringify(value)?.slice(0, 100) ?? String(value);
 
 /**
@@ -40,19 +40,23 @@ export function applyChange(
   { minDeletionDays }: { minDeletionDays: number },
 ): LiveSettings {
   const { meta, defaultCreator: creator, deleteRecordingAfterDays: days } = change;
-  const kept = validated({ ...(meta !== undefined && { meta }), ...(creator !== undefined && { creator }) }, 0, {
-    minDeletionDays,
-    maxDurationSeconds: 0,
-  });
+  const validSettings = validated(
+    { ...(meta !== undefined && { meta }), ...(creator !== undefined && { creator }) },
+    0,
+    {
+      minDeletionDays,
+      maxDurationSeconds: 0,
+    },
+  );
   if (days != null && !(Number.isInteger(days) && days >= minDeletionDays && days <= MAX_DELETION_DAYS)) {
-    throw bad(
+    throw badRule(
       `deleteRecordingAfterDays must be a whole number from ${minDeletionDays} to ${MAX_DELETION_DAYS}, or null, not ${quoted(days)}`,
     );
   }
   return {
     ...before,
     ...change,
-    ...(kept.creator !== undefined && { defaultCreator: kept.creator }),
+    ...(validSettings.creator !== undefined && { defaultCreator: validSettings.creator }),
     recording: { ...before.recording, ...recordingOf(recording ?? {}) },
   };
 }
@@ -60,12 +64,12 @@ export function applyChange(
 function recordingOf(given: Partial<LiveRecording>): Partial<LiveRecording> {
   const { timeoutSeconds: seconds, allowedOrigins } = given;
   if (seconds !== undefined && !(Number.isInteger(seconds) && seconds >= 0 && seconds <= MAX_TIMEOUT_SECONDS))
-    throw bad(
+    throw badRule(
       `recording.timeoutSeconds must be a whole number from 0 to ${MAX_TIMEOUT_SECONDS}, not ${quoted(seconds)}`,
     );
   if (allowedOrigins === undefined) return given;
-  const kept = validated({ allowedOrigins }, 0, { minDeletionDays: 0, maxDurationSeconds: 0 });
-  return { ...given, allowedOrigins: kept.allowedOrigins! };
+  const validSettings = validated({ allowedOrigins }, 0, { minDeletionDays: 0, maxDurationSeconds: 0 });
+  return { ...given, allowedOrigins: validSettings.allowedOrigins! };
 }
 
 const MAX_KEY_BYTES = 255;
@@ -74,5 +78,5 @@ const MAX_KEY_BYTES = 255;
 export function checkIdempotencyKey(key: string): void {
   const bytes = Buffer.byteLength(key, "latin1");
   if (bytes < 1 || bytes > MAX_KEY_BYTES)
-    throw bad(`Idempotency-Key must have 1 to ${MAX_KEY_BYTES} bytes, not ${bytes}`);
+    throw badRule(`Idempotency-Key must have 1 to ${MAX_KEY_BYTES} bytes, not ${bytes}`);
 }

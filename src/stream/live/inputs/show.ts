@@ -57,7 +57,7 @@ interface ShownLiveInput extends ListedLiveInput {
 }
 
 /** RFC 3339, UTC. */
-const iso = (time: number): string => new Date(time).toISOString();
+const toIso = (time: number): string => new Date(time).toISOString();
 
 export const listLiveInput = ({
   uid,
@@ -68,8 +68,8 @@ export const listLiveInput = ({
   deleteRecordingAfterDays: days,
 }: LiveInput): ListedLiveInput => ({
   uid,
-  created: iso(created),
-  modified: iso(modified),
+  created: toIso(created),
+  modified: toIso(modified),
   meta,
   enabled,
   ...(days !== null && { deleteRecordingAfterDays: days }),
@@ -79,11 +79,11 @@ export function showLiveInput({ input, keys, status }: OwnedLiveInput, { urls, e
   const { uid, recording, preferLowLatency, defaultCreator, keysRotatedAt } = input;
   const { host, rtmpPort, rtmpsPort, srtPort } = endpoints();
   const [origin, { hls, dash }] = [urls.origin(input.account), urls.of(input)];
-  const rtmp = (scheme: string, port: number, streamKey: string): ShownRtmp => ({
+  const toShownRtmp = (scheme: string, port: number, streamKey: string): ShownRtmp => ({
     url: `${scheme}://${host}:${port}/live/`,
     streamKey,
   });
-  const srt = (port: number, streamId: string, passphrase: string): ShownSrt => ({
+  const toShownSrt = (port: number, streamId: string, passphrase: string): ShownSrt => ({
     url: `srt://${host}:${port}`,
     streamId,
     passphrase,
@@ -91,16 +91,16 @@ export function showLiveInput({ input, keys, status }: OwnedLiveInput, { urls, e
   return {
     ...listLiveInput(input),
     ...(rtmpsPort !== undefined && {
-      rtmps: rtmp("rtmps", rtmpsPort, keys.publish),
-      rtmpsPlayback: rtmp("rtmps", rtmpsPort, keys.playback),
+      rtmps: toShownRtmp("rtmps", rtmpsPort, keys.publish),
+      rtmpsPlayback: toShownRtmp("rtmps", rtmpsPort, keys.playback),
     }),
     ...(rtmpPort !== undefined && {
-      rtmp: rtmp("rtmp", rtmpPort, keys.publish),
-      rtmpPlayback: rtmp("rtmp", rtmpPort, keys.playback),
+      rtmp: toShownRtmp("rtmp", rtmpPort, keys.publish),
+      rtmpPlayback: toShownRtmp("rtmp", rtmpPort, keys.playback),
     }),
     ...(srtPort !== undefined && {
-      srt: srt(srtPort, srtPublishId(uid), keys.publish),
-      srtPlayback: srt(srtPort, srtPlaybackId(uid), keys.playback),
+      srt: toShownSrt(srtPort, srtPublishId(uid), keys.publish),
+      srtPlayback: toShownSrt(srtPort, srtPlaybackId(uid), keys.playback),
     }),
     webRTC: { url: `${origin}/${keys.publish}/webRTC/publish` },
     webRTCPlayback: { url: `${origin}/${uid}/webRTC/play` },
@@ -109,7 +109,7 @@ export function showLiveInput({ input, keys, status }: OwnedLiveInput, { urls, e
     recording,
     preferLowLatency,
     ...(defaultCreator !== null && { defaultCreator }),
-    ...(keysRotatedAt !== null && { keysRotatedAt: iso(keysRotatedAt) }),
+    ...(keysRotatedAt !== null && { keysRotatedAt: toIso(keysRotatedAt) }),
   };
 }
 
@@ -127,9 +127,9 @@ export const showLiveOutput = ({ uid, url, streamKey, enabled, status }: LiveOut
   url,
   streamKey,
   enabled,
-  status: status === null ? null : { ...status, at: iso(status.at) },
+  status: status === null ? null : { ...status, at: toIso(status.at) },
 });
 
 type ShownLiveHistory = Omit<LiveHistoryEntry, "at"> & { at: string };
 
-export const showLiveHistory = (entry: LiveHistoryEntry): ShownLiveHistory => ({ ...entry, at: iso(entry.at) });
+export const showLiveHistory = (entry: LiveHistoryEntry): ShownLiveHistory => ({ ...entry, at: toIso(entry.at) });

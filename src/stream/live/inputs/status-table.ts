@@ -17,7 +17,7 @@ interface NewHistoryEntry extends Pick<
 }
 
 /** Maximum number of history entries per input; older ones are deleted. */
-const HISTORY = 500;
+const MAX_HISTORY_ENTRIES = 500;
 
 export function createStatusTable(db: Db) {
   const tables = db.tables<LiveInputTables>();
@@ -41,13 +41,13 @@ export function createStatusTable(db: Db) {
         if (row === undefined) return undefined;
         const entry = { ...given, ...(resolve && { state: resolve(row.status) }) };
         if (entry.once !== null) {
-          const there = await tx
+          const existingEntry = await tx
             .selectFrom("stream_live_history")
             .select("n")
             .where("input_uid", "=", input)
             .where("once", "=", entry.once)
             .executeTakeFirst();
-          if (there !== undefined) return undefined;
+          if (existingEntry !== undefined) return undefined;
         }
         const [n, event] = [Number(row.noted) + 1, eventOf(row.status)];
         await tx
@@ -62,7 +62,7 @@ export function createStatusTable(db: Db) {
         await tx
           .deleteFrom("stream_live_history")
           .where("input_uid", "=", input)
-          .where("n", "<=", n - HISTORY)
+          .where("n", "<=", n - MAX_HISTORY_ENTRIES)
           .execute();
         return event === null
           ? undefined

@@ -16,14 +16,14 @@ export interface StatusLog extends LiveStatusLog {
   onEvent(listener: (event: LiveEvent) => Promise<void>): void;
 }
 
-const CONNECTED: ReadonlySet<LiveState | null> = new Set<LiveState>([
+const CONNECTED_STATES: ReadonlySet<LiveState | null> = new Set<LiveState>([
   "connected",
   "reconnected",
   "new_configuration_accepted",
 ]);
-const LONGEST = 500;
+const MAX_TEXT_LENGTH = 500;
 /** Maximum time for sending a notification; after that it counts as missed. */
-const BUSY_MS = 60_000;
+const RETRY_AFTER_MS = 60_000;
 const BATCH = 500;
 
 export function createStatusLog({ table, clock, log }: StatusDeps): StatusLog {
@@ -52,11 +52,11 @@ export function createStatusLog({ table, clock, log }: StatusDeps): StatusLog {
           at: clock.now(),
           state,
           error: null,
-          protocol: short(protocol),
-          session: short(session),
-          reason: short(reason),
+          protocol: truncate(protocol),
+          session: truncate(session),
+          reason: truncate(reason),
           once: null,
-          resolve: (before) => resolved(before, state),
+          resolve: (before) => resolveState(before, state),
           event: (before) => eventOf(before, state),
         }),
       );
@@ -65,11 +65,11 @@ export function createStatusLog({ table, clock, log }: StatusDeps): StatusLog {
       if (!isHexId(uid)) return;
       const error = JSON.stringify({
         code,
-        message: short(message),
-        videoCodec: short(videoCodec) ?? "",
-        audioCodec: short(audioCodec) ?? "",
+        message: truncate(message),
+        videoCodec: truncate(videoCodec) ?? "",
+        audioCodec: truncate(audioCodec) ?? "",
       });
-      const once = session === undefined ? null : `${short(session)} ${code}`;
+      const dedupKey = session === undefined ? null : `${truncate(session)} ${code}`;
       await notify(
         await table.add({
           input: uid,
@@ -77,15 +77,15 @@ export function createStatusLog({ table, clock, log }: StatusDeps): StatusLog {
           state: null,
           error,
           protocol: null,
-          session: short(session),
+          session: truncate(session),
           reason: null,
-          once,
+          once: dedupKey,
           event: () => "live_input.errored",
         }),
       );
     },
     async recover() {
-      for (const event of await table.unreported(clock.now() - BUSY_MS, BATCH)) await notify(event);
+      for (const event of await table.unreported(clock.now() - RETRY_AFTER_MS, BATCH)) await notify(event);
     },
   };
 }
@@ -93,13 +93,13 @@ export function createStatusLog({ table, clock, log }: StatusDeps): StatusLog {
 /** Notifications cover changes that viewers notice: video starts and video stops. */
 function eventOf(before: LiveState | null, state: LiveState): LiveEvent["type"] | null {
   if (state === "connected" || state === "reconnected") return "live_input.connected";
-  return CONNECTED.has(before) && !CONNECTED.has(state) ? "live_input.disconnected" : null;
+  return CONNECTED_STATES.has(before) && !CONNECTED_STATES.has(state) ? "live_input.disconnected" : null;
 }
 
 /** A publisher rejected while its broadcast is waiting for a reconnect has failed to reconnect. */
-const resolved = (before: LiveState | null, state: LiveState): LiveState =>
+const resolveState = (before: LiveState | null, state: LiveState): LiveState =>
   state === "failed_to_connect" && before === "reconnecting" ? "failed_to_reconnect" : state;
 
 /** Contains client-supplied text; PostgreSQL does not accept U+0000 in text. */
-const short = (text: string | undefined): string | null =>
-  text === undefined ? null : text.replaceAll("\0", "").toWellFormed().slice(0, LONGEST);
+const truncate = (text: string | undefined): string | null =>
+  text === undefined ? null : text.replaceAll("\0", "").toWellFormed().slice(0, MAX_TEXT_LENGTH);

@@ -23,13 +23,13 @@ export async function resolveOutputHost(
   host: string,
   { allowPrivate, ownAddresses = createOwnAddresses().has, lookup = systemLookup }: AddressRules,
 ): Promise<string[]> {
-  const found =
+  const resolvedAddresses =
     isIP(host) !== 0
       ? [host]
       : await lookup(host).catch((err: unknown) => {
           throw new OutputError(`the host name ${host} cannot be resolved`, { cause: err });
         });
-  const usable = found.filter(
+  const usable = resolvedAddresses.filter(
     (address) =>
       isIP(address) !== 0 &&
       (allowPrivate || !(isLoopbackAddress(address) || isNotPublicAddress(address) || ownAddresses(address))),
@@ -41,7 +41,11 @@ export async function resolveOutputHost(
 
 /** Replaces the resolver in `connect`. */
 export function pinned(addresses: readonly string[]): LookupFunction {
-  const found = addresses.map((address) => ({ address, family: isIP(address) }));
+  const resolvedAddresses = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_, { all }, done) =>
-    setImmediate(() => (all === true ? done(null, found) : done(null, found[0]!.address, found[0]!.family)));
+    setImmediate(() =>
+      all === true
+        ? done(null, resolvedAddresses)
+        : done(null, resolvedAddresses[0]!.address, resolvedAddresses[0]!.family),
+    );
 }

@@ -37,7 +37,7 @@ interface LiveOutputsRunner {
 
 const MAX_WAIT_MS = 30_000;
 /** After this long without a failure, the retry delay is reset. */
-const WELL_MS = 60_000;
+const STABLE_AFTER_MS = 60_000;
 
 interface Job {
   output: LiveOutput;
@@ -45,7 +45,7 @@ interface Job {
   done: Promise<void>;
 }
 
-interface Live {
+interface LiveBroadcast {
   session: LiveSession;
   jobs: Map<string, Job>;
   /** `reading`: the outputs are being read. `changed`: they have changed since the read began. */
@@ -54,32 +54,32 @@ interface Live {
 }
 
 /** Restreams every broadcast published in this process to the enabled outputs of its input, and retries on failure. */
-export function createLiveOutputsRunner(parts: LiveOutputsRunnerDeps): LiveOutputsRunner {
-  const { outputs, sessions, clock, log, maxOutputs = 500 } = parts;
-  const broadcasts = new Set<Live>();
-  const working = new Set<Promise<void>>();
+export function createLiveOutputsRunner(deps: LiveOutputsRunnerDeps): LiveOutputsRunner {
+  const { outputs, sessions, clock, log, maxOutputs = 500 } = deps;
+  const broadcasts = new Set<LiveBroadcast>();
+  const pendingWork = new Set<Promise<void>>();
   const closing = new AbortController();
-  let running = 0;
+  let runningPushes = 0;
 
   function follow(session: LiveSession) {
     if (closing.signal.aborted || session.signal.aborted) return;
-    const live: Live = { session, jobs: new Map(), reading: false, changed: false };
+    const live: LiveBroadcast = { session, jobs: new Map(), reading: false, changed: false };
     broadcasts.add(live);
     // The jobs end with the session automatically.
     session.signal.addEventListener("abort", () => void broadcasts.delete(live), { once: true });
-    look(live);
+    startReading(live);
   }
 
-  function look(live: Live) {
+  function startReading(live: LiveBroadcast) {
     live.changed = true;
     if (live.reading) return;
     live.reading = true;
-    const work = readAll(live).finally(() => working.delete(work));
-    working.add(work);
+    const work = readAll(live).finally(() => pendingWork.delete(work));
+    pendingWork.add(work);
   }
 
   /** Reads until there are no further changes; failures are retried with increasing delays. */
-  async function readAll(live: Live) {
+  async function readAll(live: LiveBroadcast) {
     let failures = 0;
     while (live.changed && broadcasts.has(live)) {
       live.changed = false;
@@ -92,68 +92,69 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerDeps): LiveOutpu
           "live: failed to read the outputs of a live input, will retry",
         );
         live.changed = true;
-        await waited(live.session, closing.signal, ++failures);
+        await waitBeforeRetry(live.session, closing.signal, ++failures);
       }
     }
     live.reading = false;
   }
 
-  async function reconcile(live: Live) {
-    const wanted = new Map(
+  async function reconcile(live: LiveBroadcast) {
+    const wantedOutputs = new Map(
       (await outputs.list(live.session.input.uid))
         .filter(({ enabled }) => enabled)
         .map((output) => [output.uid, output]),
     );
     for (const { output, control } of live.jobs.values()) {
-      const now = wanted.get(output.uid);
+      const now = wantedOutputs.get(output.uid);
       if (now === undefined || now.url !== output.url || now.streamKey !== output.streamKey) control.abort();
     }
-    for (const output of wanted.values()) if (broadcasts.has(live) && !live.jobs.has(output.uid)) start(live, output);
+    for (const output of wantedOutputs.values())
+      if (broadcasts.has(live) && !live.jobs.has(output.uid)) start(live, output);
   }
 
-  function start(live: Live, output: LiveOutput) {
+  function start(live: LiveBroadcast, output: LiveOutput) {
     const job: Job = { output, control: new AbortController(), done: Promise.resolve() };
     live.jobs.set(output.uid, job);
-    running++;
+    runningPushes++;
     job.done = run(live.session, job)
       .catch((err: unknown) => log.error({ err, output: output.uid }, "live: output failed"))
       .finally(() => {
-        running--;
-        working.delete(job.done);
+        runningPushes--;
+        pendingWork.delete(job.done);
         live.jobs.delete(output.uid);
         // The output's target may have changed in the meantime.
-        if (job.control.signal.aborted && broadcasts.has(live)) look(live);
+        if (job.control.signal.aborted && broadcasts.has(live)) startReading(live);
       });
-    working.add(job.done);
+    pendingWork.add(job.done);
   }
 
   async function run(session: LiveSession, { output, control: { signal } }: Job) {
-    const note = createNotes(output.uid);
+    const noteStatus = createNotes(output.uid);
     let failures = 0;
-    await note({ state: "connecting" });
+    await noteStatus({ state: "connecting" });
     for (;;) {
       let connectedAt: number | undefined;
       try {
-        if (running > maxOutputs) throw new OutputError(`${maxOutputs} broadcasts are already being restreamed`);
+        if (runningPushes > maxOutputs) throw new OutputError(`${maxOutputs} broadcasts are already being restreamed`);
         await push(session, output, signal, () => {
           connectedAt = clock.now();
-          void note({ state: "connected" });
+          void noteStatus({ state: "connected" });
         });
-        return await note({ state: "ended" });
+        return await noteStatus({ state: "ended" });
       } catch (err) {
-        failures = connectedAt !== undefined && clock.now() - connectedAt > WELL_MS ? 1 : failures + 1;
+        failures = connectedAt !== undefined && clock.now() - connectedAt > STABLE_AFTER_MS ? 1 : failures + 1;
         if (!(err instanceof OutputError)) log.error({ err, output: output.uid }, "live: output failed");
         else
           log.info(
             { output: output.uid, input: output.input, reason: err.message, failures },
             "live: failed to restream a broadcast",
           );
-        await note({
+        await noteStatus({
           state: "error",
           reason: err instanceof OutputError ? err.message : "internal error; see the server log",
         });
       }
-      if (!(await waited(session, signal, failures))) return note({ state: "ended" });
+      if (!(await waitBeforeRetry(session, signal, failures))) return noteStatus({ state: "ended" });
     }
   }
 
@@ -165,29 +166,29 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerDeps): LiveOutpu
   ): Promise<void> {
     checkTracks(session.tracks());
     const target = readOutputTarget(output);
-    const options = { session, signal, onConnected, addresses: await resolveOutputHost(target.host, parts.addresses) };
+    const options = { session, signal, onConnected, addresses: await resolveOutputHost(target.host, deps.addresses) };
     if (target.kind === "srt")
-      return pushSrt({ ...options, target, tools: parts.tools, folder: parts.folder ?? tmpdir() });
-    return pushRtmp({ ...options, target, ...(parts.ca !== undefined && { ca: parts.ca }) });
+      return pushSrt({ ...options, target, tools: deps.tools, folder: deps.folder ?? tmpdir() });
+    return pushRtmp({ ...options, target, ...(deps.ca !== undefined && { ca: deps.ca }) });
   }
 
   /** False: sending has ended. */
-  async function waited(session: LiveSession, signal: AbortSignal, failures: number): Promise<boolean> {
-    const ms = Math.min(MAX_WAIT_MS, (parts.retryMs ?? 1000) * 2 ** Math.min(failures - 1, 20));
-    const either = AbortSignal.any([signal, session.signal]);
-    await clock.sleep(ms, either).catch(() => {});
-    return !either.aborted;
+  async function waitBeforeRetry(session: LiveSession, signal: AbortSignal, failures: number): Promise<boolean> {
+    const ms = Math.min(MAX_WAIT_MS, (deps.retryMs ?? 1000) * 2 ** Math.min(failures - 1, 20));
+    const combinedSignal = AbortSignal.any([signal, session.signal]);
+    await clock.sleep(ms, combinedSignal).catch(() => {});
+    return !combinedSignal.aborted;
   }
 
   /** Stores statuses in order, without repeating an unchanged one. */
   function createNotes(uid: string) {
     let last = "";
-    let telling = Promise.resolve();
+    let pendingNote = Promise.resolve();
     return (status: Omit<LiveOutputStatus, "at">): Promise<void> => {
-      const words = JSON.stringify(status);
-      if (words === last) return telling;
-      last = words;
-      return (telling = telling
+      const statusText = JSON.stringify(status);
+      if (statusText === last) return pendingNote;
+      last = statusText;
+      return (pendingNote = pendingNote
         .then(() => outputs.recordStatus(uid, status))
         .catch((err: unknown) =>
           log.error({ err: messageOf(err), output: uid }, "live: failed to store the status of an output"),
@@ -198,21 +199,21 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerDeps): LiveOutpu
   const stops = [
     sessions.onSession(follow),
     outputs.onChange((input) => {
-      for (const live of broadcasts) if (input === "" || live.session.input.uid === input) look(live);
+      for (const live of broadcasts) if (input === "" || live.session.input.uid === input) startReading(live);
     }),
   ];
   sessions.all().forEach(follow);
 
   return {
     get running() {
-      return running;
+      return runningPushes;
     },
     async close() {
       closing.abort();
       for (const stop of stops) stop();
       for (const { jobs } of broadcasts) for (const { control } of jobs.values()) control.abort();
       broadcasts.clear();
-      while (working.size > 0) await Promise.all(working);
+      while (pendingWork.size > 0) await Promise.all(pendingWork);
     },
   };
 }

@@ -12,7 +12,7 @@ export interface PushOptions {
   signal: AbortSignal;
 }
 
-const SENT = new Set(["h264", "hevc", "av1", "aac", "mp3"]);
+const SUPPORTED_CODECS = new Set(["h264", "hevc", "av1", "aac", "mp3"]);
 const NAMES: Record<string, string> = { vp8: "VP8", vp9: "VP9", opus: "Opus" };
 
 /** Supported tracks are sent unchanged. Throws OutputError for others. */
@@ -21,7 +21,7 @@ export function checkTracks({ video, audio }: LiveTracks): void {
     ["video", video?.codec],
     ["audio", audio?.codec],
   ]) {
-    if (codec !== undefined && !SENT.has(codec))
+    if (codec !== undefined && !SUPPORTED_CODECS.has(codec))
       throw new OutputError(
         `outputs require H.264 and AAC, but the ${word} of this broadcast is ${NAMES[codec] ?? codec}`,
       );

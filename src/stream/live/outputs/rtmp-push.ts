@@ -45,7 +45,7 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
   const { target, addresses, session, onConnected, ca } = options;
   const signal = AbortSignal.any([options.signal, session.signal]);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const socket = open(target, addresses, ca);
+  const socket = openSocket(target, addresses, ca);
   const peer = createRtmpPeer({
     role: "client",
     maxMessageSize: MAX_MESSAGE_OCTETS,
@@ -58,21 +58,21 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
   let stream = 0;
   let unsubscribe = () => {};
   let publishRequested = false;
-  let published = false;
-  let over = false;
+  let isPublished = false;
+  let isOver = false;
 
-  const command = (...given: Parameters<typeof writeCommand>) =>
+  const sendCommand = (...given: Parameters<typeof writeCommand>) =>
     peer.send(CHUNK_STREAM.command, { type: MESSAGE.command, stream: 0, time: 0, data: writeCommand(...given) });
 
   function cleanUp() {
-    over = true;
+    isOver = true;
     clearTimeout(deadline);
     unsubscribe();
     signal.removeEventListener("abort", finish);
   }
 
   function fail(err: unknown): void {
-    if (over) return;
+    if (isOver) return;
     cleanUp();
     socket.destroy();
     reject(
@@ -89,11 +89,11 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
 
   /** Closes the connection cleanly. */
   function finish(): void {
-    if (over) return;
+    if (isOver) return;
     cleanUp();
-    if (published) {
-      command("FCUnpublish", TRANSACTION.unpublish, null, target.key);
-      command("deleteStream", TRANSACTION.delete, null, stream);
+    if (isPublished) {
+      sendCommand("FCUnpublish", TRANSACTION.unpublish, null, target.key);
+      sendCommand("deleteStream", TRANSACTION.delete, null, stream);
     }
     socket.end();
     const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
@@ -102,32 +102,32 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
   }
 
   /** The error message of the remote server is shown to the owner, with the key removed. */
-  function refused(given: RtmpCommand): OutputError {
+  function refusalOf(given: RtmpCommand): OutputError {
     const { code, description } = readStatus(given);
-    const words = [code, description]
+    const refusalText = [code, description]
       .filter((text) => text !== "")
       .join(": ")
       .replaceAll(target.key, "(key)")
       .replace(/[^\P{C}]/gu, " ")
       .slice(0, 300);
-    return new OutputError(`${target.host} rejected the stream${words === "" ? "" : ` (${words})`}`);
+    return new OutputError(`${target.host} rejected the stream${refusalText === "" ? "" : ` (${refusalText})`}`);
   }
 
   function onCommand(given: RtmpCommand) {
     if (given.name === "onStatus") {
       const { level, code } = readStatus(given);
-      if (level === "error" || code === "NetStream.Publish.BadName") throw refused(given);
+      if (level === "error" || code === "NetStream.Publish.BadName") throw refusalOf(given);
       if (code === "NetStream.Publish.Start") begin();
     } else if (
       given.name === "_error" &&
       (given.transaction === TRANSACTION.connect || given.transaction === TRANSACTION.create)
     ) {
-      throw refused(given);
+      throw refusalOf(given);
     } else if (given.name === "_result" && given.transaction === TRANSACTION.connect) {
       peer.setChunkSize(CHUNK_SIZE);
-      command("releaseStream", TRANSACTION.release, null, target.key);
-      command("FCPublish", TRANSACTION.announce, null, target.key);
-      command("createStream", TRANSACTION.create, null);
+      sendCommand("releaseStream", TRANSACTION.release, null, target.key);
+      sendCommand("FCPublish", TRANSACTION.announce, null, target.key);
+      sendCommand("createStream", TRANSACTION.create, null);
     } else if (given.name === "_result" && given.transaction === TRANSACTION.create && stream === 0) {
       const [id] = given.args;
       if (typeof id !== "number" || id < 1) throw new RtmpViolation("the stream has no ID");
@@ -143,7 +143,7 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
 
   function sendConnect() {
     publishRequested = true;
-    command("connect", TRANSACTION.connect, {
+    sendCommand("connect", TRANSACTION.connect, {
       app: target.app,
       type: "nonprivate",
       flashVer: AGENT,
@@ -152,18 +152,18 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
   }
 
   function begin() {
-    if (published) return;
-    published = true;
+    if (isPublished) return;
+    isPublished = true;
     clearTimeout(deadline);
     socket.setTimeout(IDLE_MS);
     onConnected();
     const sender = createFlvSender({
-      metadata: (about) =>
+      metadata: (streamMetadata) =>
         peer.send(CHUNK_STREAM.audio, {
           type: MESSAGE.data,
           stream,
           time: 0,
-          data: writeAmf0("@setDataFrame", "onMetaData", about),
+          data: writeAmf0("@setDataFrame", "onMetaData", streamMetadata),
         }),
       send: ({ type, time, head, data }) =>
         peer.send(type === MESSAGE.audio ? CHUNK_STREAM.audio : CHUNK_STREAM.video, { type, stream, time, data }, head),
@@ -177,22 +177,22 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
           fail(err);
         }
       },
-      packet: (packet) => void (over || sender.packet(packet)),
+      packet: (packet) => void (isOver || sender.packet(packet)),
       end: finish,
       lag: () => socket.writableLength,
     });
     unsubscribe = subscription;
-    if (over) subscription();
+    if (isOver) subscription();
   }
 
   socket.once(target.secure ? "secureConnect" : "connect", () => peer.startHandshake());
   socket.on("data", (bytes: Buffer) => {
-    if (over) return;
+    if (isOver) return;
     try {
       for (const message of peer.push(bytes)) {
         const given = readCommand(message);
         if (given !== undefined) onCommand(given);
-        if (over) return;
+        if (isOver) return;
       }
       if (peer.isHandshakeComplete && !publishRequested) sendConnect();
     } catch (err) {
@@ -207,12 +207,12 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
   return promise;
 }
 
-function open({ host, port, secure }: RtmpTarget, addresses: readonly string[], ca: string | undefined): Socket {
-  const where = { host, port, lookup: pinned(addresses), autoSelectFamily: true, noDelay: true };
-  if (!secure) return connect(where);
+function openSocket({ host, port, secure }: RtmpTarget, addresses: readonly string[], ca: string | undefined): Socket {
+  const socketOptions = { host, port, lookup: pinned(addresses), autoSelectFamily: true, noDelay: true };
+  if (!secure) return connect(socketOptions);
   // Even with NODE_TLS_REJECT_UNAUTHORIZED, invalid certificates are rejected here.
   return connectTls({
-    ...where,
+    ...socketOptions,
     rejectUnauthorized: true,
     ...(isIP(host) === 0 && { servername: host }),
     ...(ca !== undefined && { ca }),

@@ -18,7 +18,7 @@ interface SrtPushOptions extends PushOptions {
 /** Timeout in milliseconds without any data accepted. */
 const IDLE_MS = 30_000;
 /** Time for the last packets to be sent. */
-const LAST_MS = 5000;
+const FINISH_TIMEOUT_MS = 5000;
 
 /**
  * Sends a broadcast to another server by SRT, as MPEG-TS remuxed by ffmpeg without transcoding. Resolves when it ends
@@ -41,9 +41,9 @@ async function pushRun(
   const { video, audio } = session.tracks();
   if (video !== undefined && video.codec !== "h264")
     throw new OutputError(`SRT outputs require H.264, but the video of this broadcast is ${video.codec.toUpperCase()}`);
-  let connected = false;
-  let begun = false;
-  let again = false;
+  let isConnected = false;
+  let hasBegun = false;
+  let needsRestart = false;
   // Only one address is tried: IPv4 if available, which works on more networks. Progress is reported once the output is
   // open.
   const media = tools.live({
@@ -55,32 +55,32 @@ async function pushRun(
     signal,
     outputs: [
       () => {
-        if (!connected) onConnected();
-        connected = true;
+        if (!isConnected) onConnected();
+        isConnected = true;
       },
     ],
   });
-  let failed: unknown;
+  let failure: unknown;
   const fail = (err: unknown) => {
-    failed ??= err;
+    failure ??= err;
     media.kill();
   };
   const write = (tag: Parameters<typeof writeTag>[0]) => void media.stdin.write(writeTag(tag));
   const sender = createFlvSender({
     send: ({ head, data, ...tag }) => write({ ...tag, data: Buffer.concat([head, data]) }),
-    metadata: (about) => write({ type: MESSAGE.data, time: 0, data: writeAmf0("onMetaData", about) }),
+    metadata: (streamMetadata) => write({ type: MESSAGE.data, time: 0, data: writeAmf0("onMetaData", streamMetadata) }),
   });
-  let late: NodeJS.Timeout | undefined;
+  let finishTimer: NodeJS.Timeout | undefined;
   function finish() {
     media.stdin.end();
-    late ??= setTimeout(media.kill, LAST_MS).unref();
+    finishTimer ??= setTimeout(media.kill, FINISH_TIMEOUT_MS).unref();
   }
   media.stdin.write(flvHeader({ video: video !== undefined, audio: audio !== undefined }));
   const unsubscribe = session.subscribe({
     tracks(tracks, run) {
-      if (begun) again = true;
-      if (again) return finish();
-      begun = true;
+      if (hasBegun) needsRestart = true;
+      if (needsRestart) return finish();
+      hasBegun = true;
       try {
         checkTracks(tracks);
         sender.tracks(tracks, run);
@@ -88,31 +88,31 @@ async function pushRun(
         fail(err);
       }
     },
-    packet: (packet) => void (again || sender.packet(packet)),
+    packet: (packet) => void (needsRestart || sender.packet(packet)),
     end: finish,
     lag: () => media.stdin.writableLength,
   });
   try {
     await media.done;
-    if (!again && !session.signal.aborted) throw new OutputError(`${target.host} ended the stream`);
-    return again && !session.signal.aborted;
+    if (!needsRestart && !session.signal.aborted) throw new OutputError(`${target.host} ended the stream`);
+    return needsRestart && !session.signal.aborted;
   } catch (err) {
-    if (failed !== undefined) throw failed;
+    if (failure !== undefined) throw failure;
     if (signal.aborted || session.signal.aborted) return false;
-    if (again) return true;
-    throw err instanceof OutputError ? err : new OutputError(reasonOf(err, target.host, connected), { cause: err });
+    if (needsRestart) return true;
+    throw err instanceof OutputError ? err : new OutputError(reasonOf(err, target.host, isConnected), { cause: err });
   } finally {
-    clearTimeout(late);
+    clearTimeout(finishTimer);
     unsubscribe();
   }
 }
 
 /** ffmpeg messages contain the URL with all its secrets. */
-function reasonOf(err: unknown, host: string, connected: boolean): string {
+function reasonOf(err: unknown, host: string, isConnected: boolean): string {
   if (!(err instanceof MediaRunError)) return err instanceof Error ? err.message : String(err);
   if (err.reason === "timeout") return `${host} accepted no data for ${IDLE_MS / 1000} s`;
   if (err.reason !== "failed") return `ffmpeg could not send it (${err.reason})`;
-  return connected
+  return isConnected
     ? `the connection to ${host} was lost`
     : `${host} did not respond, or rejected the stream ID or passphrase`;
 }

@@ -26,8 +26,8 @@ export async function writeSrtSecrets(
     ["passphrase", passphrase],
   ].flatMap(([name, value]) => (value === "" ? [] : [`${name}=${value}\n`]));
   if (lines.length === 0) return { path: undefined, remove: async () => {} };
-  const { path: own, remove } = await createScratch(folder).create("output");
-  const path = join(own, "srt");
+  const { path: secretsPath, remove } = await createScratch(folder).create("output");
+  const path = join(secretsPath, "srt");
   try {
     await writeFile(path, lines.join(""), { mode: 0o600, flag: "wx" });
   } catch (err) {

@@ -36,7 +36,7 @@ interface BroadcastDeps extends OpenPackageOptions {
   segmentSeconds: number;
   partSeconds: number;
   /** The broadcast has ended, or this process has stopped packaging it. */
-  onEnd(how: "ended" | "stopped"): void;
+  onEnd(endMode: "ended" | "stopped"): void;
 }
 
 /** Init segments of the last runs; older ones are read from storage. */
@@ -56,18 +56,18 @@ export function createBroadcast({
     segments: [...(before?.segments ?? [])],
     ended: false,
   };
-  const recent = createRecentSegments();
+  const recentSegments = createRecentSegments();
   const rates = createMeasuredRates();
   const inits = new Map<string, Buffer>();
   const listeners = new Set<() => void>();
-  let current: LiveRun | undefined;
+  let currentRun: LiveRun | undefined;
   let endRun: (() => void) | undefined;
   let target = liveTargetDuration(timeline.segments, segmentSeconds);
   const partTargets = createPartTargets(partSeconds);
   let version = 0;
-  let stopped = false;
+  let isStopped = false;
 
-  function changed(): void {
+  function notifyListeners(): void {
     version++;
     for (const listener of listeners) listener();
   }
@@ -76,40 +76,40 @@ export function createBroadcast({
     // A run without segments does not appear in the timeline.
     if (timeline.runs.at(-1)?.id !== run.id)
       timeline.runs.push({ id: run.id, started: run.started, renditions: [...run.renditions] });
-    const listed = { ...segment, run: timeline.runs.length - 1 };
-    timeline.segments.push(listed);
-    recent.trim(timeline.segments.length);
-    return listed;
+    const listedItem = { ...segment, run: timeline.runs.length - 1 };
+    timeline.segments.push(listedItem);
+    recentSegments.trim(timeline.segments.length);
+    return listedItem;
   }
 
   function run(run: LiveRun): RunSink {
     endRun?.();
-    current = run;
+    currentRun = run;
     const cutter = createCutter({
       run,
       first: timeline.segments.length,
       segmentSeconds,
       partSeconds,
       onChange(rendition, segment) {
-        recent.put(rendition, segment);
+        recentSegments.put(rendition, segment);
         if (segment.isComplete) rates.add(rendition, segment);
         target = Math.max(target, wholeSeconds(segment.duration));
         if (segment.parts.length > 0) partTargets.add(rendition, segment.parts.at(-1)!.duration);
-        changed();
+        notifyListeners();
       },
       onSegment(cut) {
-        const listed = { ...cut, segment: list(run, cut.segment) };
-        onSegment?.(listed);
+        const listedItem = { ...cut, segment: list(run, cut.segment) };
+        onSegment?.(listedItem);
       },
     });
     const finish = () => {
       if (endRun !== finish) return;
       endRun = undefined;
       cutter.end();
-      changed();
+      notifyListeners();
     };
     endRun = finish;
-    changed();
+    notifyListeners();
     return {
       init(rendition, bytes) {
         inits.set(`${rendition}/${run.id}`, bytes);
@@ -123,17 +123,17 @@ export function createBroadcast({
   return {
     video,
     run,
-    recent,
+    recent: recentSegments,
     rates,
     partTargets,
     get current() {
-      return current;
+      return currentRun;
     },
     get isRunning() {
       return endRun !== undefined;
     },
     get isClosed() {
-      return stopped || timeline.ended;
+      return isStopped || timeline.ended;
     },
     get version() {
       return version;
@@ -152,15 +152,15 @@ export function createBroadcast({
     },
     stop() {
       endRun?.();
-      stopped = true;
-      changed();
+      isStopped = true;
+      notifyListeners();
       onEnd("stopped");
     },
     end() {
       if (timeline.ended) return;
       endRun?.();
       timeline.ended = true;
-      changed();
+      notifyListeners();
       onEnd("ended");
     },
   };

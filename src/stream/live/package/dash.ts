@@ -17,9 +17,9 @@ interface LiveDashOptions {
 const TIMESCALE = 1_000_000;
 const WINDOW_SECONDS = 30;
 const MIN_SEGMENTS = 6;
-const MIN_BUFFER = 2;
+const MIN_BUFFER_SECONDS = 2;
 /** Target durations behind the live edge. */
-const DELAY = 3;
+const DELAY_SEGMENTS = 3;
 const SET_IDS = { video: 0, audio: 1 };
 
 /** `/{id}/manifest/video.mpd`: one period per run. Live: the most recent part; ended: everything. */
@@ -30,26 +30,29 @@ export function liveDash(
   const { timeline, targetDuration } = source;
   const { segments, runs, ended } = timeline;
   const from = ended ? 0 : windowStart(segments, WINDOW_SECONDS, MIN_SEGMENTS);
-  const zero = runs[0]!.started;
-  let played = 0;
+  const firstStart = runs[0]!.started;
+  let playedSeconds = 0;
   const periods: LivePeriod[] = [];
   for (const [runIndex, runSegments] of Map.groupBy(segments.slice(from), ({ run }) => run)) {
     const run = runs[runIndex]!;
     // After the end, periods are contiguous, and the first one keeps its position.
     const offset = ended && runIndex > 0 ? runSegments[0]!.start : 0;
-    const there = choose(source, run.renditions, bandwidthHint);
+    const chosenRenditions = choose(source, run.renditions, bandwidthHint);
     const media = (["video", "audio"] as const).flatMap((kind) =>
-      mediaSets(timeline, kind, there, runSegments, { offset, run: run.id, suffix }),
+      mediaSetsOf(timeline, kind, chosenRenditions, runSegments, { offset, run: run.id, suffix }),
     );
     if (media.length === 0) continue;
     // Duration of the longest track: a player may stall if a period ends before its media.
     const seconds =
-      Math.max(...media.map(({ segments: places }) => places.at(-1)!.time + places.at(-1)!.duration)) / TIMESCALE -
+      Math.max(
+        ...media.map(({ segments: segmentTimes }) => segmentTimes.at(-1)!.time + segmentTimes.at(-1)!.duration),
+      ) /
+        TIMESCALE -
       offset +
       (ended && runIndex === runs.length - 1 ? END_MARGIN_SECONDS : 0);
     periods.push({
       id: run.id,
-      start: ended ? played : (run.started - zero) / 1000,
+      start: ended ? playedSeconds : (run.started - firstStart) / 1000,
       ...((ended || runIndex < runs.length - 1) && { duration: seconds }),
       sets: [
         ...media,
@@ -59,20 +62,20 @@ export function liveDash(
         ),
       ],
     });
-    played += seconds;
+    playedSeconds += seconds;
   }
   return writeLiveMpd({
-    minBuffer: MIN_BUFFER,
+    minBuffer: MIN_BUFFER_SECONDS,
     periods,
     ...(ended
-      ? { duration: played }
+      ? { duration: playedSeconds }
       : {
           dynamic: {
-            availabilityStartTime: zero,
+            availabilityStartTime: firstStart,
             now,
             minimumUpdatePeriod: targetDuration,
             timeShiftBufferDepth: WINDOW_SECONDS,
-            suggestedPresentationDelay: DELAY * targetDuration,
+            suggestedPresentationDelay: DELAY_SEGMENTS * targetDuration,
           },
         }),
   });
@@ -83,22 +86,22 @@ export function liveDash(
  * renditions present throughout.
  */
 function choose(
-  { timeline, renditions: offered }: Pick<LiveSource, "timeline" | "renditions">,
-  all: readonly LiveRendition[],
+  { timeline, renditions: offeredRenditions }: Pick<LiveSource, "timeline" | "renditions">,
+  renditionList: readonly LiveRendition[],
   hint: string | null,
 ): LiveRendition[] {
-  const byName = new Map(offered.map((one) => [one.name, one]));
-  const there = timeline.ended ? all.filter(({ name }) => byName.has(name)) : all;
-  const pictures = nearestToHint(
-    there.filter(({ kind }) => kind === "video"),
+  const byName = new Map(offeredRenditions.map((rendition) => [rendition.name, rendition]));
+  const chosenRenditions = timeline.ended ? renditionList.filter(({ name }) => byName.has(name)) : renditionList;
+  const videoRenditions = nearestToHint(
+    chosenRenditions.filter(({ kind }) => kind === "video"),
     hint,
     ({ name, averageBandwidth }) => byName.get(name)?.averageBandwidth ?? averageBandwidth,
   );
-  return [...pictures, ...there.filter(({ kind }) => kind === "audio")];
+  return [...videoRenditions, ...chosenRenditions.filter(({ kind }) => kind === "audio")];
 }
 
 /** One set per codec: the renditions in a set must be interchangeable at every segment. */
-function mediaSets(
+function mediaSetsOf(
   { segments }: LiveTimeline,
   kind: "video" | "audio",
   renditions: readonly LiveRendition[],
@@ -107,11 +110,11 @@ function mediaSets(
 ): LiveMediaSet[] {
   const byCodec = [
     ...Map.groupBy(
-      renditions.filter((one) => one.kind === kind),
+      renditions.filter((rendition) => rendition.kind === kind),
       ({ codecs }) => codecs.replace(/\..*$/s, ""),
     ).values(),
   ];
-  return byCodec.map((all, index) => ({
+  return byCodec.map((renditionList, index) => ({
     kind,
     id: SET_IDS[kind] + 2 * index,
     timescale: TIMESCALE,
@@ -119,14 +122,14 @@ function mediaSets(
     initialization: `../segments/$RepresentationID$/init-${run}.mp4${suffix}`,
     media: `../segments/$RepresentationID$/$Number$.m4s${suffix}`,
     firstNumber: runSegments[0]!.n,
-    segments: placesOf(segments, all[0]!, runSegments),
-    representations: all.map(({ name, codecs, peakBandwidth, width, height, frameRate, channels }) => ({
+    segments: placesOf(segments, renditionList[0]!, runSegments),
+    representations: renditionList.map(({ name, codecs, peakBandwidth, width, height, frameRate, channels }) => ({
       id: name,
       codecs,
       bandwidth: peakBandwidth,
       ...(width !== undefined && width > 0 && { width }),
       ...(height !== undefined && height > 0 && { height }),
-      ...(frameRate !== undefined && frameRate > 0 && { frameRate: fraction(frameRate) }),
+      ...(frameRate !== undefined && frameRate > 0 && { frameRate: toFraction(frameRate) }),
       ...(channels !== undefined && { channels }),
     })),
   }));
@@ -145,28 +148,29 @@ function placesOf(
   const [{ run }] = runSegments as readonly [LiveSegment];
   let begin = runSegments[0]!.n;
   if (kind === "audio") while (begin > 0 && segments[begin - 1]!.run === run) begin--;
-  const places: { time: number; duration: number }[] = [];
-  let at = segments[begin]!.start;
+  const segmentTimes: { time: number; duration: number }[] = [];
+  let firstSegmentStart = segments[begin]!.start;
   for (let n = begin; n <= runSegments.at(-1)!.n; n++) {
     const { start, durations, starts } = segments[n]!;
-    if (kind === "audio" && starts?.[name] !== undefined) at = starts[name];
-    else if (kind === "video" || Math.abs(at - start) > MAX_APART) at = start;
+    if (kind === "audio" && starts?.[name] !== undefined) firstSegmentStart = starts[name];
+    else if (kind === "video" || Math.abs(firstSegmentStart - start) > MAX_GAP_SECONDS) firstSegmentStart = start;
     const duration = durations[name] ?? longest(durations);
-    const time = Math.round(at * TIMESCALE);
-    if (n >= runSegments[0]!.n) places.push({ time, duration: Math.round((at + duration) * TIMESCALE) - time });
-    at += duration;
+    const time = Math.round(firstSegmentStart * TIMESCALE);
+    if (n >= runSegments[0]!.n)
+      segmentTimes.push({ time, duration: Math.round((firstSegmentStart + duration) * TIMESCALE) - time });
+    firstSegmentStart += duration;
   }
-  return places;
+  return segmentTimes;
 }
 
 /** Seconds: a larger distance between audio and video indicates a gap. */
-const MAX_APART = 0.5;
+const MAX_GAP_SECONDS = 0.5;
 
 /** 29.97 is 30000/1001. */
-function fraction(rate: number): { num: number; den: number } {
-  const whole = Math.round(rate);
-  if (Math.abs(rate - whole) < 1e-3) return { num: whole, den: 1 };
-  return Math.abs((whole * 1000) / 1001 - rate) < 5e-3
-    ? { num: whole * 1000, den: 1001 }
+function toFraction(rate: number): { num: number; den: number } {
+  const roundedRate = Math.round(rate);
+  if (Math.abs(rate - roundedRate) < 1e-3) return { num: roundedRate, den: 1 };
+  return Math.abs((roundedRate * 1000) / 1001 - rate) < 5e-3
+    ? { num: roundedRate * 1000, den: 1001 }
     : { num: Math.round(rate * 1000), den: 1000 };
 }

@@ -57,12 +57,12 @@ function listedOf(
   const { n, run, start, durations, starts } = segment;
   const duration = durations[rendition];
   // A gap gets the date of the segment in the leading rendition, so that dates and durations are continuous.
-  const dated = duration === undefined ? (timeline.runs[run]?.renditions[0]?.name ?? rendition) : rendition;
+  const datedDuration = duration === undefined ? (timeline.runs[run]?.renditions[0]?.name ?? rendition) : rendition;
   return {
     n,
     run: timeline.runs[run]!,
     runIndex: run,
-    start: starts?.[dated] ?? start,
+    start: starts?.[datedDuration] ?? start,
     duration: duration ?? liveSegmentSeconds(timeline, segment),
     gap: duration === undefined,
     ...(duration !== undefined && parts && { parts }),
@@ -76,17 +76,17 @@ export const liveSegmentSeconds = ({ runs }: LiveTimeline, { run, durations }: L
 export const longest = (durations: Record<string, number>): number => Math.max(...Object.values(durations));
 
 /** Tolerance for durations, which are sums of fractions. */
-const SAME = 0.002;
+const TIME_TOLERANCE_S = 0.002;
 
 /**
  * First number of a window with at least `seconds` and the given number of segments, if that many exist. Never
  * decreases when segments are added.
  */
-export function windowStart(segments: readonly LiveSegment[], seconds: number, least: number): number {
+export function windowStart(segments: readonly LiveSegment[], seconds: number, minSeconds: number): number {
   let sum = 0;
   for (let n = segments.length - 1; n > 0; n--) {
     sum += longest(segments[n]!.durations);
-    if (sum >= seconds - SAME && segments.length - n >= least) return n;
+    if (sum >= seconds - TIME_TOLERANCE_S && segments.length - n >= minSeconds) return n;
   }
   return 0;
 }
@@ -98,10 +98,10 @@ export function windowStart(segments: readonly LiveSegment[], seconds: number, l
 export const wholeSeconds = (duration: number): number => Math.round(Number(duration.toFixed(6)));
 
 /** Whole seconds: maximum segment duration, rounded to the nearest. */
-export const liveTargetDuration = (segments: readonly LiveSegment[], least = 1): number =>
+export const liveTargetDuration = (segments: readonly LiveSegment[], minSeconds = 1): number =>
   segments.reduce(
-    (most, { durations }) => Math.max(most, wholeSeconds(longest(durations))),
-    Math.max(1, Math.round(least)),
+    (longestSoFar, { durations }) => Math.max(longestSoFar, wholeSeconds(longest(durations))),
+    Math.max(1, Math.round(minSeconds)),
   );
 
 /**

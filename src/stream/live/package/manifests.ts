@@ -18,19 +18,19 @@ interface LiveManifestsDeps {
   prefersLowLatency(video: Video): Promise<boolean>;
 }
 
-const HLS = "application/vnd.apple.mpegurl";
-const DASH = "application/dash+xml";
+const HLS_TYPE = "application/vnd.apple.mpegurl";
+const DASH_TYPE = "application/dash+xml";
 
 /** Seconds to cache a manifest: captions may be added to a recording. */
-const CACHE_ENDED = 60;
-const CACHE_RUNNING = 2;
+const ENDED_CACHE_SECONDS = 60;
+const RUNNING_CACHE_SECONDS = 2;
 /**
  * Three target durations (rfc8216bis 6.2.5.2), but shorter than players' timeout for the first octet of a response:
  * hls.js waits ten seconds.
  */
 const MAX_WAIT_MS = 9000;
 /** Wait for the first segment of a broadcast. */
-const BEGIN_MS = 8000;
+const FIRST_SEGMENT_WAIT_MS = 8000;
 /** A request more than two segments ahead is invalid (6.2.5.2). */
 const MAX_AHEAD = 2;
 
@@ -41,7 +41,7 @@ type LiveManifests = Record<
 
 export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }: LiveManifestsDeps): LiveManifests {
   /** A playlist of a low-latency broadcast is written once for all viewers waiting for the same one. */
-  const written = new WeakMap<object, { version: number; texts: Map<string, WrittenPlaylist> }>();
+  const writtenPlaylists = new WeakMap<object, { version: number; texts: Map<string, WrittenPlaylist> }>();
 
   function write(
     source: LiveSource,
@@ -69,13 +69,13 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
       );
     // Clients may request any number of parts.
     if (broadcast === undefined || typeof extent.range === "object") return playlist();
-    let known = written.get(broadcast);
-    if (known?.version !== broadcast.version)
-      written.set(broadcast, (known = { version: broadcast.version, texts: new Map() }));
-    return known.texts.getOrInsertComputed(JSON.stringify([rendition, extent, query]), playlist);
+    let cachedPlaylists = writtenPlaylists.get(broadcast);
+    if (cachedPlaylists?.version !== broadcast.version)
+      writtenPlaylists.set(broadcast, (cachedPlaylists = { version: broadcast.version, texts: new Map() }));
+    return cachedPlaylists.texts.getOrInsertComputed(JSON.stringify([rendition, extent, query]), playlist);
   }
 
-  async function multivariant(viewing: Viewing, source: LiveSource): Promise<void> {
+  async function sendMultivariant(viewing: Viewing, source: LiveSource): Promise<void> {
     await waitForFirstSegment(viewing, source);
     const { video, query } = viewing;
     const { timeline } = source;
@@ -109,7 +109,10 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
       bandwidthHint: viewing.query.get("clientBandwidthHint"),
       text,
     });
-    viewing.sendText(playlist, { type: HLS, cache: source.timeline.ended ? CACHE_ENDED : CACHE_RUNNING });
+    viewing.sendText(playlist, {
+      type: HLS_TYPE,
+      cache: source.timeline.ended ? ENDED_CACHE_SECONDS : RUNNING_CACHE_SECONDS,
+    });
   }
 
   async function media(viewing: Viewing, source: LiveSource): Promise<void> {
@@ -124,14 +127,17 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
     const mark = broadcastMark(viewing);
     const options = { query: queryOf(extent, mark), suffix: suffixOf(mark) };
     const playlist = () => write(source, rendition, extent, options);
-    const met = (list: RenditionList) => directives === undefined || isReached(list, directives.msn, directives.part);
+    const isMet = (list: RenditionList) => directives === undefined || isReached(list, directives.msn, directives.part);
     const { broadcast } = source;
     let now = playlist();
     if (broadcast !== undefined && !broadcast.isClosed && typeof extent.range === "string") {
       if (directives !== undefined && directives.msn > nextOf(now.list, 0) + MAX_AHEAD)
         throw streamErrors.badParameter({ reason: `segment ${directives.msn} is too far ahead` });
-      const ms = now.list.segments.length === 0 ? BEGIN_MS : Math.min(3 * broadcast.targetDuration * 1000, MAX_WAIT_MS);
-      await waitFor(broadcast, () => (now = playlist()).list.segments.length > 0 && met(now.list), {
+      const ms =
+        now.list.segments.length === 0
+          ? FIRST_SEGMENT_WAIT_MS
+          : Math.min(3 * broadcast.targetDuration * 1000, MAX_WAIT_MS);
+      await waitFor(broadcast, () => (now = playlist()).list.segments.length > 0 && isMet(now.list), {
         ms,
         signal: viewing.signal,
       });
@@ -140,12 +146,12 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
     if (viewing.response.destroyed) return;
     if (now.list.segments.length === 0) throw notPlayableYet(viewing.video);
     viewing.sendText(now.text, {
-      type: HLS,
-      ...cacheOf(source, extent, directives === undefined ? undefined : met(now.list)),
+      type: HLS_TYPE,
+      ...cacheOf(source, extent, directives === undefined ? undefined : isMet(now.list)),
     });
   }
 
-  async function dash(viewing: Viewing, source: LiveSource): Promise<void> {
+  async function sendDash(viewing: Viewing, source: LiveSource): Promise<void> {
     await waitForFirstSegment(viewing, source);
     const {
       timeline: { ended },
@@ -158,7 +164,7 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
         bandwidthHint: viewing.query.get("clientBandwidthHint"),
         text,
       }),
-      { type: DASH, cache: ended ? CACHE_ENDED : 1 },
+      { type: DASH_TYPE, cache: ended ? ENDED_CACHE_SECONDS : 1 },
     );
   }
 
@@ -170,11 +176,11 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
       writeMediaPlaylist({
         segments: [{ uri: `../captions/${language}.vtt`, duration: positionOf(timeline, timeline.segments.length) }],
       }),
-      { type: HLS, cache: CACHE_ENDED },
+      { type: HLS_TYPE, cache: ENDED_CACHE_SECONDS },
     );
   }
 
-  async function clip(viewing: Viewing, source: LiveSource): Promise<void> {
+  async function sendClip(viewing: Viewing, source: LiveSource): Promise<void> {
     const { video, id } = viewing;
     if (id === video.liveInput)
       throw streamErrors.badParameter({
@@ -186,14 +192,14 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
     return send(viewing, source, { from: String(part.from), to: String(part.to), start: part.start.toFixed(3) });
   }
 
-  return { multivariant, media, dash, text, clip };
+  return { multivariant: sendMultivariant, media, dash: sendDash, text, clip: sendClip };
 }
 
 /** Waits until every rendition has a playable segment. */
 async function waitForFirstSegment(viewing: Viewing, { timeline, broadcast }: LiveSource): Promise<void> {
-  const met = () => timeline.segments.length > 0;
-  if (broadcast !== undefined) await waitFor(broadcast, met, { ms: BEGIN_MS, signal: viewing.signal });
-  if (!met()) throw notPlayableYet(viewing.video);
+  const isMet = () => timeline.segments.length > 0;
+  if (broadcast !== undefined) await waitFor(broadcast, isMet, { ms: FIRST_SEGMENT_WAIT_MS, signal: viewing.signal });
+  if (!isMet()) throw notPlayableYet(viewing.video);
 }
 
 function queryOf({ range, lowLatency }: Extent, mark: { of?: string }): string {
@@ -213,11 +219,11 @@ function queryOf({ range, lowLatency }: Extent, mark: { of?: string }): string {
 function cacheOf(
   { timeline: { ended }, targetDuration, broadcast }: LiveSource,
   { range, lowLatency }: Extent,
-  met: boolean | undefined,
+  isMet: boolean | undefined,
 ): { cache?: number } {
-  if (typeof range === "object" || range === "whole") return { cache: CACHE_ENDED };
-  if (ended) return { cache: CACHE_RUNNING };
+  if (typeof range === "object" || range === "whole") return { cache: ENDED_CACHE_SECONDS };
+  if (ended) return { cache: RUNNING_CACHE_SECONDS };
   const target = broadcast?.targetDuration ?? targetDuration;
-  if (met === undefined) return { cache: lowLatency === true ? 1 : Math.max(1, Math.floor(target / 2)) };
-  return met ? { cache: 6 * target } : {};
+  if (isMet === undefined) return { cache: lowLatency === true ? 1 : Math.max(1, Math.floor(target / 2)) };
+  return isMet ? { cache: 6 * target } : {};
 }

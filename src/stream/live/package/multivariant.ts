@@ -20,10 +20,13 @@ export function liveMultivariant(
   renditions: readonly LiveRendition[],
   { query, bandwidthHint = null, text = [] }: MultivariantOptions,
 ): string {
-  const pictures = renditions.filter(({ kind }) => kind === "video");
-  const sound = renditions.filter(({ kind }) => kind === "audio");
+  const videoRenditions = renditions.filter(({ kind }) => kind === "video");
+  const audioRenditions = renditions.filter(({ kind }) => kind === "audio");
   const subtitles = text.length === 0 ? {} : { subtitles: TEXT_GROUP };
-  const received = { peak: most(sound, "peakBandwidth"), average: most(sound, "averageBandwidth") };
+  const audioRates = {
+    peak: maxRate(audioRenditions, "peakBandwidth"),
+    average: maxRate(audioRenditions, "averageBandwidth"),
+  };
   const variant = ({
     name,
     codecs,
@@ -34,15 +37,15 @@ export function liveMultivariant(
     frameRate,
   }: LiveRendition): HlsVariant => ({
     uri: playlistUri(name, query),
-    bandwidth: peakBandwidth + received.peak,
-    averageBandwidth: averageBandwidth + received.average,
-    codecs: [codecs, ...new Set(sound.map((one) => one.codecs))],
+    bandwidth: peakBandwidth + audioRates.peak,
+    averageBandwidth: averageBandwidth + audioRates.average,
+    codecs: [codecs, ...new Set(audioRenditions.map((one) => one.codecs))],
     ...(width !== undefined && height !== undefined && width > 0 && height > 0 && { resolution: { width, height } }),
     ...(frameRate !== undefined && frameRate > 0 && { frameRate }),
-    ...(sound.length > 0 && { audio: AUDIO_GROUP }),
+    ...(audioRenditions.length > 0 && { audio: AUDIO_GROUP }),
     ...subtitles,
   });
-  const soundAlone = ({ name, codecs, peakBandwidth, averageBandwidth }: LiveRendition): HlsVariant => ({
+  const toAudioVariant = ({ name, codecs, peakBandwidth, averageBandwidth }: LiveRendition): HlsVariant => ({
     uri: playlistUri(name, query),
     bandwidth: peakBandwidth,
     averageBandwidth,
@@ -50,7 +53,8 @@ export function liveMultivariant(
     audio: AUDIO_GROUP,
     ...subtitles,
   });
-  const variants = pictures.length === 0 ? sound.map(soundAlone) : smallFirst(pictures).map(variant);
+  const variants =
+    videoRenditions.length === 0 ? audioRenditions.map(toAudioVariant) : smallestFirst(videoRenditions).map(variant);
   return writeMultivariant({
     variants: nearestToHint(
       variants,
@@ -58,7 +62,7 @@ export function liveMultivariant(
       ({ averageBandwidth, bandwidth }) => averageBandwidth ?? bandwidth,
     ),
     renditions: [
-      ...sound.map(({ name, channels }, index): HlsRendition => ({
+      ...audioRenditions.map(({ name, channels }, index): HlsRendition => ({
         type: "AUDIO",
         group: AUDIO_GROUP,
         name: index === 0 ? "Original" : name,
@@ -81,13 +85,13 @@ export function liveMultivariant(
 }
 
 /** Many players start with the first variant: lists a small one first, H.264 if available. */
-function smallFirst(pictures: readonly LiveRendition[]): readonly LiveRendition[] {
-  const everywhere = pictures.filter(({ codecs }) => codecs.startsWith("avc1"));
-  const from = everywhere.length > 0 ? everywhere : pictures;
+function smallestFirst(videoRenditions: readonly LiveRendition[]): readonly LiveRendition[] {
+  const avcRenditions = videoRenditions.filter(({ codecs }) => codecs.startsWith("avc1"));
+  const from = avcRenditions.length > 0 ? avcRenditions : videoRenditions;
   const first =
     from.find(({ width = 0, height = 0 }) => Math.min(width, height) <= MAX_FIRST_VARIANT_LINES) ?? from.at(-1)!;
-  return [first, ...pictures.filter((one) => one !== first)];
+  return [first, ...videoRenditions.filter((one) => one !== first)];
 }
 
-const most = (renditions: readonly LiveRendition[], of: "peakBandwidth" | "averageBandwidth") =>
-  Math.max(0, ...renditions.map((one) => one[of]));
+const maxRate = (renditions: readonly LiveRendition[], rateField: "peakBandwidth" | "averageBandwidth") =>
+  Math.max(0, ...renditions.map((one) => one[rateField]));

@@ -17,39 +17,39 @@ const LINGER_MS = 60_000;
 export function createLivePackages({
   settings: { segment_seconds: segmentSeconds, part_ms: partMs },
 }: LivePackagesDeps): LivePackagesModule {
-  const open = new Map<string, Broadcast>();
-  const lingering = new Set<NodeJS.Timeout>();
+  const openBroadcasts = new Map<string, Broadcast>();
+  const lingerTimers = new Set<NodeJS.Timeout>();
 
-  function forget(broadcast: Broadcast, how: "ended" | "stopped"): void {
-    if (how === "stopped") {
-      if (open.get(broadcast.video) === broadcast) open.delete(broadcast.video);
+  function forget(broadcast: Broadcast, endMode: "ended" | "stopped"): void {
+    if (endMode === "stopped") {
+      if (openBroadcasts.get(broadcast.video) === broadcast) openBroadcasts.delete(broadcast.video);
       return;
     }
     const timer = setTimeout(() => {
-      lingering.delete(timer);
-      if (open.get(broadcast.video) === broadcast) open.delete(broadcast.video);
+      lingerTimers.delete(timer);
+      if (openBroadcasts.get(broadcast.video) === broadcast) openBroadcasts.delete(broadcast.video);
     }, LINGER_MS).unref();
-    lingering.add(timer);
+    lingerTimers.add(timer);
   }
 
   return {
-    of: (video) => open.get(video),
+    of: (video) => openBroadcasts.get(video),
     open(video, options = {}) {
-      open.get(video)?.end();
+      openBroadcasts.get(video)?.end();
       const broadcast = createBroadcast({
         video,
         ...options,
         segmentSeconds,
         partSeconds: partMs / 1000,
-        onEnd: (how) => forget(broadcast, how),
+        onEnd: (endMode) => forget(broadcast, endMode),
       });
-      open.set(video, broadcast);
+      openBroadcasts.set(video, broadcast);
       return broadcast;
     },
     close() {
-      for (const broadcast of open.values()) broadcast.stop();
-      for (const timer of lingering) clearTimeout(timer);
-      lingering.clear();
+      for (const broadcast of openBroadcasts.values()) broadcast.stop();
+      for (const timer of lingerTimers) clearTimeout(timer);
+      lingerTimers.clear();
     },
   };
 }

@@ -14,12 +14,14 @@ const STEPS_PER_SECOND = 100;
  * so the target follows the parts. Playlists are available only after the first complete segment, when all its parts are known.
  */
 export function createPartTargets(partSeconds: number): PartTargets {
-  const longest = new Map<string, number>();
+  const longestParts = new Map<string, number>();
   return {
-    add: (rendition, seconds) => void longest.set(rendition, Math.max(seconds, longest.get(rendition) ?? 0)),
+    add: (rendition, seconds) => void longestParts.set(rendition, Math.max(seconds, longestParts.get(rendition) ?? 0)),
     of(rendition) {
-      const most = longest.get(rendition);
-      return most === undefined ? partSeconds : Math.ceil((most + JITTER_S) * STEPS_PER_SECOND) / STEPS_PER_SECOND;
+      const longestPart = longestParts.get(rendition);
+      return longestPart === undefined
+        ? partSeconds
+        : Math.ceil((longestPart + JITTER_S) * STEPS_PER_SECOND) / STEPS_PER_SECOND;
     },
   };
 }

@@ -13,12 +13,12 @@ export interface StoredSegment extends Pick<Sendable, "size" | "read"> {
 
 interface LiveSegmentHandlerDeps {
   packages: { of(video: string): Broadcast | undefined };
-  stored(video: string, rendition: string, what: number | { run: string }): Promise<StoredSegment | undefined>;
+  stored(video: string, rendition: string, segmentOrRun: number | { run: string }): Promise<StoredSegment | undefined>;
   hot: HotSegments;
 }
 
 /** An announced part arrives within a few hundred milliseconds or not at all. */
-const PART_MS = 5000;
+const PART_WAIT_MS = 5000;
 
 /** Segments, parts and init segments: from memory while a broadcast is live, later from storage. */
 export function createLiveSegmentHandler({
@@ -33,25 +33,33 @@ export function createLiveSegmentHandler({
     } = viewing;
     checkMark(viewing);
     const broadcast = packages.of(uid);
-    const wanted = RENDITION.test(rendition) ? parseSegmentFile(file) : undefined;
-    const found =
-      wanted &&
-      ((broadcast && (await fromMemory(broadcast, rendition, wanted, viewing))) ??
-        (await fromStore(uid, rendition, wanted)));
+    const requestedFile = RENDITION.test(rendition) ? parseSegmentFile(file) : undefined;
+    const segmentBytes =
+      requestedFile &&
+      ((broadcast && (await fromMemory(broadcast, rendition, requestedFile, viewing))) ??
+        (await fromStore(uid, rendition, requestedFile)));
     if (viewing.response.destroyed) return;
-    if (found === undefined) throw streamErrors.segmentNotFound({ segment: file, rendition });
-    await viewing.sendObject(found, {
+    if (segmentBytes === undefined) throw streamErrors.segmentNotFound({ segment: file, rendition });
+    await viewing.sendObject(segmentBytes, {
       type: rendition.startsWith("audio") ? "audio/mp4" : "video/mp4",
       cache: "immutable",
     });
   };
 
-  async function fromStore(uid: string, rendition: string, wanted: RequestedFile): Promise<Sendable | undefined> {
-    if (wanted.part !== undefined) return undefined;
-    const key = `${uid}/${rendition}/${wanted.run ?? wanted.n}`;
-    const known = hot.get(key);
-    if (known !== undefined) return known;
-    const piece = await stored(uid, rendition, wanted.run === undefined ? wanted.n! : { run: wanted.run });
+  async function fromStore(
+    uid: string,
+    rendition: string,
+    requestedFile: RequestedFile,
+  ): Promise<Sendable | undefined> {
+    if (requestedFile.part !== undefined) return undefined;
+    const key = `${uid}/${rendition}/${requestedFile.run ?? requestedFile.n}`;
+    const hotSegment = hot.get(key);
+    if (hotSegment !== undefined) return hotSegment;
+    const piece = await stored(
+      uid,
+      rendition,
+      requestedFile.run === undefined ? requestedFile.n! : { run: requestedFile.run },
+    );
     return piece && ((await hot.offer(key, piece)) ?? piece);
   }
 }
@@ -81,33 +89,35 @@ async function fromMemory(
 ): Promise<Sendable | undefined> {
   if (run !== undefined) {
     const init = broadcast.init(rendition, run);
-    return init && inMemory([init]);
+    return init && toSendable([init]);
   }
   const segment = () => broadcast.recent.find(rendition, n!);
   if (part === undefined)
-    return segment()?.isComplete === true ? inMemory(segment()!.parts.flatMap(({ bytes }) => bytes)) : undefined;
+    return segment()?.isComplete === true ? toSendable(segment()!.parts.flatMap(({ bytes }) => bytes)) : undefined;
   // A request for an announced part waits until the part is available (rfc8216bis 6.2.6). Other requests do not wait.
-  if (announced(broadcast, rendition, n!, part))
+  if (isPartAnnounced(broadcast, rendition, n!, part))
     await waitFor(broadcast, () => segment()?.parts[part] !== undefined || segment()?.isComplete === true, {
-      ms: PART_MS,
+      ms: PART_WAIT_MS,
       signal: viewing.signal,
     });
   const bytes = segment()?.parts[part]?.bytes;
-  return bytes && inMemory(bytes);
+  return bytes && toSendable(bytes);
 }
 
-function announced({ recent }: Broadcast, rendition: string, n: number, part: number): boolean {
-  const open: TrackSegment | undefined = recent.of(rendition).at(-1);
-  return open !== undefined && !open.isComplete && open.n === n && open.parts.length === part;
+function isPartAnnounced({ recent }: Broadcast, rendition: string, n: number, part: number): boolean {
+  const openSegment: TrackSegment | undefined = recent.of(rendition).at(-1);
+  return (
+    openSegment !== undefined && !openSegment.isComplete && openSegment.n === n && openSegment.parts.length === part
+  );
 }
 
 /** Empty: the rendition has a gap at this segment. */
-function inMemory(bytes: readonly Buffer[]): Sendable | undefined {
+function toSendable(bytes: readonly Buffer[]): Sendable | undefined {
   if (bytes.length === 0) return undefined;
-  const memory = bytes.length === 1 ? bytes[0]! : Buffer.concat(bytes);
+  const joinedBytes = bytes.length === 1 ? bytes[0]! : Buffer.concat(bytes);
   return {
-    size: memory.length,
-    memory,
+    size: joinedBytes.length,
+    memory: joinedBytes,
     read: () => {
       throw new Error("the segment is held in memory and has no file: send `memory`");
     },

@@ -18,7 +18,7 @@ interface LivePlaybackDeps {
    */
   timelineOf(video: string): Promise<LiveTimeline | undefined>;
   /** A stored segment, or the init segment of a run. */
-  stored(video: string, rendition: string, what: number | { run: string }): Promise<StoredSegment | undefined>;
+  stored(video: string, rendition: string, segmentOrRun: number | { run: string }): Promise<StoredSegment | undefined>;
   settings: { dvr_minutes: number };
   /** Captions of recordings. */
   captions?: TextTracks;
@@ -43,7 +43,7 @@ interface LivePlayback {
   length: SegmentLength;
 }
 
-const CLIP = "manifest/clip.m3u8";
+const CLIP_PATH = "manifest/clip.m3u8";
 /** Before the first broadcast, requests for these under the input uid get an empty 204, as on the hosted service. */
 const MANIFESTS = new Set(["manifest/video.m3u8", "manifest/video.mpd"]);
 
@@ -61,64 +61,68 @@ export function createLivePlayback({
   const manifests = createLiveManifests({ dvrSeconds: settings.dvr_minutes * 60, captions, prefersLowLatency });
   const pieces = createLiveSegmentHandler({ packages, stored, hot: createHotSegments({ bytes: hotBytes }) });
 
-  async function needed(viewing: Viewing) {
+  async function requireSource(viewing: Viewing) {
     const { video } = viewing;
     const source = await sources.of(video);
     if (source === undefined) throw notPlayableYet(video);
     return source;
   }
 
-  const handles = async (video: Video) =>
+  const isHandled = async (video: Video) =>
     video.liveInput !== undefined && (packages.of(video.uid) !== undefined || (await sources.of(video)) !== undefined);
   const routes: DeliveryRoute[] = [
     { path: "segments/{rendition}/{file}", purpose: "play", handle: (viewing) => pieces(viewing) },
     {
       path: "manifest/video.m3u8",
       purpose: "play",
-      handle: async (viewing) => manifests.multivariant(viewing, await needed(viewing)),
+      handle: async (viewing) => manifests.multivariant(viewing, await requireSource(viewing)),
     },
-    { path: CLIP, purpose: "play", handle: async (viewing) => manifests.clip(viewing, await needed(viewing)) },
+    {
+      path: CLIP_PATH,
+      purpose: "play",
+      handle: async (viewing) => manifests.clip(viewing, await requireSource(viewing)),
+    },
     {
       path: "manifest/video.mpd",
       purpose: "play",
-      handle: async (viewing) => manifests.dash(viewing, await needed(viewing)),
+      handle: async (viewing) => manifests.dash(viewing, await requireSource(viewing)),
     },
     {
       path: "manifest/text-{rendition}.m3u8",
       purpose: "play",
-      handle: async (viewing) => manifests.text(viewing, await needed(viewing)),
+      handle: async (viewing) => manifests.text(viewing, await requireSource(viewing)),
     },
     {
       path: "manifest/{rendition}.m3u8",
       purpose: "play",
-      handle: async (viewing) => manifests.media(viewing, await needed(viewing)),
+      handle: async (viewing) => manifests.media(viewing, await requireSource(viewing)),
     },
   ];
 
   return {
     routes,
-    handles,
+    handles: isHandled,
     length: createLiveLength(sources),
-    overrideRoutes(others) {
+    overrideRoutes(otherRoutes) {
       const paths = new Set(routes.map(({ path }) => path));
-      const merged = routes.map((live): DeliveryRoute => {
-        const other = others.find(({ path, method }) => path === live.path && method === undefined);
+      const mergedRoutes = routes.map((liveRoute): DeliveryRoute => {
+        const otherRoute = otherRoutes.find(({ path, method }) => path === liveRoute.path && method === undefined);
         return {
-          ...live,
+          ...liveRoute,
           async handle(viewing) {
-            if (await handles(viewing.video)) return live.handle(viewing);
+            if (await isHandled(viewing.video)) return liveRoute.handle(viewing);
             const { uid, liveInput } = viewing.video;
             if (uid === liveInput) {
               if (!(await isRecorded(liveInput))) throw streamErrors.liveNotRecorded();
-              if (MANIFESTS.has(live.path))
+              if (MANIFESTS.has(liveRoute.path))
                 return void viewing.response.writeHead(204, { "cache-control": "no-store" }).end();
             }
-            if (other !== undefined) return other.handle(viewing);
-            throw live.path === CLIP ? streamErrors.liveOnly() : notPlayableYet(viewing.video);
+            if (otherRoute !== undefined) return otherRoute.handle(viewing);
+            throw liveRoute.path === CLIP_PATH ? streamErrors.liveOnly() : notPlayableYet(viewing.video);
           },
         };
       });
-      return [...merged, ...others.filter(({ path }) => !paths.has(path))];
+      return [...mergedRoutes, ...otherRoutes.filter(({ path }) => !paths.has(path))];
     },
   };
 }

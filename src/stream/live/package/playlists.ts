@@ -68,31 +68,33 @@ export function mediaPlaylist(
   const lowLatency = extent.lowLatency === true && source.recent !== undefined;
   const { segments } = list;
   const total = segments.reduce((sum, { duration }) => sum + duration, 0) + partsDuration(list.open?.parts);
-  let left = total;
-  let skipped = 0;
+  let remainingSeconds = total;
+  let skippedSegments = 0;
   let before: ListedSegment | Omit<ListedSegment, "gap"> | undefined;
-  const written: LiveHlsSegment[] = [];
-  const head = (one: Omit<ListedSegment, "gap">, gap: boolean) => {
+  const writtenSegments: LiveHlsSegment[] = [];
+  const segmentHead = (listedSegment: Omit<ListedSegment, "gap">, gap: boolean) => {
     const first = before === undefined;
-    const discontinuity = before !== undefined && before.runIndex !== one.runIndex;
-    before = one;
+    const discontinuity = before !== undefined && before.runIndex !== listedSegment.runIndex;
+    before = listedSegment;
     return {
-      ...(!gap && { init: segmentUri(rendition, `init-${one.run.id}.mp4`, suffix) }),
+      ...(!gap && { init: segmentUri(rendition, `init-${listedSegment.run.id}.mp4`, suffix) }),
       ...(discontinuity && { discontinuity }),
       // After the broadcast has ended, one date per run is sufficient.
-      ...((!ended || first || discontinuity) && { at: Math.round(one.run.started + one.start * 1000) }),
+      ...((!ended || first || discontinuity) && {
+        at: Math.round(listedSegment.run.started + listedSegment.start * 1000),
+      }),
     };
   };
   for (const segment of segments) {
     const { n, duration, gap, parts } = segment;
-    left -= duration;
-    if (left >= SKIP_FACTOR * targetDuration) skipped++;
-    const withParts = lowLatency && parts !== undefined && left < PARTS_FACTOR * targetDuration;
-    written.push({
+    remainingSeconds -= duration;
+    if (remainingSeconds >= SKIP_FACTOR * targetDuration) skippedSegments++;
+    const withParts = lowLatency && parts !== undefined && remainingSeconds < PARTS_FACTOR * targetDuration;
+    writtenSegments.push({
       uri: segmentUri(rendition, `${n}.m4s`, suffix),
       duration,
       gap,
-      ...head(segment, gap),
+      ...segmentHead(segment, gap),
       ...(withParts && { parts: partsOf(parts, n) }),
     });
   }
@@ -109,14 +111,14 @@ export function mediaPlaylist(
     targetDuration,
     mediaSequence: from,
     discontinuitySequence: segments[0]?.runIndex ?? open?.runIndex ?? 0,
-    segments: written,
+    segments: writtenSegments,
     ...(ended && { ended: range === "window" || range === "dvr" ? ("window" as const) : ("whole" as const) }),
     ...(range === "dvr" && !ended && { canSkipUntil: SKIP_FACTOR * targetDuration }),
-    ...(extent.skip === true && range === "dvr" && !ended && { skipped }),
+    ...(extent.skip === true && range === "dvr" && !ended && { skipped: skippedSegments }),
     ...(extent.start !== undefined && { start: extent.start }),
     ...(lowLatency &&
       open !== undefined &&
-      open.parts!.length > 0 && { open: { ...head(open, false), parts: partsOf(open.parts!, open.n) } }),
+      open.parts!.length > 0 && { open: { ...segmentHead(open, false), parts: partsOf(open.parts!, open.n) } }),
     ...(lowLatency && {
       lowLatency: lowLatencyOf(source, rendition, { list, from, partTarget, targetDuration, others, query, suffix }),
     }),
@@ -154,19 +156,19 @@ function lowLatencyOf(
       canHint(list.open, list.segments.at(-1)) && {
         preloadHint: segmentUri(rendition, `${list.open.n}.${list.open.parts!.length}.m4s`, suffix),
       }),
-    renditionReports: others.flatMap((other) => {
-      const its = listOf(source, other, from);
-      const lastPart = its.open?.parts?.length ?? 0;
-      const lastSequence = nextOf(its, from) - (lastPart > 0 ? 0 : 1);
+    renditionReports: others.flatMap((otherRendition) => {
+      const otherList = listOf(source, otherRendition, from);
+      const lastPart = otherList.open?.parts?.length ?? 0;
+      const lastSequence = nextOf(otherList, from) - (lastPart > 0 ? 0 : 1);
       return lastSequence < from
         ? []
         : [
             {
-              uri: playlistUri(other, query),
+              uri: playlistUri(otherRendition, query),
               lastSequence,
               ...(lastPart > 0
                 ? { lastPart: lastPart - 1 }
-                : { lastPart: Math.max(0, (its.segments.at(-1)?.parts?.length ?? 1) - 1) }),
+                : { lastPart: Math.max(0, (otherList.segments.at(-1)?.parts?.length ?? 1) - 1) }),
             },
           ];
     }),

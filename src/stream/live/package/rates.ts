@@ -15,14 +15,14 @@ export interface MeasuredRates {
 }
 
 /** Bits per second. Rounding up keeps playlist values stable. */
-const STEP = 10_000;
+const RATE_STEP = 10_000;
 /** Shorter segments are not representative of the bitrate per second. */
 const MIN_SECONDS = 0.5;
 /** Only recent segments count, so that a lower bitrate takes effect. */
 const WINDOW_SECONDS = 60;
-/** Frame rates of cameras and encoders. A measured rate within `NEAR` (relative) is rounded to one of these. */
+/** Frame rates of cameras and encoders. A measured rate within `RATE_TOLERANCE` (relative) is rounded to one of these. */
 const COMMON_RATES = [24_000 / 1001, 24, 25, 30_000 / 1001, 30, 50, 60_000 / 1001, 60];
-const NEAR = 0.0005;
+const RATE_TOLERANCE = 0.0005;
 
 interface Measured {
   bits: number;
@@ -50,15 +50,15 @@ export function createMeasuredRates(): MeasuredRates {
     of(rendition) {
       const segments = windows.get(rendition.name)?.segments;
       if (segments === undefined) return rendition;
-      const seconds = sum(segments, (one) => one.seconds);
+      const seconds = sum(segments, (item) => item.seconds);
       const frameRate = sum(segments, ({ frames }) => frames) / seconds;
       return {
         ...rendition,
-        peakBandwidth: roundUp(Math.max(...segments.map((one) => one.bits / one.seconds))),
+        peakBandwidth: roundUp(Math.max(...segments.map((item) => item.bits / item.seconds))),
         averageBandwidth: roundUp(sum(segments, ({ bits }) => bits) / seconds),
         ...(frameRate > 0 && {
           frameRate:
-            COMMON_RATES.find((common) => Math.abs(frameRate / common - 1) < NEAR) ??
+            COMMON_RATES.find((commonRate) => Math.abs(frameRate / commonRate - 1) < RATE_TOLERANCE) ??
             Math.round(frameRate * 1000) / 1000,
         }),
       };
@@ -66,6 +66,7 @@ export function createMeasuredRates(): MeasuredRates {
   };
 }
 
-const sum = <T>(all: readonly T[], of: (one: T) => number): number => all.reduce((total, one) => total + of(one), 0);
+const sum = <T>(items: readonly T[], valueOf: (item: T) => number): number =>
+  items.reduce((total, item) => total + valueOf(item), 0);
 /** Durations are sums of fractions, so a value slightly above a step counts as that step. */
-const roundUp = (rate: number) => Math.ceil(rate / STEP - 1e-6) * STEP;
+const roundUp = (rate: number) => Math.ceil(rate / RATE_STEP - 1e-6) * RATE_STEP;

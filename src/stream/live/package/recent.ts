@@ -8,12 +8,12 @@ export interface RecentSegments {
   /** Adds or updates a segment. */
   put(rendition: string, segment: TrackSegment): void;
   /** Drops the oldest listed segments beyond the limits. */
-  trim(listed: number): void;
+  trim(listedCount: number): void;
 }
 
 /** Enough for players at the usual distance from the live edge; older segments are read from storage. */
 const KEPT_SECONDS = 24;
-const MIN_KEPT = 4;
+const MIN_KEPT_SEGMENTS = 4;
 /**
  * Octets of one broadcast in all renditions. Slightly more is allowed if nothing is listed: unlisted segments must not
  * be lost.
@@ -21,20 +21,20 @@ const MIN_KEPT = 4;
 const MAX_BYTES = 96 * 1024 * 1024;
 
 export function createRecentSegments(): RecentSegments {
-  const all = new Map<string, TrackSegment[]>();
+  const segmentsByRendition = new Map<string, TrackSegment[]>();
 
   return {
-    of: (rendition) => all.get(rendition) ?? [],
-    find: (rendition, n) => all.get(rendition)?.findLast((segment) => segment.n === n),
+    of: (rendition) => segmentsByRendition.get(rendition) ?? [],
+    find: (rendition, n) => segmentsByRendition.get(rendition)?.findLast((segment) => segment.n === n),
     put(rendition, segment) {
-      const segments = all.getOrInsertComputed(rendition, () => []);
+      const segments = segmentsByRendition.getOrInsertComputed(rendition, () => []);
       if (segments.at(-1) !== segment && !segments.includes(segment)) segments.push(segment);
     },
-    trim(listed) {
-      let bytes = [...all.values()].flat().reduce((sum, one) => sum + sizeOf(one), 0);
-      for (const segments of all.values()) {
+    trim(listedCount) {
+      let bytes = [...segmentsByRendition.values()].flat().reduce((sum, trackSegment) => sum + sizeOf(trackSegment), 0);
+      for (const segments of segmentsByRendition.values()) {
         let seconds = segments.reduce((sum, { duration }) => sum + duration, 0);
-        while (segments.length > MIN_KEPT && segments[0]!.n < listed && segments[0]!.isComplete) {
+        while (segments.length > MIN_KEPT_SEGMENTS && segments[0]!.n < listedCount && segments[0]!.isComplete) {
           const [{ duration }] = segments as [TrackSegment];
           if (seconds - duration < KEPT_SECONDS && bytes <= MAX_BYTES) break;
           seconds -= duration;

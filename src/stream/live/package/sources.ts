@@ -31,9 +31,9 @@ export interface LiveSources {
 export function createLiveSources({ packages, timelineOf }: LiveSourcesDeps): LiveSources {
   const recordings = new Map<string, LiveSource>();
 
-  async function stored(uid: string): Promise<LiveSource | undefined> {
-    const known = recordings.get(uid);
-    if (known !== undefined) return known;
+  async function recordedSource(uid: string): Promise<LiveSource | undefined> {
+    const cachedSource = recordings.get(uid);
+    if (cachedSource !== undefined) return cachedSource;
     const timeline = await timelineOf(uid);
     if (timeline === undefined) return undefined;
     const source = {
@@ -43,7 +43,7 @@ export function createLiveSources({ packages, timelineOf }: LiveSourcesDeps): Li
     };
     if (!timeline.ended) return source;
     recordings.set(uid, source);
-    let segments = [...recordings.values()].reduce((sum, one) => sum + one.timeline.segments.length, 0);
+    let segments = [...recordings.values()].reduce((sum, candidate) => sum + candidate.timeline.segments.length, 0);
     for (const [oldest, one] of recordings) {
       if (segments <= MAX_SEGMENTS || oldest === uid) break;
       segments -= one.timeline.segments.length;
@@ -56,22 +56,22 @@ export function createLiveSources({ packages, timelineOf }: LiveSourcesDeps): Li
     async of({ uid, liveInput }) {
       if (liveInput === undefined) return undefined;
       const broadcast = packages.of(uid);
-      if (broadcast === undefined) return stored(uid);
+      if (broadcast === undefined) return recordedSource(uid);
       const timeline = broadcast.timeline();
       if (timeline.ended) {
         // If the rest of the broadcast could not be stored, the recording ends earlier.
-        const recording = await stored(uid);
+        const recording = await recordedSource(uid);
         if (recording?.timeline.ended === true && recording.timeline.segments.length !== timeline.segments.length)
           return recording;
       }
       if (!broadcast.isRunning && !timeline.ended) {
         // No publisher is connected to this process: one may have connected to another.
-        const elsewhere = await stored(uid);
+        const otherRecording = await recordedSource(uid);
         if (
-          elsewhere !== undefined &&
-          (elsewhere.timeline.ended || elsewhere.timeline.segments.length > timeline.segments.length)
+          otherRecording !== undefined &&
+          (otherRecording.timeline.ended || otherRecording.timeline.segments.length > timeline.segments.length)
         )
-          return elsewhere;
+          return otherRecording;
       }
       const { recent, targetDuration } = broadcast;
       return {
@@ -98,17 +98,17 @@ export function createLiveSources({ packages, timelineOf }: LiveSourcesDeps): Li
  */
 function renditionsOf({ runs }: LiveTimeline): LiveRendition[] {
   return (["video", "audio"] as const).flatMap((kind) => {
-    const having = runs
+    const renditionsByRun = runs
       .map(({ renditions }) => renditions.filter((one) => one.kind === kind))
       .filter(({ length }) => length > 0);
-    const byName = [...Map.groupBy(having.flat(), ({ name }) => name).values()];
-    const common = byName.filter((all) => all.length === having.length);
-    return (common.length > 0 ? common : byName).map((all) => {
-      const last = all.at(-1)!;
+    const byName = [...Map.groupBy(renditionsByRun.flat(), ({ name }) => name).values()];
+    const commonRenditions = byName.filter((variants) => variants.length === renditionsByRun.length);
+    return (commonRenditions.length > 0 ? commonRenditions : byName).map((variants) => {
+      const last = variants.at(-1)!;
       return {
         ...last,
-        peakBandwidth: Math.max(...all.map((one) => one.peakBandwidth)),
-        averageBandwidth: Math.max(...all.map((one) => one.averageBandwidth)),
+        peakBandwidth: Math.max(...variants.map((one) => one.peakBandwidth)),
+        averageBandwidth: Math.max(...variants.map((one) => one.averageBandwidth)),
       };
     });
   });
@@ -119,7 +119,7 @@ function renditionsOf({ runs }: LiveTimeline): LiveRendition[] {
  * segmentNotFound.
  */
 export function checkRendition({ renditions, timeline: { runs } }: LiveSource, name: string): void {
-  const has = (all: readonly LiveRendition[]) => all.some((one) => one.name === name);
-  if (!has(renditions) && !runs.some((run) => has(run.renditions)))
+  const includesRendition = (variants: readonly LiveRendition[]) => variants.some((one) => one.name === name);
+  if (!includesRendition(renditions) && !runs.some((run) => includesRendition(run.renditions)))
     throw streamErrors.segmentNotFound({ segment: "list", rendition: name });
 }

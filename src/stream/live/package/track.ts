@@ -52,12 +52,12 @@ export interface LiveTrack {
 }
 
 /** Durations are fractions of different timescales: smaller differences are ignored. */
-const SAME = 0.002;
+const TIME_TOLERANCE_S = 0.002;
 
 export function createTrack({ run, kind, cuts, partSeconds, onSegment }: TrackParts): LiveTrack {
   /** Index in `cuts` of the open segment. */
-  let at = -1;
-  let open: TrackSegment | undefined;
+  let cutIndex = -1;
+  let openSegment: TrackSegment | undefined;
   let pending: Buffer[] = [];
   let pendingSeconds = 0;
   let pendingFrames = 0;
@@ -66,15 +66,15 @@ export function createTrack({ run, kind, cuts, partSeconds, onSegment }: TrackPa
   const timeOf = (cut: SegmentCut) => (kind === "audio" ? cut.pts : cut.time);
 
   function begin(index: number): void {
-    at = index;
+    cutIndex = index;
     const { n, time } = cuts[index]!;
-    open = { n, run, start: time, duration: 0, parts: [], isComplete: false };
-    onSegment(open);
+    openSegment = { n, run, start: time, duration: 0, parts: [], isComplete: false };
+    onSegment(openSegment);
   }
 
   function closePart(): void {
-    if (pending.length === 0 || open === undefined) return;
-    open.parts.push({
+    if (pending.length === 0 || openSegment === undefined) return;
+    openSegment.parts.push({
       duration: pendingSeconds,
       independent: pendingKey,
       size: pending.reduce((sum, { length }) => sum + length, 0),
@@ -85,53 +85,54 @@ export function createTrack({ run, kind, cuts, partSeconds, onSegment }: TrackPa
     pendingSeconds = 0;
     pendingFrames = 0;
     pendingKey = false;
-    onSegment(open);
+    onSegment(openSegment);
   }
 
   function closeSegment(): void {
-    if (open === undefined) return;
+    if (openSegment === undefined) return;
     closePart();
-    open.isComplete = true;
-    const closed = open;
-    open = undefined;
-    onSegment(closed);
+    openSegment.isComplete = true;
+    const closedSegment = openSegment;
+    openSegment = undefined;
+    onSegment(closedSegment);
   }
 
   function add({ time, duration, key, offset = 0, frames = 0, nextKey, bytes }: LiveFragment): void {
     // The cut is at a key frame of another rendition: uses the nearest fragment start, because timescales round.
-    const begun = time + duration / 2;
-    if (at >= 0 && open === undefined) return;
-    if (at < 0) begin(0);
-    while (cuts[at + 1] !== undefined && begun >= timeOf(cuts[at + 1]!)) {
+    const midpoint = time + duration / 2;
+    if (cutIndex >= 0 && openSegment === undefined) return;
+    if (cutIndex < 0) begin(0);
+    while (cuts[cutIndex + 1] !== undefined && midpoint >= timeOf(cuts[cutIndex + 1]!)) {
       closeSegment();
-      begin(at + 1);
+      begin(cutIndex + 1);
     }
-    if (at > 0 && begun < timeOf(cuts[at]!)) return;
-    open!.presentationStart ??= time + offset;
-    if (pendingSeconds + duration > partSeconds + SAME) closePart();
+    if (cutIndex > 0 && midpoint < timeOf(cuts[cutIndex]!)) return;
+    openSegment!.presentationStart ??= time + offset;
+    if (pendingSeconds + duration > partSeconds + TIME_TOLERANCE_S) closePart();
     pending.push(bytes);
     pendingSeconds += duration;
     pendingFrames += frames;
     pendingKey ||= key;
-    open!.duration += duration;
-    const next = cuts[at + 1];
+    openSegment!.duration += duration;
+    const next = cuts[cutIndex + 1];
     if (
       next !== undefined &&
-      (time + duration > timeOf(next) - SAME || (nextKey !== undefined && Math.abs(nextKey - next.pts) < SAME))
+      (time + duration > timeOf(next) - TIME_TOLERANCE_S ||
+        (nextKey !== undefined && Math.abs(nextKey - next.pts) < TIME_TOLERANCE_S))
     ) {
       closeSegment();
-      begin(at + 1);
-    } else if (pendingSeconds + duration > partSeconds + SAME) closePart();
+      begin(cutIndex + 1);
+    } else if (pendingSeconds + duration > partSeconds + TIME_TOLERANCE_S) closePart();
   }
 
   return {
     add,
     closeBefore(n) {
-      if (at >= 0 && open === undefined) return;
-      if (at < 0 && cuts.length > 0 && cuts[0]!.n < n) begin(0);
-      while (open !== undefined && open.n < n) {
+      if (cutIndex >= 0 && openSegment === undefined) return;
+      if (cutIndex < 0 && cuts.length > 0 && cuts[0]!.n < n) begin(0);
+      while (openSegment !== undefined && openSegment.n < n) {
         closeSegment();
-        if (cuts[at + 1] !== undefined) begin(at + 1);
+        if (cuts[cutIndex + 1] !== undefined) begin(cutIndex + 1);
       }
     },
   };

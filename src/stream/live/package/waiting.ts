@@ -6,24 +6,24 @@ import type { Broadcast } from "./broadcast.ts";
  */
 export function waitFor(
   broadcast: Broadcast,
-  met: () => boolean,
+  isMet: () => boolean,
   { ms, signal }: { ms: number; signal: AbortSignal },
 ): Promise<boolean> {
-  if (met()) return Promise.resolve(true);
+  if (isMet()) return Promise.resolve(true);
   if (broadcast.isClosed || signal.aborted) return Promise.resolve(false);
   return new Promise((resolve) => {
     const end = (result: boolean) => {
       clearTimeout(timer);
-      unlisten();
-      signal.removeEventListener("abort", gone);
+      stopListening();
+      signal.removeEventListener("abort", onGone);
       resolve(result);
     };
-    const gone = () => end(false);
-    const timer = setTimeout(gone, ms);
-    const unlisten = broadcast.onChange(() => {
-      if (met()) end(true);
+    const onGone = () => end(false);
+    const timer = setTimeout(onGone, ms);
+    const stopListening = broadcast.onChange(() => {
+      if (isMet()) end(true);
       else if (broadcast.isClosed) end(false);
     });
-    signal.addEventListener("abort", gone);
+    signal.addEventListener("abort", onGone);
   });
 }

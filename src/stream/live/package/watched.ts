@@ -16,9 +16,9 @@ export function createLiveLength(sources: LiveSources): SegmentLength {
       timeline: { segments, runs },
       broadcast,
     } = source;
-    const there = (segments[n] === undefined ? runs.at(-1) : runs[segments[n].run])?.renditions ?? [];
-    const kind = there.some((one) => one.kind === "video") ? "video" : "audio";
-    if (there.find(({ name }) => name === rendition)?.kind !== kind) return 0;
+    const presentRenditions = (segments[n] === undefined ? runs.at(-1) : runs[segments[n].run])?.renditions ?? [];
+    const kind = presentRenditions.some((candidate) => candidate.kind === "video") ? "video" : "audio";
+    if (presentRenditions.find(({ name }) => name === rendition)?.kind !== kind) return 0;
     if (part !== undefined) return broadcast?.recent.find(rendition, n)?.parts[part]?.duration ?? 0;
     return segments[n]?.durations[rendition] ?? 0;
   };

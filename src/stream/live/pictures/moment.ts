@@ -22,20 +22,20 @@ export const durationOf = ({ segments, runs }: LiveTimeline): number =>
  */
 export function momentOf(timeline: LiveTimeline, time: number | "latest", height: number): Moment | undefined {
   const { runs, segments } = timeline;
-  const last = segments.findLast((segment) => pictureIn(segment, runs[segment.run]!, height) !== undefined);
+  const last = segments.findLast((segment) => videoRenditionOf(segment, runs[segment.run]!, height) !== undefined);
   if (last === undefined) return undefined;
   let [found, offset] = [last, time === "latest" ? 0 : secondsOf(last, runs[last.run]!)];
   let begin = 0;
   for (const segment of time === "latest" ? [] : segments) {
     const seconds = secondsOf(segment, runs[segment.run]!);
-    if (Number(time) < begin + seconds && pictureIn(segment, runs[segment.run]!, height) !== undefined) {
+    if (Number(time) < begin + seconds && videoRenditionOf(segment, runs[segment.run]!, height) !== undefined) {
       [found, offset] = [segment, Math.max(0, Number(time) - begin)];
       break;
     }
     begin += seconds;
   }
   const run = runs[found.run]!;
-  return { run, rendition: pictureIn(found, run, height)!, n: found.n, offset };
+  return { run, rendition: videoRenditionOf(found, run, height)!, n: found.n, offset };
 }
 
 /**
@@ -59,14 +59,14 @@ export function segmentsFrom(
   return { segments: found, duration };
 }
 
-function pictureIn(segment: LiveSegment, run: LiveTimelineRun, height: number): LiveRendition | undefined {
-  const pictures = run.renditions
+function videoRenditionOf(segment: LiveSegment, run: LiveTimelineRun, height: number): LiveRendition | undefined {
+  const videoRenditions = run.renditions
     .filter(({ kind, name }) => kind === "video" && (segment.durations[name] ?? 0) > 0)
     .sort((a, b) => (a.height ?? 0) - (b.height ?? 0));
-  return pictures.find((rendition) => (rendition.height ?? 0) >= height) ?? pictures.at(-1);
+  return videoRenditions.find((rendition) => (rendition.height ?? 0) >= height) ?? videoRenditions.at(-1);
 }
 
 function secondsOf({ durations }: LiveSegment, { renditions }: LiveTimelineRun): number {
-  const leading = renditions.find(({ kind, name }) => kind === "video" && durations[name] !== undefined);
-  return leading === undefined ? Math.max(0, ...Object.values(durations)) : durations[leading.name]!;
+  const leadingRendition = renditions.find(({ kind, name }) => kind === "video" && durations[name] !== undefined);
+  return leadingRendition === undefined ? Math.max(0, ...Object.values(durations)) : durations[leadingRendition.name]!;
 }

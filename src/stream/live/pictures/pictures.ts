@@ -19,7 +19,7 @@ interface LiveThumbnailsDeps {
   stored(
     video: string,
     rendition: string,
-    what: number | { run: string },
+    segmentOrRun: number | { run: string },
   ): Promise<{ bytes(): Promise<Buffer> } | undefined>;
   /** True if broadcasts of an input are recorded. Default: always true. */
   isRecorded?(input: string): Promise<boolean>;
@@ -34,18 +34,18 @@ export interface LiveThumbnails {
   wrap(routes: readonly DeliveryRoute[]): DeliveryRoute[];
 }
 
-const GIF = "thumbnails/thumbnail.gif";
-const THUMBNAIL_PATHS = new Set(["thumbnails/thumbnail.jpg", GIF]);
+const GIF_PATH = "thumbnails/thumbnail.gif";
+const THUMBNAIL_PATHS = new Set(["thumbnails/thumbnail.jpg", GIF_PATH]);
 /** Maximum age of the live thumbnail. All requests within this time get the same image. */
-const FRESH_MS = 5000;
+const FRESH_IMAGE_MS = 5000;
 /** Maximum age of the live thumbnail while newer frames cannot be decoded. */
 const STALE_MS = 60_000;
 /** Cache time of images for moments that no longer change. */
-const CACHE_S = 3600;
-const MAX_KEPT = 300;
-const MAX_OCTETS = 32 * 1024 * 1024;
+const CACHE_SECONDS = 3600;
+const MAX_CACHED_IMAGES = 300;
+const MAX_CACHED_OCTETS = 32 * 1024 * 1024;
 /** Larger segments are not read for an image: a segment at the highest bitrate has a tenth of this size. */
-const MAX_SEGMENT = 128 * 1024 * 1024;
+const MAX_SEGMENT_OCTETS = 128 * 1024 * 1024;
 
 export function createLiveThumbnails({
   tools,
@@ -58,20 +58,23 @@ export function createLiveThumbnails({
   const scratch = createScratch(folder);
   const stills = createStills({ tools, objects: { file: async (path) => path } });
   const queue = createImageQueue();
-  const imageCache = createImageCache({ most: MAX_KEPT, octets: MAX_OCTETS });
+  const imageCache = createImageCache({ most: MAX_CACHED_IMAGES, octets: MAX_CACHED_OCTETS });
 
-  async function draw(timeline: LiveTimeline, moment: Moment, image: ImageRequest): Promise<Buffer> {
+  async function drawImage(timeline: LiveTimeline, moment: Moment, image: ImageRequest): Promise<Buffer> {
     const { run, rendition, offset } = moment;
     const { segments, duration } = segmentsFrom(timeline, moment, image.motion?.duration ?? 0.001);
     const pieces: Buffer[] = [];
-    for (const what of [{ run: run.id }, ...segments]) {
-      const bytes = await (await stored(timeline.video, rendition.name, what))?.bytes();
-      if (bytes === undefined || bytes.length + pieces.reduce((sum, { length }) => sum + length, 0) > MAX_SEGMENT)
+    for (const segmentOrRun of [{ run: run.id }, ...segments]) {
+      const bytes = await (await stored(timeline.video, rendition.name, segmentOrRun))?.bytes();
+      if (
+        bytes === undefined ||
+        bytes.length + pieces.reduce((sum, { length }) => sum + length, 0) > MAX_SEGMENT_OCTETS
+      )
         throw streamErrors.imageFailed({ reason: "this part is not stored" });
       pieces.push(bytes);
     }
-    const { path: work, remove } = await scratch.create("picture");
-    const path = join(work, "segment.mp4");
+    const { path: workPath, remove } = await scratch.create("picture");
+    const path = join(workPath, "segment.mp4");
     try {
       await writeFile(path, pieces, { mode: 0o600 });
       return await stills.thumbnail(modelOf(path, rendition, Math.max(duration, offset + 0.04)), {
@@ -86,7 +89,7 @@ export function createLiveThumbnails({
   async function thumbnail(
     { video, query, sendObject }: Viewing,
     timeline: LiveTimeline,
-    moving: boolean,
+    isAnimated: boolean,
   ): Promise<void> {
     const largest = timeline.runs
       .flatMap(({ renditions }) => renditions)
@@ -99,18 +102,18 @@ export function createLiveThumbnails({
     const image = readImageRequest(query, size, {
       duration,
       defaultTime: timeline.ended ? video.thumbnailTimestampPct * duration : duration,
-      moving,
+      moving: isAnimated,
     });
     const { motion } = image;
     const name = `${video.uid}/${now ? "now" : image.time}/${image.width}x${image.height}-${image.fit}${motion === undefined ? "" : `-${motion.duration}-${motion.fps}`}`;
     // A GIF of a running broadcast ends at the live edge.
-    const when = !now ? image.time : motion === undefined ? "latest" : Math.max(0, duration - motion.duration);
-    const ages = now ? { fresh: FRESH_MS, stale: STALE_MS } : { fresh: CACHE_S * 1000, stale: 0 };
-    const bytes = await imageCache.get(name, ages, clock.now(), () =>
+    const imageMoment = !now ? image.time : motion === undefined ? "latest" : Math.max(0, duration - motion.duration);
+    const cacheAges = now ? { fresh: FRESH_IMAGE_MS, stale: STALE_MS } : { fresh: CACHE_SECONDS * 1000, stale: 0 };
+    const bytes = await imageCache.get(name, cacheAges, clock.now(), () =>
       queue(video.uid, async () => {
-        const moment = momentOf(timeline, when, image.height);
+        const moment = momentOf(timeline, imageMoment, image.height);
         if (moment === undefined) throw streamErrors.noPictures();
-        return draw(timeline, moment, image);
+        return drawImage(timeline, moment, image);
       }),
     );
     await sendObject(
@@ -119,7 +122,7 @@ export function createLiveThumbnails({
         read: ({ start = 0, end = bytes.length - 1 } = { start: 0 }) => Readable.from([bytes.subarray(start, end + 1)]),
         memory: bytes,
       },
-      { type: moving ? "image/gif" : "image/jpeg", cache: now ? FRESH_MS / 1000 : CACHE_S },
+      { type: isAnimated ? "image/gif" : "image/jpeg", cache: now ? FRESH_IMAGE_MS / 1000 : CACHE_SECONDS },
     );
   }
 
@@ -136,7 +139,7 @@ export function createLiveThumbnails({
                 const timeline = mayBeLive(viewing.video) ? await timelineOf(viewing.video.uid) : undefined;
                 return timeline === undefined || timeline.segments.length === 0
                   ? route.handle(viewing)
-                  : thumbnail(viewing, timeline, route.path === GIF);
+                  : thumbnail(viewing, timeline, route.path === GIF_PATH);
               },
             },
       ),
@@ -194,22 +197,22 @@ function createImageCache({ most, octets }: { most: number; octets: number }) {
       now: number,
       render: () => Promise<Buffer>,
     ): Promise<Buffer> {
-      const known = images.get(name);
-      if (known !== undefined && known.at > now - fresh) return known.bytes;
-      const under = pending.get(name);
-      if (under !== undefined) return under;
+      const cachedImage = images.get(name);
+      if (cachedImage !== undefined && cachedImage.at > now - fresh) return cachedImage.bytes;
+      const pendingImage = pending.get(name);
+      if (pendingImage !== undefined) return pendingImage;
       const bytes = render();
       pending.set(name, bytes);
       try {
-        const made = await bytes;
+        const renderedImage = await bytes;
         forget(name);
-        images.set(name, { at: now, bytes: made });
-        size += made.length;
+        images.set(name, { at: now, bytes: renderedImage });
+        size += renderedImage.length;
         while (images.size > most || size > octets) forget(images.keys().next().value!);
-        return made;
+        return renderedImage;
       } catch (err) {
-        const isStale = known !== undefined && known.at > now - stale;
-        if (isStale && err instanceof UserError && err.kind === "imageFailed") return known.bytes;
+        const isStale = cachedImage !== undefined && cachedImage.at > now - stale;
+        if (isStale && err instanceof UserError && err.kind === "imageFailed") return cachedImage.bytes;
         throw err;
       } finally {
         pending.delete(name);

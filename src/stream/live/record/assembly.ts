@@ -75,24 +75,36 @@ export function createAssembly({
   }
 
   async function writeSource(uid: string, key: string, timeline: LiveTimeline, signal: AbortSignal): Promise<number> {
-    const stored: JoinMovieOptions["stored"] = (rendition, what) => recordings.stored(uid, rendition, what);
-    const groups = await groupCompatible(moviePartsOf(timeline), stored);
+    const openStored: JoinMovieOptions["stored"] = (rendition, segmentOrRun) =>
+      recordings.stored(uid, rendition, segmentOrRun);
+    const groups = await groupCompatible(moviePartsOf(timeline), openStored);
     if (groups.length === 0) throw new Mp4Error("no recording is stored");
     if (groups.length === 1)
-      return (await objects.put(key, (await joinMovie({ parts: groups[0]!, stored, signal })).body())).size;
-    const { path: work, remove } = await createScratch(folder).create("recording");
+      return (await objects.put(key, (await joinMovie({ parts: groups[0]!, stored: openStored, signal })).body())).size;
+    const { path: workPath, remove } = await createScratch(folder).create("recording");
     try {
       const files: CombinedFile[] = [];
       for (const [i, parts] of groups.entries()) {
-        const movie = await joinMovie({ parts, stored, signal });
-        const path = join(work, `part-${i}.mp4`);
+        const movie = await joinMovie({ parts, stored: openStored, signal });
+        const path = join(workPath, `part-${i}.mp4`);
         await pipeline(Readable.from(movie.body()), createWriteStream(path), { signal });
-        const has = (kind: string) => parts.some(({ tracks }) => tracks.some((track) => track.kind === kind));
-        files.push({ path, video: has("video"), audio: has("audio"), duration: movie.duration, fps: movie.fps });
+        const hasTrack = (kind: string) => parts.some(({ tracks }) => tracks.some((track) => track.kind === kind));
+        files.push({
+          path,
+          video: hasTrack("video"),
+          audio: hasTrack("audio"),
+          duration: movie.duration,
+          fps: movie.fps,
+        });
       }
       const frameSize = pictureOf(timeline);
-      const whole = await combineFiles(files, { tools, folder: work, signal, ...(frameSize && { frameSize }) });
-      return (await objects.put(key, createReadStream(whole, { highWaterMark: 1 << 20 }))).size;
+      const combinedFile = await combineFiles(files, {
+        tools,
+        folder: workPath,
+        signal,
+        ...(frameSize && { frameSize }),
+      });
+      return (await objects.put(key, createReadStream(combinedFile, { highWaterMark: 1 << 20 }))).size;
     } finally {
       await remove();
     }
@@ -130,11 +142,11 @@ export function createAssembly({
 /** Groups consecutive parts that fit into one file without transcoding. */
 async function groupCompatible(
   parts: readonly MoviePart[],
-  stored: JoinMovieOptions["stored"],
+  openStored: JoinMovieOptions["stored"],
 ): Promise<MoviePart[][]> {
   const groups: { headers: string; parts: MoviePart[] }[] = [];
   for (const part of parts) {
-    const headers = await decoderHeaders(part, stored);
+    const headers = await decoderHeaders(part, openStored);
     const last = groups.at(-1);
     if (last?.headers === headers) last.parts.push(part);
     else groups.push({ headers, parts: [part] });
@@ -144,10 +156,14 @@ async function groupCompatible(
 
 /** The largest frame size in all runs; dimensions are even. */
 function pictureOf({ runs }: LiveTimeline): { width: number; height: number } | undefined {
-  const pictures = runs.flatMap(({ renditions }) => renditions.filter(({ kind }) => kind === "video").slice(0, 1));
-  if (pictures.length === 0) return undefined;
-  const { width = 0, height = 0 } = pictures.reduce((most, one) =>
-    (one.width ?? 0) * (one.height ?? 0) > (most.width ?? 0) * (most.height ?? 0) ? one : most,
+  const videoRenditions = runs.flatMap(({ renditions }) =>
+    renditions.filter(({ kind }) => kind === "video").slice(0, 1),
+  );
+  if (videoRenditions.length === 0) return undefined;
+  const { width = 0, height = 0 } = videoRenditions.reduce((largestSoFar, candidate) =>
+    (candidate.width ?? 0) * (candidate.height ?? 0) > (largestSoFar.width ?? 0) * (largestSoFar.height ?? 0)
+      ? candidate
+      : largestSoFar,
   );
   return { width: Math.max(2, width & ~1), height: Math.max(2, height & ~1) };
 }

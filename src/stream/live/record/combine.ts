@@ -36,13 +36,13 @@ const HOUR_MS = 3_600_000;
  * Concatenates files whose codecs, sizes or sampling rates differ into one, transcoded without visible loss. Missing
  * video is black, missing audio is silent. Resolves with the path.
  */
-export async function combineFiles(files: readonly CombinedFile[], parts: CombineDeps): Promise<string> {
-  const { maxInputs = MAX_INPUTS } = parts;
+export async function combineFiles(files: readonly CombinedFile[], deps: CombineDeps): Promise<string> {
+  const { maxInputs = MAX_INPUTS } = deps;
   let remaining = [...files];
   for (let round = 0; ; round++) {
     const next: CombinedFile[] = [];
     for (let i = 0; i < remaining.length; i += maxInputs)
-      next.push(await combineSome(remaining.slice(i, i + maxInputs), `${round}-${i}.mp4`, parts));
+      next.push(await combineSome(remaining.slice(i, i + maxInputs), `${round}-${i}.mp4`, deps));
     remaining = next;
     if (remaining.length === 1) return remaining[0]!.path;
   }
@@ -65,7 +65,7 @@ async function combineSome(
   graph.push(
     `${pads}concat=n=${files.length}:v=${videoFormat === undefined ? 0 : 1}:a=${audio ? 1 : 0}${videoFormat === undefined ? "" : "[v]"}${audio ? "[a]" : ""}`,
   );
-  const encode = [
+  const encodeArgs = [
     ...(videoFormat === undefined
       ? []
       : [
@@ -91,7 +91,7 @@ async function combineSome(
       ...files.flatMap((file) => ["-i", file.path]),
       "-filter_complex",
       graph.join(";"),
-      ...encode,
+      ...encodeArgs,
       "-map_metadata",
       "-1",
       "-movflags",

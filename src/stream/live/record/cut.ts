@@ -16,18 +16,18 @@ export function cutFragments(
   fragments: readonly LiveFragment[],
   seconds: number,
 ): CutFragments[] {
-  const of = Map.groupBy(fragments, ({ rendition }) => rendition);
-  const leader = renditions.find(({ name }) => of.has(name));
+  const fragmentsByRendition = Map.groupBy(fragments, ({ rendition }) => rendition);
+  const leader = renditions.find(({ name }) => fragmentsByRendition.has(name));
   if (leader === undefined) return [];
-  const leading = of.get(leader.name)!;
+  const leaderFragments = fragmentsByRendition.get(leader.name)!;
   const starts: number[] = [];
-  for (const { key, time } of leading)
-    if (starts.length === 0 || (key && time - starts.at(-1)! >= seconds - SLACK)) starts.push(time);
+  for (const { key, time } of leaderFragments)
+    if (starts.length === 0 || (key && time - starts.at(-1)! >= seconds - TOLERANCE_S)) starts.push(time);
   const segments = starts.map((start): CutFragments => ({ start, fragments: new Map() }));
   for (const { name } of renditions) {
-    for (const fragment of of.get(name) ?? []) {
-      const middle = fragment.time + fragment.duration / 2;
-      const segment = segments.findLast(({ start }) => start <= middle) ?? segments[0]!;
+    for (const fragment of fragmentsByRendition.get(name) ?? []) {
+      const midpoint = fragment.time + fragment.duration / 2;
+      const segment = segments.findLast(({ start }) => start <= midpoint) ?? segments[0]!;
       const list = segment.fragments.get(name);
       if (list === undefined) segment.fragments.set(name, [fragment]);
       else list.push(fragment);
@@ -37,4 +37,4 @@ export function cutFragments(
 }
 
 /** Key frames every two seconds are 1.999 s apart on some clocks. */
-const SLACK = 0.05;
+const TOLERANCE_S = 0.05;

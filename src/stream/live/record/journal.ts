@@ -19,8 +19,8 @@ export interface Journal {
 }
 
 const folder = (video: string) => `stream/${video}/live/open/`;
-const DIGITS = 10;
-const keyOf = (video: string, number: number) => `${folder(video)}${String(number).padStart(DIGITS, "0")}`;
+const PAGE_NUMBER_DIGITS = 10;
+const keyOf = (video: string, number: number) => `${folder(video)}${String(number).padStart(PAGE_NUMBER_DIGITS, "0")}`;
 /** Each page holds a few seconds: one broadcast cannot leave more pages. */
 const MAX_PAGES = 10_000;
 

@@ -6,11 +6,11 @@ import type { MoviePart, MovieTrack } from "./movie.ts";
 export function moviePartsOf({ runs, segments }: LiveTimeline, from = 0, to = Infinity): MoviePart[] {
   const parts: MoviePart[] = [];
   for (const [place, { id, renditions }] of runs.entries()) {
-    const mine = segments.filter(({ n, run }) => run === place && n >= from && n <= to);
+    const runSegments = segments.filter(({ n, run }) => run === place && n >= from && n <= to);
     const tracks = [renditions.find(isVideo), renditions.find(({ kind }) => kind === "audio")].flatMap((rendition) => {
       if (rendition === undefined) return [];
       const { name, kind } = rendition;
-      const numbers = mine.filter(({ durations }) => durations[name] !== undefined).map(({ n }) => n);
+      const numbers = runSegments.filter(({ durations }) => durations[name] !== undefined).map(({ n }) => n);
       return numbers.length === 0 ? [] : [{ kind, rendition: name, segments: numbers } satisfies MovieTrack];
     });
     if (tracks.length > 0) parts.push({ run: id, tracks });

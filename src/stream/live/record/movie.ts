@@ -28,7 +28,7 @@ export interface MovieTrack {
 
 export interface JoinMovieOptions {
   parts: readonly MoviePart[];
-  stored(rendition: string, what: number | { run: string }): Promise<StoredSegment | undefined>;
+  stored(rendition: string, segmentOrRun: number | { run: string }): Promise<StoredSegment | undefined>;
   signal: AbortSignal;
 }
 
@@ -65,14 +65,16 @@ const OVERLAP_S = 0.05;
  */
 export async function joinMovie({ parts, stored, signal }: JoinMovieOptions): Promise<JoinedMovie> {
   const tracks = new Map<MovieTrack["kind"], OpenTrack>();
-  const included: IncludedSegment[] = [];
+  const includedSegments: IncludedSegment[] = [];
   let mediaBytes = 0;
 
-  const openPiece = async (rendition: string, what: number | { run: string }) => {
+  const openPiece = async (rendition: string, segmentOrRun: number | { run: string }) => {
     signal.throwIfAborted();
-    const piece = await stored(rendition, what);
+    const piece = await stored(rendition, segmentOrRun);
     if (piece === undefined)
-      throw new Mp4Error(`segment ${typeof what === "number" ? what : "init"} of ${rendition} is missing`);
+      throw new Mp4Error(
+        `segment ${typeof segmentOrRun === "number" ? segmentOrRun : "init"} of ${rendition} is missing`,
+      );
     return piece;
   };
 
@@ -89,7 +91,7 @@ export async function joinMovie({ parts, stored, signal }: JoinMovieOptions): Pr
         }),
       )),
     );
-    for (const { rendition, n, kind } of inOrder(part)) {
+    for (const { rendition, n, kind } of orderedTracks(part)) {
       const {
         header: { timescale },
         samples,
@@ -108,7 +110,7 @@ export async function joinMovie({ parts, stored, signal }: JoinMovieOptions): Pr
       }
       if (count > 0) chunks.push({ offset: mediaBytes, count });
       mediaBytes += octets;
-      included.push({
+      includedSegments.push({
         rendition,
         n,
         size: piece.size,
@@ -120,11 +122,11 @@ export async function joinMovie({ parts, stored, signal }: JoinMovieOptions): Pr
   }
 
   async function openTrack(
-    { run, tracks: given }: MoviePart,
+    { run, tracks: partTracks }: MoviePart,
     kind: MovieTrack["kind"],
     id: number,
   ): Promise<OpenTrack> {
-    const { rendition } = given.find((track) => track.kind === kind)!;
+    const { rendition } = partTracks.find((track) => track.kind === kind)!;
     return {
       header: { id, ...(await readInit(await (await openPiece(rendition, { run })).bytes())) },
       samples: createSampleLog(),
@@ -132,12 +134,12 @@ export async function joinMovie({ parts, stored, signal }: JoinMovieOptions): Pr
     };
   }
 
-  const written = [...tracks.values()].filter(({ samples }) => samples.count > 0);
-  const head = writeMovie(written, mediaBytes, "isom");
+  const writtenTracks = [...tracks.values()].filter(({ samples }) => samples.count > 0);
+  const head = writeMovie(writtenTracks, mediaBytes, "isom");
 
   async function* body() {
     yield* head;
-    for (const { rendition, n, size, ranges } of included) {
+    for (const { rendition, n, size, ranges } of includedSegments) {
       const piece = await openPiece(rendition, n);
       if (piece.size !== size)
         throw new Mp4Error(`segment ${n} of ${rendition} changed while it was written into a file`);
@@ -147,7 +149,7 @@ export async function joinMovie({ parts, stored, signal }: JoinMovieOptions): Pr
 
   return {
     size: head.reduce((sum, { length }) => sum + length, mediaBytes),
-    duration: endOf(written),
+    duration: endOf(writtenTracks),
     fps: rateOf(tracks.get("video")),
     body,
   };
@@ -168,15 +170,15 @@ function rateOf(track: WrittenTrack | undefined): number {
   const pairs = track.samples.durations();
   const counts = new Map<number, number>();
   for (let i = 0; i < pairs.length; i += 2) counts.set(pairs[i + 1]!, (counts.get(pairs[i + 1]!) ?? 0) + pairs[i]!);
-  const [usual = 0] = [...counts].reduce((most, one) => (one[1] > (most[1] ?? 0) ? one : most), [0, 0] as [
-    number,
-    number,
-  ]);
-  return usual === 0 ? 0 : track.header.timescale / usual;
+  const [usualDuration = 0] = [...counts].reduce(
+    (mostCommon, countEntry) => (countEntry[1] > (mostCommon[1] ?? 0) ? countEntry : mostCommon),
+    [0, 0] as [number, number],
+  );
+  return usualDuration === 0 ? 0 : track.header.timescale / usualDuration;
 }
 
 /** Interleaves segments with the same number, because they cover the same seconds. */
-function inOrder({ tracks }: MoviePart): { kind: MovieTrack["kind"]; rendition: string; n: number }[] {
+function orderedTracks({ tracks }: MoviePart): { kind: MovieTrack["kind"]; rendition: string; n: number }[] {
   return tracks
     .flatMap(({ kind, rendition, segments }) => segments.map((n) => ({ kind, rendition, n })))
     .toSorted((a, b) => a.n - b.n);

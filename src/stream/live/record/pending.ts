@@ -30,11 +30,11 @@ export function createPending(): PendingFragments {
   const rows = new Map<string, Pending[]>();
   const onPage = new Map<number, number>();
   let octets = 0;
-  let unwritten = 0;
+  let unwrittenOctets = 0;
 
-  function leave({ page, fragment }: Pending) {
+  function releaseFromPage({ page, fragment }: Pending) {
     octets -= fragment.bytes.length;
-    if (page === undefined) unwritten -= fragment.bytes.length;
+    if (page === undefined) unwrittenOctets -= fragment.bytes.length;
     else onPage.set(page, onPage.get(page)! - 1);
   }
 
@@ -42,23 +42,26 @@ export function createPending(): PendingFragments {
     add(run, fragment) {
       rows.getOrInsertComputed(`${run}/${fragment.rendition}`, () => []).push({ fragment, run, page: undefined });
       octets += fragment.bytes.length;
-      unwritten += fragment.bytes.length;
+      unwrittenOctets += fragment.bytes.length;
     },
     octets: () => octets,
-    unwritten: () => unwritten,
+    unwritten: () => unwrittenOctets,
     pages() {
-      const open = [...rows.values()].flat().filter(({ page }) => page === undefined);
-      return [...Map.groupBy(open, ({ run }) => run)].map(([run, list]) => ({
+      const openFragments = [...rows.values()].flat().filter(({ page }) => page === undefined);
+      return [...Map.groupBy(openFragments, ({ run }) => run)].map(([run, list]) => ({
         run,
         fragments: list.map(({ fragment }) => fragment),
         written(page) {
           // Some fragments may have been added to a segment in the meantime.
-          const here = list.filter((one) => rows.get(`${run}/${one.fragment.rendition}`)?.includes(one) === true);
-          for (const one of here) {
-            unwritten -= one.fragment.bytes.length;
+          const fragmentsOnPage = list.filter(
+            (pendingFragment) =>
+              rows.get(`${run}/${pendingFragment.fragment.rendition}`)?.includes(pendingFragment) === true,
+          );
+          for (const one of fragmentsOnPage) {
+            unwrittenOctets -= one.fragment.bytes.length;
             one.page = page;
           }
-          onPage.set(page, here.length);
+          onPage.set(page, fragmentsOnPage.length);
         },
       }));
     },
@@ -66,14 +69,16 @@ export function createPending(): PendingFragments {
       const name = `${run}/${rendition}`;
       const row = rows.get(name) ?? [];
       const lastBytes = bytes.at(-1);
-      const same = row.findLastIndex(({ fragment }) => fragment.bytes === lastBytes);
+      const lastSameIndex = row.findLastIndex(({ fragment }) => fragment.bytes === lastBytes);
       // Copied buffers cannot be compared by identity: finds them by time.
       const index =
-        same === -1 ? row.findLastIndex(({ fragment: { time, duration } }) => time + duration / 2 < end) : same;
-      const taken = row.splice(0, index + 1);
-      for (const one of taken) leave(one);
+        lastSameIndex === -1
+          ? row.findLastIndex(({ fragment: { time, duration } }) => time + duration / 2 < end)
+          : lastSameIndex;
+      const takenFragments = row.splice(0, index + 1);
+      for (const one of takenFragments) releaseFromPage(one);
       if (row.length === 0) rows.delete(name);
-      const last = taken.at(-1)?.fragment;
+      const last = takenFragments.at(-1)?.fragment;
       return last && last.time + last.duration;
     },
     takeEmptyPages() {

@@ -13,7 +13,7 @@ export interface Recordings {
   /** Read from the tables; for a running broadcast, only new rows. Undefined: nothing is stored for this video. */
   timeline(video: string): Promise<LiveTimeline | undefined>;
   /** A segment, or the init segment of a run. */
-  stored(video: string, rendition: string, what: number | { run: string }): Promise<StoredSegment | undefined>;
+  stored(video: string, rendition: string, segmentOrRun: number | { run: string }): Promise<StoredSegment | undefined>;
   /** Converts unfinished data from a killed process into segments. Idempotent. */
   recover(video: string): Promise<void>;
   /** Ends the timeline after recovering unfinished data. Also valid for a recording that no process has open. */

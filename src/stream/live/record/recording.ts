@@ -23,7 +23,7 @@ interface RecordingDeps {
 }
 
 /** Delay in milliseconds before a failed write is retried, doubled from `first` up to `longest`. */
-const RETRY_MS = { first: 200, longest: 5000 };
+const RETRY_DELAYS_MS = { first: 200, longest: 5000 };
 /** Maximum time to wait for a failing store when closing a recording. */
 const CLOSING_MS = 20_000;
 
@@ -35,31 +35,35 @@ const CLOSING_MS = 20_000;
 export function createRecording(parts: RecordingDeps): Recording {
   const { video, timeline, table, journal, objects, clock, log, pageMs, maxQueuedOctets } = parts;
   const pending = createPending();
-  const givenUp = new AbortController();
-  const stopped = givenUp.signal;
+  const giveUpController = new AbortController();
+  const giveUpSignal = giveUpController.signal;
   let queue = Promise.resolve();
-  let waiting = 0;
-  let reported = false;
-  let closed = false;
+  let waitingOctets = 0;
+  let hasReported = false;
+  let isClosed = false;
   /** Time at which failing writes are abandoned. */
   let deadline = Infinity;
   let page = 0;
   let pagedAt = -Infinity;
-  let paging = false;
+  let isPaging = false;
 
   function enqueue(size: number, work: () => Promise<void>) {
-    if (stopped.aborted || closed) return;
-    waiting += size;
-    if (waiting > maxQueuedOctets) return giveUp(tooSlow(waiting));
+    if (giveUpSignal.aborted || isClosed) return;
+    waitingOctets += size;
+    if (waitingOctets > maxQueuedOctets) return giveUp(tooSlowError(waitingOctets));
     queue = queue
-      .then(() => untilWritten(work))
+      .then(() => retryUntilWritten(work))
       .finally(() => {
-        waiting -= size;
+        waitingOctets -= size;
       });
   }
 
-  async function untilWritten(work: () => Promise<void>) {
-    for (let wait = RETRY_MS.first, failures = 0; !stopped.aborted; wait = Math.min(2 * wait, RETRY_MS.longest)) {
+  async function retryUntilWritten(work: () => Promise<void>) {
+    for (
+      let retryDelayMs = RETRY_DELAYS_MS.first, failures = 0;
+      !giveUpSignal.aborted;
+      retryDelayMs = Math.min(2 * retryDelayMs, RETRY_DELAYS_MS.longest)
+    ) {
       try {
         await work();
         if (failures > 0) log.info({ video, failures }, "live: recording resumed");
@@ -69,21 +73,21 @@ export function createRecording(parts: RecordingDeps): Recording {
         // The operator has to free space: retrying alone does not help.
         if (isStoreError(err, "diskFull")) report(err);
         if (clock.now() >= deadline) return giveUp(err);
-        await clock.sleep(Math.min(wait, Math.max(0, deadline - clock.now())), stopped).catch(() => {});
+        await clock.sleep(Math.min(retryDelayMs, Math.max(0, deadline - clock.now())), giveUpSignal).catch(() => {});
       }
     }
   }
 
   function giveUp(err: unknown) {
-    if (stopped.aborted) return;
-    givenUp.abort();
+    if (giveUpSignal.aborted) return;
+    giveUpController.abort();
     log.error({ err, video }, "live: recording stopped, the rest of the broadcast will not be stored");
     report(err);
   }
 
   function report(err: unknown) {
-    if (reported) return;
-    reported = true;
+    if (hasReported) return;
+    hasReported = true;
     parts.onFault(err);
   }
 
@@ -95,15 +99,15 @@ export function createRecording(parts: RecordingDeps): Recording {
     }
   }
 
-  function take(run: string, fragment: LiveFragment) {
-    if (stopped.aborted || closed) return;
+  function takeFragment(run: string, fragment: LiveFragment) {
+    if (giveUpSignal.aborted || isClosed) return;
     pending.add(run, fragment);
-    if (pending.octets() > maxQueuedOctets) return giveUp(tooSlow(pending.octets()));
-    if (paging || clock.now() - pagedAt < pageMs) return;
-    paging = true;
+    if (pending.octets() > maxQueuedOctets) return giveUp(tooSlowError(pending.octets()));
+    if (isPaging || clock.now() - pagedAt < pageMs) return;
+    isPaging = true;
     enqueue(pending.unwritten(), async () => {
       pagedAt = clock.now();
-      paging = false;
+      isPaging = false;
       await writePages();
     });
   }
@@ -116,9 +120,9 @@ export function createRecording(parts: RecordingDeps): Recording {
         objects.put(liveSegmentKey(video, rendition, segment.n), Buffer.concat(parts)),
       ),
     );
-    const sizes = written.map((one) => {
-      if (one.status === "rejected") throw one.reason;
-      return one.value.size;
+    const sizes = written.map((writeResult) => {
+      if (writeResult.status === "rejected") throw writeResult.reason;
+      return writeResult.value.size;
     });
     const { n, start, durations, starts } = segment;
     await table.insertSegment(video, {
@@ -140,7 +144,7 @@ export function createRecording(parts: RecordingDeps): Recording {
       return {
         init: (rendition, bytes) =>
           enqueue(bytes.length, async () => void (await objects.put(liveInitKey(video, rendition, id), bytes))),
-        fragment: (fragment) => take(id, fragment),
+        fragment: (fragment) => takeFragment(id, fragment),
         end() {},
       };
     },
@@ -163,7 +167,7 @@ export function createRecording(parts: RecordingDeps): Recording {
     },
     async close() {
       enqueue(pending.unwritten(), writePages);
-      closed = true;
+      isClosed = true;
       deadline = clock.now() + CLOSING_MS;
       await queue;
     },
@@ -176,5 +180,5 @@ export function createRecording(parts: RecordingDeps): Recording {
   }
 }
 
-const tooSlow = (octets: number) =>
+const tooSlowError = (octets: number) =>
   new Error(`too much data of a broadcast is waiting to be segmented or written: ${octets} octets`);

@@ -24,7 +24,7 @@ export interface RecordingsDeps {
 }
 
 /** Half a minute at the maximum bitrate, in all renditions. */
-const MAX_WAITING = 128 * 1024 * 1024;
+const MAX_WAITING_BYTES = 128 * 1024 * 1024;
 
 export function createRecordings({
   db,
@@ -33,39 +33,39 @@ export function createRecordings({
   log,
   segmentSeconds = 2,
   pageMs = 500,
-  maxQueuedOctets = MAX_WAITING,
+  maxQueuedOctets = MAX_WAITING_BYTES,
   maxCached = 100,
 }: RecordingsDeps): Recordings {
   const table = createRecordTable(db);
   const journal = createJournal(objects);
   /** By video, least recently used first: timelines are only ever extended. */
-  const known = new Map<string, LiveTimeline>();
+  const cachedTimelines = new Map<string, LiveTimeline>();
   const recover = (video: string) => recoverOpen(video, { table, journal, objects, segmentSeconds, log });
 
   async function timeline(video: string): Promise<LiveTimeline | undefined> {
-    const before = known.get(video);
+    const before = cachedTimelines.get(video);
     if (before?.ended === true) return before;
     // Reads the row first: a segment added between the two reads cannot be missing from an ended timeline.
     const row = await table.find(video);
     if (row === undefined) return undefined;
-    const kept = await table.segments(video, before?.segments.length ?? 0);
+    const storedSegments = await table.segments(video, before?.segments.length ?? 0);
     const now: LiveTimeline = {
       video,
       runs: [...(before?.runs ?? [])],
       segments: [...(before?.segments ?? [])],
       ended: row.ended,
     };
-    if (kept.length > 0) {
+    if (storedSegments.length > 0) {
       const runs = await table.runs(video);
       // A run without segments does not appear in the timeline.
-      for (const { n, run: id, start, durations, starts } of kept) {
+      for (const { n, run: id, start, durations, starts } of storedSegments) {
         if (now.runs.at(-1)?.id !== id) now.runs.push(runs.find((run) => run.id === id)!);
         now.segments.push({ n, run: now.runs.length - 1, start, durations, ...(starts && { starts }) });
       }
     }
-    known.delete(video);
-    if (known.size >= maxCached) known.delete(known.keys().next().value!);
-    known.set(video, now);
+    cachedTimelines.delete(video);
+    if (cachedTimelines.size >= maxCached) cachedTimelines.delete(cachedTimelines.keys().next().value!);
+    cachedTimelines.set(video, now);
     return now;
   }
 
@@ -73,14 +73,14 @@ export function createRecordings({
    * Removes files left behind by a failed write: renditions of the segment after the last one, and init segments of
    * runs without segments.
    */
-  async function removeUnlisted(video: string, { runs: listed, segments }: LiveTimeline): Promise<void> {
+  async function removeUnlisted(video: string, { runs: listedRuns, segments }: LiveTimeline): Promise<void> {
     const runs = await table.runs(video);
     const next = (segments.at(-1)?.n ?? -1) + 1;
     const names = new Set(runs.flatMap(({ renditions }) => renditions.map(({ name }) => name)));
-    const empty = runs.filter(({ id }) => !listed.some((run) => run.id === id));
+    const emptyRuns = runs.filter(({ id }) => !listedRuns.some((run) => run.id === id));
     await objects.delete([
       ...[...names].map((name) => liveSegmentKey(video, name, next)),
-      ...empty.flatMap(({ id, renditions }) => renditions.map(({ name }) => liveInitKey(video, name, id))),
+      ...emptyRuns.flatMap(({ id, renditions }) => renditions.map(({ name }) => liveInitKey(video, name, id))),
     ]);
   }
 
@@ -104,22 +104,24 @@ export function createRecordings({
         onFault,
       });
     },
-    async stored(video, rendition, what) {
+    async stored(video, rendition, segmentOrRun) {
       return objects.open(
-        typeof what === "number" ? liveSegmentKey(video, rendition, what) : liveInitKey(video, rendition, what.run),
+        typeof segmentOrRun === "number"
+          ? liveSegmentKey(video, rendition, segmentOrRun)
+          : liveInitKey(video, rendition, segmentOrRun.run),
       );
     },
     async finish(video) {
       await recover(video);
       await table.end(video, clock.now());
-      const whole = (await timeline(video))!;
-      await removeUnlisted(video, whole).catch((err: unknown) =>
+      const fullTimeline = (await timeline(video))!;
+      await removeUnlisted(video, fullTimeline).catch((err: unknown) =>
         log.warn({ err, video }, "live: failed to remove orphaned recording files"),
       );
-      return recordingSummary(whole, await table.size(video));
+      return recordingSummary(fullTimeline, await table.size(video));
     },
     async clean(video) {
-      known.delete(video);
+      cachedTimelines.delete(video);
       await table.delete(video);
     },
   };

@@ -19,19 +19,19 @@ interface RecoveryDeps {
 const MAX_DROPPED_SECONDS = 1;
 
 /** Encoders lag and audio is ahead of video: the most recent data is not present in every rendition. */
-function playable(cuts: CutFragments[], renditions: readonly LiveRendition[]): CutFragments[] {
+function trimToPlayable(cuts: CutFragments[], renditions: readonly LiveRendition[]): CutFragments[] {
   const leader = renditions[0]!.name;
-  const led = cuts.filter(({ fragments }) => fragments.has(leader));
-  const last = led.at(-1)?.fragments;
-  if (last === undefined || last.size === renditions.length) return led;
+  const cutsWithLeader = cuts.filter(({ fragments }) => fragments.has(leader));
+  const last = cutsWithLeader.at(-1)?.fragments;
+  if (last === undefined || last.size === renditions.length) return cutsWithLeader;
   const length = last.get(leader)!.reduce((sum, { duration }) => sum + duration, 0);
-  return length > MAX_DROPPED_SECONDS ? led : led.slice(0, -1);
+  return length > MAX_DROPPED_SECONDS ? cutsWithLeader : cutsWithLeader.slice(0, -1);
 }
 
 /** Every active rendition ends within this many of the last segments. */
 const LOOKBACK_SEGMENTS = 20;
 /** One tick, plus the rounding error of seconds written as decimals. */
-const EXACT = 0.002;
+const TIME_TOLERANCE_S = 0.002;
 
 /** Converts unfinished data from a killed process into segments. Idempotent, and safe to interrupt at any point. */
 export async function recoverOpen(
@@ -42,20 +42,23 @@ export async function recoverOpen(
   if (pages.length === 0) return;
   const runs = new Map((await table.runs(video)).map((run) => [run.id, run]));
   const last = await table.last(video);
-  const kept = last === undefined ? [] : await table.segments(video, Math.max(0, last.n - LOOKBACK_SEGMENTS));
+  const recentSegments = last === undefined ? [] : await table.segments(video, Math.max(0, last.n - LOOKBACK_SEGMENTS));
   const endOf = (run: string, rendition: string) =>
     Math.max(
       -Infinity,
-      ...kept.filter((segment) => segment.run === run).map(({ ends }) => ends[rendition] ?? -Infinity),
+      ...recentSegments.filter((segment) => segment.run === run).map(({ ends }) => ends[rendition] ?? -Infinity),
     );
   let n = (last?.n ?? -1) + 1;
-  for (const [id, ofRun] of Map.groupBy(pages, ({ page }) => page.run)) {
+  for (const [id, runPages] of Map.groupBy(pages, ({ page }) => page.run)) {
     const run = runs.get(id);
     if (run === undefined) continue;
-    const open = ofRun
+    const unlistedFragments = runPages
       .flatMap(({ page }) => page.fragments)
-      .filter(({ rendition, time }) => time >= endOf(id, rendition) - EXACT);
-    for (const { start, fragments } of playable(cutFragments(run.renditions, open, segmentSeconds), run.renditions)) {
+      .filter(({ rendition, time }) => time >= endOf(id, rendition) - TIME_TOLERANCE_S);
+    for (const { start, fragments } of trimToPlayable(
+      cutFragments(run.renditions, unlistedFragments, segmentSeconds),
+      run.renditions,
+    )) {
       const durations: Record<string, number> = {};
       const ends: Record<string, number> = {};
       let size = 0;

@@ -16,14 +16,18 @@ export function recordingSummary(
   size: number,
 ): RecordingSummary {
   const duration = segments.reduce((sum, segment) => sum + lengthOf(runs, segment), 0);
-  const used = new Set(segments.map(({ run }) => run));
-  const pictures = runs
-    .filter((_, index) => used.has(index))
+  const usedRuns = new Set(segments.map(({ run }) => run));
+  const videoRenditions = runs
+    .filter((_, index) => usedRuns.has(index))
     .flatMap(({ renditions }) => renditions)
     .map(({ width = 0, height = 0 }) => ({ width, height }));
-  const largest = pictures.reduce((most, one) => (one.width * one.height > most.width * most.height ? one : most), {
-    width: 0,
-    height: 0,
-  });
+  const largest = videoRenditions.reduce(
+    (largestSoFar, candidate) =>
+      candidate.width * candidate.height > largestSoFar.width * largestSoFar.height ? candidate : largestSoFar,
+    {
+      width: 0,
+      height: 0,
+    },
+  );
   return { segments: segments.length, duration: Math.round(duration * 1000) / 1000, size, ...largest };
 }

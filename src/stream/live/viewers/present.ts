@@ -44,13 +44,13 @@ export function createViewerPresence({ now, most = 200_000 }: { now(): number; m
       const { connections } = audienceOf(input);
       const number = numberOf(viewer);
       connections.set(number, (connections.get(number) ?? 0) + 1);
-      let left = false;
+      let hasLeft = false;
       return () => {
-        if (left) return;
-        left = true;
-        const times = connections.get(number)! - 1;
-        if (times === 0) connections.delete(number);
-        else connections.set(number, times);
+        if (hasLeft) return;
+        hasLeft = true;
+        const remainingCount = connections.get(number)! - 1;
+        if (remainingCount === 0) connections.delete(number);
+        else connections.set(number, remainingCount);
       };
     },
     of(input) {
@@ -69,8 +69,8 @@ export function createViewerPresence({ now, most = 200_000 }: { now(): number; m
     inputs: () => [...audiences.keys()],
     forget(before) {
       for (const [input, { seen, connections }] of audiences) {
-        for (const [number, at] of seen) {
-          if (at >= before) break;
+        for (const [number, lastSeenAt] of seen) {
+          if (lastSeenAt >= before) break;
           seen.delete(number);
           count--;
         }

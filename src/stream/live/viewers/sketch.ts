@@ -6,8 +6,8 @@
 export const SKETCH = 512;
 
 /** Evenly distributed numbers below 2^48, from a hash. */
-const BITS = 48;
-const OCTETS = BITS / 8;
+const SKETCH_BITS = 48;
+const OCTETS = SKETCH_BITS / 8;
 
 export const sketchOf = (viewers: Iterable<number>): number[] =>
   [...new Set(viewers)].sort((a, b) => a - b).slice(0, SKETCH);
@@ -15,7 +15,7 @@ export const sketchOf = (viewers: Iterable<number>): number[] =>
 /** Number of distinct viewers in these sketches. */
 export function countDistinct(sketches: readonly (readonly number[])[]): number {
   const union = sketchOf(sketches.flat());
-  return union.length < SKETCH ? union.length : Math.round((SKETCH - 1) / ((union.at(-1)! + 1) / 2 ** BITS));
+  return union.length < SKETCH ? union.length : Math.round((SKETCH - 1) / ((union.at(-1)! + 1) / 2 ** SKETCH_BITS));
 }
 
 export function writeSketch(sketch: readonly number[]): string {

@@ -33,7 +33,7 @@ export const liveViewersMigrations: Migration[] = [
 export function createViewersTable(db: Db) {
   const tables = db.tables<ViewersTables>();
   const commits = createGroupCommitter(db);
-  const put = prepared((arg) =>
+  const upsertViewers = prepared((arg) =>
     tables
       .insertInto("stream_live_viewers")
       .values({ input_uid: arg("input"), process_id: arg("process"), viewers: arg("viewers"), noted_at: arg("at") })
@@ -45,8 +45,8 @@ export function createViewersTable(db: Db) {
   );
 
   return {
-    note: (all: readonly { input: string; process: string; viewers: string; at: number }[]): Promise<void> =>
-      commits.writeAtomically(all.map((one) => put({ ...one }))),
+    note: (entries: readonly { input: string; process: string; viewers: string; at: number }[]): Promise<void> =>
+      commits.writeAtomically(entries.map((entry) => upsertViewers({ ...entry }))),
 
     /** Rows of all other processes. */
     async ofOthers(input: string, process: string, since: number): Promise<string[]> {

@@ -33,43 +33,43 @@ export interface LiveViewers {
   close(): Promise<void>;
 }
 
-const WATCHING_MS = 30_000;
-const TELL_MS = 10_000;
+const WATCHING_TTL_MS = 30_000;
+const PUBLISH_INTERVAL_MS = 10_000;
 /** Validity period of viewers published by another process, and how long they are cached. */
 const MAX_AGE_MS = 25_000;
-const READ_MS = 5000;
-const MAX_READ = 1000;
+const READ_CACHE_MS = 5000;
+const MAX_CACHED_INPUTS = 1000;
 
 export function createLiveViewers({ db, clock, ids, log }: LiveViewersDeps): LiveViewers {
   const table = createViewersTable(db);
   const process = ids.hex();
-  const present = createViewerPresence({ now: () => clock.now() });
-  const others = new Map<string, { at: number; sketches: Promise<number[][]> }>();
-  let reported = false;
-  const publishing = every(TELL_MS, write, { name: "live: publication of viewer counts", log });
+  const presence = createViewerPresence({ now: () => clock.now() });
+  const otherSketches = new Map<string, { at: number; sketches: Promise<number[][]> }>();
+  let hasReported = false;
+  const publishing = every(PUBLISH_INTERVAL_MS, write, { name: "live: publication of viewer counts", log });
 
   async function write(): Promise<void> {
     const now = clock.now();
-    present.forget(now - WATCHING_MS);
-    const inputs = present.inputs();
-    if (inputs.length === 0 && !reported) return;
+    presence.forget(now - WATCHING_TTL_MS);
+    const inputs = presence.inputs();
+    if (inputs.length === 0 && !hasReported) return;
     if (inputs.length > 0)
       await table.note(
-        inputs.map((input) => ({ input, process, viewers: writeSketch(sketchOf(present.of(input))), at: now })),
+        inputs.map((input) => ({ input, process, viewers: writeSketch(sketchOf(presence.of(input))), at: now })),
       );
     await table.forget({ before: now - 2 * MAX_AGE_MS });
-    reported = inputs.length > 0;
+    hasReported = inputs.length > 0;
   }
 
   function sketchesOfOthers(input: string): Promise<number[][]> {
     const now = clock.now();
-    const known = others.get(input);
-    if (known !== undefined && now - known.at < READ_MS) return known.sketches;
+    const cachedSketches = otherSketches.get(input);
+    if (cachedSketches !== undefined && now - cachedSketches.at < READ_CACHE_MS) return cachedSketches.sketches;
     const sketches = table.ofOthers(input, process, now - MAX_AGE_MS).then((texts) => texts.map(readSketch));
-    others.delete(input);
-    if (others.size >= MAX_READ) others.delete(others.keys().next().value!);
-    others.set(input, { at: now, sketches });
-    sketches.catch(() => others.delete(input));
+    otherSketches.delete(input);
+    if (otherSketches.size >= MAX_CACHED_INPUTS) otherSketches.delete(otherSketches.keys().next().value!);
+    otherSketches.set(input, { at: now, sketches });
+    sketches.catch(() => otherSketches.delete(input));
     return sketches;
   }
 
@@ -90,23 +90,23 @@ export function createLiveViewers({ db, clock, ids, log }: LiveViewersDeps): Liv
                 response.statusCode >= 400
               )
                 return;
-              present.markSeen(video.liveInput, nameOf(viewer.ip, request));
+              presence.markSeen(video.liveInput, nameOf(viewer.ip, request));
             },
           },
-    join: (input, session) => present.join(input, session),
+    join: (input, session) => presence.join(input, session),
     async count(input) {
-      present.forget(clock.now() - WATCHING_MS);
+      presence.forget(clock.now() - WATCHING_TTL_MS);
       const sketches = await sketchesOfOthers(input).catch((err: unknown) => {
         log.warn({ err }, "live: failed to read viewer counts of other processes");
         return [];
       });
       return sketches.every((sketch) => sketch.length === 0)
-        ? present.count(input)
-        : countDistinct([sketchOf(present.of(input)), ...sketches]);
+        ? presence.count(input)
+        : countDistinct([sketchOf(presence.of(input)), ...sketches]);
     },
     async close() {
       await publishing.stop();
-      if (reported)
+      if (hasReported)
         await table
           .forget({ before: 0, process })
           .catch((err: unknown) => log.warn({ err }, "live: failed to remove viewers that have left"));
@@ -118,9 +118,9 @@ export function createLiveViewers({ db, clock, ids, log }: LiveViewersDeps): Liv
  * Behind one IP address, players are distinguished by their session id (CTA-5004, `sid`), others by their user agent.
  */
 function nameOf(ip: string, { headers, url = "" }: IncomingMessage): string {
-  const said =
+  const cmcdSession =
     headers["cmcd-session"] ??
     (url.includes("CMCD=") ? new URL(url, "http://localhost").searchParams.get("CMCD") : undefined);
-  const session = /(?:^|,)\s*sid="([^"]{1,64})"/.exec(String(said ?? ""))?.[1];
+  const session = /(?:^|,)\s*sid="([^"]{1,64})"/.exec(String(cmcdSession ?? ""))?.[1];
   return `${ip}\n${session ?? headers["user-agent"] ?? ""}`;
 }

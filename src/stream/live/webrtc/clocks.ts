@@ -16,13 +16,13 @@ interface PublisherClocks {
 }
 
 /** Maximum correction of audio per second until it matches the video: five percent is inaudible. */
-const SLEW = 0.05;
+const SLEW_RATE = 0.05;
 /** Larger offsets are corrected in one step. */
 const JUMP_US = 1_000_000;
 /**
  * Timestamps that jump back further than late packets can indicate a restart: the source was replaced without notice.
  */
-const BACK_US = 2_000_000;
+const MAX_BACK_US = 2_000_000;
 
 interface State {
   rate: number;
@@ -39,24 +39,24 @@ interface State {
  * its correct time.
  */
 export function createPublisherClocks(): PublisherClocks {
-  let zero: number | undefined;
-  let pictures: State | undefined;
+  let baseTime: number | undefined;
+  let videoState: State | undefined;
 
-  const inMicroseconds = ({ rate }: State, ticks: number) => (ticks * 1_000_000) / rate;
+  const toMicroseconds = ({ rate }: State, ticks: number) => (ticks * 1_000_000) / rate;
 
   /** Microseconds on the sender's clock minus those on the local clock. */
-  function distance(state: State): number | undefined {
+  function distanceOf(state: State): number | undefined {
     if (state.report === undefined || state.offset === undefined) return undefined;
-    return state.report.us - (inMicroseconds(state, state.report.timestamp) + state.offset);
+    return state.report.us - (toMicroseconds(state, state.report.timestamp) + state.offset);
   }
 
   function correct(state: State, timestamp: number): void {
-    if (pictures === undefined || pictures === state) return;
-    const [ours, theirs] = [distance(state), distance(pictures)];
-    if (ours === undefined || theirs === undefined) return;
-    const error = ours - theirs;
-    const most = Math.max(0, inMicroseconds(state, timestamp - state.lastTimestamp)) * SLEW;
-    state.offset! += Math.abs(error) > JUMP_US ? error : Math.min(most, Math.max(-most, error));
+    if (videoState === undefined || videoState === state) return;
+    const [ownDistance, videoDistance] = [distanceOf(state), distanceOf(videoState)];
+    if (ownDistance === undefined || videoDistance === undefined) return;
+    const error = ownDistance - videoDistance;
+    const maxCorrection = Math.max(0, toMicroseconds(state, timestamp - state.lastTimestamp)) * SLEW_RATE;
+    state.offset! += Math.abs(error) > JUMP_US ? error : Math.min(maxCorrection, Math.max(-maxCorrection, error));
   }
 
   /** Earlier timestamps no longer apply: the next packet is placed by arrival, in the same way as the first. */
@@ -69,12 +69,12 @@ export function createPublisherClocks(): PublisherClocks {
   function clockOf(state: State): TrackClock {
     return {
       time(timestamp, now) {
-        zero ??= now;
-        if (inMicroseconds(state, state.lastTimestamp - timestamp) > BACK_US) resetState(state);
-        state.offset ??= (now - zero) * 1000 - inMicroseconds(state, timestamp);
+        baseTime ??= now;
+        if (toMicroseconds(state, state.lastTimestamp - timestamp) > MAX_BACK_US) resetState(state);
+        state.offset ??= (now - baseTime) * 1000 - toMicroseconds(state, timestamp);
         correct(state, timestamp);
         state.lastTimestamp = Math.max(state.lastTimestamp, timestamp);
-        state.last = Math.max(state.last, Math.round(inMicroseconds(state, timestamp) + state.offset));
+        state.last = Math.max(state.last, Math.round(toMicroseconds(state, timestamp) + state.offset));
         return state.last;
       },
       report(ntpMs, timestamp) {
@@ -85,7 +85,7 @@ export function createPublisherClocks(): PublisherClocks {
 
   const newState = (rate: number): State => ({ rate, offset: undefined, last: 0, lastTimestamp: -Infinity });
   return {
-    video: (rate) => clockOf((pictures = newState(rate))),
+    video: (rate) => clockOf((videoState = newState(rate))),
     audio: (rate) => clockOf(newState(rate)),
   };
 }

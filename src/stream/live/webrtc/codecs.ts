@@ -8,7 +8,7 @@ export interface FeedCodecs {
 }
 
 /** Profiles above it use other chroma formats or bit depths. */
-const HIGH = 100;
+const HIGH_PROFILE_IDC = 100;
 
 /** Codecs of these tracks as sent to browsers: unchanged or transcoded. */
 export const codecsOf = ({ video, audio }: LiveTracks): FeedCodecs => ({
@@ -23,5 +23,5 @@ export function needsTranscoding({ codec, config }: NonNullable<LiveTracks["vide
   const [sps] = readAvcConfig(config).sps;
   if (sps === undefined) return true;
   const { profile, reordered = 0 } = readSps(sps);
-  return reordered > 0 || profile > HIGH;
+  return reordered > 0 || profile > HIGH_PROFILE_IDC;
 }

@@ -8,7 +8,7 @@ export const FRAGMENT = "application/trickle-ice-sdpfrag";
 const MAX_OCTETS = 64 * 1024;
 const PATIENCE_MS = 10_000;
 /** Any origin may publish and play: access is controlled by the secret, or by tokens and allowed origins. */
-const OPEN_TO_ALL = {
+const CORS_HEADERS = {
   "access-control-allow-origin": "*",
   "access-control-expose-headers": "Location, ETag, Link, Accept-Patch, Protocol-Version",
   "cache-control": "no-store",
@@ -18,7 +18,7 @@ const METHODS = { endpoint: "POST, OPTIONS", session: "PATCH, DELETE, OPTIONS" }
 export type WebrtcResource = keyof typeof METHODS;
 
 export function setCommonHeaders(response: ServerResponse, version: string): void {
-  for (const [name, value] of Object.entries(OPEN_TO_ALL)) response.setHeader(name, value);
+  for (const [name, value] of Object.entries(CORS_HEADERS)) response.setHeader(name, value);
   response.setHeader("protocol-version", version);
 }
 

@@ -43,7 +43,7 @@ const MAX_PAYLOAD = 1180;
 /** Maximum backlog for a new viewer: more would take longer to decode than the wait for the next key frame. */
 const BACKLOG = { octets: 4 * 1024 * 1024, units: 600, us: 5_000_000 };
 /** How long viewers stay connected after the publisher disconnects: it may reconnect. */
-const STAY_MS = 30_000;
+const FEED_LINGER_MS = 30_000;
 /** Maximum encoder failures. */
 const MAX_FAILURES = 3;
 /**
@@ -51,7 +51,7 @@ const MAX_FAILURES = 3;
  * frame, and more arrive meanwhile. Without skipping them, a viewer would play audio, and video in sync with it,
  * permanently late.
  */
-const CAUGHT_UP_US = { video: 300_000, audio: 150_000 };
+const CAUGHT_UP_LAG_US = { video: 300_000, audio: 150_000 };
 /**
  * Media time after which the lag counts as permanent, for example with a low frame rate or audio far ahead of the
  * video.
@@ -63,7 +63,7 @@ const UNUSED_MS = 60_000;
 export function createFeeds({
   sessions,
   transcoder,
-  stayMs = STAY_MS,
+  stayMs = FEED_LINGER_MS,
 }: {
   sessions: LiveSessions;
   transcoder?: Transcoder;
@@ -98,7 +98,7 @@ export function createFeeds({
 }
 
 /** Times of packets written to an encoder: the newest, and the first live one. */
-interface CatchingUp {
+interface CatchUpState {
   newest: number;
   first?: number;
 }
@@ -127,53 +127,54 @@ function openFeed({
   let session: LiveSession | undefined;
   let stopReading: (() => void) | undefined;
   let transcoding: Transcoding | undefined;
-  let transcoded = { video: false, audio: false };
+  let transcodedKinds = { video: false, audio: false };
   /** Tracks with an encoder that lags behind the published media. */
-  let behind: { video?: CatchingUp; audio?: CatchingUp } = {};
+  let catchUps: { video?: CatchUpState; audio?: CatchUpState } = {};
   /** True while packets published since the last key frame are replayed in one burst. */
-  let replayed = false;
+  let hasReplayed = false;
   let failures = 0;
   let failure: unknown;
   /** Tracks of the run as published, and as sent to viewers. */
   let source: LiveTracks = {};
   let tracks: LiveTracks = {};
-  let shown = -Infinity;
+  let lastPts = -Infinity;
   let parameterSets: Buffer[] = [];
   let pictures = 0;
   let backlog: Unit[] = [];
   let octets = 0;
-  let leaving: NodeJS.Timeout | undefined;
-  let closed = false;
-  const unused = setTimeout(() => watchers.size === 0 && close(), UNUSED_MS);
-  unused.unref();
+  let lingerTimer: NodeJS.Timeout | undefined;
+  let isFeedClosed = false;
+  const unusedTimer = setTimeout(() => watchers.size === 0 && close(), UNUSED_MS);
+  unusedTimer.unref();
 
-  function give(unit: Unit): void {
-    keep(unit);
-    if (behind[unit.kind] === undefined) for (const watcher of watchers) watcher.unit(unit);
+  function dispatchUnit(unit: Unit): void {
+    keepInBacklog(unit);
+    if (catchUps[unit.kind] === undefined) for (const watcher of watchers) watcher.unit(unit);
   }
 
-  function written({ kind, pts }: MediaPacket): void {
-    const lag = behind[kind];
+  function updateCatchUp({ kind, pts }: MediaPacket): void {
+    const lag = catchUps[kind];
     if (lag === undefined) return;
     lag.newest = Math.max(lag.newest, pts);
-    if (!replayed) lag.first ??= pts;
+    if (!hasReplayed) lag.first ??= pts;
   }
 
   /** Handles encoder output. While catching up, audio is skipped; video is collected from its key frame and sent when complete. */
-  function encoded(packet: MediaPacket): void {
-    const lag = behind[packet.kind];
-    pack(packet);
+  function handleEncoded(packet: MediaPacket): void {
+    const lag = catchUps[packet.kind];
+    packetize(packet);
     if (
       lag === undefined ||
-      (lag.newest - packet.pts > CAUGHT_UP_US[packet.kind] && lag.newest - (lag.first ?? Infinity) < MAX_CATCH_UP_US)
+      (lag.newest - packet.pts > CAUGHT_UP_LAG_US[packet.kind] &&
+        lag.newest - (lag.first ?? Infinity) < MAX_CATCH_UP_US)
     )
       return;
-    delete behind[packet.kind];
+    delete catchUps[packet.kind];
     if (packet.kind === "video") for (const watcher of watchers) watcher.caughtUp();
   }
 
   /** Adds to the backlog, video only: audio can start anywhere. */
-  function keep(unit: Unit): void {
+  function keepInBacklog(unit: Unit): void {
     if (unit.kind !== "video") return;
     if (unit.key) {
       backlog = [];
@@ -186,13 +187,18 @@ function openFeed({
       backlog = [];
   }
 
-  function pack({ kind, key, pts, data }: MediaPacket): void {
-    if (kind === "audio") return give({ kind, key, pts, payloads: [data] });
+  function packetize({ kind, key, pts, data }: MediaPacket): void {
+    if (kind === "audio") return dispatchUnit({ kind, key, pts, payloads: [data] });
     if (tracks.video?.codec === "vp8")
-      return give({ kind, key, pts, payloads: packVp8(data, MAX_PAYLOAD, pictures++ & 0x7fff) });
+      return dispatchUnit({ kind, key, pts, payloads: packVp8(data, MAX_PAYLOAD, pictures++ & 0x7fff) });
     const nals = splitLengthPrefixed(data).filter((nal) => nalType(nal) !== NAL.delimiter);
-    const own = nals.some((nal) => nalType(nal) === NAL.sps);
-    give({ kind, key, pts, payloads: packH264(key && !own ? [...parameterSets, ...nals] : nals, MAX_PAYLOAD) });
+    const hasOwnSps = nals.some((nal) => nalType(nal) === NAL.sps);
+    dispatchUnit({
+      kind,
+      key,
+      pts,
+      payloads: packH264(key && !hasOwnSps ? [...parameterSets, ...nals] : nals, MAX_PAYLOAD),
+    });
   }
 
   function startRun(given: LiveTracks): void {
@@ -202,7 +208,7 @@ function openFeed({
     if ((now.video ?? codecs.video) !== codecs.video || (now.audio ?? codecs.audio) !== codecs.audio) return close();
     source = given;
     backlog = [];
-    shown = -Infinity;
+    lastPts = -Infinity;
     connectTranscoder({
       video: given.video !== undefined && needsTranscoding(given.video, session!.health().bFrames),
       audio: given.audio !== undefined && given.audio.codec !== "opus",
@@ -210,57 +216,57 @@ function openFeed({
     for (const watcher of watchers) watcher.run();
   }
 
-  function connectTranscoder(wanted: typeof transcoded): void {
+  function connectTranscoder(kindsToTranscode: typeof transcodedKinds): void {
     transcoding?.close();
     transcoding = undefined;
-    transcoded = wanted;
-    behind = {
-      ...(wanted.video && { video: { newest: -Infinity } }),
-      ...(wanted.audio && { audio: { newest: -Infinity } }),
+    transcodedKinds = kindsToTranscode;
+    catchUps = {
+      ...(kindsToTranscode.video && { video: { newest: -Infinity } }),
+      ...(kindsToTranscode.audio && { audio: { newest: -Infinity } }),
     };
-    if (wanted.video) backlog = [];
-    else named(source);
-    if (!wanted.video && !wanted.audio) return;
-    const opened = transcoder?.open(source, wanted, {
-      tracks: guarded(named),
-      packet: guarded(encoded),
-      failed: () => opened === transcoding && recover(wanted),
+    if (kindsToTranscode.video) backlog = [];
+    else handleTracks(source);
+    if (!kindsToTranscode.video && !kindsToTranscode.audio) return;
+    const openedTranscoding = transcoder?.open(source, kindsToTranscode, {
+      tracks: guardCallback(handleTracks),
+      packet: guardCallback(handleEncoded),
+      failed: () => openedTranscoding === transcoding && recover(kindsToTranscode),
     });
-    transcoding = opened;
+    transcoding = openedTranscoding;
   }
 
   /** Continues without audio instead of ending. */
-  function recover(wanted: typeof transcoded): void {
-    if (++failures > MAX_FAILURES && wanted.video) return close();
-    if (failures <= MAX_FAILURES) connectTranscoder(wanted);
+  function recover(kindsToTranscode: typeof transcodedKinds): void {
+    if (++failures > MAX_FAILURES && kindsToTranscode.video) return close();
+    if (failures <= MAX_FAILURES) connectTranscoder(kindsToTranscode);
     else transcoding = undefined;
   }
 
   /** Browsers drop frames that are presented before an earlier one. Parameter sets do not always announce this. */
   function isOutOfOrder({ kind, pts }: MediaPacket): boolean {
-    if (kind !== "video" || transcoded.video) return false;
-    const back = pts < shown;
-    shown = Math.max(shown, pts);
-    return back;
+    if (kind !== "video" || transcodedKinds.video) return false;
+    const isBackwards = pts < lastPts;
+    lastPts = Math.max(lastPts, pts);
+    return isBackwards;
   }
 
-  function named(given: LiveTracks): void {
+  function handleTracks(given: LiveTracks): void {
     tracks = given;
     const config = given.video?.codec === "h264" ? readAvcConfig(given.video.config) : undefined;
     parameterSets = config === undefined ? [] : [...config.sps, ...config.pps];
   }
 
   function attach(next: LiveSession): void {
-    clearTimeout(leaving);
+    clearTimeout(lingerTimer);
     stopReading?.();
     session = next;
-    replayed = true;
+    hasReplayed = true;
     stopReading = next.subscribe({
-      tracks: guarded(startRun),
-      packet: guarded((packet: MediaPacket) => {
-        if (isOutOfOrder(packet)) connectTranscoder({ ...transcoded, video: true });
-        if (!transcoded[packet.kind]) return pack(packet);
-        written(packet);
+      tracks: guardCallback(startRun),
+      packet: guardCallback((packet: MediaPacket) => {
+        if (isOutOfOrder(packet)) connectTranscoder({ ...transcodedKinds, video: true });
+        if (!transcodedKinds[packet.kind]) return packetize(packet);
+        updateCatchUp(packet);
         transcoding?.write(packet);
       }),
       end() {
@@ -268,18 +274,18 @@ function openFeed({
         transcoding?.close();
         transcoding = undefined;
         if (watchers.size === 0) return close();
-        leaving = setTimeout(close, stayMs);
-        leaving.unref();
+        lingerTimer = setTimeout(close, stayMs);
+        lingerTimer.unref();
       },
       lag: () => transcoding?.lag() ?? 0,
     });
-    replayed = false;
+    hasReplayed = false;
     // The feed was closed during `subscribe`, before `stopReading` was assigned.
-    if (closed) stopReading();
+    if (isFeedClosed) stopReading();
   }
 
   /** A subscriber must not throw: unplayable packets end the feed. */
-  function guarded<T>(work: (given: T) => void): (given: T) => void {
+  function guardCallback<T>(work: (given: T) => void): (given: T) => void {
     return (given) => {
       try {
         work(given);
@@ -291,10 +297,10 @@ function openFeed({
   }
 
   function close(): void {
-    if (closed) return;
-    closed = true;
-    clearTimeout(leaving);
-    clearTimeout(unused);
+    if (isFeedClosed) return;
+    isFeedClosed = true;
+    clearTimeout(lingerTimer);
+    clearTimeout(unusedTimer);
     onEnd();
     stopReading?.();
     transcoding?.close();
@@ -306,14 +312,14 @@ function openFeed({
   return {
     codecs: () => codecs,
     failure: () => failure,
-    isClosed: () => closed,
+    isClosed: () => isFeedClosed,
     attach,
     close,
     watch(watcher) {
-      if (closed) queueMicrotask(() => watcher.onEnd());
+      if (isFeedClosed) queueMicrotask(() => watcher.onEnd());
       else watchers.add(watcher);
       return {
-        backlog: () => (behind.video === undefined ? backlog : []),
+        backlog: () => (catchUps.video === undefined ? backlog : []),
         end() {
           watchers.delete(watcher);
           if (watchers.size === 0) close();

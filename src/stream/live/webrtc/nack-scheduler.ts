@@ -5,8 +5,8 @@ interface NackScheduler {
 }
 
 /** Longer than a typical round trip: a packet requested again sooner would arrive twice. */
-const AGAIN_MS = 80;
-const MAX_TIMES = 5;
+const RETRY_INTERVAL_MS = 80;
+const MAX_RETRIES = 5;
 /** Maximum packets per message. */
 const MAX_PER_MESSAGE = 100;
 
@@ -16,16 +16,16 @@ export function createNackScheduler(): NackScheduler {
   return {
     due(missing, now) {
       const next: typeof nacked = new Map();
-      const due: number[] = [];
+      const dueNumbers: number[] = [];
       for (const number of missing) {
         const before = nacked.get(number);
-        const again = before === undefined || (now - before.at >= AGAIN_MS && before.times < MAX_TIMES);
-        if (again && due.length < MAX_PER_MESSAGE) due.push(number);
-        if (before !== undefined || again)
-          next.set(number, again ? { at: now, times: (before?.times ?? 0) + 1 } : before!);
+        const isDue = before === undefined || (now - before.at >= RETRY_INTERVAL_MS && before.times < MAX_RETRIES);
+        if (isDue && dueNumbers.length < MAX_PER_MESSAGE) dueNumbers.push(number);
+        if (before !== undefined || isDue)
+          next.set(number, isDue ? { at: now, times: (before?.times ?? 0) + 1 } : before!);
       }
       nacked = next;
-      return due;
+      return dueNumbers;
     },
   };
 }

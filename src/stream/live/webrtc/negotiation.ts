@@ -21,13 +21,13 @@ export interface Negotiation {
 export function createNegotiation(connection: RTCPeerConnection, id: string): Negotiation {
   let generation = 0;
   /** Latest SDP of the client, and whether it was an offer. */
-  let remote = "";
-  let offers = false;
-  let turn: Promise<unknown> = Promise.resolve();
+  let remoteSdp = "";
+  let isOfferer = false;
+  let queueTail: Promise<unknown> = Promise.resolve();
 
   function enqueue<T>(work: () => Promise<T>): Promise<T> {
-    const result = turn.then(work);
-    turn = result.catch(() => {});
+    const result = queueTail.then(work);
+    queueTail = result.catch(() => {});
     return result;
   }
 
@@ -42,12 +42,12 @@ export function createNegotiation(connection: RTCPeerConnection, id: string): Ne
     } catch (cause) {
       throw streamErrors.webrtcBadOffer({ reason: "it is inconsistent" }, { cause });
     }
-    remote = offer;
-    offers = true;
-    return described();
+    remoteSdp = offer;
+    isOfferer = true;
+    return describeLocal();
   }
 
-  function described(): string {
+  function describeLocal(): string {
     const { sdp } = connection.localDescription!;
     if (!sdp.includes("a=candidate:")) throw streamErrors.webrtcNoPort();
     return sdp;
@@ -55,14 +55,14 @@ export function createNegotiation(connection: RTCPeerConnection, id: string): Ne
 
   /** True if the ICE credentials differ from the current ones. */
   const isOther = (ufrag: string | undefined) =>
-    ufrag !== undefined && !remote.split(/\r?\n/).includes(`a=ice-ufrag:${ufrag}`);
+    ufrag !== undefined && !remoteSdp.split(/\r?\n/).includes(`a=ice-ufrag:${ufrag}`);
 
   return {
     answer: (offer, change) => enqueue(() => agree(offer, change)),
     offer: () =>
       enqueue(async () => {
         await connection.setLocalDescription(await connection.createOffer());
-        return described();
+        return describeLocal();
       }),
     acceptAnswer: (answer) =>
       enqueue(async () => {
@@ -73,7 +73,7 @@ export function createNegotiation(connection: RTCPeerConnection, id: string): Ne
         } catch (cause) {
           throw streamErrors.webrtcBadPatch({ reason: "the answer does not match the offer" }, { cause });
         }
-        remote = answer;
+        remoteSdp = answer;
       }),
     patch: (text) =>
       enqueue(async () => {
@@ -81,14 +81,14 @@ export function createNegotiation(connection: RTCPeerConnection, id: string): Ne
         if (fragment === undefined) throw streamErrors.webrtcBadPatch({ reason: "the body is not an SDP fragment" });
         const { ufrag, pwd } = fragment;
         // The client's candidates are not needed: it sends first, and its packets show its address.
-        if (remote === "" || !isOther(ufrag)) return undefined;
-        if (!offers)
+        if (remoteSdp === "" || !isOther(ufrag)) return undefined;
+        if (!isOfferer)
           throw streamErrors.webrtcBadPatch({
             reason: "only the client can restart ICE, with an offer; in this session the server made the offer",
           });
         if (ufrag === undefined || pwd === undefined || !/^[\w+/]{4,256}$/.test(ufrag) || !/^[\w+/]{22,256}$/.test(pwd))
           throw streamErrors.webrtcBadPatch({ reason: "it has no ICE credentials" });
-        const answer = await agree(offerAfterRestart(remote, { ufrag, pwd, candidates: [] }));
+        const answer = await agree(offerAfterRestart(remoteSdp, { ufrag, pwd, candidates: [] }));
         generation++;
         return fragmentOfAnswer(answer);
       }),

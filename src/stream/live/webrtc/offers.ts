@@ -22,7 +22,7 @@ export interface Offer {
 
 type OfferReading = { ok: true; offer: Offer } | { ok: false; reason: string };
 
-const LONGEST = 64 * 1024;
+const MAX_SDP_LENGTH = 64 * 1024;
 const KEPT_EXTENSIONS = [
   "urn:ietf:params:rtp-hdrext:sdes:mid",
   "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01",
@@ -37,10 +37,10 @@ const PROFILES = ["42e0", "4200", "42c0", "4d00", "4d40", "64000", "640c"];
  */
 export function readOffer(
   sdp: string,
-  { video: wanted, keepRtx = false }: { video: readonly WebrtcCodec[]; keepRtx?: boolean },
+  { video: videoCodecs, keepRtx = false }: { video: readonly WebrtcCodec[]; keepRtx?: boolean },
 ): OfferReading {
-  if (sdp.length > LONGEST || !sdp.startsWith("v=0")) return { ok: false, reason: "the body is not SDP" };
-  const [session = [], ...media] = sections(sdp);
+  if (sdp.length > MAX_SDP_LENGTH || !sdp.startsWith("v=0")) return { ok: false, reason: "the body is not SDP" };
+  const [session = [], ...media] = splitSections(sdp);
   const kinds = media.map(([line = ""]) => /^m=(\w+) /.exec(line)?.[1]);
   if (media.length === 0 || kinds.some((kind) => kind !== "video" && kind !== "audio"))
     return { ok: false, reason: "it offers media other than video and audio" };
@@ -50,37 +50,37 @@ export function readOffer(
   if (!sdp.includes("a=fingerprint:") || !sdp.includes("a=ice-ufrag:") || !sdp.includes("a=ice-pwd:"))
     return { ok: false, reason: "it has no fingerprint, or no ICE credentials" };
   const offer: Offer = { sdp: "" };
-  const out = [session.filter((line) => !line.startsWith("a=extmap-allow-mixed"))];
+  const outputSections = [session.filter((line) => !line.startsWith("a=extmap-allow-mixed"))];
   for (const [index, section] of media.entries()) {
     const kind = kinds[index] as "video" | "audio";
-    const chosen = choose(section, kind === "video" ? wanted : ["opus"]);
-    if (chosen === undefined)
+    const chosenCodec = choose(section, kind === "video" ? videoCodecs : ["opus"]);
+    if (chosenCodec === undefined)
       return {
         ok: false,
-        reason: `it offers no supported ${kind} codec (${kind === "video" ? wanted.join(", ") : "opus"})`,
+        reason: `it offers no supported ${kind} codec (${kind === "video" ? videoCodecs.join(", ") : "opus"})`,
       };
-    const repeats = keepRtx && kind === "video" ? repeatsOf(section, chosen.payloadType) : undefined;
-    offer[kind] = { ...chosen, ...(repeats !== undefined && { rtxPayloadType: repeats }) };
-    out.push(trim(section, [chosen.payloadType, ...(repeats === undefined ? [] : [repeats])]));
+    const rtxPayload = keepRtx && kind === "video" ? repeatsOf(section, chosenCodec.payloadType) : undefined;
+    offer[kind] = { ...chosenCodec, ...(rtxPayload !== undefined && { rtxPayloadType: rtxPayload }) };
+    outputSections.push(trim(section, [chosenCodec.payloadType, ...(rtxPayload === undefined ? [] : [rtxPayload])]));
   }
-  return { ok: true, offer: { ...offer, sdp: `${out.flat().join("\r\n")}\r\n` } };
+  return { ok: true, offer: { ...offer, sdp: `${outputSections.flat().join("\r\n")}\r\n` } };
 }
 
-function sections(sdp: string): string[][] {
-  const out: string[][] = [[]];
+function splitSections(sdp: string): string[][] {
+  const outputSections: string[][] = [[]];
   for (const line of sdp.split(/\r?\n/)) {
     if (line === "") continue;
-    if (line.startsWith("m=")) out.push([]);
-    out.at(-1)!.push(line);
+    if (line.startsWith("m=")) outputSections.push([]);
+    outputSections.at(-1)!.push(line);
   }
-  return out;
+  return outputSections;
 }
 
-function choose(section: readonly string[], wanted: readonly WebrtcCodec[]): OfferedCodec | undefined {
-  const offered = section.flatMap((line) => {
+function choose(section: readonly string[], videoCodecs: readonly WebrtcCodec[]): OfferedCodec | undefined {
+  const offeredCodecs = section.flatMap((line) => {
     const [, type, name, , channels] = /^a=rtpmap:(\d+) ([\w-]+)\/(\d+)(?:\/(\d+))?$/.exec(line) ?? [];
     if (type === undefined) return [];
-    const format = section.find((other) => other.startsWith(`a=fmtp:${type} `)) ?? "";
+    const format = section.find((otherLine) => otherLine.startsWith(`a=fmtp:${type} `)) ?? "";
     return [
       {
         codec: name!.toLowerCase(),
@@ -90,9 +90,9 @@ function choose(section: readonly string[], wanted: readonly WebrtcCodec[]): Off
       },
     ];
   });
-  for (const codec of wanted) {
-    const [best] = offered
-      .filter((one) => one.codec === codec && isUsable(codec, one.format))
+  for (const codec of videoCodecs) {
+    const [best] = offeredCodecs
+      .filter((candidateCodec) => candidateCodec.codec === codec && isUsable(codec, candidateCodec.format))
       .sort((a, b) => rank(a.format) - rank(b.format));
     if (best !== undefined)
       return { codec, payloadType: best.payloadType, ...(best.channels !== undefined && { channels: best.channels }) };
@@ -105,22 +105,22 @@ const isUsable = (codec: WebrtcCodec, format: string) => codec !== "h264" || /pa
 
 function rank(format: string): number {
   const profile = /profile-level-id=([0-9a-f]{6})/i.exec(format)?.[1]?.toLowerCase();
-  const at = PROFILES.findIndex((beginning) => profile?.startsWith(beginning));
-  return at === -1 ? PROFILES.length : at;
+  const profileIndex = PROFILES.findIndex((prefix) => profile?.startsWith(prefix));
+  return profileIndex === -1 ? PROFILES.length : profileIndex;
 }
 
 /** Payload type of its RTX codec. */
 function repeatsOf(section: readonly string[], payloadType: number): number | undefined {
   const types = section.flatMap((line) => /^a=rtpmap:(\d+) rtx\/90000$/i.exec(line)?.[1] ?? []);
-  const type = types.find((one) =>
-    section.some((line) => new RegExp(`^a=fmtp:${one} (?:.*;)?apt=${payloadType}(?:;|$)`).test(line)),
+  const type = types.find((candidateCodec) =>
+    section.some((line) => new RegExp(`^a=fmtp:${candidateCodec} (?:.*;)?apt=${payloadType}(?:;|$)`).test(line)),
   );
   return type === undefined ? undefined : Number(type);
 }
 
 function trim(section: readonly string[], payloadTypes: readonly number[]): string[] {
   // The second number of a pair belongs to an RTX stream.
-  const unused =
+  const unusedTypes =
     payloadTypes.length > 1 ? [] : section.flatMap((line) => /^a=ssrc-group:FID \d+ (\d+)/.exec(line)?.[1] ?? []);
   return section.flatMap((line, index) => {
     if (index === 0) return [line.replace(/^(m=\w+ \d+ [\w/]+) .*$/, `$1 ${payloadTypes.join(" ")}`)];
@@ -129,7 +129,7 @@ function trim(section: readonly string[], payloadTypes: readonly number[]): stri
     if (name === "ssrc-group" && payloadTypes.length < 2) return [];
     if (["rtpmap", "fmtp", "rtcp-fb"].includes(name) && !payloadTypes.some((type) => value.startsWith(`${type} `)))
       return [];
-    if (name === "ssrc" && unused.some((number) => value.startsWith(`${number} `))) return [];
+    if (name === "ssrc" && unusedTypes.some((number) => value.startsWith(`${number} `))) return [];
     if (name === "extmap" && !KEPT_EXTENSIONS.some((uri) => value.includes(uri))) return [];
     return [line];
   });

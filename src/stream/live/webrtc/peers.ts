@@ -33,11 +33,11 @@ export interface Peer {
   /** Records activity that ICE does not detect. */
   recordActivity(): void;
   /**
-   * Called once, regardless of which side closes, or soon after registration if the peer has closed. `clean`: the peer
+   * Called once, regardless of which side closes, or soon after registration if the peer has closed. `isClean`: the peer
    * ended the session properly.
    */
-  onClose(listener: (clean: boolean) => void): void;
-  close(clean?: boolean): void;
+  onClose(listener: (isClean: boolean) => void): void;
+  close(isClean?: boolean): void;
 }
 
 export interface Peers {
@@ -45,7 +45,7 @@ export interface Peers {
    * `isLocal`: a client on this machine. Publishers and viewers are counted separately, so neither can lock out the other.
    * Throws webrtcTooMany.
    */
-  open(codecs: Pick<Offer, "video" | "audio">, about: { kind: "publish" | "play"; isLocal: boolean }): Peer;
+  open(codecs: Pick<Offer, "video" | "audio">, peerOptions: { kind: "publish" | "play"; isLocal: boolean }): Peer;
   count(): number;
   close(): Promise<void>;
 }
@@ -57,7 +57,7 @@ const MAX_ADDRESSES = 8;
  * Maximum number of answered viewers that have not connected, which normally takes a second. The oldest one is evicted,
  * so that unconnected clients cannot lock out viewers.
  */
-const MAX_WAITING = 100;
+const MAX_PENDING_PEERS = 100;
 
 /**
  * WebRTC connections, on this machine's IP addresses or the configured ones. Uses ICE-lite (RFC 8445, 2.5): the server
@@ -66,29 +66,32 @@ const MAX_WAITING = 100;
 export function createPeers({ settings, now = () => performance.now() }: PeersDeps): Peers {
   const peers = new Set<Peer>();
   const counts = { publish: 0, play: 0 };
-  const waiting = new Set<Peer>();
+  const pendingPeers = new Set<Peer>();
   const certificate = newCertificate();
-  const closing = new Set<Promise<void>>();
+  const pendingCloses = new Set<Promise<void>>();
   const [first, last] = settings.webrtc_ports;
-  const bound = isIP(settings.host) !== 0 && !isAny(settings.host) ? settings.host : undefined;
+  const boundAddress = isIP(settings.host) !== 0 && !isAny(settings.host) ? settings.host : undefined;
 
   function addresses(isLocal: boolean): string[] {
     if (settings.webrtc_addresses.length > 0) return settings.webrtc_addresses;
-    if (bound !== undefined) return [bound];
-    const own = Object.values(networkInterfaces())
+    if (boundAddress !== undefined) return [boundAddress];
+    const ownAddresses = Object.values(networkInterfaces())
       .flatMap((list) => list ?? [])
       .filter(({ internal, scopeid }) => !internal && !scopeid)
       .map(({ address }) => address);
     // Clients on this machine use loopback, even if it is the only address.
-    return [...new Set([...(isLocal || own.length === 0 ? ["127.0.0.1"] : []), ...own])].slice(0, MAX_ADDRESSES);
+    return [...new Set([...(isLocal || ownAddresses.length === 0 ? ["127.0.0.1"] : []), ...ownAddresses])].slice(
+      0,
+      MAX_ADDRESSES,
+    );
   }
 
   return {
     open(codecs, { kind, isLocal }) {
-      if (kind === "play" && waiting.size >= MAX_WAITING) waiting.values().next().value!.close();
+      if (kind === "play" && pendingPeers.size >= MAX_PENDING_PEERS) pendingPeers.values().next().value!.close();
       if (counts[kind] >= settings.connections) throw streamErrors.webrtcTooMany({ limit: settings.connections });
-      let since = now();
-      const hear = () => void (since = now());
+      let lastActivityAt = now();
+      const recordActivityNow = () => void (lastActivityAt = now());
       const connection = new RTCPeerConnection({
         codecs: { video: list(codecs.video), audio: list(codecs.audio) },
         headerExtensions: {
@@ -103,45 +106,47 @@ export function createPeers({ settings, now = () => performance.now() }: PeersDe
         iceUseIpv4: false,
         iceUseIpv6: false,
         iceAdditionalHostAddresses: addresses(isLocal),
-        ...(bound !== undefined && { iceInterfaceAddresses: isIPv4(bound) ? { udp4: bound } : { udp6: bound } }),
+        ...(boundAddress !== undefined && {
+          iceInterfaceAddresses: isIPv4(boundAddress) ? { udp4: boundAddress } : { udp6: boundAddress },
+        }),
         ...(last > 0 && { icePortRange: [first, last] as [number, number] }),
         iceFilterStunResponse: () => {
-          hear();
+          recordActivityNow();
           return true;
         },
       });
-      const listeners: ((clean: boolean) => void)[] = [];
+      const listeners: ((isClean: boolean) => void)[] = [];
       const peer: Peer = {
         connection,
-        recordActivity: hear,
-        silentFor: () => now() - since,
+        recordActivity: recordActivityNow,
+        silentFor: () => now() - lastActivityAt,
         onClose: (listener) =>
           peers.has(peer) ? void listeners.push(listener) : queueMicrotask(() => listener(false)),
-        close(clean = false) {
+        close(isClean = false) {
           if (!peers.delete(peer)) return;
           counts[kind]--;
-          waiting.delete(peer);
+          pendingPeers.delete(peer);
           const work = connection
             .close()
             .catch(() => {})
-            .finally(() => closing.delete(work));
-          closing.add(work);
-          for (const listener of listeners) listener(clean);
+            .finally(() => pendingCloses.delete(work));
+          pendingCloses.add(work);
+          for (const listener of listeners) listener(isClean);
         },
       };
       connection.connectionStateChange.subscribe((state) => {
-        if (state === "connected") waiting.delete(peer);
+        if (state === "connected") pendingPeers.delete(peer);
         if (state === "closed" || state === "failed") peer.close();
       });
       peers.add(peer);
       counts[kind]++;
-      if (kind === "play") waiting.add(peer);
+      if (kind === "play") pendingPeers.add(peer);
       return peer;
     },
     count: () => peers.size,
     async close() {
       for (const peer of peers) peer.close();
-      await Promise.all(closing);
+      await Promise.all(pendingCloses);
     },
   };
 }

@@ -20,7 +20,7 @@ export interface VideoFrame {
 interface FrameListener {
   /** Called before the key frame that the track belongs to. */
   track(track: LiveVideoTrack): void;
-  frame(picture: VideoFrame): void;
+  frame(videoFrame: VideoFrame): void;
   /** Number of packets that did not arrive in time. */
   lost(packets: number): void;
   /** No frame can be shown until the next key frame. */
@@ -29,14 +29,14 @@ interface FrameListener {
 
 export interface VideoDepacketizer {
   /** `now`: milliseconds. */
-  push(part: RtpPacketFields, now: number): void;
+  push(packetFields: RtpPacketFields, now: number): void;
   /** Packets to request again. */
   missing(): number[];
 }
 
 /** How long to wait for a lost packet after requesting it. */
 const WAIT_MS = 500;
-const MAX_WAITING = 1024;
+const MAX_REORDER_PACKETS = 1024;
 
 interface Codec {
   /** Undefined: unusable. */
@@ -48,22 +48,22 @@ interface Codec {
  * to the next key frame.
  */
 export function createVideoDepacketizer(codec: "h264" | "vp8", listener: FrameListener): VideoDepacketizer {
-  const ordering = createReorderBuffer({ waitMs: WAIT_MS, maxPackets: MAX_WAITING });
-  const framing = createFrameAssembler();
-  const reader = codec === "h264" ? h264() : vp8();
+  const ordering = createReorderBuffer({ waitMs: WAIT_MS, maxPackets: MAX_REORDER_PACKETS });
+  const frameAssembler = createFrameAssembler();
+  const reader = codec === "h264" ? createH264Codec() : createVp8Codec();
   let track: LiveVideoTrack | undefined;
-  let broken = true;
+  let isBroken = true;
 
-  function take(frame: RtpFrame): void {
+  function handleFrame(frame: RtpFrame): void {
     if (frame.missing > 0) {
       listener.lost(frame.missing);
-      broken = true;
+      isBroken = true;
     }
     const read = frame.whole ? reader.read(frame.payloads) : undefined;
-    if (read === undefined) broken = true;
+    if (read === undefined) isBroken = true;
     // The first slices may be missing: parameter sets prove that this packet is the start of the frame.
-    else if (read.key && (read.track !== undefined || (track !== undefined && frame.missing === 0))) broken = false;
-    if (broken || read === undefined) return listener.keyFrameNeeded();
+    else if (read.key && (read.track !== undefined || (track !== undefined && frame.missing === 0))) isBroken = false;
+    if (isBroken || read === undefined) return listener.keyFrameNeeded();
     if (read.track !== undefined && !isSame(read.track, track)) {
       track = read.track;
       listener.track(track);
@@ -72,8 +72,9 @@ export function createVideoDepacketizer(codec: "h264" | "vp8", listener: FrameLi
   }
 
   return {
-    push(part, now) {
-      for (const ordered of ordering.push(part, now)) for (const frame of framing.push(ordered)) take(frame);
+    push(packetFields, now) {
+      for (const ordered of ordering.push(packetFields, now))
+        for (const frame of frameAssembler.push(ordered)) handleFrame(frame);
     },
     missing: () => ordering.missing(),
   };
@@ -85,7 +86,7 @@ const isSame = (a: LiveVideoTrack, b: LiveVideoTrack | undefined) =>
 /** NAL units removed from packets: parameter sets are in the configuration, the others have no meaning there. */
 const EXCLUDED_TYPES: readonly number[] = [NAL.sps, NAL.pps, NAL.delimiter, NAL.filler];
 
-function h264(): Codec {
+function createH264Codec(): Codec {
   return {
     read(payloads) {
       const { nals, whole } = unpackH264(payloads);
@@ -93,8 +94,8 @@ function h264(): Codec {
       const pictures = nals.filter((nal) => !EXCLUDED_TYPES.includes(nalType(nal)));
       if (pictures.length === 0) return undefined;
       const key = nals.some((nal) => nalType(nal) === NAL.idr);
-      const of = (type: number) => nals.filter((nal) => nalType(nal) === type);
-      const [sps, pps] = [of(NAL.sps), of(NAL.pps)];
+      const nalsOfType = (type: number) => nals.filter((nal) => nalType(nal) === type);
+      const [sps, pps] = [nalsOfType(NAL.sps), nalsOfType(NAL.pps)];
       const data = joinLengthPrefixed(pictures);
       if (!key || sps.length === 0 || pps.length === 0) return { data, key };
       try {
@@ -108,7 +109,7 @@ function h264(): Codec {
   };
 }
 
-function vp8(): Codec {
+function createVp8Codec(): Codec {
   return {
     read(payloads) {
       const { frame, whole } = unpackVp8(payloads);

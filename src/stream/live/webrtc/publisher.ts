@@ -25,7 +25,7 @@ import { createNackScheduler } from "./nack-scheduler.ts";
 /** Key frame interval: the same as for segments, and the maximum wait of new viewers. */
 const KEY_FRAME_MS = 2000;
 /** The sender needs some time to encode and send a requested key frame. */
-const ASK_AGAIN_MS = 500;
+const KEY_FRAME_RETRY_MS = 500;
 const TICK_MS = 100;
 /** A sender silent for this long has disconnected. */
 const SILENCE_MS = 30_000;
@@ -71,7 +71,7 @@ export function receivePublisher({
   }
 
   function requestKeyFrame(): void {
-    if (videoSsrc === undefined || now() - requestedAt < ASK_AGAIN_MS) return;
+    if (videoSsrc === undefined || now() - requestedAt < KEY_FRAME_RETRY_MS) return;
     requestedAt = now();
     send(
       new RtcpPayloadSpecificFeedback({ feedback: new PictureLossIndication({ senderSsrc, mediaSsrc: videoSsrc }) }),
@@ -79,15 +79,15 @@ export function receivePublisher({
   }
 
   const tracks = new Map<number, Track>();
-  if (offer.video !== undefined) tracks.set(offer.video.payloadType, videoTrack(offer.video));
+  if (offer.video !== undefined) tracks.set(offer.video.payloadType, createVideoTrack(offer.video));
   if (offer.audio !== undefined)
-    tracks.set(offer.audio.payloadType, soundTrack(offer.audio, gate, clocks.audio(48_000), publication));
+    tracks.set(offer.audio.payloadType, createAudioTrack(offer.audio, gate, clocks.audio(48_000), publication));
 
-  function videoTrack({ codec }: OfferedCodec): Track {
+  function createVideoTrack({ codec }: OfferedCodec): Track {
     const clock = clocks.video(90_000);
     const unwrap = createUnwrapper(32);
     const nacks = createNackScheduler();
-    const pictures: VideoDepacketizer = createVideoDepacketizer(codec as "h264" | "vp8", {
+    const depacketizer: VideoDepacketizer = createVideoDepacketizer(codec as "h264" | "vp8", {
       track: (track) => gate.video(track),
       frame({ timestamp, key, data }) {
         if (key) keyAt = now();
@@ -100,14 +100,14 @@ export function receivePublisher({
     return {
       unwrap,
       clock,
-      push(part, ssrc) {
+      push(packetFields, ssrc) {
         videoSsrc = ssrc;
-        pictures.push(part, now());
-        const due = nacks.due(pictures.missing(), now());
-        if (due.length > 0)
+        depacketizer.push(packetFields, now());
+        const dueNacks = nacks.due(depacketizer.missing(), now());
+        if (dueNacks.length > 0)
           send(
             new RtcpTransportLayerFeedback({
-              feedback: new GenericNack({ senderSsrc, mediaSourceSsrc: ssrc, lost: due }),
+              feedback: new GenericNack({ senderSsrc, mediaSourceSsrc: ssrc, lost: dueNacks }),
             }),
           );
       },
@@ -116,7 +116,7 @@ export function receivePublisher({
 
   const ssrcs = new Map<number, Track>();
 
-  function take(packet: RtpPacket): void {
+  function handlePacket(packet: RtpPacket): void {
     const { sequenceNumber, timestamp, marker, payloadType, ssrc } = packet.header;
     peer.recordActivity();
     if (payloadType === offer.video?.rtxPayloadType) return onRtx(packet);
@@ -138,11 +138,14 @@ export function receivePublisher({
     peer.recordActivity();
     if (!(packet instanceof RtcpSrPacket)) return;
     const track = ssrcs.get(packet.ssrc);
-    track?.clock.report(milliseconds(packet.senderInfo.ntpTimestamp), track.unwrap(packet.senderInfo.rtpTimestamp));
+    track?.clock.report(
+      ntpToMilliseconds(packet.senderInfo.ntpTimestamp),
+      track.unwrap(packet.senderInfo.rtpTimestamp),
+    );
   }
 
   /** Remote input must not crash the server. */
-  const guarded =
+  const guardCallback =
     <T>(work: (given: T) => void) =>
     (given: T) => {
       try {
@@ -153,24 +156,24 @@ export function receivePublisher({
       }
     };
 
-  let ended = false;
-  function end(clean: boolean): void {
-    if (ended) return;
-    ended = true;
+  let isEnded = false;
+  function end(isClean: boolean): void {
+    if (isEnded) return;
+    isEnded = true;
     clearInterval(tick);
     publication.signal.removeEventListener("abort", onAbort);
-    publication.end(clean);
+    publication.end(isClean);
     peer.close();
   }
   const onAbort = () => end(false);
 
-  transport.onRtp.subscribe(guarded(take));
-  transport.onRtcp.subscribe(guarded(report));
+  transport.onRtp.subscribe(guardCallback(handlePacket));
+  transport.onRtcp.subscribe(guardCallback(report));
   publication.onKeyFrameRequested(requestKeyFrame);
   publication.signal.addEventListener("abort", onAbort, { once: true });
   peer.onClose(end);
   const tick = setInterval(
-    guarded(() => {
+    guardCallback(() => {
       if (peer.silentFor() > SILENCE_MS) return end(false);
       gate.tick();
       if (now() - keyAt >= KEY_FRAME_MS) requestKeyFrame();
@@ -182,12 +185,12 @@ export function receivePublisher({
 }
 
 interface Track {
-  push(part: RtpPacketFields, ssrc: number): void;
+  push(packetFields: RtpPacketFields, ssrc: number): void;
   unwrap: (timestamp: number) => number;
   clock: { time(timestamp: number, now: number): number; report(ntpMs: number, timestamp: number): void };
 }
 
-function soundTrack(
+function createAudioTrack(
   { channels = 2 }: OfferedCodec,
   gate: TracksGate,
   clock: Track["clock"],
@@ -199,9 +202,9 @@ function soundTrack(
   return {
     unwrap,
     clock,
-    push(part) {
+    push(packetFields) {
       const at = performance.now();
-      for (const { payload, timestamp, missing } of ordering.push(part, at)) {
+      for (const { payload, timestamp, missing } of ordering.push(packetFields, at)) {
         if (missing > 0) publication.lost(missing);
         if (payload.length === 0) continue;
         gate.audio({ codec: "opus", config, sampleRate: 48_000, channels });
@@ -213,7 +216,7 @@ function soundTrack(
 }
 
 /** 64-bit NTP time (RFC 5905, 6): seconds since 1900, and a fraction. */
-const milliseconds = (ntp: bigint): number => Number((ntp * 1000n) >> 16n) / 65_536;
+const ntpToMilliseconds = (ntp: bigint): number => Number((ntp * 1000n) >> 16n) / 65_536;
 
 /**
  * werift also requests lost packets: ten times within 50 ms regardless of the round-trip time, and never again after a

@@ -22,11 +22,11 @@ interface Reauthorization {
  * error stays connected.
  */
 export function createReauthorization({ everyMs = 15_000, log }: { everyMs?: number; log: Log }): Reauthorization {
-  const watching = new Map<() => Promise<unknown>, () => void>();
+  const closeByCheck = new Map<() => Promise<unknown>, () => void>();
   /** The rules changed during a check: all viewers are checked again. */
-  let repeat = false;
+  let needsRepeat = false;
 
-  async function mayStay(check: () => Promise<unknown>): Promise<boolean> {
+  async function isStillAuthorized(check: () => Promise<unknown>): Promise<boolean> {
     try {
       await check();
       return true;
@@ -42,23 +42,24 @@ export function createReauthorization({ everyMs = 15_000, log }: { everyMs?: num
 
   async function checkEach(): Promise<void> {
     do {
-      repeat = false;
-      for (const [check, end] of watching) if (!(await mayStay(check)) && watching.delete(check)) end();
-    } while (repeat);
+      needsRepeat = false;
+      for (const [check, end] of closeByCheck)
+        if (!(await isStillAuthorized(check)) && closeByCheck.delete(check)) end();
+    } while (needsRepeat);
   }
 
   const checks = every(everyMs, checkEach, { name: "webrtc: re-authorization of viewers", log });
   return {
     watch(check, end) {
-      watching.set(check, end);
-      return () => void watching.delete(check);
+      closeByCheck.set(check, end);
+      return () => void closeByCheck.delete(check);
     },
     checkAll() {
-      repeat = true;
+      needsRepeat = true;
       void checks.run();
     },
     close() {
-      watching.clear();
+      closeByCheck.clear();
       void checks.stop();
     },
   };

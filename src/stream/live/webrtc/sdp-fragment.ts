@@ -7,7 +7,7 @@ interface SdpFragment {
 }
 
 const MAX_LINES = 500;
-const MAX_LINE = 1000;
+const MAX_LINE_LENGTH = 1000;
 
 /** Undefined if invalid. */
 export function readSdpFragment(text: string): SdpFragment | undefined {
@@ -15,7 +15,7 @@ export function readSdpFragment(text: string): SdpFragment | undefined {
   if (
     lines.length === 0 ||
     lines.length > MAX_LINES ||
-    lines.some((line) => !/^[a-z]=/.test(line) || line.length > MAX_LINE)
+    lines.some((line) => !/^[a-z]=/.test(line) || line.length > MAX_LINE_LENGTH)
   )
     return undefined;
   const fragment: SdpFragment = { candidates: [] };
@@ -45,13 +45,15 @@ export function fragmentOfAnswer(sdp: string): string {
 /** The offer with new ICE credentials, as the client would have sent it for an ICE restart. */
 export function offerAfterRestart(offer: string, { ufrag, pwd, candidates }: Required<SdpFragment>): string {
   const lines = offer.split(/\r?\n/).filter((line) => line !== "" && !/^a=(candidate:|end-of-candidates)/.test(line));
-  const out: string[] = [];
+  const outputLines: string[] = [];
   for (const line of lines) {
-    if (line.startsWith("a=ice-ufrag:")) out.push(`a=ice-ufrag:${ufrag}`);
-    else if (line.startsWith("a=ice-pwd:")) out.push(`a=ice-pwd:${pwd}`);
-    else out.push(line);
+    if (line.startsWith("a=ice-ufrag:")) outputLines.push(`a=ice-ufrag:${ufrag}`);
+    else if (line.startsWith("a=ice-pwd:")) outputLines.push(`a=ice-pwd:${pwd}`);
+    else outputLines.push(line);
     if (line.startsWith("a=mid:"))
-      out.push(...candidates.filter(({ mid }) => line === `a=mid:${mid}`).map(({ candidate }) => `a=${candidate}`));
+      outputLines.push(
+        ...candidates.filter(({ mid }) => line === `a=mid:${mid}`).map(({ candidate }) => `a=${candidate}`),
+      );
   }
-  return `${out.join("\r\n")}\r\n`;
+  return `${outputLines.join("\r\n")}\r\n`;
 }

@@ -21,7 +21,7 @@ interface TracksGateDeps {
 /** How long the first track waits for the other one: a track that arrives later begins another run. */
 const WAIT_MS = 1500;
 /** A camera may take longer than a microphone, and video starts with the first key frame. */
-const WAIT_FOR_PICTURES_MS = 4000;
+const VIDEO_WAIT_MS = 4000;
 /** Maximum buffered packets: a few seconds of small packets. */
 const MAX_WAITING = 500;
 
@@ -29,9 +29,9 @@ const MAX_WAITING = 500;
 export function createTracksGate({ video, audio, publication, now }: TracksGateDeps): TracksGate {
   const tracks: LiveTracks = {};
   let waiting: MediaPacket[] | undefined = [];
-  let since: number | undefined;
+  let waitingSince: number | undefined;
 
-  function open(): void {
+  function openGate(): void {
     publication.configure({ ...tracks });
     // Audio from before the first video frame is not needed.
     const first =
@@ -40,10 +40,10 @@ export function createTracksGate({ video, audio, publication, now }: TracksGateD
     waiting = undefined;
   }
 
-  function named(): void {
-    since ??= now();
+  function announceTracks(): void {
+    waitingSince ??= now();
     if (waiting === undefined) publication.configure({ ...tracks });
-    else if ((tracks.video !== undefined || !video) && (tracks.audio !== undefined || !audio)) open();
+    else if ((tracks.video !== undefined || !video) && (tracks.audio !== undefined || !audio)) openGate();
   }
 
   return {
@@ -51,12 +51,12 @@ export function createTracksGate({ video, audio, publication, now }: TracksGateD
       tracks.video = track;
       // The frame size or configuration has changed.
       waiting = waiting?.filter(({ kind }) => kind === "audio");
-      named();
+      announceTracks();
     },
     audio(track) {
       if (tracks.audio !== undefined) return;
       tracks.audio = track;
-      named();
+      announceTracks();
     },
     write(packet) {
       if (waiting === undefined) return publication.write(packet);
@@ -64,8 +64,8 @@ export function createTracksGate({ video, audio, publication, now }: TracksGateD
       if (waiting.length > MAX_WAITING) waiting.shift();
     },
     tick() {
-      if (waiting === undefined || since === undefined) return;
-      if (now() - since > (tracks.video === undefined ? WAIT_FOR_PICTURES_MS : WAIT_MS)) open();
+      if (waiting === undefined || waitingSince === undefined) return;
+      if (now() - waitingSince > (tracks.video === undefined ? VIDEO_WAIT_MS : WAIT_MS)) openGate();
     },
   };
 }

@@ -17,8 +17,8 @@ import type { LiveTracks, MediaPacket } from "../packets.ts";
 
 /** Transcodes a broadcast for browsers that cannot play its codecs. */
 export interface Transcoder {
-  /** `wanted`: the tracks to transcode. Timestamps are preserved. Throws webrtcEncoderBusy. */
-  open(tracks: LiveTracks, wanted: { video: boolean; audio: boolean }, out: TranscoderOutput): Transcoding;
+  /** `kindsToTranscode`: the tracks to transcode. Timestamps are preserved. Throws webrtcEncoderBusy. */
+  open(tracks: LiveTracks, kindsToTranscode: { video: boolean; audio: boolean }, out: TranscoderOutput): Transcoding;
 }
 
 export interface TranscoderOutput {
@@ -39,9 +39,9 @@ export interface Transcoding {
 const VIDEO = { h264: "V_MPEG4/ISO/AVC", hevc: "V_MPEGH/ISO/HEVC", av1: "V_AV1", vp8: "V_VP8", vp9: "V_VP9" };
 const AUDIO = { aac: "A_AAC", mp3: "A_MPEG/L3", opus: "A_OPUS" };
 /** For an unknown frame size: decoders use the one in the bitstream. */
-const SOME_SIZE = { width: 1280, height: 720 };
+const FALLBACK_SIZE = { width: 1280, height: 720 };
 /** A longer queue would be too late for live viewing. */
-const MAX_WAITING = 16 * 1024 * 1024;
+const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 /**
  * The delay of libopus (RFC 7845, 4.2), in samples: its first packet is presented that much earlier than its source.
  */
@@ -63,21 +63,21 @@ export function createTranscoder({
 }): Transcoder {
   let encoding = 0;
   return {
-    open(tracks, wanted, out) {
-      if (wanted.video && encoding >= limit) throw streamErrors.webrtcEncoderBusy({ limit });
+    open(tracks, kindsToTranscode, out) {
+      if (kindsToTranscode.video && encoding >= limit) throw streamErrors.webrtcEncoderBusy({ limit });
       const inputs: { kind: MediaPacket["kind"]; track: MatroskaTrack }[] = [];
       const { video, audio } = tracks;
-      if (wanted.video && video !== undefined)
+      if (kindsToTranscode.video && video !== undefined)
         inputs.push({
           kind: "video",
           track: {
             kind: "video",
             codec: VIDEO[video.codec],
             config: video.config,
-            ...(video.width > 0 && video.height > 0 ? { width: video.width, height: video.height } : SOME_SIZE),
+            ...(video.width > 0 && video.height > 0 ? { width: video.width, height: video.height } : FALLBACK_SIZE),
           },
         });
-      if (wanted.audio && audio !== undefined)
+      if (kindsToTranscode.audio && audio !== undefined)
         inputs.push({
           kind: "audio",
           track: {
@@ -91,8 +91,10 @@ export function createTranscoder({
       const writer = createMatroskaWriter(inputs.map(({ track }) => track));
       let base: number | undefined;
       const time = (us: number) => us + (base ?? 0);
-      const readers = inputs.map(({ kind }) => (kind === "video" ? pictures(out, time) : sound(out.packet, time)));
-      let open = true;
+      const readers = inputs.map(({ kind }) =>
+        kind === "video" ? createVideoReader(out, time) : createAudioReader(out.packet, time),
+      );
+      let isOpen = true;
       const media = tools.live({
         args: [
           "-analyzeduration",
@@ -110,24 +112,24 @@ export function createTranscoder({
         ],
         outputs: readers,
         urgency: "urgent",
-        inputBytes: MAX_WAITING,
+        inputBytes: MAX_WAITING_BYTES,
         threads: 1,
       });
-      if (wanted.video) encoding++;
+      if (kindsToTranscode.video) encoding++;
       media.stdin.write(writer.header());
       media.done
         .catch((err: unknown) => err)
         .then((err) => {
-          if (wanted.video) encoding--;
-          if (!open) return;
-          open = false;
+          if (kindsToTranscode.video) encoding--;
+          if (!isOpen) return;
+          isOpen = false;
           log.warn({ err, kinds: inputs.map(({ kind }) => kind) }, "webrtc: failed to transcode for viewers");
           out.failed(err);
         });
       return {
         write({ kind, pts, key, data }) {
           const track = inputs.findIndex((input) => input.kind === kind);
-          if (!open || track === -1) return;
+          if (!isOpen || track === -1) return;
           // Decoding begins with a key frame, and audio starts with it.
           if (base === undefined && inputs[0]!.kind === "video" && !(kind === "video" && key)) return;
           base ??= pts;
@@ -135,7 +137,7 @@ export function createTranscoder({
         },
         lag: () => media.stdin.writableLength,
         close() {
-          open = false;
+          isOpen = false;
           media.kill();
         },
       };
@@ -144,7 +146,7 @@ export function createTranscoder({
 }
 
 function output(kind: MediaPacket["kind"], index: number): string[] {
-  const own =
+  const kindArgs =
     kind === "video"
       ? [
           "-vf",
@@ -191,7 +193,7 @@ function output(kind: MediaPacket["kind"], index: number): string[] {
   return [
     "-map",
     `0:${index}`,
-    ...own,
+    ...kindArgs,
     "-muxdelay",
     "0",
     "-muxpreload",
@@ -210,35 +212,36 @@ function output(kind: MediaPacket["kind"], index: number): string[] {
   ];
 }
 
-function demuxed(unit: (unit: TsUnit) => void): (chunk: Buffer) => void {
+function demuxInto(unit: (unit: TsUnit) => void): (chunk: Buffer) => void {
   const demuxer = createTsDemuxer({ streams: () => {}, unit });
   return (chunk) => demuxer.write(chunk);
 }
 
-function pictures(out: TranscoderOutput, time: (us: number) => number): (chunk: Buffer) => void {
-  let known = false;
-  return demuxed(({ pts, data }) => {
+function createVideoReader(out: TranscoderOutput, time: (us: number) => number): (chunk: Buffer) => void {
+  let isConfigured = false;
+  return demuxInto(({ pts, data }) => {
     const nals = splitAnnexB(data).filter((nal) => nalType(nal) !== NAL.delimiter);
     const key = nals.some((nal) => nalType(nal) === NAL.idr);
-    const of = (type: number) => nals.filter((nal) => nalType(nal) === type);
-    const [sps, pps] = [of(NAL.sps), of(NAL.pps)];
-    if (!known && key && sps.length > 0 && pps.length > 0) {
+    const nalsOfType = (type: number) => nals.filter((nal) => nalType(nal) === type);
+    const [sps, pps] = [nalsOfType(NAL.sps), nalsOfType(NAL.pps)];
+    if (!isConfigured && key && sps.length > 0 && pps.length > 0) {
       const { width, height } = readSps(sps[0]!);
       out.tracks({ video: { codec: "h264", config: writeAvcConfig(sps, pps), width, height } });
-      known = true;
+      isConfigured = true;
     }
-    const at = time(Math.round(pts * TICKS_TO_US));
-    if (known) out.packet({ kind: "video", dts: at, pts: at, key, data: joinLengthPrefixed(nals) });
+    const packetTime = time(Math.round(pts * TICKS_TO_US));
+    if (isConfigured)
+      out.packet({ kind: "video", dts: packetTime, pts: packetTime, key, data: joinLengthPrefixed(nals) });
   });
 }
 
-function sound(packet: TranscoderOutput["packet"], time: (us: number) => number): (chunk: Buffer) => void {
+function createAudioReader(packet: TranscoderOutput["packet"], time: (us: number) => number): (chunk: Buffer) => void {
   let samples = -LOOKAHEAD;
-  return demuxed(({ data }) => {
+  return demuxInto(({ data }) => {
     for (const opus of readOpus(data)) {
-      const at = time(Math.round((samples * 1_000_000) / OPUS_RATE));
+      const packetTime = time(Math.round((samples * 1_000_000) / OPUS_RATE));
       samples += opus.samples;
-      packet({ kind: "audio", dts: at, pts: at, key: true, data: Buffer.from(opus.data) });
+      packet({ kind: "audio", dts: packetTime, pts: packetTime, key: true, data: Buffer.from(opus.data) });
     }
   });
 }

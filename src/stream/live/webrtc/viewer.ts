@@ -27,12 +27,12 @@ interface ViewerDeps {
 const SILENCE_MS = 30_000;
 const REPORT_MS = 1000;
 /** Packets per burst, and the time until the next burst: about 80 megabits a second. */
-const BURST = 40;
+const BURST_PACKETS = 40;
 const BURST_MS = 5;
 /** Maximum queued packets: above it, packets are dropped up to the next key frame. */
-const MAX_WAITING = 8000;
+const MAX_WAITING_PACKETS = 8000;
 /** Packets stored for retransmission: werift stores only the last 128, fewer than a key frame has. */
-const KEPT = 2048;
+const KEPT_PACKETS = 2048;
 const KEPT_BY_WERIFT = 128;
 /**
  * Microseconds between backlog frames for a new viewer: browsers decode them as fast as possible and show only the last
@@ -40,7 +40,7 @@ const KEPT_BY_WERIFT = 128;
  */
 const CATCH_UP_US = 1000;
 /** Start of a new timeline, chosen so that earlier times stay positive. */
-const FIRST_US = 10_000_000;
+const CLOCK_HEAD_START_US = 10_000_000;
 /** 60 ms of audio: a larger step means missing audio. */
 const STEP_TICKS = 2880;
 /** Seconds from 1900 to 1970 (RFC 5905). */
@@ -69,35 +69,35 @@ export function sendFeed({ peer, feed, now = () => performance.now() }: ViewerDe
   const tracks = new Map(
     peer.connection.getSenders().map((sender) => [sender.kind, createOutgoing(sender, peer.connection.cname)]),
   );
-  const began = now() * 1000 - FIRST_US;
+  const clockStart = now() * 1000 - CLOCK_HEAD_START_US;
   let offset: number | undefined;
   let last = 0;
   let waiting: { kind: Unit["kind"]; payload: Buffer; us: number; marker: boolean }[] = [];
   let needsKey = false;
   let timer: NodeJS.Timeout | undefined;
-  let connected = false;
+  let isConnected = false;
 
-  const elapsed = () => now() * 1000 - began;
+  const elapsed = () => now() * 1000 - clockStart;
 
-  const watching = feed.watch({
+  const feedWatcher = feed.watch({
     run() {
       offset = undefined;
       needsKey = tracks.has("video");
     },
     unit(unit) {
-      if (!connected) return;
+      if (!isConnected) return;
       offset ??= Math.max(elapsed(), last + CATCH_UP_US) - unit.pts;
       last = Math.max(last, unit.pts + offset);
       enqueue(unit, unit.pts + offset);
     },
-    caughtUp: () => connected && catchUp(),
+    caughtUp: () => isConnected && catchUp(),
     onEnd: () => end(),
   });
 
   function enqueue({ kind, key, payloads }: Unit, us: number): void {
     if (kind === "video" && key) needsKey = false;
     if (kind === "video" && needsKey) return;
-    if (waiting.length > MAX_WAITING) {
+    if (waiting.length > MAX_WAITING_PACKETS) {
       waiting = [];
       needsKey = true;
       feed.requestKeyFrame();
@@ -105,44 +105,45 @@ export function sendFeed({ peer, feed, now = () => performance.now() }: ViewerDe
     }
     for (const [i, payload] of payloads.entries())
       waiting.push({ kind, payload, us, marker: kind === "video" && i === payloads.length - 1 });
-    if (timer === undefined) pump();
+    if (timer === undefined) sendDue();
   }
 
-  function pump(): void {
+  function sendDue(): void {
     timer = undefined;
-    for (const { kind, payload, us, marker } of waiting.splice(0, BURST)) tracks.get(kind)?.send(payload, us, marker);
-    if (waiting.length > 0) timer = setTimeout(pump, BURST_MS);
+    for (const { kind, payload, us, marker } of waiting.splice(0, BURST_PACKETS))
+      tracks.get(kind)?.send(payload, us, marker);
+    if (waiting.length > 0) timer = setTimeout(sendDue, BURST_MS);
   }
 
   function begin(): void {
-    if (connected || ended) return;
-    connected = true;
+    if (isConnected || isEnded) return;
+    isConnected = true;
     catchUp();
   }
 
   /** Sends everything since the last key frame, with timestamps compressed to just before now. */
   function catchUp(): void {
-    const backlog = watching.backlog();
+    const backlog = feedWatcher.backlog();
     const newest = backlog.at(-1);
     if (newest === undefined) {
       needsKey = tracks.has("video");
       return feed.requestKeyFrame();
     }
-    const sent = last;
-    last = Math.max(elapsed(), sent + backlog.length);
+    const previousLast = last;
+    last = Math.max(elapsed(), previousLast + backlog.length);
     offset = last - newest.pts;
     for (const [i, unit] of backlog.entries())
-      enqueue(unit, Math.max(sent + 1 + i, last - (backlog.length - 1 - i) * CATCH_UP_US));
+      enqueue(unit, Math.max(previousLast + 1 + i, last - (backlog.length - 1 - i) * CATCH_UP_US));
   }
 
-  let ended = false;
+  let isEnded = false;
   function end(): void {
-    if (ended) return;
-    ended = true;
+    if (isEnded) return;
+    isEnded = true;
     clearInterval(tick);
     clearTimeout(timer);
     waiting = [];
-    watching.end();
+    feedWatcher.end();
     peer.close();
   }
 
@@ -161,13 +162,13 @@ export function sendFeed({ peer, feed, now = () => performance.now() }: ViewerDe
   const tick = setInterval(() => {
     if (peer.silentFor() > SILENCE_MS) return end();
     const wall = Date.now();
-    const at = elapsed();
-    for (const track of tracks.values()) track.report((us) => wall + (us - at) / 1000);
+    const elapsedUs = elapsed();
+    for (const track of tracks.values()) track.report((us) => wall + (us - elapsedUs) / 1000);
   }, REPORT_MS);
   tick.unref();
 }
 
-interface Outgoing {
+interface OutgoingTrack {
   send(payload: Buffer, us: number, marker: boolean): void;
   retransmit(nack: GenericNack): void;
   /** `wall`: converts local time to epoch milliseconds. */
@@ -175,9 +176,9 @@ interface Outgoing {
 }
 
 /** One track of one viewer: sequence numbers and timestamps, retransmissions, and reports. */
-function createOutgoing(sender: RTCRtpSender, cname: string): Outgoing {
+function createOutgoing(sender: RTCRtpSender, cname: string): OutgoingTrack {
   const rate = sender.kind === "video" ? 90_000 : 48_000;
-  const kept: (RtpPacket | undefined)[] = [];
+  const sentPackets: (RtpPacket | undefined)[] = [];
   let sequence = Math.floor(Math.random() * 0x8000);
   let count = 0;
   let octets = 0;
@@ -185,16 +186,19 @@ function createOutgoing(sender: RTCRtpSender, cname: string): Outgoing {
   // werift's own reports use the sending time as the time of a frame: video and audio would be out of sync.
   sender.rtcpRunning = true;
 
-  const ticks = (us: number) => Math.round((us * rate) / 1_000_000);
+  const toTicks = (us: number) => Math.round((us * rate) / 1_000_000);
 
   /**
    * Audio decoders treat a timestamp increment that differs from the previous packet's duration as packet loss, so sender reports convey small
    * shifts.
    */
   function timestampOf(payload: Buffer, us: number): number {
-    const exact = ticks(us);
-    const following = last === undefined ? exact : last.timestamp + last.samples;
-    const timestamp = rate === OPUS_RATE && Math.abs(following - exact) < STEP_TICKS ? following : exact;
+    const exactTimestamp = toTicks(us);
+    const expectedTimestamp = last === undefined ? exactTimestamp : last.timestamp + last.samples;
+    const timestamp =
+      rate === OPUS_RATE && Math.abs(expectedTimestamp - exactTimestamp) < STEP_TICKS
+        ? expectedTimestamp
+        : exactTimestamp;
     last = { us, timestamp, samples: rate === OPUS_RATE ? opusSamples(payload) : 0 };
     return timestamp % 2 ** 32;
   }
@@ -213,14 +217,14 @@ function createOutgoing(sender: RTCRtpSender, cname: string): Outgoing {
         }),
         payload,
       );
-      kept[sequence % KEPT] = packet;
+      sentPackets[sequence % KEPT_PACKETS] = packet;
       count++;
       octets += payload.length;
       sender.sendRtp(packet).catch(() => {});
     },
     retransmit({ lost }) {
       for (const number of lost) {
-        const packet = kept[number % KEPT];
+        const packet = sentPackets[number % KEPT_PACKETS];
         if (((sequence - number) & 0xffff) < KEPT_BY_WERIFT || packet?.header.sequenceNumber !== number) continue;
         sender.dtlsTransport.sendRtp(packet.payload, packet.header).catch(() => {});
       }

@@ -63,7 +63,7 @@ export interface LiveWebrtc {
   close(): Promise<void>;
 }
 
-const ADDRESS = /^\/([^/?]{1,8192})\/webRTC\/(publish|play)(?:\/([0-9a-f]{32}))?\/?(?:\?.*)?$/;
+const ADDRESS_PATTERN = /^\/([^/?]{1,8192})\/webRTC\/(publish|play)(?:\/([0-9a-f]{32}))?\/?(?:\?.*)?$/;
 const VERSIONS = { publish: "draft-ietf-wish-whip-06", play: "draft-murillo-whep-01" };
 /** Initial bitrate of a browser in kilobits per second. */
 const START_BITRATE = 2000;
@@ -86,7 +86,7 @@ interface WebrtcExchange {
   response: ServerResponse;
 }
 
-export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
+export function createLiveWebrtc(deps: LiveWebrtcDeps): LiveWebrtc {
   const {
     publishing,
     sessions,
@@ -101,14 +101,14 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
     now,
     reauthorizeMs,
     onInputChange,
-  } = parts;
+  } = deps;
   const feeds = createFeeds({ sessions, ...(transcoder !== undefined && { transcoder }) });
   const reauthorization = createReauthorization({
     log,
     ...(reauthorizeMs !== undefined && { everyMs: reauthorizeMs }),
   });
   const stopListening = onInputChange?.(() => reauthorization.checkAll());
-  const open = new Map<string, Session>();
+  const openSessions = new Map<string, Session>();
   let loading: Promise<Engine> | undefined;
   let peers: Peers | undefined;
 
@@ -118,18 +118,18 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
       return { ...loaded, peers };
     }));
 
-  function remember({ id, kind }: WebrtcExchange, peer: Peer): { name: string; negotiation: Negotiation } {
+  function registerSession({ id, kind }: WebrtcExchange, peer: Peer): { name: string; negotiation: Negotiation } {
     const name = randomBytes(16).toString("hex");
     const negotiation = createNegotiation(peer.connection, name);
-    open.set(name, { kind, owner: digest(id), peer, negotiation });
-    peer.onClose(() => open.delete(name));
+    openSessions.set(name, { kind, owner: digest(id), peer, negotiation });
+    peer.onClose(() => openSessions.delete(name));
     return { name, negotiation };
   }
 
   function created(
     { id, kind, response }: WebrtcExchange,
     sdp: string,
-    { name, negotiation }: ReturnType<typeof remember>,
+    { name, negotiation }: ReturnType<typeof registerSession>,
   ): void {
     response
       .writeHead(201, {
@@ -146,9 +146,9 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
 
   async function publish(exchange: WebrtcExchange, sdp: string): Promise<void> {
     const { id, request } = exchange;
-    const reading = readOffer(sdp, { video: ["h264", "vp8"], keepRtx: true });
-    if (!reading.ok) throw streamErrors.webrtcBadOffer({ reason: reading.reason });
-    const { offer } = reading;
+    const parsedOffer = readOffer(sdp, { video: ["h264", "vp8"], keepRtx: true });
+    if (!parsedOffer.ok) throw streamErrors.webrtcBadOffer({ reason: parsedOffer.reason });
+    const { offer } = parsedOffer;
     const { peers, receivePublisher } = await engine();
     const agent = request.headers["user-agent"];
     const publication = await publishing.publish({
@@ -160,15 +160,20 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
     let peer: Peer | undefined;
     try {
       peer = peers.open(offer, { kind: "publish", isLocal: isNear(request) });
-      const made = remember(exchange, peer);
-      const answer = await made.negotiation.answer(offer.sdp, (connection) =>
+      const newSession = registerSession(exchange, peer);
+      const answer = await newSession.negotiation.answer(offer.sdp, (connection) =>
         connection.getTransceivers().forEach((transceiver) => transceiver.setDirection("recvonly")),
       );
-      receivePublisher({ peer, offer, publication, onError: (err) => failed(err, { input: publication.input }) });
+      receivePublisher({
+        peer,
+        offer,
+        publication,
+        onError: (err) => handleFailure(err, { input: publication.input }),
+      });
       created(
         exchange,
         offer.video === undefined ? answer : withStartBitrate(answer, offer.video.payloadType, START_BITRATE),
-        made,
+        newSession,
       );
     } catch (err) {
       peer?.close();
@@ -184,32 +189,32 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
     const input = await check();
     const feed = feeds.of(input);
     if (feed === undefined) throw streamErrors.liveNotPublished();
-    const reading = sdp === "" ? undefined : readOffer(sdp, { video: [feed.codecs().video ?? "h264"] });
-    if (reading?.ok === false) throw streamErrors.webrtcBadOffer({ reason: reading.reason });
+    const parsedOffer = sdp === "" ? undefined : readOffer(sdp, { video: [feed.codecs().video ?? "h264"] });
+    if (parsedOffer?.ok === false) throw streamErrors.webrtcBadOffer({ reason: parsedOffer.reason });
     const { peers, sendOnly, addTracks, sendFeed } = await engine();
-    const peer = peers.open(reading?.offer ?? ownOffer(feed), { kind: "play", isLocal: isNear(request) });
+    const peer = peers.open(parsedOffer?.offer ?? ownOfferOf(feed), { kind: "play", isLocal: isNear(request) });
     try {
-      const made = remember(exchange, peer);
-      if (reading === undefined) addTracks(peer.connection, feed.codecs());
+      const newSession = registerSession(exchange, peer);
+      if (parsedOffer === undefined) addTracks(peer.connection, feed.codecs());
       const description =
-        reading === undefined
-          ? await made.negotiation.offer()
-          : await made.negotiation.answer(reading.offer.sdp, sendOnly);
+        parsedOffer === undefined
+          ? await newSession.negotiation.offer()
+          : await newSession.negotiation.answer(parsedOffer.offer.sdp, sendOnly);
       sendFeed({ peer, feed });
       whenConnected(peer, () => {
-        const gone = onViewer?.(input, { session: made.name, ip: viewer.ip });
-        if (gone !== undefined) peer.onClose(gone);
+        const onGone = onViewer?.(input, { session: newSession.name, ip: viewer.ip });
+        if (onGone !== undefined) peer.onClose(onGone);
       });
       peer.onClose(reauthorization.watch(check, () => peer.close()));
-      created(exchange, description, made);
+      created(exchange, description, newSession);
     } catch (err) {
       peer.close();
       throw err;
     }
   }
 
-  async function change({ id, kind, session: name = "", request, response }: WebrtcExchange): Promise<void> {
-    const session = open.get(name);
+  async function handleChange({ id, kind, session: name = "", request, response }: WebrtcExchange): Promise<void> {
+    const session = openSessions.get(name);
     if (session === undefined || session.kind !== kind || !timingSafeEqual(session.owner, digest(id)))
       throw streamErrors.webrtcSessionNotFound();
     if (request.method === "DELETE") {
@@ -260,7 +265,7 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
         head: method === "HEAD",
       });
     }
-    if (session !== undefined) return change(exchange);
+    if (session !== undefined) return handleChange(exchange);
     const sdp = await readTextBody(request);
     if (sdp !== "" && typeOf(request) !== SDP)
       return sendErrorResponse(response, {
@@ -272,11 +277,11 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
     return kind === "publish" ? publish(exchange, sdp) : play(exchange, sdp);
   }
 
-  function failed(err: unknown, about: object): void {
-    if (!(err instanceof UserError)) log.error({ err, ...about }, "webrtc: session failed");
+  function handleFailure(err: unknown, logFields: object): void {
+    if (!(err instanceof UserError)) log.error({ err, ...logFields }, "webrtc: session failed");
     else
       log.info(
-        { reason: err.message, ...(err.cause !== undefined && { cause: messageOf(err.cause) }), ...about },
+        { reason: err.message, ...(err.cause !== undefined && { cause: messageOf(err.cause) }), ...logFields },
         "webrtc: session rejected",
       );
   }
@@ -284,14 +289,14 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
   return {
     async handle(request, response) {
       if (!request.url!.startsWith(`${base}/`)) return false;
-      const [, id, kind, session] = ADDRESS.exec(request.url!.slice(base.length)) ?? [];
+      const [, id, kind, session] = ADDRESS_PATTERN.exec(request.url!.slice(base.length)) ?? [];
       if (id === undefined) return false;
       const exchange: WebrtcExchange = { id, kind: kind as Session["kind"], session, request, response };
       setCommonHeaders(response, VERSIONS[exchange.kind]);
       try {
         await answer(exchange);
       } catch (err) {
-        failed(err, { kind });
+        handleFailure(err, { kind });
         if (response.headersSent || response.destroyed) return true;
         sendErrorResponse(response, {
           page: false,
@@ -315,10 +320,10 @@ export function createLiveWebrtc(parts: LiveWebrtcDeps): LiveWebrtc {
 
 /** Calls the listener once, even after ICE restarts. */
 function whenConnected({ connection }: Peer, listener: () => void): void {
-  let connected = false;
+  let isConnected = false;
   connection.connectionStateChange.subscribe((state) => {
-    if (state !== "connected" || connected) return;
-    connected = true;
+    if (state !== "connected" || isConnected) return;
+    isConnected = true;
     listener();
   });
 }
@@ -326,7 +331,7 @@ function whenConnected({ connection }: Peer, listener: () => void): void {
 const digest = (text: string) => createHash("sha256").update(text).digest();
 
 /** Codecs of the server's offer, if a viewer requests one. */
-const ownOffer = (feed: Feed) => {
+const ownOfferOf = (feed: Feed) => {
   const { video, audio } = feed.codecs();
   return {
     ...(video !== undefined && { video: { codec: video, payloadType: 96 } }),

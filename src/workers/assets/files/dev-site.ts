@@ -24,15 +24,15 @@ export interface FolderSite {
  * the rules change. An unreadable rule file is treated as empty.
  */
 export function createFolderSite(current: () => FolderSite, onProblems: (lines: string[]) => void): AssetSite {
-  let known: { key: string; routing: AssetRouting; isIgnored(path: string): boolean } | undefined;
+  let cachedRules: { key: string; routing: AssetRouting; isIgnored(path: string): boolean } | undefined;
 
   function rulesOf(site: FolderSite) {
     const { directory, config, compatibilityDate, compatibilityFlags } = site;
     const names = ["_headers", "_redirects", IGNORE_FILE];
     const key = JSON.stringify([site, ...names.map((name) => stampOf(join(directory, name)))]);
-    if (known?.key === key) return known;
+    if (cachedRules?.key === key) return cachedRules;
     const problems: string[] = [];
-    const [headers, redirects, ignore] = names.map((name) => {
+    const [headers, redirects, ignoreText] = names.map((name) => {
       try {
         return readRuleFile(directory, name);
       } catch (err) {
@@ -45,9 +45,9 @@ export function createFolderSite(current: () => FolderSite, onProblems: (lines: 
       { compatibilityDate, compatibilityFlags },
     );
     for (const { file, problem } of routing.problems) problems.push(`${file}:${problem.line}: ${problem.message}`);
-    known = { key, routing, isIgnored: createIgnorePredicate(ignore) };
+    cachedRules = { key, routing, isIgnored: createIgnorePredicate(ignoreText) };
     onProblems(problems);
-    return known;
+    return cachedRules;
   }
 
   return createAssetSite(() => {
@@ -61,9 +61,9 @@ function folderFiles(directory: string, isIgnored: (path: string) => boolean): A
   return {
     maxPathLength: () => ASSET_LIMITS.pathBytes,
     find(path) {
-      const found = fileAt(directory, path, isIgnored);
-      if (found === undefined) return undefined;
-      const { file, stats } = found;
+      const foundFile = fileAt(directory, path, isIgnored);
+      if (foundFile === undefined) return undefined;
+      const { file, stats } = foundFile;
       return {
         etag: createHash("sha256").update(`${path}\0${stats.size}\0${stats.mtimeMs}`).digest("hex").slice(0, 32),
         size: stats.size,

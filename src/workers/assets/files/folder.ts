@@ -32,19 +32,19 @@ const PRIVATE_FILE = "_worker.js";
  * fileTooLarge, workerFile.
  */
 export function listFolder(folder: string): FolderAssets {
-  const ignore = readRuleFile(folder, IGNORE_FILE);
-  const isIgnored = createIgnorePredicate(ignore);
+  const ignoreText = readRuleFile(folder, IGNORE_FILE);
+  const isIgnored = createIgnorePredicate(ignoreText);
   const assets: FolderAsset[] = [];
   const links: string[] = [];
-  const pending = [""];
-  for (let relative = pending.pop(); relative !== undefined; relative = pending.pop()) {
-    for (const entry of entriesOf(join(folder, relative))) {
-      const path = relative === "" ? entry.name : `${relative}/${entry.name}`;
+  const pendingFolders = [""];
+  for (let relativePath = pendingFolders.pop(); relativePath !== undefined; relativePath = pendingFolders.pop()) {
+    for (const entry of entriesOf(join(folder, relativePath))) {
+      const path = relativePath === "" ? entry.name : `${relativePath}/${entry.name}`;
       if (isIgnored(path)) continue;
       if (entry.isSymbolicLink()) links.push(path);
-      else if (entry.isDirectory()) pending.push(path);
+      else if (entry.isDirectory()) pendingFolders.push(path);
       else if (entry.isFile()) {
-        if (ignore === undefined && path.split("/", 1)[0] === PRIVATE_FILE) throw assetErrors.workerFile({ path });
+        if (ignoreText === undefined && path.split("/", 1)[0] === PRIVATE_FILE) throw assetErrors.workerFile({ path });
         const file = join(folder, path);
         const { size } = lstatSync(file);
         const { files: maxFiles, fileBytes } = ASSET_LIMITS;
@@ -96,12 +96,13 @@ export function fileAt(
   path: string,
   isIgnored: (path: string) => boolean,
 ): { file: string; stats: Stats } | undefined {
-  const relative = path.slice(1);
+  const relativePath = path.slice(1);
   // Non-canonical paths such as "a//b" or "a/./b" match no asset.
-  if (/(?:^|\/)(?:\.{0,2})(?:\/|$)|\0/.test(relative) || (sep === "\\" && /[\\:]/.test(relative))) return undefined;
-  if (isIgnored(relative)) return undefined;
+  if (/(?:^|\/)(?:\.{0,2})(?:\/|$)|\0/.test(relativePath) || (sep === "\\" && /[\\:]/.test(relativePath)))
+    return undefined;
+  if (isIgnored(relativePath)) return undefined;
   try {
-    const file = join(realpathSync.native(folder), relative);
+    const file = join(realpathSync.native(folder), relativePath);
     const stats = lstatSync(file);
     return stats.isFile() && realpathSync.native(file) === file ? { file, stats } : undefined;
   } catch {

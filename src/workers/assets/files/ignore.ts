@@ -27,16 +27,16 @@ function parseRule(line: string): Rule[] {
   // Trailing spaces are ignored unless escaped.
   const text = line.replace(/(?<!\\)\s+$/, "");
   if (text === "" || text.startsWith("#")) return [];
-  const negated = text.startsWith("!");
-  const pattern = (negated ? text.slice(1) : text).replace(/^\\(?=[#!])/, "");
+  const isNegated = text.startsWith("!");
+  const pattern = (isNegated ? text.slice(1) : text).replace(/^\\(?=[#!])/, "");
   const folder = pattern.endsWith("/");
-  const bare = folder ? pattern.slice(0, -1) : pattern;
+  const barePattern = folder ? pattern.slice(0, -1) : pattern;
   // A slash before the last character anchors the pattern.
-  const anchored = bare.includes("/");
-  const source = toRegExpSource(bare.replace(/^\//, ""));
+  const isAnchored = barePattern.includes("/");
+  const source = toRegExpSource(barePattern.replace(/^\//, ""));
   try {
-    const expression = new RegExp(`^${anchored ? "" : "(?:.*/)?"}${source}$`);
-    return bare === "" ? [] : [{ negated, folder, matches: (path) => expression.test(path) }];
+    const expression = new RegExp(`^${isAnchored ? "" : "(?:.*/)?"}${source}$`);
+    return barePattern === "" ? [] : [{ negated: isNegated, folder, matches: (path) => expression.test(path) }];
   } catch {
     // As in git, an invalid character range matches nothing.
     return [];
@@ -46,12 +46,12 @@ function parseRule(line: string): Rule[] {
 function toRegExpSource(pattern: string): string {
   return pattern.replaceAll(
     /(?<=^|\/)\*\*\/|(?<=\/)\*\*$|\*+|\?|\[(!|\^)?((?:\\.|[^\]\\])+)\]|\\(.)|[\\$()+.[\]^{|}]/g,
-    (token, not: string | undefined, set: string | undefined, escaped: string | undefined) => {
+    (token, negation: string | undefined, set: string | undefined, escaped: string | undefined) => {
       if (token === "**/") return "(?:.*/)?";
       if (token === "**") return ".+";
       if (token.startsWith("*")) return "[^/]*";
       if (token === "?") return "[^/]";
-      if (set !== undefined) return `[${not === undefined ? "" : "^"}${set}]`;
+      if (set !== undefined) return `[${negation === undefined ? "" : "^"}${set}]`;
       return escaped === undefined ? `\\${token}` : escaped.replace(/[$()*+.?[\\\]^{|}]/, "\\$&");
     },
   );

@@ -10,9 +10,9 @@ export interface HeaderRule {
 }
 
 /** NAME is a token (RFC 9110 5.6.2). VALUE excludes control characters. */
-const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
+const NAME_PATTERN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 // oxlint-disable-next-line no-control-regex
-const VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]+$/;
+const VALUE_PATTERN = /^[\t\u0020-\u007e\u0080-\u00ff]+$/;
 /** Rules cannot set these headers, which control the connection and the framing of messages. */
 const FRAMING_HEADERS = new Set([
   "connection",
@@ -33,7 +33,7 @@ export function parseHeaders(text: string): { rules: HeaderRule[]; problems: Rul
   const problems: RuleProblem[] = [];
   let rule: HeaderRule | undefined;
   /** True after an invalid source, whose headers are ignored. */
-  let skipping = false;
+  let isSkipping = false;
   for (const { line, text: content } of ruleLines(text, problems)) {
     const reportProblem = (message: string) => void problems.push({ line, message });
     if (/^(?:\/|\S+:\/\/)/.test(content)) {
@@ -43,18 +43,18 @@ export function parseHeaders(text: string): { rules: HeaderRule[]; problems: Rul
       }
       const source = normalizeRuleUrl(content, { absolute: true });
       const reason = source.reason ?? wildcardProblem(source.url ?? "");
-      skipping = reason !== undefined || source.url === undefined;
+      isSkipping = reason !== undefined || source.url === undefined;
       if (reason !== undefined || source.url === undefined) reportProblem(reason!);
       else rules.push((rule = { source: source.url, line, set: [], unset: [] }));
       continue;
     }
-    if (skipping) continue;
+    if (isSkipping) continue;
     if (rule === undefined) reportProblem("a path must come before the first header");
     else addHeader(rule, content, reportProblem);
   }
-  const empty = rules.filter(({ set, unset }) => set.length + unset.length === 0);
-  for (const { line } of empty) problems.push({ line, message: "the rule has no headers" });
-  return { rules: rules.filter((each) => !empty.includes(each)), problems };
+  const emptyRules = rules.filter(({ set, unset }) => set.length + unset.length === 0);
+  for (const { line } of emptyRules) problems.push({ line, message: "the rule has no headers" });
+  return { rules: rules.filter((each) => !emptyRules.includes(each)), problems };
 }
 
 function addHeader(rule: HeaderRule, content: string, reportProblem: (message: string) => void): void {
@@ -66,13 +66,13 @@ function addHeader(rule: HeaderRule, content: string, reportProblem: (message: s
   }
   const name = content.slice(0, colon).trim().toLowerCase();
   const value = content.slice(colon + 1).trim();
-  if (!NAME.test(name)) return reportProblem(`${JSON.stringify(name)} is not a header name`);
+  if (!NAME_PATTERN.test(name)) return reportProblem(`${JSON.stringify(name)} is not a header name`);
   if (FRAMING_HEADERS.has(name)) return reportProblem(`the header ${name} cannot be set`);
-  if (!VALUE.test(value))
+  if (!VALUE_PATTERN.test(value))
     return reportProblem(`the header ${name} has ${value === "" ? "no value" : "an invalid value"}`);
-  const earlier = rule.set.find(([each]) => each === name);
-  if (earlier === undefined) rule.set.push([name, value]);
-  else earlier[1] += `, ${value}`;
+  const earlierHeader = rule.set.find(([each]) => each === name);
+  if (earlierHeader === undefined) rule.set.push([name, value]);
+  else earlierHeader[1] += `, ${value}`;
 }
 
 function wildcardProblem(source: string): string | undefined {

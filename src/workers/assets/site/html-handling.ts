@@ -37,13 +37,13 @@ function findExisting<File>(
     if (typeof step === "string") {
       const file = lookup.find(step);
       if (file !== undefined) return { file, status: 200 };
-    } else if (redirectReaches(step, handling, lookup)) return { redirect: step.redirect };
+    } else if (doesRedirectReach(step, handling, lookup)) return { redirect: step.redirect };
   }
   return undefined;
 }
 
 /** True if the redirect leads to the file itself in one step. Another file may own the canonical path. */
-function redirectReaches<File>(
+function doesRedirectReach<File>(
   { redirect, file }: Exclude<Candidate, string>,
   handling: Handling["htmlHandling"],
   { find, contentOf }: AssetLookup<File>,
@@ -51,8 +51,8 @@ function redirectReaches<File>(
   const targetFile = find(file);
   if (targetFile === undefined || find(redirect) !== undefined) return false;
   for (const step of CANDIDATES[handling](redirect)) {
-    const served = typeof step === "string" ? find(step) : undefined;
-    if (served !== undefined) return contentOf(served) === contentOf(targetFile);
+    const servedFile = typeof step === "string" ? find(step) : undefined;
+    if (servedFile !== undefined) return contentOf(servedFile) === contentOf(targetFile);
   }
   return false;
 }
@@ -83,7 +83,7 @@ const to = (redirect: string, file: string): Candidate => ({ redirect, file });
 const CANDIDATES: Record<Handling["htmlHandling"], (path: string) => Candidate[]> = {
   none: (path) => [path],
   "auto-trailing-slash": (path) => [
-    ...byEnding(path, {
+    ...candidatesByEnding(path, {
       index: (base) => [path, to(`${base}/`, `${path}.html`), to(base, `${base}.html`)],
       indexFile: (base) => [to(`${base}/`, path), to(base, `${base}.html`)],
       slash: (base) => [`${path}index.html`, to(base, `${base}.html`)],
@@ -94,7 +94,7 @@ const CANDIDATES: Record<Handling["htmlHandling"], (path: string) => Candidate[]
     to(`${path}/`, `${path}/index.html`),
   ],
   "force-trailing-slash": (path) => [
-    ...byEnding(path, {
+    ...candidatesByEnding(path, {
       index: (base) => [path, to(`${base}/`, `${path}.html`), to(`${base}/`, `${base}.html`)],
       indexFile: (base) => [to(`${base}/`, path), to(`${base}/`, `${base}.html`)],
       slash: (base) => [`${path}index.html`, `${base}.html`],
@@ -105,7 +105,7 @@ const CANDIDATES: Record<Handling["htmlHandling"], (path: string) => Candidate[]
     to(`${path}/`, `${path}/index.html`),
   ],
   "drop-trailing-slash": (path) => [
-    ...byEnding(path, {
+    ...candidatesByEnding(path, {
       index: (base) => [
         path,
         ...(base === "" ? [to("/", "/index.html")] : [to(base, `${base}.html`), to(base, `${path}.html`)]),
@@ -128,10 +128,10 @@ interface Endings {
 }
 
 /** Calls the function for the ending of the path. `base` is the path without that ending. */
-function byEnding(path: string, { index, indexFile, slash, html }: Endings): Candidate[] {
-  const without = (ending: string) => path.slice(0, -ending.length);
-  if (path.endsWith("/index")) return index(without("/index"));
-  if (path.endsWith("/index.html")) return indexFile(without("/index.html"));
-  if (path.endsWith("/")) return slash(without("/"));
-  return path.endsWith(".html") ? html(without(".html")) : [];
+function candidatesByEnding(path: string, { index, indexFile, slash, html }: Endings): Candidate[] {
+  const withoutEnding = (ending: string) => path.slice(0, -ending.length);
+  if (path.endsWith("/index")) return index(withoutEnding("/index"));
+  if (path.endsWith("/index.html")) return indexFile(withoutEnding("/index.html"));
+  if (path.endsWith("/")) return slash(withoutEnding("/"));
+  return path.endsWith(".html") ? html(withoutEnding(".html")) : [];
 }

@@ -23,4 +23,4 @@ export function readRange(field: string | undefined, size: number): ByteRange | 
 /** Evaluates If-None-Match by weak comparison (RFC 9110 13.1.2). */
 export const matchesEtag = (field: string | undefined, etag: string): boolean =>
   field !== undefined &&
-  (field.trim() === "*" || field.split(",").some((one) => one.trim().replace(/^W\//, "") === etag));
+  (field.trim() === "*" || field.split(",").some((listedTag) => listedTag.trim().replace(/^W\//, "") === etag));

@@ -24,7 +24,7 @@ export function parseRedirects(
 ): { rules: RedirectRule[]; problems: RuleProblem[] } {
   const rules: RedirectRule[] = [];
   const problems: RuleProblem[] = [];
-  const seen = new Set<string>();
+  const seenSources = new Set<string>();
   const counts = { static: 0, dynamic: 0 };
   for (const { line, text: rule } of ruleLines(text, problems)) {
     const reportProblem = (message: string) => void problems.push({ line, message });
@@ -39,31 +39,38 @@ export function parseRedirects(
     const [source, destination, status = "302"] = words as [string, string, string?];
     const from = normalizeRuleUrl(/^(?:\/|https:)/.test(source) ? source : `/${source}`, { absolute: false });
     const to = normalizeRuleUrl(destination, { absolute: true, suffix: true, port: true });
-    const dynamic = counts.dynamic > 0 || (from.reason === undefined && hasVariables(from.url));
-    const kind = dynamic ? "dynamic" : "static";
+    const isDynamic = counts.dynamic > 0 || (from.reason === undefined && hasVariables(from.url));
+    const kind = isDynamic ? "dynamic" : "static";
     if (from.reason !== undefined) {
       reportProblem(from.reason);
       continue;
     }
-    const limit = dynamic ? ASSET_LIMITS.dynamicRedirects : ASSET_LIMITS.staticRedirects;
+    const limit = isDynamic ? ASSET_LIMITS.dynamicRedirects : ASSET_LIMITS.staticRedirects;
     if (++counts[kind] > limit) {
       reportProblem(`the file has more than ${limit} ${kind} rules`);
-      if (dynamic) break;
+      if (isDynamic) break;
       continue;
     }
     const reason =
       to.reason ??
       (STATUSES.has(Number(status)) ? undefined : `the status is ${status}, not 200, 301, 302, 303, 307 or 308`) ??
       (isLoop(from.url, to.url ?? "", htmlHandling) ? "the rule would redirect to itself in a loop" : undefined) ??
-      (seen.has(from.url) ? `an earlier rule has the source ${from.url}` : undefined);
+      (seenSources.has(from.url) ? `an earlier rule has the source ${from.url}` : undefined);
     if (reason !== undefined || to.url === undefined) {
       reportProblem(reason!);
       continue;
     }
-    seen.add(from.url);
+    seenSources.add(from.url);
     if (Number(status) === 200 && to.url.startsWith("https://"))
       reportProblem(`a rule with status 200 needs a path as destination, not ${to.url}`);
-    else rules.push({ from: from.url, to: to.url, status: Number(status) as RedirectRule["status"], line, dynamic });
+    else
+      rules.push({
+        from: from.url,
+        to: to.url,
+        status: Number(status) as RedirectRule["status"],
+        line,
+        dynamic: isDynamic,
+      });
   }
   return { rules, problems };
 }

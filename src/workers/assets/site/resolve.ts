@@ -51,8 +51,8 @@ export function resolveAsset(
 
 /** True if assets, rather than the worker, answer a request that matches no pattern of `run_worker_first`. */
 export function isAnsweredByAssets(request: AssetRequest, files: AssetFiles, routing: AssetRouting): boolean {
-  const missing = routing.hasPatterns || (routing.navigationPrefersAssets && request.isNavigation);
-  return resolveAsset(request, files, missing ? routing : { ...routing, notFoundHandling: "none" }) !== undefined;
+  const isMissing = routing.hasPatterns || (routing.navigationPrefersAssets && request.isNavigation);
+  return resolveAsset(request, files, isMissing ? routing : { ...routing, notFoundHandling: "none" }) !== undefined;
 }
 
 /**
@@ -64,7 +64,7 @@ function locationOf(to: URL, request: URL): string {
   return `${to.host === request.host ? "" : to.origin}${to.pathname}${search}${to.hash}`;
 }
 
-const eachSegment = (path: string, change: (segment: string) => string) =>
+const mapSegments = (path: string, change: (segment: string) => string) =>
   path
     .split("/")
     .map((segment) => {
@@ -77,5 +77,5 @@ const eachSegment = (path: string, change: (segment: string) => string) =>
     })
     .join("/");
 
-const decodePath = (pathname: string) => eachSegment(pathname, decodeURIComponent).replace(/\/+/g, "/");
-const encodePath = (path: string) => eachSegment(path, encodeURIComponent);
+const decodePath = (pathname: string) => mapSegments(pathname, decodeURIComponent).replace(/\/+/g, "/");
+const encodePath = (path: string) => mapSegments(path, encodeURIComponent);

@@ -19,18 +19,18 @@ interface ResponseContext {
 const CACHE_CONTROL = "public, max-age=0, must-revalidate";
 
 /** Sends the response. Resolves when it has ended, even if the client disconnects. */
-export async function respond(resolved: ResolvedAsset | undefined, sending: ResponseContext): Promise<void> {
-  const { request, response, rules, filter } = sending;
+export async function respond(resolved: ResolvedAsset | undefined, responseContext: ResponseContext): Promise<void> {
+  const { request, response, rules, filter } = responseContext;
   // An unread body would block the connection.
   request.resume();
-  const planned = planResponse(resolved, request);
-  const file = request.method === "HEAD" ? undefined : planned.body;
-  const body = await file?.open(planned.range);
+  const plannedResponse = planResponse(resolved, request);
+  const file = request.method === "HEAD" ? undefined : plannedResponse.body;
+  const body = await file?.open(plannedResponse.range);
   // The content is missing from the store.
   if (file !== undefined && body === undefined)
     return void response.writeHead(500, filter(["Content-Length", "0"])).end();
   if (response.destroyed) return void body?.destroy();
-  response.writeHead(planned.status, filter(applyHeaderRules(planned.headers, rules)));
+  response.writeHead(plannedResponse.status, filter(applyHeaderRules(plannedResponse.headers, rules)));
   if (body === undefined) return void response.end();
   await pipeline(body, response).catch((err: NodeJS.ErrnoException) => {
     if (err.code !== "ERR_STREAM_PREMATURE_CLOSE") throw err;
@@ -45,32 +45,32 @@ interface PlannedResponse {
   range?: ByteRange;
 }
 
-const empty = (status: number, headers: PlannedResponse["headers"] = []): PlannedResponse => ({
+const emptyResponse = (status: number, headers: PlannedResponse["headers"] = []): PlannedResponse => ({
   status,
   headers: [...headers, ["Content-Length", "0"]],
 });
 
 function planResponse(
   resolved: ResolvedAsset | undefined,
-  { headers: sent }: Pick<IncomingMessage, "headers">,
+  { headers: requestHeaders }: Pick<IncomingMessage, "headers">,
 ): PlannedResponse {
-  if (resolved === undefined) return empty(404);
-  if (resolved.kind === "redirect") return empty(resolved.status, [["Location", resolved.location]]);
+  if (resolved === undefined) return emptyResponse(404);
+  if (resolved.kind === "redirect") return emptyResponse(resolved.status, [["Location", resolved.location]]);
   if (resolved.kind === "status")
-    return empty(resolved.status, resolved.status === 405 ? [["Allow", "GET, HEAD"]] : []);
+    return emptyResponse(resolved.status, resolved.status === 405 ? [["Allow", "GET, HEAD"]] : []);
   const { file, status } = resolved;
   const etag = `"${file.etag}"`;
   const headers: PlannedResponse["headers"] = [
     ["ETag", etag],
     ...(file.contentType === undefined ? [] : [["Content-Type", file.contentType] as [string, string]]),
-    ...(sent.authorization === undefined && sent.range === undefined
+    ...(requestHeaders.authorization === undefined && requestHeaders.range === undefined
       ? [["Cache-Control", CACHE_CONTROL] as [string, string]]
       : []),
     ["CF-Cache-Status", "HIT"],
   ];
-  if (matchesEtag(sent["if-none-match"], etag)) return { status: 304, headers };
-  const range = status === 200 ? rangeOf(sent, etag, file.size) : undefined;
-  if (range === "unsatisfiable") return empty(416, [["Content-Range", `bytes */${file.size}`]]);
+  if (matchesEtag(requestHeaders["if-none-match"], etag)) return { status: 304, headers };
+  const range = status === 200 ? rangeOf(requestHeaders, etag, file.size) : undefined;
+  if (range === "unsatisfiable") return emptyResponse(416, [["Content-Range", `bytes */${file.size}`]]);
   if (status === 200) headers.push(["Accept-Ranges", "bytes"]);
   if (range === undefined)
     return {
@@ -93,16 +93,16 @@ function rangeOf({ range, "if-range": validator }: IncomingHttpHeaders, etag: st
 /** The first rule that sets a header replaces the default value; later rules append theirs. */
 function applyHeaderRules(headers: PlannedResponse["headers"], rules: ResponseContext["rules"]): string[] {
   const fields = new Map(headers.map(([name, value]) => [name.toLowerCase(), { name, value }]));
-  const replaced = new Set<string>();
+  const replacedNames = new Set<string>();
   for (const { set, unset } of rules) {
     for (const name of unset) if (name !== "content-length") fields.delete(name);
     for (const [name, value] of set) {
-      const before = replaced.has(name) ? fields.get(name) : undefined;
+      const before = replacedNames.has(name) ? fields.get(name) : undefined;
       fields.set(name, {
         name: before?.name ?? name,
         value: before === undefined ? value : `${before.value}, ${value}`,
       });
-      replaced.add(name);
+      replacedNames.add(name);
     }
   }
   return [...fields.values()].flatMap(({ name, value }) => [name, value]);

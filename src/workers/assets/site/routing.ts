@@ -45,7 +45,7 @@ export function compileRouting(
   } = config;
   const redirects = parseRedirects(config.redirects ?? "", htmlHandling);
   const headers = parseHeaders(config.headers ?? "");
-  const fixed = new Map(redirects.rules.filter(({ dynamic }) => !dynamic).map((rule) => [rule.from, rule]));
+  const staticRedirects = new Map(redirects.rules.filter(({ dynamic }) => !dynamic).map((rule) => [rule.from, rule]));
   const dynamic = compileRules(
     redirects.rules.filter((rule) => rule.dynamic),
     ({ from }) => from,
@@ -66,21 +66,21 @@ export function compileRouting(
       return first.worker.some((pattern) => matchesGlob(pattern, path)) ? "worker" : undefined;
     },
     redirectOf(host, path) {
-      const exact = fixed.get(path);
-      if (exact !== undefined) return exact;
+      const exactRule = staticRedirects.get(path);
+      if (exactRule !== undefined) return exactRule;
       for (const { rule, pattern } of dynamic) {
-        const captured = pattern.match(host, path);
-        if (captured !== undefined) return { status: rule.status, to: destination(rule.to, captured) };
+        const capturedValues = pattern.match(host, path);
+        if (capturedValues !== undefined) return { status: rule.status, to: destination(rule.to, capturedValues) };
       }
       return undefined;
     },
     headersOf: (host, path) =>
       headerRules.flatMap(({ rule, pattern }) => {
-        const captured = pattern.match(host, path);
-        return captured === undefined
+        const capturedValues = pattern.match(host, path);
+        return capturedValues === undefined
           ? []
           : {
-              set: rule.set.map(([name, value]) => [name, fillIn(value, captured)] as [string, string]),
+              set: rule.set.map(([name, value]) => [name, fillIn(value, capturedValues)] as [string, string]),
               unset: rule.unset,
             };
       }),
@@ -101,10 +101,10 @@ function compileRules<Rule>(rules: Rule[], sourceOf: (rule: Rule) => string): { 
 /**
  * A captured value must not change the host: with the value `/evil.example`, `/:splat` would become `//evil.example`.
  */
-function destination(to: string, captured: ReadonlyMap<string, string>): string {
-  const filled = fillIn(to, captured);
-  if (/^\w+:\/\//.test(to)) return filled;
-  const end = filled.search(/[?#]/);
-  const path = end < 0 ? filled : filled.slice(0, end);
-  return path.replace(/[/\\]+/g, "/") + (end < 0 ? "" : filled.slice(end));
+function destination(to: string, capturedValues: ReadonlyMap<string, string>): string {
+  const filledTarget = fillIn(to, capturedValues);
+  if (/^\w+:\/\//.test(to)) return filledTarget;
+  const end = filledTarget.search(/[?#]/);
+  const path = end < 0 ? filledTarget : filledTarget.slice(0, end);
+  return path.replace(/[/\\]+/g, "/") + (end < 0 ? "" : filledTarget.slice(end));
 }

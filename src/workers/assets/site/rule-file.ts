@@ -12,8 +12,8 @@ export const hasVariables = (source: string): boolean => /\*|:[A-Za-z]/.test(sou
 /** Returns the lines of a rule file without blank lines and comments. Adds lines that are too long to `problems`. */
 export function ruleLines(text: string, problems: RuleProblem[]): { line: number; text: string }[] {
   const { lineLength } = ASSET_LIMITS;
-  return text.split("\n").flatMap((raw, index) => {
-    const line = { line: index + 1, text: raw.trim() };
+  return text.split("\n").flatMap((rawLine, index) => {
+    const line = { line: index + 1, text: rawLine.trim() };
     if (line.text === "" || line.text.startsWith("#")) return [];
     if (line.text.length <= lineLength) return [line];
     problems.push({ line: line.line, message: `the line has more than ${lineLength} characters` });

@@ -15,8 +15,8 @@ export interface RulePattern {
  * twice or is not ASCII.
  */
 export function compileRule(source: string): RulePattern | undefined {
-  const matchesHost = source.startsWith("https://");
-  const hostEnd = matchesHost ? source.indexOf("/", "https://".length) : 0;
+  const hasHost = source.startsWith("https://");
+  const hostEnd = hasHost ? source.indexOf("/", "https://".length) : 0;
   const names: string[] = [];
   let expression = "";
   for (const { 0: token, 1: placeholder, index } of source.matchAll(/\*|:([A-Za-z]\w*)|[^*:]+|:/g)) {
@@ -31,18 +31,18 @@ export function compileRule(source: string): RulePattern | undefined {
   }
   // Most requests match no rule. Comparing the literal prefix rejects them cheaply.
   const literalPrefix = /^(?:[^*:]|:(?![A-Za-z]))*/.exec(source)![0];
-  let compiled: RE2JS;
+  let compiledPattern: RE2JS;
   try {
-    compiled = RE2JS.compile(expression, RE2JS.DOTALL);
+    compiledPattern = RE2JS.compile(expression, RE2JS.DOTALL);
   } catch {
     // For example, a name is not ASCII.
     return undefined;
   }
   return {
     match(host, path) {
-      const text = matchesHost ? `https://${host}${path}` : path;
+      const text = hasHost ? `https://${host}${path}` : path;
       if (!text.startsWith(literalPrefix)) return undefined;
-      const matcher = compiled.matcher(text);
+      const matcher = compiledPattern.matcher(text);
       if (!matcher.matches()) return undefined;
       return new Map(names.map((name) => [name, matcher.group(name) ?? ""]));
     },

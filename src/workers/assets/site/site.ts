@@ -21,10 +21,10 @@ interface HandleOptions {
   filter?: HeaderFilter;
 }
 
-/** `current` returns the files and rules for the next request. */
-export function createAssetSite(current: () => { files: AssetFiles; routing: AssetRouting }): AssetSite {
+/** `currentSite` returns the files and rules for the next request. */
+export function createAssetSite(currentSite: () => { files: AssetFiles; routing: AssetRouting }): AssetSite {
   const send = (request: IncomingMessage, response: ServerResponse, url: URL, filter: HeaderFilter) => {
-    const { files, routing } = current();
+    const { files, routing } = currentSite();
     const resolved = resolveAsset({ method: request.method ?? "GET", url }, files, routing);
     return respond(resolved, { request, response, rules: routing.headersOf(url.hostname, url.pathname), filter });
   };
@@ -32,10 +32,10 @@ export function createAssetSite(current: () => { files: AssetFiles; routing: Ass
     async handle(request, response, { hasWorker, filter = (headers) => headers }) {
       const parsed = readRequest(request);
       if (parsed === undefined) {
-        if (!hasWorker) refuse(request, response, filter);
+        if (!hasWorker) sendRefusal(request, response, filter);
         return !hasWorker;
       }
-      const { files, routing } = current();
+      const { files, routing } = currentSite();
       if (hasWorker) {
         const handler = routing.handlerOf(parsed.url.pathname);
         if (handler === "worker" || (handler === undefined && !isAnsweredByAssets(parsed, files, routing)))
@@ -46,7 +46,7 @@ export function createAssetSite(current: () => { files: AssetFiles; routing: Ass
     },
     async serve(request, response) {
       const parsed = readRequest(request);
-      if (parsed === undefined) return refuse(request, response, (headers) => headers);
+      if (parsed === undefined) return sendRefusal(request, response, (headers) => headers);
       await send(request, response, parsed.url, (headers) => headers);
     },
   };
@@ -61,7 +61,7 @@ function readRequest({ method = "GET", url: target = "/", headers }: IncomingMes
   return url === null ? undefined : { method, url, isNavigation: headers["sec-fetch-mode"] === "navigate" };
 }
 
-function refuse(request: IncomingMessage, response: ServerResponse, filter: HeaderFilter): void {
+function sendRefusal(request: IncomingMessage, response: ServerResponse, filter: HeaderFilter): void {
   request.resume();
   response.writeHead(400, filter(["Content-Length", "0"])).end();
 }

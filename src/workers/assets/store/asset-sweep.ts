@@ -22,19 +22,19 @@ export function createAssetSweep({ db, objects, clock }: { db: Db; objects: Obje
   let after: string | undefined;
 
   async function removeUnreferenced(keys: string[]): Promise<number> {
-    const used = await referencedAssetObjects(db.tables<AssetTables>(), keys);
-    const unused = keys.filter((key) => !used.has(key));
-    await objects.delete(unused);
-    return unused.length;
+    const referencedKeys = await referencedAssetObjects(db.tables<AssetTables>(), keys);
+    const unusedKeys = keys.filter((key) => !referencedKeys.has(key));
+    await objects.delete(unusedKeys);
+    return unusedKeys.length;
   }
 
   /** Removes in batches, to keep each transaction short. */
   async function inBatches(limit: number, remove: (batch: number) => Promise<number>): Promise<number> {
     let total = 0;
     while (total < limit) {
-      const removed = await remove(Math.min(BATCH, limit - total));
-      total += removed;
-      if (removed === 0) break;
+      const removedCount = await remove(Math.min(BATCH, limit - total));
+      total += removedCount;
+      if (removedCount === 0) break;
     }
     return total;
   }
@@ -48,21 +48,21 @@ export function createAssetSweep({ db, objects, clock }: { db: Db; objects: Obje
     const files = await inBatches(limit, (batch) =>
       db.transaction<AssetTables, number>((tx) => pruneFiles(tx, before, batch)),
     );
-    let examined = 0;
-    let removed = 0;
+    let examinedCount = 0;
+    let removedCount = 0;
     let batch: string[] = [];
-    let finished = true;
+    let isFinished = true;
     for await (const { key, modified } of objects.list(OBJECT_PREFIX, after)) {
       after = key;
       if (modified.getTime() < before) batch.push(key);
-      if (batch.length === BATCH) removed += await removeUnreferenced(batch.splice(0));
-      if (++examined === limit) {
-        finished = false;
+      if (batch.length === BATCH) removedCount += await removeUnreferenced(batch.splice(0));
+      if (++examinedCount === limit) {
+        isFinished = false;
         break;
       }
     }
-    removed += await removeUnreferenced(batch);
-    if (finished) after = undefined;
-    return { manifests, files, objects: removed, finished };
+    removedCount += await removeUnreferenced(batch);
+    if (isFinished) after = undefined;
+    return { manifests, files, objects: removedCount, finished: isFinished };
   };
 }

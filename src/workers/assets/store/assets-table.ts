@@ -147,16 +147,24 @@ export async function putFile(
     .where((eb) => eb.or([eb("hash", "=", hash), eb("sha256", "=", sha256)]))
     .returning(["hash", "sha256", "object_key"])
     .execute();
-  const existing = matchingRows.find((row) => row.hash === hash);
-  if (existing !== undefined) return { sha256: existing.sha256, objectKey: existing.object_key };
-  const shared = matchingRows[0]?.object_key ?? objectKey;
-  const [added] = await tables
+  const existingFile = matchingRows.find((row) => row.hash === hash);
+  if (existingFile !== undefined) return { sha256: existingFile.sha256, objectKey: existingFile.object_key };
+  const sharedObjectKey = matchingRows[0]?.object_key ?? objectKey;
+  const [addedRows] = await tables
     .insertInto("worker_asset_files")
-    .values({ account_id: account, hash, sha256, size, content_type: contentType, object_key: shared, used_at: now })
+    .values({
+      account_id: account,
+      hash,
+      sha256,
+      size,
+      content_type: contentType,
+      object_key: sharedObjectKey,
+      used_at: now,
+    })
     .onConflict((conflict) => conflict.columns(["account_id", "hash"]).doNothing())
     .returning("hash")
     .execute();
-  if (added !== undefined) return { sha256, objectKey: shared };
+  if (addedRows !== undefined) return { sha256, objectKey: sharedObjectKey };
   // A concurrent upload inserted the row first.
   const row = await tables
     .selectFrom("worker_asset_files")

@@ -72,7 +72,7 @@ interface AssetsDeps {
 }
 
 /** Approximate memory of a manifest entry in bytes. */
-const ENTRY_BYTES = 500;
+const BYTES_PER_ENTRY = 500;
 
 export function createAssets({ db, objects, secrets, clock, ids }: AssetsDeps): Assets {
   const tables = db.tables<AssetTables>();
@@ -81,21 +81,21 @@ export function createAssets({ db, objects, secrets, clock, ids }: AssetsDeps): 
   async function store(session: AssetSession, { hash, contentType = "", bytes }: UploadedAsset) {
     const size = await sizeInManifest(tables, session.manifestId, hash);
     const invalidUpload = (reason: string, fix: string) => assetErrors.badUpload({ reason, fix });
-    const shown = JSON.stringify(hash.slice(0, 80));
+    const quotedHash = JSON.stringify(hash.slice(0, 80));
     if (size === undefined)
       throw invalidUpload(
-        `the manifest contains no file with the hash ${shown}`,
+        `the manifest contains no file with the hash ${quotedHash}`,
         "Name each part after the hash of its file.",
       );
     if (bytes.length !== size)
       throw invalidUpload(
-        `the file with the hash ${shown} has ${bytes.length} bytes, but the manifest says ${size}`,
+        `the file with the hash ${quotedHash} has ${bytes.length} bytes, but the manifest says ${size}`,
         "Upload the file that the manifest describes, encoded in base64.",
       );
     const sha256 = createHash("sha256").update(bytes).digest("hex");
     const objectKey = `${OBJECT_PREFIX}${sha256}-${ids.hex()}`;
     await objects.put(objectKey, bytes);
-    const stored = await db.transaction<AssetTables, { sha256: string; objectKey: string }>((tx) =>
+    const storedObject = await db.transaction<AssetTables, { sha256: string; objectKey: string }>((tx) =>
       putFile(
         tx,
         session.account,
@@ -103,11 +103,11 @@ export function createAssets({ db, objects, secrets, clock, ids }: AssetsDeps): 
         clock.now(),
       ),
     );
-    if (stored.objectKey !== objectKey) await objects.delete([objectKey]);
+    if (storedObject.objectKey !== objectKey) await objects.delete([objectKey]);
     // Clients choose the hash function, so a wrong hash is detected only if an earlier upload has the same hash.
-    if (stored.sha256 !== sha256)
+    if (storedObject.sha256 !== sha256)
       throw invalidUpload(
-        `the hash ${shown} belongs to another file of this account`,
+        `the hash ${quotedHash} belongs to another file of this account`,
         "Compute the hash from the content.",
       );
   }
@@ -119,15 +119,15 @@ export function createAssets({ db, objects, secrets, clock, ids }: AssetsDeps): 
     async begin(account, manifest) {
       const entries = readManifest(manifest);
       const session = { account, manifestId: manifestIdOf(account, entries) };
-      const missing = await db.transaction<AssetTables, { hash: string; size: number }[]>(async (tx) => {
-        const used = { id: session.manifestId, account, now: clock.now() };
-        await putManifest(tx, used, entries);
-        await touchFiles(tx, used);
-        return missingFiles(tx, used);
+      const missingHashes = await db.transaction<AssetTables, { hash: string; size: number }[]>(async (tx) => {
+        const manifestUse = { id: session.manifestId, account, now: clock.now() };
+        await putManifest(tx, manifestUse, entries);
+        await touchFiles(tx, manifestUse);
+        return missingFiles(tx, manifestUse);
       });
       return {
-        token: tokens.issue(missing.length === 0 ? "done" : "upload", session),
-        buckets: groupIntoBuckets(missing),
+        token: tokens.issue(missingHashes.length === 0 ? "done" : "upload", session),
+        buckets: groupIntoBuckets(missingHashes),
       };
     },
     sessionOf: (token) => tokens.read("upload", token),
@@ -147,11 +147,12 @@ export function createAssets({ db, objects, secrets, clock, ids }: AssetsDeps): 
     findByVersion: (versionId) => findVersionAssets(tables, versionId),
     async attach(given, { id, account }, assets) {
       const tx = given as unknown as Kysely<AssetTables>;
-      const used = { id: assets.manifestId, account, now: clock.now() };
-      const exists = await touchManifest(tx, used);
-      await touchFiles(tx, used);
-      const missing = exists ? await missingFiles(tx, used) : [];
-      if (!exists || missing.length > 0) throw assetErrors.incomplete({ count: exists ? missing.length : "All" });
+      const manifestUse = { id: assets.manifestId, account, now: clock.now() };
+      const exists = await touchManifest(tx, manifestUse);
+      await touchFiles(tx, manifestUse);
+      const missingHashes = exists ? await missingFiles(tx, manifestUse) : [];
+      if (!exists || missingHashes.length > 0)
+        throw assetErrors.incomplete({ count: exists ? missingHashes.length : "All" });
       await insertVersionAssets(tx, id, assets);
     },
     async open({ account, compatibilityDate, compatibilityFlags }, { manifestId, config }) {
@@ -159,7 +160,7 @@ export function createAssets({ db, objects, secrets, clock, ids }: AssetsDeps): 
       const files = storedFiles(records, objects);
       const routing = compileRouting(config, { compatibilityDate, compatibilityFlags });
       const { headers = "", redirects = "" } = config;
-      const weight = records.length * ENTRY_BYTES + 2 * (headers.length + redirects.length);
+      const weight = records.length * BYTES_PER_ENTRY + 2 * (headers.length + redirects.length);
       return { site: createAssetSite(() => ({ files, routing })), weight };
     },
     sweep: createAssetSweep({ db, objects, clock }),

@@ -7,22 +7,23 @@ import type { ManifestEntry } from "./assets-table.ts";
 export type AssetManifest = Record<string, { hash: string; size: number }>;
 
 /** Checks a manifest and returns its entries, sorted by path. Throws badManifest, tooManyFiles, fileTooLarge. */
-export function readManifest(sent: AssetManifest): ManifestEntry[] {
-  const paths = Object.keys(sent);
+export function readManifest(sentManifest: AssetManifest): ManifestEntry[] {
+  const paths = Object.keys(sentManifest);
   const { files, fileBytes } = ASSET_LIMITS;
   if (paths.length > files) throw assetErrors.tooManyFiles({ count: paths.length, limit: files });
   const sizes = new Map<string, number>();
-  return paths.toSorted(byCodePoint).map((path) => {
-    const { hash, size } = sent[path]!;
-    const shown = JSON.stringify(path.slice(0, 200));
+  return paths.toSorted(compareCodePoints).map((path) => {
+    const { hash, size } = sentManifest[path]!;
+    const quotedPath = JSON.stringify(path.slice(0, 200));
     const problem = pathProblem(path);
-    if (problem !== undefined) throw assetErrors.badManifest({ reason: `the path ${shown} ${problem}`, fix: PATH_FIX });
+    if (problem !== undefined)
+      throw assetErrors.badManifest({ reason: `the path ${quotedPath} ${problem}`, fix: PATH_FIX });
     if (!/^[0-9a-f]{16,64}$/i.test(hash))
       throw assetErrors.badManifest({
-        reason: `the hash of ${shown} is ${JSON.stringify(hash.slice(0, 80))}`,
+        reason: `the hash of ${quotedPath} is ${JSON.stringify(hash.slice(0, 80))}`,
         fix: "Send 32 hexadecimal digits.",
       });
-    if (size > fileBytes) throw assetErrors.fileTooLarge({ path: shown, size, limit: fileBytes });
+    if (size > fileBytes) throw assetErrors.fileTooLarge({ path: quotedPath, size, limit: fileBytes });
     if ((sizes.get(hash) ?? size) !== size)
       throw assetErrors.badManifest({
         reason: `two files with the hash ${hash} have different sizes`,
@@ -68,12 +69,12 @@ export function groupIntoBuckets(files: readonly { hash: string; size: number }[
   const buckets: string[][] = [];
   let bytes = Infinity;
   for (const { hash, size } of files) {
-    const full = bytes + size > MAX_BUCKET_BYTES || buckets.at(-1)!.length >= MAX_BUCKET_FILES;
-    if (full) buckets.push([]);
-    bytes = full ? size : bytes + size;
+    const isBucketFull = bytes + size > MAX_BUCKET_BYTES || buckets.at(-1)!.length >= MAX_BUCKET_FILES;
+    if (isBucketFull) buckets.push([]);
+    bytes = isBucketFull ? size : bytes + size;
     buckets.at(-1)!.push(hash);
   }
   return buckets;
 }
 
-const byCodePoint = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+const compareCodePoints = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

@@ -12,26 +12,26 @@ export interface AssetSession {
 type TokenUse = "upload" | "done";
 
 interface AssetTokens {
-  issue(use: TokenUse, session: AssetSession): string;
+  issue(tokenUse: TokenUse, session: AssetSession): string;
   /** Returns undefined for another use, an invalid signature or an expired token. */
-  read(use: TokenUse, token: string): AssetSession | undefined;
+  read(tokenUse: TokenUse, token: string): AssetSession | undefined;
 }
 
 /** The published lifetime: https://developers.cloudflare.com/workers/static-assets/direct-upload/ */
 const LIFETIME_SECONDS = 3600;
-const HEADER = encode({ alg: "HS256", typ: "JWT" });
+const HEADER = encodeBase64Url({ alg: "HS256", typ: "JWT" });
 
 /** Issues JSON Web Tokens (RFC 7519) signed with HMAC-SHA256. Clients read their expiry. */
 export function createAssetTokens({ secrets, clock }: { secrets: Pick<Secrets, "derive">; clock: Clock }): AssetTokens {
   const keys = secrets.derive("asset uploads");
   const sign = (key: string, text: string) => createHmac("sha256", key).update(text).digest();
-  const seconds = () => Math.floor(clock.now() / 1000);
+  const nowSeconds = () => Math.floor(clock.now() / 1000);
   return {
-    issue(use, { account, manifestId }) {
-      const text = `${HEADER}.${encode({ acc: account, man: manifestId, use, exp: seconds() + LIFETIME_SECONDS })}`;
+    issue(tokenUse, { account, manifestId }) {
+      const text = `${HEADER}.${encodeBase64Url({ acc: account, man: manifestId, use: tokenUse, exp: nowSeconds() + LIFETIME_SECONDS })}`;
       return `${text}.${sign(keys[0], text).toString("base64url")}`;
     },
-    read(use, token) {
+    read(tokenUse, token) {
       const [header, payload = "", signature = "", ...rest] = token.split(".");
       if (header !== HEADER || rest.length > 0) return undefined;
       const receivedSignature = Buffer.from(signature, "base64url");
@@ -44,12 +44,12 @@ export function createAssetTokens({ secrets, clock }: { secrets: Pick<Secrets, "
       });
       if (!isSigned) return undefined;
       const claims = JSON.parse(Buffer.from(payload, "base64url").toString()) as Record<string, unknown>;
-      if (claims.use !== use || !(Number(claims.exp) > seconds())) return undefined;
+      if (claims.use !== tokenUse || !(Number(claims.exp) > nowSeconds())) return undefined;
       return { account: String(claims.acc), manifestId: String(claims.man) };
     },
   };
 }
 
-function encode(value: object): string {
+function encodeBase64Url(value: object): string {
   return Buffer.from(JSON.stringify(value)).toString("base64url");
 }

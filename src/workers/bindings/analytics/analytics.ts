@@ -40,24 +40,24 @@ export function createAnalytics({
   clock = systemClock,
   ids = randomIds,
   log = silentLog,
-  limits: given,
+  limits: limitOverrides,
 }: AnalyticsDeps): Analytics {
-  const limits = { ...DEFAULT_ANALYTICS_LIMITS, ...given };
+  const limits = { ...DEFAULT_ANALYTICS_LIMITS, ...limitOverrides };
   const table = createPointsTable(db);
   const knownDatasets = createTtlCache<true>(clock, { freshMs: 60_000 });
-  const adding = new Map<string, Promise<boolean>>();
-  const running = new Map<string, number>();
+  const pendingDatasets = new Map<string, Promise<boolean>>();
+  const runningQueries = new Map<string, number>();
 
   /** Concurrent writes to a new dataset share one transaction. */
   async function ensureDataset(account: string, dataset: string): Promise<void> {
     const key = `${account}/${dataset}`;
     if (knownDatasets.get(key) !== undefined) return;
-    let added = adding.get(key);
-    if (added === undefined) {
-      added = table.addDataset(account, dataset, limits.datasets).finally(() => adding.delete(key));
-      adding.set(key, added);
+    let pendingAddition = pendingDatasets.get(key);
+    if (pendingAddition === undefined) {
+      pendingAddition = table.addDataset(account, dataset, limits.datasets).finally(() => pendingDatasets.delete(key));
+      pendingDatasets.set(key, pendingAddition);
     }
-    if (!(await added)) throw analyticsErrors.tooManyDatasets({ limit: limits.datasets, dataset });
+    if (!(await pendingAddition)) throw analyticsErrors.tooManyDatasets({ limit: limits.datasets, dataset });
     knownDatasets.add(key, true);
   }
 
@@ -80,18 +80,18 @@ export function createAnalytics({
 
   return {
     async write(account, dataset, point) {
-      const at = clock.now();
+      const timestamp = clock.now();
       await ensureDataset(account, dataset);
-      await table.insert(account, dataset, { ...point, at, id: ids.hex() });
+      await table.insert(account, dataset, { ...point, at: timestamp, id: ids.hex() });
     },
 
     async query(account, sql) {
       const statement = parseQuery(sql);
-      const accountQueries = running.get(account) ?? 0;
-      const totalQueries = [...running.values()].reduce((sum, count) => sum + count, 0);
+      const accountQueries = runningQueries.get(account) ?? 0;
+      const totalQueries = [...runningQueries.values()].reduce((sum, count) => sum + count, 0);
       if (accountQueries >= limits.queriesPerAccount || totalQueries >= limits.queries)
         throw analyticsErrors.tooManyQueries();
-      running.set(account, accountQueries + 1);
+      runningQueries.set(account, accountQueries + 1);
       try {
         const budget = createQueryBudget(limits);
         return await formatResult(await run(account, statement, budget), statement.format, {
@@ -99,21 +99,21 @@ export function createAnalytics({
           budget,
         });
       } finally {
-        const left = running.get(account)! - 1;
-        if (left === 0) running.delete(account);
-        else running.set(account, left);
+        const remainingQueries = runningQueries.get(account)! - 1;
+        if (remainingQueries === 0) runningQueries.delete(account);
+        else runningQueries.set(account, remainingQueries);
       }
     },
 
     async sweep() {
       const before = clock.now() - limits.retentionMs;
       let total = 0;
-      let deleted;
+      let deletedCount;
       do {
-        deleted = await table.deleteBefore(before, SWEEP_BATCH);
-        total += deleted;
+        deletedCount = await table.deleteBefore(before, SWEEP_BATCH);
+        total += deletedCount;
         await setImmediate();
-      } while (deleted === SWEEP_BATCH);
+      } while (deletedCount === SWEEP_BATCH);
       if (total === 0) return;
       await table.deleteEmptyDatasets();
       log.debug({ points: total }, "analytics: deleted expired points");

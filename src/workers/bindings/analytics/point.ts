@@ -12,18 +12,22 @@ export interface AnalyticsPoint {
  * Checks a point sent by the worker's process. The worker has already checked it, but its process is not trusted.
  * Throws invalidPoint.
  */
-export function readPoint(sent: unknown): AnalyticsPoint {
-  const { index, blobs, doubles } = (typeof sent === "object" && sent !== null ? sent : {}) as Record<string, unknown>;
-  if (typeof index !== "string" || Buffer.byteLength(index) > pointLimits.indexBytes) throw invalid("index");
-  if (!isListOf(blobs, pointLimits.blobs, "string") || !isWithinBlobLimit(blobs as string[])) throw invalid("blobs");
-  if (!isListOf(doubles, pointLimits.doubles, "number")) throw invalid("doubles");
+export function readPoint(sentPoint: unknown): AnalyticsPoint {
+  const { index, blobs, doubles } = (typeof sentPoint === "object" && sentPoint !== null ? sentPoint : {}) as Record<
+    string,
+    unknown
+  >;
+  if (typeof index !== "string" || Buffer.byteLength(index) > pointLimits.indexBytes) throw invalidField("index");
+  if (!isListOf(blobs, pointLimits.blobs, "string") || !isWithinBlobLimit(blobs as string[]))
+    throw invalidField("blobs");
+  if (!isListOf(doubles, pointLimits.doubles, "number")) throw invalidField("doubles");
   return { index: toStorableText(index), blobs: (blobs as string[]).map(toStorableText), doubles: doubles as number[] };
 }
 
-const invalid = (field: string) => analyticsErrors.invalidPoint({ reason: `${field} exceeds its limits` });
+const invalidField = (field: string) => analyticsErrors.invalidPoint({ reason: `${field} exceeds its limits` });
 
 const isListOf = (value: unknown, maxLength: number, type: "string" | "number") =>
-  Array.isArray(value) && value.length <= maxLength && value.every((each) => typeof each === type);
+  Array.isArray(value) && value.length <= maxLength && value.every((item) => typeof item === type);
 
 const isWithinBlobLimit = (blobs: string[]) =>
   blobs.reduce((sum, blob) => sum + Buffer.byteLength(blob), 0) <= pointLimits.blobBytes;

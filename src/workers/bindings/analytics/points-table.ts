@@ -82,7 +82,7 @@ export function createPointsTable(db: Db) {
           .where("account_id", "=", account)
           .limit(maxDatasets)
           .execute();
-        if (names.some((each) => each.dataset === dataset)) return true;
+        if (names.some((pointRow) => pointRow.dataset === dataset)) return true;
         if (names.length >= maxDatasets) return false;
         await tx
           .insertInto("analytics_datasets")

@@ -28,7 +28,7 @@ const {
 } = constants;
 
 // The pragmas that D1 supports. Pragmas that could access other files or change durability or limits are excluded.
-const PRAGMAS_ABOUT = new Set([
+const TABLE_PRAGMAS = new Set([
   "table_info",
   "table_xinfo",
   "index_list",
@@ -36,9 +36,9 @@ const PRAGMAS_ABOUT = new Set([
   "index_xinfo",
   "foreign_key_list",
 ]);
-const PRAGMAS_ASKED = new Set(["data_version", "page_size"]);
-const PRAGMAS_EITHER = new Set(["table_list", "quick_check", "foreign_key_check", "optimize"]);
-const PRAGMAS_SET = new Set([
+const READ_ONLY_PRAGMAS = new Set(["data_version", "page_size"]);
+const OPTIONAL_VALUE_PRAGMAS = new Set(["table_list", "quick_check", "foreign_key_check", "optimize"]);
+const SETTABLE_PRAGMAS = new Set([
   "foreign_keys",
   "defer_foreign_keys",
   "ignore_check_constraints",
@@ -48,7 +48,7 @@ const PRAGMAS_SET = new Set([
   "case_sensitive_like",
 ]);
 
-const FUNCTIONS_REFUSED = new Set([
+const REFUSED_FUNCTIONS = new Set([
   "load_extension",
   "fts3_tokenizer",
   "fts5",
@@ -100,23 +100,23 @@ export interface Authorizer {
 }
 
 export function createAuthorizer(): Authorizer {
-  let trusted = false;
+  let isTrusted = false;
   const authorizer: Authorizer = {
     wantedTransaction: false,
     sawPragma: false,
     changedSettings: false,
-    authorize: (action, first, second) => (trusted || allows(action, first, second) ? SQLITE_OK : SQLITE_DENY),
+    authorize: (action, first, second) => (isTrusted || isAllowed(action, first, second) ? SQLITE_OK : SQLITE_DENY),
     trust(work) {
-      trusted = true;
+      isTrusted = true;
       try {
         return work();
       } finally {
-        trusted = false;
+        isTrusted = false;
       }
     },
   };
 
-  function allows(action: number, first: string | null, second: string | null): boolean {
+  function isAllowed(action: number, first: string | null, second: string | null): boolean {
     if (REFUSED_ACTIONS.has(action)) return false;
     switch (action) {
       case SQLITE_TRANSACTION:
@@ -124,9 +124,9 @@ export function createAuthorizer(): Authorizer {
         authorizer.wantedTransaction = true;
         return false;
       case SQLITE_PRAGMA:
-        return allowsPragma(first!.toLowerCase(), second !== null);
+        return isPragmaAllowed(first!.toLowerCase(), second !== null);
       case SQLITE_FUNCTION:
-        return !FUNCTIONS_REFUSED.has(second!.toLowerCase());
+        return !REFUSED_FUNCTIONS.has(second!.toLowerCase());
       case SQLITE_CREATE_VTABLE:
         return MODULES.has(second!.toLowerCase()) && !isReserved(first);
       default:
@@ -136,16 +136,16 @@ export function createAuthorizer(): Authorizer {
     }
   }
 
-  function allowsPragma(name: string, hasValue: boolean): boolean {
+  function isPragmaAllowed(name: string, hasValue: boolean): boolean {
     authorizer.sawPragma = true;
-    if (PRAGMAS_SET.has(name)) {
+    if (SETTABLE_PRAGMAS.has(name)) {
       // These two end with the transaction, or have no effect inside one. case_sensitive_like takes effect even when it
       // is only compiled.
-      const lasts = name !== "defer_foreign_keys" && name !== "foreign_keys";
-      if (lasts && (hasValue || name === "case_sensitive_like")) authorizer.changedSettings = true;
+      const isPersistent = name !== "defer_foreign_keys" && name !== "foreign_keys";
+      if (isPersistent && (hasValue || name === "case_sensitive_like")) authorizer.changedSettings = true;
       return true;
     }
-    return PRAGMAS_EITHER.has(name) || (hasValue ? PRAGMAS_ABOUT.has(name) : PRAGMAS_ASKED.has(name));
+    return OPTIONAL_VALUE_PRAGMAS.has(name) || (hasValue ? TABLE_PRAGMAS.has(name) : READ_ONLY_PRAGMAS.has(name));
   }
 
   return authorizer;

@@ -4,7 +4,7 @@ import type { D1Limits } from "./limits.ts";
 
 export const PAGE_BYTES = 4096;
 /** How long to wait while a previous process still has the file open. */
-const BUSY_MS = 5_000;
+const BUSY_TIMEOUT_MS = 5_000;
 
 export interface DatabaseConnection {
   db: DatabaseSync;
@@ -23,7 +23,7 @@ export interface DatabaseConnection {
  */
 export function openConnection(path: string, limits: D1Limits): DatabaseConnection {
   const db = new DatabaseSync(path, {
-    timeout: BUSY_MS,
+    timeout: BUSY_TIMEOUT_MS,
     enableForeignKeyConstraints: true,
     enableDoubleQuotedStringLiterals: true,
     defensive: true,
@@ -61,9 +61,9 @@ export function openConnection(path: string, limits: D1Limits): DatabaseConnecti
       counters: countersOf(db, authorizer),
       exec: (sql) => authorizer.trust(() => db.exec(sql)),
     };
-  } catch (thrown) {
+  } catch (openError) {
     db.close();
-    throw thrown;
+    throw openError;
   }
 }
 
@@ -76,7 +76,7 @@ function countersOf(db: DatabaseSync, authorizer: Authorizer) {
   pages.setReturnArrays(true);
   return () =>
     authorizer.trust(() => {
-      const [changed, lastRowId] = changes.get() as unknown as [number, number];
-      return { changes: changed, lastRowId, pages: (pages.get() as unknown as [number])[0] };
+      const [totalChanges, lastRowId] = changes.get() as unknown as [number, number];
+      return { changes: totalChanges, lastRowId, pages: (pages.get() as unknown as [number])[0] };
     });
 }

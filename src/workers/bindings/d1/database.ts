@@ -45,8 +45,8 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
     { sql, params }: StatementInput,
     { script, binds = !script }: StatementOptions,
   ): SqlStatement[] {
-    const kept = prepared.cached(sql);
-    const statements = kept ? [{ sql, parameters: kept.parameters }] : splitStatements(sql);
+    const cachedStatement = prepared.cached(sql);
+    const statements = cachedStatement ? [{ sql, parameters: cachedStatement.parameters }] : splitStatements(sql);
     const values = binds ? valuesOf(params).length : 0;
     if (statements.length > 1 && (!script || values > 0)) throw new D1SqlError(ONE_STATEMENT_TEXT);
     if (statements.length === 0 && !script) throw new D1SqlError(NO_STATEMENT_TEXT);
@@ -67,7 +67,7 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
       const started = performance.now();
       const before = connection.counters();
       compiled.resetStats();
-      const values = bindings(statement.parameters, valuesOf(params));
+      const values = bindingsOf(statement.parameters, valuesOf(params));
       const result = resultsToJson(
         compiled.iterate(...(values as SQLInputValue[])),
         () => compiled.columns().map((column) => column.name),
@@ -97,10 +97,10 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
         total_attempts: 1,
       };
       return `{"success":true,"results":${result.json},"meta":${JSON.stringify(meta)}}`;
-    } catch (thrown) {
+    } catch (caughtError) {
       // When a failed statement is reused, iterate() throws the error of the previous run again.
       prepared.forget(statement.sql);
-      throw sqlErrorOf(thrown, statement.sql, connection);
+      throw sqlErrorOf(caughtError, statement.sql, connection);
     }
   }
 
@@ -110,8 +110,8 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
       const result = work();
       try {
         connection.exec("commit");
-      } catch (thrown) {
-        throw sqlErrorOf(thrown, "", connection);
+      } catch (caughtError) {
+        throw sqlErrorOf(caughtError, "", connection);
       }
       return result;
     } catch (thrown) {
@@ -125,12 +125,12 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
     const { format, script, binds = !script } = options;
     const results: string[] = [];
     let budget = limits.resultBytes;
-    let at = 0;
+    let statementIndex = 0;
     try {
       return transaction(() => {
-        for (; at < input.length; at++) {
-          for (const statement of statementsOf(input[at]!, options)) {
-            const result = execute(statement, binds ? input[at]!.params : [], { format, budget });
+        for (; statementIndex < input.length; statementIndex++) {
+          for (const statement of statementsOf(input[statementIndex]!, options)) {
+            const result = execute(statement, binds ? input[statementIndex]!.params : [], { format, budget });
             budget -= result.length;
             results.push(result);
           }
@@ -142,7 +142,7 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
       if (!(thrown instanceof D1SqlError)) throw thrown;
       const failure = JSON.stringify({ success: false, error: thrown.message });
       // workerd's exec() finds the failing line by the position of the failure in the results.
-      return script ? `[${`${UNDONE},`.repeat(Math.min(at, input.length - 1))}${failure}]` : failure;
+      return script ? `[${`${EMPTY_RESULT},`.repeat(Math.min(statementIndex, input.length - 1))}${failure}]` : failure;
     }
   }
 
@@ -166,27 +166,27 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
   }
 }
 
-const UNDONE = '{"success":true,"meta":{"duration":0}}';
+const EMPTY_RESULT = '{"success":true,"meta":{"duration":0}}';
 
 const valuesOf = (params: unknown): unknown[] => (Array.isArray(params) ? params : []);
 
 /** node:sqlite takes named parameters as an object, before the values of the positional ones. */
-function bindings(parameters: (string | null)[], values: unknown[]): unknown[] {
-  const named: Record<string, SQLInputValue> = {};
-  const nameless: SQLInputValue[] = [];
+function bindingsOf(parameters: (string | null)[], values: unknown[]): unknown[] {
+  const namedValues: Record<string, SQLInputValue> = {};
+  const positionalValues: SQLInputValue[] = [];
   parameters.forEach((name, index) => {
-    const value = toSqlite(values[index]);
-    if (name === null) nameless.push(value);
-    else named[name] = value;
+    const value = toSqliteValue(values[index]);
+    if (name === null) positionalValues.push(value);
+    else namedValues[name] = value;
   });
-  return Object.keys(named).length > 0 ? [named, ...nameless] : nameless;
+  return Object.keys(namedValues).length > 0 ? [namedValues, ...positionalValues] : positionalValues;
 }
 
 /**
  * Byte strings arrive as arrays of numbers; the client has converted booleans to 0 and 1, and numbers stay doubles as
  * in D1.
  */
-function toSqlite(value: unknown): SQLInputValue {
+function toSqliteValue(value: unknown): SQLInputValue {
   if (value === null || value === undefined) return null;
   if (typeof value === "number" || typeof value === "string") return value;
   if (typeof value === "boolean") return value ? 1 : 0;

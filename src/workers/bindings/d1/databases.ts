@@ -83,7 +83,7 @@ interface D1QueryResult {
     size_after: number;
     rows_read: number;
     rows_written: number;
-    [more: string]: unknown;
+    [fieldName: string]: unknown;
   };
 }
 
@@ -108,7 +108,7 @@ export function createD1Databases(options: D1DatabasesOptions): D1Databases {
   const filesOf = (id: string) => ["", "-wal", "-shm"].map((suffix) => fileOf(id) + suffix);
 
   const closing = new AbortController();
-  const stopping = (signal?: AbortSignal) => (signal ? AbortSignal.any([signal, closing.signal]) : closing.signal);
+  const stopSignalFor = (signal?: AbortSignal) => (signal ? AbortSignal.any([signal, closing.signal]) : closing.signal);
 
   async function exchange(id: string, run: StatementOptions, body: Uint8Array, signal?: AbortSignal) {
     if (body.length > limits.requestBytes) throw d1Errors.requestTooLarge({ requestBytes: limits.requestBytes });
@@ -144,11 +144,15 @@ export function createD1Databases(options: D1DatabasesOptions): D1Databases {
         fileOf(id),
         async () => {
           if (ready && !(await ready())) throw d1Errors.databaseNotFound({ id });
-          return runImport(open(), { file: fileOf(id), size, mark }, { directory, limits, signal: stopping(signal) });
+          return runImport(
+            open(),
+            { file: fileOf(id), size, mark },
+            { directory, limits, signal: stopSignalFor(signal) },
+          );
         },
         { afterMs: limits.importPatienceMs, error: () => d1Errors.importing() },
       ),
-    export: (id, run, signal) => runExport(fileOf(id), run, { directory, limits, signal: stopping(signal) }),
+    export: (id, run, signal) => runExport(fileOf(id), run, { directory, limits, signal: stopSignalFor(signal) }),
     replace: (id, file) => hosts.runExclusively(fileOf(id), () => copyDatabaseFile(file, fileOf(id))),
     async size(id) {
       const sizes = await Promise.all(

@@ -52,8 +52,8 @@ const CONSTRAINT_CODE = 19;
 const FULL_CODE = 13;
 
 /** Errors of node:sqlite carry SQLite's extended result code. */
-export const isSqliteError = (thrown: unknown): thrown is Error & { errcode: number } =>
-  thrown instanceof Error && "errcode" in thrown && typeof thrown.errcode === "number";
+export const isSqliteError = (caughtError: unknown): caughtError is Error & { errcode: number } =>
+  caughtError instanceof Error && "errcode" in caughtError && typeof caughtError.errcode === "number";
 
 export const isFull = (error: { errcode: number }): boolean => (error.errcode & 0xff) === FULL_CODE;
 
@@ -71,15 +71,15 @@ interface FailedSql {
  * The message the database server sends; workerd prepends `D1_ERROR: `: `UNIQUE constraint failed: t.id:
  * SQLITE_CONSTRAINT (extended: SQLITE_CONSTRAINT_PRIMARYKEY)`.
  */
-export function errorText(error: Error & { errcode: number }, failed: FailedSql): string {
+export function errorText(error: Error & { errcode: number }, failedSql: FailedSql): string {
   const primary = error.errcode & 0xff;
-  const extended = primary === CONSTRAINT_CODE ? CONSTRAINT[error.errcode >> 8] : undefined;
-  const offset = errorOffset(error.message, failed);
-  return `${error.message}${offset === undefined ? "" : ` at offset ${offset}`}: SQLITE_${PRIMARY[primary] ?? "ERROR"}${extended ? ` (extended: SQLITE_CONSTRAINT_${extended})` : ""}`;
+  const extendedCode = primary === CONSTRAINT_CODE ? CONSTRAINT[error.errcode >> 8] : undefined;
+  const offset = errorOffset(error.message, failedSql);
+  return `${error.message}${offset === undefined ? "" : ` at offset ${offset}`}: SQLITE_${PRIMARY[primary] ?? "ERROR"}${extendedCode ? ` (extended: SQLITE_CONSTRAINT_${extendedCode})` : ""}`;
 }
 
 // Messages for which SQLite reports an offset, with the token at that offset.
-const LOCATED = [
+const LOCATED_ERROR_PATTERNS = [
   /^(?:no such column|ambiguous column name|no such function|not authorized to use function): (.+)$/,
   /^wrong number of arguments to function (.+)\(\)$/,
   /^(?:table|view|index|trigger) (.+) already exists$/,
@@ -92,32 +92,35 @@ const LOCATED = [
  */
 function errorOffset(message: string, { sql, prepares, maxParameters }: FailedSql): number | undefined {
   const tokens = [...sqlTokens(sql)];
-  const near = /^near "(.+)": syntax error$/s.exec(message)?.[1];
-  if (near !== undefined) {
-    const places = tokens.filter(({ text }) => text === near).slice(0, 32);
-    return bytesBefore(
+  const nearText = /^near "(.+)": syntax error$/s.exec(message)?.[1];
+  if (nearText !== undefined) {
+    const matchingTokens = tokens.filter(({ text }) => text === nearText).slice(0, 32);
+    return byteOffsetOf(
       sql,
-      places.length < 2
-        ? places[0]
-        : places.find(({ start }) => prepares(sql.slice(0, start + near.length)) === message),
+      matchingTokens.length < 2
+        ? matchingTokens[0]
+        : matchingTokens.find(({ start }) => prepares(sql.slice(0, start + nearText.length)) === message),
     );
   }
   if (message === "too many SQL variables")
-    return bytesBefore(sql, tokens.filter(({ kind }) => kind === "parameter")[maxParameters]);
-  const blamed = LOCATED.map((pattern) => pattern.exec(message)?.[1]).find((found) => found !== undefined);
-  if (blamed === undefined) return undefined;
-  const head = bare(blamed.split(".")[0]!);
+    return byteOffsetOf(sql, tokens.filter(({ kind }) => kind === "parameter")[maxParameters]);
+  const blamedName = LOCATED_ERROR_PATTERNS.map((pattern) => pattern.exec(message)?.[1]).find(
+    (blamedText) => blamedText !== undefined,
+  );
+  if (blamedName === undefined) return undefined;
+  const tableOrColumn = unquoteName(blamedName.split(".")[0]!);
   // A text with doubled quotes consists of several tokens.
-  const isQuote = blamed.startsWith("'");
-  return bytesBefore(
+  const isQuote = blamedName.startsWith("'");
+  return byteOffsetOf(
     sql,
     tokens.find(
-      ({ text, start }) => text === blamed || bare(text) === head || (isQuote && sql.startsWith(blamed, start)),
+      ({ text, start }) =>
+        text === blamedName || unquoteName(text) === tableOrColumn || (isQuote && sql.startsWith(blamedName, start)),
     ),
   );
 }
 
-const bytesBefore = (sql: string, token: { start: number } | undefined) =>
+const byteOffsetOf = (sql: string, token: { start: number } | undefined) =>
   token && Buffer.byteLength(sql.slice(0, token.start));
 
-const bare = (name: string) => name.replace(/^["`[](.*)["`\]]$/s, "$1").toLowerCase();
+const unquoteName = (name: string) => name.replace(/^["`[](.*)["`\]]$/s, "$1").toLowerCase();

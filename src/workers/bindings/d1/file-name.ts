@@ -9,9 +9,9 @@ import { d1Errors } from "./errors.ts";
 export function databaseFileName(id: string): string {
   if (id.length < 1 || id.length > 128) throw d1Errors.badDatabaseId({ id: JSON.stringify(id.slice(0, 128)) });
   if (/^[a-z0-9][a-z0-9_-]{0,63}$/.test(id)) return `${id}.sqlite`;
-  const readable = id
+  const readableId = id
     .toLowerCase()
     .replace(/[^a-z0-9_-]+/g, "-")
     .slice(0, 40);
-  return `${readable}.${createHash("sha256").update(id).digest("hex").slice(0, 32)}.sqlite`;
+  return `${readableId}.${createHash("sha256").update(id).digest("hex").slice(0, 32)}.sqlite`;
 }

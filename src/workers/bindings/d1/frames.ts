@@ -8,12 +8,12 @@ export interface Frame {
   body: Buffer;
 }
 
-const LENGTHS = 8;
+const LENGTHS_BYTES = 8;
 const EMPTY = new Uint8Array();
 
 export function writeFrame(channel: Writable, header: Record<string, unknown>, body: Uint8Array = EMPTY): void {
   const head = Buffer.from(JSON.stringify(header));
-  const lengths = Buffer.allocUnsafe(LENGTHS);
+  const lengths = Buffer.allocUnsafe(LENGTHS_BYTES);
   lengths.writeUInt32BE(head.length, 0);
   lengths.writeUInt32BE(body.length, 4);
   // Corked, so that all three leave in one system call.
@@ -30,28 +30,28 @@ export function writeFrame(channel: Writable, header: Record<string, unknown>, b
  */
 export function createFrameReader(onFrame: (frame: Frame) => void): (chunk: Buffer) => void {
   let chunks: Buffer[] = [];
-  let have = 0;
-  let need = LENGTHS;
+  let receivedBytes = 0;
+  let requiredBytes = LENGTHS_BYTES;
 
   return (chunk) => {
     chunks.push(chunk);
-    have += chunk.length;
-    while (have >= need) {
-      const all = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, have);
-      const headLength = all.readUInt32BE(0);
-      const end = LENGTHS + headLength + all.readUInt32BE(4);
-      if (all.length < end) {
-        chunks = [all];
-        need = end;
+    receivedBytes += chunk.length;
+    while (receivedBytes >= requiredBytes) {
+      const joinedChunks = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, receivedBytes);
+      const headLength = joinedChunks.readUInt32BE(0);
+      const end = LENGTHS_BYTES + headLength + joinedChunks.readUInt32BE(4);
+      if (joinedChunks.length < end) {
+        chunks = [joinedChunks];
+        requiredBytes = end;
         return;
       }
       onFrame({
-        header: JSON.parse(all.toString("utf8", LENGTHS, LENGTHS + headLength)),
-        body: all.subarray(LENGTHS + headLength, end),
+        header: JSON.parse(joinedChunks.toString("utf8", LENGTHS_BYTES, LENGTHS_BYTES + headLength)),
+        body: joinedChunks.subarray(LENGTHS_BYTES + headLength, end),
       });
-      chunks = [all.subarray(end)];
-      have = all.length - end;
-      need = LENGTHS;
+      chunks = [joinedChunks.subarray(end)];
+      receivedBytes = joinedChunks.length - end;
+      requiredBytes = LENGTHS_BYTES;
     }
   };
 }

@@ -3,15 +3,15 @@ import { join } from "node:path";
 import type { Ids } from "../../../kernel/index.ts";
 import { makeDurableFolder } from "../../../store/index.ts";
 
-const FILE = ".home";
+const HOME_FILE = ".home";
 
 /**
  * Persistent id of a directory of database files, created on first use. Only one process at a time uses the directory.
  */
 export function d1DirectoryId(directory: string, ids: Pick<Ids, "hex">): string {
-  const path = join(directory, FILE);
-  const known = read(path);
-  if (known !== undefined) return known;
+  const path = join(directory, HOME_FILE);
+  const existingHome = read(path);
+  if (existingHome !== undefined) return existingHome;
   makeDurableFolder(directory);
   const home = ids.hex();
   const fd = openSync(`${path}.new`, "w", 0o600);

@@ -42,27 +42,29 @@ export function startHostProcess({
   });
   // If the process could not start for lack of file descriptors, it has no streams; its error event follows.
   const channel = child.stdio?.[3] as Duplex | undefined;
-  let waiting: { resolve(frame: Frame): void; reject(reason: Error): void } | undefined;
-  let printed = "";
-  let wanted = false;
-  let over: string | undefined;
+  let pendingCall: { resolve(frame: Frame): void; reject(reason: Error): void } | undefined;
+  let errorOutput = "";
+  let isExpectedExit = false;
+  let exitReason: string | undefined;
 
-  child.stderr?.setEncoding("utf8").on("data", (text: string) => (printed = (printed + text).slice(-ERROR_TAIL)));
+  child.stderr
+    ?.setEncoding("utf8")
+    .on("data", (text: string) => (errorOutput = (errorOutput + text).slice(-ERROR_TAIL)));
   channel?.on(
     "data",
     createFrameReader((frame) => {
-      const { resolve } = waiting!;
-      waiting = undefined;
+      const { resolve } = pendingCall!;
+      pendingCall = undefined;
       resolve(frame);
     }),
   );
   channel?.on("error", () => {}); // Reported by the exit event.
   const ended = new Promise<void>((resolve) => {
     const finish = (reason: string) => {
-      over = reason;
-      if (!wanted) onLost(`${reason}${printed ? `: ${printed.trim()}` : ""}`);
-      waiting?.reject(new Error(reason));
-      waiting = undefined;
+      exitReason = reason;
+      if (!isExpectedExit) onLost(`${reason}${errorOutput ? `: ${errorOutput.trim()}` : ""}`);
+      pendingCall?.reject(new Error(reason));
+      pendingCall = undefined;
       resolve();
     };
     child.once("error", (error) => finish(error.message));
@@ -70,7 +72,7 @@ export function startHostProcess({
   });
 
   const kill = () => {
-    wanted = true;
+    isExpectedExit = true;
     child.kill("SIGKILL");
   };
 
@@ -80,17 +82,17 @@ export function startHostProcess({
     kill,
     request: (header, body) =>
       new Promise((resolve, reject) => {
-        if (over !== undefined || channel === undefined)
-          return reject(new Error(over ?? "the database process could not be started"));
-        waiting = { resolve, reject };
+        if (exitReason !== undefined || channel === undefined)
+          return reject(new Error(exitReason ?? "the database process could not be started"));
+        pendingCall = { resolve, reject };
         writeFrame(channel, header, body);
       }),
     async end() {
-      wanted = true;
+      isExpectedExit = true;
       channel?.end();
-      const late = setTimeout(kill, EXIT_TIMEOUT_MS);
+      const killTimer = setTimeout(kill, EXIT_TIMEOUT_MS);
       await ended;
-      clearTimeout(late);
+      clearTimeout(killTimer);
     },
   };
 }

@@ -9,19 +9,19 @@ import { dieWithParent } from "./die-with-parent.ts";
 import { createFrameReader, writeFrame, type Frame } from "./frames.ts";
 import type { D1Limits } from "./limits.ts";
 
-const MAX_OPEN = 100;
-const NOTHING = { header: {}, body: Buffer.alloc(0) };
+const MAX_OPEN_DATABASES = 100;
+const EMPTY_FRAME = { header: {}, body: Buffer.alloc(0) };
 
 const limits = JSON.parse(process.argv[2]!) as D1Limits;
 const channel = new Socket({ fd: 3 });
 /** By file path, least recently used first. */
-const open = new Map<string, OpenDatabase>();
+const openDatabases = new Map<string, OpenDatabase>();
 
 dieWithParent();
 
 // The server is gone or asks this process to end; the last response is still written.
 channel.on("end", () => {
-  for (const file of open.keys()) close(file);
+  for (const file of openDatabases.keys()) close(file);
 });
 channel.on("error", () => process.exit(1));
 channel.on("close", () => process.exit(0));
@@ -48,38 +48,38 @@ function run(header: Frame["header"], body: Buffer): { header: Record<string, un
     // An error of the file or the machine, not of the SQL: the state of this connection is unknown, so the next request
     // opens a new one.
     close(file);
-    return { ...NOTHING, header: { fault: messageOf(error) } };
+    return { ...EMPTY_FRAME, header: { fault: messageOf(error) } };
   }
 }
 
 function databaseAt(file: string): OpenDatabase {
-  const database = open.get(file) ?? openDatabase(file, limits);
-  open.delete(file);
-  open.set(file, database);
-  if (open.size > MAX_OPEN) close(open.keys().next().value!);
+  const database = openDatabases.get(file) ?? openDatabase(file, limits);
+  openDatabases.delete(file);
+  openDatabases.set(file, database);
+  if (openDatabases.size > MAX_OPEN_DATABASES) close(openDatabases.keys().next().value!);
   return database;
 }
 
 function close(file: string) {
-  const database = open.get(file);
-  open.delete(file);
+  const database = openDatabases.get(file);
+  openDatabases.delete(file);
   try {
     database?.close();
   } catch {
     // The file is damaged: nothing can be kept open.
   }
-  return NOTHING;
+  return EMPTY_FRAME;
 }
 
 /** `{sql, params}` or an array of them, as sent by workerd's D1 client. */
 function parseStatements(body: Buffer): StatementInput[] {
-  let parsed: unknown;
+  let parsedStatements: unknown;
   try {
-    parsed = JSON.parse(body.toString());
+    parsedStatements = JSON.parse(body.toString());
   } catch {
     throw new Error("The request is not JSON.");
   }
-  const list = Array.isArray(parsed) ? parsed : [parsed];
+  const list = Array.isArray(parsedStatements) ? parsedStatements : [parsedStatements];
   for (const entry of list) {
     if (typeof entry !== "object" || entry === null || typeof (entry as StatementInput).sql !== "string")
       throw new Error("Every statement must have its SQL as a string.");

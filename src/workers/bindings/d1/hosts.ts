@@ -80,9 +80,9 @@ const REASSIGN_AFTER_MS = 200;
 export function createHosts({ directory, limits, clock, log, processes, idleMs }: HostsOptions): Hosts {
   const hosts = new Set<Host>();
   const fileQueues = new Map<string, FileQueue>();
-  const ending = new Set<Promise<void>>();
+  const endingHosts = new Set<Promise<void>>();
   let waitingBytes = 0;
-  let closed = false;
+  let isClosed = false;
   const sweeper = setInterval(sweep, Math.max(idleMs / 2, 10));
   sweeper.unref();
 
@@ -117,15 +117,15 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
   }
 
   /**
-   * Puts the lane into the queue of a process: its current one if that is free or `avoid` is not set, else a free one,
+   * Puts the lane into the queue of a process: its current one if that is free or `avoidedHost` is not set, else a free one,
    * a new one, or the one with the shortest queue.
    */
-  function place(fileQueue: FileQueue, avoid?: Host) {
+  function place(fileQueue: FileQueue, avoidedHost?: Host) {
     fileQueue.placed = fileQueue.paused === 0 && fileQueue.jobs.length > 0;
     if (!fileQueue.placed) return;
     let host: Host;
     try {
-      host = choose(fileQueue, avoid);
+      host = choose(fileQueue, avoidedHost);
     } catch (cause) {
       // No process can be started now; the next request retries.
       log.error({ err: cause, file: fileQueue.file }, "d1: failed to start a database process");
@@ -144,24 +144,24 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
     else void serve(host);
   }
 
-  function choose(fileQueue: FileQueue, avoid: Host | undefined): Host {
-    if (fileQueue.host && fileQueue.host !== avoid && !fileQueue.host.dead) return fileQueue.host;
-    const live = [...hosts].filter((host) => !host.dead);
-    const others = live.filter((host) => host !== avoid);
-    const free = others.find((host) => !host.serving);
-    if (free) return free;
-    if (live.length < processes) return start();
-    return others.sort((a, b) => a.line.length - b.line.length)[0] ?? avoid!;
+  function choose(fileQueue: FileQueue, avoidedHost: Host | undefined): Host {
+    if (fileQueue.host && fileQueue.host !== avoidedHost && !fileQueue.host.dead) return fileQueue.host;
+    const liveHosts = [...hosts].filter((host) => !host.dead);
+    const otherHosts = liveHosts.filter((host) => host !== avoidedHost);
+    const idleHost = otherHosts.find((host) => !host.serving);
+    if (idleHost) return idleHost;
+    if (liveHosts.length < processes) return start();
+    return otherHosts.sort((a, b) => a.line.length - b.line.length)[0] ?? avoidedHost!;
   }
 
   /** A slow query must delay only its own database: the other lanes in its queue move to another process. */
   function watch(host: Host) {
     if (host.reassignTimer || processes === 1) return;
-    const completed = host.completed;
+    const completedBefore = host.completed;
     host.reassignTimer = setTimeout(() => {
       host.reassignTimer = undefined;
       if (host.line.length === 0 || host.dead) return;
-      if (host.completed !== completed) return watch(host);
+      if (host.completed !== completedBefore) return watch(host);
       for (const fileQueue of host.line.splice(0)) place(fileQueue, host);
     }, REASSIGN_AFTER_MS);
     host.reassignTimer.unref();
@@ -201,9 +201,9 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
     if (job.signal?.aborted) return job.reject(job.signal.reason);
     if (clock.now() - job.since > limits.waitMs) return job.reject(d1Errors.waitedTooLong());
     host.files.add(fileQueue.file);
-    let late = false;
+    let isLate = false;
     const timer = setTimeout(() => {
-      late = true;
+      isLate = true;
       log.warn({ file: fileQueue.file, requestMs: limits.requestMs }, "d1: request timed out, process killed");
       host.process.kill();
     }, limits.requestMs);
@@ -218,7 +218,7 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
     } catch (cause) {
       host.dead = true;
       job.reject(
-        late ? d1Errors.ranTooLong(limits as unknown as Record<string, unknown>) : d1Errors.reset({}, { cause }),
+        isLate ? d1Errors.ranTooLong(limits as unknown as Record<string, unknown>) : d1Errors.reset({}, { cause }),
       );
     } finally {
       clearTimeout(timer);
@@ -244,7 +244,7 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
     return fileQueue;
   }
 
-  function refuse(fileQueue: FileQueue, { error }: Busy) {
+  function rejectJobs(fileQueue: FileQueue, { error }: Busy) {
     fileQueue.busy = error;
     for (const job of fileQueue.jobs.splice(0)) {
       waitingBytes -= job.body.length;
@@ -270,16 +270,16 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
       if (host.serving || host.files.size > 0 || host.idleSince > before) continue;
       host.dead = true;
       hosts.delete(host);
-      const gone = host.process.end();
-      ending.add(gone);
-      void gone.then(() => ending.delete(gone));
+      const hostEnd = host.process.end();
+      endingHosts.add(hostEnd);
+      void hostEnd.then(() => endingHosts.delete(hostEnd));
     }
   }
 
   return {
     run: (file, options, body, signal) =>
       new Promise((resolve, reject) => {
-        if (closed) return reject(d1Errors.closed());
+        if (isClosed) return reject(d1Errors.closed());
         const fileQueue = fileQueueOf(file);
         if (fileQueue.busy) return reject(fileQueue.busy());
         if (fileQueue.jobs.length >= limits.waiting || waitingBytes > 4 * limits.requestBytes)
@@ -300,7 +300,7 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
       try {
         await before;
         await Promise.all([...hosts].filter((host) => host.files.has(file)).map((host) => closeIn(host, file)));
-        if (busy) timer = setTimeout(() => refuse(fileQueue, busy), busy.afterMs).unref();
+        if (busy) timer = setTimeout(() => rejectJobs(fileQueue, busy), busy.afterMs).unref();
         return await work();
       } finally {
         clearTimeout(timer);
@@ -312,11 +312,11 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
     },
 
     async close() {
-      closed = true;
+      isClosed = true;
       clearInterval(sweeper);
       for (const fileQueue of fileQueues.values())
         for (const job of fileQueue.jobs.splice(0)) job.reject(d1Errors.closed());
-      await Promise.all([...ending, ...[...hosts].map((host) => host.process.end())]);
+      await Promise.all([...endingHosts, ...[...hosts].map((host) => host.process.end())]);
     },
   };
 }

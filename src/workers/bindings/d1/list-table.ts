@@ -35,19 +35,19 @@ export const databaseListMigration: Migration = {
       .addColumn("location_hint", text)
       .addColumn("removed_at", "bigint")
       .execute();
-    const removed = sql.ref("removed_at");
+    const removedAt = sql.ref("removed_at");
     await db.schema
       .createIndex("d1_databases_name")
       .on("d1_databases")
       .columns(["account_id", "name"])
       .unique()
-      .where(removed, "is", null)
+      .where(removedAt, "is", null)
       .execute();
     await db.schema
       .createIndex("d1_databases_removed")
       .on("d1_databases")
       .columns(["removed_at", "id"])
-      .where(removed, "is not", null)
+      .where(removedAt, "is not", null)
       .execute();
     await db.schema
       .createTable("d1_database_counts")
@@ -82,16 +82,16 @@ const COLUMNS = [
 
 export function createDatabaseListTable(db: Db) {
   const tables = db.tables<DatabaseListTables>();
-  const there = () => tables.selectFrom("d1_databases").select(COLUMNS).where("removed_at", "is", null);
-  const find = prepared((arg) => there().where("id", "=", arg<string>("id")));
+  const selectExisting = () => tables.selectFrom("d1_databases").select(COLUMNS).where("removed_at", "is", null);
+  const find = prepared((arg) => selectExisting().where("id", "=", arg<string>("id")));
   const findByName = prepared((arg) =>
-    there().where("account_id", "=", arg<string>("account")).where("name", "=", arg<string>("name")),
+    selectExisting().where("account_id", "=", arg<string>("account")).where("name", "=", arg<string>("name")),
   );
   const count = prepared((arg) =>
     tables.selectFrom("d1_database_counts").select("count").where("account_id", "=", arg<string>("account")),
   );
   const page = prepared((arg) =>
-    there()
+    selectExisting()
       .where("account_id", "=", arg<string>("account"))
       .orderBy("name")
       .limit(arg<number>("limit"))
@@ -101,24 +101,24 @@ export function createDatabaseListTable(db: Db) {
   return {
     async create(
       { id, account, name, createdAt, readReplication, jurisdiction, locationHint }: DatabaseRow,
-      most: number,
+      maxDatabases: number,
     ): Promise<Created> {
       try {
         return await db.transaction<DatabaseListTables, Created>(async (tx) => {
-          const taken = await tx
+          const existingRow = await tx
             .selectFrom("d1_databases")
             .select("id")
             .where("account_id", "=", account)
             .where("name", "=", name)
             .where("removed_at", "is", null)
             .executeTakeFirst();
-          if (taken) return "name taken";
-          const counted = await tx
+          if (existingRow) return "name taken";
+          const countResult = await tx
             .selectFrom("d1_database_counts")
             .select("count")
             .where("account_id", "=", account)
             .executeTakeFirst();
-          if ((counted?.count ?? 0) >= most) return "too many";
+          if ((countResult?.count ?? 0) >= maxDatabases) return "too many";
           await tx
             .insertInto("d1_databases")
             .values({
@@ -157,24 +157,35 @@ export function createDatabaseListTable(db: Db) {
       return rows[0] && fromRow(rows[0]);
     },
 
-    /** Sorted by name. `part` filters by names that contain it, ignoring case. */
-    async page(account: string, request: PageRequest, part?: string): Promise<{ rows: DatabaseRow[]; total: number }> {
+    /** Sorted by name. `nameFilter` filters by names that contain it, ignoring case. */
+    async page(
+      account: string,
+      request: PageRequest,
+      nameFilter?: string,
+    ): Promise<{ rows: DatabaseRow[]; total: number }> {
       const range = { limit: request.perPage, offset: offsetOf(request) };
-      if (part === undefined) {
-        const [{ rows }, counted] = await Promise.all([
+      if (nameFilter === undefined) {
+        const [{ rows }, countResult] = await Promise.all([
           tables.executeQuery(page({ account, ...range }).compile()),
           tables.executeQuery(count({ account }).compile()),
         ]);
-        return { rows: rows.map(fromRow), total: counted.rows[0]?.count ?? 0 };
+        return { rows: rows.map(fromRow), total: countResult.rows[0]?.count ?? 0 };
       }
-      const pattern = `%${part.toLowerCase().replace(/[%_\\]/g, "\\$&")}%`;
-      const matching = tables
+      const pattern = `%${nameFilter.toLowerCase().replace(/[%_\\]/g, "\\$&")}%`;
+      const matchingQuery = tables
         .selectFrom("d1_databases")
         .where("account_id", "=", account)
         .where("removed_at", "is", null)
         .where(sql<boolean>`lower(name) like ${pattern} escape '\\'`);
-      const rows = await matching.select(COLUMNS).orderBy("name").limit(range.limit).offset(range.offset).execute();
-      const { total } = await matching.select((eb) => eb.fn.countAll<number>().as("total")).executeTakeFirstOrThrow();
+      const rows = await matchingQuery
+        .select(COLUMNS)
+        .orderBy("name")
+        .limit(range.limit)
+        .offset(range.offset)
+        .execute();
+      const { total } = await matchingQuery
+        .select((eb) => eb.fn.countAll<number>().as("total"))
+        .executeTakeFirstOrThrow();
       return { rows: rows.map(fromRow), total: Number(total) };
     },
 
@@ -192,7 +203,7 @@ export function createDatabaseListTable(db: Db) {
     /** Hides the database from all callers. Returns false if it did not exist. */
     markRemoved: (account: string, id: string, at: number): Promise<boolean> =>
       db.transaction<DatabaseListTables, boolean>(async (tx) => {
-        const marked = await tx
+        const markedRow = await tx
           .updateTable("d1_databases")
           .set({ removed_at: at })
           .where("id", "=", id)
@@ -200,7 +211,7 @@ export function createDatabaseListTable(db: Db) {
           .where("removed_at", "is", null)
           .returning("id")
           .execute();
-        if (marked.length === 0) return false;
+        if (markedRow.length === 0) return false;
         await tx
           .updateTable("d1_database_counts")
           .set({ count: sql<number>`count - 1` })

@@ -18,7 +18,7 @@ import { createDatabaseListTable, type DatabaseRow } from "./list-table.ts";
 /** The D1 databases of accounts. Throws UserErrors of `d1Errors`; resolves once the change is on disk. */
 export interface D1DatabaseList {
   /** Throws nameTaken, badName, tooManyDatabases. The first query creates the file. */
-  create(account: string, wanted: NewD1Database): Promise<D1Database>;
+  create(account: string, newDatabase: NewD1Database): Promise<D1Database>;
   /** Sorted by name; `name` filters by names that contain it, ignoring case. */
   list(account: string, page: PageRequest, name?: string): Promise<Page<D1Database>>;
   /** By id, else by name. Throws databaseNotFound. */
@@ -74,12 +74,12 @@ interface D1DatabaseListOptions {
 /** Number of deleted databases read per query. */
 const BATCH = 100;
 /** How long the file of a deleted database is checked for again: a query that was running may have recreated it. */
-const REMEMBERED_MS = 3600_000;
+const REMOVED_RETENTION_MS = 3600_000;
 /** How long a response waits for the file of a deleted database to be removed: an import may be using it. */
 const REMOVAL_MS = 2_000;
-const MAX_NAME = 128;
-const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]*$/;
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const MAX_NAME_LENGTH = 128;
+const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_-]*$/;
+const UUID_PATTERN = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export function createD1DatabaseList({
   db,
@@ -90,30 +90,31 @@ export function createD1DatabaseList({
   maxDatabases = 50_000,
 }: D1DatabaseListOptions): D1DatabaseList {
   const table = createDatabaseListTable(db);
-  const live = createTtlCache<string>(clock);
+  const liveDatabases = createTtlCache<string>(clock);
 
   async function find(account: string, id: string): Promise<DatabaseRow | undefined> {
-    const row = UUID.test(id) ? await table.find(id) : undefined;
+    const row = UUID_PATTERN.test(id) ? await table.find(id) : undefined;
     return row?.account === account ? row : undefined;
   }
 
   async function get(account: string, idOrName: string): Promise<D1Database> {
     const row =
-      (await find(account, idOrName)) ?? (NAME.test(idOrName) ? await table.findByName(account, idOrName) : undefined);
+      (await find(account, idOrName)) ??
+      (NAME_PATTERN.test(idOrName) ? await table.findByName(account, idOrName) : undefined);
     if (!row) throw d1Errors.databaseNotFound({ id: idOrName });
     return show(row);
   }
 
   async function check(account: string, id: string): Promise<boolean> {
-    const found = (await find(account, id)) !== undefined;
-    if (found) live.add(id, account);
-    return found;
+    const isFound = (await find(account, id)) !== undefined;
+    if (isFound) liveDatabases.add(id, account);
+    return isFound;
   }
 
   return {
     async create(account, { name, readReplication = "disabled", jurisdiction = null, locationHint = null }) {
-      if (name.length > MAX_NAME || !NAME.test(name))
-        throw d1Errors.badName({ name: JSON.stringify(name.slice(0, MAX_NAME)), longest: MAX_NAME });
+      if (name.length > MAX_NAME_LENGTH || !NAME_PATTERN.test(name))
+        throw d1Errors.badName({ name: JSON.stringify(name.slice(0, MAX_NAME_LENGTH)), longest: MAX_NAME_LENGTH });
       const row: DatabaseRow = {
         id: ids.uuid(),
         account,
@@ -147,9 +148,9 @@ export function createD1DatabaseList({
 
     async delete(account, id) {
       if (!(await table.markRemoved(account, id, clock.now()))) throw d1Errors.databaseNotFound({ id });
-      live.delete(id);
+      liveDatabases.delete(id);
       if (!databases) return;
-      const removed = databases
+      const fileRemoval = databases
         .delete(id)
         .catch((err: unknown) =>
           log.warn(
@@ -157,11 +158,11 @@ export function createD1DatabaseList({
             "d1: failed to delete the file of a deleted database, the sweep will retry",
           ),
         );
-      await Promise.race([removed, clock.sleep(REMOVAL_MS)]);
+      await Promise.race([fileRemoval, clock.sleep(REMOVAL_MS)]);
     },
 
     exists: async (account, id) => (await find(account, id)) !== undefined,
-    isLive: (account, id) => live.get(id) === account || check(account, id),
+    isLive: (account, id) => liveDatabases.get(id) === account || check(account, id),
 
     async sweep() {
       if (!databases) return;
@@ -169,7 +170,7 @@ export function createD1DatabaseList({
         const batch = await table.removed(after, BATCH);
         for (const { id, at } of batch) {
           await databases.delete(id);
-          if (at < clock.now() - REMEMBERED_MS) await table.forget(id);
+          if (at < clock.now() - REMOVED_RETENTION_MS) await table.forget(id);
         }
         if (batch.length < BATCH) return;
         after = batch.at(-1);

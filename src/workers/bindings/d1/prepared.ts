@@ -18,7 +18,7 @@ interface PreparedStatements {
 }
 
 const MAX_STATEMENTS = 200;
-const MAX_CHARACTERS = 1_000_000;
+const MAX_CACHED_CHARACTERS = 1_000_000;
 
 export function createPreparedStatements({
   db,
@@ -39,11 +39,11 @@ export function createPreparedStatements({
     return statement;
   }
 
-  function keep(sql: string, entry: Prepared) {
+  function cacheEntry(sql: string, entry: Prepared) {
     entries.set(sql, entry);
     characters += sql.length;
     for (const old of entries.keys()) {
-      if (entries.size <= MAX_STATEMENTS && (characters <= MAX_CHARACTERS || entries.size === 1)) return;
+      if (entries.size <= MAX_STATEMENTS && (characters <= MAX_CACHED_CHARACTERS || entries.size === 1)) return;
       forget(old);
     }
   }
@@ -56,16 +56,16 @@ export function createPreparedStatements({
     cached: (sql) => entries.get(sql),
     forget,
     prepare({ sql, parameters }) {
-      const found = entries.get(sql);
-      if (found) {
+      const cachedEntry = entries.get(sql);
+      if (cachedEntry) {
         entries.delete(sql);
-        entries.set(sql, found);
-        return found.statement;
+        entries.set(sql, cachedEntry);
+        return cachedEntry.statement;
       }
       authorizer.sawPragma = false;
       const statement = compile(sql);
       // Many pragmas take effect while they are compiled: a cached one would do nothing the next time.
-      if (!authorizer.sawPragma) keep(sql, { statement, parameters });
+      if (!authorizer.sawPragma) cacheEntry(sql, { statement, parameters });
       return statement;
     },
   };

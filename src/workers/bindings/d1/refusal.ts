@@ -13,13 +13,13 @@ const TRANSACTION_TEXT =
 
 /** Converts an error thrown by `sql` to a Refused if the SQL caused it; returns machine errors unchanged. */
 export function sqlErrorOf(
-  thrown: unknown,
+  caughtError: unknown,
   sql: string,
   { db, authorizer, path, limits }: DatabaseConnection,
 ): unknown {
   if (authorizer.wantedTransaction) return new D1SqlError(TRANSACTION_TEXT);
-  if (!isSqliteError(thrown) || isMachineError(thrown)) return thrown;
-  if (isFull(thrown) && diskHasSpace(path)) return new D1SqlError("Exceeded maximum DB size");
+  if (!isSqliteError(caughtError) || isMachineError(caughtError)) return caughtError;
+  if (isFull(caughtError) && hasDiskSpace(path)) return new D1SqlError("Exceeded maximum DB size");
   const prepares = (part: string) => {
     try {
       db.prepare(part);
@@ -28,11 +28,11 @@ export function sqlErrorOf(
       return isSqliteError(error) ? error.message : undefined;
     }
   };
-  return new D1SqlError(errorText(thrown, { sql, prepares, maxParameters: limits.parameters }));
+  return new D1SqlError(errorText(caughtError, { sql, prepares, maxParameters: limits.parameters }));
 }
 
 /** SQLite reports a full disk and a database at its limit with the same error. */
-function diskHasSpace(path: string): boolean {
+function hasDiskSpace(path: string): boolean {
   const { bavail, bsize } = statfsSync(dirname(path));
   return bavail * bsize > 16 * 1024 * 1024;
 }

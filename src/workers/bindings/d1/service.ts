@@ -12,7 +12,7 @@ import type { ResultsFormat } from "./results.ts";
 /** The header that carries a session's bookmark in both directions (workerd src/cloudflare/internal/d1-api.ts). */
 const BOOKMARK_HEADER = "x-cf-d1-session-commit-token";
 const OPEN_BRACKET = 0x5b;
-const MAX_DRAIN = 1024 ** 3;
+const MAX_DRAIN_BYTES = 1024 ** 3;
 
 export interface D1Service extends BindingService<Extract<Binding, { type: "d1" }>> {
   /** The databases, for other callers; closing them ends the service. */
@@ -41,9 +41,9 @@ export function createD1Service({ list, ...options }: D1ServiceOptions): D1Servi
   ): Promise<{ status: number; json: string | Buffer; bookmark?: string }> {
     const { pathname, searchParams } = new URL(request.url!, "http://d1");
     // The client shows only the status of a failed dump(). D1 sends 400 because only its alpha supported dump().
-    if (pathname === "/dump") return { status: 400, json: failure("dump() is not supported.") };
+    if (pathname === "/dump") return { status: 400, json: toFailure("dump() is not supported.") };
     if (request.method !== "POST" || (pathname !== "/query" && pathname !== "/execute"))
-      return { status: 404, json: failure(`No such endpoint: ${request.method} ${pathname}`) };
+      return { status: 404, json: toFailure(`No such endpoint: ${request.method} ${pathname}`) };
     const { requestBytes } = databases.limits;
     const body = await readBody(request, requestBytes);
     if (!body) throw d1Errors.requestTooLarge({ requestBytes });
@@ -61,21 +61,21 @@ export function createD1Service({ list, ...options }: D1ServiceOptions): D1Servi
   return {
     databases,
     async handle(request, response, { script, binding }) {
-      const gone = new AbortController();
-      response.once("close", () => gone.abort(new Error("the client disconnected")));
+      const disconnectController = new AbortController();
+      response.once("close", () => disconnectController.abort(new Error("the client disconnected")));
       let result: Awaited<ReturnType<typeof answer>>;
       try {
         if (list && script.account !== undefined && !(await list.isLive(script.account, binding.id)))
           throw d1Errors.databaseNotFound({ id: binding.id });
-        result = await answer(request, binding.id, gone.signal);
+        result = await answer(request, binding.id, disconnectController.signal);
       } catch (error) {
-        if (gone.signal.aborted) return;
+        if (disconnectController.signal.aborted) return;
         if (!(error instanceof UserError))
           log.error({ err: error, script: script.name, binding: binding.name }, "d1: request failed");
         // The client treats every status the same and reads `error`.
-        result = { status: 200, json: failure((error instanceof UserError ? error : d1Errors.reset()).message) };
+        result = { status: 200, json: toFailure((error instanceof UserError ? error : d1Errors.reset()).message) };
       }
-      await drain(request, MAX_DRAIN);
+      await drain(request, MAX_DRAIN_BYTES);
       end(response, result);
     },
   };
@@ -96,4 +96,4 @@ function end(
 const formatOf = (text: string | null): ResultsFormat =>
   text === "ROWS_AND_COLUMNS" || text === "NONE" ? text : "ARRAY_OF_OBJECTS";
 
-const failure = (error: string) => JSON.stringify({ success: false, error });
+const toFailure = (error: string) => JSON.stringify({ success: false, error });

@@ -111,7 +111,8 @@ function createParameterList() {
       if (text === "?") list.push(null);
       // SQLite rejects numbers above its limit; the list must not grow to that size first.
       else if (text.startsWith("?"))
-        for (const wanted = Math.min(Number(text.slice(1)), 100_000); list.length < wanted;) list.push(null);
+        for (const parameterNumber = Math.min(Number(text.slice(1)), 100_000); list.length < parameterNumber;)
+          list.push(null);
       else if (!list.includes(text)) list.push(text);
     },
   };

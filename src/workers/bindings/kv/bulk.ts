@@ -17,7 +17,7 @@ interface BulkPair {
   expiration_ttl?: number;
 }
 
-interface BulkDone {
+interface BulkResult {
   /** Number of keys that succeeded. */
   successful: number;
   /** Keys that failed and should be retried. */
@@ -40,9 +40,9 @@ export interface KvBulk {
    * Writes many pairs. An invalid pair rejects all of them before the first write (badBulkPair, tooManyPairs); for
    * duplicate keys the last pair wins. Later failures are reported by key; if nothing was written, the error is thrown.
    */
-  put(namespace: string, pairs: BulkPair[]): Promise<BulkDone>;
+  put(namespace: string, pairs: BulkPair[]): Promise<BulkResult>;
   /** Deletes many keys; absent keys are ignored. Errors as for put(). */
-  delete(namespace: string, keys: string[]): Promise<BulkDone>;
+  delete(namespace: string, keys: string[]): Promise<BulkResult>;
 }
 
 export function createKvBulk({ store, clock, log }: { store: KvStore; clock: Clock; log: Log }): KvBulk {
@@ -50,30 +50,30 @@ export function createKvBulk({ store, clock, log }: { store: KvStore; clock: Clo
     async put(namespace, pairs) {
       if (pairs.length > kvLimits.bulkPairs) throw kvErrors.tooManyPairs({ limit: kvLimits.bulkPairs });
       const now = clock.now();
-      const last = [...new Map(pairs.map((pair, index) => [pair.key, checked(pair, index, now)])).values()];
+      const last = [...new Map(pairs.map((pair, index) => [pair.key, checkPair(pair, index, now)])).values()];
       const write = ({ key, value, options }: Pair) => store.put(namespace, key, value, options);
-      const small = await each(
+      const smallFailures = await runInBatches(
         last.filter(({ value }) => value.length <= INLINE_BYTES),
         MAX_CONCURRENT,
         write,
       );
-      const large = await each(
+      const largeFailures = await runInBatches(
         last.filter(({ value }) => value.length > INLINE_BYTES),
         MAX_CONCURRENT_LARGE,
         write,
       );
-      return done(
+      return bulkResult(
         pairs.map(({ key }) => key),
-        new Map([...small, ...large]),
+        new Map([...smallFailures, ...largeFailures]),
         log,
       );
     },
     async delete(namespace, keys) {
       if (keys.length > kvLimits.bulkPairs) throw kvErrors.tooManyPairs({ limit: kvLimits.bulkPairs });
-      keys.forEach((key, index) => refusedAt(index, key, () => keyBytes(key)));
-      return done(
+      keys.forEach((key, index) => withPairIndex(index, key, () => keyBytes(key)));
+      return bulkResult(
         keys,
-        await each(
+        await runInBatches(
           [...new Set(keys)].map((key) => ({ key })),
           MAX_CONCURRENT,
           ({ key }) => store.delete(namespace, key),
@@ -84,12 +84,12 @@ export function createKvBulk({ store, clock, log }: { store: KvStore; clock: Clo
   };
 }
 
-function checked(
+function checkPair(
   { key, value, base64 = false, metadata, expiration, expiration_ttl: ttl }: BulkPair,
   index: number,
   now: number,
 ): Pair {
-  return refusedAt(index, key, () => {
+  return withPairIndex(index, key, () => {
     keyBytes(key);
     const bytes = Buffer.from(value, base64 ? "base64" : "utf8");
     if (base64 && !isBase64(value))
@@ -108,7 +108,7 @@ function checked(
 /** Accepts line breaks and missing padding: encoders differ in both. */
 const isBase64 = (text: string) => /^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(text);
 
-function refusedAt<Result>(index: number, key: string, check: () => Result): Result {
+function withPairIndex<Result>(index: number, key: string, check: () => Result): Result {
   try {
     return check();
   } catch (err) {
@@ -118,27 +118,27 @@ function refusedAt<Result>(index: number, key: string, check: () => Result): Res
 }
 
 /** The keys for which `work` failed. */
-async function each<Item extends { key: string }>(
+async function runInBatches<Item extends { key: string }>(
   items: Item[],
-  together: number,
+  batchSize: number,
   work: (item: Item) => Promise<void>,
 ): Promise<Map<string, unknown>> {
-  const failed = new Map<string, unknown>();
-  for (let start = 0; start < items.length; start += together) {
-    const round = items.slice(start, start + together);
+  const failureByKey = new Map<string, unknown>();
+  for (let start = 0; start < items.length; start += batchSize) {
+    const round = items.slice(start, start + batchSize);
     for (const [index, result] of (await Promise.allSettled(round.map(work))).entries()) {
-      if (result.status === "rejected") failed.set(round[index]!.key, result.reason);
+      if (result.status === "rejected") failureByKey.set(round[index]!.key, result.reason);
     }
   }
-  return failed;
+  return failureByKey;
 }
 
-function done(keys: string[], failed: Map<string, unknown>, log: Log): BulkDone {
-  const unsuccessful = keys.filter((key) => failed.has(key));
-  const [reason] = failed.values();
+function bulkResult(keys: string[], failureByKey: Map<string, unknown>, log: Log): BulkResult {
+  const unsuccessful = keys.filter((key) => failureByKey.has(key));
+  const [reason] = failureByKey.values();
   // "No space left" is more useful to the client than a list of all its keys.
   if (unsuccessful.length === keys.length && keys.length > 0) throw reason;
   if (reason !== undefined)
-    log.error({ err: reason, keys: failed.size }, `kv: part of a bulk request failed: ${messageOf(reason)}`);
+    log.error({ err: reason, keys: failureByKey.size }, `kv: part of a bulk request failed: ${messageOf(reason)}`);
   return { successful: keys.length - unsuccessful.length, unsuccessful: [...new Set(unsuccessful)] };
 }

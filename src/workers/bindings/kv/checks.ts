@@ -31,10 +31,10 @@ export function expiryOf(
     return (now + seconds) * 1000;
   }
   if (expiration == null) return null;
-  const at = Number.parseInt(expiration, 10);
-  if (!(at > now)) throw kvErrors.pastExpiration({ value: expiration });
-  if (at < now + limit) throw kvErrors.soonExpiration({ value: expiration, limit });
-  return at * 1000;
+  const expirationSeconds = Number.parseInt(expiration, 10);
+  if (!(expirationSeconds > now)) throw kvErrors.pastExpiration({ value: expiration });
+  if (expirationSeconds < now + limit) throw kvErrors.soonExpiration({ value: expiration, limit });
+  return expirationSeconds * 1000;
 }
 
 /** Metadata as JSON text; validated, not changed. */

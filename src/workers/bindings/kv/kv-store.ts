@@ -12,7 +12,7 @@ import { createKvSweep, type KvSweepResult, type KvSweepOptions } from "./sweep.
 export interface KvStore {
   get(namespace: string, key: string): Promise<KvEntry | undefined>;
   /** Whole values of up to 100 keys, at most 25 MiB in total. Absent keys are omitted. */
-  getMany(namespace: string, keys: string[]): Promise<Map<string, KvWhole>>;
+  getMany(namespace: string, keys: string[]): Promise<Map<string, KvValue>>;
   /** Resolves once the value is on disk. */
   put(
     namespace: string,
@@ -42,7 +42,7 @@ export interface KvEntry {
   expiration: number | undefined;
 }
 
-type KvWhole = Omit<KvEntry, "value" | "size"> & { value: Buffer };
+type KvValue = Omit<KvEntry, "value" | "size"> & { value: Buffer };
 
 interface KvPutOptions {
   /** JSON, at most 1024 bytes. */
@@ -109,13 +109,13 @@ export function createKvStore({
     const row = { namespace, key, expiresAt, metadata: metadata === undefined ? null : checkKeyMetadata(metadata) };
     if (value instanceof Uint8Array && value.length > kvLimits.valueBytes)
       throw kvErrors.valueTooLong({ length: value.length, limit: kvLimits.valueBytes });
-    const small = value instanceof Uint8Array && value.length <= INLINE_BYTES ? value : undefined;
+    const inlineValue = value instanceof Uint8Array && value.length <= INLINE_BYTES ? value : undefined;
     // A write that fails from here on may still have been committed (if the connection was lost during COMMIT): its
     // object is left to the sweep, which checks the rows.
-    const stored = small
-      ? { objectKey: null, size: small.length }
-      : await large.write(namespace, value instanceof Uint8Array ? once(value) : value);
-    const replaced = await table.put({ ...row, ...stored, value: small ?? null });
+    const stored = inlineValue
+      ? { objectKey: null, size: inlineValue.length }
+      : await large.write(namespace, value instanceof Uint8Array ? asIterable(value) : value);
+    const replaced = await table.put({ ...row, ...stored, value: inlineValue ?? null });
     if (replaced !== undefined) large.remove([replaced]);
   }
 
@@ -124,30 +124,30 @@ export function createKvStore({
     const rows = await table.getMany(namespace, [...new Set(keys)].map(keyBytes), clock.now());
     const total = rows.reduce((sum, { size }) => sum + size, 0);
     if (total > kvLimits.bulkBytes) throw kvErrors.bulkTooLarge({ megabytes: kvLimits.bulkBytes / 1024 / 1024 });
-    const found = new Map<string, KvWhole>();
+    const foundValues = new Map<string, KvValue>();
     for (const row of rows) {
       const entry =
         row.objectKey === null
           ? { value: row.value!, metadata: row.metadata ?? undefined, expiration: toSeconds(row.expiresAt) }
           : await load(namespace, row.key);
       if (entry)
-        found.set(row.key.toString(), {
-          value: await wholeOf(entry.value),
+        foundValues.set(row.key.toString(), {
+          value: await collectValue(entry.value),
           metadata: entry.metadata,
           expiration: entry.expiration,
         });
     }
-    return found;
+    return foundValues;
   }
 
   async function list(namespace: string, { prefix = "", limit, cursor }: KvListOptions = {}): Promise<KvPage> {
-    const wanted = checkLimit(limit);
+    const pageLimit = checkLimit(limit);
     const start = boundedBytes(prefix);
     const from =
       cursor === undefined ? start : Buffer.concat([start, decodeCursor(cursor)].sort(Buffer.compare).slice(-1));
-    const keys = await table.list(namespace, { from, to: endOf(start) }, wanted + 1, clock.now());
-    const page = keys.slice(0, wanted);
-    return { keys: page.map(toListed), cursor: keys.length > wanted ? encodeCursor(page.at(-1)!.key) : undefined };
+    const keys = await table.list(namespace, { from, to: endOf(start) }, pageLimit + 1, clock.now());
+    const page = keys.slice(0, pageLimit);
+    return { keys: page.map(toListed), cursor: keys.length > pageLimit ? encodeCursor(page.at(-1)!.key) : undefined };
   }
 
   return {
@@ -160,8 +160,8 @@ export function createKvStore({
     },
     list,
     async clear(namespace, limit) {
-      const { count, objects: garbage } = await table.deleteSome(namespace, limit);
-      large.remove(garbage);
+      const { count, objects: orphanedKeys } = await table.deleteSome(namespace, limit);
+      large.remove(orphanedKeys);
       return count;
     },
     sweep,
@@ -197,11 +197,11 @@ function decodeCursor(cursor: string): Buffer {
   return bytes;
 }
 
-async function* once(value: Uint8Array) {
+async function* asIterable(value: Uint8Array) {
   yield value;
 }
 
-async function wholeOf(value: Uint8Array | Readable): Promise<Buffer> {
+async function collectValue(value: Uint8Array | Readable): Promise<Buffer> {
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   const chunks: Buffer[] = [];
   for await (const chunk of value as AsyncIterable<Buffer>) chunks.push(chunk);

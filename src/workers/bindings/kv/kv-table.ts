@@ -135,7 +135,7 @@ export function createKvTable(db: Db): KvTable {
       .returning("object_key"),
   );
   const get = prepared((arg) =>
-    live(tables, arg("namespace"), arg("now")).where("key", "=", arg<Buffer>("key")).selectAll(),
+    selectLive(tables, arg("namespace"), arg("now")).where("key", "=", arg<Buffer>("key")).selectAll(),
   );
 
   return {
@@ -153,10 +153,10 @@ export function createKvTable(db: Db): KvTable {
     },
     async getMany(namespace, keys, now) {
       if (keys.length === 0) return [];
-      return (await live(tables, namespace, now).where("key", "in", keys).selectAll().execute()).map(fromRow);
+      return (await selectLive(tables, namespace, now).where("key", "in", keys).selectAll().execute()).map(fromRow);
     },
     async list(namespace, { from, to }, limit, now) {
-      let query = live(tables, namespace, now)
+      let query = selectLive(tables, namespace, now)
         .where("key", ">=", from)
         .select(["key", "expires_at", "metadata"])
         .orderBy("key")
@@ -219,7 +219,7 @@ export function createKvTable(db: Db): KvTable {
   };
 }
 
-const live = (tables: Kysely<KvTables>, namespace: string, now: number) =>
+const selectLive = (tables: Kysely<KvTables>, namespace: string, now: number) =>
   tables
     .selectFrom("kv_entries")
     .where("namespace_id", "=", namespace)

@@ -25,21 +25,21 @@ export interface LargeValues {
 export const OBJECT_PREFIX = "kv/";
 
 /** Maximum number of concurrent deletions; further ones are left to the sweep. */
-const MAX_REMOVING = 1_000;
+const MAX_PENDING_REMOVALS = 1_000;
 
 export function createLargeValues({ objects, ids, log }: { objects: ObjectStore; ids: Ids; log: Log }): LargeValues {
-  const removing = new Set<Promise<void>>();
+  const pendingRemovals = new Set<Promise<void>>();
 
   return {
     async write(namespace, value) {
       const objectKey = `${OBJECT_PREFIX}${folderOf(namespace)}/${ids.hex()}`;
-      const counted = counting(value);
+      const countedValue = countBytes(value);
       try {
-        const { size } = await objects.put(objectKey, counted.bytes, { maxBytes: kvLimits.valueBytes });
+        const { size } = await objects.put(objectKey, countedValue.bytes, { maxBytes: kvLimits.valueBytes });
         return { objectKey, size };
       } catch (error) {
         if (isStoreError(error, "tooLarge"))
-          throw kvErrors.valueTooLong({ length: await counted.length(), limit: kvLimits.valueBytes });
+          throw kvErrors.valueTooLong({ length: await countedValue.length(), limit: kvLimits.valueBytes });
         throw error;
       }
     },
@@ -60,17 +60,17 @@ export function createLargeValues({ objects, ids, log }: { objects: ObjectStore;
     },
 
     remove(objectKeys) {
-      if (objectKeys.length === 0 || removing.size >= MAX_REMOVING) return;
+      if (objectKeys.length === 0 || pendingRemovals.size >= MAX_PENDING_REMOVALS) return;
       const removal = objects
         .delete(objectKeys)
         .catch((err: unknown) =>
           log.warn({ err, count: objectKeys.length }, "kv: failed to delete replaced values, the sweep will retry"),
         );
-      removing.add(removal);
-      void removal.then(() => removing.delete(removal));
+      pendingRemovals.add(removal);
+      void removal.then(() => pendingRemovals.delete(removal));
     },
 
-    settled: async () => void (await Promise.all(removing)),
+    settled: async () => void (await Promise.all(pendingRemovals)),
   };
 }
 
@@ -81,7 +81,7 @@ const folderOf = (namespace: string) =>
   /^[A-Za-z0-9_-]{1,64}$/.test(namespace) ? namespace : createHash("sha256").update(namespace).digest("hex");
 
 /** The error for a value that is too long includes its length: reads to the end, up to a limit. */
-function counting(value: AsyncIterable<Uint8Array>) {
+function countBytes(value: AsyncIterable<Uint8Array>) {
   const iterator = value[Symbol.asyncIterator]();
   let length = 0;
   const next = async (): Promise<IteratorResult<Uint8Array>> => {

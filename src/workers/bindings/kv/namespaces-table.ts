@@ -29,25 +29,25 @@ export const namespaceMigration: Migration = {
       .addColumn("created_at", "bigint", (column) => column.notNull())
       .addColumn("removed_at", "bigint")
       .execute();
-    const there = sql.ref("removed_at");
+    const removedAtRef = sql.ref("removed_at");
     await db.schema
       .createIndex("kv_namespaces_title")
       .on("kv_namespaces")
       .columns(["account_id", "title"])
       .unique()
-      .where(there, "is", null)
+      .where(removedAtRef, "is", null)
       .execute();
     await db.schema
       .createIndex("kv_namespaces_account")
       .on("kv_namespaces")
       .columns(["account_id", "id"])
-      .where(there, "is", null)
+      .where(removedAtRef, "is", null)
       .execute();
     await db.schema
       .createIndex("kv_namespaces_removed")
       .on("kv_namespaces")
       .columns(["removed_at", "id"])
-      .where(there, "is not", null)
+      .where(removedAtRef, "is not", null)
       .execute();
     await db.schema
       .createTable("kv_namespace_counts")
@@ -104,23 +104,23 @@ export function createNamespaceTable(db: Db) {
   );
 
   return {
-    async create({ id, account, title, createdAt }: NamespaceRow, most: number): Promise<Created> {
+    async create({ id, account, title, createdAt }: NamespaceRow, maxNamespaces: number): Promise<Created> {
       try {
         return await db.transaction<NamespaceTables, Created>(async (tx) => {
-          const taken = await tx
+          const existingTitle = await tx
             .selectFrom("kv_namespaces")
             .select("id")
             .where("account_id", "=", account)
             .where("title", "=", title)
             .where("removed_at", "is", null)
             .executeTakeFirst();
-          if (taken) return "title taken";
-          const counted = await tx
+          if (existingTitle) return "title taken";
+          const countRow = await tx
             .selectFrom("kv_namespace_counts")
             .select("count")
             .where("account_id", "=", account)
             .executeTakeFirst();
-          if ((counted?.count ?? 0) >= most) return "too many";
+          if ((countRow?.count ?? 0) >= maxNamespaces) return "too many";
           await tx
             .insertInto("kv_namespaces")
             .values({ id, account_id: account, title, created_at: createdAt, removed_at: null })
@@ -178,7 +178,7 @@ export function createNamespaceTable(db: Db) {
     /** Hides the database from all callers. Returns false if it did not exist. */
     markRemoved: (account: string, id: string, at: number): Promise<boolean> =>
       db.transaction<NamespaceTables, boolean>(async (tx) => {
-        const marked = await tx
+        const markedRows = await tx
           .updateTable("kv_namespaces")
           .set({ removed_at: at })
           .where("id", "=", id)
@@ -186,7 +186,7 @@ export function createNamespaceTable(db: Db) {
           .where("removed_at", "is", null)
           .returning("id")
           .execute();
-        if (marked.length === 0) return false;
+        if (markedRows.length === 0) return false;
         await tx
           .updateTable("kv_namespace_counts")
           .set({ count: sql<number>`count - 1` })

@@ -62,11 +62,11 @@ export interface KvNamespacesOptions {
 }
 
 /** Rows per delete: few enough that other writes do not wait for long. */
-const PIECE = 500;
+const DELETE_BATCH_SIZE = 500;
 /** Number of deleted namespaces read per query. */
-const BATCH = 100;
+const NAMESPACE_BATCH_SIZE = 100;
 /** How long a deleted namespace is checked again: a worker on another machine may have been writing to it. */
-const REMEMBERED_MS = 3600_000;
+const REMOVED_RETENTION_MS = 3600_000;
 
 export function createKvNamespaces({
   db,
@@ -77,10 +77,10 @@ export function createKvNamespaces({
   maxNamespaces = kvLimits.namespaces,
 }: KvNamespacesOptions): KvNamespaces {
   const table = createNamespaceTable(db);
-  const live = createTtlCache<string>(clock);
-  let removing: Promise<void> | undefined;
-  let again = false;
-  const closing = new AbortController();
+  const ownerCache = createTtlCache<string>(clock);
+  let removalInProgress: Promise<void> | undefined;
+  let isRerunRequested = false;
+  const closeAborter = new AbortController();
 
   async function get(account: string, id: string): Promise<KvNamespace | undefined> {
     const row = await table.find(id);
@@ -88,35 +88,35 @@ export function createKvNamespaces({
   }
 
   async function check(account: string, id: string): Promise<boolean> {
-    const found = (await table.find(id))?.account === account;
-    if (found) live.add(id, account);
-    return found;
+    const isOwned = (await table.find(id))?.account === account;
+    if (isOwned) ownerCache.add(id, account);
+    return isOwned;
   }
 
   /** Runs one sweep at a time; a call during a sweep triggers another round. */
   function sweep(): Promise<void> {
-    if (removing) {
-      again = true;
-      return removing;
+    if (removalInProgress) {
+      isRerunRequested = true;
+      return removalInProgress;
     }
-    return (removing = removeAll().finally(() => (removing = undefined)));
+    return (removalInProgress = removeAll().finally(() => (removalInProgress = undefined)));
   }
 
   async function removeAll(): Promise<void> {
     do {
-      again = false;
+      isRerunRequested = false;
       let after: { id: string; at: number } | undefined;
       for (;;) {
-        const batch = await table.removed(after, BATCH);
+        const batch = await table.removed(after, NAMESPACE_BATCH_SIZE);
         for (const { id, at } of batch) {
-          while (!closing.signal.aborted && (await store.clear(id, PIECE)) === PIECE);
-          if (closing.signal.aborted) return;
-          if (at < clock.now() - REMEMBERED_MS) await table.forget(id);
+          while (!closeAborter.signal.aborted && (await store.clear(id, DELETE_BATCH_SIZE)) === DELETE_BATCH_SIZE);
+          if (closeAborter.signal.aborted) return;
+          if (at < clock.now() - REMOVED_RETENTION_MS) await table.forget(id);
         }
-        if (batch.length < BATCH) break;
+        if (batch.length < NAMESPACE_BATCH_SIZE) break;
         after = batch.at(-1);
       }
-    } while (again);
+    } while (isRerunRequested);
   }
 
   return {
@@ -144,14 +144,14 @@ export function createKvNamespaces({
       checkTitle(title);
       const outcome = await table.rename(account, id, title);
       if (outcome === "title taken") throw kvErrors.titleTaken({ title: JSON.stringify(title) });
-      const renamed = outcome ? await get(account, id) : undefined;
-      if (!renamed) throw kvErrors.namespaceNotFound();
-      return renamed;
+      const renamedNamespace = outcome ? await get(account, id) : undefined;
+      if (!renamedNamespace) throw kvErrors.namespaceNotFound();
+      return renamedNamespace;
     },
 
     async delete(account, id) {
       if (!(await table.markRemoved(account, id, clock.now()))) throw kvErrors.namespaceNotFound();
-      live.delete(id);
+      ownerCache.delete(id);
       sweep().catch((err: unknown) =>
         log.warn(
           { namespace: id, reason: messageOf(err) },
@@ -161,11 +161,11 @@ export function createKvNamespaces({
     },
 
     exists: async (account, id) => (await get(account, id)) !== undefined,
-    isLive: (account, id) => live.get(id) === account || check(account, id),
+    isLive: (account, id) => ownerCache.get(id) === account || check(account, id),
     sweep,
     async close() {
-      closing.abort();
-      await removing?.catch(() => {});
+      closeAborter.abort();
+      await removalInProgress?.catch(() => {});
     },
   };
 }

@@ -23,9 +23,9 @@ export interface KvService extends BindingService<Extract<Binding, { type: "kv_n
 }
 
 /** Keys of 512 bytes, each byte escaped as six characters in JSON, plus the surrounding JSON. */
-const MAX_BULK_REQUEST = 1024 * 1024;
+const MAX_BULK_REQUEST_BYTES = 1024 * 1024;
 /** Maximum bytes of a rejected value that are drained. */
-const MAX_DRAIN = 1024 ** 3;
+const MAX_DRAIN_BYTES = 1024 ** 3;
 
 /**
  * The KV binding in workerd's protocol (src/workerd/api/kv.c++): the key is the path, options are the query, metadata
@@ -80,7 +80,7 @@ export function createKvService(options: KvStoreOptions & Pick<KvNamespacesOptio
     const expiresAt = expiryOf({ expiration: query.get("expiration"), ttl: query.get("expiration_ttl") }, clock.now());
     const length = Number(request.headers["content-length"] ?? Number.NaN);
     if (length > kvLimits.valueBytes) throw kvErrors.valueTooLong({ length, limit: kvLimits.valueBytes });
-    const value = length <= INLINE_BYTES ? (await readBody(request, INLINE_BYTES))! : await startOf(request);
+    const value = length <= INLINE_BYTES ? (await readBody(request, INLINE_BYTES))! : await readStart(request);
     await store.put(namespace, key!, value, { metadata, expiresAt });
     response.writeHead(200, NO_BODY).end();
   }
@@ -97,16 +97,16 @@ export function createKvService(options: KvStoreOptions & Pick<KvNamespacesOptio
   }
 
   async function bulkGet(request: IncomingMessage, response: ServerResponse, namespace: string) {
-    const { keys, type = "text", withMetadata, cacheTtl } = parseBulk(await readBody(request, MAX_BULK_REQUEST));
+    const { keys, type = "text", withMetadata, cacheTtl } = parseBulk(await readBody(request, MAX_BULK_REQUEST_BYTES));
     if (type !== "text" && type !== "json") throw kvErrors.badBulkType({ type });
     if (keys.length === 0) throw kvErrors.noBulkKeys();
     checkCacheTtl(cacheTtl);
-    const found = await store.getMany(namespace, keys);
+    const foundValues = await store.getMany(namespace, keys);
     const parts = [...new Set(keys)].map((key) => {
-      const entry = found.get(key);
+      const entry = foundValues.get(key);
       if (!entry) return `${JSON.stringify(key)}:null`;
       const text = entry.value.toString();
-      const value = type === "json" ? asJson(text) : JSON.stringify(text);
+      const value = type === "json" ? toJson(text) : JSON.stringify(text);
       return `${JSON.stringify(key)}:${withMetadata ? `{"value":${value},"metadata":${entry.metadata ?? "null"}}` : value}`;
     });
     sendJson(response, `{${parts.join(",")}}`);
@@ -125,12 +125,12 @@ export function createKvService(options: KvStoreOptions & Pick<KvNamespacesOptio
         if (response.headersSent) return void response.destroy();
         // The worker was stopped while its request was running.
         if (request.socket.destroyed) return;
-        const refused = error instanceof UserError && error.domain === "kv";
-        if (!refused) log.error({ err: error, script: script.name, binding: binding.name }, "kv: request failed");
-        await drain(request, MAX_DRAIN);
+        const isKvError = error instanceof UserError && error.domain === "kv";
+        if (!isKvError) log.error({ err: error, script: script.name, binding: binding.name }, "kv: request failed");
+        await drain(request, MAX_DRAIN_BYTES);
         // workerd shows the worker only the status line.
         const status = error instanceof UserError ? error.entry.http : 500;
-        response.writeHead(status, refused ? error.message : undefined, NO_BODY).end();
+        response.writeHead(status, isKvError ? error.message : undefined, NO_BODY).end();
       }
     },
   };
@@ -144,9 +144,9 @@ const NO_QUERY = new URLSearchParams();
  * `/%2e%2e` as a parent path.
  */
 function parseTarget(target: string): { key: string | undefined; query: URLSearchParams } {
-  const mark = target.indexOf("?");
-  const path = mark < 0 ? target : target.slice(0, mark);
-  const rest = mark < 0 ? "" : target.slice(mark + 1);
+  const queryStart = target.indexOf("?");
+  const path = queryStart < 0 ? target : target.slice(0, queryStart);
+  const rest = queryStart < 0 ? "" : target.slice(queryStart + 1);
   // The query of almost every request.
   const query = rest === "" || rest === "urlencoded=true" ? NO_QUERY : new URLSearchParams(rest);
   if (path === "/" || path === "") return { key: undefined, query };
@@ -161,7 +161,7 @@ function parseTarget(target: string): { key: string | undefined; query: URLSearc
 }
 
 /** Reads until the value is known to be large; a small value is returned whole. */
-async function startOf(request: IncomingMessage): Promise<Uint8Array | AsyncIterable<Uint8Array>> {
+async function readStart(request: IncomingMessage): Promise<Uint8Array | AsyncIterable<Uint8Array>> {
   const iterator = (request as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
   const start: Buffer[] = [];
   let length = 0;
@@ -196,7 +196,7 @@ function parseBulk(body: Buffer | undefined): BulkRequest {
   throw kvErrors.badBulkRequest();
 }
 
-function asJson(text: string): string {
+function toJson(text: string): string {
   try {
     JSON.parse(text);
     return text;

@@ -19,7 +19,7 @@ export interface KvSweepResult {
   finished: boolean;
 }
 
-const BATCH = 500;
+const BATCH_SIZE = 500;
 
 /**
  * Rows are authoritative: an object without a row is garbage, but a row is never removed because its object is missing.
@@ -40,11 +40,11 @@ export function createKvSweep({
   async function removeExpired(limit: number): Promise<{ expired: number; finished: boolean }> {
     let expired = 0;
     while (expired < limit) {
-      const wanted = Math.min(BATCH, limit - expired);
-      const { count, objects } = await table.deleteExpired(clock.now(), wanted);
+      const batchLimit = Math.min(BATCH_SIZE, limit - expired);
+      const { count, objects } = await table.deleteExpired(clock.now(), batchLimit);
       large.remove(objects);
       expired += count;
-      if (count < wanted) return { expired, finished: true };
+      if (count < batchLimit) return { expired, finished: true };
     }
     return { expired, finished: false };
   }
@@ -54,16 +54,16 @@ export function createKvSweep({
     let orphans = 0;
     let batch: string[] = [];
     const flush = async () => {
-      const known = await table.referenced(batch);
-      const unknown = batch.filter((key) => !known.has(key));
-      await objects.delete(unknown);
-      orphans += unknown.length;
+      const referencedKeys = await table.referenced(batch);
+      const unreferencedKeys = batch.filter((key) => !referencedKeys.has(key));
+      await objects.delete(unreferencedKeys);
+      orphans += unreferencedKeys.length;
       batch = [];
     };
     for await (const { key, modified } of objects.list(OBJECT_PREFIX, after)) {
       after = key;
       if (modified.getTime() < before) batch.push(key);
-      if (batch.length === BATCH) await flush();
+      if (batch.length === BATCH_SIZE) await flush();
       if (++examined === limit) {
         await flush();
         return { orphans, finished: false };

@@ -80,11 +80,11 @@ export interface R2BucketListOptions {
 }
 
 /** Number of deleted buckets read per query. */
-const BATCH = 100;
+const BATCH_SIZE = 100;
 /** Checking whether a bucket is empty never takes this long, so the process that was checking has died. */
-const INTERRUPTED_MS = 60_000;
+const REMOVAL_TIMEOUT_MS = 60_000;
 /** Longer than a multipart upload may stay open. */
-const REMEMBERED_MS = 8 * 24 * 3600_000;
+const REMOVED_RETENTION_MS = 8 * 24 * 3600_000;
 
 export function createR2BucketList({
   db,
@@ -94,15 +94,15 @@ export function createR2BucketList({
   ids = randomIds,
 }: R2BucketListOptions): R2BucketList {
   const table = createBucketTable(db);
-  const seen = createTtlCache<Pick<R2Bucket, "id" | "storageClass">>(clock);
-  let sweeping: Promise<void> | undefined;
+  const bucketCache = createTtlCache<Pick<R2Bucket, "id" | "storageClass">>(clock);
+  let sweepInProgress: Promise<void> | undefined;
 
   async function get(account: string, name: string): Promise<R2Bucket | undefined> {
     const row = await table.find(account, name);
     return row && bucketOf(row);
   }
 
-  async function existing(account: string, name: string): Promise<R2Bucket> {
+  async function requireBucket(account: string, name: string): Promise<R2Bucket> {
     const bucket = await get(account, name);
     if (!bucket) throw r2Errors.noSuchBucket();
     return bucket;
@@ -113,28 +113,28 @@ export function createR2BucketList({
    * of them sees the other, so no acknowledged write is lost with its bucket.
    */
   async function removeIfEmpty(id: string, since: number): Promise<boolean> {
-    const empty = await table.isEmpty(id);
-    const changed = await table.change(
+    const isBucketEmpty = await table.isEmpty(id);
+    const isChanged = await table.change(
       id,
       { state: "removing", since },
-      { state: empty ? "removed" : "live", since: clock.now() },
+      { state: isBucketEmpty ? "removed" : "live", since: clock.now() },
     );
     // Another deletion has decided the outcome.
-    return changed ? empty : (await table.stateOf(id)) === "removed";
+    return isChanged ? isBucketEmpty : (await table.stateOf(id)) === "removed";
   }
 
   async function sweepAll(): Promise<void> {
     let after: { id: string; since: number } | undefined;
     for (;;) {
-      const batch = await table.leaving(after, BATCH);
+      const batch = await table.leaving(after, BATCH_SIZE);
       for (const { id, state, since } of batch) {
-        if (state === "removing" && since < clock.now() - INTERRUPTED_MS) await removeIfEmpty(id, since);
+        if (state === "removing" && since < clock.now() - REMOVAL_TIMEOUT_MS) await removeIfEmpty(id, since);
         if (state !== "removed") continue;
         await clear(id);
         await onRemoved(id);
-        if (since < clock.now() - REMEMBERED_MS) await table.forget(id);
+        if (since < clock.now() - REMOVED_RETENTION_MS) await table.forget(id);
       }
-      if (batch.length < BATCH) return;
+      if (batch.length < BATCH_SIZE) return;
       after = batch.at(-1);
     }
   }
@@ -185,9 +185,9 @@ export function createR2BucketList({
     },
 
     async changeStorageClass(account, name, storageClass) {
-      const bucket = await existing(account, name);
+      const bucket = await requireBucket(account, name);
       await table.changeStorageClass(bucket.id, storageClass);
-      seen.delete(`${account}/${name}`);
+      bucketCache.delete(`${account}/${name}`);
       return { ...bucket, storageClass };
     },
 
@@ -195,24 +195,24 @@ export function createR2BucketList({
       const row = await table.find(account, name);
       if (!row) throw r2Errors.noSuchBucket();
       const { id } = row;
-      const refused = () => r2Errors.bucketNotEmpty({ name, account });
+      const notEmptyError = () => r2Errors.bucketNotEmpty({ name, account });
       // Rejects the common case without a period in which writers are rejected.
-      if (!(await table.isEmpty(id))) throw refused();
+      if (!(await table.isEmpty(id))) throw notEmptyError();
       const since = row.state === "removing" ? row.stateSince : clock.now();
       if (row.state === "live" && !(await table.change(id, { state: "live" }, { state: "removing", since })))
         throw r2Errors.unavailable();
-      seen.delete(`${account}/${name}`);
-      if (!(await removeIfEmpty(id, since))) throw refused();
+      bucketCache.delete(`${account}/${name}`);
+      if (!(await removeIfEmpty(id, since))) throw notEmptyError();
       await onRemoved(id);
     },
 
     exists: async (account, name) => (await get(account, name)) !== undefined,
 
     async resolve(account, name) {
-      const known = seen.get(`${account}/${name}`);
-      if (known) return known;
-      const { id, storageClass } = await existing(account, name);
-      seen.add(`${account}/${name}`, { id, storageClass });
+      const cachedBucket = bucketCache.get(`${account}/${name}`);
+      if (cachedBucket) return cachedBucket;
+      const { id, storageClass } = await requireBucket(account, name);
+      bucketCache.add(`${account}/${name}`, { id, storageClass });
       return { id, storageClass };
     },
 
@@ -223,7 +223,7 @@ export function createR2BucketList({
       if (state !== "live") throw r2Errors.noSuchBucket();
     },
 
-    sweep: () => (sweeping ??= sweepAll().finally(() => (sweeping = undefined))),
+    sweep: () => (sweepInProgress ??= sweepAll().finally(() => (sweepInProgress = undefined))),
   };
 }
 

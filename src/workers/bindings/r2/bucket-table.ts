@@ -80,9 +80,9 @@ interface BucketPage {
 
 export function createBucketTable(db: Db) {
   const tables = db.tables<BucketTables & Pick<R2Tables, "r2_objects">>();
-  const there = () => tables.selectFrom("r2_buckets").selectAll().where("state", "!=", sql.lit("removed"));
+  const selectPresent = () => tables.selectFrom("r2_buckets").selectAll().where("state", "!=", sql.lit("removed"));
   const find = prepared((arg) =>
-    there().where("account_id", "=", arg<string>("account")).where("name", "=", arg<string>("name")),
+    selectPresent().where("account_id", "=", arg<string>("account")).where("name", "=", arg<string>("name")),
   );
   const state = prepared((arg) => tables.selectFrom("r2_buckets").select("state").where("id", "=", arg<string>("id")));
 
@@ -118,7 +118,7 @@ export function createBucketTable(db: Db) {
 
     /** Ordered by name. */
     async page(account: string, { contains, after, direction, limit }: BucketPage): Promise<BucketRow[]> {
-      let query = there().where("account_id", "=", account).orderBy("name", direction).limit(limit);
+      let query = selectPresent().where("account_id", "=", account).orderBy("name", direction).limit(limit);
       if (after !== undefined) query = query.where("name", direction === "asc" ? ">" : "<", after);
       // Names contain no capital letters, so the case sensitivity of LIKE does not matter.
       if (contains !== "")

@@ -124,23 +124,23 @@ export function createR2Buckets({
   clock = systemClock,
   ids = randomIds,
   log = silentLog,
-  limits: changed,
+  limits: limitOverrides,
   removeImmediately = true,
   onChange = async () => {},
 }: R2Options): R2Buckets {
-  const limits = { ...defaultLimits, ...changed };
+  const limits = { ...defaultLimits, ...limitOverrides };
   const table = createObjectTable(db);
   const uploads = createUploadTable(db);
-  const removed = createRemovedTable(db);
-  const removal = createRemoval({ objects: store, table: removed, log, immediate: removeImmediately });
+  const removedTable = createRemovedTable(db);
+  const removal = createRemoval({ objects: store, table: removedTable, log, immediate: removeImmediately });
   const contents = createContents({ objects: store, uploads, removal });
   const objects = createObjects({ store, table, contents, removal, clock, ids, limits });
   const multipart = createMultipart({ store, uploads, removal, clock, ids, limits });
-  const sweep = createR2Sweep({ store, uploads, removed, removal, clock, limits });
+  const sweep = createR2Sweep({ store, uploads, removed: removedTable, removal, clock, limits });
   const uploadLists = createUploadLists({ table: createUploadListTable(db), objects: table, limits });
 
   /** Every call takes a bucket name, which becomes part of the object store keys. */
-  const within =
+  const withBucket =
     <Args extends unknown[], Result>(work: (bucket: string, ...args: Args) => Promise<Result>) =>
     async (bucket: string, ...args: Args): Promise<Result> => {
       checkBucket(bucket);
@@ -152,9 +152,9 @@ export function createR2Buckets({
   }
 
   return {
-    head: within(objects.head),
-    get: within(objects.get),
-    put: within(async (bucket, key: string, body: ObjectBody, options: R2PutOptions = {}) => {
+    head: withBucket(objects.head),
+    get: withBucket(objects.get),
+    put: withBucket(async (bucket, key: string, body: ObjectBody, options: R2PutOptions = {}) => {
       const object = await objects.put(bucket, key, body, options);
       const { copiedFrom } = options;
       await onChange({
@@ -165,7 +165,7 @@ export function createR2Buckets({
       });
       return object;
     }),
-    delete: within(async (bucket, keys: string[]) => {
+    delete: withBucket(async (bucket, keys: string[]) => {
       const removedKeys: string[] = [];
       for await (const batch of objects.remove(bucket, keys)) {
         removedKeys.push(...batch);
@@ -173,23 +173,23 @@ export function createR2Buckets({
       }
       return removedKeys;
     }),
-    expire: within(async (bucket, versions: string[]) => {
+    expire: withBucket(async (bucket, versions: string[]) => {
       for await (const batch of objects.removeVersions(bucket, versions))
         await notifyDeleted(bucket, "LifecycleDeletion", batch);
     }),
-    changeStorageClass: within(table.changeStorageClass),
-    list: within((bucket, options: ListOptions = {}) => listObjects(table, limits, bucket, options)),
-    createUpload: within(multipart.create),
-    uploadPart: within(multipart.putPart),
-    completeUpload: within(async (bucket, upload: UploadRef, parts: UploadedPart[]) => {
+    changeStorageClass: withBucket(table.changeStorageClass),
+    list: withBucket((bucket, options: ListOptions = {}) => listObjects(table, limits, bucket, options)),
+    createUpload: withBucket(multipart.create),
+    uploadPart: withBucket(multipart.putPart),
+    completeUpload: withBucket(async (bucket, upload: UploadRef, parts: UploadedPart[]) => {
       const object = await multipart.complete(bucket, upload, parts);
       await onChange({ action: "CompleteMultipartUpload", bucket, objects: [object] });
       return object;
     }),
-    abortUpload: within(multipart.abort),
-    listUploads: within(uploadLists.uploads),
-    listParts: within(uploadLists.parts),
-    partRange: within(uploadLists.partRange),
+    abortUpload: withBucket(multipart.abort),
+    listUploads: withBucket(uploadLists.uploads),
+    listParts: withBucket(uploadLists.parts),
+    partRange: withBucket(uploadLists.partRange),
     sweep,
     close: () => removal.settled(),
   };

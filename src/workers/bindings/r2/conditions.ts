@@ -13,16 +13,16 @@ export function conditionsHold(
 
   const time = conditions.secondsGranularity ? (ms: number) => Math.floor(ms / 1000) : (ms: number) => ms;
   const uploaded = time(current.uploaded);
-  const matches = etagMatches?.some((etag) => isStrongly(etag, current.etag));
-  const differs = etagDoesNotMatch && !etagDoesNotMatch.some((etag) => isWeakly(etag, current.etag));
+  const matches = etagMatches?.some((etag) => matchesStrongly(etag, current.etag));
+  const hasDifferentEtag = etagDoesNotMatch && !etagDoesNotMatch.some((etag) => matchesWeakly(etag, current.etag));
 
-  if (matches === false || differs === false) return false;
+  if (matches === false || hasDifferentEtag === false) return false;
   if (uploadedBefore && !matches && !(uploaded < time(uploadedBefore.getTime()))) return false;
-  if (uploadedAfter && !differs && !(uploaded > time(uploadedAfter.getTime()))) return false;
+  if (uploadedAfter && !hasDifferentEtag && !(uploaded > time(uploadedAfter.getTime()))) return false;
   return true;
 }
 
 // RFC 9110 8.8.3.2: If-Match compares strongly, If-None-Match weakly. Stored etags are all strong.
-const isStrongly = (etag: Etag, stored: string) =>
+const matchesStrongly = (etag: Etag, stored: string) =>
   etag.type === "wildcard" || (etag.type === "strong" && etag.value === stored);
-const isWeakly = (etag: Etag, stored: string) => etag.type === "wildcard" || etag.value === stored;
+const matchesWeakly = (etag: Etag, stored: string) => etag.type === "wildcard" || etag.value === stored;

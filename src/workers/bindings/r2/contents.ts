@@ -31,15 +31,15 @@ export function createContents({
   /** Resolves with undefined if the bytes are gone: the row was read before the object was overwritten or deleted. */
   async function open(row: ObjectRow, range: ObjectRange): Promise<Readable | undefined> {
     if (range.length === 0) return Readable.from([]);
-    const leave = removal.beginRead(blobOwner(row));
-    if (!leave) return undefined;
+    const endRead = removal.beginRead(blobOwner(row));
+    if (!endRead) return undefined;
     try {
       const body = row.upload_id === null ? await openPlain(row, range) : await openParts(row, row.upload_id, range);
-      if (body) body.once("close", leave);
-      else leave();
+      if (body) body.once("close", endRead);
+      else endRead();
       return body;
     } catch (err) {
-      leave();
+      endRead();
       throw err;
     }
   }
@@ -57,7 +57,7 @@ export function createContents({
     // Reads the whole list up front: these rows are deleted with the object, while the deletion of its bytes waits for
     // this reader. At most 10,000 rows.
     const parts = await uploads.parts(uploadId, first, last - first + 1);
-    const pieces = cut(parts, first * row.part_size!, range);
+    const pieces = sliceParts(parts, first * row.part_size!, range);
     if (!pieces) return undefined;
     return Readable.from(readPieces(row.bucket, pieces), { objectMode: false, highWaterMark: READ_AHEAD });
   }
@@ -83,15 +83,16 @@ async function readWhole(handle: ObjectHandle): Promise<Readable | undefined> {
 }
 
 /**
- * Returns the range to read from each part; undefined if the parts end before the range does. `at`: offset of the first
+ * Returns the range to read from each part; undefined if the parts end before the range does. `partOffset`: offset of the first
  * part in the object.
  */
-function cut(parts: PartRow[], at: number, { offset, length }: ObjectRange): Piece[] | undefined {
+function sliceParts(parts: PartRow[], partOffset: number, { offset, length }: ObjectRange): Piece[] | undefined {
   const end = offset + length;
   const pieces: Piece[] = [];
   for (const { blob, size } of parts) {
-    if (size > 0) pieces.push({ blob, start: Math.max(offset - at, 0), end: Math.min(end - at, size) - 1 });
-    at += size;
+    if (size > 0)
+      pieces.push({ blob, start: Math.max(offset - partOffset, 0), end: Math.min(end - partOffset, size) - 1 });
+    partOffset += size;
   }
-  return at >= end ? pieces : undefined;
+  return partOffset >= end ? pieces : undefined;
 }

@@ -1,7 +1,7 @@
 import { r2Errors } from "./errors.ts";
 import type { Conditions, Etag, Metadata, R2Object } from "./object.ts";
 
-const HTTP = {
+const METADATA_HEADERS = {
   contentType: "content-type",
   contentLanguage: "content-language",
   contentDisposition: "content-disposition",
@@ -9,12 +9,12 @@ const HTTP = {
   cacheControl: "cache-control",
 } as const;
 /** S3's prefix for custom metadata headers. */
-const CUSTOM = "x-amz-meta-";
+const CUSTOM_PREFIX = "x-amz-meta-";
 
 /** The metadata that an upload sets for its object. */
 export function metadataFromHeaders(headers: Headers): Required<Pick<Metadata, "httpMetadata" | "customMetadata">> {
   const httpMetadata = Object.fromEntries(
-    Object.entries(HTTP).flatMap(([field, name]) => {
+    Object.entries(METADATA_HEADERS).flatMap(([field, name]) => {
       const value = headers.get(name);
       return value === null || value === "" ? [] : [[field, utf8Of(value)]];
     }),
@@ -25,7 +25,9 @@ export function metadataFromHeaders(headers: Headers): Required<Pick<Metadata, "
     throw r2Errors.invalidArgument({ problem: `The header expires is not a date: ${JSON.stringify(expires)}.` });
   const customMetadata = Object.fromEntries(
     [...headers].flatMap(([name, value]) =>
-      name.startsWith(CUSTOM) && name !== CUSTOM ? [[name.slice(CUSTOM.length), wordOf(value)]] : [],
+      name.startsWith(CUSTOM_PREFIX) && name !== CUSTOM_PREFIX
+        ? [[name.slice(CUSTOM_PREFIX.length), wordOf(value)]]
+        : [],
     ),
   );
   return { httpMetadata: { ...httpMetadata, ...(cacheExpiry && { cacheExpiry }) }, customMetadata };
@@ -39,13 +41,13 @@ export function objectHeaders({ etag, uploaded, httpMetadata, customMetadata, st
     "accept-ranges": "bytes",
     "cf-r2-storage-class": storageClass,
   });
-  for (const [field, name] of Object.entries(HTTP)) {
-    const value = httpMetadata[field as keyof typeof HTTP];
+  for (const [field, name] of Object.entries(METADATA_HEADERS)) {
+    const value = httpMetadata[field as keyof typeof METADATA_HEADERS];
     if (value !== undefined) setHeader(headers, name, value);
   }
   if (!headers.has("content-type")) headers.set("content-type", "application/octet-stream");
   if (httpMetadata.cacheExpiry) headers.set("expires", httpMetadata.cacheExpiry.toUTCString());
-  for (const [name, value] of Object.entries(customMetadata)) setHeader(headers, `${CUSTOM}${name}`, value);
+  for (const [name, value] of Object.entries(customMetadata)) setHeader(headers, `${CUSTOM_PREFIX}${name}`, value);
   return headers;
 }
 
@@ -102,21 +104,21 @@ export interface WantedConditions {
 export function conditionsOf(headers: Headers): WantedConditions | undefined {
   const match = etagsOf(headers.get("if-match"));
   const noneMatch = etagsOf(headers.get("if-none-match"));
-  const unmodified = dateOf(headers.get("if-unmodified-since"));
-  const modified = dateOf(headers.get("if-modified-since"));
-  if (!match && !noneMatch && !unmodified && !modified) return undefined;
+  const unmodifiedSince = dateOf(headers.get("if-unmodified-since"));
+  const modifiedSince = dateOf(headers.get("if-modified-since"));
+  if (!match && !noneMatch && !unmodifiedSince && !modifiedSince) return undefined;
   const required = {
     secondsGranularity: true,
     ...(match && { etagMatches: match }),
     // "Not after" this second means "before" the next one.
-    ...(unmodified && { uploadedBefore: new Date(unmodified.getTime() + 1000) }),
+    ...(unmodifiedSince && { uploadedBefore: new Date(unmodifiedSince.getTime() + 1000) }),
   };
   return {
     required,
     all: {
       ...required,
       ...(noneMatch && { etagDoesNotMatch: noneMatch }),
-      ...(modified && { uploadedAfter: modified }),
+      ...(modifiedSince && { uploadedAfter: modifiedSince }),
     },
   };
 }
@@ -125,9 +127,9 @@ export function conditionsOf(headers: Headers): WantedConditions | undefined {
 function etagsOf(header: string | null): Etag[] | undefined {
   if (header === null) return undefined;
   if (header.trim() === "*") return [{ type: "wildcard" }];
-  return [...header.matchAll(/(W\/)?(?:"([^"]*)"|([^\s,"]+))/g)].map(([, weak, quoted, bare]) => ({
+  return [...header.matchAll(/(W\/)?(?:"([^"]*)"|([^\s,"]+))/g)].map(([, weak, quoted, etagText]) => ({
     type: weak === undefined ? "strong" : "weak",
-    value: quoted ?? bare!,
+    value: quoted ?? etagText!,
   }));
 }
 

@@ -5,7 +5,7 @@ import type { KeyRange, ObjectTable, PageRow } from "./r2-table.ts";
 import { listedObject } from "./rows.ts";
 
 /** Minimum number of rows per query; the number is adapted to how many rows became entries. */
-const MIN_ROWS = 16;
+const MIN_ROWS_PER_READ = 16;
 
 export async function listObjects(
   table: ObjectTable,
@@ -20,7 +20,7 @@ export async function listObjects(
   const entries: Entry[] = [];
   let bytes = 0;
   let position: KeyRange | undefined = begin(prefix, options, limits);
-  let rowsAtOnce = delimiter === "" ? limit + 1 : Math.min(limit + 1, 8 * MIN_ROWS);
+  let rowsAtOnce = delimiter === "" ? limit + 1 : Math.min(limit + 1, 8 * MIN_ROWS_PER_READ);
 
   while (position) {
     const rows = await table.page(bucket, position, rowsAtOnce, columns);
@@ -35,8 +35,8 @@ export async function listObjects(
       entries.push(entry);
     }
     if (rows.length < rowsAtOnce) break;
-    position = after(entries.at(-1)!, position.before);
-    rowsAtOnce = Math.min(limits.listKeys + 1, Math.max(MIN_ROWS, 2 * (entries.length - before)));
+    position = rangeAfter(entries.at(-1)!, position.before);
+    rowsAtOnce = Math.min(limits.listKeys + 1, Math.max(MIN_ROWS_PER_READ, 2 * (entries.length - before)));
   }
   return page(entries);
 }
@@ -69,21 +69,21 @@ function begin(prefix: string, { cursor, startAfter }: ListOptions, limits: R2Li
   let position: KeyRange | undefined = { from: prefix, including: true, before: successor(prefix) };
   if (startAfter !== undefined) {
     checkObjectName(startAfter, limits);
-    position = later(position, { ...position, from: startAfter, including: false });
+    position = laterRange(position, { ...position, from: startAfter, including: false });
   }
   if (cursor === undefined) return position;
-  const resumed = after(decodeCursor(cursor, limits), position.before);
-  return resumed && later(position, resumed);
+  const resumedRange = rangeAfter(decodeCursor(cursor, limits), position.before);
+  return resumedRange && laterRange(position, resumedRange);
 }
 
-const later = (one: KeyRange, other: KeyRange): KeyRange => {
+const laterRange = (one: KeyRange, other: KeyRange): KeyRange => {
   const order = Buffer.compare(Buffer.from(one.from), Buffer.from(other.from));
   if (order === 0) return one.including ? other : one;
   return order > 0 ? one : other;
 };
 
 /** The keys after an entry; undefined if there can be none. */
-function after(entry: { folded: boolean; name: string }, before: string | undefined): KeyRange | undefined {
+function rangeAfter(entry: { folded: boolean; name: string }, before: string | undefined): KeyRange | undefined {
   if (!entry.folded) return { from: entry.name, including: false, before };
   const next = successor(entry.name);
   return next === undefined ? undefined : { from: next, including: true, before };

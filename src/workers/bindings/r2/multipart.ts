@@ -54,7 +54,7 @@ export function createMultipart({ store, uploads, removal, clock, ids, limits }:
         problem: `Part number must be between 1 and ${limits.parts} (inclusive). Actual value was: ${partNumber}`,
       });
     const upload = { bucket, key, uploadId };
-    mustBeOpen(await uploads.find(upload));
+    requireOpen(await uploads.find(upload));
 
     const blob = ids.hex();
     const stored = await store.put(blobKey(bucket, blob), withSizeLimit(body, { size, most: limits.uploadBytes }), {
@@ -66,7 +66,7 @@ export function createMultipart({ store, uploads, removal, clock, ids, limits }:
         await uploads.putPart(
           upload,
           { upload_id: uploadId, part_number: partNumber, blob, size: stored.size, md5: etag, uploaded: clock.now() },
-          mustBeOpen,
+          requireOpen,
           clock.now(),
         ),
       );
@@ -78,15 +78,19 @@ export function createMultipart({ store, uploads, removal, clock, ids, limits }:
     }
   }
 
-  async function complete(bucket: string, { key, uploadId }: UploadRef, wanted: UploadedPart[]): Promise<R2Object> {
+  async function complete(
+    bucket: string,
+    { key, uploadId }: UploadRef,
+    requestedParts: UploadedPart[],
+  ): Promise<R2Object> {
     checkObjectName(key, limits);
     const version = ids.hex();
     const now = clock.now();
-    const { object, removed } = await uploads.complete(
+    const { object, removed: removedBlobs } = await uploads.complete(
       { bucket, key, uploadId },
-      (upload, uploaded) => {
-        const { storage_class, http_metadata, custom_metadata } = mustBeOpen(upload);
-        const parts = selectParts(uploaded, wanted, limits);
+      (upload, uploadedParts) => {
+        const { storage_class, http_metadata, custom_metadata } = requireOpen(upload);
+        const parts = selectParts(uploadedParts, requestedParts, limits);
         return {
           object: {
             bucket,
@@ -107,29 +111,29 @@ export function createMultipart({ store, uploads, removal, clock, ids, limits }:
       },
       now,
     );
-    removal.enqueue(removed);
+    removal.enqueue(removedBlobs);
     return r2Object(object);
   }
 
   async function abort(bucket: string, { key, uploadId }: UploadRef): Promise<void> {
     checkObjectName(key, limits);
-    const removed = await uploads.abort({ bucket, key, uploadId }, clock.now());
-    if (!removed) throw r2Errors.noSuchUpload();
-    removal.enqueue(removed);
+    const removedBlobs = await uploads.abort({ bucket, key, uploadId }, clock.now());
+    if (!removedBlobs) throw r2Errors.noSuchUpload();
+    removal.enqueue(removedBlobs);
   }
 
   return { create, putPart, complete, abort };
 }
 
-function mustBeOpen(upload: MultipartUploadRow | undefined): MultipartUploadRow {
+function requireOpen(upload: MultipartUploadRow | undefined): MultipartUploadRow {
   if (upload?.state !== "open") throw r2Errors.noSuchUpload();
   return upload;
 }
 
 /** The parts listed in the completion request, by number. */
-function selectParts(uploaded: PartRow[], wanted: UploadedPart[], limits: R2Limits): PartRow[] {
-  const byNumber = new Map(uploaded.map((part) => [part.part_number, part]));
-  const parts = wanted
+function selectParts(uploadedParts: PartRow[], requestedParts: UploadedPart[], limits: R2Limits): PartRow[] {
+  const byNumber = new Map(uploadedParts.map((part) => [part.part_number, part]));
+  const parts = requestedParts
     .map(({ partNumber, etag }) => {
       const part = byNumber.get(partNumber);
       byNumber.delete(partNumber); // A part listed twice is not found the second time.

@@ -50,7 +50,7 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
     { onlyIf, range: wanted }: GetOptions = {},
   ): Promise<FoundObject | undefined> {
     checkObjectName(key, limits);
-    let missing: string | undefined;
+    let missingVersion: string | undefined;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const row = await table.find(bucket, key);
       if (!row) return undefined;
@@ -59,9 +59,9 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
       const range = resolveRange(wanted, row.size);
       const body = await contents.open(row, range);
       if (body) return { object: r2Object(row), range, body };
-      if (row.version === missing)
-        throw new Fault(`the bytes of r2 object ${bucket}/${key}, version ${missing}, are missing`);
-      missing = row.version;
+      if (row.version === missingVersion)
+        throw new Fault(`the bytes of r2 object ${bucket}/${key}, version ${missingVersion}, are missing`);
+      missingVersion = row.version;
     }
     throw r2Errors.unavailable();
   }
@@ -73,14 +73,14 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
     allow(options, current);
 
     const version = ids.hex();
-    const given = (Object.keys(options.checksums ?? {}) as ChecksumAlgorithm[]).filter(
+    const givenAlgorithms = (Object.keys(options.checksums ?? {}) as ChecksumAlgorithm[]).filter(
       (algorithm) => options.checksums![algorithm] !== undefined,
     );
     const stored = await store.put(
       blobKey(bucket, version),
       withSizeLimit(body, { size: options.size, most: limits.uploadBytes }),
       {
-        digests: ["md5", ...given.filter((algorithm) => algorithm !== "md5" && algorithm !== "sha256")] as (
+        digests: ["md5", ...givenAlgorithms.filter((algorithm) => algorithm !== "md5" && algorithm !== "sha256")] as (
           | "md5"
           | "sha1"
           | "sha384"
@@ -89,7 +89,7 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
       },
     );
     try {
-      const checksums = verified(stored, options.checksums ?? {}, given);
+      const checksums = verifyChecksums(stored, options.checksums ?? {}, givenAlgorithms);
       const row: ObjectRow = {
         bucket,
         key,
@@ -102,7 +102,7 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
         upload_id: null,
         part_size: null,
       };
-      if (!(await writeAlone(row, current))) removal.enqueue(await table.replace(row, (now) => allow(options, now)));
+      if (!(await writeSingle(row, current))) removal.enqueue(await table.replace(row, (now) => allow(options, now)));
       return r2Object(row);
     } catch (err) {
       // Only if this code rejected the write: after a failed commit the outcome is unknown, and a row without bytes is
@@ -116,7 +116,7 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
    * Handles the common cases without a transaction, so that such writes share commits. Resolves with false if the key
    * was written concurrently.
    */
-  async function writeAlone(row: ObjectRow, current: ObjectRow | undefined): Promise<boolean> {
+  async function writeSingle(row: ObjectRow, current: ObjectRow | undefined): Promise<boolean> {
     if (!current) return table.insert(row);
     if (current.upload_id !== null || !removal.immediate || !(await table.swap(row, current.version))) return false;
     removal.enqueue([{ bucket: row.bucket, owner: current.version, multipart: false }]);
@@ -130,9 +130,9 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
   async function* remove(bucket: string, keys: string[]): AsyncGenerator<string[]> {
     if (keys.length < 1 || keys.length > limits.deleteKeys) throw r2Errors.invalidKeyCount();
     for (const key of keys) checkObjectName(key, limits);
-    const alone = keys.length === 1 ? await removeAlone(bucket, keys[0]!) : undefined;
-    if (alone === undefined) yield* removeBy("key", bucket, [...new Set(keys)]);
-    else yield alone;
+    const removedAlone = keys.length === 1 ? await removeSingle(bucket, keys[0]!) : undefined;
+    if (removedAlone === undefined) yield* removeBy("key", bucket, [...new Set(keys)]);
+    else yield removedAlone;
   }
 
   async function* removeBy(by: "key" | "version", bucket: string, values: string[]): AsyncGenerator<string[]> {
@@ -151,7 +151,7 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
   }
 
   /** Like writeAlone(). Resolves with the removed keys, or with undefined if the key was written concurrently. */
-  async function removeAlone(bucket: string, key: string): Promise<string[] | undefined> {
+  async function removeSingle(bucket: string, key: string): Promise<string[] | undefined> {
     const current = await table.find(bucket, key);
     if (!current) return [];
     if (current.upload_id !== null || !removal.immediate || !(await table.drop(current))) return undefined;
@@ -177,12 +177,12 @@ const names: Record<ChecksumAlgorithm, string> = {
 };
 
 /** The MD5 and all given checksums, as computed while the bytes are written to the store. Throws badDigest. */
-function verified(stored: Stored, wanted: Checksums, given: ChecksumAlgorithm[]): Checksums {
+function verifyChecksums(stored: Stored, wanted: Checksums, givenAlgorithms: ChecksumAlgorithm[]): Checksums {
   const computed: Checksums = { md5: stored.digests.md5!, sha256: stored.sha256, ...stored.digests };
-  for (const algorithm of given) {
+  for (const algorithm of givenAlgorithms) {
     const actual = computed[algorithm]!;
     if (wanted[algorithm]!.toLowerCase() !== actual)
       throw r2Errors.badDigest({ algorithm: names[algorithm], given: wanted[algorithm], actual });
   }
-  return Object.fromEntries(["md5" as const, ...given].map((algorithm) => [algorithm, computed[algorithm]]));
+  return Object.fromEntries(["md5" as const, ...givenAlgorithms].map((algorithm) => [algorithm, computed[algorithm]]));
 }

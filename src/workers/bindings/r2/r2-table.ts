@@ -99,13 +99,13 @@ export function createObjectTable(db: Db) {
 
     /** Resolves with false, and writes nothing, if the key exists. */
     async insert(row: ObjectRow): Promise<boolean> {
-      const written = await db.write(
+      const writeResult = await db.write(
         tables()
           .insertInto("r2_objects")
           .values(row)
           .onConflict((conflict) => conflict.columns(["bucket", "key"]).doNothing()),
       );
-      return written.affected === 1;
+      return writeResult.affected === 1;
     },
 
     /**
@@ -114,7 +114,7 @@ export function createObjectTable(db: Db) {
      */
     async swap(row: ObjectRow, version: string): Promise<boolean> {
       const { bucket, key, ...changes } = row;
-      const written = await db.write(
+      const writeResult = await db.write(
         tables()
           .updateTable("r2_objects")
           .set(changes)
@@ -122,19 +122,19 @@ export function createObjectTable(db: Db) {
           .where("key", "=", key)
           .where("version", "=", version),
       );
-      return written.affected === 1;
+      return writeResult.affected === 1;
     },
 
     /** Like swap(): deletes that version if it is still the current one. */
     async drop({ bucket, key, version }: ObjectRow): Promise<boolean> {
-      const written = await db.write(
+      const writeResult = await db.write(
         tables()
           .deleteFrom("r2_objects")
           .where("bucket", "=", bucket)
           .where("key", "=", key)
           .where("version", "=", version),
       );
-      return written.affected === 1;
+      return writeResult.affected === 1;
     },
 
     /** Replaces the current row; `allow` may reject it by throwing. */

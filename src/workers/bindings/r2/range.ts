@@ -2,19 +2,19 @@ import { r2Errors } from "./errors.ts";
 import type { ObjectRange, WantedRange } from "./object.ts";
 
 /** The bytes that a range selects in an object of `size`. Throws invalidRange if it is not satisfiable. */
-export function resolveRange(wanted: WantedRange | undefined, size: number): ObjectRange {
-  if (wanted && "header" in wanted) wanted = parseRangeHeader(wanted.header);
-  if (!wanted) return { offset: 0, length: size };
-  const unsatisfiable = () => r2Errors.invalidRange({ size });
+export function resolveRange(wantedRange: WantedRange | undefined, size: number): ObjectRange {
+  if (wantedRange && "header" in wantedRange) wantedRange = parseRangeHeader(wantedRange.header);
+  if (!wantedRange) return { offset: 0, length: size };
+  const unsatisfiableError = () => r2Errors.invalidRange({ size });
 
-  if ("suffix" in wanted) {
-    if (!(wanted.suffix > 0)) throw unsatisfiable();
-    const length = Math.min(wanted.suffix, size);
+  if ("suffix" in wantedRange) {
+    if (!(wantedRange.suffix > 0)) throw unsatisfiableError();
+    const length = Math.min(wantedRange.suffix, size);
     return { offset: size - length, length };
   }
-  const { offset = 0, length = Infinity } = wanted;
+  const { offset = 0, length = Infinity } = wantedRange;
   // For an empty object, "everything from 0" is satisfiable: it selects the whole object.
-  if (!(offset >= 0 && (offset < size || (offset === 0 && size === 0)) && length > 0)) throw unsatisfiable();
+  if (!(offset >= 0 && (offset < size || (offset === 0 && size === 0)) && length > 0)) throw unsatisfiableError();
   return { offset, length: Math.min(length, size - offset) };
 }
 

@@ -27,9 +27,9 @@ export interface Removal {
 }
 
 /** Maximum number of versions waiting for deletion here; further ones are left to the sweep. */
-const MAX_WAITING = 10_000;
+const MAX_WAITING_REMOVALS = 10_000;
 /** Number of blobs of a multipart object deleted together. */
-const BATCH = 500;
+const BATCH_SIZE = 500;
 
 export function createRemoval({
   objects,
@@ -43,20 +43,20 @@ export function createRemoval({
   immediate: boolean;
 }): Removal {
   const readers = new Map<string, { count: number; afterwards?: Removed }>();
-  const waiting = new Map<string, Removed>();
-  let running: Promise<void> | undefined;
+  const waitingRemovals = new Map<string, Removed>();
+  let currentRun: Promise<void> | undefined;
 
   function wait(removed: Removed) {
-    if (waiting.size >= MAX_WAITING) return;
-    waiting.set(removed.owner, removed);
+    if (waitingRemovals.size >= MAX_WAITING_REMOVALS) return;
+    waitingRemovals.set(removed.owner, removed);
     void start();
   }
 
   function start(): Promise<void> {
-    return (running ??= run().finally(() => {
-      running = undefined;
+    return (currentRun ??= run().finally(() => {
+      currentRun = undefined;
       // A removal has arrived since the last check.
-      if (waiting.size > 0) return start();
+      if (waitingRemovals.size > 0) return start();
     }));
   }
 
@@ -64,8 +64,8 @@ export function createRemoval({
   async function run() {
     // Lets the rest of a burst of removals arrive in this event loop turn.
     await Promise.resolve();
-    while (waiting.size > 0) {
-      const round = [...waiting.values()].slice(0, BATCH);
+    while (waitingRemovals.size > 0) {
+      const round = [...waitingRemovals.values()].slice(0, BATCH_SIZE);
       try {
         await objects.delete(
           round.filter(({ multipart }) => !multipart).map(({ bucket, owner }) => blobKey(bucket, owner)),
@@ -77,16 +77,16 @@ export function createRemoval({
           "r2: failed to delete the data of removed objects, the sweep will retry",
         );
       }
-      for (const { owner } of round) waiting.delete(owner);
+      for (const { owner } of round) waitingRemovals.delete(owner);
     }
   }
 
   async function deleteParts({ bucket, owner }: Removed) {
     let after = "";
     for (;;) {
-      const blobs = await table.blobsOf(owner, after, BATCH);
+      const blobs = await table.blobsOf(owner, after, BATCH_SIZE);
       await objects.delete(blobs.map((blob) => blobKey(bucket, blob)));
-      if (blobs.length < BATCH) return;
+      if (blobs.length < BATCH_SIZE) return;
       after = blobs.at(-1)!;
     }
   }
@@ -94,14 +94,14 @@ export function createRemoval({
   return {
     immediate,
     beginRead(owner) {
-      if (waiting.has(owner)) return undefined;
+      if (waitingRemovals.has(owner)) return undefined;
       const entry = readers.get(owner) ?? { count: 0 };
       entry.count++;
       readers.set(owner, entry);
-      let left = false;
+      let hasEnded = false;
       return () => {
-        if (left) return;
-        left = true;
+        if (hasEnded) return;
+        hasEnded = true;
         if (--entry.count > 0) return;
         readers.delete(owner);
         if (entry.afterwards) wait(entry.afterwards);
@@ -110,10 +110,10 @@ export function createRemoval({
     isBeingRead: (owner) => readers.has(owner),
     enqueue(removed) {
       if (!immediate) return;
-      for (const one of removed) {
-        const reader = readers.get(one.owner);
-        if (reader) reader.afterwards = one;
-        else wait(one);
+      for (const removedItem of removed) {
+        const reader = readers.get(removedItem.owner);
+        if (reader) reader.afterwards = removedItem;
+        else wait(removedItem);
       }
     },
     async discard(bucket, blob) {
@@ -126,6 +126,6 @@ export function createRemoval({
           ),
         );
     },
-    settled: async () => running,
+    settled: async () => currentRun,
   };
 }

@@ -11,9 +11,9 @@ export interface Removed {
 }
 
 /** Values per statement: both engines accept more, and the longest list here is a thousand keys. */
-const BATCH = 1000;
+const BATCH_SIZE = 1000;
 
-export function* inBatches<Item>(items: Item[], size = BATCH): Generator<Item[]> {
+export function* inBatches<Item>(items: Item[], size = BATCH_SIZE): Generator<Item[]> {
   for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);
 }
 
@@ -96,14 +96,14 @@ export function createRemovedTable(db: Db) {
      * the other: a blob moves from the first two tables to the third, so none can be missed between the queries.
      */
     async known(blobs: string[]): Promise<Set<string>> {
-      const inObjects = await tables()
+      const objectRows = await tables()
         .selectFrom("r2_objects")
         .select("version as blob")
         .where("version", "in", blobs)
         .execute();
-      const inParts = await tables().selectFrom("r2_parts").select("blob").where("blob", "in", blobs).execute();
-      const removed = await tables().selectFrom("r2_removed").select("blob").where("blob", "in", blobs).execute();
-      return new Set([...inObjects, ...inParts, ...removed].map(({ blob }) => blob));
+      const partRows = await tables().selectFrom("r2_parts").select("blob").where("blob", "in", blobs).execute();
+      const removedRows = await tables().selectFrom("r2_removed").select("blob").where("blob", "in", blobs).execute();
+      return new Set([...objectRows, ...partRows, ...removedRows].map(({ blob }) => blob));
     },
   };
 }

@@ -7,8 +7,8 @@ export interface RequestBody {
   head(size: number): Promise<string>;
   /** The remaining bytes. */
   rest(): AsyncIterable<Uint8Array>;
-  /** Reads and discards the rest. Resolves with false if the body does not end within `most` bytes. */
-  drain(most: number): Promise<boolean>;
+  /** Reads and discards the rest. Resolves with false if the body does not end within `maxBytes` bytes. */
+  drain(maxBytes: number): Promise<boolean>;
 }
 
 export function createRequestBody(request: IncomingMessage): RequestBody {
@@ -26,13 +26,13 @@ export function createRequestBody(request: IncomingMessage): RequestBody {
   return {
     async head(size) {
       const parts: Buffer[] = [];
-      let missing = size;
-      while (missing > 0) {
+      let missingBytes = size;
+      while (missingBytes > 0) {
         const chunk = await next();
         if (!chunk) throw r2Errors.invalidArgument({ problem: "Metadata missing or invalid" });
-        parts.push(chunk.subarray(0, missing));
-        if (chunk.length > missing) pending = chunk.subarray(missing);
-        missing -= Math.min(missing, chunk.length);
+        parts.push(chunk.subarray(0, missingBytes));
+        if (chunk.length > missingBytes) pending = chunk.subarray(missingBytes);
+        missingBytes -= Math.min(missingBytes, chunk.length);
       }
       return Buffer.concat(parts, size).toString("utf8");
     },
@@ -45,9 +45,10 @@ export function createRequestBody(request: IncomingMessage): RequestBody {
         },
       }),
     }),
-    async drain(most) {
-      let seen = 0;
-      for (let chunk = await next(); chunk; chunk = await next()) if ((seen += chunk.length) > most) return false;
+    async drain(maxBytes) {
+      let readBytes = 0;
+      for (let chunk = await next(); chunk; chunk = await next())
+        if ((readBytes += chunk.length) > maxBytes) return false;
       return true;
     },
   };

@@ -37,7 +37,7 @@ const MAX_METADATA_BYTES = 8 * 1024 * 1024;
  */
 const MAX_DRAIN_BYTES = 5 * 1024 ** 3;
 /** An object up to this size is sent in one write with its metadata. */
-const SMALL = 64 * 1024;
+const MAX_INLINE_BYTES = 64 * 1024;
 
 /**
  * The R2 binding in workerd's protocol (r2-rpc.c++): reads are GET with the request in a header, everything else is PUT
@@ -87,18 +87,20 @@ async function read(
   response: ServerResponse,
 ): Promise<void> {
   // Node decodes headers as Latin-1; workerd encodes this one as UTF-8.
-  const wanted = parseRequest(Buffer.from(String(request.headers["cf-r2-request"] ?? ""), "latin1").toString("utf8"));
-  switch (wanted.method) {
+  const operation = parseRequest(
+    Buffer.from(String(request.headers["cf-r2-request"] ?? ""), "latin1").toString("utf8"),
+  );
+  switch (operation.method) {
     case "head": {
-      const object = await buckets.head(bucket, wanted.object);
+      const object = await buckets.head(bucket, operation.object);
       if (!object) throw r2Errors.noSuchKey();
       return answer(response, 200, encodeObject(object, { offset: 0, length: object.size }));
     }
     case "get":
-      return get(buckets, bucket, wanted, response);
+      return get(buckets, bucket, operation, response);
     case "list": {
-      const { limit, prefix, delimiter, cursor, startAfter } = wanted;
-      const include = wanted.include?.map((field) =>
+      const { limit, prefix, delimiter, cursor, startAfter } = operation;
+      const include = operation.include?.map((field) =>
         field === 0 ? ("httpMetadata" as const) : ("customMetadata" as const),
       );
       return answer(
@@ -108,30 +110,33 @@ async function read(
       );
     }
     default:
-      throw r2Errors.invalidArgument({ problem: `${wanted.method} is not a GET request.` });
+      throw r2Errors.invalidArgument({ problem: `${operation.method} is not a GET request.` });
   }
 }
 
 async function get(
   buckets: R2Buckets,
   bucket: string,
-  wanted: RequestOf<"get">,
+  operation: RequestOf<"get">,
   response: ServerResponse,
 ): Promise<void> {
-  const found = await buckets.get(bucket, wanted.object, { onlyIf: wanted.onlyIf, range: rangeOf(wanted) });
-  if (!found) throw r2Errors.noSuchKey();
-  const metadata = encodeObject(found.object, found.range);
+  const foundObject = await buckets.get(bucket, operation.object, {
+    onlyIf: operation.onlyIf,
+    range: rangeOf(operation),
+  });
+  if (!foundObject) throw r2Errors.noSuchKey();
+  const metadata = encodeObject(foundObject.object, foundObject.range);
   // workerd interprets this status as "the object without its body" and needs the metadata with it.
-  if (!found.body) return answer(response, 412, metadata, errorHeader(r2Errors.preconditionFailed()));
+  if (!foundObject.body) return answer(response, 412, metadata, errorHeader(r2Errors.preconditionFailed()));
 
   const head = Buffer.from(JSON.stringify(metadata));
-  const headers = { "cf-r2-metadata-size": head.length, "content-length": head.length + found.range.length };
-  if (found.range.length <= SMALL) {
-    const bytes = (await found.body.toArray()) as Buffer[];
+  const headers = { "cf-r2-metadata-size": head.length, "content-length": head.length + foundObject.range.length };
+  if (foundObject.range.length <= MAX_INLINE_BYTES) {
+    const bytes = (await foundObject.body.toArray()) as Buffer[];
     return void response.writeHead(200, headers).end(Buffer.concat([head, ...bytes]));
   }
   response.writeHead(200, headers).write(head);
-  await pipeline(found.body, response);
+  await pipeline(foundObject.body, response);
 }
 
 async function write(
@@ -148,9 +153,9 @@ async function write(
       throw r2Errors.invalidArgument({ problem: "Metadata missing or invalid" });
     if (!(size >= 0)) throw r2Errors.missingContentLength();
     const place = await placeOf();
-    const done = await change(buckets, place, parseRequest(await body.head(headSize)), body, size);
+    const outcome = await change(buckets, place, parseRequest(await body.head(headSize)), body, size);
     await place.confirm?.();
-    answer(response, 200, done);
+    answer(response, 200, outcome);
   } catch (err) {
     await drain(request, body);
     throw err;
@@ -159,37 +164,37 @@ async function write(
 
 /** workerd treats a response before the end of its own body as a lost connection. */
 async function drain(request: IncomingMessage, body: RequestBody): Promise<void> {
-  const announced = Number(request.headers["content-length"] ?? 0);
-  const ended = announced <= MAX_DRAIN_BYTES && (await body.drain(MAX_DRAIN_BYTES).catch(() => true)); // An aborted request counts as ended.
-  if (!ended) request.destroy();
+  const announcedLength = Number(request.headers["content-length"] ?? 0);
+  const isDrained = announcedLength <= MAX_DRAIN_BYTES && (await body.drain(MAX_DRAIN_BYTES).catch(() => true)); // An aborted request counts as ended.
+  if (!isDrained) request.destroy();
 }
 
 /** Executes a PUT and returns the result that workerd expects. */
 async function change(
   buckets: R2Buckets,
   { bucket, storageClass }: Target,
-  wanted: R2Request,
+  operation: R2Request,
   body: RequestBody,
   size: number,
 ): Promise<object> {
-  switch (wanted.method) {
+  switch (operation.method) {
     case "put": {
-      const { md5, sha1, sha256, sha384, sha512 } = wanted;
+      const { md5, sha1, sha256, sha384, sha512 } = operation;
       const options = {
         storageClass,
-        ...decodeMetadata(wanted),
-        onlyIf: wanted.onlyIf,
+        ...decodeMetadata(operation),
+        onlyIf: operation.onlyIf,
         checksums: { md5, sha1, sha256, sha384, sha512 },
         size,
       };
-      return encodeObject(await buckets.put(bucket, wanted.object, body.rest(), options));
+      return encodeObject(await buckets.put(bucket, operation.object, body.rest(), options));
     }
     case "delete":
-      await buckets.delete(bucket, wanted.objects ?? [wanted.object ?? ""]);
+      await buckets.delete(bucket, operation.objects ?? [operation.object ?? ""]);
       return {};
     case "createMultipartUpload":
       return {
-        uploadId: (await buckets.createUpload(bucket, wanted.object, { storageClass, ...decodeMetadata(wanted) }))
+        uploadId: (await buckets.createUpload(bucket, operation.object, { storageClass, ...decodeMetadata(operation) }))
           .uploadId,
       };
     case "uploadPart":
@@ -197,24 +202,24 @@ async function change(
         etag: (
           await buckets.uploadPart(
             bucket,
-            { key: wanted.object, uploadId: wanted.uploadId },
-            wanted.partNumber,
+            { key: operation.object, uploadId: operation.uploadId },
+            operation.partNumber,
             body.rest(),
             { size },
           )
         ).etag,
       };
     case "completeMultipartUpload": {
-      const parts = wanted.parts.map(({ part, etag }) => ({ partNumber: part, etag }));
+      const parts = operation.parts.map(({ part, etag }) => ({ partNumber: part, etag }));
       return encodeObject(
-        await buckets.completeUpload(bucket, { key: wanted.object, uploadId: wanted.uploadId }, parts),
+        await buckets.completeUpload(bucket, { key: operation.object, uploadId: operation.uploadId }, parts),
       );
     }
     case "abortMultipartUpload":
-      await buckets.abortUpload(bucket, { key: wanted.object, uploadId: wanted.uploadId });
+      await buckets.abortUpload(bucket, { key: operation.object, uploadId: operation.uploadId });
       return {};
     default:
-      throw r2Errors.invalidArgument({ problem: `${wanted.method} is not a PUT request.` });
+      throw r2Errors.invalidArgument({ problem: `${operation.method} is not a PUT request.` });
   }
 }
 

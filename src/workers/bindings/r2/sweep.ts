@@ -25,7 +25,7 @@ export interface R2SweepResult {
   finished: boolean;
 }
 
-const BATCH = 500;
+const BATCH_SIZE = 500;
 
 interface SweepDeps {
   store: ObjectStore;
@@ -48,21 +48,21 @@ export function createR2Sweep({ store, uploads, removed, removal, clock, limits 
     orphanGraceMs = 24 * 3600_000,
     removedGraceMs = 3600_000,
   }: R2SweepOptions = {}): Promise<R2SweepResult> {
-    const aborted = await endUploads(Math.min(limit, BATCH));
+    const aborted = await endUploads(Math.min(limit, BATCH_SIZE));
     const deleted = await deleteRemoved(clock.now() - removedGraceMs, limit);
     const orphans = await deleteOrphans(clock.now() - orphanGraceMs, limit);
     return { aborted, ...orphans, deleted: deleted + orphans.deleted };
   }
 
   async function endUploads(limit: number): Promise<number> {
-    const old = await uploads.since(clock.now() - limits.uploadLifetimeMs, limit);
-    const open = old.filter(({ state }) => state === "open");
-    for (const { bucket, key, upload_id } of open) {
-      const gone = await uploads.abort({ bucket, key, uploadId: upload_id }, clock.now());
-      removal.enqueue(gone ?? []);
+    const oldUploads = await uploads.since(clock.now() - limits.uploadLifetimeMs, limit);
+    const openUploads = oldUploads.filter(({ state }) => state === "open");
+    for (const { bucket, key, upload_id } of openUploads) {
+      const abortedBlobs = await uploads.abort({ bucket, key, uploadId: upload_id }, clock.now());
+      removal.enqueue(abortedBlobs ?? []);
     }
-    await uploads.forget(old.filter(({ state }) => state !== "open").map(({ upload_id }) => upload_id));
-    return open.length;
+    await uploads.forget(oldUploads.filter(({ state }) => state !== "open").map(({ upload_id }) => upload_id));
+    return openUploads.length;
   }
 
   /**
@@ -70,13 +70,13 @@ export function createR2Sweep({ store, uploads, removed, removal, clock, limits 
    */
   async function deleteRemoved(before: number, limit: number): Promise<number> {
     const rows = await removed.before(before, limit);
-    const free = rows.filter(({ owner }) => !removal.isBeingRead(owner));
-    for (let start = 0; start < free.length; start += BATCH) {
-      const batch = free.slice(start, start + BATCH);
+    const deletableRows = rows.filter(({ owner }) => !removal.isBeingRead(owner));
+    for (let start = 0; start < deletableRows.length; start += BATCH_SIZE) {
+      const batch = deletableRows.slice(start, start + BATCH_SIZE);
       await store.delete(batch.map(({ bucket, blob }) => blobKey(bucket, blob)));
       await removed.forget(batch.map(({ blob }) => blob));
     }
-    return free.length;
+    return deletableRows.length;
   }
 
   /** Deletes bytes stored by a put that crashed before writing its row. */
@@ -88,7 +88,7 @@ export function createR2Sweep({ store, uploads, removed, removal, clock, limits 
       after = key;
       examined++;
       if (modified.getTime() < before) batch.push(key);
-      if (batch.length === BATCH) {
+      if (batch.length === BATCH_SIZE) {
         deleted += await deleteUnknown(batch);
         batch = [];
       }
@@ -100,10 +100,10 @@ export function createR2Sweep({ store, uploads, removed, removal, clock, limits 
 
   async function deleteUnknown(keys: string[]): Promise<number> {
     if (keys.length === 0) return 0;
-    const known = await removed.known(keys.map(blobOf));
-    const unknown = keys.filter((key) => !known.has(blobOf(key)) && !removal.isBeingRead(blobOf(key)));
-    await store.delete(unknown);
-    return unknown.length;
+    const knownBlobs = await removed.known(keys.map(blobOf));
+    const unknownKeys = keys.filter((key) => !knownBlobs.has(blobOf(key)) && !removal.isBeingRead(blobOf(key)));
+    await store.delete(unknownKeys);
+    return unknownKeys.length;
   }
 
   return sweep;

@@ -30,15 +30,15 @@ export function createUploadTable(db: Db) {
     ): Promise<Removed[]> =>
       db.transaction<R2Tables, Removed[]>(async (tx) => {
         allow(await findUpload(tx, upload));
-        const old = await tx
+        const oldParts = await tx
           .selectFrom("r2_parts")
           .selectAll()
           .where("upload_id", "=", part.upload_id)
           .where("part_number", "=", part.part_number)
           .execute();
-        const removed = await dropParts(tx, upload.bucket, old, at);
+        const removedParts = await dropParts(tx, upload.bucket, oldParts, at);
         await tx.insertInto("r2_parts").values(part).execute();
-        return removed;
+        return removedParts;
       }),
 
     /**
@@ -53,16 +53,16 @@ export function createUploadTable(db: Db) {
         const row = await findUpload(tx, upload);
         const parts = row ? await partsOf(tx, upload.uploadId) : [];
         const { object, partNumbers } = assemble(row, parts);
-        const used = new Set(partNumbers);
-        const unused = await dropParts(
+        const usedNumbers = new Set(partNumbers);
+        const unusedParts = await dropParts(
           tx,
           upload.bucket,
-          parts.filter(({ part_number }) => !used.has(part_number)),
+          parts.filter(({ part_number }) => !usedNumbers.has(part_number)),
           at,
         );
         await finish(tx, upload.uploadId, "completed", at);
-        const replaced = await replaceObject(tx, object);
-        return { object, removed: [...replaced, ...unused] };
+        const replacedObject = await replaceObject(tx, object);
+        return { object, removed: [...replacedObject, ...unusedParts] };
       }),
 
     /** Resolves with undefined if the upload does not exist. A finished upload is not changed. */

@@ -163,7 +163,7 @@ const encodeHttpFields = ({ cacheExpiry, ...texts }: HttpMetadata) => ({
 
 /** Encodes an R2ListResponse. */
 export const encodeObjectPage = ({ objects, delimitedPrefixes, cursor }: ObjectPage) => ({
-  objects: objects.map((listed) => encodeObject(listed)),
+  objects: objects.map((listedObject) => encodeObject(listedObject)),
   truncated: cursor !== undefined,
   cursor,
   delimitedPrefixes,

@@ -33,10 +33,10 @@ export function createRateLimitCounters(clock: Clock, { mostKeys = MAX_KEYS } = 
     count({ account, namespace, key, simple: { limit, period } }) {
       const counts = countsOf(account, period);
       const name = `${namespace}/${key.length > KEY_LENGTH ? createHash("sha256").update(key).digest("base64") : key}`;
-      const before = counts.get(name);
-      if ((before ?? 0) >= limit) return false;
-      if (before === undefined && counts.size >= mostKeys) counts.delete(counts.keys().next().value!);
-      counts.set(name, (before ?? 0) + 1);
+      const previousCount = counts.get(name);
+      if ((previousCount ?? 0) >= limit) return false;
+      if (previousCount === undefined && counts.size >= mostKeys) counts.delete(counts.keys().next().value!);
+      counts.set(name, (previousCount ?? 0) + 1);
       return true;
     },
   };

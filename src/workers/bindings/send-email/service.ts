@@ -4,7 +4,7 @@ import { readJsonBody, sendError, sendJson } from "../http.ts";
 import type { BindingServices } from "../service.ts";
 
 /** 25 MiB of attachments in base64 and JSON, plus some overhead; the mail module enforces the exact limits. */
-const BUILT_LIMIT = 36 * 1024 * 1024;
+const MAX_MESSAGE_BYTES = 36 * 1024 * 1024;
 
 /** The server side of `env.X.send()`: passes the worker's message to the mail module. */
 export function createSendEmailService({ port, log }: { port: SendEmailPort; log: Log }): BindingServices["sendEmail"] {
@@ -20,7 +20,7 @@ export function createSendEmailService({ port, log }: { port: SendEmailPort; log
                 to: searchParams.get("to"),
                 raw: request,
               })
-            : await port.sendBuilt(caller, (await readJsonBody(request, BUILT_LIMIT)) as BuiltMail);
+            : await port.sendBuilt(caller, (await readJsonBody(request, MAX_MESSAGE_BYTES)) as BuiltMail);
         sendJson(response, 200, result);
       } catch (err) {
         if (!(err instanceof UserError))

@@ -29,23 +29,23 @@ export function createWorkerCalls(
   };
   return {
     async fetch(target, request, response) {
-      let ready: ReadyWorker;
+      let readyWorker: ReadyWorker;
       try {
-        ready = await find(target);
+        readyWorker = await find(target);
       } catch (err) {
         request.resume();
         response.writeHead(503, { "content-type": "text/plain; charset=utf-8" }).end(`${logFailure(err, target)}\n`);
         return;
       }
-      await ready.calls.fetch(request, response).finally(ready.release);
+      await readyWorker.calls.fetch(request, response).finally(readyWorker.release);
     },
     upgrade(target, request, socket, head) {
       socket.on("error", () => socket.destroy());
       find(target).then(
         ({ calls, releaseToConnection }) => {
-          const left = releaseToConnection(() => {});
-          if (socket.destroyed) return left();
-          socket.once("close", left);
+          const releaseOnce = releaseToConnection(() => {});
+          if (socket.destroyed) return releaseOnce();
+          socket.once("close", releaseOnce);
           calls.upgrade(request, socket, head);
         },
         (err: unknown) => {

@@ -12,30 +12,30 @@ const MAX_CALLS = 256;
 /** The server side of a service binding. Passes requests and RPC connections to the bound worker. */
 export function createServiceBindingService({
   calls,
-  maxCalls: mostCalls = MAX_CALLS,
+  maxCalls: callLimit = MAX_CALLS,
 }: {
   calls: WorkerCalls;
   maxCalls?: number;
 }): BindingServices["service"] {
-  const running = new Map<string, number>();
+  const runningCalls = new Map<string, number>();
 
   /** Returns a function that ends the call, or undefined if the worker has too many calls in progress. */
   function begin({ key, name }: WorkerScript): (() => void) | undefined {
     const caller = key ?? name;
-    const count = running.get(caller) ?? 0;
-    if (count >= mostCalls) return undefined;
-    running.set(caller, count + 1);
-    let ended = false;
+    const count = runningCalls.get(caller) ?? 0;
+    if (count >= callLimit) return undefined;
+    runningCalls.set(caller, count + 1);
+    let isEnded = false;
     return () => {
-      if (ended) return;
-      ended = true;
-      const left = running.get(caller)! - 1;
-      if (left === 0) running.delete(caller);
-      else running.set(caller, left);
+      if (isEnded) return;
+      isEnded = true;
+      const remainingCalls = runningCalls.get(caller)! - 1;
+      if (remainingCalls === 0) runningCalls.delete(caller);
+      else runningCalls.set(caller, remainingCalls);
     };
   }
   const tooManyCallsMessage = ({ name }: WorkerScript) =>
-    `The Worker ${name} already has ${mostCalls} service binding calls in progress.`;
+    `The Worker ${name} already has ${callLimit} service binding calls in progress.`;
 
   return {
     async handle(request, response, { script, binding }) {

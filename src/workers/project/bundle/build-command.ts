@@ -16,7 +16,7 @@ export interface BuildCommand {
 
 const TIMEOUT_MS = 10 * 60_000;
 const OUTPUT_LIMIT = 16 * 1024;
-const MAX_WATCHED = 2000;
+const MAX_WATCHED_FILES = 2000;
 
 /** Runs the command. Throws buildCommandFailed with the end of its output, also if it does not create `main`. */
 export async function runBuildCommand(
@@ -32,7 +32,7 @@ export async function runBuildCommand(
     // Scripts written for wrangler read this variable.
     env: { ...process.env, WRANGLER_COMMAND: mode === "development" ? "dev" : "deploy" },
   });
-  const stop = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
+  const stopSignal = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
   const killGroup = () => {
     try {
       process.kill(-child.pid!, "SIGKILL");
@@ -40,8 +40,8 @@ export async function runBuildCommand(
       // It has ended, or could not be started.
     }
   };
-  stop.addEventListener("abort", killGroup, { once: true });
-  if (stop.aborted) killGroup();
+  stopSignal.addEventListener("abort", killGroup, { once: true });
+  if (stopSignal.aborted) killGroup();
   let output = "";
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding("utf8").on("data", (text: string) => (output = (output + text).slice(-OUTPUT_LIMIT)));
@@ -49,11 +49,11 @@ export async function runBuildCommand(
     child.once("error", (err) => resolve(`did not start: ${err.message}`));
     child.once("close", (code, killedBy) => {
       if (signal.aborted) return resolve("was stopped");
-      if (stop.aborted) return resolve(`did not finish within ${TIMEOUT_MS / 60_000} minutes`);
+      if (stopSignal.aborted) return resolve(`did not finish within ${TIMEOUT_MS / 60_000} minutes`);
       resolve(code === 0 ? undefined : code === null ? `was killed by ${killedBy}` : `exited with status ${code}`);
     });
   });
-  stop.removeEventListener("abort", killGroup);
+  stopSignal.removeEventListener("abort", killGroup);
   const failure = outcome ?? (main === "" || (await exists(main)) ? undefined : `did not create ${main}`);
   if (failure !== undefined)
     throw projectErrors.buildCommandFailed({ command, cwd, outcome: failure, output: output.trim() || "(no output)" });
@@ -61,16 +61,20 @@ export async function runBuildCommand(
 
 /** The files whose change runs the command again, at most 2,000; packages and hidden folders are left out. */
 export async function watchedFiles({ watchFolders }: Pick<BuildCommand, "watchFolders">): Promise<string[]> {
-  const found: string[] = [];
-  const pending = [...watchFolders];
-  for (let folder = pending.shift(); folder !== undefined && found.length < MAX_WATCHED; folder = pending.shift()) {
+  const foundFiles: string[] = [];
+  const pendingFolders = [...watchFolders];
+  for (
+    let folder = pendingFolders.shift();
+    folder !== undefined && foundFiles.length < MAX_WATCHED_FILES;
+    folder = pendingFolders.shift()
+  ) {
     const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
     for (const entry of entries) {
       if (entry.name.startsWith(".") || entry.name === "node_modules") continue;
       const path = join(folder, entry.name);
-      if (entry.isDirectory()) pending.push(path);
-      else if (entry.isFile() && found.length < MAX_WATCHED) found.push(path);
+      if (entry.isDirectory()) pendingFolders.push(path);
+      else if (entry.isFile() && foundFiles.length < MAX_WATCHED_FILES) foundFiles.push(path);
     }
   }
-  return found;
+  return foundFiles;
 }

@@ -12,32 +12,32 @@ export function toProblems(messages: readonly Message[], severity: Problem["seve
 
 function toProblem({ text, location, detail }: Message, severity: Problem["severity"], root: string): Problem {
   const fix = fixOf(text, detail);
-  const withFix =
+  const baseProblem =
     fix === undefined ? { severity, message: lowerFirst(text) } : { severity, message: lowerFirst(text), fix };
-  if (location === null || location === undefined) return withFix;
+  if (location === null || location === undefined) return baseProblem;
   // esbuild counts columns and lengths in bytes from 0.
   const bytes = Buffer.from(location.lineText);
-  const before = bytes.subarray(0, location.column).toString().length;
+  const columnOffset = bytes.subarray(0, location.column).toString().length;
   const length = bytes.subarray(location.column, location.column + location.length).toString().length;
   return {
-    ...withFix,
+    ...baseProblem,
     file: resolve(root, location.file),
     line: location.line,
-    column: before + 1,
-    frame: codeFrame(location.lineText, location.line, before + 1, length),
+    column: columnOffset + 1,
+    frame: codeFrame(location.lineText, location.line, columnOffset + 1, length),
   };
 }
 
 function fixOf(text: string, detail: unknown): string | undefined {
   if (typeof detail === "object" && detail !== null && "fix" in detail) return String(detail.fix);
-  const [, missing] = /^Could not resolve "([^"]+)"/.exec(text) ?? [];
-  if (missing === undefined) return undefined;
-  if (/^[./]/.test(missing)) return "check the path; it is relative to the importing file";
-  return nodeModuleFix(missing) ?? `npm install ${packageOf(missing)}`;
+  const [, missingSpecifier] = /^Could not resolve "([^"]+)"/.exec(text) ?? [];
+  if (missingSpecifier === undefined) return undefined;
+  if (/^[./]/.test(missingSpecifier)) return "check the path; it is relative to the importing file";
+  return nodeModuleFix(missingSpecifier) ?? `npm install ${packageOf(missingSpecifier)}`;
 }
 
 const packageOf = (specifier: string) => specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
 const lowerFirst = (text: string) => (/^[A-Z][a-z]/.test(text) ? text[0]!.toLowerCase() + text.slice(1) : text);
 
-export const isBuildFailure = (thrown: unknown): thrown is BuildFailure =>
-  thrown instanceof Error && Array.isArray((thrown as Partial<BuildFailure>).errors);
+export const isBuildFailure = (err: unknown): err is BuildFailure =>
+  err instanceof Error && Array.isArray((err as Partial<BuildFailure>).errors);

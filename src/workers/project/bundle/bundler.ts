@@ -45,9 +45,9 @@ export interface BundlerOptions {
   cwd?: string;
 }
 
-const MAX_BYTES = 64 * 1024 * 1024;
+const MAX_CODE_BYTES = 64 * 1024 * 1024;
 
-interface Made {
+interface BundleOutput {
   format: WorkerScript["format"];
   main: string;
   modules: WorkerModule[];
@@ -57,31 +57,31 @@ interface Made {
 }
 
 /** The build of a worker that has only assets. */
-const NO_CODE: Made = { format: "modules", main: "", modules: [], files: [], warnings: [] };
+const NO_CODE: BundleOutput = { format: "modules", main: "", modules: [], files: [], warnings: [] };
 
 export function createBundler(
   project: Project,
   { mode = "development", cwd = project.root }: BundlerOptions = {},
 ): Bundler {
-  let bundling:
+  let bundleContext:
     | { format: WorkerScript["format"]; context: BuildContext<BuildSettings>; files: ModuleFiles }
     | undefined;
   let builds = 0;
-  let closed = false;
-  const closing = new AbortController();
-  const own = project.main === "" ? [] : [project.main];
-  let watched = own;
+  let isClosed = false;
+  const closeAborter = new AbortController();
+  const mainFiles = project.main === "" ? [] : [project.main];
+  let watched = mainFiles;
   let last: Promise<unknown> = Promise.resolve();
-  const loaded = new Set<string>();
-  const refused = (problems: Problem[]) =>
+  const loadedFiles = new Set<string>();
+  const createBuildError = (problems: Problem[]) =>
     projectErrors.buildFailed({ name: project.name, ...problemDetails(problems, cwd) });
 
   async function contextFor(format: WorkerScript["format"]) {
-    if (bundling?.format === format) return bundling;
-    await bundling?.context.dispose();
+    if (bundleContext?.format === format) return bundleContext;
+    await bundleContext?.context.dispose();
     const files = moduleFiles(project.build.rules, format);
     const plugins = [
-      recordLoaded(loaded),
+      recordLoaded(loadedFiles),
       // Scripts have no static imports: their globals could not be injected.
       ...(format === "modules" && hasNodePolyfills(project)
         ? [nodePolyfills({ ...project, aliased: Object.keys(project.build.alias) })]
@@ -89,11 +89,11 @@ export function createBundler(
       platformModules({ nodeCompat: hasNodeCompat(project), format }),
       files.plugin,
     ];
-    bundling = { format, files, context: await context({ ...esbuildOptions(project, format, mode), plugins }) };
-    return bundling;
+    bundleContext = { format, files, context: await context({ ...esbuildOptions(project, format, mode), plugins }) };
+    return bundleContext;
   }
 
-  async function bundle(): Promise<Made> {
+  async function bundle(): Promise<BundleOutput> {
     const { format, exports } = await detectFormat(project);
     const { context: esbuild, files } = await contextFor(format);
     const result = await esbuild.rebuild();
@@ -101,44 +101,44 @@ export function createBundler(
     const inputs = Object.keys(result.metafile.inputs)
       .filter((input) => !/^[\w-]{2,}:/.test(input))
       .map((input) => resolve(project.root, input));
-    const warnings = [...toProblems(result.warnings, "warning", project.root), ...aboutExports(project, exports)];
+    const warnings = [...toProblems(result.warnings, "warning", project.root), ...findExportProblems(project, exports)];
     return { format, ...outputsOf(result, project.main, files), files: [...inputs, ...files.files()], warnings };
   }
 
-  async function collect(): Promise<Made> {
+  async function collect(): Promise<BundleOutput> {
     const { format } = await detectFormat(project);
     const { problems, ...collected } = await collectUnbundled(project);
-    if (errorsOf(problems).length > 0) throw refused(problems);
+    if (errorsOf(problems).length > 0) throw createBuildError(problems);
     return { format, ...collected, warnings: problems };
   }
 
   async function build(skipCommand: boolean): Promise<ProjectBuild> {
-    if (closed) throw new Error("the bundler is closed");
+    if (isClosed) throw new Error("the bundler is closed");
     const started = performance.now();
-    loaded.clear();
+    loadedFiles.clear();
     const { command } = project.build;
     if (command !== undefined && !skipCommand)
-      await runBuildCommand(command, { main: project.main, mode, signal: closing.signal });
+      await runBuildCommand(command, { main: project.main, mode, signal: closeAborter.signal });
     try {
-      const made = await (project.main === "" ? NO_CODE : project.build.noBundle ? collect() : bundle());
-      watched = made.files;
-      const size = sizeOf(made.modules);
-      if (size > MAX_BYTES)
-        throw refused([
+      const output = await (project.main === "" ? NO_CODE : project.build.noBundle ? collect() : bundle());
+      watched = output.files;
+      const size = sizeOf(output.modules);
+      if (size > MAX_CODE_BYTES)
+        throw createBuildError([
           errorAt(
             { file: project.main },
-            `the worker has ${size} bytes; the maximum is ${MAX_BYTES}`,
+            `the worker has ${size} bytes; the maximum is ${MAX_CODE_BYTES}`,
             "look for a large file among its imports",
           ),
         ]);
-      return finish(project, made, ++builds, started);
-    } catch (thrown) {
+      return finish(project, output, ++builds, started);
+    } catch (err) {
       // The files of a failed build and those of the last successful one: a missing import may reappear in either.
-      watched = [...new Set([...own, ...watched, ...loaded])];
-      if (!isBuildFailure(thrown)) throw thrown;
-      throw refused([
-        ...toProblems(thrown.errors, "error", project.root),
-        ...toProblems(thrown.warnings, "warning", project.root),
+      watched = [...new Set([...mainFiles, ...watched, ...loadedFiles])];
+      if (!isBuildFailure(err)) throw err;
+      throw createBuildError([
+        ...toProblems(err.errors, "error", project.root),
+        ...toProblems(err.warnings, "warning", project.root),
       ]);
     }
   }
@@ -152,11 +152,11 @@ export function createBundler(
     },
     watchFiles: () => [...watched, project.build.tsconfig ?? join(project.root, "tsconfig.json")],
     async close() {
-      closed = true;
-      closing.abort();
+      isClosed = true;
+      closeAborter.abort();
       await last;
-      await bundling?.context.dispose();
-      bundling = undefined;
+      await bundleContext?.context.dispose();
+      bundleContext = undefined;
     },
   };
 }
@@ -191,11 +191,11 @@ function esbuildOptions(project: Project, format: WorkerScript["format"], mode: 
 }
 
 /** A failed build does not list its inputs; this plugin records them. */
-const recordLoaded = (loaded: Set<string>): Plugin => ({
+const recordLoaded = (loadedFiles: Set<string>): Plugin => ({
   name: "record-loaded",
   setup: (build) =>
     build.onLoad({ filter: /.*/ }, ({ path }) => {
-      loaded.add(path);
+      loadedFiles.add(path);
       return undefined;
     }),
 });
@@ -204,7 +204,7 @@ function outputsOf(
   result: BuildResult<BuildSettings>,
   main: string,
   files: ModuleFiles,
-): Pick<Made, "main" | "modules" | "sourceMap"> {
+): Pick<BundleOutput, "main" | "modules" | "sourceMap"> {
   const code = result.outputFiles.find(({ path }) => path.endsWith(".js"))!;
   const map = result.outputFiles.find(({ path }) => path.endsWith(".js.map"));
   const name = basename(main).replace(/\.[^.]*$/, ".js");
@@ -215,7 +215,7 @@ function outputsOf(
   };
 }
 
-function aboutExports(project: Project, exports: string[] | undefined): Problem[] {
+function findExportProblems(project: Project, exports: string[] | undefined): Problem[] {
   if (exports === undefined || exports.length === 0 || exports.includes("default")) return [];
   const message = `exports ${exports.join(", ")} but no default: it is built as a service worker, and its exports are ignored`;
   return [warningAt({ file: project.main }, message, "export default { async email(message, env, ctx) {} }")];
@@ -223,7 +223,7 @@ function aboutExports(project: Project, exports: string[] | undefined): Problem[
 
 function finish(
   project: Project,
-  { format, main, modules, sourceMap, files, warnings }: Made,
+  { format, main, modules, sourceMap, files, warnings }: BundleOutput,
   number: number,
   started: number,
 ): ProjectBuild {

@@ -45,7 +45,7 @@ export function moduleFiles(rules: readonly ModuleRule[], format: "modules" | "s
     const file = await locate(build, args);
     if (typeof file !== "string") return file;
     files.add(file);
-    if (format === "service-worker") return inlined(rule.type, file);
+    if (format === "service-worker") return inlineModule(rule.type, file);
     const module = await readModule(file, rule.type);
     modules.set(module.name, module);
     return { path: module.name, external: true };
@@ -81,7 +81,7 @@ const RESOLVING = Symbol("resolving");
 const isFileType = (type: ModuleRule["type"]): type is Kind =>
   type === "Text" || type === "Data" || type === "CompiledWasm";
 
-function inlined(type: Kind, file: string) {
+function inlineModule(type: Kind, file: string) {
   if (type !== "CompiledWasm") return { path: file, namespace: type === "Text" ? "inline-text" : "inline-data" };
   const fix = "export a default object from the main module: export default { async email(message, env, ctx) {} }";
   return { errors: [{ text: "a worker in service-worker format cannot import WebAssembly", detail: { fix } }] };
@@ -95,7 +95,7 @@ async function locate(
   { path, kind, importer, resolveDir, namespace, with: attributes }: OnResolveArgs,
 ) {
   const specifier = path.replace(/\?module$/, "");
-  const found = await build.resolve(specifier, {
+  const resolved = await build.resolve(specifier, {
     kind,
     importer,
     resolveDir,
@@ -103,13 +103,13 @@ async function locate(
     with: attributes,
     pluginData: RESOLVING,
   });
-  if (found.errors.length === 0 && found.path !== "") return found.path;
+  if (resolved.errors.length === 0 && resolved.path !== "") return resolved.path;
   // A package may contain a file that it does not list in its "exports"; importing it by path is common practice for
   // wasm.
-  return (await inPackage(specifier, resolveDir)) ?? { errors: found.errors, warnings: found.warnings };
+  return (await resolveInPackage(specifier, resolveDir)) ?? { errors: resolved.errors, warnings: resolved.warnings };
 }
 
-async function inPackage(specifier: string, from: string): Promise<string | undefined> {
+async function resolveInPackage(specifier: string, from: string): Promise<string | undefined> {
   if (/^[./]/.test(specifier)) return undefined;
   for (let folder = from; ; folder = dirname(folder)) {
     const file = join(folder, "node_modules", specifier);

@@ -9,8 +9,8 @@ interface NodePolyfillsOptions {
   aliased: readonly string[];
 }
 
-const REQUIRED = "required-polyfill";
-const GLOBALS = "node-globals";
+const REQUIRED_NAMESPACE = "required-polyfill";
+const GLOBALS_MODULE = "node-globals";
 const requireHere = createRequire(import.meta.url);
 
 /**
@@ -28,27 +28,27 @@ export function nodePolyfills({ compatibilityDate, compatibilityFlags, aliased }
       ]);
       const preset = getCloudflarePreset({ compatibilityDate, compatibilityFlags: [...compatibilityFlags] });
       const { env } = defineEnv({ presets: [preset], npmShims: true });
-      const replaced = new Map(
+      const replacements = new Map(
         Object.entries(env.alias).filter(
           // unenv replaces debug by a function that logs nothing; the package itself works.
           ([name, target]) => name !== "debug" && !env.external.includes(target) && !aliased.includes(name),
         ),
       );
-      replaceModules(build, replaced);
+      replaceModules(build, replacements);
       injectGlobals(build, env.inject, env.polyfill);
     },
   };
 }
 
-function replaceModules(build: PluginBuild, replaced: ReadonlyMap<string, string>): void {
-  build.onResolve({ filter: exactly(replaced.keys()) }, ({ path, kind }): OnResolveResult => {
-    const target = replaced.get(path)!;
+function replaceModules(build: PluginBuild, replacements: ReadonlyMap<string, string>): void {
+  build.onResolve({ filter: patternFor(replacements.keys()) }, ({ path, kind }): OnResolveResult => {
+    const target = replacements.get(path)!;
     // Only these export named values and no default object that require() could return.
-    if (kind === "require-call" && /^unenv\/(npm|mock)\//.test(target)) return { path, namespace: REQUIRED };
+    if (kind === "require-call" && /^unenv\/(npm|mock)\//.test(target)) return { path, namespace: REQUIRED_NAMESPACE };
     return { path: requireHere.resolve(target) };
   });
-  build.onLoad({ filter: /.*/, namespace: REQUIRED }, ({ path }) => ({
-    contents: `import * as module_ from ${JSON.stringify(requireHere.resolve(replaced.get(path)!))};
+  build.onLoad({ filter: /.*/, namespace: REQUIRED_NAMESPACE }, ({ path }) => ({
+    contents: `import * as module_ from ${JSON.stringify(requireHere.resolve(replacements.get(path)!))};
 const { default: exported = {}, ...named } = module_;
 module.exports = Object.assign(exported, named);`,
     loader: "js",
@@ -67,15 +67,22 @@ function injectGlobals(
     const path = from.startsWith("node:") ? from : requireHere.resolve(from);
     return `import { ${exported} as g${index} } from ${JSON.stringify(path)};\nglobalThis.${name} = g${index};`;
   });
-  const injected = [...(statements.length > 0 ? [GLOBALS] : []), ...polyfills.map((name) => requireHere.resolve(name))];
-  build.initialOptions.inject = [...(build.initialOptions.inject ?? []), ...injected];
-  build.onResolve({ filter: exactly([GLOBALS]) }, () => ({ path: GLOBALS, namespace: GLOBALS, sideEffects: true }));
-  build.onLoad({ filter: /.*/, namespace: GLOBALS }, () => ({
+  const injectedModules = [
+    ...(statements.length > 0 ? [GLOBALS_MODULE] : []),
+    ...polyfills.map((name) => requireHere.resolve(name)),
+  ];
+  build.initialOptions.inject = [...(build.initialOptions.inject ?? []), ...injectedModules];
+  build.onResolve({ filter: patternFor([GLOBALS_MODULE]) }, () => ({
+    path: GLOBALS_MODULE,
+    namespace: GLOBALS_MODULE,
+    sideEffects: true,
+  }));
+  build.onLoad({ filter: /.*/, namespace: GLOBALS_MODULE }, () => ({
     contents: statements.join("\n"),
     resolveDir: import.meta.dirname,
   }));
 }
 
-function exactly(names: Iterable<string>): RegExp {
+function patternFor(names: Iterable<string>): RegExp {
   return new RegExp(`^(${[...names].map((name) => name.replaceAll(/[/.-]/g, "\\$&")).join("|")})$`);
 }

@@ -20,7 +20,7 @@ export function platformModules({
   nodeCompat: boolean;
   format: WorkerScript["format"];
 }): Plugin {
-  const keepImport = format === "modules" ? keep : refuseStatic;
+  const keepImport = format === "modules" ? keepExternal : refuseStatic;
   return {
     name: "platform-modules",
     setup(build) {
@@ -38,11 +38,13 @@ export function platformModules({
           ],
         };
       });
-      const bare = new RegExp(`^(${[...BUILT_IN].map((name) => name.replaceAll("/", "\\/")).join("|")})$`);
+      const barePattern = new RegExp(`^(${[...BUILT_IN].map((name) => name.replaceAll("/", "\\/")).join("|")})$`);
       // Without Node compatibility, such a name may still be a package (events, buffer): normal resolution applies, and
       // a resolution error gets the fix above.
-      build.onResolve({ filter: bare }, (args) => (nodeCompat ? keepImport(args, `node:${args.path}`) : undefined));
-      build.onLoad({ filter: /.*/, namespace: REQUIRED }, ({ path }) => ({
+      build.onResolve({ filter: barePattern }, (args) =>
+        nodeCompat ? keepImport(args, `node:${args.path}`) : undefined,
+      );
+      build.onLoad({ filter: /.*/, namespace: REQUIRED_NAMESPACE }, ({ path }) => ({
         contents: `import it from ${JSON.stringify(path)};\nmodule.exports = it;`,
         loader: "js",
       }));
@@ -50,11 +52,11 @@ export function platformModules({
   };
 }
 
-const REQUIRED = "required-platform-module";
+const REQUIRED_NAMESPACE = "required-platform-module";
 
 /** An ES module cannot require(): such a call gets a small module that imports instead. */
-const keep = ({ kind }: OnResolveArgs, path: string): OnResolveResult =>
-  kind === "require-call" ? { path, namespace: REQUIRED } : { path, external: true };
+const keepExternal = ({ kind }: OnResolveArgs, path: string): OnResolveResult =>
+  kind === "require-call" ? { path, namespace: REQUIRED_NAMESPACE } : { path, external: true };
 
 /**
  * A script has only import() calls, which are resolved at run time. A require() fails when it is called, which a

@@ -19,18 +19,18 @@ const NAME = String.raw`[A-Za-z_$][\w$]*`;
  */
 export function findEnvUses(file: string, source: string): EnvUse[] {
   const code = maskSource(source);
-  if (makesOwnEnv(code, source)) return [];
-  const inClass = /\bfrom\s*["']cloudflare:workers["']/.test(source);
-  const found = [...propertyUses(code, source, inClass), ...destructured(code, inClass)];
-  const optional = new Set(found.filter(({ provided }) => provided).map(({ name }) => name));
-  const at = placesOf(source);
-  return found
+  if (definesEnv(code, source)) return [];
+  const usesClassEnv = /\bfrom\s*["']cloudflare:workers["']/.test(source);
+  const foundUses = [...propertyUses(code, source, usesClassEnv), ...destructuredUses(code, usesClassEnv)];
+  const optional = new Set(foundUses.filter(({ provided: isOptional }) => isOptional).map(({ name }) => name));
+  const placeAt = placesOf(source);
+  return foundUses
     .filter(({ name }) => !optional.has(name) && !(name in Object.prototype))
-    .map(({ name, offset, members }) => ({ name, file, ...at(offset), members }))
+    .map(({ name, offset, members }) => ({ name, file, ...placeAt(offset), members }))
     .sort((a, b) => a.line - b.line || a.column - b.column);
 }
 
-interface Found {
+interface FoundUse {
   name: string;
   offset: number;
   members: string[];
@@ -39,11 +39,13 @@ interface Found {
 }
 
 // Matches `...env` but not `x.env`.
-const ENV = (inClass: boolean) =>
-  String.raw`(?<![\w$])(?<!(?<!\.\.)\.\s*)${inClass ? String.raw`(?:this\s*\.\s*)?` : ""}env`;
+const ENV = (usesClassEnv: boolean) =>
+  String.raw`(?<![\w$])(?<!(?<!\.\.)\.\s*)${usesClassEnv ? String.raw`(?:this\s*\.\s*)?` : ""}env`;
 
-function* propertyUses(code: string, source: string, inClass: boolean): Generator<Found> {
-  for (const match of code.matchAll(new RegExp(String.raw`${ENV(inClass)}\s*(?:(\?)?\.\s*(${NAME})|\[\s*)`, "g"))) {
+function* propertyUses(code: string, source: string, usesClassEnv: boolean): Generator<FoundUse> {
+  for (const match of code.matchAll(
+    new RegExp(String.raw`${ENV(usesClassEnv)}\s*(?:(\?)?\.\s*(${NAME})|\[\s*)`, "g"),
+  )) {
     const end = match.index + match[0].length;
     let name = match[2];
     let after = end;
@@ -61,20 +63,23 @@ function* propertyUses(code: string, source: string, inClass: boolean): Generato
     }
     const rest = code.slice(after, after + 80);
     const before = code.slice(Math.max(0, match.index - 40), match.index);
-    const provided =
+    const isOptional =
       match[1] === "?" ||
       /^\s*(?:\?|&&|\|\||[!=]==?|=(?!>)|\()/.test(rest) ||
       /(?:!|\btypeof\s|\b(?:if|while)\s*\(\s*|&&\s*|\|\|\s*|\bdelete\s)$/.test(before);
     const [, member] = new RegExp(String.raw`^\s*!?\s*\.\s*(${NAME})`).exec(rest) ?? [];
-    yield { name, offset: match.index, members: member === undefined ? [] : [member], provided };
+    yield { name, offset: match.index, members: member === undefined ? [] : [member], provided: isOptional };
   }
 }
 
 const HANDLERS = "email|fetch|scheduled|queue|tail|trace|alarm|test";
 
-function* destructured(code: string, inClass: boolean): Generator<Found> {
-  const assigned = code.matchAll(
-    new RegExp(String.raw`\b(?:const|let|var)\s*\{([^{}]*)\}\s*(?::[^=;]*)?=\s*${ENV(inClass)}\s*(?=[;\n)]|$)`, "gd"),
+function* destructuredUses(code: string, usesClassEnv: boolean): Generator<FoundUse> {
+  const assignments = code.matchAll(
+    new RegExp(
+      String.raw`\b(?:const|let|var)\s*\{([^{}]*)\}\s*(?::[^=;]*)?=\s*${ENV(usesClassEnv)}\s*(?=[;\n)]|$)`,
+      "gd",
+    ),
   );
   // The body of the function follows: `fetch(url, { method })` is a call.
   const parameter = code.matchAll(
@@ -83,12 +88,12 @@ function* destructured(code: string, inClass: boolean): Generator<Found> {
       "gd",
     ),
   );
-  for (const match of [...assigned, ...parameter]) {
+  for (const match of [...assignments, ...parameter]) {
     const [start] = match.indices![1]!;
     for (const part of match[1]!.matchAll(
       new RegExp(String.raw`(?:^|,)\s*(${NAME})\s*(?::\s*(${NAME}))?\s*(=)?`, "gd"),
     )) {
-      const [, name, alias, standsIn] = part;
+      const [, name, alias, hasDefault] = part;
       const members = [
         ...code.matchAll(
           new RegExp(
@@ -101,16 +106,16 @@ function* destructured(code: string, inClass: boolean): Generator<Found> {
         name: name!,
         offset: start + part.indices![1]![0],
         members: [...new Set(members)],
-        provided: standsIn !== undefined,
+        provided: hasDefault !== undefined,
       };
     }
   }
 }
 
-function makesOwnEnv(code: string, source: string): boolean {
+function definesEnv(code: string, source: string): boolean {
   if (/\b(?:const|let|var)\s+env\b|\bimport\s+(?:\*\s+as\s+)?env\b/.test(code)) return true;
-  const imported = /\bimport\s*\{[^{}]*\benv\b[^{}]*\}\s*from\s*["']([^"']*)["']/.exec(source);
-  return imported !== null && imported[1] !== "cloudflare:workers";
+  const envImport = /\bimport\s*\{[^{}]*\benv\b[^{}]*\}\s*from\s*["']([^"']*)["']/.exec(source);
+  return envImport !== null && envImport[1] !== "cloudflare:workers";
 }
 
 function placesOf(source: string): (offset: number) => { line: number; column: number } {

@@ -12,13 +12,13 @@ import { howToDeclare } from "./unknown-bindings.ts";
 export function explainException(
   exception: Pick<ThrownException, "name" | "message" | "stack">,
   project: Project,
-  unknown: readonly EnvUse[] = [],
+  unknownUses: readonly EnvUse[] = [],
 ): string | undefined {
   return (
-    missingBinding(exception, project, unknown) ??
-    invalidDestination(exception.message, project) ??
-    missingNode(exception, project) ??
-    missingHandler(exception)
+    explainMissingBinding(exception, project, unknownUses) ??
+    explainDestination(exception.message, project) ??
+    explainMissingNode(exception, project) ??
+    explainMissingHandler(exception)
   );
 }
 
@@ -26,15 +26,15 @@ export function explainException(
 export function explainStartError(
   message: string,
   project: Project,
-  unknown: readonly EnvUse[] = [],
+  unknownUses: readonly EnvUse[] = [],
 ): string | undefined {
   // The message of an exception at the top level of a module follows this prefix.
-  const [, name = "Error", thrown = message] = /Uncaught (?:(\w*Error): )?([^\n]*)/.exec(message) ?? [];
-  return explainException({ name, message: thrown, stack: message }, project, unknown);
+  const [, name = "Error", thrownMessage = message] = /Uncaught (?:(\w*Error): )?([^\n]*)/.exec(message) ?? [];
+  return explainException({ name, message: thrownMessage, stack: message }, project, unknownUses);
 }
 
 /** The messages for fetch are workerd's own. */
-function missingHandler({ message }: Pick<ThrownException, "message">): string | undefined {
+function explainMissingHandler({ message }: Pick<ThrownException, "message">): string | undefined {
   const [, handler] = /^(?:Error: )?Handler does not export an? (fetch|email)\(\) function/.exec(message) ?? [];
   if (handler === undefined) return undefined;
   return handler === "fetch"
@@ -42,34 +42,43 @@ function missingHandler({ message }: Pick<ThrownException, "message">): string |
     : "The worker handles requests but no mail.\nFix: To handle mail, add async email(message, env, ctx) to the default export.";
 }
 
-function missingBinding(
+function explainMissingBinding(
   { message, stack = "" }: Pick<ThrownException, "message" | "stack">,
   project: Project,
-  unknown: readonly EnvUse[],
+  unknownUses: readonly EnvUse[],
 ): string | undefined {
   const [, global] = /^([\w$]+) is not defined/.exec(message) ?? [];
   if (project.bindings.some(({ name }) => name === global))
     return `${global} is a binding, which must be read from the environment.\nFix: Use env.${global}.`;
-  const use = suspect(message, stack, project, unknown);
+  const use = findSuspect(message, stack, project, unknownUses);
   if (use === undefined) return undefined;
-  const unsupported = project.missingBindings.find(({ name }) => name === use.name);
-  if (unsupported !== undefined)
-    return `Binding not supported: ${relative(project.root, use.file)}:${use.line} reads env.${use.name}, which is undefined because reelpost does not support ${unsupported.product}.\nFix: Check that the binding exists before using it, for example if (env.${use.name}) { … }.`;
-  const members = unknown.filter(({ name }) => name === use.name).flatMap((other) => other.members);
+  const unsupportedBinding = project.missingBindings.find(({ name }) => name === use.name);
+  if (unsupportedBinding !== undefined)
+    return `Binding not supported: ${relative(project.root, use.file)}:${use.line} reads env.${use.name}, which is undefined because reelpost does not support ${unsupportedBinding.product}.\nFix: Check that the binding exists before using it, for example if (env.${use.name}) { … }.`;
+  const members = unknownUses.filter(({ name }) => name === use.name).flatMap((other) => other.members);
   return `Binding not found: ${relative(project.root, use.file)}:${use.line} reads env.${use.name}, but the configuration does not declare "${use.name}".\nFix: ${howToDeclare(project, use.name, members)}`;
 }
 
 /** The read of an undeclared name in the line that threw; otherwise the only such read that fits the message. */
-function suspect(message: string, stack: string, project: Project, unknown: readonly EnvUse[]): EnvUse | undefined {
+function findSuspect(
+  message: string,
+  stack: string,
+  project: Project,
+  unknownUses: readonly EnvUse[],
+): EnvUse | undefined {
   const [, member] = /^Cannot read properties of undefined \(reading '([^']+)'\)/.exec(message) ?? [];
   const top = /^\s+at .*$/m.exec(stack)?.[0] ?? "";
-  const inLine = unknown.filter(({ file, line }) => top.includes(`${relative(project.root, file)}:${line}:`));
-  const fitting = member === undefined ? [] : unknown.filter((use) => use.members.includes(member));
-  const names = new Set(fitting.map(({ name }) => name));
-  return inLine.find((use) => fitting.includes(use)) ?? inLine[0] ?? (names.size === 1 ? fitting[0] : undefined);
+  const usesInLine = unknownUses.filter(({ file, line }) => top.includes(`${relative(project.root, file)}:${line}:`));
+  const matchingUses = member === undefined ? [] : unknownUses.filter((use) => use.members.includes(member));
+  const names = new Set(matchingUses.map(({ name }) => name));
+  return (
+    usesInLine.find((use) => matchingUses.includes(use)) ??
+    usesInLine[0] ??
+    (names.size === 1 ? matchingUses[0] : undefined)
+  );
 }
 
-function invalidDestination(message: string, project: Project): string | undefined {
+function explainDestination(message: string, project: Project): string | undefined {
   const file = relative(project.root, project.configFile);
   if (/destination address not verified|invalid destination/i.test(message))
     return `Invalid destination: mail can be sent only to verified addresses.\nFix: Verify it in Email Routing, or list it under reelpost.verified_addresses in ${file}.`;
@@ -82,12 +91,12 @@ function invalidDestination(message: string, project: Project): string | undefin
     : `The send_email binding does not allow this sender.\nFix: Add it to allowed_sender_addresses of the binding in ${file}.`;
 }
 
-function missingNode({ message }: Pick<ThrownException, "message">, project: Project): string | undefined {
-  const missing =
+function explainMissingNode({ message }: Pick<ThrownException, "message">, project: Project): string | undefined {
+  const missingModule =
     /No such module "(node:[^"]+)"/.exec(message)?.[1] ??
     /^(Buffer|process|global|setImmediate|__dirname|__filename) is not defined/.exec(message)?.[1];
-  if (missing === undefined) return undefined;
-  const what = `The worker uses ${missing} of Node.js, which this runtime does not have `;
+  if (missingModule === undefined) return undefined;
+  const what = `The worker uses ${missingModule} of Node.js, which this runtime does not have `;
   if (!hasNodeCompat(project))
     return `${what}without Node compatibility.\nFix: Add "nodejs_compat" to compatibility_flags.`;
   return `${what}at the compatibility date ${project.compatibilityDate}.\nFix: Set compatibility_date to a later date, or use a package that does not need it.`;

@@ -4,55 +4,55 @@
  * `)`), it assumes a division.
  */
 export function maskSource(source: string): string {
-  const out: string[] = [];
+  const output: string[] = [];
   /** Brace depth at which each open template continues. */
   const templates: number[] = [];
   let depth = 0;
   let at = 0;
 
-  const blank = (end: number) => {
-    out.push(source.slice(at, end).replaceAll(/[^\n]/g, " "));
+  const maskTo = (end: number) => {
+    output.push(source.slice(at, end).replaceAll(/[^\n]/g, " "));
     at = end;
   };
-  const keep = () => void out.push(source[at++]!);
+  const keepCharacter = () => void output.push(source[at++]!);
 
   function template() {
     // From after the opening quote or a closing brace to the next `${` or the end of the template.
     const end = /(?:\\[\s\S]|\$(?!\{)|[^\\`$])*/y;
     end.lastIndex = at;
-    blank(at + end.exec(source)![0].length);
+    maskTo(at + end.exec(source)![0].length);
     if (source.startsWith("${", at)) {
       templates.push(depth++);
-      blank(at + 2);
-    } else if (at < source.length) blank(at + 1);
+      maskTo(at + 2);
+    } else if (at < source.length) maskTo(at + 1);
   }
 
   while (at < source.length) {
     const char = source[at]!;
     const rest = TOKENS.exec(((TOKENS.lastIndex = at), source));
-    if (rest !== null) blank(at + rest[0].length);
-    else if (char === "/" && startsPattern(out)) blank(at + patternLength(source, at));
+    if (rest !== null) maskTo(at + rest[0].length);
+    else if (char === "/" && startsPattern(output)) maskTo(at + patternLength(source, at));
     else if (char === "`") {
-      blank(at + 1);
+      maskTo(at + 1);
       template();
     } else if (char === "}" && templates.at(-1) === depth - 1) {
       depth = templates.pop()!;
-      blank(at + 1);
+      maskTo(at + 1);
       template();
     } else {
       if (char === "{") depth++;
       if (char === "}") depth--;
-      keep();
+      keepCharacter();
     }
   }
-  return out.join("");
+  return output.join("");
 }
 
 /** A comment, or a string on one line. */
 const TOKENS = /\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|"(?:\\[\s\S]|[^"\\\n])*"?|'(?:\\[\s\S]|[^'\\\n])*'?/y;
 
-function startsPattern(out: readonly string[]): boolean {
-  const before = out.slice(-200).join("").trimEnd();
+function startsPattern(output: readonly string[]): boolean {
+  const before = output.slice(-200).join("").trimEnd();
   return (
     before === "" ||
     /[(,=:[!&|?{};+\-*%~^<>]$|\b(?:return|typeof|case|in|of|delete|void|throw|new|await|yield)$/.test(before)

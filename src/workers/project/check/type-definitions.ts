@@ -13,12 +13,12 @@ const INSTALL = `npm i -D ${PACKAGE}`;
  */
 export async function checkTypeDefinitions(project: Project): Promise<Problem[]> {
   const tsconfig = project.build.tsconfig ?? join(project.root, "tsconfig.json");
-  const named = await namedTypes(tsconfig);
-  if (named === undefined && !/\.[cm]?tsx?$/.test(project.main)) return [];
+  const configuredTypes = await readNamedTypes(tsconfig);
+  if (configuredTypes === undefined && !/\.[cm]?tsx?$/.test(project.main)) return [];
   if (await hasRuntimeTypes(project.root)) return [];
-  const installed = await isInstalled(project.root);
-  if (named === undefined) {
-    if (installed) return [];
+  const hasTypesPackage = await isInstalled(project.root);
+  if (configuredTypes === undefined) {
+    if (hasTypesPackage) return [];
     return [
       warningAt(
         { file: project.main },
@@ -27,19 +27,19 @@ export async function checkTypeDefinitions(project: Project): Promise<Problem[]>
       ),
     ];
   }
-  const generated = named.types.find((name) => name.endsWith("worker-configuration.d.ts"));
+  const generated = configuredTypes.types.find((name) => name.endsWith("worker-configuration.d.ts"));
   if (generated !== undefined) {
     const message = `the runtime's type definitions are missing: "types" names ${generated}, which does not contain them`;
     return [warningAt({ file: tsconfig }, message, "npx wrangler types")];
   }
   const problems: Problem[] = [];
-  if (!installed)
+  if (!hasTypesPackage)
     problems.push(
       warningAt({ file: tsconfig }, `the runtime's type definitions are missing: ${PACKAGE} is not installed`, INSTALL),
     );
-  if (!named.types.some((name) => name === PACKAGE || name.startsWith(`${PACKAGE}/`))) {
+  if (!configuredTypes.types.some((name) => name === PACKAGE || name.startsWith(`${PACKAGE}/`))) {
     const message = `the runtime's type definitions are not used: "types" does not include ${PACKAGE}`;
-    problems.push(warningAt(named.place, message, `add "types": ["${PACKAGE}"] to "compilerOptions"`));
+    problems.push(warningAt(configuredTypes.place, message, `add "types": ["${PACKAGE}"] to "compilerOptions"`));
   }
   return problems;
 }
@@ -50,21 +50,21 @@ interface NamedTypes {
 }
 
 /** `compilerOptions.types` of the file, or of a file it extends; undefined without a tsconfig. */
-async function namedTypes(file: string, depth = 0): Promise<NamedTypes | undefined> {
+async function readNamedTypes(file: string, depth = 0): Promise<NamedTypes | undefined> {
   const text = await readFile(file, "utf8").catch(() => undefined);
   if (text === undefined) return undefined;
   const document = parseDocument(file, text);
   const types = valueAt(document.value, ["compilerOptions", "types"]);
   const place = document.locate(["compilerOptions"], "name");
   if (Array.isArray(types)) return { types: types.filter((name) => typeof name === "string"), place };
-  const above = valueAt(document.value, ["extends"]);
-  const parents = (Array.isArray(above) ? above : [above]).filter(
+  const extendsValue = valueAt(document.value, ["extends"]);
+  const parents = (Array.isArray(extendsValue) ? extendsValue : [extendsValue]).filter(
     (parent): parent is string => typeof parent === "string" && /^\.{0,2}\//.test(parent),
   );
   for (const parent of depth < 8 ? parents.toReversed() : []) {
     const path = resolve(dirname(file), parent);
-    const inherited = (await namedTypes(path, depth + 1)) ?? (await namedTypes(`${path}.json`, depth + 1));
-    if (inherited !== undefined && inherited.types.length > 0) return { types: inherited.types, place };
+    const inheritedTypes = (await readNamedTypes(path, depth + 1)) ?? (await readNamedTypes(`${path}.json`, depth + 1));
+    if (inheritedTypes !== undefined && inheritedTypes.types.length > 0) return { types: inheritedTypes.types, place };
   }
   return { types: [], place };
 }

@@ -10,32 +10,32 @@ const MAX_SOURCE_LENGTH = 512 * 1024;
 
 /** Every position where the project's own sources read a name from env that is undeclared or not supported. */
 export async function findUnknownBindings(project: Project, sources: readonly string[]): Promise<EnvUse[]> {
-  const declared = new Set([...project.bindings.map(({ name }) => name), ...project.requiredSecrets]);
+  const declaredNames = new Set([...project.bindings.map(({ name }) => name), ...project.requiredSecrets]);
   const uses = await Promise.all(
     sources.slice(0, MAX_SOURCES).map(async (file) => {
       const size = await stat(file).then(
-        (found) => found.size,
+        (fileStats) => fileStats.size,
         () => Infinity,
       );
       return size > MAX_SOURCE_LENGTH ? [] : findEnvUses(file, await readFile(file, "utf8").catch(() => ""));
     }),
   );
-  return uses.flat().filter(({ name }) => !declared.has(name));
+  return uses.flat().filter(({ name }) => !declaredNames.has(name));
 }
 
 /** One warning per name, at its first use. */
 export function unknownBindingProblems(project: Project, uses: readonly EnvUse[]): Problem[] {
   // The configuration has its own warning about bindings that are not supported.
-  const unsupported = new Set(project.missingBindings.map(({ name }) => name));
+  const unsupportedNames = new Set(project.missingBindings.map(({ name }) => name));
   const byName = Map.groupBy(
-    uses.filter(({ name }) => !unsupported.has(name)),
+    uses.filter(({ name }) => !unsupportedNames.has(name)),
     ({ name }) => name,
   );
   return [...byName.values()].map((places): Problem => {
     const { name, file, line, column } = places[0]!;
-    const more =
+    const morePlacesText =
       places.length === 1 ? "" : `, here and in ${places.length - 1} other place${places.length === 2 ? "" : "s"}`;
-    const message = `Binding not found: the code reads env.${name}${more}, but the configuration does not declare "${name}"`;
+    const message = `Binding not found: the code reads env.${name}${morePlacesText}, but the configuration does not declare "${name}"`;
     return warningAt(
       { file, line, column },
       message,
@@ -50,12 +50,12 @@ export function unknownBindingProblems(project: Project, uses: readonly EnvUse[]
 
 /** The nearest declared name, and the entry to add to the configuration. */
 export function howToDeclare(project: Project, name: string, members: readonly string[]): string {
-  const near = nearestName(
+  const similarName = nearestName(
     name,
     project.bindings.map((binding) => binding.name),
   );
   const snippet = snippetFor(project, name, members);
-  return near === undefined ? snippet : `did you mean env.${near}? Otherwise ${snippet}`;
+  return similarName === undefined ? snippet : `did you mean env.${similarName}? Otherwise ${snippet}`;
 }
 
 type Field =
@@ -108,13 +108,13 @@ function snippetFor(project: Project, name: string, members: readonly string[]):
     durable_objects: { name, class_name: classNameOf(name) },
   };
   const pairs = Object.entries(entries[field]);
-  const single = field === "stream";
+  const isSingle = field === "stream";
   const listField = LIST_FIELDS[field];
   if (isToml)
-    return `add to ${file}:\n${single ? `[${field}]` : `[[${listField === undefined ? field : `${field}.${listField}`}]]`}\n${pairs.map(([key, value]) => `${key} = "${value}"`).join("\n")}`;
+    return `add to ${file}:\n${isSingle ? `[${field}]` : `[[${listField === undefined ? field : `${field}.${listField}`}]]`}\n${pairs.map(([key, value]) => `${key} = "${value}"`).join("\n")}`;
   const object = `{ ${pairs.map(([key, value]) => `"${key}": "${value}"`).join(", ")} }`;
   if (listField !== undefined) return `add to ${file}:\n"${field}": { "${listField}": [${object}] }`;
-  return `add to ${file}:\n"${field}": ${single ? object : `[${object}]`}`;
+  return `add to ${file}:\n"${field}": ${isSingle ? object : `[${object}]`}`;
 }
 
 /** CHAT_ROOM -> ChatRoom. */

@@ -98,15 +98,15 @@ type SendEmailFields = NonNullable<EnvironmentFields["send_email"]>[number];
 
 function sendEmailBinding({
   name,
-  destination_address: one,
-  allowed_destination_addresses: several,
+  destination_address: destination,
+  allowed_destination_addresses: destinations,
   allowed_sender_addresses: senders,
 }: SendEmailFields): SendEmailBinding {
   return {
     type: "send_email",
     name,
-    ...(one === undefined ? {} : { destination_address: one }),
-    ...(several === undefined ? {} : { allowed_destination_addresses: several }),
+    ...(destination === undefined ? {} : { destination_address: destination }),
+    ...(destinations === undefined ? {} : { allowed_destination_addresses: destinations }),
     ...(senders === undefined ? {} : { allowed_sender_addresses: senders }),
   };
 }

@@ -138,9 +138,9 @@ function checkConsumers(document: ConfigDocument, view: EnvironmentView): Proble
     ];
   return list.flatMap(({ path, entry: { queue, dead_letter_queue: deadLetterQueue } }, i): Problem[] => {
     if (typeof queue !== "string") return [];
-    const twice = list.findIndex(({ entry }) => entry.queue === queue) < i;
+    const isDuplicate = list.findIndex(({ entry }) => entry.queue === queue) < i;
     return [
-      ...(twice
+      ...(isDuplicate
         ? [errorAt(document.locate([...path, "queue"]), `the queue "${queue}" is consumed twice`, "remove one of them")]
         : []),
       ...(deadLetterQueue === queue
@@ -165,22 +165,22 @@ interface NamePlace {
 /** Every variable and binding with the position of its name, variables first. */
 export function bindingPlaces(document: ConfigDocument, view: EnvironmentView): NamePlace[] {
   const vars = view.get("vars");
-  const named = typeof vars === "object" && vars !== null && !Array.isArray(vars) ? Object.keys(vars) : [];
-  const listed = NAMED_LISTS.flatMap(([[field, ...inner], key]) =>
+  const variablePlaces = typeof vars === "object" && vars !== null && !Array.isArray(vars) ? Object.keys(vars) : [];
+  const listPlaces = NAMED_LISTS.flatMap(([[field, ...inner], key]) =>
     entriesAt(document, [...view.pathOf(field!), ...inner]).flatMap(({ path, entry }): NamePlace[] => {
       const name = entry[key];
       return typeof name === "string" ? [{ name, kind: "binding", path: [...path, key] }] : [];
     }),
   );
-  const single = SINGLE_BINDINGS.flatMap((field): NamePlace[] => {
+  const singlePlaces = SINGLE_BINDINGS.flatMap((field): NamePlace[] => {
     const path = [...view.pathOf(field), "binding"];
     const name: unknown = valueAt(document.value, path);
     return typeof name === "string" ? [{ name, kind: "binding", path }] : [];
   });
   return [
-    ...named.map((name): NamePlace => ({ name, kind: "variable", path: [...view.pathOf("vars"), name] })),
-    ...listed,
-    ...single,
+    ...variablePlaces.map((name): NamePlace => ({ name, kind: "variable", path: [...view.pathOf("vars"), name] })),
+    ...listPlaces,
+    ...singlePlaces,
   ];
 }
 
@@ -196,7 +196,7 @@ function entriesAt(document: ConfigDocument, list: Path): { path: Path; entry: R
 
 /** Fields that have an effect elsewhere but none here; without a warning, a user could lose hours. */
 function checkWithoutEffect(document: ConfigDocument, view: EnvironmentView, purpose: Purpose): Problem[] {
-  const at = (field: string, ...inner: string[]) => ({
+  const fieldAt = (field: string, ...inner: string[]) => ({
     path: [...view.pathOf(field), ...inner],
     value: valueAt(document.value, [...view.pathOf(field), ...inner]),
   });
@@ -205,17 +205,17 @@ function checkWithoutEffect(document: ConfigDocument, view: EnvironmentView, pur
       ? []
       : [
           {
-            ...at("triggers", "crons"),
+            ...fieldAt("triggers", "crons"),
             message: "cron triggers do not run on schedule during development",
             fix: "run one with a request to /cdn-cgi/handler/scheduled; a deployed worker runs on schedule",
           },
         ]),
     {
-      ...at("streaming_tail_consumers"),
+      ...fieldAt("streaming_tail_consumers"),
       message: '"streaming_tail_consumers" has no effect: streaming tail workers are not supported',
       fix: 'use "tail_consumers", which receive the same data after each invocation',
     },
   ];
-  const used = fields.filter(({ value }) => value !== undefined && !isEmpty(value));
-  return used.map(({ path, message, fix }) => warningAt(document.locate(path, "name"), message, fix));
+  const usedFields = fields.filter(({ value }) => value !== undefined && !isEmpty(value));
+  return usedFields.map(({ path, message, fix }) => warningAt(document.locate(path, "name"), message, fix));
 }

@@ -57,13 +57,17 @@ type DateVerdict =
   | { kind: "newer"; use: string };
 
 /** `date` already has the form YYYY-MM-DD. `now` in milliseconds. */
-export function classifyCompatibilityDate(date: string, now: number, newest = NEWEST_COMPATIBILITY_DATE): DateVerdict {
+export function classifyCompatibilityDate(
+  date: string,
+  now: number,
+  newestDate = NEWEST_COMPATIBILITY_DATE,
+): DateVerdict {
   const time = Date.parse(`${date}T00:00:00Z`);
   // Date.parse accepts some impossible days (February 30) and shifts them.
   if (Number.isNaN(time) || isoDate(time) !== date) return { kind: "no-date" };
   // Days are counted in UTC; in eastern time zones it may already be tomorrow.
   if (time > now + 14 * 3_600_000) return { kind: "future", today: isoDate(now) };
-  return date > newest ? { kind: "newer", use: newest } : { kind: "good" };
+  return date > newestDate ? { kind: "newer", use: newestDate } : { kind: "good" };
 }
 
 /** The date with which a worker runs: workerd does not start with a date newer than its own. */

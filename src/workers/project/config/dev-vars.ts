@@ -28,8 +28,8 @@ export function parseDevVars(file: string, text: string): { vars: DevVar[]; prob
       const place = { file, line: number, column: line.search(/\S/) + 1 };
       problems.push(
         start === undefined
-          ? errorAt(place, "this line is not NAME=value", NO_ASSIGNMENT)
-          : errorAt(place, `"${name}" is not a valid name`, BAD_NAME),
+          ? errorAt(place, "this line is not NAME=value", ASSIGNMENT_FIX)
+          : errorAt(place, `"${name}" is not a valid name`, NAME_FIX),
       );
       continue;
     }
@@ -65,12 +65,12 @@ export function parseDevVars(file: string, text: string): { vars: DevVar[]; prob
     } else {
       value = line.slice(start.length).replace(/#.*$/, "").trim();
     }
-    const before = vars.get(name);
-    if (before !== undefined)
+    const existingVar = vars.get(name);
+    if (existingVar !== undefined)
       problems.push(
         warningAt(
           { file, line: number, column: 1 },
-          `${name} is set twice (first on line ${before.line}); the last value is used`,
+          `${name} is set twice (first on line ${existingVar.line}); the last value is used`,
           "remove one of them",
         ),
       );
@@ -79,8 +79,8 @@ export function parseDevVars(file: string, text: string): { vars: DevVar[]; prob
   return { vars: [...vars.values()], problems };
 }
 
-const NO_ASSIGNMENT = "write NAME=value; put # before a comment, and quotes around a multi-line value";
-const BAD_NAME = "use letters, digits and _, not starting with a digit";
+const ASSIGNMENT_FIX = "write NAME=value; put # before a comment, and quotes around a multi-line value";
+const NAME_FIX = "use letters, digits and _, not starting with a digit";
 
 /** As in dotenv, a quote of the same kind after a backslash does not close the value, and the backslash is kept. */
 function readQuoted(lines: readonly string[], first: number, column: number, quote: string) {

@@ -46,15 +46,15 @@ export function expandVariables(
 ): DevVar[] {
   const values = new Map(vars.map(({ name, value }) => [name, value]));
   const expand = (value: string, depth: number): string =>
-    value.replaceAll(REFERENCE, (reference: string, braced?: string, fallback = "", plain?: string) => {
+    value.replaceAll(REFERENCE, (reference: string, braced?: string, fallback = "", plainName?: string) => {
       if (reference === "\\$") return "$";
-      const name = braced ?? plain!;
+      const name = braced ?? plainName!;
       const found = processEnv[name] ?? values.get(name);
       return found === undefined || found === "" ? fallback : depth >= MAX_DEPTH ? "" : expand(found, depth + 1);
     });
-  const expanded = vars.map((found) => ({ ...found, value: processEnv[found.name] ?? expand(found.value, 0) }));
-  const added = Object.entries(processEnv).flatMap(([name, value]): DevVar[] =>
+  const expandedVars = vars.map((found) => ({ ...found, value: processEnv[found.name] ?? expand(found.value, 0) }));
+  const processVars = Object.entries(processEnv).flatMap(([name, value]): DevVar[] =>
     value === undefined || values.has(name) ? [] : [{ name, value, line: 0 }],
   );
-  return [...expanded, ...added];
+  return [...expandedVars, ...processVars];
 }

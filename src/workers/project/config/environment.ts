@@ -24,8 +24,10 @@ export interface EnvironmentView {
 export function viewEnvironment(document: ConfigDocument, name: string | undefined): EnvironmentView {
   const path: Path = name === undefined ? [] : ["env", name];
   const pathOf = (field: string): Path => {
-    const own = [...path, field];
-    return name !== undefined && field in inherited && valueAt(document.value, own) === undefined ? [field] : own;
+    const ownPath = [...path, field];
+    return name !== undefined && field in inherited && valueAt(document.value, ownPath) === undefined
+      ? [field]
+      : ownPath;
   };
   return { name, path, pathOf, get: (field) => valueAt(document.value, pathOf(field)) };
 }
@@ -41,9 +43,9 @@ export function checkEnvironment(document: ConfigDocument, name: string | undefi
     return [errorAt(document.locate(["env"], "name"), `there is no environment "${name}" in the configuration`, fix)];
   }
   return Object.keys(perEnvironment).flatMap((field): Problem[] => {
-    const here = valueAt(document.value, ["env", name, field]);
+    const ownValue = valueAt(document.value, ["env", name, field]);
     const top = valueAt(document.value, [field]);
-    if (top === undefined || here !== undefined || isEmpty(top)) return [];
+    if (top === undefined || ownValue !== undefined || isEmpty(top)) return [];
     const message = `"${field}" is set at the top level but not in "env.${name}", which does not inherit it`;
     return [
       warningAt(document.locate([field], "name"), message, `repeat it in "env.${name}" if the worker needs it there`),

@@ -27,18 +27,18 @@ const REDIRECT = join(".wrangler", "deploy", "config.json");
  */
 export async function findConfig(
   cwd: string,
-  { named, prefer }: { named?: string | undefined; prefer: "generated" | "user" },
+  { named: requestedConfig, prefer }: { named?: string | undefined; prefer: "generated" | "user" },
 ): Promise<FoundConfig> {
-  if (named !== undefined) {
-    const file = resolve(cwd, named);
+  if (requestedConfig !== undefined) {
+    const file = resolve(cwd, requestedConfig);
     return { file, userRoot: dirname(file), isGenerated: false, others: [] };
   }
   for (let folder = resolve(cwd); ; folder = dirname(folder)) {
     const redirect = join(folder, REDIRECT);
-    const [isRedirected, ...present] = await Promise.all(
+    const [isRedirected, ...existsByName] = await Promise.all(
       [redirect, ...CONFIG_NAMES.map((name) => join(folder, name))].map(exists),
     );
-    const [first, ...others] = CONFIG_NAMES.filter((_, i) => present[i]);
+    const [first, ...others] = CONFIG_NAMES.filter((_, i) => existsByName[i]);
     if (isRedirected! && (prefer === "generated" || first === undefined))
       return { file: await followRedirect(redirect), userRoot: folder, isGenerated: true, others: [] };
     if (first !== undefined) return { file: join(folder, first), userRoot: folder, isGenerated: false, others };
@@ -49,25 +49,25 @@ export async function findConfig(
 
 async function followRedirect(file: string): Promise<string> {
   const text = await readConfigText(file);
-  const invalid = (reason: string) => projectErrors.redirectInvalid({ file, reason });
+  const invalidError = (reason: string) => projectErrors.redirectInvalid({ file, reason });
   let path: unknown;
   try {
     ({ configPath: path } = JSON.parse(text) as { configPath?: unknown });
-  } catch (thrown) {
-    throw invalid(messageOf(thrown));
+  } catch (err) {
+    throw invalidError(messageOf(err));
   }
-  if (typeof path !== "string") throw invalid('it has no "configPath"');
+  if (typeof path !== "string") throw invalidError('it has no "configPath"');
   const target = resolve(dirname(file), path);
-  if (!(await exists(target))) throw invalid(`${target} does not exist`);
+  if (!(await exists(target))) throw invalidError(`${target} does not exist`);
   return target;
 }
 
 export async function readConfigText(file: string): Promise<string> {
   try {
     return await readFile(file, "utf8");
-  } catch (thrown) {
-    const reason = (thrown as NodeJS.ErrnoException).code === "ENOENT" ? "there is no such file" : messageOf(thrown);
-    throw projectErrors.configurationUnreadable({ file, reason }, { cause: thrown });
+  } catch (err) {
+    const reason = (err as NodeJS.ErrnoException).code === "ENOENT" ? "there is no such file" : messageOf(err);
+    throw projectErrors.configurationUnreadable({ file, reason }, { cause: err });
   }
 }
 
@@ -81,8 +81,8 @@ export const exists = (path: string): Promise<boolean> =>
 export async function nearestFile(path: string): Promise<string | undefined> {
   const names = await readdir(dirname(path)).catch(() => []);
   const stem = (name: string) => name.replace(/\.[^.]*$/, "");
-  const wanted = basename(path);
+  const wantedName = basename(path);
   // The correct name with the wrong extension is the most common mistake: index.js for index.ts.
-  const name = names.find((other) => stem(other) === stem(wanted)) ?? nearestName(wanted, names);
+  const name = names.find((other) => stem(other) === stem(wantedName)) ?? nearestName(wantedName, names);
   return name === undefined ? undefined : join(dirname(path), name);
 }

@@ -25,17 +25,17 @@ export function checkUnsupported(
   view: EnvironmentView,
   { purpose, allowMissing }: { purpose: Purpose; allowMissing: boolean },
 ): Problem[] {
-  const allowed = allowMissing || valueAt(document.value, ["reelpost", "missing_bindings"]) === "undefined";
+  const isAllowed = allowMissing || valueAt(document.value, ["reelpost", "missing_bindings"]) === "undefined";
   return unsupportedFields(view).map(({ field, product, names }): Problem => {
     const place = document.locate(view.pathOf(field), "name");
     const message = `"${field}": reelpost does not support ${product}`;
-    const missing =
+    const missingText =
       names.length === 0
         ? "it has no effect"
         : `${names.map((name) => `env.${name}`).join(", ")} ${names.length === 1 ? "is" : "are"} undefined`;
-    if (allowed) return warningAt(place, `${message}: ${missing}`);
+    if (isAllowed) return warningAt(place, `${message}: ${missingText}`);
     if (purpose === "dev")
-      return warningAt(place, `${message}: ${missing}`, `to deploy the worker, remove it or use ${OPTION}`);
+      return warningAt(place, `${message}: ${missingText}`, `to deploy the worker, remove it or use ${OPTION}`);
     return errorAt(
       place,
       message,

@@ -67,28 +67,28 @@ export async function readProject({
   const { file, userRoot, isGenerated, others } = await findConfig(cwd, { named: config, prefer });
   const document = parseDocument(file, await readConfigText(file));
   const root = dirname(file);
-  const unread = others.map((other) =>
+  const unreadWarnings = others.map((other) =>
     warningAt({ file }, `${other} in the same folder is ignored`, "remove one of them, or choose with --config"),
   );
-  const problems: Problem[] = [...document.problems, ...unread];
-  const fail = (): never => {
+  const problems: Problem[] = [...document.problems, ...unreadWarnings];
+  const throwInvalid = (): never => {
     throw projectErrors.configurationInvalid({ file: relative(cwd, file) || file, ...problemDetails(problems, cwd) });
   };
-  if (errorsOf(problems).length > 0) fail();
+  if (errorsOf(problems).length > 0) throwInvalid();
 
-  const checked = checkDocument(document, configurationFields, { isGenerated });
+  const checkedDocument = checkDocument(document, configurationFields, { isGenerated });
   const view = viewEnvironment(document, environment);
-  problems.push(...checked.problems, ...checkEnvironment(document, environment));
+  problems.push(...checkedDocument.problems, ...checkEnvironment(document, environment));
   const isObject = typeof document.value === "object" && document.value !== null;
   if (isObject && !problems.some(isAboutEnvironment))
     problems.push(...checkAcrossFields(document, view, { now: clock.now(), purpose, allowMissing }));
   const { secrets, problems: secretProblems, files } = await readSecrets(document, view, userRoot, env);
   problems.push(...(purpose === "dev" ? secretProblems : []), ...(await checkMain(document, view, root)));
   problems.push(...checkDirectory(document, view, { root, purpose }));
-  if (checked.value === undefined || errorsOf(problems).length > 0) return fail();
+  if (checkedDocument.value === undefined || errorsOf(problems).length > 0) return throwInvalid();
 
-  const fields = environmentFields(checked.value, environment);
-  const name = workerName(checked.value, environment)!;
+  const fields = environmentFields(checkedDocument.value, environment);
+  const name = workerName(checkedDocument.value, environment)!;
   return {
     configFile: file,
     root,
@@ -111,11 +111,11 @@ export async function readProject({
     requiredSecrets: fields.secrets?.required ?? [],
     localSecrets: secrets.map((secret) => secret.name),
     limits: fields.limits?.cpu_ms === undefined ? undefined : { cpuMs: fields.limits.cpu_ms },
-    build: buildSettings(fields, checked.value, root),
-    deploy: deploySettings(fields, checked.value),
-    dev: definedOnly({ port: checked.value.dev?.port, ip: checked.value.dev?.ip }),
+    build: buildSettings(fields, checkedDocument.value, root),
+    deploy: deploySettings(fields, checkedDocument.value),
+    dev: definedOnly({ port: checkedDocument.value.dev?.port, ip: checkedDocument.value.dev?.ip }),
     addresses: fields.addresses ?? [],
-    reelpost: reelpostSettings(checked.value),
+    reelpost: reelpostSettings(checkedDocument.value),
     warnings: warningsOf(problems),
     files: [file, ...files],
   };
@@ -129,11 +129,11 @@ async function checkMain(document: ConfigDocument, view: EnvironmentView, root: 
   // The build command creates the file.
   if (valueAt(view.get("build"), ["command"]) !== undefined) return [];
   if (typeof main !== "string" || main === "" || (await exists(resolve(root, main)))) return [];
-  const near = await nearestFile(resolve(root, main));
+  const nearbyFile = await nearestFile(resolve(root, main));
   const fix =
-    near === undefined
+    nearbyFile === undefined
       ? "write the path of the entry file, relative to this file"
-      : `did you mean "${relative(root, near)}"?`;
+      : `did you mean "${relative(root, nearbyFile)}"?`;
   return [errorAt(document.locate(view.pathOf("main")), `the file in "main" does not exist: "${main}"`, fix)];
 }
 

@@ -24,16 +24,16 @@ interface RuleMatch {
  * The rules in the file come first, then the defaults. The first rule of a type hides later ones of that type unless it
  * has `fallthrough`, as in wrangler.
  */
-export function matchRules(own: readonly ModuleRule[]): (specifier: string) => RuleMatch | undefined {
-  const ended = new Set<string>();
-  const rules = [...own, ...DEFAULT_RULES].map((rule) => {
-    const removed = ended.has(rule.type);
-    if (rule.fallthrough !== true) ended.add(rule.type);
-    return { type: rule.type, removed, patterns: rule.globs.map(globPattern) };
+export function matchRules(ownRules: readonly ModuleRule[]): (specifier: string) => RuleMatch | undefined {
+  const endedTypes = new Set<string>();
+  const rules = [...ownRules, ...DEFAULT_RULES].map((rule) => {
+    const isRemoved = endedTypes.has(rule.type);
+    if (rule.fallthrough !== true) endedTypes.add(rule.type);
+    return { type: rule.type, removed: isRemoved, patterns: rule.globs.map(globPattern) };
   });
   return (specifier) => {
-    const matching = rules.filter((rule) => rule.patterns.some((pattern) => pattern.test(specifier)));
-    const rule = matching.find(({ removed }) => !removed) ?? matching[0];
+    const matchingRules = rules.filter((rule) => rule.patterns.some((pattern) => pattern.test(specifier)));
+    const rule = matchingRules.find(({ removed: isRemoved }) => !isRemoved) ?? matchingRules[0];
     return rule && { type: rule.type, removed: rule.removed };
   };
 }
@@ -45,19 +45,19 @@ export function matchRules(own: readonly ModuleRule[]): (specifier: string) => R
 export function globPattern(glob: string): RegExp {
   const source = glob
     .replace(/^\.\//, "")
-    .replaceAll(/(?<=^|\/)\*\*\/|(?<=^|\/)\*\*$|\*+|[{},]|[^*{},]+/g, (part, at: number, whole: string) => {
+    .replaceAll(/(?<=^|\/)\*\*\/|(?<=^|\/)\*\*$|\*+|[{},]|[^*{},]+/g, (part, at: number, matchedText: string) => {
       if (part === "**/") return "(?:.*/)?";
-      if (part === "**" && at + 2 === whole.length && (at === 0 || whole[at - 1] === "/")) return ".*";
+      if (part === "**" && at + 2 === matchedText.length && (at === 0 || matchedText[at - 1] === "/")) return ".*";
       if (part.startsWith("*")) return "[^/]*";
       if (part === "{") return "(?:";
       if (part === "}") return ")";
       if (part === ",") return glob.includes("{") ? "|" : ",";
       return escapePattern(part);
     });
-  return new RegExp(`^(?:\\./)?${balanced(glob) ? source : escapePattern(glob)}$`);
+  return new RegExp(`^(?:\\./)?${isBalanced(glob) ? source : escapePattern(glob)}$`);
 }
 
-function balanced(glob: string): boolean {
+function isBalanced(glob: string): boolean {
   let depth = 0;
   for (const char of glob) {
     if (char === "{") depth++;

@@ -417,7 +417,7 @@ export const UNSUPPORTED: Record<string, string> = {
   workflows: "Workflows",
 };
 
-const unsupported = Object.fromEntries(Object.keys(UNSUPPORTED).map((name) => [name, z.unknown().optional()]));
+const unsupportedFields = Object.fromEntries(Object.keys(UNSUPPORTED).map((name) => [name, z.unknown().optional()]));
 
 const addressRange = z
   .string()
@@ -462,7 +462,7 @@ const reelpostFields = z.strictObject({
     .meta({ example: { email_wall_ms: 60_000 } }),
 });
 
-const topLevelOnly = {
+const topLevelFields = {
   $schema: z.string().optional(),
   alias: z
     .record(z.string().min(1), z.string())
@@ -495,17 +495,17 @@ const topLevelOnly = {
   reelpost: reelpostFields.optional().meta({ example: { verified_addresses: ["someone@example.com"] } }),
 };
 
-const environmentFields = z.strictObject({ ...inherited, ...perEnvironment, ...unsupported });
+const environmentFields = z.strictObject({ ...inherited, ...perEnvironment, ...unsupportedFields });
 
 export const configurationFields = z.strictObject({
   ...inherited,
   ...perEnvironment,
-  ...topLevelOnly,
+  ...topLevelFields,
   env: z
     .record(z.string().min(1), environmentFields)
     .optional()
     .meta({ example: { staging: { vars: {} } } }),
-  ...unsupported,
+  ...unsupportedFields,
 });
 
 export type EnvironmentFields = z.output<typeof environmentFields>;

@@ -35,24 +35,24 @@ export async function readSecrets(
   root: string,
   env: Variables = {},
 ): Promise<ReadSecrets> {
-  const inRoot = (names: readonly string[]) => names.map((name) => join(root, name));
-  const devVars = inRoot([...(view.name === undefined ? [] : [`.dev.vars.${view.name}`]), ".dev.vars"]);
+  const toRootPaths = (names: readonly string[]) => names.map((name) => join(root, name));
+  const devVars = toRootPaths([...(view.name === undefined ? [] : [`.dev.vars.${view.name}`]), ".dev.vars"]);
   const hasDotEnv = env["CLOUDFLARE_LOAD_DEV_VARS_FROM_DOT_ENV"] !== "false";
-  const files = [...devVars, ...(hasDotEnv ? inRoot(dotEnvNames(view.name)) : [])];
-  const required = requiredNames(view);
+  const files = [...devVars, ...(hasDotEnv ? toRootPaths(dotEnvNames(view.name)) : [])];
+  const requiredSecrets = requiredNames(view);
   const storeBindings = storeBindingNames(view);
   const finish = (vars: readonly DevVar[], problems: readonly Problem[], file: string): ReadSecrets => {
     const secrets =
-      required === undefined
+      requiredSecrets === undefined
         ? [...vars]
-        : vars.filter(({ name }) => required.includes(name) || storeBindings.includes(name));
+        : vars.filter(({ name }) => requiredSecrets.includes(name) || storeBindings.includes(name));
     return {
       secrets,
       files,
       problems: [
         ...problems,
-        ...missing(secrets, document, view, file),
-        ...missingStoreValues(secrets, document, view, file),
+        ...findMissing(secrets, document, view, file),
+        ...findMissingStoreValues(secrets, document, view, file),
       ],
     };
   };
@@ -62,12 +62,13 @@ export async function readSecrets(
     if (text === undefined) continue;
     if (typeof text !== "string") return { secrets: [], files, problems: [unreadable(file, text.error)] };
     const { vars, problems } = parseDevVars(file, text);
-    return finish(vars, [...problems, ...nameClashes(vars, file, document, view)], file);
+    return finish(vars, [...problems, ...findNameClashes(vars, file, document, view)], file);
   }
 
   const { vars, problems } = hasDotEnv ? await readDotEnvFiles(root, view.name) : { vars: [], problems: [] };
-  const included = required !== undefined || env["CLOUDFLARE_INCLUDE_PROCESS_ENV"] === "true" ? env : {};
-  const values = expandVariables(vars, included);
+  const includesProcessEnv =
+    requiredSecrets !== undefined || env["CLOUDFLARE_INCLUDE_PROCESS_ENV"] === "true" ? env : {};
+  const values = expandVariables(vars, includesProcessEnv);
   // Other tools share these files: a name that is a binding is for them.
   const bindings = new Set(
     bindingPlaces(document, view).flatMap(({ name, kind }) => (kind === "binding" ? [name] : [])),
@@ -80,11 +81,16 @@ export async function readSecrets(
 }
 
 function requiredNames(view: EnvironmentView): string[] | undefined {
-  const required = valueAt(view.get("secrets"), ["required"]);
-  return Array.isArray(required) ? required.filter((name) => typeof name === "string") : undefined;
+  const requiredSecrets = valueAt(view.get("secrets"), ["required"]);
+  return Array.isArray(requiredSecrets) ? requiredSecrets.filter((name) => typeof name === "string") : undefined;
 }
 
-function missing(secrets: readonly DevVar[], document: ConfigDocument, view: EnvironmentView, file: string): Problem[] {
+function findMissing(
+  secrets: readonly DevVar[],
+  document: ConfigDocument,
+  view: EnvironmentView,
+  file: string,
+): Problem[] {
   const path = [...view.pathOf("secrets"), "required"];
   return (requiredNames(view) ?? []).flatMap((name, i): Problem[] => {
     if (secrets.some((secret) => secret.name === name)) return [];
@@ -108,7 +114,7 @@ function storeBindingNames(view: EnvironmentView): (string | undefined)[] {
   });
 }
 
-function missingStoreValues(
+function findMissingStoreValues(
   secrets: readonly DevVar[],
   document: ConfigDocument,
   view: EnvironmentView,
@@ -127,7 +133,7 @@ function missingStoreValues(
 }
 
 /** A secret may override a variable or provide the value of a Secrets Store binding; it must not hide another binding. */
-function nameClashes(
+function findNameClashes(
   secrets: readonly DevVar[],
   file: string,
   document: ConfigDocument,
@@ -140,11 +146,11 @@ function nameClashes(
   return secrets.flatMap((secret): Problem[] => {
     const binding = bindings.find(({ name }) => name === secret.name);
     if (binding === undefined) return [];
-    const where = `"${fieldName(binding.path.slice(0, -1))}" on line ${document.locate(binding.path).line} of ${basename(document.file)}`;
+    const bindingPlace = `"${fieldName(binding.path.slice(0, -1))}" on line ${document.locate(binding.path).line} of ${basename(document.file)}`;
     return [
       errorAt(
         { file, line: secret.line, column: 1 },
-        `the secret ${secret.name} has the same name as a binding, ${where}`,
+        `the secret ${secret.name} has the same name as a binding, ${bindingPlace}`,
         "rename one of them",
       ),
     ];

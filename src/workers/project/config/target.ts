@@ -50,28 +50,27 @@ export async function readProjectTarget({
   config?: string;
   environment?: string;
 }): Promise<ProjectTarget | undefined> {
-  const found = await findConfig(cwd, { named: config, prefer: "user" }).catch((thrown: unknown) => {
-    if (thrown instanceof UserError && thrown.kind === "configurationMissing" && environment === undefined)
-      return undefined;
-    throw thrown;
+  const foundConfig = await findConfig(cwd, { named: config, prefer: "user" }).catch((err: unknown) => {
+    if (err instanceof UserError && err.kind === "configurationMissing" && environment === undefined) return undefined;
+    throw err;
   });
-  if (found === undefined) return undefined;
-  const { file, userRoot } = found;
+  if (foundConfig === undefined) return undefined;
+  const { file, userRoot } = foundConfig;
   const document = parseDocument(file, await readConfigText(file));
-  const checked = checkDocument(document, configurationFields);
+  const checkedDocument = checkDocument(document, configurationFields);
   const problems: Problem[] = [
     ...document.problems,
-    ...(document.value === undefined ? [] : [...checked.problems, ...checkEnvironment(document, environment)]),
+    ...(document.value === undefined ? [] : [...checkedDocument.problems, ...checkEnvironment(document, environment)]),
   ];
-  if (checked.value === undefined || errorsOf(problems).length > 0)
+  if (checkedDocument.value === undefined || errorsOf(problems).length > 0)
     throw projectErrors.configurationInvalid({
       file: relative(cwd, file) || file,
       ...problemDetails(errorsOf(problems), cwd),
     });
 
   const root = dirname(file);
-  const fields = environmentFields(checked.value, environment);
-  const name = workerName(checked.value, environment);
+  const fields = environmentFields(checkedDocument.value, environment);
+  const name = workerName(checkedDocument.value, environment);
   const ids = localIds(name ?? "");
   const resource = (
     binding: string,
@@ -81,7 +80,7 @@ export async function readProjectTarget({
   ): TargetResource => ({
     binding,
     localId: ids[kind](binding, { preview, id }),
-    wranglerIds: [preview, id, binding].filter((each) => each !== undefined),
+    wranglerIds: [preview, id, binding].filter((entry) => entry !== undefined),
   });
   return {
     configFile: file,

@@ -9,7 +9,7 @@ export const TYPES_FILE = "worker-configuration.d.ts";
 export const GENERATED = "by `reelpost types`";
 
 /** Longer literals are not useful; the type is then string. */
-const MAX_LITERAL = 200;
+const MAX_LITERAL_LENGTH = 200;
 
 /**
  * The text of `worker-configuration.d.ts`: an `Env` with every binding, global and in the namespace that
@@ -17,10 +17,12 @@ const MAX_LITERAL = 200;
  * environments); a secret is a string.
  */
 export function generateTypes(project: Project, variants: readonly Project[] = []): string {
-  const unset = project.requiredSecrets.filter((name) => !project.bindings.some((binding) => binding.name === name));
+  const unsetSecrets = project.requiredSecrets.filter(
+    (name) => !project.bindings.some((binding) => binding.name === name),
+  );
   const bindings: Binding[] = [
     ...project.bindings,
-    ...unset.map((name): Binding => ({ type: "secret_text", name, text: "" })),
+    ...unsetSecrets.map((name): Binding => ({ type: "secret_text", name, text: "" })),
   ];
   const members = bindings.map(
     (binding) => `    ${propertyName(binding.name)}: ${typeOf(binding, variants, project)};`,
@@ -80,28 +82,32 @@ function typeOf(binding: Binding, variants: readonly Project[], project: Project
       return "string";
     case "plain_text":
     case "json": {
-      const same = variants.flatMap(({ bindings }) => bindings.filter(({ name }) => name === binding.name));
-      return union(
-        [binding, ...same].map((each) =>
-          each.type === "plain_text" ? literal(each.text) : each.type === "json" ? shapeOf(each.json) : "string",
+      const sameNamed = variants.flatMap(({ bindings }) => bindings.filter(({ name }) => name === binding.name));
+      return unionOf(
+        [binding, ...sameNamed].map((candidate) =>
+          candidate.type === "plain_text"
+            ? literal(candidate.text)
+            : candidate.type === "json"
+              ? shapeOf(candidate.json)
+              : "string",
         ),
       );
     }
   }
 }
 
-const literal = (text: string) => (text.length > MAX_LITERAL ? "string" : JSON.stringify(text));
+const literal = (text: string) => (text.length > MAX_LITERAL_LENGTH ? "string" : JSON.stringify(text));
 
 /** A union absorbs its members: alongside `string`, literals add nothing. */
-function union(types: readonly string[]): string {
-  const distinct = [...new Set(types)];
-  const wide = distinct.filter((type) => ["string", "number", "boolean"].includes(type));
-  const narrow = distinct.filter(
+function unionOf(types: readonly string[]): string {
+  const distinctTypes = [...new Set(types)];
+  const wideTypes = distinctTypes.filter((type) => ["string", "number", "boolean"].includes(type));
+  const narrowTypes = distinctTypes.filter(
     (type) =>
-      !(wide.includes("string") && /^"(?:[^"\\]|\\.)*"$/.test(type)) &&
-      !(wide.includes("number") && /^-?\d/.test(type)),
+      !(wideTypes.includes("string") && /^"(?:[^"\\]|\\.)*"$/.test(type)) &&
+      !(wideTypes.includes("number") && /^-?\d/.test(type)),
   );
-  return narrow.join(" | ");
+  return narrowTypes.join(" | ");
 }
 
 /** The type of a JSON value: literals for single values, a union for the elements of a list. */
@@ -110,7 +116,7 @@ function shapeOf(value: unknown, depth = 0): string {
   if (typeof value === "string") return literal(value);
   if (depth > 20) return "unknown";
   if (Array.isArray(value)) {
-    const element = union(value.map((inner) => shapeOf(inner, depth + 1)));
+    const element = unionOf(value.map((inner) => shapeOf(inner, depth + 1)));
     return value.length === 0 ? "unknown[]" : `(${element})[]`;
   }
   const fields = Object.entries(value as object).map(

@@ -29,22 +29,23 @@ export async function writeTypes(
 ): Promise<WrittenTypes> {
   const project = await readProject({ ...options, prefer: "user" });
   const file = join(project.root, TYPES_FILE);
-  const before = await readFile(file, "utf8").catch(() => undefined);
-  const isGenerated = before === undefined || before.includes(GENERATED) || before.includes(WRITTEN_BY_WRANGLER);
+  const previousText = await readFile(file, "utf8").catch(() => undefined);
+  const isGenerated =
+    previousText === undefined || previousText.includes(GENERATED) || previousText.includes(WRITTEN_BY_WRANGLER);
   if (!isGenerated && !check && !overwrite) throw projectErrors.typesNotGenerated({ file });
-  const text = withRuntimeTypes(generateTypes(project, await variantsOf(project, options)), before);
-  const changed = before !== text;
-  if (changed && !check) await writeFile(file, text);
-  return { project, file, changed };
+  const text = withRuntimeTypes(generateTypes(project, await variantsOf(project, options)), previousText);
+  const isChanged = previousText !== text;
+  if (isChanged && !check) await writeFile(file, text);
+  return { project, file, changed: isChanged };
 }
 
 /** wrangler recognizes its part by the line about the version of workerd. */
-function withRuntimeTypes(text: string, before = ""): string {
-  const start = RUNTIME_TYPES.exec(before)?.index;
+function withRuntimeTypes(text: string, previousText = ""): string {
+  const start = RUNTIME_TYPES.exec(previousText)?.index;
   if (start === undefined) return text;
-  const [version] = /^\/\/ Runtime types generated with .*\n/m.exec(before) ?? [""];
+  const [version] = /^\/\/ Runtime types generated with .*\n/m.exec(previousText) ?? [""];
   const end = text.indexOf("\n") + 1;
-  return text.slice(0, end) + version + text.slice(end) + before.slice(start);
+  return text.slice(0, end) + version + text.slice(end) + previousText.slice(start);
 }
 
 /** The other environments of the same file; an invalid one does not block this one. */
@@ -55,13 +56,13 @@ async function variantsOf(project: Project, options: ReadProjectOptions): Promis
   );
   const environments = project.environment === undefined ? names : [undefined, ...names];
   const { environment: _, ...rest } = options;
-  const read = environments.map((environment) =>
+  const projectReads = environments.map((environment) =>
     readProject({ ...rest, config: project.configFile, ...(environment === undefined ? {} : { environment }) }).catch(
-      (thrown: unknown) => {
-        if (thrown instanceof UserError) return undefined;
-        throw thrown;
+      (err: unknown) => {
+        if (err instanceof UserError) return undefined;
+        throw err;
       },
     ),
   );
-  return (await Promise.all(read)).filter((variant) => variant !== undefined);
+  return (await Promise.all(projectReads)).filter((variant) => variant !== undefined);
 }

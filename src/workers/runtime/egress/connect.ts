@@ -34,15 +34,15 @@ export async function connectTo(
   { host, port, tls }: EgressTarget,
   { check, lookup }: { check: EgressCheck; lookup: Lookup },
 ): Promise<Socket> {
-  const bare = host.replace(/^\[(.*)\]$/, "$1");
-  const addresses = isIP(bare) ? [bare] : await resolve(bare, lookup);
+  const bareHost = host.replace(/^\[(.*)\]$/, "$1");
+  const addresses = isIP(bareHost) ? [bareHost] : await resolve(bareHost, lookup);
   const refusals = addresses.map((address) => check(address, port));
-  const allowed = addresses.filter((_, i) => refusals[i] === undefined);
-  if (allowed.length === 0) throw new EgressDenied(`fetch to ${host}:${port} is refused: ${refusals[0]}`);
+  const allowedAddresses = addresses.filter((_, i) => refusals[i] === undefined);
+  if (allowedAddresses.length === 0) throw new EgressDenied(`fetch to ${host}:${port} is refused: ${refusals[0]}`);
   let last: unknown;
-  for (const address of allowed.slice(0, 4)) {
+  for (const address of allowedAddresses.slice(0, 4)) {
     try {
-      return await open(address, port, tls ? bare : undefined);
+      return await open(address, port, tls ? bareHost : undefined);
     } catch (err) {
       last = err;
     }

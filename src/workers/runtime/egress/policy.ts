@@ -25,8 +25,8 @@ export const SERVE_EGRESS: EgressPolicy = { allowLoopback: false, allowPrivate: 
 export const DEV_EGRESS: EgressPolicy = { allowLoopback: true, allowPrivate: true, denyPorts: [25], allow: [] };
 
 /** The policy of `reelpost serve`: the settings `egress`, with this server's own addresses always blocked. */
-export const serveEgress = ({ egress }: Pick<Settings, "egress">, own?: OwnAddresses): EgressPolicy => ({
-  ...(own && { own }),
+export const serveEgress = ({ egress }: Pick<Settings, "egress">, ownAddresses?: OwnAddresses): EgressPolicy => ({
+  ...(ownAddresses && { own: ownAddresses }),
   allowLoopback: egress.allow_loopback,
   allowPrivate: egress.allow_private,
   denyPorts: egress.deny_ports,

@@ -48,11 +48,12 @@ export async function startEgressProxy({
   onActivity,
   maxConnections = 256,
 }: EgressProxyOptions): Promise<SocketServer> {
-  let open = 0;
-  const enter = (leaving: { once(event: "close", leave: () => void): unknown }) => {
-    if (open >= maxConnections) throw new EgressDenied(`a worker can have at most ${maxConnections} open connections`);
-    open++;
-    leaving.once("close", () => open--);
+  let openCount = 0;
+  const countRequest = (closable: { once(event: "close", decrement: () => void): unknown }) => {
+    if (openCount >= maxConnections)
+      throw new EgressDenied(`a worker can have at most ${maxConnections} open connections`);
+    openCount++;
+    closable.once("close", () => openCount--);
   };
 
   const server = await listenOnSocket(
@@ -61,7 +62,7 @@ export async function startEgressProxy({
     (request, response) => {
       onActivity();
       const handled = request.url!.startsWith(ACTIONS_ORIGIN)
-        ? act(request, response)
+        ? handleAction(request, response)
         : forward(request, response, parse(request.url));
       handled.catch((err: unknown) => answer(response, err));
     },
@@ -87,58 +88,62 @@ export async function startEgressProxy({
   return server;
 
   /** Like any server, the actions host expects a request with only a path. */
-  async function act(request: IncomingMessage, response: ServerResponse) {
+  async function handleAction(request: IncomingMessage, response: ServerResponse) {
     request.url = request.url!.slice(ACTIONS_ORIGIN.length);
     await actions(request, response);
   }
 
   async function forward(request: IncomingMessage, response: ServerResponse, url: URL | undefined) {
     if (url === undefined) throw new EgressDenied("only http: and https: URLs can be fetched");
-    enter(response);
+    countRequest(response);
     const connection = await connectTo(targetOf(url), { check, lookup });
-    const outgoing = httpRequest({
+    const upstreamRequest = httpRequest({
       method: request.method,
       path: url.pathname + url.search,
-      headers: endToEnd(request, url.host),
+      headers: forwardedHeaders(request, url.host),
       setHost: false,
       maxHeaderSize: MAX_HEADER_BYTES,
       createConnection: () => connection,
     });
-    if (response.destroyed) outgoing.destroy();
-    response.once("close", () => outgoing.destroy());
-    const answered = new Promise<IncomingMessage>((resolve, reject) =>
-      outgoing.once("response", resolve).once("error", reject),
+    if (response.destroyed) upstreamRequest.destroy();
+    response.once("close", () => upstreamRequest.destroy());
+    const responsePromise = new Promise<IncomingMessage>((resolve, reject) =>
+      upstreamRequest.once("response", resolve).once("error", reject),
     );
-    answered.catch(() => {});
-    upload(request, outgoing);
-    const incoming = await answered.catch((err: unknown) => {
+    responsePromise.catch(() => {});
+    upload(request, upstreamRequest);
+    const upstreamResponse = await responsePromise.catch((err: unknown) => {
       throw new EgressFailed(521, `${url.host}: ${messageOf(err)}`, { cause: err });
     });
-    response.writeHead(incoming.statusCode ?? 502, incoming.statusMessage, pairs(incoming.rawHeaders));
-    await pipeline(incoming, response);
+    response.writeHead(
+      upstreamResponse.statusCode ?? 502,
+      upstreamResponse.statusMessage,
+      filterHeaders(upstreamResponse.rawHeaders),
+    );
+    await pipeline(upstreamResponse, response);
   }
 
   async function tunnel(request: IncomingMessage, client: Duplex, head: Buffer) {
     const url = new URL(`tcp://${request.url}`);
-    enter(client);
+    countRequest(client);
     const connection = await connectTo({ host: url.hostname, port: Number(url.port), tls: false }, { check, lookup });
     client.write("HTTP/1.1 200 Connection established\r\n\r\n");
-    await joined(client, connection, head);
+    await pipeBoth(client, connection, head);
   }
 
   async function upgrade(request: IncomingMessage, client: Duplex, head: Buffer) {
     const url = parse(request.url);
     if (url === undefined) throw new EgressDenied("only http: and https: URLs can be fetched");
-    enter(client);
+    countRequest(client);
     const connection = await connectTo(targetOf(url), { check, lookup });
-    const lines = pairs(request.rawHeaders, (name) => name === "connection" || name === "upgrade").map(
+    const lines = filterHeaders(request.rawHeaders, (name) => name === "connection" || name === "upgrade").map(
       ([name, value]) => `${name}: ${value}`,
     );
     connection.write(
       `${[`${request.method} ${url.pathname}${url.search} HTTP/1.1`, `Host: ${url.host}`, ...lines].join("\r\n")}\r\n\r\n`,
       "latin1",
     );
-    await joined(client, connection, head);
+    await pipeBoth(client, connection, head);
   }
 }
 
@@ -154,7 +159,7 @@ const targetOf = (url: URL): EgressTarget => ({
 });
 
 /** Raw headers as pairs, without hop-by-hop headers (RFC 9110 7.6.1). */
-function pairs(rawHeaders: string[], keep: (name: string) => boolean = () => false): [string, string][] {
+function filterHeaders(rawHeaders: string[], keep: (name: string) => boolean = () => false): [string, string][] {
   const list: [string, string][] = [];
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!.toLowerCase();
@@ -163,15 +168,15 @@ function pairs(rawHeaders: string[], keep: (name: string) => boolean = () => fal
   return list;
 }
 
-function endToEnd(request: IncomingMessage, host: string): string[] {
-  const headers = pairs(request.rawHeaders).filter(([name]) => name.toLowerCase() !== "host");
+function forwardedHeaders(request: IncomingMessage, host: string): string[] {
+  const headers = filterHeaders(request.rawHeaders).filter(([name]) => name.toLowerCase() !== "host");
   // Node frames a body of unknown length automatically only for some methods; the body of a DELETE would be sent
   // unframed, as if it were the next request.
   const framing = request.headers["transfer-encoding"] === undefined ? [] : ["Transfer-Encoding", "chunked"];
   return ["Host", host, ...headers.flat(), ...framing];
 }
 
-async function joined(client: Duplex, connection: Duplex, head: Buffer): Promise<void> {
+async function pipeBoth(client: Duplex, connection: Duplex, head: Buffer): Promise<void> {
   if (head.length > 0) connection.write(head);
   await Promise.allSettled([pipeline(client, connection), pipeline(connection, client)]);
 }

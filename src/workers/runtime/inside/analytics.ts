@@ -60,10 +60,10 @@ function checkPoint(point: unknown) {
 }
 
 const readStrings = (value: unknown, name: string, maxLength: number): string[] =>
-  list(value, name, maxLength).map((each) => {
-    if (typeof each === "string") return each;
-    if (each === null || each === undefined) return "";
-    if (each instanceof ArrayBuffer || ArrayBuffer.isView(each)) return decoder.decode(each);
+  list(value, name, maxLength).map((item) => {
+    if (typeof item === "string") return item;
+    if (item === null || item === undefined) return "";
+    if (item instanceof ArrayBuffer || ArrayBuffer.isView(item)) return decoder.decode(item);
     throw new TypeError(`${PREFIX}${name} must contain strings, ArrayBuffers or null.`);
   });
 

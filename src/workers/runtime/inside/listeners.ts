@@ -27,14 +27,14 @@ const [add, remove, send] = [globalThis.addEventListener, globalThis.removeEvent
 ) as [Register, Register, (event: Event) => void];
 
 const KINDS = new Set(["fetch", "email", "scheduled", "queue", "tail"]);
-const received = new Set<string>();
+const listenedTypes = new Set<string>();
 const wrappers = new WeakMap<Listener, Listener>();
 /** For each running event: the return values of its listeners, and the last error thrown. */
-const courses = new WeakMap<Event, { results: unknown[]; thrown?: { reason: unknown } }>();
+const dispatchStates = new WeakMap<Event, { results: unknown[]; thrown?: { reason: unknown } }>();
 
 globalThis.addEventListener = ((type: string, listener: Listener, options) => {
   add(type, KINDS.has(type) ? wrapperOf(listener) : listener, options);
-  received.add(type);
+  listenedTypes.add(type);
 }) satisfies Register as typeof globalThis.addEventListener;
 
 globalThis.removeEventListener = ((type: string, listener: Listener, options) =>
@@ -54,13 +54,13 @@ function wrapperOf(listener: Listener): Listener {
     wrappers.get(listener) ??
     function (this: unknown, event: Event): void {
       const call = () => (typeof listener === "function" ? listener.call(this, event) : listener.handleEvent(event));
-      const course = courses.get(event);
+      const dispatchState = dispatchStates.get(event);
       // The event was created by the script.
-      if (course === undefined) return void call();
+      if (dispatchState === undefined) return void call();
       try {
-        course.results.push(call());
+        dispatchState.results.push(call());
       } catch (reason) {
-        course.thrown = { reason };
+        dispatchState.thrown = { reason };
         event.stopImmediatePropagation();
       }
     };
@@ -79,14 +79,14 @@ function eventOf(type: string, { prototype }: Native, own: object): Event {
 
 /** Runs the listeners; rethrows an error thrown by one of them, otherwise returns their return values. */
 function dispatch(event: Event): unknown[] {
-  const course: { results: unknown[]; thrown?: { reason: unknown } } = { results: [] };
-  courses.set(event, course);
+  const dispatchState: { results: unknown[]; thrown?: { reason: unknown } } = { results: [] };
+  dispatchStates.set(event, dispatchState);
   send(event);
-  if (course.thrown !== undefined) throw course.thrown.reason;
-  return course.results;
+  if (dispatchState.thrown !== undefined) throw dispatchState.thrown.reason;
+  return dispatchState.results;
 }
 
-const misused = (message: string) => new DOMException(message, "InvalidStateError");
+const invalidStateError = (message: string) => new DOMException(message, "InvalidStateError");
 
 /**
  * The first call of respondWith() stops the propagation, as in workerd. There, an event without a response would be
@@ -94,14 +94,14 @@ const misused = (message: string) => new DOMException(message, "InvalidStateErro
  */
 async function fetch(request: Request, _env: unknown, context: Context): Promise<Response> {
   let answer: Promise<Response> | undefined;
-  let over = false;
+  let isDispatchOver = false;
   const event = eventOf("fetch", FetchEvent, {
     request,
     respondWith(response: unknown) {
       if (answer !== undefined)
-        throw misused("FetchEvent.respondWith() has already been called; it can only be called once.");
-      if (over)
-        throw misused(
+        throw invalidStateError("FetchEvent.respondWith() has already been called; it can only be called once.");
+      if (isDispatchOver)
+        throw invalidStateError(
           "Too late to call FetchEvent.respondWith(). It must be called synchronously in the event handler.",
         );
       if (
@@ -119,7 +119,7 @@ async function fetch(request: Request, _env: unknown, context: Context): Promise
   try {
     dispatch(event);
   } finally {
-    over = true;
+    isDispatchOver = true;
   }
   if (answer === undefined)
     throw new Error(
@@ -172,9 +172,9 @@ async function tail(events: object[], _env: unknown, context: Context): Promise<
 
 /** One handler for each kind of event that has a listener when this runs. */
 export const handlersOfListeners = (): Handlers => ({
-  ...(received.has("fetch") && { fetch }),
-  ...(received.has("email") && { email }),
-  ...(received.has("scheduled") && { scheduled }),
-  ...(received.has("queue") && { queue }),
-  ...(received.has("tail") && { tail }),
+  ...(listenedTypes.has("fetch") && { fetch }),
+  ...(listenedTypes.has("email") && { email }),
+  ...(listenedTypes.has("scheduled") && { scheduled }),
+  ...(listenedTypes.has("queue") && { queue }),
+  ...(listenedTypes.has("tail") && { tail }),
 });

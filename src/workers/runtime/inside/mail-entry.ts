@@ -31,14 +31,14 @@ async function handle(
 }
 
 /** The handlers listed by the hosted service. */
-const KNOWN = ["fetch", "email", "scheduled", "queue", "tail", "tailStream", "trace", "alarm", "test"];
+const KNOWN_HANDLERS = ["fetch", "email", "scheduled", "queue", "tail", "tailStream", "trace", "alarm", "test"];
 
 /**
  * A class's handlers are its methods, including inherited ones; the members of WorkerEntrypoint itself do not count.
  */
 function namesOf(exported: Exported | undefined): string[] {
   const target = (typeof exported === "function" ? exported.prototype : exported) as Handlers | undefined;
-  return KNOWN.filter((name) => typeof target?.[name] === "function");
+  return KNOWN_HANDLERS.filter((name) => typeof target?.[name] === "function");
 }
 
 /** Exported classes that can be Durable Objects: those that extend DurableObject, and legacy classes without a base class. */

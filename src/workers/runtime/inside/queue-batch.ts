@@ -66,13 +66,13 @@ class MessageBatch {
   }
 }
 
-const MAX_DELAY = 86_400;
+const MAX_DELAY_SECONDS = 86_400;
 
 function checkRetryOptions(options: RetryOptions | undefined): RetryOptions {
   const delay = options?.delaySeconds;
   if (delay === undefined) return {};
-  if (!(Number.isInteger(delay) && delay >= 0 && delay <= MAX_DELAY))
-    throw new TypeError(`delaySeconds is ${delay}; use a whole number from 0 to ${MAX_DELAY}`);
+  if (!(Number.isInteger(delay) && delay >= 0 && delay <= MAX_DELAY_SECONDS))
+    throw new TypeError(`delaySeconds is ${delay}; use a whole number from 0 to ${MAX_DELAY_SECONDS}`);
   return { delaySeconds: delay };
 }
 
@@ -121,14 +121,14 @@ export async function dispatchQueue(
   const body = await request.arrayBuffer();
   const decisions: Decisions = { each: new Map() };
   const work: Promise<unknown>[] = [];
-  const began = trackActivity(context, (promise) => void work.push(promise));
+  const activityCount = trackActivity(context, (promise) => void work.push(promise));
   const answer = await runHandler(async () => {
     await handle(decodeBatch(body, decisions));
     // A failure of waitUntil() work fails the batch.
     while (work.length > 0) await Promise.all(work.splice(0));
   });
   while (work.length > 0) await Promise.allSettled(work.splice(0));
-  return answerWith({ ...answer, ...verdictOf(decisions) }, began, alwaysTail);
+  return answerWith({ ...answer, ...verdictOf(decisions) }, activityCount, alwaysTail);
 }
 
 export const NO_QUEUE_HANDLER = "Handler does not export a queue() function";

@@ -10,8 +10,8 @@ class RateLimit {
 
   async limit(options: unknown): Promise<{ success: boolean }> {
     if (typeof options !== "object" || options === null) throw new Error("invalid rate limit options");
-    const unknown = Object.keys(options).filter((name) => name !== "key");
-    if (unknown.length > 0) throw new Error(`bad rate limit options: [${unknown.join(",")}]`);
+    const unknownOptions = Object.keys(options).filter((name) => name !== "key");
+    if (unknownOptions.length > 0) throw new Error(`bad rate limit options: [${unknownOptions.join(",")}]`);
     const { key = "" } = options as { key?: unknown };
     if (typeof key !== "string") throw new Error(`invalid key: ${String(key)}`);
     const response = await this.#server.fetch("http://ratelimit/", { method: "POST", body: JSON.stringify({ key }) });

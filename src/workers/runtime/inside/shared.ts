@@ -92,21 +92,22 @@ export function encodeBuilder(mail: unknown): string {
 function encodeAttachment(attachment: unknown): unknown {
   if (typeof attachment !== "object" || attachment === null) return attachment;
   const { content } = attachment as WireAttachment;
-  if (content instanceof ArrayBuffer) return { ...attachment, content: { base64: base64(new Uint8Array(content)) } };
+  if (content instanceof ArrayBuffer) return { ...attachment, content: { base64: toBase64(new Uint8Array(content)) } };
   if (ArrayBuffer.isView(content))
     return {
       ...attachment,
-      content: { base64: base64(new Uint8Array(content.buffer, content.byteOffset, content.byteLength)) },
+      content: { base64: toBase64(new Uint8Array(content.buffer, content.byteOffset, content.byteLength)) },
     };
   return attachment;
 }
 
-function base64(bytes: Uint8Array): string {
+function toBase64(bytes: Uint8Array): string {
   // btoa() takes a binary string; slices keep String.fromCharCode within the argument limit, and a multiple of 3 avoids
   // padding in the middle.
-  const slice = 3 * 8192;
+  const sliceLength = 3 * 8192;
   let out = "";
-  for (let at = 0; at < bytes.length; at += slice) out += btoa(String.fromCharCode(...bytes.subarray(at, at + slice)));
+  for (let at = 0; at < bytes.length; at += sliceLength)
+    out += btoa(String.fromCharCode(...bytes.subarray(at, at + sliceLength)));
   return out;
 }
 

@@ -25,7 +25,7 @@ class StreamError extends Error {
 
 type Call = (operation: string, args: unknown[], bytes?: Bytes) => Promise<never>;
 
-function caller(server: Fetcher): Call {
+function createCall(server: Fetcher): Call {
   return async (operation, args, bytes) => {
     const url = `http://stream/${operation}`;
     const response = await server.fetch(
@@ -66,7 +66,7 @@ function videoOf(call: Call, id: string) {
 }
 
 export default ({ server }: { server: Fetcher }) => {
-  const call = caller(server);
+  const call = createCall(server);
   return {
     // Passing bytes instead of a URL is an extension: the hosted binding accepts only URLs.
     upload: (source: string | URL | Bytes, params?: unknown) =>

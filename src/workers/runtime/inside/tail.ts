@@ -29,8 +29,8 @@ function withUnredacted(item: TraceItem): object {
 
 export default {
   async tail(items: TraceItem[], env: { server: Fetcher }): Promise<void> {
-    const telling = items.filter((item) => !isSilent(item));
-    if (telling.length === 0) return;
-    await env.server.fetch("http://tail/", { method: "POST", body: JSON.stringify(telling.map(withUnredacted)) });
+    const reportedItems = items.filter((item) => !isSilent(item));
+    if (reportedItems.length === 0) return;
+    await env.server.fetch("http://tail/", { method: "POST", body: JSON.stringify(reportedItems.map(withUnredacted)) });
   },
 };

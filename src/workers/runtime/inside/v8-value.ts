@@ -42,59 +42,60 @@ export function readV8Value(bytes: Uint8Array): unknown {
   const objects: unknown[] = [];
   let at = 0;
   let version = 0;
-  if (byte() !== VERSION || (version = varint()) < 13 || version > 15) throw formatError("it has an unknown version");
+  if (readByte() !== VERSION || (version = readVarint()) < 13 || version > 15)
+    throw formatError("it has an unknown version");
   return value();
 
   function formatError(reason: string): Error {
     return new Error(`The message body cannot be deserialized as a v8 value: ${reason}`);
   }
 
-  function byte(): number {
+  function readByte(): number {
     if (at >= bytes.length) throw formatError("it is truncated");
     return bytes[at++]!;
   }
 
   /** LEB128, at most 32 bits. */
-  function varint(): number {
+  function readVarint(): number {
     let result = 0;
     for (let shift = 0; ; shift += 7) {
-      const next = byte();
+      const next = readByte();
       if (shift < 32) result += (next & 0x7f) * 2 ** shift;
       if (next < 0x80) return result;
     }
   }
 
-  function slice(length: number): Uint8Array {
+  function readBytes(length: number): Uint8Array {
     if (length > bytes.length - at) throw formatError("it is truncated");
     at += length;
     return bytes.subarray(at - length, at);
   }
 
-  function double(): number {
-    slice(8);
+  function readDouble(): number {
+    readBytes(8);
     return view.getFloat64(at - 8, true);
   }
 
-  function tag(): string {
-    let next = byte();
-    while (next === 0) next = byte();
+  function readTag(): string {
+    let next = readByte();
+    while (next === 0) next = readByte();
     return String.fromCharCode(next);
   }
 
-  function peek(): string {
+  function peekTag(): string {
     return at < bytes.length ? String.fromCharCode(bytes[at]!) : "";
   }
 
-  function keep<Value>(object: Value): Value {
+  function registerObject<Value>(object: Value): Value {
     objects.push(object);
     return object;
   }
 
   function value(): unknown {
-    const result = readTagged(tag());
-    if (!(result instanceof ArrayBuffer) || peek() !== "V") return result;
+    const result = readTagged(readTag());
+    if (!(result instanceof ArrayBuffer) || peekTag() !== "V") return result;
     at++;
-    return keep(viewOf(result));
+    return registerObject(readView(result));
   }
 
   function readTagged(kind: string): unknown {
@@ -110,64 +111,67 @@ export function readV8Value(bytes: Uint8Array): unknown {
       case "-":
         return HOLE;
       case "I": {
-        const number = varint();
+        const number = readVarint();
         return number % 2 === 0 ? number / 2 : -(number + 1) / 2;
       }
       case "U":
-        return varint();
+        return readVarint();
       case "N":
-        return double();
+        return readDouble();
       case "Z":
-        return bigint();
+        return readBigInt();
       case '"':
       case "c":
       case "S":
         return text(kind);
       case "^": {
-        const id = varint();
+        const id = readVarint();
         if (id >= objects.length) throw formatError("it refers to an unknown object");
         return objects[id];
       }
       case "o":
-        return properties(keep({}), "{");
+        return readProperties(registerObject({}), "{");
       case "A":
-        return denseArray();
+        return readDenseArray();
       case "a": {
-        const array = keep([] as unknown[]);
-        array.length = varint();
-        properties(array, "@");
-        varint();
+        const array = registerObject([] as unknown[]);
+        array.length = readVarint();
+        readProperties(array, "@");
+        readVarint();
         return array;
       }
       case "D":
-        return keep(new Date(double()));
+        return registerObject(new Date(readDouble()));
       case "y":
-        return keep(new Boolean(true));
+        return registerObject(new Boolean(true));
       case "x":
-        return keep(new Boolean(false));
+        return registerObject(new Boolean(false));
       case "n":
-        return keep(new Number(double()));
+        return registerObject(new Number(readDouble()));
       case "z":
-        return keep(Object(bigint()));
+        return registerObject(Object(readBigInt()));
       case "s":
-        return keep(new String(text(tag())));
+        return registerObject(new String(text(readTag())));
       case "R": {
-        const source = text(tag());
-        const bits = varint();
-        return keep(new RegExp(source, [...REGEXP_FLAGS].filter((_, bit) => (bits >> flagBit(bit)) & 1).join("")));
+        const source = text(readTag());
+        const bits = readVarint();
+        return registerObject(
+          new RegExp(source, [...REGEXP_FLAGS].filter((_, bit) => (bits >> flagBit(bit)) & 1).join("")),
+        );
       }
       case ";":
         return map();
       case "'":
         return set();
       case "B":
-        return keep(new Uint8Array(slice(varint())).buffer);
+        return registerObject(new Uint8Array(readBytes(readVarint())).buffer);
       case "~": {
-        const [length, maxByteLength] = [varint(), varint()];
-        if (maxByteLength < length || maxByteLength > MAX_RESIZABLE) throw formatError("it has an invalid buffer");
+        const [length, maxByteLength] = [readVarint(), readVarint()];
+        if (maxByteLength < length || maxByteLength > MAX_RESIZABLE_BYTES)
+          throw formatError("it has an invalid buffer");
         const buffer = new ArrayBuffer(length, { maxByteLength } as never);
-        new Uint8Array(buffer).set(slice(length));
-        return keep(buffer);
+        new Uint8Array(buffer).set(readBytes(length));
+        return registerObject(buffer);
       }
       case "r":
         return error();
@@ -178,17 +182,17 @@ export function readV8Value(bytes: Uint8Array): unknown {
     }
   }
 
-  function bigint(): bigint {
-    const bits = varint();
+  function readBigInt(): bigint {
+    const bits = readVarint();
     let result = 0n;
-    for (const digit of slice(bits >> 1).toReversed()) result = (result << 8n) | BigInt(digit);
+    for (const digit of readBytes(bits >> 1).toReversed()) result = (result << 8n) | BigInt(digit);
     return bits & 1 ? -result : result;
   }
 
   function text(kind: string): string {
-    const part = slice(varint());
+    const part = readBytes(readVarint());
     if (kind === "S") return utf8.decode(part);
-    if (kind === "c") return twoByte(part);
+    if (kind === "c") return decodeTwoByte(part);
     if (kind !== '"') throw formatError("a string is expected");
     // Not decoded with TextDecoder, whose "latin1" is windows-1252.
     let result = "";
@@ -198,7 +202,7 @@ export function readV8Value(bytes: Uint8Array): unknown {
   }
 
   /** Keeps lone surrogates, which a TextDecoder would replace. */
-  function twoByte(part: Uint8Array): string {
+  function decodeTwoByte(part: Uint8Array): string {
     const decoded = utf16.decode(part);
     if (!decoded.includes("\ufffd")) return decoded;
     let result = "";
@@ -207,11 +211,11 @@ export function readV8Value(bytes: Uint8Array): unknown {
     return result;
   }
 
-  function properties<Target extends object>(target: Target, end: string): Target {
+  function readProperties<Target extends object>(target: Target, end: string): Target {
     for (;;) {
-      const kind = tag();
+      const kind = readTag();
       if (kind === end) {
-        varint();
+        readVarint();
         return target;
       }
       const key = readTagged(kind);
@@ -221,40 +225,40 @@ export function readV8Value(bytes: Uint8Array): unknown {
     }
   }
 
-  function denseArray(): unknown[] {
-    const length = varint();
+  function readDenseArray(): unknown[] {
+    const length = readVarint();
     if (length > bytes.length - at) throw formatError("it is truncated");
-    const array = keep([] as unknown[]);
+    const array = registerObject([] as unknown[]);
     array.length = length;
     for (let i = 0; i < length; i++) {
       const element = value();
       if (element !== HOLE) array[i] = element;
     }
-    properties(array, "$");
-    varint();
+    readProperties(array, "$");
+    readVarint();
     return array;
   }
 
   function map(): Map<unknown, unknown> {
-    const result = keep(new Map<unknown, unknown>());
-    while (peek() !== ":") result.set(value(), value());
+    const result = registerObject(new Map<unknown, unknown>());
+    while (peekTag() !== ":") result.set(value(), value());
     at++;
-    varint();
+    readVarint();
     return result;
   }
 
   function set(): Set<unknown> {
-    const result = keep(new Set<unknown>());
-    while (peek() !== ",") result.add(value());
+    const result = registerObject(new Set<unknown>());
+    while (peekTag() !== ",") result.add(value());
     at++;
-    varint();
+    readVarint();
     return result;
   }
 
-  function viewOf(buffer: ArrayBuffer): ArrayBufferView {
-    const View = VIEWS[String.fromCharCode(byte())];
-    const [offset, length] = [varint(), varint()];
-    if (version >= 14) varint();
+  function readView(buffer: ArrayBuffer): ArrayBufferView {
+    const View = VIEWS[String.fromCharCode(readByte())];
+    const [offset, length] = [readVarint(), readVarint()];
+    if (version >= 14) readVarint();
     if (View === undefined || offset + length > buffer.byteLength) throw formatError("it has an invalid view");
     const { BYTES_PER_ELEMENT: size = 1 } = View as { BYTES_PER_ELEMENT?: number };
     return new View(buffer, offset, length / size);
@@ -266,10 +270,10 @@ export function readV8Value(bytes: Uint8Array): unknown {
     let [message, stack]: [string?, string?] = [];
     let cause: { cause: unknown } | undefined;
     for (;;) {
-      const part = String.fromCharCode(varint());
+      const part = String.fromCharCode(readVarint());
       if (part === ".") break;
-      if (part === "m") message = text(tag());
-      else if (part === "s") stack = text(tag());
+      if (part === "m") message = text(readTag());
+      else if (part === "s") stack = text(readTag());
       else if (part === "c") cause = { cause: value() };
       else Kind = ERRORS[part] ?? Error;
     }
@@ -280,7 +284,7 @@ export function readV8Value(bytes: Uint8Array): unknown {
   }
 }
 
-const MAX_RESIZABLE = 16 * 1024 * 1024;
+const MAX_RESIZABLE_BYTES = 16 * 1024 * 1024;
 
 /** V8's bits are g i m y u s, then the internal `l`, then d and v. */
 const flagBit = (index: number) => (index < 6 ? index : index + 1);

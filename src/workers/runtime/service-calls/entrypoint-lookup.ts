@@ -32,17 +32,17 @@ export function createEntrypointLookup({
   };
 
   return async (name, entrypoint) => {
-    const found = (await slotFor(name).process()).entrypoint(entrypoint);
-    if (found !== undefined) return found;
+    const foundEntrypoint = (await slotFor(name).process()).entrypoint(entrypoint);
+    if (foundEntrypoint !== undefined) return foundEntrypoint;
     const key = entrypointKey(entrypoint);
     await inTurn(name, async () => {
       const slot = slotFor(name);
       const { script } = slot;
-      const missing = () => workerErrors.entrypointMissing({ script: script.name, entrypoint: entrypoint.name });
+      const missingError = () => workerErrors.entrypointMissing({ script: script.name, entrypoint: entrypoint.name });
       const knownEntrypoints = script.entrypoints ?? [];
-      if (knownEntrypoints.some((each) => entrypointKey(each) === key)) return;
+      if (knownEntrypoints.some((candidate) => entrypointKey(candidate) === key)) return;
       if (INTERNAL_ENTRYPOINT.test(entrypoint.name ?? "") || missingKeys.get(script.modules)?.has(key) === true)
-        throw missing();
+        throw missingError();
       if (knownEntrypoints.length >= MAX_ENTRYPOINTS)
         throw workerErrors.tooManyEntrypoints({ script: script.name, limit: MAX_ENTRYPOINTS });
       try {
@@ -51,12 +51,12 @@ export function createEntrypointLookup({
         if (!(err instanceof UserError) || !/no such named entrypoint/.test(err.message)) throw err;
         const keys = missingKeys.get(script.modules) ?? new Set();
         if (keys.size < MAX_ENTRYPOINTS) missingKeys.set(script.modules, keys.add(key));
-        throw missing();
+        throw missingError();
       }
     });
-    const added = (await slotFor(name).process()).entrypoint(entrypoint);
+    const addedEntrypoint = (await slotFor(name).process()).entrypoint(entrypoint);
     // A deploy replaced the process meanwhile.
-    if (added === undefined) throw workerErrors.closing();
-    return added;
+    if (addedEntrypoint === undefined) throw workerErrors.closing();
+    return addedEntrypoint;
   };
 }

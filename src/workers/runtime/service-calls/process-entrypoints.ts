@@ -33,8 +33,8 @@ export function createProcessEntrypoints({
 }: Options) {
   const tunnels = new Set<RpcTunnel>();
   /** Number of RPC connections with running calls. */
-  let busy = 0;
-  let retired = false;
+  let busyCount = 0;
+  let isRetired = false;
   let drainWaiters: (() => void)[] = [];
 
   const calls = new Map(sockets.map((socket) => [entrypointKey(socket.entrypoint), callsOf(socket)]));
@@ -43,7 +43,7 @@ export function createProcessEntrypoints({
     // A request to a Durable Object is an event of the object, which its own trace item reports unless the process
     // ended. The service that passes the request on belongs to the server and has no tail.
     const isToObject = entrypoint.name === OBJECTS_ENTRYPOINT;
-    const reporting = ({ outcome }: InvocationOutcome) => ({
+    const toReportOptions = ({ outcome }: InvocationOutcome) => ({
       silent: isToObject,
       isReported: !isToObject || (outcome !== "ok" && outcome !== "canceled"),
     });
@@ -58,17 +58,17 @@ export function createProcessEntrypoints({
       async fetch(request, response) {
         const invocation = invocations.begin(fetchEvent(request, client));
         const outcome = await counted(() => passthrough.fetch(invocation.id, request, response));
-        invocation.settle(outcome, { status: response.statusCode, ...reporting(outcome) });
+        invocation.settle(outcome, { status: response.statusCode, ...toReportOptions(outcome) });
         return outcome;
       },
       upgrade(request, socket, head) {
         const invocation = invocations.begin(fetchEvent(request, client), { lingering: true });
-        const running = watch().begin({ longLived: true });
-        void passthrough.upgrade(invocation.id, request, socket, head, running.answered).then((status) => {
+        const runningInvocation = watch().begin({ longLived: true });
+        void passthrough.upgrade(invocation.id, request, socket, head, runningInvocation.answered).then((status) => {
           onUsed();
-          running.ended();
+          runningInvocation.ended();
           const outcome: InvocationOutcome = { outcome: "ok" };
-          invocation.settle(outcome, { status, ...reporting(outcome) });
+          invocation.settle(outcome, { status, ...toReportOptions(outcome) });
         });
       },
       rpc: (caller) => addTunnel(caller, socketPath),
@@ -77,41 +77,41 @@ export function createProcessEntrypoints({
   }
 
   function addTunnel(caller: Duplex, socketPath: string): RpcTunnel {
-    let running: ReturnType<ProcessWatch["begin"]> | undefined;
+    let runningInvocation: ReturnType<ProcessWatch["begin"]> | undefined;
     const tunnel = openTunnel({
       caller,
       socketPath,
       onBusy() {
-        busy++;
+        busyCount++;
         onUsed();
-        running = watch().begin({ longLived: true });
+        runningInvocation = watch().begin({ longLived: true });
       },
       onIdle() {
-        busy--;
+        busyCount--;
         onUsed();
-        running?.ended();
-        if (busy > 0) return;
+        runningInvocation?.ended();
+        if (busyCount > 0) return;
         for (const resolveDrained of drainWaiters) resolveDrained();
         drainWaiters = [];
       },
     });
     tunnels.add(tunnel);
     void tunnel.closed.then(() => tunnels.delete(tunnel));
-    if (retired) tunnel.retire();
+    if (isRetired) tunnel.retire();
     return tunnel;
   }
 
   return {
-    get: (wanted: Entrypoint): EntrypointCalls | undefined => calls.get(entrypointKey(wanted)),
+    get: (wantedEntrypoint: Entrypoint): EntrypointCalls | undefined => calls.get(entrypointKey(wantedEntrypoint)),
     get busy() {
-      return busy;
+      return busyCount;
     },
     /** Resolves when no RPC call is running. */
     drained: (): Promise<void> =>
-      busy === 0 ? Promise.resolve() : new Promise((resolve) => void drainWaiters.push(resolve)),
+      busyCount === 0 ? Promise.resolve() : new Promise((resolve) => void drainWaiters.push(resolve)),
     /** Closes RPC connections as they become idle; resolves when all are closed. */
     async retire(): Promise<void> {
-      retired = true;
+      isRetired = true;
       for (const tunnel of tunnels) tunnel.retire();
       await Promise.all([...tunnels].map(({ closed }) => closed));
     },

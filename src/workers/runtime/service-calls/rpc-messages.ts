@@ -44,18 +44,18 @@ function readHead(head: Buffer): { kind: number; bytes: number } | "incomplete" 
   if (head.length < WORD) return "incomplete";
   const segments = head.readUInt32LE(0) + 1;
   if (segments > MAX_SEGMENTS) return "invalid";
-  const table = Math.ceil((1 + segments) / 2) * WORD;
-  if (head.length < table) return "incomplete";
+  const tableBytes = Math.ceil((1 + segments) / 2) * WORD;
+  if (head.length < tableBytes) return "incomplete";
   let words = 0;
   for (let i = 0; i < segments; i++) words += head.readUInt32LE(4 + 4 * i);
-  const bytes = table + words * WORD;
+  const bytes = tableBytes + words * WORD;
   if (words < 2) return { kind: -1, bytes };
-  if (head.length < table + WORD) return "incomplete";
-  const pointer = head.readInt32LE(table);
+  if (head.length < tableBytes + WORD) return "incomplete";
+  const pointer = head.readInt32LE(tableBytes);
   // The root is in another segment, which no implementation does for such small structs.
   if ((pointer & 3) !== 0) return { kind: -1, bytes };
-  const data = table + WORD + (pointer >> 2) * WORD;
-  if (data < table || data + 2 > table + head.readUInt32LE(4) * WORD) return { kind: -1, bytes };
+  const data = tableBytes + WORD + (pointer >> 2) * WORD;
+  if (data < tableBytes || data + 2 > tableBytes + head.readUInt32LE(4) * WORD) return { kind: -1, bytes };
   if (head.length < data + 2) return "incomplete";
   return { kind: head.readUInt16LE(data), bytes };
 }

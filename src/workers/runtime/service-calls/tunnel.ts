@@ -17,12 +17,12 @@ interface TunnelOptions {
 }
 
 /** How long a retired connection stays open without calls, because the caller may hold stubs from earlier calls. */
-const QUIET_MS = 2000;
+const QUIET_PERIOD_MS = 2000;
 /** After QUIET_MS, this pause without traffic suffices to rule out calls in flight. */
-const PAUSE_MS = 20;
+const CLOSE_DELAY_MS = 20;
 /** A retired connection is closed after this time even if calls are running. */
 const MAX_RETIRED_MS = 30_000;
-const MAX_HEAD = 8 * 1024;
+const MAX_HEAD_BYTES = 8 * 1024;
 
 /** Connects two processes and counts the running calls between them. */
 export function openTunnel({ caller, socketPath, onBusy, onIdle }: TunnelOptions): RpcTunnel {
@@ -30,23 +30,23 @@ export function openTunnel({ caller, socketPath, onBusy, onIdle }: TunnelOptions
   const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>();
   let calls = 0;
   let retiredAt: number | undefined;
-  let ended = false;
-  let quiet: NodeJS.Timeout | undefined;
+  let isEnded = false;
+  let quietTimer: NodeJS.Timeout | undefined;
   let retiredTimer: NodeJS.Timeout | undefined;
 
-  const changeCallCount = (more: 1 | -1) => {
-    if (more === -1 && calls === 0) return;
-    calls += more;
-    if (more === 1 && calls === 1) onBusy();
+  const changeCallCount = (delta: 1 | -1) => {
+    if (delta === -1 && calls === 0) return;
+    calls += delta;
+    if (delta === 1 && calls === 1) onBusy();
     if (calls === 0) onIdle();
   };
   const fromCaller = createMessageReader({ call: () => changeCallCount(1), answer() {} });
   const fromTarget = createMessageReader({ call() {}, answer: () => changeCallCount(-1) });
 
   function close() {
-    if (ended) return;
-    ended = true;
-    clearTimeout(quiet);
+    if (isEnded) return;
+    isEnded = true;
+    clearTimeout(quietTimer);
     clearTimeout(retiredTimer);
     if (calls > 0) onIdle();
     caller.destroy();
@@ -54,9 +54,12 @@ export function openTunnel({ caller, socketPath, onBusy, onIdle }: TunnelOptions
     onClosed();
   }
   function closeWhenQuiet() {
-    clearTimeout(quiet);
-    if (retiredAt === undefined || calls > 0 || ended) return;
-    quiet = setTimeout(close, performance.now() - retiredAt < QUIET_MS ? QUIET_MS : PAUSE_MS).unref();
+    clearTimeout(quietTimer);
+    if (retiredAt === undefined || calls > 0 || isEnded) return;
+    quietTimer = setTimeout(
+      close,
+      performance.now() - retiredAt < QUIET_PERIOD_MS ? QUIET_PERIOD_MS : CLOSE_DELAY_MS,
+    ).unref();
   }
   const relay = (from: Duplex, to: Duplex, read: (chunk: Buffer) => void) => {
     from.on("data", (chunk: Buffer) => {
@@ -76,7 +79,7 @@ export function openTunnel({ caller, socketPath, onBusy, onIdle }: TunnelOptions
   target.on("data", function onHead(chunk: Buffer) {
     head = Buffer.concat([head, chunk]);
     const end = head.indexOf("\r\n\r\n");
-    if (end < 0 && head.length < MAX_HEAD) return;
+    if (end < 0 && head.length < MAX_HEAD_BYTES) return;
     target.off("data", onHead);
     if (!head.toString("latin1").startsWith("HTTP/1.1 200")) return close();
     relay(target, caller, fromTarget);
@@ -88,7 +91,7 @@ export function openTunnel({ caller, socketPath, onBusy, onIdle }: TunnelOptions
   return {
     closed,
     retire() {
-      if (retiredAt !== undefined || ended) return;
+      if (retiredAt !== undefined || isEnded) return;
       retiredAt = performance.now();
       retiredTimer = setTimeout(close, MAX_RETIRED_MS).unref();
       closeWhenQuiet();

@@ -56,11 +56,12 @@ export async function createBucket(context: S3RequestContext, { bucketList }: S3
   const constraint =
     bytes.length === 0 ? "" : (parseXml(bytes, "CreateBucketConfiguration").text("LocationConstraint") ?? "");
   const requestedLocation = constraint.trim().toLowerCase();
-  const location = locations.find((each) => each === requestedLocation);
+  const location = locations.find((candidate) => candidate === requestedLocation);
   // These values are aliases of the only region.
   if (location === undefined && !["", "auto", "us-east-1"].includes(requestedLocation))
     throw s3Errors.invalidLocation({ location: JSON.stringify(constraint.slice(0, 50)) });
-  const jurisdiction = address.jurisdiction ?? jurisdictions.find((each) => each === headers.get("cf-r2-jurisdiction"));
+  const jurisdiction =
+    address.jurisdiction ?? jurisdictions.find((candidate) => candidate === headers.get("cf-r2-jurisdiction"));
   context.requirePermission("Write", { name: address.bucket!, jurisdiction: jurisdiction ?? "default" });
   await bucketList.create(account, address.bucket!, {
     ...(location && { location }),

@@ -56,7 +56,7 @@ function corsRuleOf(rule: XmlNode): CorsRule {
     allowed: {
       origins: rule.texts("AllowedOrigin").map((text) => text.trim()),
       methods: rule.texts("AllowedMethod").map((text) => {
-        const method = corsMethods.find((each) => each === text.trim());
+        const method = corsMethods.find((corsMethod) => corsMethod === text.trim());
         if (method === undefined)
           throw s3Errors.malformedXml({ why: `AllowedMethod must be one of ${corsMethods.join(", ")}` });
         return method;

@@ -41,7 +41,7 @@ export function createTailConsumers({
   const loggedWarnings = new Map<string, { at: number; count: number }>();
   let reservedBytes = 0;
   let runningLookups = 0;
-  let closed = false;
+  let isClosed = false;
 
   /** Logs a warning at most once per interval per tail worker, with the number of occurrences since the last one. */
   function warn(ref: ScriptRef, message: string, fields: object = {}) {
@@ -116,7 +116,7 @@ export function createTailConsumers({
 
   function onInvocation(invocation: Invocation) {
     const { account = "", script } = invocation;
-    if (closed || runningLookups >= limits.concurrentLookups) return;
+    if (isClosed || runningLookups >= limits.concurrentLookups) return;
     const consumers = consumersOf({ account, script });
     if (consumers instanceof Promise) void sendLater(invocation, consumers);
     else if (consumers.length > 0) send(invocation, consumers);
@@ -125,7 +125,7 @@ export function createTailConsumers({
   return {
     watch: (runtime) => runtime.onInvocation(onInvocation),
     async close() {
-      closed = true;
+      isClosed = true;
       const timeoutAborter = new AbortController();
       const timeout = clock.sleep(closeMs, timeoutAborter.signal).catch(() => {});
       await Promise.race([Promise.all([...queues.values()].map((line) => line.idle())), timeout]);

@@ -18,8 +18,8 @@ interface DelegationsOptions {
 const PRIVATE = /(^|\.)(test|example|invalid|localhost|local|internal|alt|home\.arpa)$/;
 /** Second-level names reserved by registries; see zones.ts. */
 const REGISTRY = /^(ac|co|com|edu|gov|gob|go|ltd|mil|ne|net|nom|or|org|plc|sch)\.[a-z]{2}$/;
-const [KNOWN_MS, FOREIGN_MS, UNKNOWN_MS] = [600_000, 60_000, 15_000];
-const MAX_KNOWN = 5000;
+const [OWN_TTL_MS, FOREIGN_MS, UNKNOWN_TTL_MS] = [600_000, 60_000, 15_000];
+const MAX_CACHED_ZONES = 5000;
 
 /**
  * Decides whether lookups are answered from our own tables. Any account can create a zone with any name, and trusting
@@ -31,14 +31,14 @@ export function createDelegations({
   isReachable,
   clock,
 }: DelegationsOptions): (zone: ServedZone) => Promise<boolean> {
-  const known = new Map<string, { until: number; ours: Promise<boolean> }>();
+  const cachedZones = new Map<string, { until: number; ours: Promise<boolean> }>();
 
-  async function isOurs({ name, nameServers: own }: ServedZone): Promise<boolean> {
+  async function isOurs({ name, nameServers: ownNameServers }: ServedZone): Promise<boolean> {
     for (const domain of [name, ...ancestors(name)]) {
       if (domain !== name && (!domain.includes(".") || REGISTRY.test(domain))) break;
       try {
         const hosts = await nameServers(domain);
-        return hosts.some((host) => own.includes(host));
+        return hosts.some((host) => ownNameServers.includes(host));
       } catch (err) {
         if (!isAbsence(err)) throw err;
       }
@@ -46,24 +46,24 @@ export function createDelegations({
     return true;
   }
 
-  function keep(name: string, ours: Promise<boolean>, ms: number) {
-    known.delete(name);
-    if (known.size >= MAX_KNOWN) known.delete(known.keys().next().value!);
-    known.set(name, { until: clock.now() + ms, ours });
+  function cacheResult(name: string, ours: Promise<boolean>, ms: number) {
+    cachedZones.delete(name);
+    if (cachedZones.size >= MAX_CACHED_ZONES) cachedZones.delete(cachedZones.keys().next().value!);
+    cachedZones.set(name, { until: clock.now() + ms, ours });
   }
 
   return async (zone) => {
     if (PRIVATE.test(zone.name)) return true;
-    const before = known.get(zone.name);
-    if (before !== undefined && before.until > clock.now()) return before.ours;
+    const previousEntry = cachedZones.get(zone.name);
+    if (previousEntry !== undefined && previousEntry.until > clock.now()) return previousEntry.ours;
     const result = isOurs(zone).then(
       (ours) => {
-        keep(zone.name, result, ours ? KNOWN_MS : FOREIGN_MS);
+        cacheResult(zone.name, result, ours ? OWN_TTL_MS : FOREIGN_MS);
         return ours;
       },
       async (err: unknown) => {
-        keep(zone.name, result, UNKNOWN_MS);
-        if (before !== undefined) return before.ours;
+        cacheResult(zone.name, result, UNKNOWN_TTL_MS);
+        if (previousEntry !== undefined) return previousEntry.ours;
         if (isReachable())
           throw new LookupError(
             "ESERVFAIL",
@@ -73,7 +73,7 @@ export function createDelegations({
         return true;
       },
     );
-    keep(zone.name, result, UNKNOWN_MS);
+    cacheResult(zone.name, result, UNKNOWN_TTL_MS);
     result.catch(() => {});
     return result;
   };

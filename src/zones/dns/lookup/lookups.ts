@@ -24,7 +24,7 @@ export interface LookupsOptions {
   onLookup?(lookup: { type: QuestionType; outcome: "found" | "absent" | "failed"; own: boolean }): void;
 }
 
-interface Found {
+interface FollowedAnswer {
   /** Owner of the records: the queried name, or the target of its aliases. */
   name: string;
   /** At least one. `data`: see readRecordData. */
@@ -36,7 +36,7 @@ interface Found {
 /** DNS lookups. Answers are cached for their TTL; identical queries share one answer; each lookup has a time limit. */
 export interface Lookups {
   /** Throws LookupError. `fresh` bypasses the cache. */
-  query(name: string, type: QuestionType, options?: { fresh?: boolean }): Promise<Found>;
+  query(name: string, type: QuestionType, options?: { fresh?: boolean }): Promise<FollowedAnswer>;
   /** Returns the result in the form of node:dns/promises. Throws LookupError. */
   resolve(name: string, type: QuestionType): Promise<unknown[]>;
   resolveMx(domain: string): Promise<{ exchange: string; priority: number }[]>;
@@ -50,7 +50,7 @@ export interface Lookups {
 /** Maximum number of aliases in one lookup (RFC 1034 5.2.2 sets no limit); also ends loops. */
 const MAX_ALIASES = 10;
 /** Maximum number of pending queries. */
-const MAX_WAITING = 1000;
+const MAX_PENDING_QUERIES = 1000;
 
 export function createLookups({
   servers,
@@ -63,9 +63,9 @@ export function createLookups({
 }: LookupsOptions): Lookups {
   const upstream = createUpstream({ servers, clock, ...(attemptMs !== undefined && { attemptMs }) });
   const cache = createAnswerCache({ clock });
-  const waiting = new Map<string, Promise<WireAnswer>>();
-  const closing = new AbortController();
-  const delegated = createDelegations({
+  const pendingQueries = new Map<string, Promise<WireAnswer>>();
+  const closeAborter = new AbortController();
+  const delegationCheck = createDelegations({
     clock,
     isReachable: upstream.isReachable,
     nameServers: async (name) =>
@@ -77,7 +77,7 @@ export function createLookups({
       zones: own.zones,
       clock,
       log,
-      isDelegatedHere: async (zone) => (own.mayServe?.(zone) ?? true) && delegated(zone),
+      isDelegatedHere: async (zone) => (own.mayServe?.(zone) ?? true) && delegationCheck(zone),
       async lookUp(host, type) {
         const { records } = await follow(host, type, false, queryResolvers).catch((err: unknown) =>
           isAbsence(err) ? { records: [] } : Promise.reject(err),
@@ -89,25 +89,26 @@ export function createLookups({
   /** Queries the resolvers, or returns their cached answer. */
   async function queryResolvers(question: Question, fresh: boolean): Promise<WireAnswer> {
     const key = `${question.type} ${question.name}`;
-    const known = fresh ? undefined : cache.get(key);
-    if (known !== undefined) return "answer" in known ? known.answer : Promise.reject(known.failed);
-    const pending = waiting.get(key);
+    const cachedOutcome = fresh ? undefined : cache.get(key);
+    if (cachedOutcome !== undefined)
+      return "answer" in cachedOutcome ? cachedOutcome.answer : Promise.reject(cachedOutcome.failed);
+    const pending = pendingQueries.get(key);
     if (pending !== undefined) return pending;
-    if (waiting.size >= MAX_WAITING)
-      throw new LookupError("EBUSY", `${key}: ${MAX_WAITING} other names are being looked up`);
+    if (pendingQueries.size >= MAX_PENDING_QUERIES)
+      throw new LookupError("EBUSY", `${key}: ${MAX_PENDING_QUERIES} other names are being looked up`);
     const answer = upstream
-      .query(question, AbortSignal.any([closing.signal, AbortSignal.timeout(totalMs)]))
+      .query(question, AbortSignal.any([closeAborter.signal, AbortSignal.timeout(totalMs)]))
       .then(
-        (found) => settled(key, question, { answer: found }) ?? found,
-        (err: LookupError) => settled(key, question, { failed: err }) ?? Promise.reject(err),
+        (found) => cacheOutcome(key, question, { answer: found }) ?? found,
+        (err: LookupError) => cacheOutcome(key, question, { failed: err }) ?? Promise.reject(err),
       )
-      .finally(() => waiting.delete(key));
-    waiting.set(key, answer);
+      .finally(() => pendingQueries.delete(key));
+    pendingQueries.set(key, answer);
     return answer;
   }
 
-  function settled(key: string, { type }: Question, outcome: LookupOutcome): undefined {
-    if (!closing.signal.aborted) cache.set(key, outcome);
+  function cacheOutcome(key: string, { type }: Question, outcome: LookupOutcome): undefined {
+    if (!closeAborter.signal.aborted) cache.set(key, outcome);
     onLookup?.({
       type,
       own: false,
@@ -116,41 +117,46 @@ export function createLookups({
   }
 
   async function queryOwnOrResolvers(question: Question, fresh: boolean): Promise<WireAnswer> {
-    const mine = await ownAnswers?.(question);
-    if (mine === undefined) return queryResolvers(question, fresh);
-    onLookup?.({ type: question.type, own: true, outcome: mine.records.length > 0 ? "found" : "absent" });
-    return mine;
+    const ownAnswer = await ownAnswers?.(question);
+    if (ownAnswer === undefined) return queryResolvers(question, fresh);
+    onLookup?.({ type: question.type, own: true, outcome: ownAnswer.records.length > 0 ? "found" : "absent" });
+    return ownAnswer;
   }
 
-  async function follow(given: string, type: QuestionType, fresh: boolean, ask: typeof queryResolvers): Promise<Found> {
-    let name = toQueryName(given);
-    const seen = new Set([name]);
+  async function follow(
+    requestedName: string,
+    type: QuestionType,
+    fresh: boolean,
+    queryFunction: typeof queryResolvers,
+  ): Promise<FollowedAnswer> {
+    let name = toQueryName(requestedName);
+    const seenNames = new Set([name]);
     const until = clock.now() + 2 * totalMs;
     for (let authentic = true; ;) {
-      const { rcode, records, authentic: checked } = await ask({ name, type }, fresh);
-      authentic &&= checked;
+      const { rcode, records, authentic: isAuthentic } = await queryFunction({ name, type }, fresh);
+      authentic &&= isAuthentic;
       const before = name;
       for (;;) {
-        const here = records.filter((record) => record.name === name);
-        const found = here.filter((record) => record.type === type);
+        const recordsAtName = records.filter((record) => record.name === name);
+        const found = recordsAtName.filter((record) => record.type === type);
         if (found.length > 0) return { name, records: found.map(({ ttl, data }) => ({ ttl, data })), authentic };
-        const alias = here.find((record) => record.type === "CNAME");
+        const alias = recordsAtName.find((record) => record.type === "CNAME");
         if (alias === undefined) break;
         name = String(alias.data.target);
-        if (name === ".") throw new LookupError("ENOTFOUND", `${type} ${given}: its CNAME is the root`);
-        if (seen.has(name)) throw new LookupError("ESERVFAIL", `${type} ${given}: CNAME loop`);
-        if (seen.size > MAX_ALIASES)
-          throw new LookupError("ESERVFAIL", `${type} ${given}: more than ${MAX_ALIASES} CNAMEs`);
-        seen.add(name);
+        if (name === ".") throw new LookupError("ENOTFOUND", `${type} ${requestedName}: its CNAME is the root`);
+        if (seenNames.has(name)) throw new LookupError("ESERVFAIL", `${type} ${requestedName}: CNAME loop`);
+        if (seenNames.size > MAX_ALIASES)
+          throw new LookupError("ESERVFAIL", `${type} ${requestedName}: more than ${MAX_ALIASES} CNAMEs`);
+        seenNames.add(name);
       }
       // The target of an alias is queried separately: it may be a name on this server, and some servers do not follow
       // aliases.
       if (name === before)
         throw new LookupError(
           rcode === "NXDOMAIN" ? "ENOTFOUND" : "ENODATA",
-          `${type} ${given}: ${rcode === "NXDOMAIN" ? "no such name" : "no such records"}`,
+          `${type} ${requestedName}: ${rcode === "NXDOMAIN" ? "no such name" : "no such records"}`,
         );
-      if (clock.now() > until) throw new LookupError("ETIMEOUT", `${type} ${given}: timed out`);
+      if (clock.now() > until) throw new LookupError("ETIMEOUT", `${type} ${requestedName}: timed out`);
     }
   }
 
@@ -166,7 +172,7 @@ export function createLookups({
     resolveTxt: (name) => resolve(name, "TXT") as Promise<string[][]>,
     resolve4: (host) => resolve(host, "A") as Promise<string[]>,
     resolve6: (host) => resolve(host, "AAAA") as Promise<string[]>,
-    close: () => closing.abort(new LookupError("ETIMEOUT", "the server is shutting down")),
+    close: () => closeAborter.abort(new LookupError("ETIMEOUT", "the server is shutting down")),
   };
 }
 
@@ -183,7 +189,7 @@ function nodeForm(type: QuestionType, data: RecordData): unknown {
     case "MX":
       return { priority: data.priority, exchange: nodeHost(data.target) };
     case "TXT":
-      return (data.strings as string[]).map((octets) => Buffer.from(octets, "latin1").toString("utf8"));
+      return (data.strings as string[]).map((latin1Text) => Buffer.from(latin1Text, "latin1").toString("utf8"));
     default:
       return data;
   }

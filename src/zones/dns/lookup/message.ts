@@ -95,15 +95,15 @@ function answerTo({ name, type }: Question, message: Buffer): WireAnswer | undef
   const { response, flags } = reply.header;
   const rcode = rcodeName(reply.rcode);
   const [question] = reply.questions;
-  const fits =
+  const isMatching =
     question === undefined
       ? WITHOUT_QUESTION.has(rcode)
       : question.name === name && question.type === typeNumber(type) && question.class === CLASS_IN;
-  if (!response || !fits) return undefined;
+  if (!response || !isMatching) return undefined;
   const records = reply.answers.flatMap((record): WireRecord[] => {
-    const known = ([type, "CNAME"] as const).find((one) => typeNumber(one) === record.type);
-    if (known === undefined || record.class !== CLASS_IN) return [];
-    return [{ name: record.name, type: known, ttl: record.ttl, data: readRecordData(message, known, record) }];
+    const knownType = ([type, "CNAME"] as const).find((recordType) => typeNumber(recordType) === record.type);
+    if (knownType === undefined || record.class !== CLASS_IN) return [];
+    return [{ name: record.name, type: knownType, ttl: record.ttl, data: readRecordData(message, knownType, record) }];
   });
   const soa = reply.authorities.find((record) => record.type === typeNumber("SOA"));
   return {

@@ -24,12 +24,12 @@ interface OwnAnswersOptions {
 type OwnAnswers = (question: Question) => Promise<WireAnswer | undefined>;
 
 export function createOwnAnswers({ zones, clock, log, isDelegatedHere, lookUp }: OwnAnswersOptions): OwnAnswers {
-  const cached = createCachedZones(zones, clock);
-  const parts = { zones: cached, flatten: createFlatten({ zones: cached, clock, lookUp }) };
-  const respond = createRespond({ clock, log, answer: (name, type) => answerQuestion(parts, name, type) });
+  const cachedZones = createCachedZones(zones, clock);
+  const answerDeps = { zones: cachedZones, flatten: createFlatten({ zones: cachedZones, clock, lookUp }) };
+  const respond = createRespond({ clock, log, answer: (name, type) => answerQuestion(answerDeps, name, type) });
 
   return async (question) => {
-    const zone = await cached.find(question.name);
+    const zone = await cachedZones.find(question.name);
     if (zone === undefined || !(await isDelegatedHere(zone))) return undefined;
     // Uses the wire format, so that we read exactly what a resolver would read.
     const message = writeQuestion(question, { edns: true });

@@ -20,12 +20,12 @@ export function exchangeUdp<Reply>(
   if (signal.aborted) onAbort();
   socket.on("error", reject);
   socket.on("message", (reply) => {
-    const read = accept(reply);
-    if (read !== undefined) resolve(read);
+    const acceptedReply = accept(reply);
+    if (acceptedReply !== undefined) resolve(acceptedReply);
   });
   // On a connected socket only datagrams from that server arrive, and an unreachable port is reported.
   socket.connect(port, host, (err?: Error | null) =>
-    err ? reject(err) : socket.send(message, (failed) => failed && reject(failed)),
+    err ? reject(err) : socket.send(message, (sendError) => sendError && reject(sendError)),
   );
   return promise.finally(() => {
     signal.removeEventListener("abort", onAbort);

@@ -28,8 +28,8 @@ const REACHABLE_MS = 300_000;
 const ROUNDS = 2;
 const CODES: Record<string, LookupCode> = { REFUSED: "EREFUSED" };
 
-export function createUpstream({ servers: given, clock, attemptMs = 1200 }: UpstreamOptions): Upstream {
-  const servers = given.slice(0, MAX_SERVERS);
+export function createUpstream({ servers: givenServers, clock, attemptMs = 1200 }: UpstreamOptions): Upstream {
+  const servers = givenServers.slice(0, MAX_SERVERS);
   let lastResponse = -Infinity;
   let first = 0;
 
@@ -38,9 +38,9 @@ export function createUpstream({ servers: given, clock, attemptMs = 1200 }: Upst
     async query(question, signal) {
       const what = `${question.type} ${question.name}`;
       let failure = new LookupError("ESERVFAIL", `${what}: no resolver is configured`);
-      const left = new Set(servers.map((_, index) => (first + index) % servers.length));
+      const remainingServers = new Set(servers.map((_, index) => (first + index) % servers.length));
       for (let round = 0; round < ROUNDS; round++) {
-        for (const index of left) {
+        for (const index of remainingServers) {
           if (signal.aborted) throw new LookupError("ETIMEOUT", `${what}: timed out`, { cause: failure });
           try {
             const answer = await askServer(
@@ -53,17 +53,17 @@ export function createUpstream({ servers: given, clock, attemptMs = 1200 }: Upst
               return answer;
             }
             // This server is not queried again; another one may succeed (a lame server, a failed DNSSEC validation).
-            left.delete(index);
+            remainingServers.delete(index);
             failure = new LookupError(
               CODES[answer.rcode] ?? "ESERVFAIL",
-              `${what}: ${shown(servers[index]!)} responded ${answer.rcode === "NOERROR" ? "with a referral" : answer.rcode}`,
+              `${what}: ${formatServer(servers[index]!)} responded ${answer.rcode === "NOERROR" ? "with a referral" : answer.rcode}`,
             );
           } catch (err) {
-            const late = (err as Error).name === "TimeoutError" || signal.aborted;
-            if (!late) left.delete(index);
+            const isTimedOut = (err as Error).name === "TimeoutError" || signal.aborted;
+            if (!isTimedOut) remainingServers.delete(index);
             failure = new LookupError(
-              late ? "ETIMEOUT" : "ESERVFAIL",
-              `${what}: ${shown(servers[index]!)}: ${late ? "timed out" : messageOf(err)}`,
+              isTimedOut ? "ETIMEOUT" : "ESERVFAIL",
+              `${what}: ${formatServer(servers[index]!)}: ${isTimedOut ? "timed out" : messageOf(err)}`,
               { cause: err },
             );
           }
@@ -85,22 +85,22 @@ async function askServer(server: DnsEndpoint, question: Question, signal: AbortS
     answer = await overUdp(message);
   }
   if (!answer.truncated) return answer;
-  const whole = readAnswer(await exchange(server, message, signal), question, message);
-  if (whole === undefined) throw new Error("the TCP response does not match the query");
-  return whole;
+  const fullAnswer = readAnswer(await exchange(server, message, signal), question, message);
+  if (fullAnswer === undefined) throw new Error("the TCP response does not match the query");
+  return fullAnswer;
 }
 
 const isUseful = ({ rcode, records, authoritative, recursive, negativeTtl }: WireAnswer): boolean =>
   rcode === "NXDOMAIN" ||
   (rcode === "NOERROR" && (records.length > 0 || authoritative || recursive || negativeTtl !== undefined));
 
-const shown = ({ host, port }: DnsEndpoint) => (isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`);
+const formatServer = ({ host, port }: DnsEndpoint) => (isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`);
 
 /** Parses `address`, `address:port` or `[address]:port`. Throws badResolver. */
 export function readEndpoint(text: string): DnsEndpoint {
   if (isIP(text)) return { host: text, port: 53 };
-  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(text) ?? [];
-  const host = bracketed ?? plain ?? "";
+  const [, bracketedHost, plainHost, port] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(text) ?? [];
+  const host = bracketedHost ?? plainHost ?? "";
   const number = Number(port ?? 53);
   if (!isIP(host) || number < 1 || number > 65_535) throw dnsErrors.badResolver({ server: text });
   return { host, port: number };

@@ -18,9 +18,13 @@ export interface CheckedChange {
 
 /** Validates a change. Throws zoneErrors.dnsInvalid. */
 export function checkedChange(zone: RecordZone, { add, remove }: DnsChange): CheckedChange {
-  const added = new Map(add.map((request) => recordDraft(request, zone)).map((draft) => [recordKey(draft), draft]));
-  const removed = remove.map((request) => recordDraft(request, zone)).filter((draft) => !added.has(recordKey(draft)));
-  return { add: [...added.values()], remove: removed };
+  const addedDrafts = new Map(
+    add.map((request) => recordDraft(request, zone)).map((draft) => [recordKey(draft), draft]),
+  );
+  const removedRecords = remove
+    .map((request) => recordDraft(request, zone))
+    .filter((draft) => !addedDrafts.has(recordKey(draft)));
+  return { add: [...addedDrafts.values()], remove: removedRecords };
 }
 
 /** Equal for records with the same meaning, regardless of their TTL. */
@@ -45,12 +49,12 @@ export const providerRecord = (
 /** Throws foreignRecords if an exclusive set contains records that are not ours. */
 export function rejectForeign(
   sets: readonly ExclusiveSet[],
-  there: readonly ProviderRecord[],
+  existingRecords: readonly ProviderRecord[],
   { add, remove }: CheckedChange,
 ): void {
-  const ours = new Set([...add, ...remove].map(recordKey));
+  const ownKeys = new Set([...add, ...remove].map(recordKey));
   for (const set of sets) {
-    const foreign = there.filter((record) => counts(set, record) && !ours.has(recordKey(record)));
+    const foreign = existingRecords.filter((record) => isInSet(set, record) && !ownKeys.has(recordKey(record)));
     if (foreign.length > 0)
       throw dnsErrors.foreignRecords({
         name: set.name,
@@ -61,7 +65,7 @@ export function rejectForeign(
   }
 }
 
-const counts = ({ name, type, text }: ExclusiveSet, record: ProviderRecord): boolean =>
+const isInSet = ({ name, type, text }: ExclusiveSet, record: ProviderRecord): boolean =>
   record.name === name &&
   record.type === type &&
   (text === undefined || concatenatedText(record).toLowerCase().startsWith(text));

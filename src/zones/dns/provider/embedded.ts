@@ -9,24 +9,24 @@ export function createEmbeddedProvider({ records: { managed } }: { records: Pick
   return {
     kind: "embedded",
     async apply(zone, change) {
-      const checked = checkedChange(zone, change);
+      const checkedDnsChange = checkedChange(zone, change);
       try {
         await managed.alter(zone, {
           owner: change.owner,
           locked: change.locked ?? false,
           meta: change.meta,
-          ...checked,
+          ...checkedDnsChange,
           check: async (at) =>
             rejectForeign(
               change.mustBeAbsent,
               (await Promise.all(change.mustBeAbsent.map(({ name, type }) => at(name, type)))).flat(),
-              checked,
+              checkedDnsChange,
             ),
         });
       } catch (err) {
         if (err instanceof UserError && ["cnameExists", "addressExists", "hostTaken", "nsExists"].includes(err.kind)) {
           throw dnsErrors.nameTaken(
-            { names: [...new Set(checked.add.map(({ name }) => name))].join(", ") },
+            { names: [...new Set(checkedDnsChange.add.map(({ name }) => name))].join(", ") },
             { cause: err },
           );
         }
@@ -34,14 +34,15 @@ export function createEmbeddedProvider({ records: { managed } }: { records: Pick
       }
     },
     async current(zone, sets) {
-      const found: ProviderRecord[] = [];
-      for (const { name, type } of sets) found.push(...(await managed.at(zone.id, name, [type])).map(plain));
-      return found;
+      const foundRecords: ProviderRecord[] = [];
+      for (const { name, type } of sets)
+        foundRecords.push(...(await managed.at(zone.id, name, [type])).map(toProviderRecord));
+      return foundRecords;
     },
   };
 }
 
-const plain = ({ name, type, content, priority, ttl }: ProviderRecord): ProviderRecord => ({
+const toProviderRecord = ({ name, type, content, priority, ttl }: ProviderRecord): ProviderRecord => ({
   name,
   type,
   content,

@@ -23,16 +23,17 @@ interface ManualOptions {
  * them.
  */
 export function createManualProvider({ records, lookUp }: ManualOptions): ManualProvider {
-  const kept = createEmbeddedProvider({ records });
+  const embeddedProvider = createEmbeddedProvider({ records });
   return {
     kind: "manual",
     async apply(zone, change, signal) {
       // Only the user can remove foreign records; report them before accepting the change.
       if (lookUp !== undefined)
         rejectForeign(change.mustBeAbsent, await lookUp(change.mustBeAbsent, signal), checkedChange(zone, change));
-      await kept.apply(zone, change, signal);
+      await embeddedProvider.apply(zone, change, signal);
     },
-    current: (zone, sets, signal) => (lookUp === undefined ? kept.current(zone, sets, signal) : lookUp(sets, signal)),
+    current: (zone, sets, signal) =>
+      lookUp === undefined ? embeddedProvider.current(zone, sets, signal) : lookUp(sets, signal),
     expectedRecords: async (zone, owner) =>
       (await records.managed.list(zone.id, owner)).map(({ name, type, content, priority, ttl }) => ({
         name,

@@ -41,7 +41,7 @@ interface ApiSet {
 
 const TIMEOUT_MS = 15_000;
 /** Maximum response size: old servers list the whole zone when a single set is requested. */
-const MAX_ANSWER = 64 * 1024 * 1024;
+const MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
 
 /**
  * Records stored in PowerDNS, through its HTTP API. The API replaces whole sets unconditionally. Sets are read
@@ -63,7 +63,7 @@ export function createPowerDnsProvider({ url, apiKey, serverId = "localhost", fe
         signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
       });
       status = response.status;
-      text = await bounded(response);
+      text = await readBoundedText(response);
     } catch (err) {
       throw dnsErrors.unreachable({ server: url, reason: reasonOf(err) }, { cause: err });
     }
@@ -80,7 +80,7 @@ export function createPowerDnsProvider({ url, apiKey, serverId = "localhost", fe
     sets: readonly RecordSetName[],
     signal?: AbortSignal,
   ): Promise<Map<string, ApiSet>> {
-    const found = new Map<string, ApiSet>();
+    const foundSets = new Map<string, ApiSet>();
     for (const name of new Set(sets.map((set) => set.name))) {
       const text = await call(
         zone.name,
@@ -88,32 +88,36 @@ export function createPowerDnsProvider({ url, apiKey, serverId = "localhost", fe
         { method: "GET" },
         signal,
       );
-      for (const set of setsIn(text, url)) if (plainName(set.name) === name) found.set(`${name} ${set.type}`, set);
+      for (const set of setsIn(text, url)) if (plainName(set.name) === name) foundSets.set(`${name} ${set.type}`, set);
     }
-    return found;
+    return foundSets;
   }
 
   return {
     kind: "powerdns",
     async current(zone, sets, signal) {
-      const there = await readSets(zone, sets, signal);
+      const existingSets = await readSets(zone, sets, signal);
       return sets.flatMap((set) =>
-        recordsIn(there.get(setKey(set)))
+        recordsIn(existingSets.get(setKey(set)))
           .map(({ record }) => record)
           .filter((record) => record !== undefined),
       );
     },
     apply: (zone, change, signal) =>
       queue(zone.id, async () => {
-        const checked = checkedChange(zone, change);
-        const there = await readSets(zone, [...checked.add, ...checked.remove, ...change.mustBeAbsent], signal);
+        const checkedDnsChange = checkedChange(zone, change);
+        const existingSets = await readSets(
+          zone,
+          [...checkedDnsChange.add, ...checkedDnsChange.remove, ...change.mustBeAbsent],
+          signal,
+        );
         rejectForeign(
           change.mustBeAbsent,
-          [...there.values()].flatMap((set) => recordsIn(set).flatMap(({ record }) => record ?? [])),
-          checked,
+          [...existingSets.values()].flatMap((set) => recordsIn(set).flatMap(({ record }) => record ?? [])),
+          checkedDnsChange,
         );
-        refuseTaken(checked, there);
-        const rrsets = replacements(checked, there);
+        rejectTaken(checkedDnsChange, existingSets);
+        const rrsets = replacements(checkedDnsChange, existingSets);
         if (rrsets.length > 0) await call(zone.name, "", { method: "PATCH", body: JSON.stringify({ rrsets }) }, signal);
       }),
   };
@@ -138,33 +142,36 @@ function readContent({ name, type, ttl }: ApiSet, content: string): ProviderReco
 }
 
 /** PowerDNS also rejects these, but with its own message. */
-function refuseTaken({ add, remove }: CheckedChange, there: Map<string, ApiSet>): void {
-  const removed = new Set(remove.map(recordKey));
+function rejectTaken({ add, remove }: CheckedChange, existingSets: Map<string, ApiSet>): void {
+  const removedKeys = new Set(remove.map(recordKey));
   const names = new Set<string>();
   for (const { name, type } of add) {
-    for (const set of there.values()) {
+    for (const set of existingSets.values()) {
       if (plainName(set.name) !== name || set.type === type || (set.type !== "CNAME" && type !== "CNAME")) continue;
-      if (recordsIn(set).some(({ record }) => record === undefined || !removed.has(recordKey(record)))) names.add(name);
+      if (recordsIn(set).some(({ record }) => record === undefined || !removedKeys.has(recordKey(record))))
+        names.add(name);
     }
   }
   if (names.size > 0) throw dnsErrors.nameTaken({ names: [...names].join(", ") });
 }
 
 /** The complete sets that have changed. */
-function replacements({ add, remove }: CheckedChange, there: Map<string, ApiSet>): object[] {
-  const removed = new Set(remove.map(recordKey));
+function replacements({ add, remove }: CheckedChange, existingSets: Map<string, ApiSet>): object[] {
+  const removedKeys = new Set(remove.map(recordKey));
   return [...new Map([...add, ...remove].map((draft) => [setKey(draft), draft])).entries()].flatMap(
     ([key, { name, type }]) => {
-      const before = there.get(key);
-      const kept = recordsIn(before).filter(({ record }) => record === undefined || !removed.has(recordKey(record)));
-      const has = new Set(kept.flatMap(({ record }) => (record === undefined ? [] : [recordKey(record)])));
-      const added = add.filter((draft) => setKey(draft) === key && !has.has(recordKey(draft)));
-      if (added.length === 0 && kept.length === (before?.records.length ?? 0)) return [];
+      const before = existingSets.get(key);
+      const keptRecords = recordsIn(before).filter(
+        ({ record }) => record === undefined || !removedKeys.has(recordKey(record)),
+      );
+      const keptKeys = new Set(keptRecords.flatMap(({ record }) => (record === undefined ? [] : [recordKey(record)])));
+      const addedDrafts = add.filter((draft) => setKey(draft) === key && !keptKeys.has(recordKey(draft)));
+      if (addedDrafts.length === 0 && keptRecords.length === (before?.records.length ?? 0)) return [];
       const records = [
-        ...kept.map(({ raw }) => raw),
-        ...added.map((draft) => ({ content: absolute(draft), disabled: false })),
+        ...keptRecords.map(({ raw }) => raw),
+        ...addedDrafts.map((draft) => ({ content: toAbsolute(draft), disabled: false })),
       ];
-      const ttl = before?.ttl ?? ttlSeconds(added[0]!);
+      const ttl = before?.ttl ?? ttlSeconds(addedDrafts[0]!);
       return [
         {
           name: `${name}.`,
@@ -176,7 +183,7 @@ function replacements({ add, remove }: CheckedChange, there: Map<string, ApiSet>
   );
 }
 
-const absolute = (record: { type: RecordType; content: string; priority: number | null }) =>
+const toAbsolute = (record: { type: RecordType; content: string; priority: number | null }) =>
   presentData(record.type, dataOf(record), { absolute: true });
 
 const plainName = (name: string) => name.replace(/\.$/, "").toLowerCase();
@@ -203,12 +210,12 @@ function errorIn(text: string): string | undefined {
 // fetch reports only "fetch failed"; the cause contains the reason.
 const reasonOf = (err: unknown) => messageOf(err instanceof Error && err.cause !== undefined ? err.cause : err);
 
-async function bounded(response: Response): Promise<string> {
+async function readBoundedText(response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of response.body ?? []) {
     length += chunk.length;
-    if (length > MAX_ANSWER) throw new Error("the response is too long");
+    if (length > MAX_RESPONSE_BYTES) throw new Error("the response is too long");
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");

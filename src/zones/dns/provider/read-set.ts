@@ -48,11 +48,11 @@ function setOf(
 ): ProviderRecord[] {
   const message = readDnsMessage(reply);
   const rcode = rcodeName(message.rcode);
-  const found = rcode === "NOERROR" || rcode === "NXDOMAIN";
-  if (found && (message.header.flags & HEADER_FLAG.authoritative) === 0)
+  const isAnswered = rcode === "NOERROR" || rcode === "NXDOMAIN";
+  if (isAnswered && (message.header.flags & HEADER_FLAG.authoritative) === 0)
     throw dnsErrors.notServed({ ...about, reason: "its responses are not authoritative" });
   if (rcode === "REFUSED" || rcode === "NOTAUTH") throw dnsErrors.notServed({ ...about, reason: rcode });
-  if (!found) throw dnsErrors.badReply({ server: about.server, reason: `${rcode} for ${name} ${type}` });
+  if (!isAnswered) throw dnsErrors.badReply({ server: about.server, reason: `${rcode} for ${name} ${type}` });
   // A CNAME may lead to records of another name, which do not belong to this set.
   return message.answers
     .filter((answer) => answer.type === typeNumber(type) && answer.class === CLASS_IN && answer.name === name)

@@ -35,13 +35,13 @@ const ATTEMPTS = 3;
  * never overwritten.
  */
 export function createRfc2136Provider({ server, key, clock }: Rfc2136Options): DnsProvider {
-  const where = `${server.host}:${server.port}`;
+  const serverAddress = `${server.host}:${server.port}`;
 
   async function send(message: Buffer, signal?: AbortSignal): Promise<Buffer> {
     try {
       return await exchange(server, message, signal);
     } catch (err) {
-      throw dnsErrors.unreachable({ server: where, reason: messageOf(err) }, { cause: err });
+      throw dnsErrors.unreachable({ server: serverAddress, reason: messageOf(err) }, { cause: err });
     }
   }
 
@@ -50,10 +50,12 @@ export function createRfc2136Provider({ server, key, clock }: Rfc2136Options): D
     sets: readonly { name: string; type: RecordType }[],
     signal?: AbortSignal,
   ): Promise<ProviderRecord[]> {
-    const found: ProviderRecord[] = [];
-    for (const set of new Map(sets.map((one) => [setKey(one), one])).values())
-      found.push(...(await readSet((message) => send(message, signal), set, { server: where, zone: zone.name })));
-    return found;
+    const foundRecords: ProviderRecord[] = [];
+    for (const set of new Map(sets.map((recordSet) => [setKey(recordSet), recordSet])).values())
+      foundRecords.push(
+        ...(await readSet((message) => send(message, signal), set, { server: serverAddress, zone: zone.name })),
+      );
+    return foundRecords;
   }
 
   async function update(
@@ -72,37 +74,38 @@ export function createRfc2136Provider({ server, key, clock }: Rfc2136Options): D
     try {
       verdict = verifyReply(reply, key, mac, clock.now());
     } catch (err) {
-      throw dnsErrors.badReply({ server: where, reason: messageOf(err) }, { cause: err });
+      throw dnsErrors.badReply({ server: serverAddress, reason: messageOf(err) }, { cause: err });
     }
     const rcode = rcodeName(reply[3]! & 15);
     if (verdict === "good") return rcode;
     // A server that refuses a request before checking the key does not sign the response.
     if (verdict === "unsigned" && rcode === "REFUSED") return rcode;
     if (verdict === "unsigned" && rcode === "NOTAUTH")
-      throw dnsErrors.notServed({ server: where, zone: zone.name, reason: rcode });
-    throw dnsErrors.badKey({ server: where, key: key.name, reason: KEY_PROBLEMS[verdict] });
+      throw dnsErrors.notServed({ server: serverAddress, zone: zone.name, reason: rcode });
+    throw dnsErrors.badKey({ server: serverAddress, key: key.name, reason: KEY_PROBLEMS[verdict] });
   }
 
   return {
     kind: "rfc2136",
     current: readSets,
     async apply(zone, change, signal) {
-      const requested = checkedChange(zone, change);
-      const checked = { ...requested, add: await withoutKept(zone, requested.add, signal) };
-      if (checked.add.length + checked.remove.length === 0) return;
+      const requestedChange = checkedChange(zone, change);
+      const effectiveChange = { ...requestedChange, add: await omitExisting(zone, requestedChange.add, signal) };
+      if (effectiveChange.add.length + effectiveChange.remove.length === 0) return;
       for (let attempt = 1; ; attempt++) {
-        const there = await readSets(zone, change.mustBeAbsent, signal);
-        rejectForeign(change.mustBeAbsent, there, requested);
+        const existingRecords = await readSets(zone, change.mustBeAbsent, signal);
+        rejectForeign(change.mustBeAbsent, existingRecords, requestedChange);
         const rcode = await update(
           zone,
-          prerequisitesOf(change.mustBeAbsent, there, checked),
-          stepsOf(checked),
+          prerequisitesOf(change.mustBeAbsent, existingRecords, effectiveChange),
+          stepsOf(effectiveChange),
           signal,
         );
         if (rcode === "NOERROR") return;
-        if (!["YXDOMAIN", "YXRRSET", "NXRRSET", "NXDOMAIN"].includes(rcode)) throw refusal(rcode, where, zone.name);
+        if (!["YXDOMAIN", "YXRRSET", "NXRRSET", "NXDOMAIN"].includes(rcode))
+          throw createRefusal(rcode, serverAddress, zone.name);
         // Either a set has changed since it was read, which the next attempt will see, or the name is already in use.
-        const names = await taken(zone, checked, signal);
+        const names = await findTakenNames(zone, effectiveChange, signal);
         if (names.length > 0) throw dnsErrors.nameTaken({ names: names.join(", ") });
         if (attempt === ATTEMPTS) throw dnsErrors.changedMeanwhile({ zone: zone.name });
       }
@@ -110,7 +113,7 @@ export function createRfc2136Provider({ server, key, clock }: Rfc2136Options): D
   };
 
   /** An identical existing CNAME is accepted: the prerequisite for adding one, that its name is free, would fail. */
-  async function withoutKept(zone: RecordZone, add: RecordDraft[], signal?: AbortSignal): Promise<RecordDraft[]> {
+  async function omitExisting(zone: RecordZone, add: RecordDraft[], signal?: AbortSignal): Promise<RecordDraft[]> {
     const aliases = new Set(
       (
         await readSets(
@@ -126,7 +129,7 @@ export function createRfc2136Provider({ server, key, clock }: Rfc2136Options): D
   /**
    * Names at which an existing CNAME blocks an addition, or at which an added CNAME conflicts with existing records.
    */
-  async function taken(zone: RecordZone, { add }: CheckedChange, signal?: AbortSignal): Promise<string[]> {
+  async function findTakenNames(zone: RecordZone, { add }: CheckedChange, signal?: AbortSignal): Promise<string[]> {
     const aliases = new Set(
       (
         await readSets(
@@ -148,7 +151,7 @@ const KEY_PROBLEMS: Record<Exclude<TsigVerdict, "good">, string> = {
   badTime: "its clock differs from this server's by more than five minutes",
 };
 
-function refusal(rcode: string, server: string, zone: string): Error {
+function createRefusal(rcode: string, server: string, zone: string): Error {
   if (rcode === "NOTAUTH" || rcode === "NOTZONE") return dnsErrors.notServed({ server, zone, reason: rcode });
   return rcode === "REFUSED"
     ? dnsErrors.refused({ server, zone, reason: rcode })
@@ -157,12 +160,12 @@ function refusal(rcode: string, server: string, zone: string): Error {
 
 function prerequisitesOf(
   exclusive: readonly ExclusiveSet[],
-  there: readonly ProviderRecord[],
+  existingRecords: readonly ProviderRecord[],
   { add, remove }: CheckedChange,
 ): Prerequisite[] {
   const sets = new Map(exclusive.map((set) => [setKey(set), set]));
-  const unchanged = [...sets.values()].map(({ name, type }): Prerequisite => {
-    const data = there.filter((record) => record.name === name && record.type === type).map(dataOf);
+  const unchangedSets = [...sets.values()].map(({ name, type }): Prerequisite => {
+    const data = existingRecords.filter((record) => record.name === name && record.type === type).map(dataOf);
     return data.length === 0 ? { kind: "noSet", name, type } : { kind: "set", name, type, data };
   });
   // A server silently ignores records that conflict with a CNAME and returns NOERROR (RFC 2136 3.4.2.2), so they are
@@ -174,7 +177,7 @@ function prerequisitesOf(
     .map(([name, type]): Prerequisite =>
       type === "CNAME" ? { kind: "nameFree", name } : { kind: "noSet", name, type: "CNAME" },
     );
-  return [...unchanged, ...places];
+  return [...unchangedSets, ...places];
 }
 
 const stepsOf = ({ add, remove }: CheckedChange): UpdateStep[] => [

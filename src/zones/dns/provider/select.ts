@@ -22,8 +22,8 @@ export function selectProvider(
       });
     return createPowerDnsProvider({ url: server, apiKey: key, fetch });
   }
-  const [, bracketed, plain, port = "53"] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(server) ?? [];
-  const host = bracketed ?? plain;
+  const [, bracketedHost, plainHost, port = "53"] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(server) ?? [];
+  const host = bracketedHost ?? plainHost;
   if (host === undefined || Number(port) < 1 || Number(port) > 65_535)
     throw dnsErrors.badProvider({
       provider,

@@ -17,7 +17,7 @@ export interface PushStep {
 /** Owner of the records that users created. */
 export const USERS = "zone";
 /** Maximum number of records per step, because a dynamic update is a single message. */
-const MAX_STEP = 100;
+const MAX_STEP_RECORDS = 100;
 
 /**
  * The steps that convert the records we pushed to the other server into the records of the zone: one step per
@@ -25,16 +25,16 @@ const MAX_STEP = 100;
  */
 export function planPush(
   wanted: readonly Pick<DnsRecord, "managedBy" | keyof ProviderRecord>[],
-  there: readonly Pushed[],
+  pushedRecords: readonly Pushed[],
 ): PushStep[] {
-  const want = new Map(
-    wanted.map((record) => [recordKey(record), { owner: record.managedBy ?? USERS, record: bare(record) }]),
+  const wantedByKey = new Map(
+    wanted.map((record) => [recordKey(record), { owner: record.managedBy ?? USERS, record: toProviderRecord(record) }]),
   );
-  const done = new Set(there.filter(({ applied }) => applied).map(recordKey));
-  const add = [...want.values()].filter(({ record }) => !done.has(recordKey(record)));
-  const remove = there
-    .filter((record) => !want.has(recordKey(record)))
-    .map((record) => ({ owner: record.owner, record: bare(record) }));
+  const appliedKeys = new Set(pushedRecords.filter(({ applied }) => applied).map(recordKey));
+  const add = [...wantedByKey.values()].filter(({ record }) => !appliedKeys.has(recordKey(record)));
+  const remove = pushedRecords
+    .filter((record) => !wantedByKey.has(recordKey(record)))
+    .map((record) => ({ owner: record.owner, record: toProviderRecord(record) }));
   const byOwner = Map.groupBy(
     [
       ...add.map((one) => ({ ...one, what: "add" as const })),
@@ -45,21 +45,22 @@ export function planPush(
   const owners = [...byOwner.keys()].sort((a, b) => Number(a === USERS) - Number(b === USERS) || (a < b ? -1 : 1));
   return owners.flatMap((owner) => {
     const changes = byOwner.get(owner)!;
-    const step = (those: typeof changes): PushStep => ({
+    const stepOf = (ownerChanges: typeof changes): PushStep => ({
       owner,
-      add: those.flatMap(({ what, record }) => (what === "add" ? [record] : [])),
-      remove: those.flatMap(({ what, record }) => (what === "remove" ? [record] : [])),
+      add: ownerChanges.flatMap(({ what, record }) => (what === "add" ? [record] : [])),
+      remove: ownerChanges.flatMap(({ what, record }) => (what === "remove" ? [record] : [])),
       existing: [],
       mustBeAbsent: [],
     });
-    if (owner === USERS) return chunks(changes).map(step);
-    const one = step(changes);
+    if (owner === USERS) return chunks(changes).map(stepOf);
+    const one = stepOf(changes);
     const sets = exclusiveSets(one.add);
-    const existing = [...want.values()]
+    const existing = [...wantedByKey.values()]
       .map(({ record }) => record)
       .filter(
         (record) =>
-          done.has(recordKey(record)) && sets.some((set) => set.name === record.name && set.type === record.type),
+          appliedKeys.has(recordKey(record)) &&
+          sets.some((set) => set.name === record.name && set.type === record.type),
       );
     return [{ ...one, existing, mustBeAbsent: sets }];
   });
@@ -81,16 +82,16 @@ function exclusiveSets(added: readonly ProviderRecord[]): ExclusiveSet[] {
 }
 
 function chunks<Change extends { record: ProviderRecord }>(changes: readonly Change[]): Change[][] {
-  const found: Change[][] = [];
+  const groupedChunks: Change[][] = [];
   for (const group of Map.groupBy(changes, ({ record }) => record.name).values()) {
-    const last = found.at(-1);
-    if (last !== undefined && last.length + group.length <= MAX_STEP) last.push(...group);
-    else found.push(group);
+    const last = groupedChunks.at(-1);
+    if (last !== undefined && last.length + group.length <= MAX_STEP_RECORDS) last.push(...group);
+    else groupedChunks.push(group);
   }
-  return found;
+  return groupedChunks;
 }
 
-const bare = ({ name, type, content, priority, ttl }: ProviderRecord): ProviderRecord => ({
+const toProviderRecord = ({ name, type, content, priority, ttl }: ProviderRecord): ProviderRecord => ({
   name,
   type,
   content,

@@ -145,7 +145,7 @@ export async function deletePushedRecords(
 
 /** Ids of zones with a change for which no push has started, at most `limit`; includes deleted zones. */
 export async function zonesToPush(db: PushExecutor, after: string, limit: number): Promise<string[]> {
-  const changed = await db
+  const changedZones = await db
     .selectFrom("zones")
     .leftJoin("dns_pushes", "dns_pushes.zone_id", "zones.id")
     .select("zones.id as id")
@@ -157,16 +157,16 @@ export async function zonesToPush(db: PushExecutor, after: string, limit: number
     .orderBy("zones.id")
     .limit(limit)
     .execute();
-  return changed.map(({ id }) => id);
+  return changedZones.map(({ id }) => id);
 }
 
 export async function deletedZonesToPush(db: PushExecutor, limit: number): Promise<string[]> {
-  const gone = await db
+  const deletedZones = await db
     .selectFrom("dns_pushes")
     .leftJoin("zones", "zones.id", "dns_pushes.zone_id")
     .select("dns_pushes.zone_id as id")
     .where("zones.id", "is", null)
     .limit(limit)
     .execute();
-  return gone.map(({ id }) => id);
+  return deletedZones.map(({ id }) => id);
 }

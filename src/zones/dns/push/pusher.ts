@@ -49,8 +49,8 @@ export interface Pusher {
 }
 
 const KIND = "dns.push";
-const POLL_MS = 60_000;
-const BATCH = 500;
+const POLL_INTERVAL_MS = 60_000;
+const BATCH_SIZE = 500;
 const LEASE_MS = 60_000;
 /** Errors that concern the server, not individual records. */
 const SERVER_ERRORS = new Set(["unreachable", "badReply", "badKey", "notServed"]);
@@ -71,22 +71,22 @@ export function createPusher({
   log,
   provider,
   isManual = () => false,
-  pollMs = POLL_MS,
+  pollMs = POLL_INTERVAL_MS,
 }: PusherOptions): Pusher {
   const tables = db.tables<PushTables>();
   const find = zoneById(db.tables());
-  const closed = new AbortController();
+  const closeAborter = new AbortController();
 
   const announce = (zone: string) => jobs.enqueue(KIND, { zone }, { key: zone, attempts: ATTEMPTS });
 
   async function poll() {
     for (let after = ""; ;) {
-      const behind = await zonesToPush(tables, after, BATCH);
-      for (const zone of behind) await announce(zone);
-      if (behind.length < BATCH) break;
-      after = behind.at(-1)!;
+      const zonesBehind = await zonesToPush(tables, after, BATCH_SIZE);
+      for (const zone of zonesBehind) await announce(zone);
+      if (zonesBehind.length < BATCH_SIZE) break;
+      after = zonesBehind.at(-1)!;
     }
-    for (const zone of await deletedZonesToPush(tables, BATCH)) await announce(zone);
+    for (const zone of await deletedZonesToPush(tables, BATCH_SIZE)) await announce(zone);
   }
 
   async function push(id: string, signal: AbortSignal) {
@@ -179,7 +179,7 @@ export function createPusher({
   void (async () => {
     for (;;) {
       await poll().catch(logFailure);
-      await clock.sleep(pollMs, closed.signal);
+      await clock.sleep(pollMs, closeAborter.signal);
     }
   })().catch(() => {});
 
@@ -192,7 +192,7 @@ export function createPusher({
       };
     },
     async close() {
-      closed.abort();
+      closeAborter.abort();
       for (const end of unsubscribe) end();
       await worker.stop();
     },

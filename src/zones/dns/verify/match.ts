@@ -20,12 +20,12 @@ export function kindOf(record: ProviderRecord): RecordKind {
 type Match = { state: "right" } | { state: "missing" } | { state: "wrong"; found: ProviderRecord[] };
 
 /** State of an expected record, compared with the existing records of its name and type. */
-export function matchRecord(expected: ProviderRecord, there: readonly ProviderRecord[]): Match {
-  if (there.some((record) => recordKey(record) === recordKey(expected))) return { state: "right" };
+export function matchRecord(expected: ProviderRecord, existingRecords: readonly ProviderRecord[]): Match {
+  if (existingRecords.some((record) => recordKey(record) === recordKey(expected))) return { state: "right" };
   const kind = kindOf(expected);
-  const rivals = there.filter((record) => isRival(kind, expected, record));
+  const rivals = existingRecords.filter((record) => isRival(kind, expected, record));
   if (rivals.length === 0) return { state: "missing" };
-  return rivals.some((record) => saysEnough(kind, expected, record))
+  return rivals.some((record) => isSufficient(kind, expected, record))
     ? { state: "right" }
     : { state: "wrong", found: rivals };
 }
@@ -39,7 +39,7 @@ function isRival(kind: RecordKind, expected: ProviderRecord, record: ProviderRec
   return kindOf(record) === kind;
 }
 
-function saysEnough(kind: RecordKind, expected: ProviderRecord, record: ProviderRecord): boolean {
+function isSufficient(kind: RecordKind, expected: ProviderRecord, record: ProviderRecord): boolean {
   // A user who also sends from other servers may merge our mechanisms into their own record.
   if (kind === "spf") return includesAll(concatenatedText(record), concatenatedText(expected));
   if (kind === "dkim")
@@ -52,24 +52,25 @@ function saysEnough(kind: RecordKind, expected: ProviderRecord, record: Provider
   return false;
 }
 
-/** All mechanisms of `ours` except the final `all`. */
-function includesAll(theirs: string, ours: string): boolean {
-  const terms = (text: string) =>
+/** All mechanisms of `ourText` except the final `all`. */
+function includesAll(theirText: string, ourText: string): boolean {
+  const termsOf = (text: string) =>
     text
       .toLowerCase()
       .split(/\s+/)
       .slice(1)
       .map((term) => term.replace(/^\+/, ""));
-  const has = new Set(terms(theirs));
-  const needed = terms(ours).filter((term) => !/^[-~?]?all$/.test(term));
-  return needed.length > 0 && needed.every((term) => has.has(term));
+  const theirTerms = new Set(termsOf(theirText));
+  const needed = termsOf(ourText).filter((term) => !/^[-~?]?all$/.test(term));
+  return needed.length > 0 && needed.every((term) => theirTerms.has(term));
 }
 
 /** The value of a tag in a tag list (RFC 6376 3.2), without white space: keys are often folded. */
 function tagOf(text: string, name: string): string | undefined {
   for (const part of text.split(";")) {
-    const at = part.indexOf("=");
-    if (at !== -1 && part.slice(0, at).trim() === name) return part.slice(at + 1).replace(/\s/g, "");
+    const separatorIndex = part.indexOf("=");
+    if (separatorIndex !== -1 && part.slice(0, separatorIndex).trim() === name)
+      return part.slice(separatorIndex + 1).replace(/\s/g, "");
   }
   return undefined;
 }

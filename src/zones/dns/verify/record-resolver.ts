@@ -9,12 +9,12 @@ import { LookupFailed, type RecordResolver } from "./resolver.ts";
 export function createLookupResolver(lookups: Pick<Lookups, "query">, name = "the resolver"): RecordResolver {
   return {
     name,
-    async resolve(queried, type) {
+    async resolve(queriedName, type) {
       if (!isSetType(type)) throw new LookupFailed(`records of type ${type} cannot be looked up`);
       try {
-        const { records } = await lookups.query(queried, type, { fresh: true });
+        const { records } = await lookups.query(queriedName, type, { fresh: true });
         // Uses the queried name: an alias that leads to the right records is equivalent to the records.
-        return records.map(({ ttl, data }) => providerRecord(queried, type, checkData(type, data), ttl));
+        return records.map(({ ttl, data }) => providerRecord(queriedName, type, checkData(type, data), ttl));
       } catch (err) {
         if (isAbsence(err)) return [];
         throw err;

@@ -25,16 +25,18 @@ interface ResolverOptions {
 }
 
 /** Uses Node's own resolver (c-ares). */
-export function createResolver({ name: called, servers, timeoutMs = 3000 }: ResolverOptions): RecordResolver {
+export function createResolver({ name: resolverName, servers, timeoutMs = 3000 }: ResolverOptions): RecordResolver {
   const resolver = new Resolver({ timeout: timeoutMs, tries: 2 });
   resolver.setServers([...servers]);
   return {
-    name: called,
+    name: resolverName,
     async resolve(name, type) {
-      const ask = QUESTIONS[type];
-      if (ask === undefined) throw new LookupFailed(`records of type ${type} cannot be looked up`);
+      const queryFunction = QUESTIONS[type];
+      if (queryFunction === undefined) throw new LookupFailed(`records of type ${type} cannot be looked up`);
       try {
-        return (await ask(resolver, name)).map((data) => providerRecord(name, type, checkData(type, data), 0));
+        return (await queryFunction(resolver, name)).map((data) =>
+          providerRecord(name, type, checkData(type, data), 0),
+        );
       } catch (err) {
         const code = (err as { code?: string }).code ?? "";
         if (code === "ENOTFOUND" || code === "ENODATA") return [];
@@ -53,17 +55,17 @@ const REASONS: Record<string, string> = {
   EBADRESP: "malformed response",
 };
 
-const octets = (text: string) => Buffer.from(text, "utf8").toString("latin1");
-const targets = (hosts: string[]) => hosts.map((target) => ({ target }));
+const toLatin1 = (text: string) => Buffer.from(text, "utf8").toString("latin1");
+const toTargets = (hosts: string[]) => hosts.map((target) => ({ target }));
 
 type Question = (resolver: Resolver, name: string) => Promise<Record<string, unknown>[]>;
 
 const QUESTIONS: Partial<Record<RecordType, Question>> = {
   A: async (resolver, name) => (await resolver.resolve4(name)).map((address) => ({ address })),
   AAAA: async (resolver, name) => (await resolver.resolve6(name)).map((address) => ({ address })),
-  CNAME: async (resolver, name) => targets(await resolver.resolveCname(name)),
-  NS: async (resolver, name) => targets(await resolver.resolveNs(name)),
-  PTR: async (resolver, name) => targets(await resolver.resolvePtr(name)),
+  CNAME: async (resolver, name) => toTargets(await resolver.resolveCname(name)),
+  NS: async (resolver, name) => toTargets(await resolver.resolveNs(name)),
+  PTR: async (resolver, name) => toTargets(await resolver.resolvePtr(name)),
   // The host of a null MX is the root (RFC 7505), for which Node returns "".
   MX: async (resolver, name) =>
     (await resolver.resolveMx(name)).map(({ priority, exchange }) => ({ priority, target: exchange || "." })),
@@ -74,7 +76,8 @@ const QUESTIONS: Partial<Record<RecordType, Question>> = {
       port,
       target: target || ".",
     })),
-  TXT: async (resolver, name) => (await resolver.resolveTxt(name)).map((strings) => ({ strings: strings.map(octets) })),
+  TXT: async (resolver, name) =>
+    (await resolver.resolveTxt(name)).map((strings) => ({ strings: strings.map(toLatin1) })),
   TLSA: async (resolver, name) =>
     (await resolver.resolveTlsa(name)).map(({ certUsage, selector, match, data }) => ({
       usage: certUsage,

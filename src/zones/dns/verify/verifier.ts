@@ -59,18 +59,18 @@ export function createVerifier(): Verifier {
       const questions = [...sets].flatMap(([key, set]) => resolvers.map((resolver) => ({ key, set, resolver })));
       await forEachConcurrently(
         questions,
-        async ({ key, set, resolver }) => void answers.get(key)!.push(await ask(resolver, set)),
+        async ({ key, set, resolver }) => void answers.get(key)!.push(await queryResolver(resolver, set)),
       );
       const order = new Map(resolvers.map(({ name }, index) => [name, index]));
       for (const list of answers.values()) list.sort((a, b) => order.get(a.resolver)! - order.get(b.resolver)!);
-      const records = expected.map((record) => finding(record, answers.get(setKey(record))!));
+      const records = expected.map((record) => findingOf(record, answers.get(setKey(record))!));
       const conflicts = conflictsIn(expected, [...answers.values()].flat());
       return { status: statusOf(records, conflicts), records, conflicts };
     },
   };
 }
 
-async function ask(resolver: RecordResolver, { name, type }: RecordSetName): Promise<Answer> {
+async function queryResolver(resolver: RecordResolver, { name, type }: RecordSetName): Promise<Answer> {
   try {
     return { resolver: resolver.name, records: await resolver.resolve(name, type) };
   } catch (err) {
@@ -79,18 +79,18 @@ async function ask(resolver: RecordResolver, { name, type }: RecordSetName): Pro
 }
 
 async function forEachConcurrently<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
-  const left = items.values();
+  const remainingItems = items.values();
   await Promise.all(
     Array.from({ length: MAX_CONCURRENT }, async () => {
-      for (const item of left) await work(item);
+      for (const item of remainingItems) await work(item);
     }),
   );
 }
 
-const WORST: RecordState[] = ["wrong", "missing", "right", "failed"];
+const STATES_BY_SEVERITY: RecordState[] = ["wrong", "missing", "right", "failed"];
 
-function finding(record: ProviderRecord, answers: readonly Answer[]): RecordFinding {
-  const seen = answers.map((answer): RecordFinding["seen"][number] => {
+function findingOf(record: ProviderRecord, answers: readonly Answer[]): RecordFinding {
+  const resolverViews = answers.map((answer): RecordFinding["seen"][number] => {
     if ("reason" in answer) return { resolver: answer.resolver, state: "failed", found: [], reason: answer.reason };
     const match = matchRecord(record, answer.records);
     return {
@@ -99,14 +99,20 @@ function finding(record: ProviderRecord, answers: readonly Answer[]): RecordFind
       found: match.state === "wrong" ? match.found.map(presentedData) : [],
     };
   });
-  const state = WORST.find((one) => seen.some((view) => view.state === one)) ?? "failed";
-  return { record, state, found: [...new Set(seen.flatMap(({ found }) => found))], seen };
+  const state =
+    STATES_BY_SEVERITY.find((candidate) => resolverViews.some((view) => view.state === candidate)) ?? "failed";
+  return {
+    record,
+    state,
+    found: [...new Set(resolverViews.flatMap(({ found: foundConflicts }) => foundConflicts))],
+    seen: resolverViews,
+  };
 }
 
 function conflictsIn(expected: readonly ProviderRecord[], answers: readonly Answer[]): Conflict[] {
-  const wanted = new Set(expected.map(recordKey));
+  const expectedKeys = new Set(expected.map(recordKey));
   const kinds = new Set(expected.map((record) => `${record.name} ${kindOf(record)}`));
-  const found = new Map<string, Conflict>();
+  const foundConflicts = new Map<string, Conflict>();
   for (const answer of answers) {
     if ("reason" in answer) continue;
     for (const record of answer.records) {
@@ -114,39 +120,42 @@ function conflictsIn(expected: readonly ProviderRecord[], answers: readonly Answ
       if (!kinds.has(`${record.name} ${kind}`)) continue;
       if (
         kind === "mx" &&
-        !wanted.has(recordKey(record)) &&
-        !expected.some((one) => one.type === "MX" && one.name === record.name && one.content === record.content)
+        !expectedKeys.has(recordKey(record)) &&
+        !expected.some(
+          (candidate) =>
+            candidate.type === "MX" && candidate.name === record.name && candidate.content === record.content,
+        )
       ) {
-        found.set(recordKey(record), {
+        foundConflicts.set(recordKey(record), {
           record,
           kind: "foreignMx",
           message: `The MX record ${presentedData(record)} at ${record.name} sends mail to another host. Remove it.`,
         });
       }
       const rivals = answer.records.filter((other) => kindOf(other) === kind).length;
-      if (rivals < 2 || wanted.has(recordKey(record))) continue;
+      if (rivals < 2 || expectedKeys.has(recordKey(record))) continue;
       if (kind === "spf")
-        found.set(recordKey(record), {
+        foundConflicts.set(recordKey(record), {
           record,
           kind: "secondSpf",
           message: `${record.name} has ${rivals} SPF records: receivers treat this as a permanent error. Keep one, and merge the mechanisms of ${presentedData(record)} into it.`,
         });
       if (kind === "dmarc")
-        found.set(recordKey(record), {
+        foundConflicts.set(recordKey(record), {
           record,
           kind: "secondDmarc",
           message: `${record.name} has ${rivals} DMARC records: receivers then ignore all of them. Remove ${presentedData(record)} or the other one.`,
         });
     }
   }
-  return [...found.values()];
+  return [...foundConflicts.values()];
 }
 
 function statusOf(records: readonly RecordFinding[], conflicts: readonly Conflict[]): Verification["status"] {
   const states = new Set(records.map(({ state }) => state));
   if (conflicts.length > 0 || states.has("wrong")) return "misconfigured";
-  const anyRight = records.some(({ seen }) => seen.some(({ state }) => state === "right"));
-  if (anyRight && states.has("missing")) return "misconfigured";
+  const hasAnyRight = records.some(({ seen: resolverViews }) => resolverViews.some(({ state }) => state === "right"));
+  if (hasAnyRight && states.has("missing")) return "misconfigured";
   if (states.has("failed")) return undefined;
   return states.has("missing") ? "unconfigured" : "ready";
 }

@@ -40,26 +40,26 @@ interface Entry {
 }
 
 /** Maximum number of watched sets; the least recently queried one is evicted. */
-const MAX_WATCHED = 5000;
+const MAX_WATCHED_ENTRIES = 5000;
 /** Sets that have not been queried for this long are no longer checked. */
 const UNUSED_MS = 3_600_000;
 const MAX_CONCURRENT = 4;
 /** Missing records are checked more often, because a user is waiting for them; existing ones rarely change. */
-const [MISSING_MS, PRESENT_MS] = [30_000, 600_000];
-const ROUND_MS = 60_000;
+const [MISSING_INTERVAL_MS, PRESENT_INTERVAL_MS] = [30_000, 600_000];
+const ROUND_INTERVAL_MS = 60_000;
 
 /** Watches records in public DNS that names need. */
 export function createRecordWatch({ resolvers, clock, log }: RecordWatchOptions): RecordWatch {
   const verifier = createVerifier();
   const watched = new Map<string, Entry>();
-  const due: Entry[] = [];
-  const closed = new AbortController();
-  let running = 0;
+  const dueEntries: Entry[] = [];
+  const closeAborter = new AbortController();
+  let runningCount = 0;
 
   async function checkEntry(entry: Entry) {
     try {
       const { records } = await verifier.verify(
-        entry.expected.map((one) => providerRecord(entry.name, one)),
+        entry.expected.map((expectedRecord) => toProviderRecord(entry.name, expectedRecord)),
         resolvers,
       );
       const before = entry.missing;
@@ -79,27 +79,32 @@ export function createRecordWatch({ resolvers, clock, log }: RecordWatchOptions)
   }
 
   function schedule(entry: Entry) {
-    if (entry.checking || closed.signal.aborted) return;
+    if (entry.checking || closeAborter.signal.aborted) return;
     entry.checking = true;
-    due.push(entry);
-    if (running < MAX_CONCURRENT) void work();
+    dueEntries.push(entry);
+    if (runningCount < MAX_CONCURRENT) void work();
   }
 
   async function work() {
-    running++;
-    for (let entry = due.shift(); entry !== undefined && !closed.signal.aborted; entry = due.shift()) {
+    runningCount++;
+    for (
+      let entry = dueEntries.shift();
+      entry !== undefined && !closeAborter.signal.aborted;
+      entry = dueEntries.shift()
+    ) {
       await checkEntry(entry);
       entry.checking = false;
     }
-    running--;
+    runningCount--;
   }
 
   const isDue = ({ checkedAt, missing }: Entry) =>
-    checkedAt === undefined || clock.now() - checkedAt >= (missing.size > 0 ? MISSING_MS : PRESENT_MS);
+    checkedAt === undefined ||
+    clock.now() - checkedAt >= (missing.size > 0 ? MISSING_INTERVAL_MS : PRESENT_INTERVAL_MS);
 
   void (async () => {
     for (;;) {
-      await clock.sleep(ROUND_MS, closed.signal);
+      await clock.sleep(ROUND_INTERVAL_MS, closeAborter.signal);
       for (const [key, entry] of watched) {
         if (clock.now() - entry.requestedAt > UNUSED_MS) watched.delete(key);
         else if (isDue(entry)) schedule(entry);
@@ -121,24 +126,30 @@ export function createRecordWatch({ resolvers, clock, log }: RecordWatchOptions)
       };
       entry.requestedAt = clock.now();
       watched.delete(key);
-      if (watched.size >= MAX_WATCHED) watched.delete(watched.keys().next().value!);
+      if (watched.size >= MAX_WATCHED_ENTRIES) watched.delete(watched.keys().next().value!);
       watched.set(key, entry);
       if (isDue(entry)) schedule(entry);
       return entry.checkedAt === undefined
         ? undefined
-        : expected.filter((one) => entry.missing.has(recordKey(providerRecord(name, one))));
+        : expected.filter((expectedRecord) => entry.missing.has(recordKey(toProviderRecord(name, expectedRecord))));
     },
     check: (name, expected) =>
       verifier.verify(
-        expected.map((one) => providerRecord(name, one)),
+        expected.map((expectedRecord) => toProviderRecord(name, expectedRecord)),
         resolvers,
       ),
-    close: () => closed.abort(),
+    close: () => closeAborter.abort(),
   };
 }
 
-const providerRecord = (name: string, { type, name: at, content, priority, ttl }: ExpectedRecord): ProviderRecord =>
-  recordDraft({ type, name: `${at.replace(/\.$/, "")}.`, content, priority, ttl }, { id: "", account: "", name });
+const toProviderRecord = (
+  name: string,
+  { type, name: expectedName, content, priority, ttl }: ExpectedRecord,
+): ProviderRecord =>
+  recordDraft(
+    { type, name: `${expectedName.replace(/\.$/, "")}.`, content, priority, ttl },
+    { id: "", account: "", name },
+  );
 
 const digestOf = (expected: readonly ExpectedRecord[]) =>
   createHash("sha256")

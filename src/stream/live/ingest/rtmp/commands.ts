@@ -21,25 +21,25 @@ export interface RtmpResponses {
   status(level: "status" | "error", code: string, description: string): void;
   streamBegins(): void;
   streamEnds(): void;
-  metadata(about: AmfObject): void;
+  metadata(properties: AmfObject): void;
   onFcPublish(name: string): void;
 }
 
 /** Id of the only message stream of a connection. */
 export const MESSAGE_STREAM_ID = 1;
 /** Octets after which the peer must acknowledge. */
-const WINDOW = 2_500_000;
+const ACK_WINDOW_BYTES = 2_500_000;
 /** Larger than most frames, and small enough for clients with a buffer of that size. */
 const CHUNK_SIZE = 65_536;
 /** From RTMP 1.0, 7.2.1.1; clients expect these values. */
-const SERVER = { fmsVer: "FMS/3,0,1,123", capabilities: 31 };
-const DYNAMIC = 2;
+const SERVER_PROPERTIES = { fmsVer: "FMS/3,0,1,123", capabilities: 31 };
+const DYNAMIC_BANDWIDTH_LIMIT = 2;
 /** Enhanced RTMP v2: forwarded codecs, and supported packet modifiers. */
-const FORWARD = 4;
-const ENHANCED = {
+const CAN_FORWARD = 4;
+const ENHANCED_CAPABILITIES = {
   capsEx: 4,
-  videoFourCcInfoMap: { avc1: FORWARD, hvc1: FORWARD, av01: FORWARD, vp08: FORWARD, vp09: FORWARD },
-  audioFourCcInfoMap: { mp4a: FORWARD, Opus: FORWARD, ".mp3": FORWARD },
+  videoFourCcInfoMap: { avc1: CAN_FORWARD, hvc1: CAN_FORWARD, av01: CAN_FORWARD, vp08: CAN_FORWARD, vp09: CAN_FORWARD },
+  audioFourCcInfoMap: { mp4a: CAN_FORWARD, Opus: CAN_FORWARD, ".mp3": CAN_FORWARD },
 };
 
 export function createRtmpResponses(peer: RtmpPeer): RtmpResponses {
@@ -48,20 +48,23 @@ export function createRtmpResponses(peer: RtmpPeer): RtmpResponses {
 
   return {
     connected({ transaction, object }) {
-      peer.control(MESSAGE.windowSize, writeU32(WINDOW));
-      peer.control(MESSAGE.peerBandwidth, Buffer.concat([writeU32(WINDOW), Buffer.from([DYNAMIC])]));
+      peer.control(MESSAGE.windowSize, writeU32(ACK_WINDOW_BYTES));
+      peer.control(
+        MESSAGE.peerBandwidth,
+        Buffer.concat([writeU32(ACK_WINDOW_BYTES), Buffer.from([DYNAMIC_BANDWIDTH_LIMIT])]),
+      );
       peer.setChunkSize(CHUNK_SIZE);
-      const enhanced =
+      const isEnhanced =
         Array.isArray(object?.["fourCcList"]) || amfObject(object?.["videoFourCcInfoMap"]) !== undefined
-          ? ENHANCED
+          ? ENHANCED_CAPABILITIES
           : {};
-      const about = {
+      const properties = {
         level: "status",
         code: "NetConnection.Connect.Success",
         description: "Connected.",
         objectEncoding: 0,
       };
-      command(writeCommand("_result", transaction, { ...SERVER, ...enhanced }, about));
+      command(writeCommand("_result", transaction, { ...SERVER_PROPERTIES, ...isEnhanced }, properties));
     },
     result: ({ transaction }, value) => command(writeCommand("_result", transaction, null, value)),
     status: (level, code, description) =>
@@ -73,12 +76,12 @@ export function createRtmpResponses(peer: RtmpPeer): RtmpResponses {
       }),
     streamBegins: () => peer.control(MESSAGE.userControl, userControl(USER_CONTROL.streamBegin, MESSAGE_STREAM_ID)),
     streamEnds: () => peer.control(MESSAGE.userControl, userControl(USER_CONTROL.streamEof, MESSAGE_STREAM_ID)),
-    metadata: (about) =>
+    metadata: (properties) =>
       peer.send(CHUNK_STREAM.status, {
         type: MESSAGE.data,
         stream: MESSAGE_STREAM_ID,
         time: 0,
-        data: writeAmf0("onMetaData", about),
+        data: writeAmf0("onMetaData", properties),
       }),
     onFcPublish: (name) =>
       command(

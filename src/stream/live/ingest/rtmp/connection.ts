@@ -42,7 +42,7 @@ export interface RtmpConnection {
 /** Maximum octets of one message: commands before admission, media after it. */
 const MAX_MESSAGE_OCTETS = { command: 16 * 1024, media: 8 * 1024 * 1024 };
 /** Maximum backlog of a client, above the worst case of a legitimate one. */
-const MAX_WAITING = 2 * LAG_LIMIT;
+const MAX_WAITING_BYTES = 2 * LAG_LIMIT;
 /** Time for the last messages to arrive. */
 const LINGER_MS = 2000;
 
@@ -55,33 +55,33 @@ export function createRtmpConnection(options: ConnectionOptions): RtmpConnection
     write: (pieces) => writeBuffers(socket, pieces),
   });
   const responses = createRtmpResponses(peer);
-  let agent: string | undefined;
-  let connected = false;
+  let userAgent: string | undefined;
+  let isConnected = false;
   let publication: Publication | undefined;
   let receiver: FlvReceiver | undefined;
   let stopPlaying: (() => void) | undefined;
-  let leave: (() => void) | undefined;
+  let leaveSession: (() => void) | undefined;
   /** True once further input is ignored. */
-  let over = false;
+  let isOver = false;
 
   /** Handles messages while they can be processed synchronously; otherwise the client waits. */
-  function take(messages: Iterator<RtmpMessage>): void {
+  function handleMessages(messages: Iterator<RtmpMessage>): void {
     try {
       for (;;) {
-        if (over) return;
+        if (isOver) return;
         const next = messages.next();
         if (next.done) return;
-        const later = handle(next.value);
-        if (later === undefined) continue;
+        const pendingResult = handle(next.value);
+        if (pendingResult === undefined) continue;
         socket.pause();
-        later.catch(failed).then(() => {
+        pendingResult.catch(handleError).then(() => {
           socket.resume();
-          take(messages);
-        }, failed);
+          handleMessages(messages);
+        }, handleError);
         return;
       }
     } catch (err) {
-      failed(err);
+      handleError(err);
     }
   }
 
@@ -95,7 +95,7 @@ export function createRtmpConnection(options: ConnectionOptions): RtmpConnection
   function handleCommand(command: RtmpCommand): Promise<void> | undefined {
     const { name, transaction, args } = command;
     if (name === "connect") return void connect(command);
-    if (!connected) throw new RtmpViolation("command before connect");
+    if (!isConnected) throw new RtmpViolation("command before connect");
     switch (name) {
       case "createStream":
         return void responses.result(command, 1);
@@ -108,7 +108,7 @@ export function createRtmpConnection(options: ConnectionOptions): RtmpConnection
       case "FCUnpublish":
       case "deleteStream":
       case "closeStream":
-        return void rest();
+        return void stopReceiving();
       // Sent by players: a live stream has no length.
       case "getStreamLength":
         return void responses.result(command, 0);
@@ -122,50 +122,55 @@ export function createRtmpConnection(options: ConnectionOptions): RtmpConnection
   }
 
   function connect(command: RtmpCommand) {
-    if (connected) throw new RtmpViolation("duplicate connect");
-    connected = true;
+    if (isConnected) throw new RtmpViolation("duplicate connect");
+    isConnected = true;
     const version = command.object?.["flashVer"];
-    if (typeof version === "string") agent = version.slice(0, 200);
+    if (typeof version === "string") userAgent = version.slice(0, 200);
     responses.connected(command);
   }
 
   async function publish(credential: string) {
-    if (leave !== undefined) throw new RtmpViolation("it is already publishing or playing");
-    leave = options.admit();
-    const made = await publishing.publish({ protocol, credential, address, ...(agent !== undefined && { agent }) });
-    if (over) return made.end(false);
-    publication = made;
-    receiver = createFlvReceiver(made);
+    if (leaveSession !== undefined) throw new RtmpViolation("it is already publishing or playing");
+    leaveSession = options.admit();
+    const newPublication = await publishing.publish({
+      protocol,
+      credential,
+      address,
+      ...(userAgent !== undefined && { agent: userAgent }),
+    });
+    if (isOver) return newPublication.end(false);
+    publication = newPublication;
+    receiver = createFlvReceiver(newPublication);
     peer.setMaxMessageSize(MAX_MESSAGE_OCTETS.media);
-    if (made.signal.aborted) throw made.signal.reason;
-    made.signal.addEventListener("abort", () => refuse(made.signal.reason), { once: true });
+    if (newPublication.signal.aborted) throw newPublication.signal.reason;
+    newPublication.signal.addEventListener("abort", () => refuse(newPublication.signal.reason), { once: true });
     responses.streamBegins();
     responses.status("status", "NetStream.Publish.Start", "Published.");
   }
 
   async function play(key: string) {
-    if (leave !== undefined) throw new RtmpViolation("it is already publishing or playing");
-    leave = options.admit();
-    const admitted = await admitRtmpPlayer(options, key).catch((err: unknown) => {
+    if (leaveSession !== undefined) throw new RtmpViolation("it is already publishing or playing");
+    leaveSession = options.admit();
+    const admittedPlayer = await admitRtmpPlayer(options, key).catch((err: unknown) => {
       throw err instanceof UserError ? new PlayerRejection(err) : err;
     });
-    if (over) return;
+    if (isOver) return;
     responses.streamBegins();
     responses.status("status", "NetStream.Play.Reset", "Playing from the last key frame.");
     responses.status("status", "NetStream.Play.Start", "Playing.");
     stopPlaying = startPlayback({
       ...options,
-      ...admitted,
+      ...admittedPlayer,
       key,
       peer,
       responses,
       queuedOctets: () => socket.writableLength,
-      onEnd: played,
+      onEnd: handlePlayEnd,
     });
-    if (over) stopPlaying();
+    if (isOver) stopPlaying();
   }
 
-  function played(reason: UserError | undefined) {
+  function handlePlayEnd(reason: UserError | undefined) {
     if (reason !== undefined) return refuse(new PlayerRejection(reason));
     responses.streamEnds();
     responses.status("status", "NetStream.Play.UnpublishNotify", "The broadcast has ended.");
@@ -174,61 +179,61 @@ export function createRtmpConnection(options: ConnectionOptions): RtmpConnection
   }
 
   /** The client has finished with its stream. */
-  function rest() {
+  function stopReceiving() {
     if (publication === undefined && stopPlaying === undefined) return;
-    const published = publication !== undefined;
+    const wasPublished = publication !== undefined;
     cleanUp(true);
     peer.setMaxMessageSize(MAX_MESSAGE_OCTETS.command);
-    if (published) responses.status("status", "NetStream.Unpublish.Success", "No longer published.");
+    if (wasPublished) responses.status("status", "NetStream.Unpublish.Success", "No longer published.");
     options.onIdle();
   }
 
-  function cleanUp(clean: boolean) {
-    const [ended, taken, stop] = [publication, receiver, stopPlaying];
+  function cleanUp(isClean: boolean) {
+    const [endedPublication, endedReceiver, stop] = [publication, receiver, stopPlaying];
     publication = receiver = stopPlaying = undefined;
     try {
-      taken?.end();
+      endedReceiver?.end();
     } catch (err) {
       log.debug({ err, address }, "rtmp: failed to process the last packets");
     }
-    ended?.end(clean);
+    endedPublication?.end(isClean);
     stop?.();
-    leave?.();
-    leave = undefined;
+    leaveSession?.();
+    leaveSession = undefined;
   }
 
-  function failed(err: unknown): void {
-    if (over) return;
+  function handleError(err: unknown): void {
+    if (isOver) return;
     if (err instanceof UserError || err instanceof PlayerRejection) return refuse(err);
-    const broken = err instanceof RtmpViolation || err instanceof FlvError;
-    if (broken) log.debug({ address, protocol, reason: err.message }, "rtmp: protocol violation");
+    const isProtocolError = err instanceof RtmpViolation || err instanceof FlvError;
+    if (isProtocolError) log.debug({ address, protocol, reason: err.message }, "rtmp: protocol violation");
     else log.error({ err, address, protocol }, "rtmp: connection failed");
-    over = true;
+    isOver = true;
     cleanUp(false);
     socket.destroy();
   }
 
   function refuse(err: unknown): void {
-    if (over) return;
+    if (isOver) return;
     const reason = err instanceof PlayerRejection ? err.reason : err;
-    if (!(reason instanceof UserError)) return failed(reason);
+    if (!(reason instanceof UserError)) return handleError(reason);
     log.info(
-      { address, protocol, agent, reason: reason.kind },
+      { address, protocol, agent: userAgent, reason: reason.kind },
       err instanceof PlayerRejection ? "rtmp: player rejected" : "rtmp: publisher rejected",
     );
-    if (connected)
+    if (isConnected)
       responses.status(
         "error",
         err instanceof PlayerRejection ? "NetStream.Play.StreamNotFound" : "NetStream.Publish.BadName",
-        sentences(reason),
+        refusalText(reason),
       );
     hangUp();
   }
 
   /** Continues reading briefly: unread data would reset the connection and lose the last messages. */
   function hangUp() {
-    if (over) return;
-    over = true;
+    if (isOver) return;
+    isOver = true;
     cleanUp(false);
     socket.end();
     const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
@@ -236,31 +241,31 @@ export function createRtmpConnection(options: ConnectionOptions): RtmpConnection
   }
 
   socket.on("data", (bytes: Buffer) => {
-    if (over) return;
+    if (isOver) return;
     if (
-      socket.writableLength > MAX_WAITING ||
-      (leave === undefined && socket.writableLength > MAX_MESSAGE_OCTETS.command)
+      socket.writableLength > MAX_WAITING_BYTES ||
+      (leaveSession === undefined && socket.writableLength > MAX_MESSAGE_OCTETS.command)
     )
-      return failed(new RtmpViolation("the client does not read the data sent to it"));
+      return handleError(new RtmpViolation("the client does not read the data sent to it"));
     try {
-      take(peer.push(bytes));
+      handleMessages(peer.push(bytes));
     } catch (err) {
-      failed(err);
+      handleError(err);
     }
   });
-  socket.on("timeout", () => failed(new RtmpViolation("the client was silent for too long")));
+  socket.on("timeout", () => handleError(new RtmpViolation("the client was silent for too long")));
   // "close" reports the cause.
   socket.on("error", () => {});
   socket.on("close", () => {
-    over = true;
+    isOver = true;
     cleanUp(false);
   });
 
   return {
     end: (reason) =>
-      connected
+      isConnected
         ? refuse(stopPlaying === undefined ? reason : new PlayerRejection(reason))
-        : failed(new RtmpViolation(reason.message)),
+        : handleError(new RtmpViolation(reason.message)),
   };
 }
 
@@ -273,6 +278,6 @@ class PlayerRejection extends Error {
   }
 }
 
-const sentences = ({ message, fix }: UserError): string => (fix === undefined ? `${message}.` : `${message}. ${fix}`);
+const refusalText = ({ message, fix }: UserError): string => (fix === undefined ? `${message}.` : `${message}. ${fix}`);
 
 export const tooManyConnections = (limit: number): UserError => streamErrors.liveTooMany({ limit });

@@ -1,7 +1,7 @@
 import { Socket, type SocketConstructorOpts } from "node:net";
 
 /** Size of one read: large enough for most frames, and for data that a client sends while it waits for a response. */
-const OCTETS = 64 * 1024;
+const BUFFER_OCTETS = 64 * 1024;
 
 /**
  * Wraps the connection of a newly accepted socket so that every read uses the same buffer: the data passed to "data"
@@ -9,14 +9,14 @@ const OCTETS = 64 * 1024;
  * read would cause most of the garbage collection.
  *
  * `onread` can only be set when a socket is created, and Node creates server sockets itself: the handle is moved into
- * another socket. `taken` is left without a handle; its server counts it until it is destroyed. If `taken` has no
+ * another socket. `acceptedSocket` is left without a handle; its server counts it until it is destroyed. If `acceptedSocket` has no
  * handle, it is returned unchanged.
  */
-export function reuseReadBuffer(taken: Socket): Socket {
-  const holder = taken as unknown as { _handle: object | null };
-  const handle = holder._handle;
-  if (handle === null) return taken;
-  holder._handle = null;
+export function reuseReadBuffer(acceptedSocket: Socket): Socket {
+  const handleHolder = acceptedSocket as unknown as { _handle: object | null };
+  const handle = handleHolder._handle;
+  if (handle === null) return acceptedSocket;
+  handleHolder._handle = null;
   const callback = (octets: number, buffer: Uint8Array) => {
     socket.emit("data", (buffer as Buffer).subarray(0, octets));
     return true;
@@ -24,7 +24,7 @@ export function reuseReadBuffer(taken: Socket): Socket {
   // The type definitions only cover a different kind of handle.
   const options = {
     handle,
-    onread: { buffer: Buffer.allocUnsafeSlow(OCTETS), callback },
+    onread: { buffer: Buffer.allocUnsafeSlow(BUFFER_OCTETS), callback },
   } as unknown as SocketConstructorOpts;
   const socket = new Socket(options);
   return socket;

@@ -19,34 +19,34 @@ export function createPendingConnections({
 }): PendingConnections {
   /** Keyed by network, oldest first. */
   const networks = new Map<string, Set<() => void>>();
-  const all = new Map<() => void, string>();
+  const networkOfConnection = new Map<() => void, string>();
 
-  function leave(evict: () => void): boolean {
-    const network = all.get(evict);
+  function removeConnection(evict: () => void): boolean {
+    const network = networkOfConnection.get(evict);
     if (network === undefined) return false;
-    all.delete(evict);
-    const own = networks.get(network)!;
-    own.delete(evict);
-    if (own.size === 0) networks.delete(network);
+    networkOfConnection.delete(evict);
+    const networkConnections = networks.get(network)!;
+    networkConnections.delete(evict);
+    if (networkConnections.size === 0) networks.delete(network);
     return true;
   }
 
-  const drop = (evict: () => void) => leave(evict) && evict();
+  const drop = (evict: () => void) => removeConnection(evict) && evict();
 
   return {
-    add(address, given) {
-      const evict = () => given();
+    add(address, evictCallback) {
+      const evict = () => evictCallback();
       const network = networkOf(address);
-      const own = networks.getOrInsertComputed(network, () => new Set());
-      if (own.size >= perNetwork) drop(own.values().next().value!);
-      if (all.size >= maxTotal) drop(all.keys().next().value!);
+      const networkConnections = networks.getOrInsertComputed(network, () => new Set());
+      if (networkConnections.size >= perNetwork) drop(networkConnections.values().next().value!);
+      if (networkOfConnection.size >= maxTotal) drop(networkOfConnection.keys().next().value!);
       // The eviction may have removed the set.
-      networks.getOrInsertComputed(network, () => own).add(evict);
-      all.set(evict, network);
-      return () => void leave(evict);
+      networks.getOrInsertComputed(network, () => networkConnections).add(evict);
+      networkOfConnection.set(evict, network);
+      return () => void removeConnection(evict);
     },
     get size() {
-      return all.size;
+      return networkOfConnection.size;
     },
   };
 }

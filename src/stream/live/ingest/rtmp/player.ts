@@ -63,14 +63,14 @@ export function startPlayback({
         head,
       ),
   });
-  const leave = viewers?.join(input.uid, randomIds.hex());
-  let over = false;
+  const leaveViewers = viewers?.join(input.uid, randomIds.hex());
+  let isOver = false;
   const end = (reason: UserError | undefined, notify = true) => {
-    if (over) return;
-    over = true;
+    if (isOver) return;
+    isOver = true;
     unsubscribe();
     stopListening();
-    leave?.();
+    leaveViewers?.();
     if (notify) onEnd(reason);
   };
   /** The subscription may end before `unsubscribe` is assigned. */
@@ -93,6 +93,6 @@ export function startPlayback({
     lag: queuedOctets,
   });
   unsubscribe = subscription;
-  if (over) subscription();
+  if (isOver) subscription();
   return () => end(undefined, false);
 }

@@ -42,20 +42,23 @@ export interface RtmpServer {
 const DEFAULTS: RtmpLimits = { admissionMs: 10_000, idleMs: 30_000, maxPending: 1000, maxPendingPerNetwork: 250 };
 
 /** Listens for publishers and players. Rejects with UserError liveListenFailed if a port is unavailable. */
-export async function startRtmpServer(parts: RtmpServerDeps): Promise<RtmpServer> {
-  const { host, port, secure, connections: most, limits: given } = parts;
-  const limits = { ...DEFAULTS, ...given };
-  const pending = createPendingConnections({ maxTotal: limits.maxPending, perNetwork: limits.maxPendingPerNetwork });
-  const open = new Map<Socket, RtmpConnection>();
-  let admitted = 0;
+export async function startRtmpServer(deps: RtmpServerDeps): Promise<RtmpServer> {
+  const { host, port, secure, connections: maxConnections, limits: limitOverrides } = deps;
+  const limits = { ...DEFAULTS, ...limitOverrides };
+  const pendingConnections = createPendingConnections({
+    maxTotal: limits.maxPending,
+    perNetwork: limits.maxPendingPerNetwork,
+  });
+  const openConnections = new Map<Socket, RtmpConnection>();
+  let admittedCount = 0;
 
-  function acceptConnection(raw: Socket, tls: Pick<TlsSource, "context"> | undefined) {
-    const address = plainAddress(raw.remoteAddress);
-    raw.setNoDelay(true);
+  function acceptConnection(rawSocket: Socket, tls: Pick<TlsSource, "context"> | undefined) {
+    const address = plainAddress(rawSocket.remoteAddress);
+    rawSocket.setNoDelay(true);
     const socket =
       tls === undefined
-        ? reuseReadBuffer(raw)
-        : new TLSSocket(raw, {
+        ? reuseReadBuffer(rawSocket)
+        : new TLSSocket(rawSocket, {
             isServer: true,
             secureContext: tls.context(),
             SNICallback: (name, done) => done(null, tls.context(name)),
@@ -63,18 +66,18 @@ export async function startRtmpServer(parts: RtmpServerDeps): Promise<RtmpServer
     // Destroying only the TLS layer leaves a socket whose handshake has not begun.
     const destroy = () => {
       socket.destroy();
-      raw.destroy();
+      rawSocket.destroy();
     };
-    raw.on("error", destroy);
+    rawSocket.on("error", destroy);
     let deadline: NodeJS.Timeout | undefined;
     let leavePending = () => {};
 
     /** Counts as pending until the client sends `publish` or `play`. */
-    function wait() {
+    function awaitAdmission() {
       if (socket.destroyed) return;
       socket.setTimeout(limits.admissionMs);
       deadline = setTimeout(destroy, limits.admissionMs).unref();
-      leavePending = pending.add(address, destroy);
+      leavePending = pendingConnections.add(address, destroy);
     }
 
     function endPending() {
@@ -83,56 +86,61 @@ export async function startRtmpServer(parts: RtmpServerDeps): Promise<RtmpServer
     }
 
     function admit() {
-      if (admitted >= most) throw tooManyConnections(most);
-      admitted++;
+      if (admittedCount >= maxConnections) throw tooManyConnections(maxConnections);
+      admittedCount++;
       endPending();
       socket.setTimeout(limits.idleMs);
-      return () => void admitted--;
+      return () => void admittedCount--;
     }
 
-    wait();
-    open.set(
+    awaitAdmission();
+    openConnections.set(
       socket,
       createRtmpConnection({
-        ...parts,
+        ...deps,
         socket,
         address,
         protocol: tls === undefined ? "rtmp" : "rtmps",
         admit,
-        onIdle: wait,
+        onIdle: awaitAdmission,
       }),
     );
     socket.once("close", () => {
       endPending();
-      open.delete(socket);
-      raw.destroy();
+      openConnections.delete(socket);
+      rawSocket.destroy();
     });
   }
 
   const servers: Server[] = [];
-  async function listen(at: number, tls?: Pick<TlsSource, "context">): Promise<number> {
+  async function listen(listenPort: number, tls?: Pick<TlsSource, "context">): Promise<number> {
     const server = createServer((socket) => acceptConnection(socket, tls));
     await new Promise<void>((resolve, reject) => {
       server.once("error", (err) =>
-        reject(streamErrors.liveListenFailed({ port: at, host, reason: messageOf(err) }, { cause: err })),
+        reject(streamErrors.liveListenFailed({ port: listenPort, host, reason: messageOf(err) }, { cause: err })),
       );
-      server.listen({ host, port: at }, resolve);
+      server.listen({ host, port: listenPort }, resolve);
     });
-    server.on("error", (err) => parts.log.error({ err }, "rtmp: failed to accept a connection"));
+    server.on("error", (err) => deps.log.error({ err }, "rtmp: failed to accept a connection"));
     servers.push(server);
     return (server.address() as AddressInfo).port;
   }
 
   async function close() {
-    const closed = servers.map((server) => new Promise<void>((resolve) => void server.close(() => resolve())));
-    for (const connection of open.values()) connection.end(streamErrors.liveShuttingDown());
-    await Promise.all(closed);
+    const serverCloses = servers.map((server) => new Promise<void>((resolve) => void server.close(() => resolve())));
+    for (const connection of openConnections.values()) connection.end(streamErrors.liveShuttingDown());
+    await Promise.all(serverCloses);
   }
 
   try {
     const plainPort = port === undefined ? undefined : await listen(port);
     const securePort = secure === undefined ? undefined : await listen(secure.port, secure.tls);
-    return { port: plainPort, securePort, load: () => ({ admitted, waiting: pending.size }), close };
+    return {
+      port: plainPort,
+      securePort,
+      load: () => ({ admitted: admittedCount, waiting: pendingConnections.size }),
+      close,
+    };
   } catch (err) {
     await close();
     throw err instanceof UserError

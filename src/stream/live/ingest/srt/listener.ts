@@ -17,24 +17,24 @@ interface SrtUdpListener {
 const TICK_MS = 10;
 /** After a stall of this length, the process reads pending input before it times out any caller. */
 const STALL_MS = 500;
-const SOCKET_BUFFER = 4 * 1024 * 1024;
+const SOCKET_BUFFER_BYTES = 4 * 1024 * 1024;
 
 /** Accepts SRT callers on a UDP port. Rejects with the error of the system if the port is unavailable. */
 export async function listenSrt({ host, port, ...options }: SrtListenerOptions): Promise<SrtUdpListener> {
   const udp = createSocket({ type: host.includes(":") ? "udp6" : "udp4" });
   let timer: NodeJS.Timeout | undefined;
-  let ticked = 0;
-  let sending = 0;
+  let lastTickAt = 0;
+  let pendingSends = 0;
   let onSent = () => {};
-  let closed = false;
+  let isClosed = false;
 
   const listener = createSrtListener({
     ...options,
     now: () => performance.now(),
     send(datagram, to) {
-      sending++;
+      pendingSends++;
       udp.send(datagram, to.port, to.address, () => {
-        if (--sending === 0) onSent();
+        if (--pendingSends === 0) onSent();
       });
     },
     onConnections(connections) {
@@ -42,17 +42,17 @@ export async function listenSrt({ host, port, ...options }: SrtListenerOptions):
         clearInterval(timer);
         timer = undefined;
       } else if (timer === undefined) {
-        ticked = performance.now();
+        lastTickAt = performance.now();
         timer = setInterval(tick, TICK_MS);
       }
     },
   });
 
   function tick() {
-    const at = performance.now();
-    const stalled = at - ticked > STALL_MS;
-    ticked = at;
-    if (!stalled) listener.tick();
+    const tickTime = performance.now();
+    const hasStalled = tickTime - lastTickAt > STALL_MS;
+    lastTickAt = tickTime;
+    if (!hasStalled) listener.tick();
   }
 
   udp.on("message", (datagram, from) => {
@@ -66,9 +66,9 @@ export async function listenSrt({ host, port, ...options }: SrtListenerOptions):
       resolve();
     });
   });
-  for (const grow of ["setRecvBufferSize", "setSendBufferSize"] as const) {
+  for (const sizeSetter of ["setRecvBufferSize", "setSendBufferSize"] as const) {
     try {
-      udp[grow](SOCKET_BUFFER);
+      udp[sizeSetter](SOCKET_BUFFER_BYTES);
     } catch {
       // The operating system allows less, and has granted its maximum.
     }
@@ -78,11 +78,11 @@ export async function listenSrt({ host, port, ...options }: SrtListenerOptions):
     port: udp.address().port,
     connections: listener.connections,
     async close() {
-      if (closed) return;
-      closed = true;
+      if (isClosed) return;
+      isClosed = true;
       listener.close();
       // Closing the socket now would drop datagrams that are still being sent.
-      if (sending > 0) await new Promise<void>((resolve) => (onSent = resolve));
+      if (pendingSends > 0) await new Promise<void>((resolve) => (onSent = resolve));
       await new Promise<void>((resolve) => udp.close(() => resolve()));
     },
   };

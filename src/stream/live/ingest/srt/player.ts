@@ -14,17 +14,17 @@ export interface PlayerDeps {
 }
 
 /** Payload of one datagram: the usual seven transport stream packets. */
-const DATAGRAM = 7 * 188;
+const DATAGRAM_BYTES = 7 * 188;
 
 /** Rejects with UserError: liveInputDisabled, liveNotPublished. */
 export function admitSrtPlayer(
-  parts: PlayerDeps,
+  deps: PlayerDeps,
   caller: SrtCaller,
 ): Promise<(connection: SrtConnection) => SrtHandlers> {
   if (!caller.input.enabled) return Promise.reject(streamErrors.liveInputDisabled());
-  const session = parts.sessions.of(caller.input.uid);
+  const session = deps.sessions.of(caller.input.uid);
   if (session === undefined) return Promise.reject(streamErrors.liveNotPublished());
-  return Promise.resolve((connection) => play(parts, caller, session, connection));
+  return Promise.resolve((connection) => play(deps, caller, session, connection));
 }
 
 /**
@@ -40,23 +40,24 @@ function play(
   const player = createTsPlayer({
     now: () => performance.now(),
     write(packets) {
-      for (let at = 0; at < packets.length; at += DATAGRAM) connection.send(packets.subarray(at, at + DATAGRAM));
+      for (let offset = 0; offset < packets.length; offset += DATAGRAM_BYTES)
+        connection.send(packets.subarray(offset, offset + DATAGRAM_BYTES));
     },
   });
   const leaveViewers = viewers.join(input.uid, randomIds.hex());
   /** The subscription may end before `unsubscribe` is assigned. */
   let unsubscribe = () => {};
-  let over = false;
-  const leave = () => {
-    over = true;
+  let isOver = false;
+  const stopPlaying = () => {
+    isOver = true;
     unsubscribe();
     stopListening();
     leaveViewers();
   };
-  const end = (how: "close" | "finish") => {
-    if (over) return;
-    leave();
-    connection[how]();
+  const end = (endMode: "close" | "finish") => {
+    if (isOver) return;
+    stopPlaying();
+    connection[endMode]();
   };
   const check = () =>
     inputs.bySrtStreamId(streamId).then(
@@ -71,8 +72,8 @@ function play(
   });
   const subscription = session.subscribe({ ...player, end: () => end("finish"), lag: connection.waiting });
   unsubscribe = subscription;
-  if (over) subscription();
+  if (isOver) subscription();
   // The key may have been revoked during the handshake.
   void check();
-  return { data: () => {}, lost: () => {}, ended: leave };
+  return { data: () => {}, lost: () => {}, ended: stopPlaying };
 }

@@ -18,7 +18,7 @@ export async function admitPublisher(
   return (connection) => {
     const stream = createTsPublisher(publication);
     /** Unsupported streams end the connection: SRT cannot carry an error message. */
-    const guarded = (work: () => void): boolean => {
+    const runGuarded = (work: () => void): boolean => {
       try {
         work();
         return true;
@@ -37,13 +37,13 @@ export async function admitPublisher(
     if (publication.signal.aborted) stop();
     return {
       data(payload) {
-        if (!publication.signal.aborted && !guarded(() => stream.write(payload))) stop();
+        if (!publication.signal.aborted && !runGuarded(() => stream.write(payload))) stop();
       },
       lost: publication.lost,
-      ended(clean) {
+      ended(isClean) {
         publication.signal.removeEventListener("abort", stop);
-        guarded(stream.end);
-        publication.end(clean);
+        runGuarded(stream.end);
+        publication.end(isClean);
       },
     };
   };

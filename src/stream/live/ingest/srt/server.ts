@@ -40,10 +40,10 @@ const REJECTIONS: Record<string, SrtRejection> = {
  * Listens for SRT publishers and players, distinguished by their stream ids. Rejects with UserError liveListenFailed if
  * the port is unavailable.
  */
-export async function startSrtServer(parts: SrtServerDeps): Promise<SrtServer> {
-  const { host, port, connections, inputs, log } = parts;
+export async function startSrtServer(deps: SrtServerDeps): Promise<SrtServer> {
+  const { host, port, connections, inputs, log } = deps;
 
-  function refused(err: unknown, address: string): SrtRejection {
+  function rejectionOf(err: unknown, address: string): SrtRejection {
     if (!(err instanceof UserError)) throw err;
     log.info({ address, reason: err.kind }, "srt: caller not authorized");
     return REJECTIONS[err.kind] ?? "serverError";
@@ -51,28 +51,29 @@ export async function startSrtServer(parts: SrtServerDeps): Promise<SrtServer> {
 
   async function lookUp({
     streamId,
-    address: given,
+    address: callerAddress,
   }: {
     streamId: string;
     address: string;
   }): Promise<SrtRejection | SrtStream> {
-    const address = plainAddress(given);
-    const found = await inputs.bySrtStreamId(streamId);
-    if (found === undefined) return refused(streamErrors.liveKeyUnknown(), address);
-    const publishes = found.direction === "publish";
-    const admit = publishes ? admitPublisher : admitSrtPlayer;
-    function wrong() {
+    const address = plainAddress(callerAddress);
+    const foundInput = await inputs.bySrtStreamId(streamId);
+    if (foundInput === undefined) return rejectionOf(streamErrors.liveKeyUnknown(), address);
+    const isPublisher = foundInput.direction === "publish";
+    const admit = isPublisher ? admitPublisher : admitSrtPlayer;
+    function wrongPassphrase() {
       const reason = streamErrors.livePassphraseWrong();
       log.info(
-        { address, input: found!.input.uid, direction: found!.direction, reason: reason.kind },
+        { address, input: foundInput!.input.uid, direction: foundInput!.direction, reason: reason.kind },
         "srt: caller rejected",
       );
-      if (publishes) parts.publishing.recordRejection(found!.input, "srt", reason);
+      if (isPublisher) deps.publishing.recordRejection(foundInput!.input, "srt", reason);
     }
     return {
-      passphrase: found.passphrase,
-      refused: wrong,
-      accept: () => admit(parts, { ...found, streamId, address }).catch((err: unknown) => refused(err, address)),
+      passphrase: foundInput.passphrase,
+      refused: wrongPassphrase,
+      accept: () =>
+        admit(deps, { ...foundInput, streamId, address }).catch((err: unknown) => rejectionOf(err, address)),
     };
   }
 

@@ -28,7 +28,7 @@ export interface StreamReader {
   ): { track: LiveVideoTrack | LiveAudioTrack; packets: MediaPacket[] } | { unsupported: string } | undefined;
 }
 
-const micros = (ticks: number) => Math.round((ticks * 100) / 9);
+const toMicroseconds = (ticks: number) => Math.round((ticks * 100) / 9);
 
 /** Undefined for unsupported streams. */
 export function createStreamReader({ codec, channels }: TsStream): StreamReader | undefined {
@@ -86,24 +86,24 @@ const HEVC: VideoSyntax = {
 
 /** Moves parameter sets from the frames into the configuration. */
 function createVideoReader({ codec, typeOf, sets, excludedTypes, isKey, configure }: VideoSyntax): StreamReader {
-  const known: Buffer[][] = sets.map(() => []);
+  const knownSets: Buffer[][] = sets.map(() => []);
   let track: LiveVideoTrack | undefined;
 
-  function learn(nals: readonly Buffer[]) {
-    let news = false;
+  function updateParameterSets(nals: readonly Buffer[]) {
+    let hasNewSets = false;
     for (const [i, type] of sets.entries()) {
-      const given = nals.filter((nal) => typeOf(nal) === type);
+      const nalsOfType = nals.filter((nal) => typeOf(nal) === type);
       if (
-        given.length === 0 ||
-        (given.length === known[i]!.length && given.every((nal, j) => nal.equals(known[i]![j]!)))
+        nalsOfType.length === 0 ||
+        (nalsOfType.length === knownSets[i]!.length && nalsOfType.every((nal, j) => nal.equals(knownSets[i]![j]!)))
       )
         continue;
-      known[i] = given.map((nal) => Buffer.from(nal));
-      news = true;
+      knownSets[i] = nalsOfType.map((nal) => Buffer.from(nal));
+      hasNewSets = true;
     }
-    if (!news || known.some((given) => given.length === 0)) return;
+    if (!hasNewSets || knownSets.some((nalsOfType) => nalsOfType.length === 0)) return;
     try {
-      track = { codec, ...configure(known) };
+      track = { codec, ...configure(knownSets) };
     } catch (err) {
       // The sets were damaged in transit: later ones may be valid.
       if (!(err instanceof H264Error)) throw err;
@@ -114,18 +114,18 @@ function createVideoReader({ codec, typeOf, sets, excludedTypes, isKey, configur
     kind: "video",
     read({ pts, dts, data }) {
       const nals = splitAnnexB(data);
-      learn(nals);
-      const picture = nals.filter((nal) => !excludedTypes.has(typeOf(nal)));
-      if (track === undefined || picture.length === 0) return undefined;
+      updateParameterSets(nals);
+      const pictureNals = nals.filter((nal) => !excludedTypes.has(typeOf(nal)));
+      if (track === undefined || pictureNals.length === 0) return undefined;
       return {
         track,
         packets: [
           {
             kind: "video",
-            dts: micros(dts),
-            pts: micros(pts),
-            key: picture.some((nal) => isKey(typeOf(nal))),
-            data: joinLengthPrefixed(picture),
+            dts: toMicroseconds(dts),
+            pts: toMicroseconds(pts),
+            key: pictureNals.some((nal) => isKey(typeOf(nal))),
+            data: joinLengthPrefixed(pictureNals),
           },
         ],
       };
@@ -154,7 +154,7 @@ function createFrameReader(codec: "aac" | "mp3"): StreamReader {
           !track.config.equals(config)
         )
           track = { codec, config, sampleRate: frame.sampleRate, channels: frame.channels };
-        const time = frame.pts === undefined ? next : micros(frame.pts);
+        const time = frame.pts === undefined ? next : toMicroseconds(frame.pts);
         packets.push({
           kind: "audio",
           dts: Math.round(time),
@@ -174,7 +174,7 @@ function createOpusReader(channels: number): StreamReader {
   return {
     kind: "audio",
     read({ pts, data }) {
-      let time = micros(pts);
+      let time = toMicroseconds(pts);
       const packets = readOpus(data).map(({ data, samples }): MediaPacket => {
         const packet: MediaPacket = { kind: "audio", dts: Math.round(time), pts: Math.round(time), key: true, data };
         time += (samples * 1_000_000) / 48_000;

@@ -17,8 +17,8 @@ interface TsPlayerOptions {
  */
 export function createTsPlayer({ write, now }: TsPlayerOptions): Pick<LiveSubscriber, "tracks" | "packet"> {
   const muxer = createTsMuxer(write);
-  let current: LiveTracks = {};
-  let began: number | undefined;
+  let currentTracks: LiveTracks = {};
+  let startedAt: number | undefined;
   /** Added to the times of the run, in microseconds; undefined before its first packet. */
   let offset: number | undefined;
   let latest = 0;
@@ -26,40 +26,43 @@ export function createTsPlayer({ write, now }: TsPlayerOptions): Pick<LiveSubscr
 
   /** A gap in the broadcast is reproduced with its length. */
   function offsetFor(dts: number): number {
-    if (began === undefined) {
-      began = now();
+    if (startedAt === undefined) {
+      startedAt = now();
       return -dts;
     }
-    return Math.max(latest + STEP, (now() - began) * 1000) - dts;
+    return Math.max(latest + RUN_GAP_US, (now() - startedAt) * 1000) - dts;
   }
 
   return {
     tracks({ video, audio }) {
-      current = {
+      currentTracks = {
         ...(video !== undefined && isWritten(video.codec) && { video }),
         ...(audio !== undefined && { audio }),
       };
       offset = undefined;
-      sets = current.video === undefined ? Buffer.alloc(0) : parameterSets(current.video);
+      sets = currentTracks.video === undefined ? Buffer.alloc(0) : parameterSets(currentTracks.video);
       muxer.streams([
-        ...(current.video === undefined ? [] : [{ kind: "video" as const, codec: current.video.codec as TsCodec }]),
-        ...(current.audio === undefined
+        ...(currentTracks.video === undefined
           ? []
-          : [{ kind: "audio" as const, codec: current.audio.codec, channels: current.audio.channels }]),
+          : [{ kind: "video" as const, codec: currentTracks.video.codec as TsCodec }]),
+        ...(currentTracks.audio === undefined
+          ? []
+          : [{ kind: "audio" as const, codec: currentTracks.audio.codec, channels: currentTracks.audio.channels }]),
       ]);
     },
     packet(packet) {
-      const track = current[packet.kind];
+      const track = currentTracks[packet.kind];
       if (track === undefined) return;
-      const data = packet.kind === "video" ? pictureOf(current.video!, sets, packet) : soundOf(current.audio!, packet);
+      const data =
+        packet.kind === "video" ? pictureOf(currentTracks.video!, sets, packet) : soundOf(currentTracks.audio!, packet);
       if (data === undefined) return;
       offset ??= offsetFor(packet.dts);
       const dts = Math.max(0, packet.dts + offset);
       latest = Math.max(latest, dts);
       muxer.unit({
         kind: packet.kind,
-        dts: ticks(dts),
-        pts: ticks(Math.max(dts, packet.pts + offset)),
+        dts: toTicks(dts),
+        pts: toTicks(Math.max(dts, packet.pts + offset)),
         key: packet.key,
         data,
       });
@@ -68,29 +71,29 @@ export function createTsPlayer({ write, now }: TsPlayerOptions): Pick<LiveSubscr
 }
 
 /** Gap between the last packet of a run and the first of the next one, in microseconds. */
-const STEP = 40_000;
-const ticks = (micros: number) => Math.round(micros * 0.09);
+const RUN_GAP_US = 40_000;
+const toTicks = (micros: number) => Math.round(micros * 0.09);
 const isWritten = (codec: LiveVideoTrack["codec"]) => codec === "h264" || codec === "hevc";
-const START = Buffer.from([0, 0, 0, 1]);
+const START_CODE = Buffer.from([0, 0, 0, 1]);
 /** Each frame begins with a delimiter (ISO 13818-1, 2.14.1); this one allows any frame type to follow. */
 const DELIMITERS = {
   h264: Buffer.from([0, 0, 0, 1, NAL.delimiter, 0xf0]),
   hevc: Buffer.from([0, 0, 0, 1, HEVC_NAL.delimiter << 1, 1, 0x50]),
 };
 
-const annexB = (nals: readonly Buffer[]) => Buffer.concat(nals.flatMap((nal) => [START, nal]));
+const toAnnexB = (nals: readonly Buffer[]) => Buffer.concat(nals.flatMap((nal) => [START_CODE, nal]));
 
 function parameterSets({ codec, config }: LiveVideoTrack): Buffer {
-  if (codec === "hevc") return annexB(readHevcConfig(config));
+  if (codec === "hevc") return toAnnexB(readHevcConfig(config));
   const { sps, pps } = readAvcConfig(config);
-  return annexB([...sps, ...pps]);
+  return toAnnexB([...sps, ...pps]);
 }
 
 function pictureOf({ codec }: LiveVideoTrack, sets: Buffer, { key, data }: MediaPacket): Buffer {
   return Buffer.concat([
     DELIMITERS[codec as "h264" | "hevc"],
     ...(key ? [sets] : []),
-    annexB(splitLengthPrefixed(data)),
+    toAnnexB(splitLengthPrefixed(data)),
   ]);
 }
 

@@ -13,14 +13,14 @@ interface TsPublisher {
  * Audio and video are announced together: limits for waiting for the other track, in microseconds of the stream, octets
  * and packets.
  */
-const PATIENCE = 2_000_000;
+const MAX_WAIT_US = 2_000_000;
 const MAX_OCTETS = 16 * 1024 * 1024;
 const MAX_PACKETS = 2000;
 
 export function createTsPublisher(publication: Pick<Publication, "configure" | "unsupported" | "write">): TsPublisher {
   const readers = new Map<number, StreamReader>();
   let tracks: LiveTracks = {};
-  let announced = false;
+  let isAnnounced = false;
   let pending: MediaPacket[] = [];
   let octets = 0;
   let base: number | undefined;
@@ -37,12 +37,12 @@ export function createTsPublisher(publication: Pick<Publication, "configure" | "
         const reader = createStreamReader(stream);
         return (reader?.kind ?? kindOf(stream)) === kind ? [{ stream, reader }] : [];
       });
-      const chosen = candidates.find(({ reader }) => reader !== undefined);
-      if (chosen?.reader !== undefined) readers.set(chosen.stream.pid, chosen.reader);
+      const chosenCandidate = candidates.find(({ reader }) => reader !== undefined);
+      if (chosenCandidate?.reader !== undefined) readers.set(chosenCandidate.stream.pid, chosenCandidate.reader);
       else if (candidates.length > 0) throw publication.unsupported(kind, candidates[0]!.stream.name);
     }
     tracks = {};
-    announced = false;
+    isAnnounced = false;
     pending = [];
     octets = 0;
   }
@@ -54,24 +54,24 @@ export function createTsPublisher(publication: Pick<Publication, "configure" | "
     if ("unsupported" in read) throw publication.unsupported(reader.kind, read.unsupported);
     if (tracks[reader.kind] !== read.track) {
       tracks = { ...tracks, [reader.kind]: read.track };
-      if (announced) publication.configure(tracks);
+      if (isAnnounced) publication.configure(tracks);
     }
     for (const packet of read.packets) {
-      if (announced) publish(packet);
-      else keep(packet);
+      if (isAnnounced) publish(packet);
+      else keepPending(packet);
     }
   }
 
-  function keep(packet: MediaPacket) {
+  function keepPending(packet: MediaPacket) {
     pending.push(packet);
     octets += packet.data.length;
-    const complete = [...readers.values()].every(({ kind }) => tracks[kind] !== undefined);
-    if (complete || packet.dts - pending[0]!.dts > PATIENCE || octets > MAX_OCTETS || pending.length > MAX_PACKETS)
+    const isComplete = [...readers.values()].every(({ kind }) => tracks[kind] !== undefined);
+    if (isComplete || packet.dts - pending[0]!.dts > MAX_WAIT_US || octets > MAX_OCTETS || pending.length > MAX_PACKETS)
       announce();
   }
 
   function announce() {
-    announced = true;
+    isAnnounced = true;
     publication.configure(tracks);
     base ??= Math.min(...pending.map(({ dts }) => dts));
     for (const packet of pending) publish(packet);

@@ -67,45 +67,45 @@ const count: Aggregate = {
   },
 };
 
-const distinctOf = (x: CompiledExpression, keep: CountStoredValue): Aggregate => ({
+const distinctOf = (x: CompiledExpression, countStored: CountStoredValue): Aggregate => ({
   type: "UInt64",
   create() {
-    const seen = new Set<Value>();
+    const seenValues = new Set<Value>();
     return {
       add(scope) {
         const value = x.evaluate(scope);
-        if (seen.has(value)) return;
-        keep(value);
-        seen.add(value);
+        if (seenValues.has(value)) return;
+        countStored(value);
+        seenValues.add(value);
       },
-      value: () => seen.size,
+      value: () => seenValues.size,
     };
   },
 });
 
-const extreme = (sign: 1 | -1): AggregateFactory =>
+const createExtreme = (sign: 1 | -1): AggregateFactory =>
   withArguments(
     1,
     () => true,
     ([x], { keepBytes }) => ({
       type: x!.type,
       create() {
-        let found: Value | undefined;
+        let extremeValue: Value | undefined;
         return {
           add(scope) {
             const value = x!.evaluate(scope);
-            if (found !== undefined && compare(value, found) * sign <= 0) return;
-            keepBytes(valueBytes(value) - (found === undefined ? 0 : valueBytes(found)));
-            found = value;
+            if (extremeValue !== undefined && compare(value, extremeValue) * sign <= 0) return;
+            keepBytes(valueBytes(value) - (extremeValue === undefined ? 0 : valueBytes(extremeValue)));
+            extremeValue = value;
           },
-          value: () => found ?? (x!.type === "String" ? "" : 0),
+          value: () => extremeValue ?? (x!.type === "String" ? "" : 0),
         };
       },
     }),
   );
 
 /** Aggregates only the points for which the last argument is true. */
-const conditional =
+const createConditional =
   (make: AggregateFactory): AggregateFactory =>
   (args, options) => {
     const condition = args.at(-1);
@@ -123,23 +123,24 @@ const conditional =
 
 function withArguments(
   maxArgs: number,
-  types: (type: Type) => boolean,
+  isAccepted: (type: Type) => boolean,
   make: AggregateFactory,
   minArgs = maxArgs,
 ): AggregateFactory {
   return (args, options) => {
     if (args.length < minArgs || args.length > maxArgs)
       throw queryError(`${options.name}() takes ${maxArgs} argument${maxArgs === 1 ? "" : "s"}, not ${args.length}`);
-    const wrong = args.find(({ type }) => !types(type));
-    if (wrong !== undefined) throw queryError(`${options.name}() takes numbers, not ${wrong.type}`);
+    const wrongArg = args.find(({ type }) => !isAccepted(type));
+    if (wrongArg !== undefined) throw queryError(`${options.name}() takes numbers, not ${wrongArg.type}`);
     return make(args, options);
   };
 }
 
 /** Returns the smallest value at which the cumulative weight reaches the level. */
-const quantile = withArguments(3, isNumeric, ([level, x, weight], { name, keep }) => {
-  const wanted = level!.isConstant ? (level!.evaluate(NO_SCOPE) as number) : NaN;
-  if (!(wanted >= 0 && wanted <= 1)) throw queryError(`the level of ${name}() must be a constant from 0 to 1`);
+const createQuantile = withArguments(3, isNumeric, ([level, x, weight], { name, keep: countStored }) => {
+  const quantileLevel = level!.isConstant ? (level!.evaluate(NO_SCOPE) as number) : NaN;
+  if (!(quantileLevel >= 0 && quantileLevel <= 1))
+    throw queryError(`the level of ${name}() must be a constant from 0 to 1`);
   return {
     type: "Float64",
     create() {
@@ -147,37 +148,37 @@ const quantile = withArguments(3, isNumeric, ([level, x, weight], { name, keep }
       return {
         add(scope) {
           const value = number(x!, scope);
-          const known = weights.get(value);
-          if (known === undefined) keep(value);
-          weights.set(value, (known ?? 0) + number(weight!, scope));
+          const knownWeight = weights.get(value);
+          if (knownWeight === undefined) countStored(value);
+          weights.set(value, (knownWeight ?? 0) + number(weight!, scope));
         },
         value() {
-          const sorted = [...weights].sort(([a], [b]) => a - b);
-          let left = wanted * sorted.reduce((sum, [, each]) => sum + each, 0);
-          for (const [value, each] of sorted) if ((left -= each) <= 0) return value;
-          return sorted.at(-1)?.[0] ?? NaN;
+          const sortedWeights = [...weights].sort(([a], [b]) => a - b);
+          let remainingWeight = quantileLevel * sortedWeights.reduce((sum, [, eachWeight]) => sum + eachWeight, 0);
+          for (const [value, each] of sortedWeights) if ((remainingWeight -= each) <= 0) return value;
+          return sortedWeights.at(-1)?.[0] ?? NaN;
         },
       };
     },
   };
 });
 
-const countOrDistinct: AggregateFactory = withArguments(
+const createCountOrDistinct: AggregateFactory = withArguments(
   1,
   () => true,
-  ([x], { distinct, keep }) => (distinct ? distinctOf(x!, keep) : count),
+  ([x], { distinct, keep: countStored }) => (distinct ? distinctOf(x!, countStored) : count),
   0,
 );
 
 export const AGGREGATES: Record<string, AggregateFactory> = {
-  count: countOrDistinct,
+  count: createCountOrDistinct,
   sum: withArguments(1, isNumeric, sumOf),
   avg: withArguments(1, isNumeric, avgOf),
-  min: extreme(-1),
-  max: extreme(1),
-  countif: conditional(countOrDistinct),
-  sumif: conditional(withArguments(1, isNumeric, sumOf)),
-  avgif: conditional(withArguments(1, isNumeric, avgOf)),
-  quantileweighted: quantile,
-  quantileexactweighted: quantile,
+  min: createExtreme(-1),
+  max: createExtreme(1),
+  countif: createConditional(createCountOrDistinct),
+  sumif: createConditional(withArguments(1, isNumeric, sumOf)),
+  avgif: createConditional(withArguments(1, isNumeric, avgOf)),
+  quantileweighted: createQuantile,
+  quantileexactweighted: createQuantile,
 };

@@ -26,8 +26,8 @@ export interface Groups {
   aggregates: { key: string; aggregate: Aggregate }[];
 }
 
-const BLOB = /^blob([1-9]|1\d|20)$/;
-const DOUBLE = /^double([1-9]|1\d|20)$/;
+const BLOB_PATTERN = /^blob([1-9]|1\d|20)$/;
+const DOUBLE_PATTERN = /^double([1-9]|1\d|20)$/;
 
 /** All columns of a point, in the order of `SELECT *`. */
 export const COLUMNS = [
@@ -39,23 +39,27 @@ export const COLUMNS = [
   ...Array.from({ length: pointLimits.doubles }, (_, i) => `double${i + 1}`),
 ];
 
-const column = (type: Type, of: (scope: Scope) => Value): CompiledExpression => ({
+const createColumn = (type: Type, readValue: (scope: Scope) => Value): CompiledExpression => ({
   type,
   isConstant: false,
-  evaluate: of,
+  evaluate: readValue,
 });
-const constant = (type: Type, value: Value): CompiledExpression => ({ type, isConstant: true, evaluate: () => value });
+const createConstant = (type: Type, value: Value): CompiledExpression => ({
+  type,
+  isConstant: true,
+  evaluate: () => value,
+});
 
 function columnOf(name: string): CompiledExpression | undefined {
-  const blob = BLOB.exec(name)?.[1];
-  if (blob !== undefined) return column("String", ({ point }) => point!.blobs[Number(blob) - 1] ?? "");
-  const double = DOUBLE.exec(name)?.[1];
-  if (double !== undefined) return column("Float64", ({ point }) => point!.doubles[Number(double) - 1] ?? 0);
-  if (name === "index1") return column("String", ({ point }) => point!.index);
-  if (name === "timestamp") return column("DateTime", ({ point }) => Math.floor(point!.at / 1000));
+  const blob = BLOB_PATTERN.exec(name)?.[1];
+  if (blob !== undefined) return createColumn("String", ({ point }) => point!.blobs[Number(blob) - 1] ?? "");
+  const double = DOUBLE_PATTERN.exec(name)?.[1];
+  if (double !== undefined) return createColumn("Float64", ({ point }) => point!.doubles[Number(double) - 1] ?? 0);
+  if (name === "index1") return createColumn("String", ({ point }) => point!.index);
+  if (name === "timestamp") return createColumn("DateTime", ({ point }) => Math.floor(point!.at / 1000));
   // Points are not sampled, so each represents only itself.
-  if (name === "_sample_interval") return column("UInt32", () => 1);
-  if (name === "dataset") return column("String", ({ dataset }) => dataset);
+  if (name === "_sample_interval") return createColumn("UInt32", () => 1);
+  if (name === "dataset") return createColumn("String", ({ dataset }) => dataset);
   return undefined;
 }
 
@@ -65,11 +69,11 @@ export function compile(
   context: CompileContext,
   expandedAliases: readonly string[] = [],
 ): CompiledExpression {
-  const grouped = context.groups?.keys.get(keyOf(expression));
-  if (grouped !== undefined) return column(grouped.type, ({ keys }) => keys[grouped.index]!);
+  const groupedColumn = context.groups?.keys.get(keyOf(expression));
+  if (groupedColumn !== undefined) return createColumn(groupedColumn.type, ({ keys }) => keys[groupedColumn.index]!);
   switch (expression.kind) {
     case "literal":
-      return constant(typeOf(expression.value), expression.value);
+      return createConstant(typeOf(expression.value), expression.value);
     case "interval":
       throw queryError("an INTERVAL can only be added to or subtracted from a DateTime");
     case "name":
@@ -83,14 +87,14 @@ const typeOf = (value: Value): Type =>
   typeof value === "string" ? "String" : !Number.isInteger(value) ? "Float64" : value < 0 ? "Int64" : "UInt64";
 
 function compileName(name: string, context: CompileContext, expandedAliases: readonly string[]): CompiledExpression {
-  const found = columnOf(name);
+  const columnExpression = columnOf(name);
   const alias = context.aliases.get(name);
   const isAlias = alias !== undefined && !expandedAliases.includes(name);
   // In a grouped query, an alias as in `max(timestamp) AS timestamp` takes precedence over the column, which cannot be
   // read.
-  if (found !== undefined && context.hasPoint && !(isAlias && context.groups !== undefined)) {
+  if (columnExpression !== undefined && context.hasPoint && !(isAlias && context.groups !== undefined)) {
     if (context.groups !== undefined) throw queryError(`the column ${name} is neither in GROUP BY nor in an aggregate`);
-    return found;
+    return columnExpression;
   }
   if (alias === undefined) throw queryError(`cannot select unknown column: ${name.slice(0, 100)}`);
   if (!isAlias) throw queryError(`the alias ${name.slice(0, 100)} refers to itself`);
@@ -102,22 +106,23 @@ function compileCall(
   context: CompileContext,
   expandedAliases: readonly string[],
 ): CompiledExpression {
-  const each = (arg: Expression) => compile(arg, context, expandedAliases);
-  if (name === "now") return constant("DateTime", context.now);
-  if (name === "today") return constant("DateTime", startOfInterval(context.now, { seconds: 86_400, months: 0 }));
+  const compileArg = (arg: Expression) => compile(arg, context, expandedAliases);
+  if (name === "now") return createConstant("DateTime", context.now);
+  if (name === "today") return createConstant("DateTime", startOfInterval(context.now, { seconds: 86_400, months: 0 }));
   const interval = args[1]?.kind === "interval" ? args[1] : undefined;
-  if ((name === "+" || name === "-") && interval) return addInterval(each(args[0]!), name === "+" ? 1 : -1, interval);
+  if ((name === "+" || name === "-") && interval)
+    return addInterval(compileArg(args[0]!), name === "+" ? 1 : -1, interval);
   if (name === "tostartofinterval") {
-    const at = args[0] && each(args[0]);
-    if (args.length !== 2 || at?.type !== "DateTime" || !interval || interval.seconds + interval.months === 0)
+    const firstArg = args[0] && compileArg(args[0]);
+    if (args.length !== 2 || firstArg?.type !== "DateTime" || !interval || interval.seconds + interval.months === 0)
       throw queryError("toStartOfInterval() takes a DateTime and an INTERVAL that is not 0");
-    return { ...at, evaluate: (scope) => startOfInterval(at.evaluate(scope) as number, interval) };
+    return { ...firstArg, evaluate: (scope) => startOfInterval(firstArg.evaluate(scope) as number, interval) };
   }
   if (Object.hasOwn(AGGREGATES, name)) return compileAggregate({ name, args, distinct }, context, expandedAliases);
-  const make = Object.hasOwn(FUNCTIONS, name) ? FUNCTIONS[name] : undefined;
-  if (make === undefined) throw queryError(`the function ${name.slice(0, 100)}() is not supported`);
+  const functionCompiler = Object.hasOwn(FUNCTIONS, name) ? FUNCTIONS[name] : undefined;
+  if (functionCompiler === undefined) throw queryError(`the function ${name.slice(0, 100)}() is not supported`);
   if (distinct) throw queryError("DISTINCT is only supported in count()");
-  return measured(make(args.map(each), name), context);
+  return measured(functionCompiler(args.map(compileArg), name), context);
 }
 
 /** Checks the time before each evaluation, because one point may take thousands of operations on long strings. */
@@ -142,7 +147,7 @@ function compileAggregate(
   if (groups === undefined) throw queryError(`the aggregate ${name}() is not allowed here`);
   if (distinct && name !== "count") throw queryError("DISTINCT is only supported in count()");
   const key = JSON.stringify([name, args, distinct]);
-  let index = groups.aggregates.findIndex((known) => known.key === key);
+  let index = groups.aggregates.findIndex((existingAggregate) => existingAggregate.key === key);
   if (index < 0) {
     const compiled = args.map((arg) => compile(arg, rest, expandedAliases));
     const aggregate = AGGREGATES[name]!(compiled, {
@@ -153,7 +158,7 @@ function compileAggregate(
     });
     index = groups.aggregates.push({ key, aggregate }) - 1;
   }
-  return column(groups.aggregates[index]!.aggregate.type, ({ aggregates }) => aggregates[index]!);
+  return createColumn(groups.aggregates[index]!.aggregate.type, ({ aggregates }) => aggregates[index]!);
 }
 
 /** True if the expression contains an aggregate, directly or through an alias. */

@@ -13,8 +13,8 @@ export function checkExpandedSize(expressions: readonly Expression[], aliases: R
     if (expression.kind === "call") return expression.args.reduce((sum, arg) => sum + sizeOf(arg), 1);
     const alias = expression.kind === "name" ? aliases.get(expression.name) : undefined;
     if (expression.kind !== "name" || alias === undefined) return 1;
-    const known = sizes.get(expression.name);
-    if (known !== undefined) return known;
+    const cachedSize = sizes.get(expression.name);
+    if (cachedSize !== undefined) return cachedSize;
     // An alias within its own expression is a column, or an error.
     sizes.set(expression.name, 1);
     const size = 1 + sizeOf(alias);

@@ -2,26 +2,26 @@ import { analyticsErrors } from "../errors.ts";
 import type { Expression } from "./ast.ts";
 import type { TokenReader } from "./reader.ts";
 
-const call = (name: string, ...args: Expression[]): Expression => ({ kind: "call", name, args });
+const createCall = (name: string, ...args: Expression[]): Expression => ({ kind: "call", name, args });
 
 /** Parses an expression. Operators by increasing precedence: OR, AND, NOT, comparison, + - ||, * / %, unary minus. */
 export const parseExpression = (reader: TokenReader): Expression => reader.nested(() => parseOr(reader));
 
 function parseOr(reader: TokenReader): Expression {
   let left = parseAnd(reader);
-  while (reader.take("or")) left = call("or", left, parseAnd(reader));
+  while (reader.take("or")) left = createCall("or", left, parseAnd(reader));
   return left;
 }
 
 function parseAnd(reader: TokenReader): Expression {
   let left = parseNot(reader);
-  while (reader.take("and")) left = call("and", left, parseNot(reader));
+  while (reader.take("and")) left = createCall("and", left, parseNot(reader));
   return left;
 }
 
 function parseNot(reader: TokenReader): Expression {
   return reader.take("not")
-    ? call(
+    ? createCall(
         "not",
         reader.nested(() => parseNot(reader)),
       )
@@ -31,11 +31,11 @@ function parseNot(reader: TokenReader): Expression {
 function parseComparison(reader: TokenReader): Expression {
   const left = parseSum(reader);
   const symbol = reader.takeAny(["<=", ">=", "<>", "!=", "=", "<", ">"]);
-  if (symbol !== undefined) return call(symbol === "<>" ? "!=" : symbol, left, parseSum(reader));
-  const negated = reader.take("not");
-  const found = parseWordOperator(left, reader);
-  if (found === undefined && negated) throw reader.unexpected("IN, BETWEEN or LIKE after NOT");
-  return found === undefined ? left : negated ? call("not", found) : found;
+  if (symbol !== undefined) return createCall(symbol === "<>" ? "!=" : symbol, left, parseSum(reader));
+  const isNegated = reader.take("not");
+  const wordOperator = parseWordOperator(left, reader);
+  if (wordOperator === undefined && isNegated) throw reader.unexpected("IN, BETWEEN or LIKE after NOT");
+  return wordOperator === undefined ? left : isNegated ? createCall("not", wordOperator) : wordOperator;
 }
 
 function parseWordOperator(left: Expression, reader: TokenReader): Expression | undefined {
@@ -44,15 +44,16 @@ function parseWordOperator(left: Expression, reader: TokenReader): Expression | 
     if (reader.peek("select")) throw analyticsErrors.invalidQuery({ reason: "subqueries are not supported" });
     const values = reader.list(() => parseExpression(reader));
     reader.expectSymbol(")");
-    return call("in", left, ...values);
+    return createCall("in", left, ...values);
   }
   if (reader.take("between")) {
-    const low = parseSum(reader);
+    const lowerBound = parseSum(reader);
     if (!reader.take("and")) throw reader.unexpected("AND after BETWEEN");
-    return call("and", call(">=", left, low), call("<=", left, parseSum(reader)));
+    return createCall("and", createCall(">=", left, lowerBound), createCall("<=", left, parseSum(reader)));
   }
-  if (reader.take("like")) return call("like", left, parseSum(reader));
-  if (reader.take("ilike")) return call("like", call("tolower", left), call("tolower", parseSum(reader)));
+  if (reader.take("like")) return createCall("like", left, parseSum(reader));
+  if (reader.take("ilike"))
+    return createCall("like", createCall("tolower", left), createCall("tolower", parseSum(reader)));
   return undefined;
 }
 
@@ -61,7 +62,7 @@ function parseSum(reader: TokenReader): Expression {
   for (;;) {
     const symbol = reader.takeAny(["+", "-", "||"]);
     if (symbol === undefined) return left;
-    left = call(symbol, left, parseProduct(reader));
+    left = createCall(symbol, left, parseProduct(reader));
   }
 }
 
@@ -70,7 +71,7 @@ function parseProduct(reader: TokenReader): Expression {
   for (;;) {
     const symbol = reader.takeAny(["*", "/", "%"]);
     if (symbol === undefined) return left;
-    left = call(symbol, left, parseUnary(reader));
+    left = createCall(symbol, left, parseUnary(reader));
   }
 }
 
@@ -79,15 +80,15 @@ function parseUnary(reader: TokenReader): Expression {
   const operand = reader.nested(() => parseUnary(reader));
   return operand.kind === "literal" && typeof operand.value === "number"
     ? { kind: "literal", value: -operand.value }
-    : call("-", { kind: "literal", value: 0 }, operand);
+    : createCall("-", { kind: "literal", value: 0 }, operand);
 }
 
 function parsePrimary(reader: TokenReader): Expression {
   if (reader.takeSymbol("(")) {
     if (reader.peek("select")) throw analyticsErrors.invalidQuery({ reason: "subqueries are not supported" });
-    const inner = parseExpression(reader);
+    const innerExpression = parseExpression(reader);
     reader.expectSymbol(")");
-    return inner;
+    return innerExpression;
   }
   if (reader.peek("case")) throw analyticsErrors.invalidQuery({ reason: "CASE is not supported; use if()" });
   if (reader.take("interval")) return parseInterval(reader);
@@ -105,20 +106,20 @@ function parsePrimary(reader: TokenReader): Expression {
  * Parses a call after its opening parenthesis. Appends the second argument list of `quantileExactWeighted(q)(x, w)`.
  */
 function parseCall(name: string, reader: TokenReader): Expression {
-  if (reader.takeSymbol(")")) return call(name);
+  if (reader.takeSymbol(")")) return createCall(name);
   // `count(*)` is the same as `count()`.
   if (reader.takeSymbol("*")) {
     reader.expectSymbol(")");
-    return call(name);
+    return createCall(name);
   }
-  const distinct = reader.take("distinct");
+  const isDistinct = reader.take("distinct");
   const args = reader.list(() => parseExpression(reader));
   reader.expectSymbol(")");
   if (reader.takeSymbol("(")) {
     args.push(...reader.list(() => parseExpression(reader)));
     reader.expectSymbol(")");
   }
-  return { kind: "call", name, args, ...(distinct && { distinct: true }) };
+  return { kind: "call", name, args, ...(isDistinct && { distinct: true }) };
 }
 
 const UNITS: Record<string, { seconds?: number; months?: number }> = {

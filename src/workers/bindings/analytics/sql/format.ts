@@ -41,7 +41,7 @@ export async function formatResult(
 function formatRow(columns: Result["columns"], row: readonly Value[], format: Format): string {
   const values = row.map((value, i) => formatValue(value, columns[i]!.type));
   return format === "TabSeparated"
-    ? values.map(tabText).join("\t")
+    ? values.map(toTabText).join("\t")
     : JSON.stringify(Object.fromEntries(values.map((value, i) => [columns[i]!.name, value])));
 }
 
@@ -54,5 +54,5 @@ const formatValue = (value: Value, type: Type): Value | null =>
       : value;
 
 const ESCAPES: Record<string, string> = { "\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\", "\0": "\\0" };
-const tabText = (value: Value | null) =>
+const toTabText = (value: Value | null) =>
   value === null ? "\\N" : String(value).replace(/[\t\n\r\\\0]/g, (char) => ESCAPES[char]!);

@@ -16,82 +16,89 @@ import {
 type FunctionCompiler = (args: CompiledExpression[], name: string) => CompiledExpression;
 
 /** Compiles a call whose value depends only on its arguments. A call with constant arguments is constant. */
-const pure = (type: Type, args: CompiledExpression[], apply: (...values: Value[]) => Value): CompiledExpression => {
-  const of: CompiledExpression["evaluate"] = (scope) => apply(...args.map((arg) => arg.evaluate(scope)));
-  if (!args.every(({ isConstant: constant }) => constant)) return { type, isConstant: false, evaluate: of };
-  const value = of(NO_SCOPE);
+const createPure = (
+  type: Type,
+  args: CompiledExpression[],
+  apply: (...values: Value[]) => Value,
+): CompiledExpression => {
+  const evaluateArgs: CompiledExpression["evaluate"] = (scope) => apply(...args.map((arg) => arg.evaluate(scope)));
+  if (!args.every(({ isConstant: constant }) => constant)) return { type, isConstant: false, evaluate: evaluateArgs };
+  const value = evaluateArgs(NO_SCOPE);
   return { type, isConstant: true, evaluate: () => value };
 };
 
-const combined = (name: string, [a, b]: CompiledExpression[]) =>
+const combinedTypeError = (name: string, [a, b]: CompiledExpression[]) =>
   queryError(`cannot combine the ${a!.type} and ${b!.type} types with the ${name} operator`);
 
-const arithmetic =
+const createArithmetic =
   (apply: (a: number, b: number) => number, integer: Type | undefined): FunctionCompiler =>
   (args, name) => {
     const [a, b] = args as [CompiledExpression, CompiledExpression];
-    const dates = a.type === "DateTime" || b.type === "DateTime";
-    if (a.type === "String" || b.type === "String" || (dates && name !== "-" && name !== "+"))
-      throw combined(name, args);
-    const type = dates
+    const hasDates = a.type === "DateTime" || b.type === "DateTime";
+    if (a.type === "String" || b.type === "String" || (hasDates && name !== "-" && name !== "+"))
+      throw combinedTypeError(name, args);
+    const type = hasDates
       ? a.type === b.type
         ? "Int64"
         : "DateTime"
       : integer !== undefined && isInteger(a.type) && isInteger(b.type)
         ? integer
         : "Float64";
-    return pure(type, args, (x, y) => apply(x as number, y as number));
+    return createPure(type, args, (x, y) => apply(x as number, y as number));
   };
 
-const comparison =
+const createComparison =
   (holds: (order: number) => boolean): FunctionCompiler =>
   (args, name) =>
-    pure("UInt8", unifyTypes(args, name), (a, b) => Number(holds(compare(a!, b!))));
+    createPure("UInt8", unifyTypes(args, name), (a, b) => Number(holds(compare(a!, b!))));
 
 /** Parses strings as dates if they are compared with a DateTime. Throws if the types cannot be compared. */
 function unifyTypes(args: CompiledExpression[], name: string): CompiledExpression[] {
-  const dates = args.some(({ type }) => type === "DateTime");
-  const made = dates ? args.map((arg) => (arg.type === "String" ? toDateTime(arg) : arg)) : args;
-  if (made.some(({ type }) => type === "String") && made.some(({ type }) => type !== "String"))
-    throw combined(name, [made[0]!, made.find(({ type }) => (type === "String") !== (made[0]!.type === "String"))!]);
-  return made;
+  const hasDates = args.some(({ type }) => type === "DateTime");
+  const convertedArgs = hasDates ? args.map((arg) => (arg.type === "String" ? toDateTime(arg) : arg)) : args;
+  if (convertedArgs.some(({ type }) => type === "String") && convertedArgs.some(({ type }) => type !== "String"))
+    throw combinedTypeError(name, [
+      convertedArgs[0]!,
+      convertedArgs.find(({ type }) => (type === "String") !== (convertedArgs[0]!.type === "String"))!,
+    ]);
+  return convertedArgs;
 }
 
 const toDateTime = (arg: CompiledExpression): CompiledExpression =>
-  pure("DateTime", [arg], (value) => (typeof value === "string" ? parseDateTime(value) : Math.floor(value)));
+  createPure("DateTime", [arg], (value) => (typeof value === "string" ? parseDateTime(value) : Math.floor(value)));
 
 const withArguments =
   (
     count: number | [least: number, most: number],
-    types: (type: Type) => boolean,
+    isAccepted: (type: Type) => boolean,
     expected: string,
     make: FunctionCompiler,
   ): FunctionCompiler =>
   (args, name) => {
-    const [least, most] = typeof count === "number" ? [count, count] : count;
-    if (args.length < least || args.length > most)
+    const [minArgs, maxArgs] = typeof count === "number" ? [count, count] : count;
+    if (args.length < minArgs || args.length > maxArgs)
       throw queryError(
-        `${name}() takes ${least === most ? least : `${least} to ${most}`} arguments, not ${args.length}`,
+        `${name}() takes ${minArgs === maxArgs ? minArgs : `${minArgs} to ${maxArgs}`} arguments, not ${args.length}`,
       );
-    const wrong = args.find(({ type }) => !types(type));
-    if (wrong !== undefined) throw queryError(`${name}() takes ${expected}, not ${wrong.type}`);
+    const wrongArg = args.find(({ type }) => !isAccepted(type));
+    if (wrongArg !== undefined) throw queryError(`${name}() takes ${expected}, not ${wrongArg.type}`);
     return make(args, name);
   };
 
-const any = () => true;
+const acceptAny = () => true;
 const isText = (type: Type) => type === "String";
 const isTime = (type: Type) => type === "DateTime";
 const numbers = (count: number, type: Type, apply: (...values: number[]) => number) =>
-  withArguments(count, isNumeric, "numbers", (args) => pure(type, args, apply as (...values: Value[]) => Value));
+  withArguments(count, isNumeric, "numbers", (args) => createPure(type, args, apply as (...values: Value[]) => Value));
 const stringFunction = (count: number, type: Type, apply: (...values: string[]) => Value) =>
-  withArguments(count, isText, "strings", (args) => pure(type, args, apply as (...values: Value[]) => Value));
-const times = (type: Type, apply: (date: Date, seconds: number) => number) =>
+  withArguments(count, isText, "strings", (args) => createPure(type, args, apply as (...values: Value[]) => Value));
+const timeFunction = (type: Type, apply: (date: Date, seconds: number) => number) =>
   withArguments(1, isTime, "a DateTime", (args) =>
-    pure(type, args, (at) => apply(new Date((at as number) * 1000), at as number)),
+    createPure(type, args, (at) => apply(new Date((at as number) * 1000), at as number)),
   );
-const startOf = (seconds: number) => times("DateTime", (_, at) => at - (at % seconds));
-const condition = withArguments(2, isNumeric, "conditions", (args, name) => logic(args, name));
-const logic: FunctionCompiler = (args, name) =>
+const startOf = (seconds: number) => timeFunction("DateTime", (_, at) => at - (at % seconds));
+const compileCondition = withArguments(2, isNumeric, "conditions", (args, name) => compileLogic(args, name));
+const compileLogic: FunctionCompiler = (args, name) =>
   name === "and"
     ? {
         type: "UInt8",
@@ -105,40 +112,41 @@ const logic: FunctionCompiler = (args, name) =>
       };
 
 export const FUNCTIONS: Record<string, FunctionCompiler> = {
-  "+": arithmetic((a, b) => a + b, "UInt64"),
-  "-": arithmetic((a, b) => a - b, "Int64"),
-  "*": arithmetic((a, b) => a * b, "UInt64"),
-  "/": arithmetic((a, b) => a / b, undefined),
-  "%": arithmetic((a, b) => a % b, "UInt64"),
-  "=": comparison((order) => order === 0),
-  "!=": comparison((order) => order !== 0),
-  "<": comparison((order) => order < 0),
-  "<=": comparison((order) => order <= 0),
-  ">": comparison((order) => order > 0),
-  ">=": comparison((order) => order >= 0),
+  "+": createArithmetic((a, b) => a + b, "UInt64"),
+  "-": createArithmetic((a, b) => a - b, "Int64"),
+  "*": createArithmetic((a, b) => a * b, "UInt64"),
+  "/": createArithmetic((a, b) => a / b, undefined),
+  "%": createArithmetic((a, b) => a % b, "UInt64"),
+  "=": createComparison((order) => order === 0),
+  "!=": createComparison((order) => order !== 0),
+  "<": createComparison((order) => order < 0),
+  "<=": createComparison((order) => order <= 0),
+  ">": createComparison((order) => order > 0),
+  ">=": createComparison((order) => order >= 0),
   "||": stringFunction(2, "String", (a, b) => {
     if (a!.length + b!.length > MAX_STRING_LENGTH)
       throw queryError(`a string of the || operator is longer than ${MAX_STRING_LENGTH} characters`);
     return a! + b!;
   }),
-  and: condition,
-  or: condition,
+  and: compileCondition,
+  or: compileCondition,
   not: numbers(1, "UInt8", (value) => Number(value === 0)),
-  in: (args, name) => pure("UInt8", unifyTypes(args, name), (value, ...values) => Number(values.includes(value!))),
+  in: (args, name) =>
+    createPure("UInt8", unifyTypes(args, name), (value, ...values) => Number(values.includes(value!))),
   like: stringFunction(2, "UInt8", (text, pattern) => Number(isLike(text!, pattern!))),
-  if: withArguments(3, any, "values", ([test, yes, no]) => {
-    const [a, b] = unifyTypes([yes!, no!], "if") as [CompiledExpression, CompiledExpression];
+  if: withArguments(3, acceptAny, "values", ([conditionArg, thenArg, elseArg]) => {
+    const [a, b] = unifyTypes([thenArg!, elseArg!], "if") as [CompiledExpression, CompiledExpression];
     const type = a.type === b.type ? a.type : isNumeric(a.type) ? "Float64" : a.type;
-    const constant = test!.isConstant && a.isConstant && b.isConstant;
+    const constant = conditionArg!.isConstant && a.isConstant && b.isConstant;
     return {
       type,
       isConstant: constant,
-      evaluate: (scope) => (test!.evaluate(scope) ? a.evaluate(scope) : b.evaluate(scope)),
+      evaluate: (scope) => (conditionArg!.evaluate(scope) ? a.evaluate(scope) : b.evaluate(scope)),
     };
   }),
   intdiv: numbers(2, "Int64", (a, b) => Math.trunc(a! / b!)),
   round: withArguments([1, 2], isNumeric, "numbers", (args) =>
-    pure("Float64", args, (value, digits = 0) => rounded(value as number, digits as number)),
+    createPure("Float64", args, (value, digits = 0) => roundTo(value as number, digits as number)),
   ),
   floor: numbers(1, "Float64", Math.floor),
   ceil: numbers(1, "Float64", Math.ceil),
@@ -154,34 +162,34 @@ export const FUNCTIONS: Record<string, FunctionCompiler> = {
   startswith: stringFunction(2, "UInt8", (text, part) => Number(text!.startsWith(part!))),
   endswith: stringFunction(2, "UInt8", (text, part) => Number(text!.endsWith(part!))),
   position: stringFunction(2, "UInt64", (text, part) => text!.indexOf(part!) + 1),
-  substring: withArguments([2, 3], any, "a string and numbers", ([text, ...range], name) => {
+  substring: withArguments([2, 3], acceptAny, "a string and numbers", ([text, ...range], name) => {
     if (text!.type !== "String" || range.some(({ type }) => !isNumeric(type)))
       throw queryError(`${name}() takes a string and numbers`);
-    return pure("String", [text!, ...range], (value, from, count = Infinity) =>
+    return createPure("String", [text!, ...range], (value, from, count = Infinity) =>
       (value as string).slice(Math.max(0, Number(from) - 1), Math.max(0, Number(from) - 1) + Number(count)),
     );
   }),
-  tostring: withArguments(1, any, "a value", (args) => pure("String", args, String)),
-  touint32: withArguments(1, any, "a value", (args) =>
-    pure("UInt32", args, (value) => Math.trunc(Number(value)) >>> 0),
+  tostring: withArguments(1, acceptAny, "a value", (args) => createPure("String", args, String)),
+  touint32: withArguments(1, acceptAny, "a value", (args) =>
+    createPure("UInt32", args, (value) => Math.trunc(Number(value)) >>> 0),
   ),
-  todatetime: withArguments(1, any, "a date", ([arg]) => toDateTime(arg!)),
-  tounixtimestamp: withArguments(1, any, "a date", ([arg]) => ({ ...toDateTime(arg!), type: "UInt32" })),
+  todatetime: withArguments(1, acceptAny, "a date", ([arg]) => toDateTime(arg!)),
+  tounixtimestamp: withArguments(1, acceptAny, "a date", ([arg]) => ({ ...toDateTime(arg!), type: "UInt32" })),
   tostartofminute: startOf(60),
   tostartoffiveminutes: startOf(300),
   tostartoftenminutes: startOf(600),
   tostartoffifteenminutes: startOf(900),
   tostartofhour: startOf(3600),
   tostartofday: startOf(86_400),
-  tostartofmonth: times("DateTime", (date) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth()) / 1000),
-  tostartofyear: times("DateTime", (date) => Date.UTC(date.getUTCFullYear(), 0) / 1000),
-  toyear: times("UInt32", (date) => date.getUTCFullYear()),
-  tomonth: times("UInt8", (date) => date.getUTCMonth() + 1),
-  todayofmonth: times("UInt8", (date) => date.getUTCDate()),
-  todayofweek: times("UInt8", (date) => date.getUTCDay() || 7),
-  tohour: times("UInt8", (date) => date.getUTCHours()),
-  tominute: times("UInt8", (date) => date.getUTCMinutes()),
-  tosecond: times("UInt8", (date) => date.getUTCSeconds()),
+  tostartofmonth: timeFunction("DateTime", (date) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth()) / 1000),
+  tostartofyear: timeFunction("DateTime", (date) => Date.UTC(date.getUTCFullYear(), 0) / 1000),
+  toyear: timeFunction("UInt32", (date) => date.getUTCFullYear()),
+  tomonth: timeFunction("UInt8", (date) => date.getUTCMonth() + 1),
+  todayofmonth: timeFunction("UInt8", (date) => date.getUTCDate()),
+  todayofweek: timeFunction("UInt8", (date) => date.getUTCDay() || 7),
+  tohour: timeFunction("UInt8", (date) => date.getUTCHours()),
+  tominute: timeFunction("UInt8", (date) => date.getUTCMinutes()),
+  tosecond: timeFunction("UInt8", (date) => date.getUTCSeconds()),
 };
 
 /** Adds an interval to a time, or subtracts it if `sign` is -1. */
@@ -191,7 +199,7 @@ export function addInterval(
   { seconds, months }: { seconds: number; months: number },
 ): CompiledExpression {
   if (time.type !== "DateTime") throw queryError(`cannot add an INTERVAL to the ${time.type} type`);
-  return pure("DateTime", [time], (at) =>
+  return createPure("DateTime", [time], (at) =>
     months === 0 ? (at as number) + sign * seconds : addMonths(at as number, sign * months),
   );
 }
@@ -199,7 +207,7 @@ export function addInterval(
 /** Bounds a LIKE with a long pattern on a long text, whose time is their product. */
 const MAX_LIKE_STEPS = 10_000_000;
 
-const rounded = (value: number, digits: number) => {
+const roundTo = (value: number, digits: number) => {
   const factor = 10 ** Math.trunc(digits);
   return Math.round(value * factor) / factor;
 };

@@ -61,16 +61,16 @@ function parseTable(reader: TokenReader): string {
 }
 
 function parseOrder(reader: TokenReader): Select["orderBy"][number] {
-  const by = parseExpression(reader);
-  const descending = reader.take("desc");
-  if (!descending) reader.take("asc");
-  return { by, descending };
+  const orderExpression = parseExpression(reader);
+  const isDescending = reader.take("desc");
+  if (!isDescending) reader.take("asc");
+  return { by: orderExpression, descending: isDescending };
 }
 
 function parseFormat(reader: TokenReader): Format {
   if (!reader.take("format")) return "JSON";
   const name = reader.name("a format after FORMAT");
-  const format = FORMATS.find((each) => each.toLowerCase() === name.toLowerCase());
+  const format = FORMATS.find((knownFormat) => knownFormat.toLowerCase() === name.toLowerCase());
   if (format === undefined) throw notSupported(`unknown format ${name}; the formats are ${FORMATS.join(", ")}`);
   return format;
 }

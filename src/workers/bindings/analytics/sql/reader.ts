@@ -15,11 +15,11 @@ export interface TokenReader {
   takeSymbol(symbol: string): boolean;
   /** Consumes the next token if it is one of the symbols. */
   takeAny(symbols: readonly string[]): string | undefined;
-  /** These throw invalidQuery if another token comes next. `what` describes the expected one. */
+  /** These throw invalidQuery if another token comes next. `description` describes the expected one. */
   expectSymbol(symbol: string): void;
   expectEnd(): void;
-  name(what: string): string;
-  integer(what: string): number;
+  name(description: string): string;
+  integer(description: string): number;
   /** Consumes and returns the next token. */
   next(): Token;
   /** Parses items separated by commas. */
@@ -36,9 +36,9 @@ export function createReader(query: string): TokenReader {
   const tokens = tokenize(query);
   let index = 0;
   let depth = 0;
-  const token = (ahead = 0) => tokens[Math.min(index + ahead, tokens.length - 1)]!;
-  const isWord = (word: string, ahead = 0) => {
-    const found = token(ahead);
+  const token = (lookahead = 0) => tokens[Math.min(index + lookahead, tokens.length - 1)]!;
+  const isWord = (word: string, lookahead = 0) => {
+    const found = token(lookahead);
     return found.kind === "name" && found.quoted === undefined && found.text.toLowerCase() === word;
   };
   const isSymbol = (symbol: string) => token().kind === "symbol" && token().text === symbol;
@@ -67,14 +67,14 @@ export function createReader(query: string): TokenReader {
     expectEnd() {
       if (token().kind !== "end") throw reader.unexpected("the end of the query");
     },
-    name(what) {
-      if (token().kind !== "name") throw reader.unexpected(what);
+    name(description) {
+      if (token().kind !== "name") throw reader.unexpected(description);
       return reader.next().text;
     },
-    integer(what) {
+    integer(description) {
       const { kind, text } = token();
       const value = Number(text);
-      if (kind !== "number" || !Number.isSafeInteger(value)) throw reader.unexpected(what);
+      if (kind !== "number" || !Number.isSafeInteger(value)) throw reader.unexpected(description);
       index++;
       return value;
     },

@@ -33,7 +33,7 @@ interface Sortable {
 
 /** Runs a query. Throws invalidQuery before it reads points, and errors of resource limits while it reads. */
 export async function runSelect(select: Select, { points, now, limits, budget }: SelectOptions): Promise<Result> {
-  const columns = select.columns.flatMap((each) => (each === "*" ? starColumns(select) : [each]));
+  const columns = select.columns.flatMap((item) => (item === "*" ? starColumns(select) : [item]));
   const aliases = new Map(
     columns.flatMap(({ alias, expression }) => (alias === undefined ? [] : [[alias, expression]])),
   );
@@ -49,27 +49,30 @@ export async function runSelect(select: Select, { points, now, limits, budget }:
     budget,
   };
   const clauses = [select.where, select.having].filter((clause) => clause !== undefined);
-  const selected = columns.map(({ expression }) => expression);
-  checkExpandedSize([...selected, ...clauses, ...select.groupBy, ...select.orderBy.map(({ by }) => by)], aliases);
+  const selectedExpressions = columns.map(({ expression }) => expression);
+  checkExpandedSize(
+    [...selectedExpressions, ...clauses, ...select.groupBy, ...select.orderBy.map(({ by }) => by)],
+    aliases,
+  );
   const where = select.where && compile(select.where, context);
   const keys = select.groupBy.map((expression) => compile(expression, context));
-  const outputs = [...selected, ...select.orderBy.map(({ by }) => by)];
+  const outputs = [...selectedExpressions, ...select.orderBy.map(({ by }) => by)];
   const isGrouped =
-    keys.length > 0 || select.having !== undefined || outputs.some((each) => hasAggregate(each, aliases));
+    keys.length > 0 || select.having !== undefined || outputs.some((item) => hasAggregate(item, aliases));
   const groups: Groups | undefined = isGrouped ? groupsOf(select, keys, context) : undefined;
-  const outer: CompileContext = groups === undefined ? context : { ...context, groups };
-  const having = select.having && compile(select.having, outer);
-  const outputColumns = columns.map(({ expression }) => compile(expression, outer));
-  const order = select.orderBy.map(({ by }) => compile(by, outer));
+  const outerContext: CompileContext = groups === undefined ? context : { ...context, groups };
+  const having = select.having && compile(select.having, outerContext);
+  const outputColumns = columns.map(({ expression }) => compile(expression, outerContext));
+  const order = select.orderBy.map(({ by }) => compile(by, outerContext));
   const range = timeRangeOf(select.where, context);
 
-  const matching = scopes(select.from, range, points, where, budget);
+  const matchingBatches = scopesOf(select.from, range, points, where, budget);
   const rowsNeeded = select.limit === undefined ? Infinity : select.limit + select.offset;
   const rows = createRows(select, rowsNeeded, limits);
   const emit = (scope: Scope) =>
-    rows.add({ row: outputColumns.map((each) => each.evaluate(scope)), by: order.map((each) => each.evaluate(scope)) });
+    rows.add({ row: outputColumns.map((item) => item.evaluate(scope)), by: order.map((item) => item.evaluate(scope)) });
   if (groups === undefined) {
-    for await (const batch of matching) {
+    for await (const batch of matchingBatches) {
       for (const scope of batch) {
         await budget.pause();
         emit(scope);
@@ -77,7 +80,7 @@ export async function runSelect(select: Select, { points, now, limits, budget }:
       if (order.length === 0 && rows.count() >= rowsNeeded) break;
     }
   } else {
-    for await (const scope of collectGroups(matching, keys, groups, { maxGroups: limits.rows, budget }))
+    for await (const scope of collectGroups(matchingBatches, keys, groups, { maxGroups: limits.rows, budget }))
       if (having === undefined || having.evaluate(scope)) emit(scope);
   }
   return {
@@ -103,22 +106,22 @@ function groupsOf({ groupBy }: Select, keys: CompiledExpression[], { aliases }: 
   return { keys: byKey, aggregates: [] };
 }
 
-async function* scopes(
+async function* scopesOf(
   dataset: string | undefined,
   range: TimeRange,
   points: SelectOptions["points"],
   where: CompiledExpression | undefined,
   budget: QueryBudget,
 ): AsyncIterable<Scope[]> {
-  const all = dataset === undefined ? [[undefined]] : points(dataset, range);
-  for await (const page of all) {
-    const matching: Scope[] = [];
+  const pointPages = dataset === undefined ? [[undefined]] : points(dataset, range);
+  for await (const page of pointPages) {
+    const matchingBatches: Scope[] = [];
     for (const point of page) {
       await budget.pause();
       const scope: Scope = { point, dataset: dataset ?? "", keys: [], aggregates: [] };
-      if (where === undefined || where.evaluate(scope)) matching.push(scope);
+      if (where === undefined || where.evaluate(scope)) matchingBatches.push(scope);
     }
-    yield matching;
+    yield matchingBatches;
   }
 }
 
@@ -127,7 +130,7 @@ const GROUP_BYTES = 200;
 const AGGREGATE_BYTES = 100;
 
 async function* collectGroups(
-  matching: AsyncIterable<Scope[]>,
+  matchingBatches: AsyncIterable<Scope[]>,
   keys: CompiledExpression[],
   { aggregates }: Groups,
   { maxGroups, budget }: { maxGroups: number; budget: QueryBudget },
@@ -139,7 +142,7 @@ async function* collectGroups(
   const groups = new Map<string, { keys: Value[]; accumulators: ReturnType<typeof create> }>();
   // Without GROUP BY there is one group, even if no points match.
   if (keys.length === 0) groups.set("[]", { keys: [], accumulators: create() });
-  for await (const batch of matching)
+  for await (const batch of matchingBatches)
     for (const scope of batch) {
       await budget.pause();
       const values = keys.map((key) => key.evaluate(scope));
@@ -190,7 +193,7 @@ function createRows({ orderBy }: Select, rowsNeeded: number, { rows: maxRows, me
       if (rows.length > maxRows && rowsNeeded > maxRows / 2)
         throw analyticsErrors.resultTooLarge({ limit: `${maxRows} rows` });
       rows = sort().slice(0, rowsNeeded);
-      bytes = rows.reduce((sum, each) => sum + rowBytes(each), 0);
+      bytes = rows.reduce((sum, item) => sum + rowBytes(item), 0);
       // Half, so that the rows are not sorted again after each point.
       if (bytes > memoryBytes / 2) throw analyticsErrors.tooMuchMemory({ limit: formatMiB(memoryBytes) });
     },

@@ -8,7 +8,7 @@ export interface TimeRange {
   to: number;
 }
 
-const MIRRORED: Record<string, string> = { "<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=" };
+const MIRRORED_OPERATORS: Record<string, string> = { "<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=" };
 
 /**
  * Returns a time range that contains all points that can match a condition, from comparisons of `timestamp` combined
@@ -23,11 +23,11 @@ export function timeRangeOf(where: Expression | undefined, context: CompileConte
       narrow(left);
       narrow(right);
     }
-    if (!Object.hasOwn(MIRRORED, expression.name)) return;
-    const mirrored = isTimestamp(right);
-    const bound = boundOf(mirrored ? left : isTimestamp(left) ? right : undefined, context);
+    if (!Object.hasOwn(MIRRORED_OPERATORS, expression.name)) return;
+    const isMirrored = isTimestamp(right);
+    const bound = boundOf(isMirrored ? left : isTimestamp(left) ? right : undefined, context);
     if (bound === undefined) return;
-    const operator = mirrored ? MIRRORED[expression.name]! : expression.name;
+    const operator = isMirrored ? MIRRORED_OPERATORS[expression.name]! : expression.name;
     // A DateTime is a whole second, which contains points of 1000 different milliseconds.
     if (operator !== "<" && operator !== "<=") range.from = Math.max(range.from, Math.floor(bound) * 1000);
     if (operator !== ">" && operator !== ">=") range.to = Math.min(range.to, Math.floor(bound) * 1000 + 999);
@@ -41,8 +41,8 @@ const isTimestamp = (expression: Expression) => expression.kind === "name" && ex
 /** Returns the value in seconds if it is constant. */
 function boundOf(expression: Expression | undefined, context: CompileContext): number | undefined {
   if (expression === undefined) return undefined;
-  const { isConstant: constant, evaluate: of } = compile(expression, context);
-  if (!constant) return undefined;
-  const value = of(NO_SCOPE);
+  const { isConstant: isConstantBound, evaluate: evaluateBound } = compile(expression, context);
+  if (!isConstantBound) return undefined;
+  const value = evaluateBound(NO_SCOPE);
   return typeof value === "string" ? parseDateTime(value) : value;
 }

@@ -11,7 +11,7 @@ export interface Token {
 }
 
 const MAX_TOKENS = 5_000;
-const PATTERN = new RegExp(
+const TOKEN_PATTERN = new RegExp(
   [
     String.raw`(?<space>\s+|--[^\n]*|/\*[^]*?\*/)`,
     String.raw`(?<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)`,
@@ -29,16 +29,16 @@ const ESCAPES: Record<string, string> = { n: "\n", t: "\t", r: "\r", 0: "\0", "%
 /** Splits a query into tokens. Throws invalidQuery for text that is not a token. */
 export function tokenize(query: string): Token[] {
   const tokens: Token[] = [];
-  let at = 0;
-  while (at < query.length) {
-    PATTERN.lastIndex = at;
-    const groups = PATTERN.exec(query)?.groups;
+  let tokenStart = 0;
+  while (tokenStart < query.length) {
+    TOKEN_PATTERN.lastIndex = tokenStart;
+    const groups = TOKEN_PATTERN.exec(query)?.groups;
     if (groups === undefined)
       throw analyticsErrors.invalidQuery({
-        reason: `syntax error at position ${at + 1}: ${quoteExcerpt(query.slice(at))}`,
+        reason: `syntax error at position ${tokenStart + 1}: ${quoteExcerpt(query.slice(tokenStart))}`,
       });
     const { number, name, string, quoted = groups["ticked"], symbol } = groups;
-    const position = { at, end: PATTERN.lastIndex };
+    const position = { at: tokenStart, end: TOKEN_PATTERN.lastIndex };
     if (number !== undefined) tokens.push({ kind: "number", text: number, ...position });
     else if (name !== undefined) tokens.push({ kind: "name", text: name, ...position });
     else if (string !== undefined) tokens.push({ kind: "string", text: unescape(string), ...position });
@@ -46,9 +46,9 @@ export function tokenize(query: string): Token[] {
     else if (symbol !== undefined) tokens.push({ kind: "symbol", text: symbol, ...position });
     if (tokens.length > MAX_TOKENS)
       throw analyticsErrors.invalidQuery({ reason: `the query has more than ${MAX_TOKENS} tokens` });
-    at = position.end;
+    tokenStart = position.end;
   }
-  return [...tokens, { kind: "end", text: "", at, end: at }];
+  return [...tokens, { kind: "end", text: "", at: tokenStart, end: tokenStart }];
 }
 
 const unescape = (text: string) =>

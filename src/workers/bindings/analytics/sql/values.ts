@@ -58,9 +58,9 @@ export function addMonths(seconds: number, months: number): number {
   return date.getTime() / 1000;
 }
 
-const WEEK = 7 * 86_400;
+const WEEK_SECONDS = 7 * 86_400;
 /** The first Monday after the epoch. */
-const MONDAY = 4 * 86_400;
+const MONDAY_OFFSET_SECONDS = 4 * 86_400;
 
 /** Returns the start of the interval that contains a time. Intervals are aligned to the epoch, and weeks to Mondays. */
 export function startOfInterval(at: number, { seconds, months }: { seconds: number; months: number }): number {
@@ -70,6 +70,6 @@ export function startOfInterval(at: number, { seconds, months }: { seconds: numb
     const start = month - (month % months);
     return Date.UTC(Math.floor(start / 12), start % 12) / 1000;
   }
-  const origin = seconds % WEEK === 0 ? MONDAY : 0;
+  const origin = seconds % WEEK_SECONDS === 0 ? MONDAY_OFFSET_SECONDS : 0;
   return origin + Math.floor((at - origin) / seconds) * seconds;
 }

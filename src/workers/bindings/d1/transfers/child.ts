@@ -18,8 +18,8 @@ async function run(task: TransferTask): Promise<TransferOutcome> {
       if (!process.stdout.write(piece)) await once(process.stdout, "drain");
     await new Promise<void>((resolve) => process.stdout.end(resolve));
     return { done: {} };
-  } catch (thrown) {
-    return thrown instanceof D1SqlError ? { refused: thrown.message } : { fault: messageOf(thrown) };
+  } catch (err) {
+    return err instanceof D1SqlError ? { refused: err.message } : { fault: messageOf(err) };
   }
 }
 

@@ -26,7 +26,7 @@ export function* exportSql(file: string, options: ExportOptions, limits: D1Limit
   const connection = openConnection(file, { ...limits, valueBytes: 4 * limits.valueBytes + 1_000_000 });
   try {
     connection.exec("begin");
-    yield* inPieces(statementsOf(connection, options));
+    yield* toChunks(statementsOf(connection, options));
     connection.exec("rollback");
   } finally {
     connection.db.close();
@@ -35,9 +35,9 @@ export function* exportSql(file: string, options: ExportOptions, limits: D1Limit
 
 function* statementsOf(
   connection: DatabaseConnection,
-  { noSchema, noData, tables: wanted }: ExportOptions,
+  { noSchema, noData, tables: tableNames }: ExportOptions,
 ): Generator<Uint8Array> {
-  const tables = tablesOf(connection, wanted);
+  const tables = tablesOf(connection, tableNames);
   yield Buffer.from("PRAGMA defer_foreign_keys=TRUE;\n");
   for (const { name, sql } of tables) {
     if (!noSchema) yield Buffer.from(`${sql};\n`);
@@ -51,26 +51,26 @@ function* statementsOf(
     "select tbl_name as name, sql, type from sqlite_master where type in ('index', 'trigger', 'view') and sql is not null order by rowid",
   );
   for (const { name, sql, type } of rest as unknown as (Table & { type: string })[]) {
-    if (type === "view" ? wanted.length === 0 : names.has(name.toLowerCase())) yield Buffer.from(`${sql};\n`);
+    if (type === "view" ? tableNames.length === 0 : names.has(name.toLowerCase())) yield Buffer.from(`${sql};\n`);
   }
 }
 
 /** In order of creation: a table comes after those it references. */
-function tablesOf(connection: DatabaseConnection, wanted: string[]): Table[] {
-  const all = list(
+function tablesOf(connection: DatabaseConnection, tableNames: string[]): Table[] {
+  const allTables = list(
     connection,
     "select name, sql from sqlite_master where type = 'table' and substr(name, 1, 7) <> 'sqlite_' and lower(substr(name, 1, 4)) <> '_cf_' order by rowid",
   ) as unknown as Table[];
-  const byName = new Map(all.map((table) => [table.name.toLowerCase(), table]));
-  const missing = wanted.find((name) => !byName.has(name.toLowerCase()));
-  if (missing !== undefined) throw new D1SqlError(`no such table: ${missing}: SQLITE_ERROR`);
-  const chosen =
-    wanted.length === 0
-      ? all
-      : all.filter(({ name }) => wanted.some((other) => other.toLowerCase() === name.toLowerCase()));
-  if (chosen.some(({ sql }) => /^create\s+virtual\b/i.test(sql)))
+  const byName = new Map(allTables.map((table) => [table.name.toLowerCase(), table]));
+  const missingName = tableNames.find((name) => !byName.has(name.toLowerCase()));
+  if (missingName !== undefined) throw new D1SqlError(`no such table: ${missingName}: SQLITE_ERROR`);
+  const selectedTables =
+    tableNames.length === 0
+      ? allTables
+      : allTables.filter(({ name }) => tableNames.some((other) => other.toLowerCase() === name.toLowerCase()));
+  if (selectedTables.some(({ sql }) => /^create\s+virtual\b/i.test(sql)))
     throw new D1SqlError("D1 Export error: cannot export databases with Virtual Tables (fts5)");
-  return chosen;
+  return selectedTables;
 }
 
 function* rowsOf(connection: DatabaseConnection, table: string): Generator<Uint8Array> {
@@ -86,15 +86,22 @@ function* rowsOf(connection: DatabaseConnection, table: string): Generator<Uint8
 
 /** The counters of AUTOINCREMENT tables: the highest id ever assigned may exceed the highest existing one. */
 function* sequencesOf(connection: DatabaseConnection, tables: Table[]): Generator<Uint8Array> {
-  const counted = tables.filter(({ sql }) => /\bautoincrement\b/i.test(sql)).map(({ name }) => literal(name));
+  const autoincrementTables = tables
+    .filter(({ sql }) => /\bautoincrement\b/i.test(sql))
+    .map(({ name }) => literal(name));
   if (
-    counted.length === 0 ||
+    autoincrementTables.length === 0 ||
     list(connection, "select 1 from sqlite_master where name = 'sqlite_sequence'").length === 0
   )
     return;
-  const which = `sqlite_sequence where name in (${counted.join(",")})`;
-  yield Buffer.from(`DELETE FROM ${which};\n`);
-  yield* insertsOf(connection, `INSERT INTO sqlite_sequence (name,seq) VALUES(`, ["name", "seq"], `from ${which}`);
+  const sequenceFilter = `sqlite_sequence where name in (${autoincrementTables.join(",")})`;
+  yield Buffer.from(`DELETE FROM ${sequenceFilter};\n`);
+  yield* insertsOf(
+    connection,
+    `INSERT INTO sqlite_sequence (name,seq) VALUES(`,
+    ["name", "seq"],
+    `from ${sequenceFilter}`,
+  );
 }
 
 /** SQLite builds the whole statement as bytes: nothing is decoded on the way. */
@@ -119,18 +126,18 @@ function* insertsOf(
   for (const row of rows) yield (row as unknown as [Uint8Array])[0];
 }
 
-function* inPieces(parts: Iterable<Uint8Array>): Generator<Uint8Array> {
-  let waiting: Uint8Array[] = [];
+function* toChunks(parts: Iterable<Uint8Array>): Generator<Uint8Array> {
+  let pendingParts: Uint8Array[] = [];
   let bytes = 0;
   for (const part of parts) {
-    waiting.push(part);
+    pendingParts.push(part);
     bytes += part.length;
     if (bytes < PIECE_BYTES) continue;
-    yield Buffer.concat(waiting, bytes);
-    waiting = [];
+    yield Buffer.concat(pendingParts, bytes);
+    pendingParts = [];
     bytes = 0;
   }
-  if (bytes > 0) yield Buffer.concat(waiting, bytes);
+  if (bytes > 0) yield Buffer.concat(pendingParts, bytes);
 }
 
 const list = ({ db, authorizer }: DatabaseConnection, sql: string) => authorizer.trust(() => db.prepare(sql).all());

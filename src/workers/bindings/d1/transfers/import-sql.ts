@@ -46,8 +46,8 @@ export async function importSql(
     connection.exec("begin immediate");
     const before = connection.counters();
     // Already committed: only the counts are missing.
-    const done = markOf(connection) === mark;
-    const { statements, rowsRead } = await runAll(sql, size, connection, done);
+    const isImported = markOf(connection) === mark;
+    const { statements, rowsRead } = await runAll(sql, size, connection, isImported);
     connection.exec(`pragma user_version = ${mark}`);
     commit(connection);
     const { changes, lastRowId, pages } = connection.counters();
@@ -61,9 +61,9 @@ export async function importSql(
       sizeAfter: pages * PAGE_BYTES,
       durationMs: Math.round(performance.now() - started),
     };
-  } catch (thrown) {
+  } catch (err) {
     if (connection.db.isTransaction) connection.exec("rollback");
-    throw thrown;
+    throw err;
   } finally {
     connection.db.close();
   }
@@ -73,7 +73,7 @@ async function runAll(
   sql: AsyncIterable<Uint8Array>,
   size: number,
   connection: DatabaseConnection,
-  onlyCount: boolean,
+  isCountOnly: boolean,
 ) {
   const { limits } = connection;
   const reader = createStatementReader(limits.importStatementBytes);
@@ -83,7 +83,7 @@ async function runAll(
   function run(statements: Iterable<ReadStatement>) {
     for (const statement of statements) {
       total.statements++;
-      if (!onlyCount) total.rowsRead += execute(statement, total.statements, connection);
+      if (!isCountOnly) total.rowsRead += execute(statement, total.statements, connection);
     }
   }
 
@@ -96,12 +96,12 @@ async function runAll(
     if (bytes !== size) throw new Error(`the SQL ended after ${bytes} of ${size} bytes`);
     run(reader.read(decoder.decode()));
     run(reader.end());
-  } catch (thrown) {
-    if (thrown instanceof StatementTooLong)
-      throw new D1SqlError(`${thrown.message}${placeOf(total.statements + 1, thrown.line)}`);
-    if (thrown instanceof TypeError)
+  } catch (err) {
+    if (err instanceof StatementTooLong)
+      throw new D1SqlError(`${err.message}${placeOf(total.statements + 1, err.line)}`);
+    if (err instanceof TypeError)
       throw new D1SqlError(`The file is not valid UTF-8 after statement ${total.statements}.`);
-    throw thrown;
+    throw err;
   }
   if (total.statements === 0) throw new D1SqlError("No SQL statements detected.");
   return total;
@@ -119,18 +119,18 @@ function execute({ sql, line }: ReadStatement, number: number, connection: Datab
     for (const _ of statement.iterate()) rows++;
     const steps = statement.stat("fullscanStep");
     return steps > 0 ? steps + 1 : rows;
-  } catch (thrown) {
-    const refusal = sqlErrorOf(thrown, sql, connection);
-    throw refusal instanceof D1SqlError ? new D1SqlError(`${refusal.message}${placeOf(number, line)}`) : refusal;
+  } catch (err) {
+    const sqlError = sqlErrorOf(err, sql, connection);
+    throw sqlError instanceof D1SqlError ? new D1SqlError(`${sqlError.message}${placeOf(number, line)}`) : sqlError;
   }
 }
 
 function commit(connection: DatabaseConnection): void {
   try {
     connection.exec("commit");
-  } catch (thrown) {
+  } catch (err) {
     // Foreign keys whose check was deferred to the end.
-    throw sqlErrorOf(thrown, "", connection);
+    throw sqlErrorOf(err, "", connection);
   }
 }
 

@@ -3,7 +3,7 @@ import type { Events } from "../../../../store/index.ts";
 
 const TOPIC = "d1-transfer";
 /** How often to check without a notification: notifications may be lost. */
-const LOOK_MS = 1_000;
+const POLL_INTERVAL_MS = 1_000;
 
 /** Notifies waiters in any process that a transfer may have changed. */
 interface TransferNotifications {
@@ -14,32 +14,33 @@ interface TransferNotifications {
 }
 
 export function createTransferNotifications(events: Events, clock: Clock): TransferNotifications {
-  const waiting = new Map<string, Set<() => void>>();
+  const waitersById = new Map<string, Set<() => void>>();
   const unsubscribe = events.subscribe(TOPIC, (id) => {
-    for (const wake of id === "" ? [...waiting.values()].flatMap((all) => [...all]) : (waiting.get(id) ?? [])) wake();
+    for (const wake of id === "" ? [...waitersById.values()].flatMap((all) => [...all]) : (waitersById.get(id) ?? []))
+      wake();
   });
 
   return {
     notify: (id) => events.publish(TOPIC, id),
     waitForChange(id, withinMs, signal) {
       const { promise, resolve } = Promise.withResolvers<void>();
-      const over = new AbortController();
-      const all = waiting.get(id) ?? new Set();
-      waiting.set(id, all.add(resolve));
-      signal?.addEventListener("abort", () => resolve(), { once: true, signal: over.signal });
-      clock.sleep(Math.max(0, Math.min(withinMs, LOOK_MS)), over.signal).then(resolve, () => {});
+      const aborter = new AbortController();
+      const all = waitersById.get(id) ?? new Set();
+      waitersById.set(id, all.add(resolve));
+      signal?.addEventListener("abort", () => resolve(), { once: true, signal: aborter.signal });
+      clock.sleep(Math.max(0, Math.min(withinMs, POLL_INTERVAL_MS)), aborter.signal).then(resolve, () => {});
       return {
         changed: promise,
         end() {
-          over.abort();
+          aborter.abort();
           all.delete(resolve);
-          if (all.size === 0) waiting.delete(id);
+          if (all.size === 0) waitersById.delete(id);
         },
       };
     },
     close() {
       unsubscribe();
-      for (const all of waiting.values()) for (const wake of all) wake();
+      for (const all of waitersById.values()) for (const wake of all) wake();
     },
   };
 }

@@ -9,7 +9,7 @@ import type { Imported, ImportRequest } from "./import-sql.ts";
 import type { TransferOutcome, TransferTask } from "./task.ts";
 
 const HEAP_MB = 512;
-const ERROR_TAIL = 4_096;
+const MAX_STDERR_LENGTH = 4_096;
 const MODULE = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "./child.ts" : "./child.js", import.meta.url));
 
 /**
@@ -23,17 +23,17 @@ export async function runImport(
 ): Promise<Imported> {
   const child = start({ kind: "import", request, limits }, directory, signal);
   // A child that rejects the SQL stops reading: its report is what counts, not the broken pipe.
-  const fed = pipeline(sql, child.process.stdin!).catch((reason: unknown) => ({ reason }));
+  const stdinDone = pipeline(sql, child.process.stdin!).catch((reason: unknown) => ({ reason }));
   // Unread output would block it.
   child.process.stdout!.resume();
   try {
     return (await child.ended) as Imported;
-  } catch (thrown) {
+  } catch (err) {
     sql.destroy();
     // If the input could not be read, that is the cause of the child's error.
-    const failed = await fed;
-    if (failed && thrown instanceof Ended && sql.errored) throw failed.reason;
-    throw thrown;
+    const stdinError = await stdinDone;
+    if (stdinError && err instanceof Ended && sql.errored) throw stdinError.reason;
+    throw err;
   }
 }
 
@@ -63,7 +63,7 @@ export function runExport(
 class Ended extends Error {}
 
 /** Undefined if the child was killed before it had written the whole report. */
-function readEnding(output: string): TransferOutcome | undefined {
+function readOutcome(output: string): TransferOutcome | undefined {
   try {
     return output === "" ? undefined : (JSON.parse(output) as TransferOutcome);
   } catch {
@@ -81,38 +81,42 @@ function start(
     env: { SQLITE_TMPDIR: directory },
   });
   let output = "";
-  let printed = "";
+  let stderrText = "";
   // If the process could not start for lack of file descriptors, it has no streams; its error event follows.
   (child.stdio?.[3] as Readable | undefined)
     ?.setEncoding("utf8")
     .on("data", (text: string) => (output += text))
     .on("error", () => {});
-  child.stderr?.setEncoding("utf8").on("data", (text: string) => (printed = (printed + text).slice(-ERROR_TAIL)));
+  child.stderr
+    ?.setEncoding("utf8")
+    .on("data", (text: string) => (stderrText = (stderrText + text).slice(-MAX_STDERR_LENGTH)));
   child.stdin?.on("error", () => {});
   if (task.kind === "export") child.stdin?.end();
 
-  let late = false;
+  let isTimedOut = false;
   const stop = () => child.kill("SIGKILL");
   const timer = setTimeout(() => {
-    late = true;
+    isTimedOut = true;
     stop();
   }, task.limits.transferMs).unref();
   if (signal?.aborted) stop();
   signal?.addEventListener("abort", stop, { once: true });
 
-  const ended = new Promise<object>((resolve, reject) => {
-    const finish = (how: string) => {
+  const outcomePromise = new Promise<object>((resolve, reject) => {
+    const finish = (exitReason: string) => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", stop);
-      const ending = readEnding(output) ?? { fault: `${how}${printed === "" ? "" : `: ${printed.trim()}`}` };
-      if ("done" in ending) resolve(ending.done);
-      else if ("refused" in ending) reject(d1Errors.sql({ text: ending.refused }));
-      else if (late) reject(d1Errors.transferTooLong({ transferMs: task.limits.transferMs }));
-      else reject(signal?.aborted ? signal.reason : new Ended(ending.fault));
+      const childOutcome = readOutcome(output) ?? {
+        fault: `${exitReason}${stderrText === "" ? "" : `: ${stderrText.trim()}`}`,
+      };
+      if ("done" in childOutcome) resolve(childOutcome.done);
+      else if ("refused" in childOutcome) reject(d1Errors.sql({ text: childOutcome.refused }));
+      else if (isTimedOut) reject(d1Errors.transferTooLong({ transferMs: task.limits.transferMs }));
+      else reject(signal?.aborted ? signal.reason : new Ended(childOutcome.fault));
     };
     child.once("error", (error) => finish(error.message));
     child.once("close", (code, name) => finish(`the process exited with ${name ?? `code ${code}`}`));
   });
-  ended.catch(() => {});
-  return { process: child, ended };
+  outcomePromise.catch(() => {});
+  return { process: child, ended: outcomePromise };
 }

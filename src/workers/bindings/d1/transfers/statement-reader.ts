@@ -22,8 +22,8 @@ export class StatementTooLong extends Error {
   }
 }
 
-/** `longest`: maximum characters of one statement. */
-export function createStatementReader(longest: number): StatementReader {
+/** `maxLength`: maximum characters of one statement. */
+export function createStatementReader(maxLength: number): StatementReader {
   const isEnd = createStatementEnd();
   let text = "";
   /** The text before this index has been tokenized. */
@@ -40,7 +40,7 @@ export function createStatementReader(longest: number): StatementReader {
       if (end === text.length && !whole) break;
       if (token.kind !== undefined) {
         if (isEnd(token.text)) {
-          if (first !== undefined) yield { sql: text.slice(first, at), line: line + linesIn(text, 0, first) };
+          if (first !== undefined) yield { sql: text.slice(first, at), line: line + countLines(text, 0, first) };
           first = undefined;
         } else first ??= at;
       }
@@ -51,19 +51,19 @@ export function createStatementReader(longest: number): StatementReader {
 
   function forget() {
     const from = first ?? at;
-    line += linesIn(text, 0, from);
+    line += countLines(text, 0, from);
     text = text.slice(from);
     at -= from;
     if (first !== undefined) first = 0;
     else shorten();
-    if (text.length > longest) throw new StatementTooLong(line);
+    if (text.length > maxLength) throw new StatementTooLong(line);
   }
 
   /** For a comment between statements only its kind is kept, and a star that may be half of its end. */
   function shorten() {
     const opening = text.slice(0, 2);
     if (text.length < 4 || (opening !== "/*" && opening !== "--")) return;
-    line += linesIn(text, 0, text.length);
+    line += countLines(text, 0, text.length);
     if (opening === "--") text = opening;
     else text = text.endsWith("*/") ? " " : text.endsWith("*") ? "/**" : opening;
   }
@@ -82,7 +82,7 @@ export function createStatementReader(longest: number): StatementReader {
   };
 }
 
-function linesIn(text: string, from: number, to: number): number {
+function countLines(text: string, from: number, to: number): number {
   let lines = 0;
   for (let at = text.indexOf("\n", from); at !== -1 && at < to; at = text.indexOf("\n", at + 1)) lines++;
   return lines;

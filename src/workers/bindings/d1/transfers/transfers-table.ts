@@ -77,28 +77,28 @@ export type TransferChange = Partial<
 
 export function createTransfersTable(db: Db) {
   const tables = db.tables<TransferTables>();
-  const all = () => tables.selectFrom("d1_transfers").selectAll();
-  const findById = prepared((arg) => all().where("id", "=", arg<string>("id")));
+  const selectTransfers = () => tables.selectFrom("d1_transfers").selectAll();
+  const findById = prepared((arg) => selectTransfers().where("id", "=", arg<string>("id")));
   const first = async (query: { execute(): Promise<unknown[]> }) =>
     (await query.execute())[0] as TransferRow | undefined;
 
   return {
     /**
-     * Resolves with false if `most` transfers of this database and kind already have one of these statuses, or one is
+     * Resolves with false if `maxCount` transfers of this database and kind already have one of these statuses, or one is
      * active.
      */
-    async insert(row: TransferRow, most: number, counted: TransferStatus[]): Promise<boolean> {
+    async insert(row: TransferRow, maxCount: number, countedStatuses: TransferStatus[]): Promise<boolean> {
       try {
         return await db.transaction<TransferTables, boolean>(async (tx) => {
-          const there = await tx
+          const countedRows = await tx
             .selectFrom("d1_transfers")
             .select("id")
             .where("database_id", "=", row.database_id)
             .where("kind", "=", row.kind)
-            .where("status", "in", counted)
-            .limit(most)
+            .where("status", "in", countedStatuses)
+            .limit(maxCount)
             .execute();
-          if (there.length >= most) return false;
+          if (countedRows.length >= maxCount) return false;
           await tx.insertInto("d1_transfers").values(row).execute();
           return true;
         });
@@ -112,12 +112,14 @@ export function createTransfersTable(db: Db) {
       return (await tables.executeQuery(findById({ id }).compile())).rows[0] as TransferRow | undefined;
     },
 
-    findByToken: (token: string) => first(all().where("token", "=", token)),
+    findByToken: (token: string) => first(selectTransfers().where("token", "=", token)),
     findActive: (database: string, kind: TransferRow["kind"]) =>
-      first(all().where("database_id", "=", database).where("kind", "=", kind).where("status", "=", "active")),
+      first(
+        selectTransfers().where("database_id", "=", database).where("kind", "=", kind).where("status", "=", "active"),
+      ),
     findUpload: (database: string, etag: string, statuses: TransferStatus[]) =>
       first(
-        all()
+        selectTransfers()
           .where("database_id", "=", database)
           .where("kind", "=", "import")
           .where("status", "in", statuses)
@@ -141,7 +143,7 @@ export function createTransfersTable(db: Db) {
 
     /** Skips active transfers. */
     expired: async (before: number, limit: number): Promise<TransferRow[]> =>
-      (await all()
+      (await selectTransfers()
         .where("expires_at", "<", before)
         .where("status", "<>", "active")
         .orderBy("expires_at")
@@ -149,7 +151,7 @@ export function createTransfersTable(db: Db) {
         .limit(limit)
         .execute()) as TransferRow[],
     stale: async (before: number, limit: number): Promise<TransferRow[]> =>
-      (await all()
+      (await selectTransfers()
         .where("expires_at", "<", before)
         .where("status", "=", "active")
         .orderBy("expires_at")

@@ -83,11 +83,11 @@ const JOB = "d1-transfer";
 const ATTEMPTS = 5;
 const HOUR_MS = 3600_000;
 /** A transfer that has been active for this long has lost its job. */
-const STALE_MS = 24 * HOUR_MS;
-const WAIT_MS = 10_000;
+const TRANSFER_TTL_MS = 24 * HOUR_MS;
+const MAX_WAIT_MS = 10_000;
 /** Maximum number of files per database that are waiting to be imported or downloaded. */
 const MAX_FILES = 20;
-const BATCH = 100;
+const BATCH_SIZE = 100;
 
 export function createD1Transfers({
   db,
@@ -103,7 +103,7 @@ export function createD1Transfers({
   log = silentLog,
 }: D1TransfersOptions): D1Transfers {
   const table = createTransfersTable(db);
-  const news = createTransferNotifications(events, clock);
+  const notifications = createTransferNotifications(events, clock);
   const bookmarkOf = createBookmarks(clock);
   const limits = databases?.limits ?? d1Limits;
   const ownJob = home === undefined ? JOB : `${JOB}-${home}`;
@@ -116,7 +116,7 @@ export function createD1Transfers({
     account: string,
     database: string,
     kind: TransferRow["kind"],
-    more: Partial<TransferRow>,
+    extraFields: Partial<TransferRow>,
   ): TransferRow {
     const now = clock.now();
     return {
@@ -136,7 +136,7 @@ export function createD1Transfers({
       job_id: null,
       created_at: now,
       expires_at: now + HOUR_MS,
-      ...more,
+      ...extraFields,
     };
   }
 
@@ -149,7 +149,7 @@ export function createD1Transfers({
   /**
    * Creates the job if the process died before doing so; marks the transfer as failed if its job failed permanently.
    */
-  async function look(row: TransferRow): Promise<TransferRow> {
+  async function refreshRow(row: TransferRow): Promise<TransferRow> {
     if (row.status !== "active") return row;
     if (row.job_id === null) return begin(row);
     const job = await jobs.get(row.job_id);
@@ -160,7 +160,7 @@ export function createD1Transfers({
 
   async function finish({ id }: TransferRow, change: TransferChange): Promise<void> {
     await table.change(id, ["active"], { ...change, expires_at: clock.now() + HOUR_MS });
-    news.notify(id);
+    notifications.notify(id);
   }
 
   async function run(job: Job, { signal }: { signal: AbortSignal }): Promise<void> {
@@ -220,12 +220,12 @@ export function createD1Transfers({
     async announce(account, database, etag) {
       if (!/^[0-9a-f]{32}$/i.test(etag)) throw d1Errors.badEtag();
       const md5 = etag.toLowerCase();
-      const known = await table.findUpload(database, md5, ["waiting", "uploaded"]);
+      const existingUpload = await table.findUpload(database, md5, ["waiting", "uploaded"]);
       if (
-        known &&
-        (await table.change(known.id, ["waiting", "uploaded"], { expires_at: clock.now() + HOUR_MS })) === true
+        existingUpload &&
+        (await table.change(existingUpload.id, ["waiting", "uploaded"], { expires_at: clock.now() + HOUR_MS })) === true
       )
-        return known;
+        return existingUpload;
       const row = newRow(account, database, "import", { etag: md5, filename: `${database}-${md5}.sql` });
       if (!(await table.insert(row, MAX_FILES, ["waiting", "uploaded"])))
         throw d1Errors.tooManyTransfers({ limit: MAX_FILES });
@@ -249,7 +249,7 @@ export function createD1Transfers({
             : thrown;
         });
       const found = digests.md5!;
-      const taken =
+      const isAccepted =
         found === row.etag &&
         (await table.change(row.id, ["waiting", "uploaded"], {
           status: "uploaded",
@@ -257,7 +257,7 @@ export function createD1Transfers({
           size,
           expires_at: clock.now() + HOUR_MS,
         }));
-      if (taken !== true) await objects.delete([key]);
+      if (isAccepted !== true) await objects.delete([key]);
       else if (row.object_key !== null) await objects.delete([row.object_key]);
       if (found !== row.etag) throw d1Errors.otherContent({ found, announced: row.etag });
       return { etag: found };
@@ -267,48 +267,48 @@ export function createD1Transfers({
       const md5 = etag.toLowerCase();
       const row = await table.findUpload(database, md5, ["uploaded", "active"]);
       if (row?.filename !== filename || row.account_id !== account) throw d1Errors.notUploaded({ filename });
-      if (row.status === "active") return show(await look(row));
+      if (row.status === "active") return toTransfer(await refreshRow(row));
       const outcome = await table.change(row.id, ["uploaded"], {
         status: "active",
-        expires_at: clock.now() + STALE_MS,
+        expires_at: clock.now() + TRANSFER_TTL_MS,
       });
       if (outcome === "other active") {
         const other = await table.findActive(database, "import");
-        if (other) await look(other);
+        if (other) await refreshRow(other);
         throw d1Errors.importing();
       }
-      if (outcome) return show(await begin(row));
+      if (outcome) return toTransfer(await begin(row));
       // Another caller has started it in the meantime.
       const now = await table.find(row.id);
       if (now === undefined) throw d1Errors.notUploaded({ filename });
-      return show(await look(now));
+      return toTransfer(await refreshRow(now));
     },
 
     async export(account, database, options) {
       const row = newRow(account, database, "export", {
         status: "active",
         options: JSON.stringify(options),
-        expires_at: clock.now() + STALE_MS,
+        expires_at: clock.now() + TRANSFER_TTL_MS,
       });
       row.filename = `${database}-${bookmarkAt(row)}.sql`;
-      if (await table.insert(row, MAX_FILES, ["active", "complete"])) return show(await begin(row));
-      const active = await table.findActive(database, "export");
-      if (!active) throw d1Errors.tooManyTransfers({ limit: MAX_FILES });
-      if (active.options !== row.options) throw d1Errors.exporting();
-      return show(await look(active));
+      if (await table.insert(row, MAX_FILES, ["active", "complete"])) return toTransfer(await begin(row));
+      const activeExport = await table.findActive(database, "export");
+      if (!activeExport) throw d1Errors.tooManyTransfers({ limit: MAX_FILES });
+      if (activeExport.options !== row.options) throw d1Errors.exporting();
+      return toTransfer(await refreshRow(activeExport));
     },
 
     async follow(kind, account, database, bookmark, signal) {
       const id = /^(?:[0-9a-f]{8}-){3}([0-9a-f]{32})$/.exec(bookmark)?.[1];
-      const until = clock.now() + WAIT_MS;
+      const until = clock.now() + MAX_WAIT_MS;
       for (;;) {
-        const change = news.waitForChange(id ?? "", until - clock.now(), signal);
+        const change = notifications.waitForChange(id ?? "", until - clock.now(), signal);
         try {
           const found = id === undefined ? undefined : await table.find(id);
           if (found?.kind !== kind || found.account_id !== account || found.database_id !== database)
             throw d1Errors.transferMissing({ kind, bookmark });
-          const row = await look(found);
-          if (row.status !== "active" || clock.now() >= until || signal?.aborted) return show(row);
+          const row = await refreshRow(found);
+          if (row.status !== "active" || clock.now() >= until || signal?.aborted) return toTransfer(row);
           await change.changed;
         } finally {
           change.end();
@@ -326,15 +326,15 @@ export function createD1Transfers({
     async sweep() {
       if (databases === undefined) return;
       const now = clock.now();
-      for (const row of await table.stale(now, BATCH))
+      for (const row of await table.stale(now, BATCH_SIZE))
         await finish(row, { status: "error", error: d1Errors.reset().message });
-      for (let rows: TransferRow[]; (rows = await table.expired(now, BATCH)).length > 0;) {
+      for (let rows: TransferRow[]; (rows = await table.expired(now, BATCH_SIZE)).length > 0;) {
         for (const row of rows) await removeOne(row);
       }
     },
 
     async close() {
-      news.close();
+      notifications.close();
       await Promise.all(workers.map((worker) => worker.stop({ graceMs: 0 }))).catch((err: unknown) =>
         log.warn({ reason: messageOf(err) }, "d1: transfers did not stop in time"),
       );
@@ -353,7 +353,7 @@ const markOf = ({ id }: TransferRow) => Number.parseInt(id.slice(0, 8), 16) & 0x
 
 const folderOf = (id: string) => `d1-transfers/${id}/`;
 
-function show(row: TransferRow): Transfer {
+function toTransfer(row: TransferRow): Transfer {
   const { kind, filename, token, status } = row;
   const base = { kind, filename, bookmark: bookmarkAt(row) };
   if (status === "error") return { ...base, status, error: row.error! };

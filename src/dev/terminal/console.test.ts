@@ -96,6 +96,12 @@ describe("the console", () => {
     ]);
   });
 
+  it("prints the outcome of a failed call that has no exception", () => {
+    const call: DevEvent = { event: "other", name: "Api", worker: "inbox", wallMs: 0, outcome: "ok", logs: [], exceptions: [] }; // prettier-ignore
+    assert.deepEqual(print(call), ["Api 0ms"]);
+    assert.deepEqual(print({ ...call, outcome: "exception" }), ["Api 0ms", "  exception"]);
+  });
+
   it("escapes control characters in external text", () => {
     const lines = print(
       {

@@ -97,20 +97,18 @@ function createRenderer(
   }
 
   function fetch(event: FetchEvent): string {
-    const { method, url, status, wallMs, outcome } = event;
+    const { method, url, status, wallMs } = event;
     const statusText =
       status === undefined
         ? ""
         : ` ${paint(status >= 500 ? "red" : status >= 400 ? "yellow" : "green", String(status))}`;
-    const lines = [
+    return [
       `${prefix(event.worker)}${paint("bold", oneLine(method))} ${oneLine(pathOf(url))}${statusText} ${paint("dim", formatMs(wallMs))}`,
       ...logLines(event.logs),
       ...event.actions.flatMap((action) => actionLines(action)),
       ...exceptionLines(event.exceptions),
-    ];
-    if (outcome !== "ok" && (outcome !== "exception" || event.exceptions.length === 0))
-      lines.push(`  ${outcomeWord(outcome)}`);
-    return lines.join("\n");
+      ...failureLines(event),
+    ].join("\n");
   }
 
   function renderScheduled(event: ScheduledEvent): string {
@@ -149,6 +147,10 @@ function createRenderer(
     ].join("\n");
   }
 
+  /** A failure that the exceptions of the event do not show. */
+  const failureLines = ({ outcome, exceptions }: Pick<FetchEvent, "outcome" | "exceptions">): string[] =>
+    outcome === "ok" || (outcome === "exception" && exceptions.length > 0) ? [] : [`  ${outcomeWord(outcome)}`];
+
   const outcomeWord = (outcome: EmailEvent["outcome"]) =>
     outcome === "ok" ? paint("green", "ok") : paint("red", OUTCOMES[outcome]);
 
@@ -169,6 +171,7 @@ function createRenderer(
           `${prefix(event.worker)}${paint("bold", oneLine(event.name))} ${paint("dim", formatMs(event.wallMs))}`,
           ...logLines(event.logs),
           ...exceptionLines(event.exceptions),
+          ...failureLines(event),
         ].join("\n");
       case "sent":
         return [`${prefix(event.worker)}${actionLines(event, "").join("\n")}`].join("\n");

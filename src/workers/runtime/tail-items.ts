@@ -116,9 +116,17 @@ export const invocationDetailsOf = ({
 const isStack = (part: unknown): part is string => typeof part === "string" && part.includes("\n    at ");
 
 export const exceptionsOf = (item: TraceItem, mapStack: StackMapper): ThrownException[] =>
-  item.exceptions.map(({ name, message, stack, timestamp }) =>
-    mapException({ name, message, stack, at: new Date(timestamp) }, mapStack),
-  );
+  item.exceptions
+    .filter(({ message }) => !(item.event?.rpcMethod !== undefined && HUNG.test(message)))
+    .map(({ name, message, stack, timestamp }) =>
+      mapException({ name, message, stack, at: new Date(timestamp) }, mapStack),
+    );
+
+/**
+ * workerd reports this for every failed RPC call, whether the method threw or hung, and omits the error thrown. The
+ * caller receives the actual error.
+ */
+const HUNG = /^The Workers runtime canceled this request because it detected that your Worker's code had hung\b/;
 
 const OUTCOMES = new Set<InvocationOutcome["outcome"]>([
   "ok",

@@ -184,6 +184,20 @@ describe("service bindings between processes", () => {
     assert.deepEqual(added()[0]!.logs[0]!.message, ["adding"]);
   });
 
+  test("an RPC method that throws is reported as an exception of the called worker, not as hung", async () => {
+    invocations.length = 0;
+    await run("failure");
+    const failed = () =>
+      invocations.filter(
+        ({ script, event }) => script === "target" && event.kind === "other" && event.rpcMethod === "fail",
+      );
+    await until(() => failed().length > 0);
+    assert.deepEqual(
+      failed().map(({ outcome, exception, exceptions }) => [outcome, exception, exceptions]),
+      [["exception", undefined, []]],
+    );
+  });
+
   test("calls named entrypoints with props", async () => {
     const props = { role: 'the "owner"' };
     assert.deepEqual(await run("named"), [{ admin: "https://x/y", props }, props]);

@@ -19,7 +19,7 @@ export interface Delivery {
 
 export interface DeliveryOutcome extends Owner {
   result: DeliveryResult;
-  /** Resolves when the worker's waitUntil() work has ended. The message must stay readable until then. */
+  /** Resolves when the worker's invocation has ended. The message must stay readable until then. */
   ended?: Promise<void>;
   /** Destination addresses that do not have the message yet. */
   remaining?: string[];
@@ -36,13 +36,8 @@ interface DeliverDeps {
   log: Log;
 }
 
-/** Delivers a message to one recipient. `onlyRecipients` limits the destination addresses of a forward. Never rejects. */
-type Deliver = (
-  delivery: Delivery,
-  rcpt: string,
-  id: string,
-  onlyRecipients?: readonly string[],
-) => Promise<DeliveryOutcome>;
+/** Delivers a message to one recipient. `only` limits the destination addresses of a forward. Never rejects. */
+type Deliver = (delivery: Delivery, rcpt: string, id: string, only?: readonly string[]) => Promise<DeliveryOutcome>;
 
 export function createDeliver({
   route,
@@ -59,7 +54,7 @@ export function createDeliver({
     delivery: Delivery,
     rcpt: string,
     id: string,
-    onlyRecipients?: readonly string[],
+    only?: readonly string[],
   ): Promise<DeliveryOutcome> {
     const { envelope, message, verdict } = delivery;
     const { account, zone } = chosen;
@@ -67,7 +62,7 @@ export function createDeliver({
     switch (chosen.kind) {
       case "worker": {
         refuseLoop(message, rcpt);
-        const handledMail = await dispatchToWorker({
+        const handled = await dispatchToWorker({
           id,
           message,
           from: envelope.from,
@@ -78,30 +73,31 @@ export function createDeliver({
           account,
           zone,
         });
-        const result = workerResult(rcpt, handledMail, envelope);
-        if (!result.ok || handledMail.pending !== true) return { result, ended: handledMail.ended };
+        const result = workerResult(rcpt, handled, envelope);
+        const { waitUntilSettled, ended } = handled;
+        if (!result.ok || waitUntilSettled === undefined) return { result, ended };
         // A forward() in waitUntil() may still fail. The sender waits for the reply (RFC 5321 4.5.3.2.6: ten minutes),
-        // so it learns about the failure, which a 250 would hide.
-        await handledMail.ended.catch(() => {});
-        const reply = handledMail.rejectedForward();
-        return { result: reply === undefined ? result : rejectedWithReply(rcpt, reply) };
+        // so it learns about the failure, which a 250 would hide. The invocation itself may end much later.
+        await waitUntilSettled;
+        const reply = handled.rejectedForward();
+        return { result: reply === undefined ? result : rejectedWithReply(rcpt, reply), ended };
       }
       case "forward":
         refuseLoop(message, rcpt);
         return forward(
           delivery,
           rcpt,
-          onlyRecipients === undefined ? chosen.to : chosen.to.filter((to) => onlyRecipients.includes(to)),
+          only === undefined ? chosen.to : chosen.to.filter((to) => only.includes(to)),
           chosen,
         );
       case "report": {
         // Replies 250 even if the report was not recorded: a bounce would help no one, and some reporters stop sending
         // after one.
-        const acceptance = await reports?.accept({ zone: zone!, envelope, source: message.source, verdict });
+        const taken = await reports?.accept({ zone: zone!, envelope, source: message.source, verdict });
         recordStep(
           message.source.id,
-          acceptance?.recorded ? "handled" : "dropped",
-          { report: true, ...acceptance },
+          taken?.recorded ? "handled" : "dropped",
+          { report: true, ...taken },
           { rcpt, account, zone },
         );
         return { result: { rcpt, ok: true } };
@@ -140,9 +136,8 @@ export function createDeliver({
       return { result: failed === undefined ? { rcpt, ok: true } : { ...failed, rcpt } };
     }
     const results = await forwarding.forward({ envelope, source, verdict, account, zone, rcpt, to, messageId });
-    const deliveredRecipients = results.filter((one) => one.ok).map((one) => one.rcpt);
-    if (deliveredRecipients.length > 0)
-      recordStep(source.id, "forwarded", { to: deliveredRecipients, messageId }, { rcpt, account, zone });
+    const done = results.filter((one) => one.ok).map((one) => one.rcpt);
+    if (done.length > 0) recordStep(source.id, "forwarded", { to: done, messageId }, { rcpt, account, zone });
     const failed = results.filter((one) => !one.ok);
     const first = failed.find((one) => one.temporary) ?? failed[0];
     return first === undefined
@@ -150,14 +145,14 @@ export function createDeliver({
       : { result: { ...first, rcpt }, remaining: failed.filter((one) => one.temporary).map((one) => one.rcpt) };
   }
 
-  return async (delivery, rcpt, id, onlyRecipients) => {
+  return async (delivery, rcpt, id, only) => {
     const { message } = delivery;
     let owner: Owner = {};
     try {
       const chosen = await route(rcpt, delivery.envelope);
       owner = { account: chosen.account, zone: chosen.zone };
       recordStep(message.source.id, "matched", { ...chosen }, { rcpt, ...owner });
-      return { ...(await act(chosen, delivery, rcpt, id, onlyRecipients)), ...owner };
+      return { ...(await act(chosen, delivery, rcpt, id, only)), ...owner };
     } catch (err) {
       // An internal error must not lose the message: the sender still has it and retries.
       if (!(err instanceof UserError))
@@ -178,10 +173,10 @@ export const rejectedWithReply = (rcpt: string, reply: SmtpReply): DeliveryResul
 });
 
 /** setReject() is final. If the handler failed or was stopped, the sender keeps the message and retries. */
-function workerResult(rcpt: string, handledMail: Handled, { smtputf8 }: Envelope): DeliveryResult {
-  if (handledMail.outcome !== "ok") return rejectedResult(rcpt, mailErrors.handlerFailed());
-  if (handledMail.rejectReason === undefined) return { rcpt, ok: true };
-  return rejectedResult(rcpt, mailErrors.rejected({ reason: oneLine(handledMail.rejectReason, smtputf8) }));
+function workerResult(rcpt: string, handled: Handled, { smtputf8 }: Envelope): DeliveryResult {
+  if (handled.outcome !== "ok") return rejectedResult(rcpt, mailErrors.handlerFailed());
+  if (handled.rejectReason === undefined) return { rcpt, ok: true };
+  return rejectedResult(rcpt, mailErrors.rejected({ reason: oneLine(handled.rejectReason, smtputf8) }));
 }
 
 /** An SMTP reply text is a single line, and ASCII unless the session uses SMTPUTF8 (RFC 6531 3.7.4.2). */

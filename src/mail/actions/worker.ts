@@ -8,7 +8,7 @@ import type { LiveMail } from "./live-mail.ts";
 import { createReply } from "./reply.ts";
 
 /** The result of a worker's handling of a message. */
-export interface Handled extends Pick<EmailOutcome, "outcome" | "exception" | "ended" | "pending"> {
+export interface Handled extends Pick<EmailOutcome, "outcome" | "exception" | "ended" | "waitUntilSettled"> {
   /** The last reply of a next hop to forward(), if every forward() so far was rejected. */
   rejectedForward(): SmtpReply | undefined;
   /** The reason passed to setReject(), unchanged. */
@@ -123,7 +123,7 @@ export function createWorkerAction({
     return {
       outcome: outcome.outcome,
       ended: outcome.ended,
-      ...(outcome.pending === true && { pending: true }),
+      ...(outcome.waitUntilSettled !== undefined && { waitUntilSettled: outcome.waitUntilSettled }),
       rejectedForward: () => (forwards.length > 0 ? undefined : rejectedForward),
       forwards,
       replies,

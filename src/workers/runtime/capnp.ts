@@ -62,7 +62,7 @@ const ENTRY = "__reelpost_entry.js";
 /** Writes the workerd configuration of one worker process: https://github.com/cloudflare/workerd/blob/main/src/workerd/server/workerd.capnp */
 export function generateConfig(
   script: WorkerScript,
-  isolateModules: IsolateModules,
+  inside: IsolateModules,
   sockets: Sockets,
   heapMb: number,
 ): GeneratedConfig {
@@ -72,32 +72,29 @@ export function generateConfig(
     files.set(name, content);
     return `embed ${text(name)}`;
   };
-  const externalService = (name: string, address: string, options: string) =>
+  const remote = (name: string, address: string, options: string) =>
     `(name = ${text(name)}, external = (address = ${text(`unix:${address}`)}, http = (${options})))`;
-  const binding = (name: string, moreOptions = "") =>
-    externalService(
+  const binding = (name: string, more = "") =>
+    remote(
       name,
       sockets.bindings,
-      `injectRequestHeaders = [(name = ${text(SERVICE_HEADER)}, value = ${text(name)})]${moreOptions}`,
+      `injectRequestHeaders = [(name = ${text(SERVICE_HEADER)}, value = ${text(name)})]${more}`,
     );
-  const remoteService = (remoteBinding: RemoteBinding) => {
-    const name = serviceName(remoteBinding);
-    if (!isWorkerBinding(remoteBinding)) return binding(name);
-    return binding(
-      name,
-      `, forwardedProtoHeader = ${text(SCHEME_HEADER)}, capnpConnectHost = ${text(rpcHost(remoteBinding))}`,
-    );
+  const remoteService = (each: RemoteBinding) => {
+    const name = serviceName(each);
+    if (!isWorkerBinding(each)) return binding(name);
+    return binding(name, `, forwardedProtoHeader = ${text(SCHEME_HEADER)}, capnpConnectHost = ${text(rpcHost(each))}`);
   };
 
   const services = [
-    `(name = "user", worker = (${userWorker(script, isolateModules, embed)}))`,
-    `(name = "observer", worker = (compatibilityDate = "2026-01-01", modules = [${internalModules(isolateModules.tail, embed)}], bindings = [(name = "server", service = ${text(TAIL_SERVICE)})]))`,
-    externalService("egress", sockets.egress, "style = proxy"),
+    `(name = "user", worker = (${userWorker(script, inside, embed)}))`,
+    `(name = "observer", worker = (compatibilityDate = "2026-01-01", modules = [${ownModules(inside.tail, embed)}], bindings = [(name = "server", service = ${text(TAIL_SERVICE)})]))`,
+    remote("egress", sockets.egress, "style = proxy"),
     binding(TAIL_SERVICE),
     ...script.bindings.filter(isRemote).map(remoteService),
-    ...objectServices(script, { storage: sockets.objects, sources: isolateModules.objects, text, embed }),
+    ...objectServices(script, { storage: sockets.objects, sources: inside.objects, text, embed }),
   ];
-  const extension = isolateModules.internal.map(
+  const extension = inside.internal.map(
     ({ name, source }) => `(name = ${text(name)}, esModule = ${embed(source)}, internal = true)`,
   );
   const config = `using Workerd = import "/workerd/workerd.capnp";
@@ -128,12 +125,12 @@ function serviceSocket({ address, entrypoint: { name, props } }: Sockets["servic
 
 type Embed = (content: string | Uint8Array) => string;
 
-function userWorker(script: WorkerScript, isolateModules: IsolateModules, embed: Embed): string {
+function userWorker(script: WorkerScript, inside: IsolateModules, embed: Embed): string {
   return [
     `compatibilityDate = ${text(supportedDate(script.compatibilityDate))}`,
     `compatibilityFlags = [${flagsOf(script).map(text).join(", ")}]`,
-    `modules = [${(script.format === "modules" ? moduleList : scriptModules)(script, isolateModules, embed)}]`,
-    `bindings = [${[...script.bindings.map((binding) => bindingConfig(binding, script)), ...(script.format === "modules" ? [] : [runnerBinding()])].join(", ")}]`,
+    `modules = [${(script.format === "modules" ? moduleList : scriptModules)(script, inside, embed)}]`,
+    `bindings = [${[...script.bindings.map((binding) => bindingConfig(binding, script)), ...(script.format === "modules" ? [] : [runner()])].join(", ")}]`,
     `globalOutbound = "egress"`,
     `tails = ["observer"]`,
     ...ownObjectFields(script, text),
@@ -144,18 +141,18 @@ function userWorker(script: WorkerScript, isolateModules: IsolateModules, embed:
  * The first module is the worker: a wrapper that re-exports everything the user's main module exports and adds the mail
  * entrypoint.
  */
-function moduleList(script: WorkerScript, isolateModules: IsolateModules, embed: Embed): string {
+function moduleList(script: WorkerScript, inside: IsolateModules, embed: Embed): string {
   const main = text(specifier(script.main));
   const bindsNamespaces = script.bindings.some(({ type }) => type === "durable_object_namespace");
   const entry = `${bindsNamespaces ? `import ${text(OBJECT_NAMESPACES_MODULE)};\n` : ""}import { mailEntrypoint } from ${text(MAIL)};
 import * as user from ${main};
 export * from ${main};
 export default user.default;
-export const ${MAIL_ENTRYPOINT} = mailEntrypoint(user.default, { alwaysTail: ${hasUnobservableWork(script)} }, user);
+export const ${MAIL_ENTRYPOINT} = mailEntrypoint(user.default, ${JSON.stringify(tailOptions(script))}, user);
 `;
   return [
     `(name = ${text(ENTRY)}, esModule = ${embed(entry)})`,
-    internalModules(isolateModules.beside, embed),
+    ownModules(inside.beside, embed),
     ...script.modules.map(
       (module) => `(name = ${text(module.name)}, ${MODULE_FIELD[module.kind]} = ${embed(module.content)})`,
     ),
@@ -165,24 +162,24 @@ export const ${MAIL_ENTRYPOINT} = mailEntrypoint(user.default, { alwaysTail: ${h
 /**
  * A service-worker script has no modules: the wrapper receives it as text, runs it, and exports the resulting worker.
  */
-function scriptModules(script: WorkerScript, isolateModules: IsolateModules, embed: Embed): string {
+function scriptModules(script: WorkerScript, inside: IsolateModules, embed: Embed): string {
   const main = specifier(script.main).slice(2);
   const entry = `import { mailEntrypoint } from ${text(MAIL)};
 import { runScript } from ${text(SERVICE_WORKER)};
 import source from ${text(SCRIPT)};
 const worker = runScript(source, ${text(main)});
 export default worker;
-export const ${MAIL_ENTRYPOINT} = mailEntrypoint(worker, { alwaysTail: ${hasUnobservableWork(script)} });
+export const ${MAIL_ENTRYPOINT} = mailEntrypoint(worker, ${JSON.stringify(tailOptions(script))});
 `;
   return [
     `(name = ${text(ENTRY)}, esModule = ${embed(entry)})`,
-    internalModules([...isolateModules.beside, ...isolateModules.forScripts], embed),
+    ownModules([...inside.beside, ...inside.forScripts], embed),
     `(name = ${text(SCRIPT.slice(2))}, text = ${embed(mainSource(script))})`,
   ].join(", ");
 }
 
 const SCRIPT = "./__reelpost_script.txt";
-const runnerBinding = () => `(name = ${text(RUN_SCRIPT)}, wrapped = (moduleName = ${text(SCRIPT_RUNNER)}))`;
+const runner = () => `(name = ${text(RUN_SCRIPT)}, wrapped = (moduleName = ${text(SCRIPT_RUNNER)}))`;
 
 /**
  * A script cannot import its bindings, so disallowing that import does not affect it; the wrapper passes the bindings
@@ -193,19 +190,34 @@ const flagsOf = ({ format, compatibilityFlags }: WorkerScript) =>
 
 /**
  * Unlike the context's own waitUntil(), calls to the one from `import { waitUntil } from "cloudflare:workers"` cannot
- * be observed from within the isolate; neither can messages on diagnostics channels.
+ * be observed from within the isolate; neither can messages on diagnostics channels. Both need a tail.
  */
-const hasUnobservableWork = (script: WorkerScript) =>
-  script.modules.some(({ content }) => {
-    const source =
-      typeof content === "string" ? content : Buffer.from(content.buffer, content.byteOffset, content.byteLength);
-    return (
-      (source.includes("cloudflare:workers") && source.includes("waitUntil")) || source.includes("diagnostics_channel")
-    );
-  });
+function tailOptions(script: WorkerScript): { alwaysTail: boolean; mayWaitUnobserved: boolean } {
+  const sources = script.modules.map(({ content }) =>
+    typeof content === "string" ? content : Buffer.from(content.buffer, content.byteOffset, content.byteLength),
+  );
+  const mayWaitUnobserved = sources.some(mayImportWaitUntil);
+  return {
+    mayWaitUnobserved,
+    alwaysTail: mayWaitUnobserved || sources.some((each) => each.includes("diagnostics_channel")),
+  };
+}
+
+const RUNTIME_MODULE = "cloudflare:workers";
+/** An import of listed names, or of none. */
+const NAMED_IMPORTS = /\bimport\s*(?:\{[^{}]*\}\s*from\s*)?["']cloudflare:workers["']/g;
+
+/** False only if all imports of the runtime's module list their names and waitUntil() is not among them. */
+function mayImportWaitUntil(source: string | Buffer): boolean {
+  if (!source.includes(RUNTIME_MODULE) || !source.includes("waitUntil")) return false;
+  const others = source
+    .toString()
+    .replace(NAMED_IMPORTS, (statement) => (statement.includes("waitUntil") ? statement : ""));
+  return others.includes(RUNTIME_MODULE);
+}
 
 /** These modules import each other as `./name`, which workerd resolves to `name`. */
-const internalModules = (modules: { name: string; source: string }[], embed: Embed) =>
+const ownModules = (modules: { name: string; source: string }[], embed: Embed) =>
   modules.map(({ name, source }) => `(name = ${text(name.slice(2))}, esModule = ${embed(source)})`).join(", ");
 
 const specifier = (name: string) => (name.startsWith("./") ? name : `./${name}`);
@@ -279,6 +291,6 @@ const versionMetadata = ({ version, uploaded = { at: new Date(), tag: "" } }: Wo
 
 /** A Cap'n Proto text literal: JSON's escapes except \u, which it lacks; non-ASCII text is written as UTF-8. */
 const text = (value: string): string =>
-  JSON.stringify(value.toWellFormed()).replace(/\\(?:u00([0-9a-f]{2})|.)/g, (character, hex?: string) =>
-    hex === undefined ? character : `\\x${hex}`,
+  JSON.stringify(value.toWellFormed()).replace(/\\(?:u00([0-9a-f]{2})|.)/g, (escape, hex?: string) =>
+    hex === undefined ? escape : `\\x${hex}`,
   );

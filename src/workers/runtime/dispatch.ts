@@ -14,7 +14,9 @@ import {
 import type { EmailOutcome, InboundMail, QueueBatch, WorkerExports } from "./port.ts";
 
 /** The response of the mail entrypoint. */
-export type DispatchResult = Omit<EmailOutcome, "ended"> & {
+export type DispatchResult = Omit<EmailOutcome, "ended" | "waitUntilSettled"> & {
+  /** waitUntil() was called. */
+  pending?: boolean;
   /** Nothing was logged and nothing is still running, so no tail will follow. */
   silent?: boolean;
 };

@@ -15,8 +15,8 @@ import { createObjectAlarms } from "../objects/alarms.ts";
 import type { ObjectNamespace } from "../objects/port.ts";
 import { createObjectStorage, type ObjectStorage } from "../objects/storage.ts";
 import type { Binding } from "../scripts/script.ts";
-import type { Invocation, WorkerRuntime } from "./port.ts";
-import { noServices, scriptOf, startRuntime } from "./runtime.testing.ts";
+import type { Invocation, MailActions, WorkerRuntime } from "./port.ts";
+import { mailOf, noActions, noServices, scriptOf, startRuntime } from "./runtime.testing.ts";
 
 const workerCode = (edition: string) => `
 import { DurableObject } from "cloudflare:workers";
@@ -287,6 +287,46 @@ describe("Durable Objects in workerd", () => {
       currentWorker = "counters";
     }
     assert.deepEqual(((await callWorker("shared/get")) as unknown[]).slice(1), [4, "shared"]);
+  });
+
+  test("waitUntil() work settles while an object that left the body of its request unread keeps the invocation open", async () => {
+    const source = `
+import { DurableObject } from "cloudflare:workers";
+export class Counter extends DurableObject {
+  fetch() { return new Response("unread"); }
+  reset() { this.ctx.abort("reset"); }
+}
+export default {
+  async email(message, { COUNTER }, ctx) {
+    const stub = COUNTER.getByName("unread");
+    if (message.to === "reset@example.net") return stub.reset().catch(() => {});
+    const later = stub.fetch("https://x/", { method: "POST", body: "{}" });
+    ctx.waitUntil(later.then(() => ctx.waitUntil(message.forward("late@example.net"))));
+  },
+};`;
+    await runtime.deploy(
+      scriptOf(source, {
+        name: "unread",
+        bindings: [{ type: "durable_object_namespace", name: "COUNTER", class_name: "Counter" }],
+        objects: { owner: OWNER, namespaces: [{ id: "d".repeat(32), className: "Counter", sqlite: true }] },
+      }),
+    );
+    const forwarded: string[] = [];
+    const actions: MailActions = {
+      ...noActions,
+      forward: async (recipient) => (forwarded.push(recipient), { messageId: "<1@reelpost>" }),
+    };
+    invocations.length = 0;
+    const { outcome, waitUntilSettled, ended } = await runtime.email("unread", mailOf(), actions);
+    assert.equal(outcome, "ok");
+    const first = await Promise.race([waitUntilSettled!.then(() => "settled"), ended.then(() => "ended")]);
+    assert.equal(first, "settled");
+    assert.deepEqual(forwarded, ["late@example.net"]);
+    assert.equal(invocations.length, 0);
+    await runtime.email("unread", mailOf(undefined, { to: "reset@example.net" }), noActions);
+    await ended;
+    assert.ok(invocations.some(({ event }) => event.kind === "email" && event.to === "b@example.net"));
+    await runtime.remove("unread");
   });
 
   test("after a deploy, only the new process has the files open", async () => {

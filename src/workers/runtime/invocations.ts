@@ -21,7 +21,7 @@ interface LiveInvocation {
    * Call when the response is known; logs may follow, unless it was `silent`. Without `isReported`, there is no record.
    */
   settle(
-    outcome: InvocationOutcome | Omit<EmailOutcome, "ended">,
+    outcome: InvocationOutcome | Omit<EmailOutcome, "ended" | "waitUntilSettled">,
     extraFields?: { status?: number; silent?: boolean; isReported?: boolean },
   ): void;
   /** Resolves with the complete record when the invocation has ended. */

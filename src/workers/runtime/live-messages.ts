@@ -21,6 +21,8 @@ export interface LiveMessages {
 interface LiveMessage {
   mail: InboundMail;
   actions: MailActions;
+  /** Called when the handler's waitUntil() promises have settled. */
+  onSettled(): void;
 }
 
 /** 25 MiB of attachments in base64 and JSON, plus some overhead; the mail module enforces the exact limits. */
@@ -80,6 +82,10 @@ export function createLiveMessages({ ids, log }: { ids: Ids; log: Log }): LiveMe
       }
       try {
         if (request.url === "/raw") return await sendRaw(message.mail, response);
+        if (request.url === "/settled") {
+          message.onSettled();
+          return void response.writeHead(204).end();
+        }
         sendJson(response, 200, await handleAction(message.actions, request));
       } catch (err) {
         if (!(err instanceof UserError)) log.error({ err }, `workers: message action failed: ${messageOf(err)}`);

@@ -163,7 +163,7 @@ describe("a message in a worker", () => {
       mailOf(),
       actions,
     );
-    assert.equal(outcome.pending, true);
+    assert.ok(outcome.waitUntilSettled);
     await outcome.ended;
     assert.deepEqual(
       invocations.at(-1)!.logs.map((log) => log.message),
@@ -173,7 +173,7 @@ describe("a message in a worker", () => {
     const stolen = await run(
       `message.setReject(await fetch("http://actions.reelpost.internal/forward", { method: "POST", headers: { "x-reelpost-message": "guess" }, body: "{}" }).then(async (r) => r.status + await r.text()))`,
     );
-    assert.equal(stolen.pending, false);
+    assert.equal(stolen.waitUntilSettled, undefined);
     assert.match(stolen.rejected!, /^410.*its event has ended/);
   });
 
@@ -197,12 +197,28 @@ describe("a message in a worker", () => {
     for (const content of [source, Buffer.from(source)]) {
       await runtime.deploy(scriptOf("", { modules: [{ name: "index.js", kind: "esm", content }] }));
       const outcome = await runtime.email("test", mailOf(), actions);
-      assert.equal(outcome.pending, true);
+      assert.ok(outcome.waitUntilSettled);
       await outcome.ended;
       assert.deepEqual(
         invocations.at(-1)!.logs.map((log) => log.message),
         [["sent"]],
       );
+    }
+  });
+
+  it("is known to wait for nothing if the script imports other names next to a waitUntil()", async () => {
+    const rest = `export default { email() {}, fetch(request, env, ctx) { ctx.waitUntil(1) } }`;
+    for (const [statement, mayWait] of [
+      [`import { env as e, WorkerEntrypoint } from "cloudflare:workers";`, false],
+      [`import{env}from"cloudflare:workers";import"cloudflare:workers";`, false],
+      [`import * as workers from "cloudflare:workers";`, true],
+      [`import { env, waitUntil as w } from "cloudflare:workers";`, true],
+      [`export { waitUntil } from "cloudflare:workers";`, true],
+    ] as const) {
+      await runtime.deploy(scriptOf(`${statement} ${rest}`));
+      const { waitUntilSettled, ended } = await runtime.email("test", mailOf(), noActions);
+      assert.equal(waitUntilSettled !== undefined, mayWait, statement);
+      await ended;
     }
   });
 

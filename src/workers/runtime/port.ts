@@ -123,9 +123,12 @@ export interface InvocationOutcome {
 export interface EmailOutcome extends InvocationOutcome {
   /** The reason passed to setReject(), unchanged. */
   rejected?: string;
-  /** waitUntil() was called: its work may still act on the message until `ended`. */
-  pending?: boolean;
-  /** Resolves when the handler's waitUntil() work has ended too: a reply may be sent from there after the response. */
+  /** Present if waitUntil() was called: resolves when its promises, which may act on the message, have settled. */
+  waitUntilSettled?: Promise<void>;
+  /**
+   * Resolves when the invocation has ended and its record is complete. Until then, code may act on the message. This may
+   * take half a minute longer than `waitUntilSettled`.
+   */
   ended: Promise<void>;
 }
 

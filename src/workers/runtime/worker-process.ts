@@ -346,14 +346,23 @@ export async function startWorkerProcess(
         to: mail.to,
         rawSize: mail.rawSize,
       });
-      const token = messages.open({ mail, actions });
-      void invocation.ended.then(() => messages.close(token));
-      const { silent = false, ...answer } = await runCounted(() =>
+      const { promise: waitUntilSettled, resolve: onSettled } = Promise.withResolvers<void>();
+      const token = messages.open({ mail, actions, onSettled });
+      void invocation.ended.then(() => {
+        messages.close(token);
+        onSettled();
+      });
+      const {
+        silent = false,
+        pending = false,
+        ...answer
+      } = await runCounted(() =>
         answerOf(limits.emailWallMs, (wallMs) => dispatch.send(invocation.id, token, mail, wallMs)),
       );
       invocation.settle(answer, { silent });
       const endPromise = invocation.ended.then(() => {});
-      if (answer.outcome !== "exception" || answer.exception !== undefined) return { ...answer, ended: endPromise };
+      if (answer.outcome !== "exception" || answer.exception !== undefined)
+        return { ...answer, ...(pending && { waitUntilSettled }), ended: endPromise };
       const record = await Promise.race([
         invocation.ended,
         new Promise<undefined>((resolve) => void setTimeout(() => resolve(undefined), 1000).unref()),

@@ -53,7 +53,7 @@ const classesOf = (exports: Handlers): string[] =>
 /** Creates the class that is exported alongside the user's own exports. */
 export const mailEntrypoint = (
   exported: Exported | undefined,
-  options: { alwaysTail: boolean },
+  options: { alwaysTail: boolean; mayWaitUnobserved: boolean },
   exports: Handlers = {},
 ) =>
   class extends WorkerEntrypoint {

@@ -2,7 +2,7 @@
 import { ACTIONS_HOST, META_HEADER, META_IN_BODY, RAW, TAIL_MARK, encodeBuilder, resultOf } from "./shared.ts";
 
 // Captured before the user's modules run, so that a worker that replaces globalThis.fetch does not break its own mail.
-const nativeFetch = globalThis.fetch;
+const ask = globalThis.fetch;
 
 interface Meta {
   token: string;
@@ -14,7 +14,7 @@ interface Meta {
 }
 
 /** Maximum length of texts from a handler; the server does not accept responses of unlimited length. */
-const MAX_TEXT_LENGTH = 64 * 1024;
+const MAX_TEXT = 64 * 1024;
 
 /** The handler's decisions about one message. */
 interface Verdict {
@@ -43,7 +43,7 @@ export class ForwardableMessage {
   }
 
   setReject(reason: string): void {
-    this.#verdict.rejected = String(reason).slice(0, MAX_TEXT_LENGTH);
+    this.#verdict.rejected = String(reason).slice(0, MAX_TEXT);
   }
 
   async forward(recipient: string, headers?: HeadersInit): Promise<EmailSendResult> {
@@ -65,7 +65,7 @@ export class ForwardableMessage {
 
   async #act(path: string, body: string | ReadableStream): Promise<EmailSendResult> {
     return resultOf(
-      await nativeFetch(`http://${ACTIONS_HOST}/${path}`, {
+      await ask(`http://${ACTIONS_HOST}/${path}`, {
         method: "POST",
         body,
         headers: { "x-reelpost-message": this.#token },
@@ -91,11 +91,11 @@ function headersOf(fields: [string, string][]): Headers {
  * metadata, and the raw message is fetched; the part that is not read stays on the server.
  */
 async function open(request: Request): Promise<{ meta: Meta; raw: ReadableStream }> {
-  const metaHeader = request.headers.get(META_HEADER)!;
-  if (metaHeader !== META_IN_BODY)
-    return { meta: JSON.parse(metaHeader) as Meta, raw: request.body ?? new Blob([]).stream() };
+  const described = request.headers.get(META_HEADER)!;
+  if (described !== META_IN_BODY)
+    return { meta: JSON.parse(described) as Meta, raw: request.body ?? new Blob([]).stream() };
   const meta = await request.json<Meta>();
-  const response = await nativeFetch(`http://${ACTIONS_HOST}/raw`, { headers: { "x-reelpost-message": meta.token } });
+  const response = await ask(`http://${ACTIONS_HOST}/raw`, { headers: { "x-reelpost-message": meta.token } });
   if (!response.ok || response.body === null)
     throw new Error(`The message could not be fetched: ${await response.text()}`);
   return { meta, raw: response.body };
@@ -109,12 +109,12 @@ globalThis.addEventListener("unhandledrejection", (event) => {
 });
 
 /** Number of console calls and waitUntil() calls in this isolate, for any event. */
-let logCount = 0;
+let sounds = 0;
 const { debug } = console;
 for (const level of ["debug", "error", "info", "log", "trace", "warn"] as const) {
   const write = console[level];
   console[level] = (...args: unknown[]) => {
-    logCount++;
+    sounds++;
     write(...args);
   };
 }
@@ -125,10 +125,10 @@ type Context = Pick<ExecutionContext, "waitUntil">;
  * Also counts waitUntil() calls and passes their promises to the callback. Returns the current count for answerWith().
  */
 export function trackActivity(context: Context, onWaitUntil: (work: Promise<unknown>) => void = () => {}): number {
-  const before = logCount;
+  const before = sounds;
   const waitUntil = context.waitUntil.bind(context);
   context.waitUntil = (work) => {
-    logCount++;
+    sounds++;
     onWaitUntil(work);
     waitUntil(work);
   };
@@ -140,16 +140,33 @@ export async function dispatch(
   request: Request,
   context: Context,
   handle: (message: ForwardableMessage) => unknown,
-  { alwaysTail = false } = {},
+  { alwaysTail = false, mayWaitUnobserved = false } = {},
 ): Promise<Response> {
   const verdict: Verdict = {};
-  let isPending = alwaysTail;
-  const before = trackActivity(context, () => (isPending = true));
+  const work: Promise<unknown>[] = [];
+  const waitUntil = context.waitUntil.bind(context);
+  const before = trackActivity(context, (promise) => void work.push(promise));
+  let token: string | undefined;
   const answer = await runHandler(async () => {
     const { meta, raw } = await open(request);
+    ({ token } = meta);
     await handle(new ForwardableMessage(meta, raw, verdict));
   });
-  return answerWith({ ...answer, rejected: verdict.rejected, pending: isPending }, before, alwaysTail);
+  const pending = mayWaitUnobserved || work.length > 0;
+  if (token !== undefined && work.length > 0 && !mayWaitUnobserved) waitUntil(reportSettled(token, work));
+  return answerWith({ ...answer, rejected: verdict.rejected, pending }, before, alwaysTail);
+}
+
+/**
+ * Notifies the server when the waitUntil() promises have settled, including those added meanwhile. The tail may arrive
+ * much later: a Durable Object that leaves the body of a request unread keeps the invocation open. If the call fails,
+ * the server waits for the tail.
+ */
+async function reportSettled(token: string, work: Promise<unknown>[]): Promise<void> {
+  while (work.length > 0) await Promise.allSettled(work.splice(0));
+  await ask(`http://${ACTIONS_HOST}/settled`, { method: "POST", headers: { "x-reelpost-message": token } }).catch(
+    () => {},
+  );
 }
 
 /**
@@ -181,9 +198,9 @@ export async function dispatchScheduled(
  * in the log ensures that one does.
  */
 export function answerWith(answer: object, before: number, alwaysTail: boolean): Response {
-  const isSilent = logCount === before && !alwaysTail;
-  if (!isSilent) debug(TAIL_MARK);
-  return Response.json({ ...answer, silent: isSilent });
+  const silent = sounds === before && !alwaysTail;
+  if (!silent) debug(TAIL_MARK);
+  return Response.json({ ...answer, silent });
 }
 
 export async function runHandler(
@@ -192,21 +209,21 @@ export async function runHandler(
   try {
     await handle();
     return { outcome: "ok" };
-  } catch (err) {
-    return { outcome: "exception", exception: describe(err) };
+  } catch (thrown) {
+    return { outcome: "exception", exception: describe(thrown) };
   }
 }
 
 export const NO_HANDLER = "Handler does not export an email() function";
 export const NO_SCHEDULED_HANDLER = "Handler does not export a scheduled() function";
 
-function describe(err: unknown): { name: string; message: string; stack?: string } {
-  const truncate = (text: unknown) => String(text).slice(0, MAX_TEXT_LENGTH);
-  if (err instanceof Error)
+function describe(thrown: unknown): { name: string; message: string; stack?: string } {
+  const cut = (text: unknown) => String(text).slice(0, MAX_TEXT);
+  if (thrown instanceof Error)
     return {
-      name: truncate(err.name),
-      message: truncate(err.message),
-      ...(err.stack !== undefined && { stack: truncate(err.stack) }),
+      name: cut(thrown.name),
+      message: cut(thrown.message),
+      ...(thrown.stack !== undefined && { stack: cut(thrown.stack) }),
     };
-  return { name: "Error", message: truncate(err) };
+  return { name: "Error", message: cut(thrown) };
 }

@@ -117,7 +117,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/workers/runtime/capnp.ts",
-    from: ' || sources.some((each) => each.includes("diagnostics_channel"))',
+    from: ' || sources.some((source) => source.includes("diagnostics_channel"))',
     to: "",
     test: "src/workers/tails/consumers/consumers.workerd.test.ts",
   },

@@ -37,7 +37,12 @@ interface DeliverDeps {
 }
 
 /** Delivers a message to one recipient. `only` limits the destination addresses of a forward. Never rejects. */
-type Deliver = (delivery: Delivery, rcpt: string, id: string, only?: readonly string[]) => Promise<DeliveryOutcome>;
+type Deliver = (
+  delivery: Delivery,
+  rcpt: string,
+  id: string,
+  onlyRecipients?: readonly string[],
+) => Promise<DeliveryOutcome>;
 
 export function createDeliver({
   route,
@@ -54,7 +59,7 @@ export function createDeliver({
     delivery: Delivery,
     rcpt: string,
     id: string,
-    only?: readonly string[],
+    onlyRecipients?: readonly string[],
   ): Promise<DeliveryOutcome> {
     const { envelope, message, verdict } = delivery;
     const { account, zone } = chosen;
@@ -62,7 +67,7 @@ export function createDeliver({
     switch (chosen.kind) {
       case "worker": {
         refuseLoop(message, rcpt);
-        const handled = await dispatchToWorker({
+        const handledMail = await dispatchToWorker({
           id,
           message,
           from: envelope.from,
@@ -73,13 +78,13 @@ export function createDeliver({
           account,
           zone,
         });
-        const result = workerResult(rcpt, handled, envelope);
-        const { waitUntilSettled, ended } = handled;
+        const result = workerResult(rcpt, handledMail, envelope);
+        const { waitUntilSettled, ended } = handledMail;
         if (!result.ok || waitUntilSettled === undefined) return { result, ended };
         // A forward() in waitUntil() may still fail. The sender waits for the reply (RFC 5321 4.5.3.2.6: ten minutes),
         // so it learns about the failure, which a 250 would hide. The invocation itself may end much later.
         await waitUntilSettled;
-        const reply = handled.rejectedForward();
+        const reply = handledMail.rejectedForward();
         return { result: reply === undefined ? result : rejectedWithReply(rcpt, reply), ended };
       }
       case "forward":
@@ -87,17 +92,17 @@ export function createDeliver({
         return forward(
           delivery,
           rcpt,
-          only === undefined ? chosen.to : chosen.to.filter((to) => only.includes(to)),
+          onlyRecipients === undefined ? chosen.to : chosen.to.filter((to) => onlyRecipients.includes(to)),
           chosen,
         );
       case "report": {
         // Replies 250 even if the report was not recorded: a bounce would help no one, and some reporters stop sending
         // after one.
-        const taken = await reports?.accept({ zone: zone!, envelope, source: message.source, verdict });
+        const acceptance = await reports?.accept({ zone: zone!, envelope, source: message.source, verdict });
         recordStep(
           message.source.id,
-          taken?.recorded ? "handled" : "dropped",
-          { report: true, ...taken },
+          acceptance?.recorded ? "handled" : "dropped",
+          { report: true, ...acceptance },
           { rcpt, account, zone },
         );
         return { result: { rcpt, ok: true } };
@@ -136,8 +141,9 @@ export function createDeliver({
       return { result: failed === undefined ? { rcpt, ok: true } : { ...failed, rcpt } };
     }
     const results = await forwarding.forward({ envelope, source, verdict, account, zone, rcpt, to, messageId });
-    const done = results.filter((one) => one.ok).map((one) => one.rcpt);
-    if (done.length > 0) recordStep(source.id, "forwarded", { to: done, messageId }, { rcpt, account, zone });
+    const deliveredRecipients = results.filter((one) => one.ok).map((one) => one.rcpt);
+    if (deliveredRecipients.length > 0)
+      recordStep(source.id, "forwarded", { to: deliveredRecipients, messageId }, { rcpt, account, zone });
     const failed = results.filter((one) => !one.ok);
     const first = failed.find((one) => one.temporary) ?? failed[0];
     return first === undefined
@@ -145,14 +151,14 @@ export function createDeliver({
       : { result: { ...first, rcpt }, remaining: failed.filter((one) => one.temporary).map((one) => one.rcpt) };
   }
 
-  return async (delivery, rcpt, id, only) => {
+  return async (delivery, rcpt, id, onlyRecipients) => {
     const { message } = delivery;
     let owner: Owner = {};
     try {
       const chosen = await route(rcpt, delivery.envelope);
       owner = { account: chosen.account, zone: chosen.zone };
       recordStep(message.source.id, "matched", { ...chosen }, { rcpt, ...owner });
-      return { ...(await act(chosen, delivery, rcpt, id, only)), ...owner };
+      return { ...(await act(chosen, delivery, rcpt, id, onlyRecipients)), ...owner };
     } catch (err) {
       // An internal error must not lose the message: the sender still has it and retries.
       if (!(err instanceof UserError))
@@ -173,10 +179,10 @@ export const rejectedWithReply = (rcpt: string, reply: SmtpReply): DeliveryResul
 });
 
 /** setReject() is final. If the handler failed or was stopped, the sender keeps the message and retries. */
-function workerResult(rcpt: string, handled: Handled, { smtputf8 }: Envelope): DeliveryResult {
-  if (handled.outcome !== "ok") return rejectedResult(rcpt, mailErrors.handlerFailed());
-  if (handled.rejectReason === undefined) return { rcpt, ok: true };
-  return rejectedResult(rcpt, mailErrors.rejected({ reason: oneLine(handled.rejectReason, smtputf8) }));
+function workerResult(rcpt: string, handledMail: Handled, { smtputf8 }: Envelope): DeliveryResult {
+  if (handledMail.outcome !== "ok") return rejectedResult(rcpt, mailErrors.handlerFailed());
+  if (handledMail.rejectReason === undefined) return { rcpt, ok: true };
+  return rejectedResult(rcpt, mailErrors.rejected({ reason: oneLine(handledMail.rejectReason, smtputf8) }));
 }
 
 /** An SMTP reply text is a single line, and ASCII unless the session uses SMTPUTF8 (RFC 6531 3.7.4.2). */

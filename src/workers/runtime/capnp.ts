@@ -62,7 +62,7 @@ const ENTRY = "__reelpost_entry.js";
 /** Writes the workerd configuration of one worker process: https://github.com/cloudflare/workerd/blob/main/src/workerd/server/workerd.capnp */
 export function generateConfig(
   script: WorkerScript,
-  inside: IsolateModules,
+  isolateModules: IsolateModules,
   sockets: Sockets,
   heapMb: number,
 ): GeneratedConfig {
@@ -72,29 +72,32 @@ export function generateConfig(
     files.set(name, content);
     return `embed ${text(name)}`;
   };
-  const remote = (name: string, address: string, options: string) =>
+  const externalService = (name: string, address: string, options: string) =>
     `(name = ${text(name)}, external = (address = ${text(`unix:${address}`)}, http = (${options})))`;
-  const binding = (name: string, more = "") =>
-    remote(
+  const binding = (name: string, moreOptions = "") =>
+    externalService(
       name,
       sockets.bindings,
-      `injectRequestHeaders = [(name = ${text(SERVICE_HEADER)}, value = ${text(name)})]${more}`,
+      `injectRequestHeaders = [(name = ${text(SERVICE_HEADER)}, value = ${text(name)})]${moreOptions}`,
     );
-  const remoteService = (each: RemoteBinding) => {
-    const name = serviceName(each);
-    if (!isWorkerBinding(each)) return binding(name);
-    return binding(name, `, forwardedProtoHeader = ${text(SCHEME_HEADER)}, capnpConnectHost = ${text(rpcHost(each))}`);
+  const remoteService = (remoteBinding: RemoteBinding) => {
+    const name = serviceName(remoteBinding);
+    if (!isWorkerBinding(remoteBinding)) return binding(name);
+    return binding(
+      name,
+      `, forwardedProtoHeader = ${text(SCHEME_HEADER)}, capnpConnectHost = ${text(rpcHost(remoteBinding))}`,
+    );
   };
 
   const services = [
-    `(name = "user", worker = (${userWorker(script, inside, embed)}))`,
-    `(name = "observer", worker = (compatibilityDate = "2026-01-01", modules = [${ownModules(inside.tail, embed)}], bindings = [(name = "server", service = ${text(TAIL_SERVICE)})]))`,
-    remote("egress", sockets.egress, "style = proxy"),
+    `(name = "user", worker = (${userWorker(script, isolateModules, embed)}))`,
+    `(name = "observer", worker = (compatibilityDate = "2026-01-01", modules = [${internalModules(isolateModules.tail, embed)}], bindings = [(name = "server", service = ${text(TAIL_SERVICE)})]))`,
+    externalService("egress", sockets.egress, "style = proxy"),
     binding(TAIL_SERVICE),
     ...script.bindings.filter(isRemote).map(remoteService),
-    ...objectServices(script, { storage: sockets.objects, sources: inside.objects, text, embed }),
+    ...objectServices(script, { storage: sockets.objects, sources: isolateModules.objects, text, embed }),
   ];
-  const extension = inside.internal.map(
+  const extension = isolateModules.internal.map(
     ({ name, source }) => `(name = ${text(name)}, esModule = ${embed(source)}, internal = true)`,
   );
   const config = `using Workerd = import "/workerd/workerd.capnp";
@@ -125,12 +128,12 @@ function serviceSocket({ address, entrypoint: { name, props } }: Sockets["servic
 
 type Embed = (content: string | Uint8Array) => string;
 
-function userWorker(script: WorkerScript, inside: IsolateModules, embed: Embed): string {
+function userWorker(script: WorkerScript, isolateModules: IsolateModules, embed: Embed): string {
   return [
     `compatibilityDate = ${text(supportedDate(script.compatibilityDate))}`,
     `compatibilityFlags = [${flagsOf(script).map(text).join(", ")}]`,
-    `modules = [${(script.format === "modules" ? moduleList : scriptModules)(script, inside, embed)}]`,
-    `bindings = [${[...script.bindings.map((binding) => bindingConfig(binding, script)), ...(script.format === "modules" ? [] : [runner()])].join(", ")}]`,
+    `modules = [${(script.format === "modules" ? moduleList : scriptModules)(script, isolateModules, embed)}]`,
+    `bindings = [${[...script.bindings.map((binding) => bindingConfig(binding, script)), ...(script.format === "modules" ? [] : [runnerBinding()])].join(", ")}]`,
     `globalOutbound = "egress"`,
     `tails = ["observer"]`,
     ...ownObjectFields(script, text),
@@ -141,7 +144,7 @@ function userWorker(script: WorkerScript, inside: IsolateModules, embed: Embed):
  * The first module is the worker: a wrapper that re-exports everything the user's main module exports and adds the mail
  * entrypoint.
  */
-function moduleList(script: WorkerScript, inside: IsolateModules, embed: Embed): string {
+function moduleList(script: WorkerScript, isolateModules: IsolateModules, embed: Embed): string {
   const main = text(specifier(script.main));
   const bindsNamespaces = script.bindings.some(({ type }) => type === "durable_object_namespace");
   const entry = `${bindsNamespaces ? `import ${text(OBJECT_NAMESPACES_MODULE)};\n` : ""}import { mailEntrypoint } from ${text(MAIL)};
@@ -152,7 +155,7 @@ export const ${MAIL_ENTRYPOINT} = mailEntrypoint(user.default, ${JSON.stringify(
 `;
   return [
     `(name = ${text(ENTRY)}, esModule = ${embed(entry)})`,
-    ownModules(inside.beside, embed),
+    internalModules(isolateModules.beside, embed),
     ...script.modules.map(
       (module) => `(name = ${text(module.name)}, ${MODULE_FIELD[module.kind]} = ${embed(module.content)})`,
     ),
@@ -162,7 +165,7 @@ export const ${MAIL_ENTRYPOINT} = mailEntrypoint(user.default, ${JSON.stringify(
 /**
  * A service-worker script has no modules: the wrapper receives it as text, runs it, and exports the resulting worker.
  */
-function scriptModules(script: WorkerScript, inside: IsolateModules, embed: Embed): string {
+function scriptModules(script: WorkerScript, isolateModules: IsolateModules, embed: Embed): string {
   const main = specifier(script.main).slice(2);
   const entry = `import { mailEntrypoint } from ${text(MAIL)};
 import { runScript } from ${text(SERVICE_WORKER)};
@@ -173,13 +176,13 @@ export const ${MAIL_ENTRYPOINT} = mailEntrypoint(worker, ${JSON.stringify(tailOp
 `;
   return [
     `(name = ${text(ENTRY)}, esModule = ${embed(entry)})`,
-    ownModules([...inside.beside, ...inside.forScripts], embed),
+    internalModules([...isolateModules.beside, ...isolateModules.forScripts], embed),
     `(name = ${text(SCRIPT.slice(2))}, text = ${embed(mainSource(script))})`,
   ].join(", ");
 }
 
 const SCRIPT = "./__reelpost_script.txt";
-const runner = () => `(name = ${text(RUN_SCRIPT)}, wrapped = (moduleName = ${text(SCRIPT_RUNNER)}))`;
+const runnerBinding = () => `(name = ${text(RUN_SCRIPT)}, wrapped = (moduleName = ${text(SCRIPT_RUNNER)}))`;
 
 /**
  * A script cannot import its bindings, so disallowing that import does not affect it; the wrapper passes the bindings
@@ -199,7 +202,7 @@ function tailOptions(script: WorkerScript): { alwaysTail: boolean; mayWaitUnobse
   const mayWaitUnobserved = sources.some(mayImportWaitUntil);
   return {
     mayWaitUnobserved,
-    alwaysTail: mayWaitUnobserved || sources.some((each) => each.includes("diagnostics_channel")),
+    alwaysTail: mayWaitUnobserved || sources.some((source) => source.includes("diagnostics_channel")),
   };
 }
 
@@ -217,7 +220,7 @@ function mayImportWaitUntil(source: string | Buffer): boolean {
 }
 
 /** These modules import each other as `./name`, which workerd resolves to `name`. */
-const ownModules = (modules: { name: string; source: string }[], embed: Embed) =>
+const internalModules = (modules: { name: string; source: string }[], embed: Embed) =>
   modules.map(({ name, source }) => `(name = ${text(name.slice(2))}, esModule = ${embed(source)})`).join(", ");
 
 const specifier = (name: string) => (name.startsWith("./") ? name : `./${name}`);
@@ -291,6 +294,6 @@ const versionMetadata = ({ version, uploaded = { at: new Date(), tag: "" } }: Wo
 
 /** A Cap'n Proto text literal: JSON's escapes except \u, which it lacks; non-ASCII text is written as UTF-8. */
 const text = (value: string): string =>
-  JSON.stringify(value.toWellFormed()).replace(/\\(?:u00([0-9a-f]{2})|.)/g, (escape, hex?: string) =>
-    hex === undefined ? escape : `\\x${hex}`,
+  JSON.stringify(value.toWellFormed()).replace(/\\(?:u00([0-9a-f]{2})|.)/g, (character, hex?: string) =>
+    hex === undefined ? character : `\\x${hex}`,
   );

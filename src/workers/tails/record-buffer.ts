@@ -45,7 +45,7 @@ export function createRecordBuffer({
   let writeInProgress: Promise<void> | undefined;
   const lossesById = new Map<string, { script: string; count: number }>();
 
-  function hasRoomFor(bytes: number): boolean {
+  function hasCapacityFor(bytes: number): boolean {
     if (clock.now() - window.start >= limits.bufferMs) window = { start: clock.now(), records: 0, bytes: 0 };
     return (
       pendingRecords.length < MAX_PENDING_RECORDS &&
@@ -95,7 +95,7 @@ export function createRecordBuffer({
 
   return {
     add({ id, script }, text) {
-      if (!hasRoomFor(text.length)) return countLoss(id, script);
+      if (!hasCapacityFor(text.length)) return countLoss(id, script);
       writeLossNotice(id);
       put(id, script, text);
       writeInProgress ??= writeAll();

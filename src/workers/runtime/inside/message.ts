@@ -2,7 +2,7 @@
 import { ACTIONS_HOST, META_HEADER, META_IN_BODY, RAW, TAIL_MARK, encodeBuilder, resultOf } from "./shared.ts";
 
 // Captured before the user's modules run, so that a worker that replaces globalThis.fetch does not break its own mail.
-const ask = globalThis.fetch;
+const nativeFetch = globalThis.fetch;
 
 interface Meta {
   token: string;
@@ -14,7 +14,7 @@ interface Meta {
 }
 
 /** Maximum length of texts from a handler; the server does not accept responses of unlimited length. */
-const MAX_TEXT = 64 * 1024;
+const MAX_TEXT_LENGTH = 64 * 1024;
 
 /** The handler's decisions about one message. */
 interface Verdict {
@@ -43,7 +43,7 @@ export class ForwardableMessage {
   }
 
   setReject(reason: string): void {
-    this.#verdict.rejected = String(reason).slice(0, MAX_TEXT);
+    this.#verdict.rejected = String(reason).slice(0, MAX_TEXT_LENGTH);
   }
 
   async forward(recipient: string, headers?: HeadersInit): Promise<EmailSendResult> {
@@ -65,7 +65,7 @@ export class ForwardableMessage {
 
   async #act(path: string, body: string | ReadableStream): Promise<EmailSendResult> {
     return resultOf(
-      await ask(`http://${ACTIONS_HOST}/${path}`, {
+      await nativeFetch(`http://${ACTIONS_HOST}/${path}`, {
         method: "POST",
         body,
         headers: { "x-reelpost-message": this.#token },
@@ -91,11 +91,11 @@ function headersOf(fields: [string, string][]): Headers {
  * metadata, and the raw message is fetched; the part that is not read stays on the server.
  */
 async function open(request: Request): Promise<{ meta: Meta; raw: ReadableStream }> {
-  const described = request.headers.get(META_HEADER)!;
-  if (described !== META_IN_BODY)
-    return { meta: JSON.parse(described) as Meta, raw: request.body ?? new Blob([]).stream() };
+  const metaHeader = request.headers.get(META_HEADER)!;
+  if (metaHeader !== META_IN_BODY)
+    return { meta: JSON.parse(metaHeader) as Meta, raw: request.body ?? new Blob([]).stream() };
   const meta = await request.json<Meta>();
-  const response = await ask(`http://${ACTIONS_HOST}/raw`, { headers: { "x-reelpost-message": meta.token } });
+  const response = await nativeFetch(`http://${ACTIONS_HOST}/raw`, { headers: { "x-reelpost-message": meta.token } });
   if (!response.ok || response.body === null)
     throw new Error(`The message could not be fetched: ${await response.text()}`);
   return { meta, raw: response.body };
@@ -109,12 +109,12 @@ globalThis.addEventListener("unhandledrejection", (event) => {
 });
 
 /** Number of console calls and waitUntil() calls in this isolate, for any event. */
-let sounds = 0;
+let logCount = 0;
 const { debug } = console;
 for (const level of ["debug", "error", "info", "log", "trace", "warn"] as const) {
   const write = console[level];
   console[level] = (...args: unknown[]) => {
-    sounds++;
+    logCount++;
     write(...args);
   };
 }
@@ -125,10 +125,10 @@ type Context = Pick<ExecutionContext, "waitUntil">;
  * Also counts waitUntil() calls and passes their promises to the callback. Returns the current count for answerWith().
  */
 export function trackActivity(context: Context, onWaitUntil: (work: Promise<unknown>) => void = () => {}): number {
-  const before = sounds;
+  const before = logCount;
   const waitUntil = context.waitUntil.bind(context);
   context.waitUntil = (work) => {
-    sounds++;
+    logCount++;
     onWaitUntil(work);
     waitUntil(work);
   };
@@ -152,9 +152,9 @@ export async function dispatch(
     ({ token } = meta);
     await handle(new ForwardableMessage(meta, raw, verdict));
   });
-  const pending = mayWaitUnobserved || work.length > 0;
+  const isPending = mayWaitUnobserved || work.length > 0;
   if (token !== undefined && work.length > 0 && !mayWaitUnobserved) waitUntil(reportSettled(token, work));
-  return answerWith({ ...answer, rejected: verdict.rejected, pending }, before, alwaysTail);
+  return answerWith({ ...answer, rejected: verdict.rejected, pending: isPending }, before, alwaysTail);
 }
 
 /**
@@ -164,9 +164,10 @@ export async function dispatch(
  */
 async function reportSettled(token: string, work: Promise<unknown>[]): Promise<void> {
   while (work.length > 0) await Promise.allSettled(work.splice(0));
-  await ask(`http://${ACTIONS_HOST}/settled`, { method: "POST", headers: { "x-reelpost-message": token } }).catch(
-    () => {},
-  );
+  await nativeFetch(`http://${ACTIONS_HOST}/settled`, {
+    method: "POST",
+    headers: { "x-reelpost-message": token },
+  }).catch(() => {});
 }
 
 /**
@@ -198,9 +199,9 @@ export async function dispatchScheduled(
  * in the log ensures that one does.
  */
 export function answerWith(answer: object, before: number, alwaysTail: boolean): Response {
-  const silent = sounds === before && !alwaysTail;
-  if (!silent) debug(TAIL_MARK);
-  return Response.json({ ...answer, silent });
+  const isSilent = logCount === before && !alwaysTail;
+  if (!isSilent) debug(TAIL_MARK);
+  return Response.json({ ...answer, silent: isSilent });
 }
 
 export async function runHandler(
@@ -209,21 +210,21 @@ export async function runHandler(
   try {
     await handle();
     return { outcome: "ok" };
-  } catch (thrown) {
-    return { outcome: "exception", exception: describe(thrown) };
+  } catch (err) {
+    return { outcome: "exception", exception: describe(err) };
   }
 }
 
 export const NO_HANDLER = "Handler does not export an email() function";
 export const NO_SCHEDULED_HANDLER = "Handler does not export a scheduled() function";
 
-function describe(thrown: unknown): { name: string; message: string; stack?: string } {
-  const cut = (text: unknown) => String(text).slice(0, MAX_TEXT);
-  if (thrown instanceof Error)
+function describe(err: unknown): { name: string; message: string; stack?: string } {
+  const truncate = (text: unknown) => String(text).slice(0, MAX_TEXT_LENGTH);
+  if (err instanceof Error)
     return {
-      name: cut(thrown.name),
-      message: cut(thrown.message),
-      ...(thrown.stack !== undefined && { stack: cut(thrown.stack) }),
+      name: truncate(err.name),
+      message: truncate(err.message),
+      ...(err.stack !== undefined && { stack: truncate(err.stack) }),
     };
-  return { name: "Error", message: cut(thrown) };
+  return { name: "Error", message: truncate(err) };
 }

@@ -78,6 +78,8 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
 
   // A disk that fills up during encoding.
   const encoded = await uploadForm(server, source);
+  const manifest = `${server.ready.url}/${encoded}/manifest/video.m3u8`;
+  await until(async () => (await get(manifest)).status === 200, "the video is playable");
   small.fill();
   await until(() => /No space|no space|ENOSPC|DISK_FULL/.test(server.log()), "the log reports the full disk");
   // A full database cannot even record a failed attempt. On the other disk, there are more attempts than the limit

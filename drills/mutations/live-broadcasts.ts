@@ -42,14 +42,14 @@ export const mutations: Mutation[] = [
   },
   {
     file: CONDUCTOR,
-    from: "if (input !== undefined) await followRules(endingBroadcast, input);",
+    from: "if (input !== undefined) await followRules(broadcast, input);",
     to: "",
     test: "src/stream/live/broadcast/broadcast.test.ts",
   },
   {
     file: CONDUCTOR,
-    from: 'if (endingBroadcast.video === "" || isDeepStrictEqual(endingBroadcast.rules, rules)) return;',
-    to: 'if (was.video === "") return;',
+    from: 'if (broadcast.video === "" || isDeepStrictEqual(broadcast.rules, rules)) return;',
+    to: 'if (broadcast.video === "") return;',
     test: "src/stream/live/broadcast/broadcast.test.ts",
   },
   {

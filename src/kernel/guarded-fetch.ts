@@ -109,7 +109,7 @@ const WINDOW_MS = 30_000;
  */
 export function createGuardedFetch({
   allowPrivate,
-  own: ownAddresses = createOwnAddresses({ cacheMs: 0 }).has,
+  own: isOwnAddress = createOwnAddresses({ cacheMs: 0 }).has,
   lookup = systemLookup,
   ca,
   userAgent = "reelpost",
@@ -126,7 +126,7 @@ export function createGuardedFetch({
     try {
       const addresses = await aborting(
         signal,
-        resolveAllowed(host, lookup, mayConnect() === true ? undefined : ownAddresses),
+        resolveAllowed(host, lookup, mayConnect() === true ? undefined : isOwnAddress),
       );
       return await aborting(signal, send(url, { ...activeRequest, signal }, { host, addresses, trusted }));
     } catch (err) {
@@ -202,13 +202,13 @@ export function readUrl(text: string): URL {
 }
 
 /**
- * Resolves a host to allowed addresses: at most eight, only public ones. `own`: addresses of this machine; if absent,
+ * Resolves a host to allowed addresses: at most eight, only public ones. `isOwnAddress`: addresses of this machine; if absent,
  * private addresses are allowed, too. Throws FetchError unreachable, refused.
  */
 export async function resolveAllowed(
   host: string,
   lookup: AddressLookup,
-  ownAddresses: NetworkSet | undefined,
+  isOwnAddress: NetworkSet | undefined,
 ): Promise<string[]> {
   const found =
     isIP(host) !== 0
@@ -220,8 +220,8 @@ export async function resolveAllowed(
   const usable = found.filter(
     (address) =>
       isIP(address) !== 0 &&
-      (ownAddresses === undefined ||
-        !(isLoopbackAddress(address) || isNotPublicAddress(address) || ownAddresses(address))),
+      (isOwnAddress === undefined ||
+        !(isLoopbackAddress(address) || isNotPublicAddress(address) || isOwnAddress(address))),
   );
   if (usable.length === 0)
     throw new FetchError("refused", `${host} does not resolve to a public IP address`, {

@@ -109,7 +109,7 @@ export function createBroadcast({ media, hint, window: windowOf, address, on }: 
     }
     if (wasRunning && !hasEnded && !isConnectionLost && performance.now() - playPosition.since < END_TIMEOUT_MS) {
       // The broadcast has ended at the source, but not yet in the player: the playlist contains the end, which sets
-      // `ended`.
+      // `hasEnded`.
       pollTimer = undefined;
       return;
     }

@@ -50,19 +50,19 @@ export function dmarcLines(
     "",
     ...table(
       ["from domain", ...TITLES],
-      domains.map((item) => [item.domain, ...cells(item)]),
+      domains.map((domain) => [domain.domain, ...cells(domain)]),
       paint,
     ),
     "",
     ...table(
       ["source", ...TITLES],
-      sources.map((item) => [item.source_ip, ...cells(item)]),
+      sources.map((source) => [source.source_ip, ...cells(source)]),
       paint,
     ),
     "",
     ...table(
       ["reporter", "reports from", ...TITLES],
-      reporters.map((item) => [item.org_name, item.sender, ...cells(item)]),
+      reporters.map((reporter) => [reporter.org_name, reporter.sender, ...cells(reporter)]),
       paint,
     ),
   ];

@@ -89,7 +89,9 @@ const WORDS: Record<string, [words: string, more: "why" | "by"]> = {
 
 /** `pass/none/pass`; empty if nothing was checked. */
 const verdicts = ({ spf, dkim, dmarc }: LogEntry): string =>
-  [spf, dkim, dmarc].every((item) => item === null) ? "" : [spf, dkim, dmarc].map((item) => item ?? "-").join("/");
+  [spf, dkim, dmarc].every((verdict) => verdict === null)
+    ? ""
+    : [spf, dkim, dmarc].map((verdict) => verdict ?? "-").join("/");
 
 /** The details of a message for one recipient. */
 export function detailLines(details: LogDetails, paint: Paint): string[] {
@@ -123,13 +125,13 @@ export function detailLines(details: LogDetails, paint: Paint): string[] {
           "",
           ...table(
             ["copy to", "state", "since (UTC)", "server", "reply", "queue id"],
-            deliveries.map((item) => [
-              item.to,
-              item.status,
-              timeOf(item.modified),
-              item.host,
-              saidOf(item),
-              item.queue_id,
+            deliveries.map((delivery) => [
+              delivery.to,
+              delivery.status,
+              timeOf(delivery.modified),
+              delivery.host,
+              saidOf(delivery),
+              delivery.queue_id,
             ]),
             paint,
           ),

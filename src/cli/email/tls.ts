@@ -35,7 +35,7 @@ export function tlsLines(
     "",
     ...table(
       ["domain", "policy", "successful", "failed"],
-      policies.map((item) => [item.domain, item.policy_type, item.successful, item.failed]),
+      policies.map((policy) => [policy.domain, policy.policy_type, policy.successful, policy.failed]),
       paint,
     ),
     ...(failures.length === 0
@@ -44,14 +44,14 @@ export function tlsLines(
           "",
           ...table(
             ["failure", "MX host", "sessions"],
-            failures.map((item) => [item.result_type, item.receiving_mx, item.sessions]),
+            failures.map((failure) => [failure.result_type, failure.receiving_mx, failure.sessions]),
             paint,
           ),
         ]),
     "",
     ...table(
       ["reporter", "reports from", "successful", "failed"],
-      reporters.map((item) => [item.org_name, item.sender, item.successful, item.failed]),
+      reporters.map((reporter) => [reporter.org_name, reporter.sender, reporter.successful, reporter.failed]),
       paint,
     ),
   ];

@@ -1,5 +1,5 @@
 /**
- * The name of `known` that `input` most likely means; undefined if none is close. Close: at most one edit per three
+ * The name of `candidates` that `input` most likely means; undefined if none is close. Close: at most one edit per three
  * letters, ignoring case and `-`/`_`, or a prefix of four or more letters. The first of equally close names wins.
  */
 export function nearestName(input: string, candidates: readonly string[]): string | undefined {

@@ -19,12 +19,12 @@ const MAX_SHOWN = 200;
  */
 export function threadFields(incoming: Message, reply: HeaderField[]): HeaderField[] {
   checkInReplyTo(incoming, reply);
-  const missingReferences: HeaderField[] = [];
+  const missingFields: HeaderField[] = [];
   if (headerValue(reply, "references") === undefined)
-    missingReferences.push(["References", referencesFor(incoming).join(" ")]);
+    missingFields.push(["References", referencesFor(incoming).join(" ")]);
   else checkReferences(incoming, headerValues(reply, "references").flatMap(parseMessageIds));
-  if (headerValue(reply, "auto-submitted") === undefined) missingReferences.push(["Auto-Submitted", "auto-replied"]);
-  return missingReferences;
+  if (headerValue(reply, "auto-submitted") === undefined) missingFields.push(["Auto-Submitted", "auto-replied"]);
+  return missingFields;
 }
 
 function checkInReplyTo(incoming: Message, reply: HeaderField[]) {
@@ -36,10 +36,10 @@ function checkInReplyTo(incoming: Message, reply: HeaderField[]) {
 
 function checkReferences(incoming: Message, givenReferences: string[]) {
   const presentIds = new Set(givenReferences);
-  const missingReferences = referencesFor(incoming).find((id) => !presentIds.has(id));
+  const missingReference = referencesFor(incoming).find((id) => !presentIds.has(id));
   const isTooLong = givenReferences.length > MAX_REFERENCES;
-  if (!isTooLong && missingReferences === undefined) return;
-  const problem = isTooLong ? `have ${givenReferences.length} entries` : `do not contain ${missingReferences}`;
+  if (!isTooLong && missingReference === undefined) return;
+  const problem = isTooLong ? `have ${givenReferences.length} entries` : `do not contain ${missingReference}`;
   throw mailErrors.referencesInvalid({ limit: MAX_REFERENCES, problem });
 }
 

@@ -235,13 +235,13 @@ export function createEntriesTable(db: Db) {
     async insert(rows: EntryRow[]): Promise<string[]> {
       const writes: Promise<{ rows: { id: string }[] }>[] = [];
       for (let at = 0; at < rows.length;) {
-        const { size, query } = insertQueries.find((item) => item.size <= rows.length - at)!;
+        const { size, query } = insertQueries.find((candidate) => candidate.size <= rows.length - at)!;
         const values: Record<string, unknown> = {};
         for (let i = 0; i < size; i++) for (const name of COLUMNS) values[`${name}${i}`] = rows[at + i]![name];
         writes.push(db.write(query(values)));
         at += size;
       }
-      const writtenIds = new Set((await Promise.all(writes)).flatMap((item) => item.rows.map(({ id }) => id)));
+      const writtenIds = new Set((await Promise.all(writes)).flatMap((result) => result.rows.map(({ id }) => id)));
       return rows.filter(({ id }) => !writtenIds.has(id)).map(({ id }) => id);
     },
 
@@ -250,10 +250,10 @@ export function createEntriesTable(db: Db) {
      * are left unchanged.
      */
     async update(changes: { row: EntryRow; wide: boolean }[]): Promise<string[]> {
-      const writes = await Promise.all(
+      const results = await Promise.all(
         changes.map(({ row, wide: isWide }) => db.write((isWide ? wide : narrow)({ ...row, seen: row.version - 1 }))),
       );
-      return changes.filter((_, i) => writes[i]!.affected === 0).map(({ row }) => row.id);
+      return changes.filter((_, i) => results[i]!.affected === 0).map(({ row }) => row.id);
     },
 
     /** Inbound messages without a final status, last updated before `changedBefore`; oldest first. */

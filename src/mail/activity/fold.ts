@@ -196,12 +196,12 @@ function copiesOf(
   if (messageId === undefined && outbound === undefined) return [];
   const to =
     Array.isArray(detail["to"]) && entry.kind === "routing" ? detail["to"].slice(0, MAX_DELIVERIES) : [detail["to"]];
-  return to.map((candidate) => {
+  return to.map((recipient) => {
     const copy = copyTo(
       entry,
       messageId,
       outbound,
-      (Array.isArray(candidate) ? undefined : textOf(candidate, 512)) ?? rcpt ?? entry.to,
+      (Array.isArray(recipient) ? undefined : textOf(recipient, 512)) ?? rcpt ?? entry.to,
       at,
     );
     const rank = rankOf(copy.state, copy.outbound);

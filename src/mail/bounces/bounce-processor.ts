@@ -91,15 +91,15 @@ export function createBounceProcessor({
     }
     if ((await table.count(`at ${rcpt.toLowerCase()}`, clock.now())) > perPath)
       return settledBy(rcpt, replyOf(bounceErrors.tooManyReports()));
-    const resultPromise = srs.isOurs(rcpt)
+    const result = srs.isOurs(rcpt)
       ? await processSrs(mail)
       : paths.complaintDomainOf(rcpt) !== undefined
         ? await processComplaint(mail)
         : await processPath(mail);
     // This comes last: a process that dies before this point has not replied, so the report is sent again.
-    if (resultPromise.ok && duplicateKey !== undefined)
+    if (result.ok && duplicateKey !== undefined)
       await table.mark([duplicateKey], clock.now() + DUPLICATE_WINDOW_MS, clock.now());
-    return resultPromise;
+    return result;
   }
 
   async function processSrs({ rcpt, source }: ReturnPathMail): Promise<DeliveryResult> {
@@ -179,7 +179,7 @@ export function createBounceProcessor({
     if ((await table.count(`to ${to.toLowerCase()}`, clock.now())) > perPath)
       return settledBy(rcpt, replyOf(bounceErrors.tooManyReports()));
     const account = path?.account_id ? { account: path.account_id } : {};
-    const [resultPromise] = await queue.deliver({
+    const [result] = await queue.deliver({
       messageId: ids.messageId(forwardDomain),
       cause: "forward",
       from: "",
@@ -188,7 +188,7 @@ export function createBounceProcessor({
       inbound: { id: source.id, rcpt },
       ...account,
     });
-    if (resultPromise !== undefined && !resultPromise.ok) return { ...resultPromise, rcpt };
+    if (result !== undefined && !result.ok) return { ...result, rcpt };
     recordStep(source.id, "forwarded", { to, report: true }, { rcpt, path });
     return { rcpt, ok: true };
   }

@@ -358,7 +358,7 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
         by.length === 1 && by[0] === "day"
           ? groupedQuery.orderBy("day")
           : by.reduce(
-              (rowsQuery, column) => rowsQuery.orderBy(column),
+              (sortedQuery, column) => sortedQuery.orderBy(column),
               groupedQuery.orderBy(sql`sum(successful) + sum(failed)`, "desc"),
             );
       return (await db.read(orderedQuery.limit(limit))) as (TlsCounts & Record<Group, string>)[];
@@ -405,7 +405,7 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
       const orderedQuery =
         by.length === 1 && by[0] === "day"
           ? groupedQuery.orderBy("day")
-          : by.reduce((rowsQuery, column) => rowsQuery.orderBy(column), groupedQuery.orderBy("messages", "desc"));
+          : by.reduce((sortedQuery, column) => sortedQuery.orderBy(column), groupedQuery.orderBy("messages", "desc"));
       return (await db.read(orderedQuery.limit(limit))) as (DmarcCounts & Record<Group, string>)[];
     },
 

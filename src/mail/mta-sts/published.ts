@@ -64,12 +64,12 @@ export function createPublishedSts({
   async function recordsFor(zone: Zone): Promise<RecordRequest[]> {
     if (policy === undefined) return [];
     const names = (await namesOf(tables, zone.id)).filter(({ enabled }) => enabled).map(({ name }) => name);
-    const wantedRecords = names.map((name): RecordRequest[] => [
+    const recordsPerName = names.map((name): RecordRequest[] => [
       { type: "TXT", name: `_mta-sts.${name}.`, content: recordFor(policy) },
       { type: "CNAME", name: `mta-sts.${name}.`, content: webHost },
     ]);
     const freeFlags = await Promise.all(
-      wantedRecords.map(async ([text, alias]) => {
+      recordsPerName.map(async ([text, alias]) => {
         const existingRecords = await Promise.all(
           [text!, alias!].map((record) => managed.at(zone.id, record.name.slice(0, -1))),
         );
@@ -77,7 +77,7 @@ export function createPublishedSts({
         return existingRecords.flat().every(({ managedBy }) => managedBy === OWNER);
       }),
     );
-    const publishedRecords = wantedRecords.filter((_, index) => freeFlags[index]).flat();
+    const publishedRecords = recordsPerName.filter((_, index) => freeFlags[index]).flat();
     const reportingNames = names.filter((_, index) => freeFlags[index]);
     return reportingNames.length === 0 || reportTo === undefined
       ? publishedRecords

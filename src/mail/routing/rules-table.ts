@@ -135,20 +135,20 @@ export async function updateRulesOfDestination(
   to: "verified" | "unverified" | "deleted",
   now: number,
 ): Promise<string[]> {
-  const matchingRules = db
+  const updateQuery = db
     .updateTable("email_routing_rules")
     .where("account_id", "=", account)
     .where((eb) => eb.or([eb("destination", "=", destination), contains(eb, destination)]));
   const awaitedDestinations = to === "verified" ? await stillAwaiting(db, account, destination) : [];
   const changedRules =
     to === "verified"
-      ? matchingRules
+      ? updateQuery
           .set({ enabled: 1, awaiting: 0, modified_at: now })
           .where("awaiting", "=", 1)
           .$if(awaitedDestinations.length > 0, (some) => some.where("id", "not in", awaitedDestinations))
       : to === "unverified"
-        ? matchingRules.set({ enabled: 0, awaiting: 1, modified_at: now }).where("enabled", "=", 1)
-        : matchingRules
+        ? updateQuery.set({ enabled: 0, awaiting: 1, modified_at: now }).where("enabled", "=", 1)
+        : updateQuery
             .set({ enabled: 0, awaiting: 0, modified_at: now })
             .where(({ eb, or }) => or([eb("enabled", "=", 1), eb("awaiting", "=", 1)]));
   return [...new Set((await changedRules.returning("zone_id").execute()).map(({ zone_id }) => zone_id))];

@@ -72,11 +72,11 @@ export function createSettings({ db, clock, zones, notifyChanged }: RoutingDeps,
         page,
       );
       const ids = items.map(({ id }) => id);
-      const [storedRow, names] = [await zoneRows(tables, ids), await namesOfAll(tables, ids)];
+      const [storedRows, names] = [await zoneRows(tables, ids), await namesOfAll(tables, ids)];
       const shownSettings = items.map((zone) =>
         toSettings(
           zone,
-          storedRow.find((row) => row.zone === zone.id),
+          storedRows.find((row) => row.zone === zone.id),
           names.filter((row) => row.zone === zone.id),
         ),
       );

@@ -134,14 +134,14 @@ export function createSendingDomains({
       ({ managedBy }) => managedBy !== owner,
     );
     // An existing record of the user is kept: a second record would invalidate both.
-    const ownRecords = records.filter(
+    const recordsToPublish = records.filter(
       (record) => record.type === "MX" || !foreignRecords.some((other) => other.name === record.name),
     );
     await managed.set(zone, {
       owner,
       locked: true,
       meta: { email_sending: true },
-      records: ownRecords.map((record) => ({ ...record, name: `${record.name}.` })),
+      records: recordsToPublish.map((record) => ({ ...record, name: `${record.name}.` })),
     });
   }
 

@@ -262,7 +262,7 @@ export function createSending(deps: SendingDeps): Sending {
     const to = remaining.map(({ mailbox }) => mailbox.address);
     const keys = await dkimKeys.signers({ zone, domain: name, use });
     const signedSource = withFields(source, await signer.sign(source, { dkim: keys }));
-    const envelopePaths =
+    const envelopeSenders =
       sender === undefined
         ? { from: "" }
         : await returnPaths({ account, zone, name, use, messageId, to, sender: sender.address });
@@ -286,7 +286,7 @@ export function createSending(deps: SendingDeps): Sending {
     const mail: Outbound = {
       messageId,
       cause: "send",
-      ...envelopePaths,
+      ...envelopeSenders,
       to,
       raw: () => signedSource.open(),
       account,
@@ -326,10 +326,10 @@ export function createSending(deps: SendingDeps): Sending {
           inbound: { id: messageId, rcpt: sender },
         }),
       };
-    const envelopePaths = await bounces.pathsFor({ account, zone, domain: name, messageId, to, from: sender });
+    const pathAddresses = await bounces.pathsFor({ account, zone, domain: name, messageId, to, from: sender });
     return {
-      from: envelopePaths[0]!,
-      ...(to.length > 1 && { fromFor: new Map(to.map((rcpt, at) => [rcpt, envelopePaths[at]!])) }),
+      from: pathAddresses[0]!,
+      ...(to.length > 1 && { fromFor: new Map(to.map((rcpt, at) => [rcpt, pathAddresses[at]!])) }),
     };
   }
 

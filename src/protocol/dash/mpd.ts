@@ -165,7 +165,7 @@ function toExplicitTemplate(boundaries: readonly number[], initialization: strin
 
 export function representationElement(
   { id, codecs, bandwidth, width, height, frameRate, channels, sampleRate }: Representation,
-  toTemplate: XmlElement[] = [],
+  template: XmlElement[] = [],
 ): XmlElement {
   return {
     name: "Representation",
@@ -189,16 +189,16 @@ export function representationElement(
               attributes: { schemeIdUri: "urn:mpeg:dash:23003:3:audio_channel_configuration:2011", value: channels },
             },
           ]),
-      ...toTemplate,
+      ...template,
     ],
   };
 }
 
-/** Formats a duration as an xs:duration. */
 /**
  * Seconds by which the announced duration exceeds the media. If both were equal, dash.js 5.2 could reach its end just
  * before the media element fires `ended`; it would then seek to the end and stop there without firing an event.
  */
 export const END_MARGIN_SECONDS = 0.001;
 
+/** Formats a duration as an xs:duration. */
 export const isoDuration = (seconds: number) => `PT${seconds.toFixed(6).replace(/\.?0+$/, "")}S`;

@@ -41,7 +41,7 @@ export function encodeMessage(
   return length <= SMALL_MESSAGE_BYTES ? [Buffer.concat(parts)] : parts;
 }
 
-/** Returns the header of the first chunk, `head`, and space for `room` more octets. */
+/** Returns the header of the first chunk, `head`, and space for `headroom` more octets. */
 function firstOctets(
   chunkStream: number,
   { type, stream, time, data }: RtmpMessage,

@@ -173,9 +173,9 @@ export function createSrtListener({
       return refuse(handshake, from, keys);
     }
     if (closed || openConnections.size >= most) return refuse(handshake, from, closed ? "down" : "resource");
-    const beginStream = await lookupResult.accept();
-    if (typeof beginStream === "string") return refuse(handshake, from, beginStream);
-    connect(handshake, from, caller, requested, keys, beginStream);
+    const acceptResult = await lookupResult.accept();
+    if (typeof acceptResult === "string") return refuse(handshake, from, acceptResult);
+    connect(handshake, from, caller, requested, keys, acceptResult);
   }
 
   function connect(

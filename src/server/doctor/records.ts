@@ -63,10 +63,10 @@ export async function delegationOf(
 /** Checks that public DNS has the records that a name needs. */
 export async function recordsOf(
   name: string,
-  expectedText: readonly ExpectedRecord[],
+  expectedRecords: readonly ExpectedRecord[],
   watch: Pick<RecordWatch, "check">,
 ): Promise<Finding[]> {
-  const { records, conflicts } = await watch.check(name, expectedText);
+  const { records, conflicts } = await watch.check(name, expectedRecords);
   return [
     ...records.map(findingOf),
     ...conflicts.map(({ kind, message }): Finding => ({
@@ -78,7 +78,7 @@ export async function recordsOf(
   ];
 }
 
-function findingOf({ record, state, found: foundText, seen }: Verification["records"][number]): Finding {
+function findingOf({ record, state, found: foundValues, seen }: Verification["records"][number]): Finding {
   const content = record.priority === null ? record.content : `${record.priority} ${record.content}`;
   const expected = `${record.name} ${record.type} ${content}`;
   const check = labelOf(record);
@@ -96,7 +96,7 @@ function findingOf({ record, state, found: foundText, seen }: Verification["reco
       check,
       status: "error",
       expected,
-      found: foundText.join(", "),
+      found: foundValues.join(", "),
       fix:
         record.type === "TXT" && /v=spf1/i.test(record.content)
           ? "Add the include to the existing SPF record: a name can have only one."

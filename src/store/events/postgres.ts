@@ -35,7 +35,7 @@ export async function openPostgresEvents({
       query_timeout: 10_000,
       application_name: "reelpost events",
     });
-    // Without a listener for errors, a lost connection would end the process; `lost` below detects it.
+    // Without a listener for errors, a lost connection would end the process; `waitUntilLost` below detects it.
     next.on("error", () => {});
     next.on("notification", ({ payload = "" }) => {
       const [topic, id] = payload.split(" ");

@@ -124,11 +124,11 @@ function createReader(
   let position = start;
   return new Readable({
     highWaterMark: READ_SIZE_BYTES,
-    construct(bytesDone) {
+    construct(done) {
       open(path, "r", (err, opened) => {
-        if (err) return bytesDone(codeOf(err) === "ENOENT" ? verify(undefined) : err);
+        if (err) return done(codeOf(err) === "ENOENT" ? verify(undefined) : err);
         fd = opened;
-        fstat(opened, (err, now) => bytesDone(err ?? verify(now)));
+        fstat(opened, (err, now) => done(err ?? verify(now)));
       });
     },
     read() {
@@ -141,9 +141,9 @@ function createReader(
         this.push(buffer.subarray(0, count));
       });
     },
-    destroy(reason, bytesDone) {
-      if (fd === undefined) return bytesDone(reason);
-      close(fd, (err) => bytesDone(reason ?? err));
+    destroy(reason, done) {
+      if (fd === undefined) return done(reason);
+      close(fd, (err) => done(reason ?? err));
     },
   });
 }

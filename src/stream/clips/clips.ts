@@ -16,7 +16,7 @@ interface ClipsDeps {
 /** A part of a video as a separate video: uses the same bytes, encoded from the start of the clip. */
 export interface Clips {
   /**
-   * `asked` gives the range in seconds of the source video. Access rules and watermark are inherited from it unless
+   * `requested` gives the range in seconds of the source video. Access rules and watermark are inherited from it unless
    * given. Throws videoNotFound, notReady, videoFailed, badParameter, and the errors of `Videos.create`.
    */
   create(account: string, requested: RequestedClip): Promise<Video>;

@@ -54,13 +54,13 @@ export function createBackgroundEncoding({
     async encodeMissing(video, segments, options) {
       const { ladder, audio } = video.model!;
       let count = audio === undefined ? 0 : await encodeMissingAudio(video, MAIN_AUDIO, segments, options);
-      const segmentsToEncode = await Promise.all(
+      const missingByRendition = await Promise.all(
         ladder.map(async (rendition) => ({
           rendition,
           segments: await store.missing(video.uid, rendition.name, segments),
         })),
       );
-      const incompleteRenditions = segmentsToEncode.filter(({ segments: { length } }) => length > 0);
+      const incompleteRenditions = missingByRendition.filter(({ segments: { length } }) => length > 0);
       if (incompleteRenditions.length > 0)
         await encoder.video(video, incompleteRenditions, { urgency: "background", ...options });
       for (const {
@@ -70,13 +70,13 @@ export function createBackgroundEncoding({
       return count;
     },
     async encodeInits(video, { signal }) {
-      const openedInits = await Promise.all(
+      const missingInitsByRendition = await Promise.all(
         video.model!.ladder.map(async (rendition) =>
           (await store.open(video.uid, rendition.name, "init")) === undefined ? [{ rendition, segments: [] }] : [],
         ),
       );
-      const segmentsToEncode = openedInits.flat();
-      if (segmentsToEncode.length > 0) await encoder.video(video, segmentsToEncode, { urgency: "soon", signal });
+      const missingInits = missingInitsByRendition.flat();
+      if (missingInits.length > 0) await encoder.video(video, missingInits, { urgency: "soon", signal });
     },
   };
 }

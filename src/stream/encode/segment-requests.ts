@@ -56,24 +56,26 @@ export function nextBatch(
     if (first === undefined || (runsByVideo.get(request.video.uid) ?? 0) < (runsByVideo.get(first.video.uid) ?? 0))
       first = request;
   if (first === undefined) return [];
-  const sameRendition = candidates.filter(
+  const renditionRequests = candidates.filter(
     ({ video, rendition }) => video.uid === first.video.uid && rendition === first.rendition,
   );
-  const init = sameRendition.find(({ n }) => n === "init");
-  const start = first.n === "init" ? sameRendition.find(({ n }) => n !== "init") : first;
+  const init = renditionRequests.find(({ n }) => n === "init");
+  const start = first.n === "init" ? renditionRequests.find(({ n }) => n !== "init") : first;
   const row =
-    start === undefined ? [] : batchFrom(start, sameRendition, isAudio(first.rendition) ? AUDIO_BATCH : VIDEO_BATCH);
+    start === undefined
+      ? []
+      : batchFrom(start, renditionRequests, isAudio(first.rendition) ? AUDIO_BATCH : VIDEO_BATCH);
   return [...(init === undefined ? [] : [init]), ...row];
 }
 
 function batchFrom(
   start: SegmentRequest,
-  sameRendition: readonly SegmentRequest[],
+  renditionRequests: readonly SegmentRequest[],
   maxSegments: number,
 ): SegmentRequest[] {
   // A failed segment is retried alone, because another segment of its batch may have caused the failure.
   if (start.failures > 0) return [start];
-  const byNumber = new Map(sameRendition.map((request) => [request.n, request]));
+  const byNumber = new Map(renditionRequests.map((request) => [request.n, request]));
   const row = [start];
   for (let n = (start.n as number) + 1; row.length < maxSegments; n++) {
     const next = byNumber.get(n);

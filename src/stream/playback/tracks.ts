@@ -81,11 +81,11 @@ function audioChoicesOf({ audio: mainAudio }: MediaModel, extra: readonly ExtraA
       default: entry === chosen,
     })),
   ];
-  const languages = new Set(all.flatMap((entry) => (entry.default ? (entry.language ?? []) : [])));
-  return all.map((entry) => {
-    const isNew = entry.language !== undefined && !languages.has(entry.language);
-    if (isNew) languages.add(entry.language!);
-    return { ...entry, autoselect: entry.default || isNew };
+  const languages = new Set(all.flatMap((choice) => (choice.default ? (choice.language ?? []) : [])));
+  return all.map((choice) => {
+    const isNew = choice.language !== undefined && !languages.has(choice.language);
+    if (isNew) languages.add(choice.language!);
+    return { ...choice, autoselect: choice.default || isNew };
   });
 }
 
@@ -114,13 +114,13 @@ export const maxBitRates = (all: readonly BitRates[]): BitRates => ({
 });
 
 /** The one nearest to `clientBandwidthHint`, in Mbit/s; all of them if there is no valid hint. */
-export function nearestToHint<One>(
-  all: readonly One[],
+export function nearestToHint<Item>(
+  all: readonly Item[],
   hint: string | null,
-  bandwidth: (entry: One) => number,
-): readonly One[] {
+  bandwidth: (item: Item) => number,
+): readonly Item[] {
   const hintedBandwidth = hint === null || hint.trim() === "" ? Number.NaN : Number(hint) * 1e6;
   if (!Number.isFinite(hintedBandwidth) || hintedBandwidth <= 0 || all.length === 0) return all;
-  const distanceToHint = (entry: One) => Math.abs(bandwidth(entry) - hintedBandwidth);
-  return [all.reduce((best, entry) => (distanceToHint(entry) < distanceToHint(best) ? entry : best))];
+  const distanceToHint = (item: Item) => Math.abs(bandwidth(item) - hintedBandwidth);
+  return [all.reduce((best, item) => (distanceToHint(item) < distanceToHint(best) ? item : best))];
 }

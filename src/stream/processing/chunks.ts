@@ -7,7 +7,7 @@ const CHUNK_SEGMENTS = 8;
 export const chunkCount = ({ segments: { count } }: Pick<MediaModel, "segments">): number =>
   Math.ceil(count / CHUNK_SEGMENTS);
 
-/** The segments of chunk `c`. */
+/** The segments of `chunk`. */
 export function chunkSegments({ segments: { count } }: Pick<MediaModel, "segments">, chunk: number): number[] {
   const first = chunk * CHUNK_SEGMENTS;
   return Array.from({ length: Math.max(0, Math.min(CHUNK_SEGMENTS, count - first)) }, (_, i) => first + i);

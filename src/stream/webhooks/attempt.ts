@@ -53,7 +53,7 @@ export async function attempt(
 export const isSuccess = ({ error }: WebhookAttempt): boolean => error === null;
 
 /**
- * `Webhook-Signature`: HMAC-SHA256 over the time, a dot, and the body as sent. `at`: epoch milliseconds; the header
+ * `Webhook-Signature`: HMAC-SHA256 over the time, a dot, and the body as sent. `timestamp`: epoch milliseconds; the header
  * contains seconds.
  */
 function signatureOf(secret: string, body: string, timestamp: number): string {

@@ -13,7 +13,7 @@ interface RecordBufferOptions {
   table: Pick<TailsTable, "addRecords">;
   /** Called for each tail with waiting records. */
   announce(tail: string): void;
-  createLossNotice(script: string, lossesById: number): string;
+  createLossNotice(script: string, lostCount: number): string;
   clock: Clock;
   log: Log;
   /** Identifies this process. */

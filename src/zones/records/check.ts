@@ -91,8 +91,8 @@ export const recordDigest = ({ priority, content }: Pick<RecordDraft, "priority"
  * Converts a name to an absolute name in the zone: "@" is the zone, and names outside it are relative unless they end
  * with a dot.
  */
-function recordName(givenValue: string, zone: string): string {
-  const text = givenValue.trim();
+function recordName(givenName: string, zone: string): string {
+  const text = givenName.trim();
   if (text === "@" || text === "") return zone;
   let name: string;
   try {
@@ -139,8 +139,8 @@ function checkTtl(ttl: number): number {
   );
 }
 
-function checkComment(givenValue: string): string | null {
-  const comment = givenValue.trim();
+function checkComment(givenComment: string): string | null {
+  const comment = givenComment.trim();
   if ([...comment].length > MAX_COMMENT_LENGTH)
     throw new Invalid(9300, `The comment has more than ${MAX_COMMENT_LENGTH} characters.`);
   // oxlint-disable-next-line no-control-regex
@@ -149,8 +149,8 @@ function checkComment(givenValue: string): string | null {
   return comment === "" ? null : comment;
 }
 
-function checkTags(givenValue: string[]): string[] {
-  const tags = [...new Set(givenValue.map((tag) => tag.trim()))];
+function checkTags(givenTags: string[]): string[] {
+  const tags = [...new Set(givenTags.map((tag) => tag.trim()))];
   if (tags.length > MAX_TAGS) throw new Invalid(9301, `A record can have at most ${MAX_TAGS} tags.`);
   for (const tag of tags) {
     // oxlint-disable-next-line no-control-regex

@@ -26,7 +26,7 @@ interface ManagedChange {
   remove: readonly RecordDraft[];
   locked: boolean;
   meta?: Record<string, unknown> | undefined;
-  /** Called first; if it throws, nothing changes. `at` reads the records of a name. */
+  /** Called first; if it throws, nothing changes. `recordsAtName` reads the records of a name. */
   check?(recordsAtName: (name: string, type: RecordType) => Promise<DnsRecord[]>): Promise<void>;
 }
 

@@ -58,10 +58,10 @@ const READERS = {
   routing: ["Email Routing Rules Read", "Account Analytics Read"],
   sending: ["Email Sending Read", "Account Analytics Read"],
 } as const;
-const scopeOf = ({ account, zone }: { account: string; zone?: string }): Resource =>
+const resourceOf = ({ account, zone }: { account: string; zone?: string }): Resource =>
   zone === undefined ? { account } : { account, zone };
-const mayRead = (caller: Caller, which: EntryKind, target: Resource) =>
-  READERS[which].some((permission) => caller.allows(permission, target));
+const mayRead = (caller: Caller, which: EntryKind, resource: Resource) =>
+  READERS[which].some((permission) => caller.allows(permission, resource));
 
 /** The part of an account's log that the caller may not see; usually undefined. */
 function hiddenOf(caller: Caller, account: string): EntryQuery["hidden"] {
@@ -82,9 +82,9 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
    * The parts of the log that the caller may read. Throws notAllowed if the caller may read none of the requested
    * parts.
    */
-  function readableKindOf(caller: Caller, target: Resource, requested: EntryKind | undefined): EntryKind | undefined {
+  function readableKindOf(caller: Caller, resource: Resource, requested: EntryKind | undefined): EntryKind | undefined {
     const readableKinds = (["routing", "sending"] as const).filter(
-      (which) => (requested === undefined || requested === which) && mayRead(caller, which, target),
+      (which) => (requested === undefined || requested === which) && mayRead(caller, which, resource),
     );
     if (readableKinds.length === 0)
       throw apiErrors.notAllowed({
@@ -95,15 +95,15 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
     return readableKinds.length === 2 ? undefined : readableKinds[0];
   }
 
-  /** `of`: the account whose entries are listed. Default: the calling account. */
+  /** `owner`: the account whose entries are listed. Default: the account of `scope`. */
   async function page(
     caller: Caller,
-    target: { account: string; zone?: string },
+    scope: { account: string; zone?: string },
     { kind: requested, cursor, per_page: limit, ...filter }: z.output<typeof query>,
-    owner: { account: string; zone?: string } = target,
+    owner: { account: string; zone?: string } = scope,
   ) {
-    const which = readableKindOf(caller, scopeOf(target), requested);
-    const hidden = target.zone === undefined ? hiddenOf(caller, target.account) : undefined;
+    const which = readableKindOf(caller, resourceOf(scope), requested);
+    const hidden = scope.zone === undefined ? hiddenOf(caller, scope.account) : undefined;
     const entryQuery: EntryQuery = {
       ...owner,
       ...(hidden !== undefined && { hidden }),
@@ -124,16 +124,16 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
     });
   }
 
-  async function timeline(caller: Caller, target: { account: string; zone?: string }, id: string) {
-    const scope = scopeOf(target);
-    readableKindOf(caller, scope, undefined);
-    const entry = await activity.get(target, id).catch(async (err: unknown) => {
-      if (target.zone !== undefined || (await operator()) !== target.account) throw err;
+  async function timeline(caller: Caller, scope: { account: string; zone?: string }, id: string) {
+    const resource = resourceOf(scope);
+    readableKindOf(caller, resource, undefined);
+    const entry = await activity.get(scope, id).catch(async (err: unknown) => {
+      if (scope.zone !== undefined || (await operator()) !== scope.account) throw err;
       return activity.get({ account: "" }, id);
     });
-    readableKindOf(caller, scope, entry.kind);
+    readableKindOf(caller, resource, entry.kind);
     // An entry of a zone that a policy denies, requested by a caller who may read the account's other entries.
-    if (!mayRead(caller, entry.kind, { account: target.account, zone: entry.zone }))
+    if (!mayRead(caller, entry.kind, { account: scope.account, zone: entry.zone }))
       throw activityErrors.noEntry({ id });
     return answer(showTimeline(entry));
   }
@@ -160,11 +160,11 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
         result: z.array(entrySchema),
       },
       async ({ params, query: { zone_id, platform, ...requested }, caller }) => {
-        const target = accountScopeOf(params);
+        const scope = accountScopeOf(params);
         if (platform === "false")
-          return page(caller, { ...target, ...(zone_id !== undefined && { zone: zone_id }) }, requested);
-        if ((await operator()) === target.account) return page(caller, target, requested, { account: "" });
-        readableKindOf(caller, target, requested.kind);
+          return page(caller, { ...scope, ...(zone_id !== undefined && { zone: zone_id }) }, requested);
+        if ((await operator()) === scope.account) return page(caller, scope, requested, { account: "" });
+        readableKindOf(caller, scope, requested.kind);
         return answer([], { info: { count: 0, per_page: requested.per_page, next_cursor: null } });
       },
     ),

@@ -160,7 +160,10 @@ export function queueRoutes({ queue, operator }: QueueDeps): Route[] {
           limit,
         });
         return answer(
-          items.map((queuedMessage) => ({ ...showMessage(queuedMessage.message), ...showRecipient(queuedMessage) })),
+          items.map((queuedRecipient) => ({
+            ...showMessage(queuedRecipient.message),
+            ...showRecipient(queuedRecipient),
+          })),
           {
             info: {
               count: items.length,

@@ -78,7 +78,7 @@ export function emailDatasets({
       );
     const requestedColumns = leaves.flatMap(({ name, column }) => (column === undefined ? [] : [{ name, column }]));
     const order = readOrder(orderBy).map(({ name, descending }) => {
-      const place = name === "count" ? -1 : requestedColumns.findIndex((item) => item.name === name);
+      const place = name === "count" ? -1 : requestedColumns.findIndex((column) => column.name === name);
       if (place === -1 && name !== "count")
         throw new QueryError(`orderBy ${name}: groups can be ordered only by count or by a requested dimension`);
       return { place, descending };
@@ -217,20 +217,20 @@ function groupBuilder(field: Field, dimensions: (values: Values) => Row): (group
 const PART = 10_000;
 
 /** `width`: number of values per row. */
-async function buildInParts<Given>(
-  input: readonly Given[],
+async function buildInParts<Item>(
+  items: readonly Item[],
   width: number,
   budget: Budget,
-  build: (item: Given) => Row,
+  build: (item: Item) => Row,
 ): Promise<Row[]> {
   const rows: Row[] = [];
   const part = Math.max(1, Math.floor(PART / Math.max(1, width)));
-  for (const one of input) {
+  for (const item of items) {
     if (rows.length % part === part - 1) {
       await setImmediate();
       budget.check();
     }
-    const row = build(one);
+    const row = build(item);
     for (const key in row) budget.text(row[key]);
     rows.push(row);
   }

@@ -33,7 +33,7 @@ export async function answerFields(
     // To callers without access, the response must not reveal whether the zone exists.
     if (
       !Object.values(datasets.accounts).some(({ permissions }) =>
-        permissions.some((item) => caller.allows(item, { account: tag })),
+        permissions.some((permission) => caller.allows(permission, { account: tag })),
       )
     )
       throw new QueryError("not authorized for that account", path);
@@ -45,7 +45,7 @@ export async function answerFields(
     if (
       account === undefined ||
       !Object.values(datasets.zones).some(({ permissions }) =>
-        permissions.some((item) => caller.allows(item, { account, zone: tag })),
+        permissions.some((permission) => caller.allows(permission, { account, zone: tag })),
       )
     )
       throw new QueryError("not authorized for that zone", path);
@@ -61,7 +61,9 @@ export async function answerFields(
   ): Promise<Answer[]> {
     const tags = tagsOf(field, tag, path);
     return Promise.all(
-      tags.map(async (item, i) => answerScope(field.fields, await find(item, path), tag, known, [...path, String(i)])),
+      tags.map(async (scopeTag, i) =>
+        answerScope(field.fields, await find(scopeTag, path), tag, known, [...path, String(i)]),
+      ),
     );
   }
 
@@ -146,7 +148,7 @@ function tagsOf({ args, name }: Field, tag: string, path: string[]): string[] {
     if (key !== tag && key !== `${tag}_in`)
       throw new QueryError(`unknown filter "${key}" of ${name}: use ${tag} or ${tag}_in`, path);
   const tags = filterFields[tag] === undefined ? filterFields[`${tag}_in`] : [filterFields[tag]];
-  if (!Array.isArray(tags) || tags.length === 0 || !tags.every((item) => typeof item === "string" && item !== ""))
+  if (!Array.isArray(tags) || tags.length === 0 || !tags.every((value) => typeof value === "string" && value !== ""))
     throw filterError("");
   if (tags.length > MAX_SCOPES) throw filterError(`, and no more than ${MAX_SCOPES} of them`);
   return [...new Set(tags as string[])];

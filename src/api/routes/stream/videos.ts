@@ -129,8 +129,8 @@ export function streamVideosRoutes({ videos, urls }: StreamVideosDeps): Route[] 
 
 type DefinedFields<Given> = { [Name in keyof Given]?: Exclude<Given[Name], undefined> };
 /** Omits undefined fields. */
-const pickDefined = <Given extends object>(givenFields: Given): DefinedFields<Given> =>
-  Object.fromEntries(Object.entries(givenFields).filter(([, value]) => value !== undefined)) as DefinedFields<Given>;
+const pickDefined = <Given extends object>(fields: Given): DefinedFields<Given> =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as DefinedFields<Given>;
 
 function filterOf({
   status,

@@ -71,10 +71,10 @@ export function patchedUpload(latest: Version, modules: UploadedModule[], patch:
 
 function patchedBindings(
   { bindings: present }: Version,
-  latestUpload: Upload["bindings"],
+  latestBindings: Upload["bindings"],
   { bindings, env = {} }: VersionBody,
 ): (Binding | InheritedBinding)[] {
-  const base = bindings === undefined ? latestUpload : readBindings(bindings ?? [], { part: PART, present });
+  const base = bindings === undefined ? latestBindings : readBindings(bindings ?? [], { part: PART, present });
   const changedBindings = readBindings(
     Object.entries(env ?? {}).flatMap(([name, binding]) => (binding === null ? [] : [{ ...binding, name }])),
     { part: PART, present },

@@ -272,8 +272,8 @@ export function startRunner(deps: RunnerDeps): Runner {
 
   const loopEnd = runLoop();
   return {
-    wake(foundDestinations) {
-      for (const destination of foundDestinations) addCandidate(destination);
+    wake(wokenDestinations) {
+      for (const destination of wokenDestinations) addCandidate(destination);
       wakeLoop();
     },
     stop: ({ graceMs = 10_000 } = {}) => (stopped ??= stop(graceMs)),

@@ -152,7 +152,7 @@ export function createBroadcastController(
     const isRecorded = input.recording.mode === "automatic";
     while (!session.signal.aborted && !closeController.signal.aborted) {
       const now = clock.now();
-      const claimedLease = await leases.acquire({
+      const acquisition = await leases.acquire({
         ...leaseKey,
         account: input.account,
         video: isRecorded ? ids.hex() : "",
@@ -161,9 +161,9 @@ export function createBroadcastController(
         timeoutMs: timeoutOf(input),
         deleteAfterDays: input.deleteRecordingAfterDays,
       });
-      if (claimedLease.kind === "over") await finish(claimedLease.row);
-      else if (claimedLease.kind !== "busy") {
-        if (await ensureVideo(videos, claimedLease, input, session.started)) return claimedLease;
+      if (acquisition.kind === "over") await finish(acquisition.row);
+      else if (acquisition.kind !== "busy") {
+        if (await ensureVideo(videos, acquisition, input, session.started)) return acquisition;
         await release();
         await leases.drop(leaseKey);
       } else if (now - requestedAt <= 2 * LEASE_MS) await sleepUnlessEnded(BUSY_RETRY_MS, session);
@@ -197,18 +197,18 @@ export function createBroadcastController(
   async function end(session: LiveSession, reason: unknown): Promise<void> {
     if (currentSession !== session) return;
     currentSession = undefined;
-    const endingBroadcast = openBroadcast;
-    if (endingBroadcast?.session !== session) return;
-    await stopRuns(endingBroadcast);
+    const broadcast = openBroadcast;
+    if (broadcast?.session !== session) return;
+    await stopRuns(broadcast);
     const input = await reloadInput(session.input);
     const waitsForReconnect =
-      endingBroadcast.video !== "" && input !== undefined && input.enabled && input.recording.mode === "automatic";
+      broadcast.video !== "" && input !== undefined && input.enabled && input.recording.mode === "automatic";
     const state = stateAfter(reason, waitsForReconnect);
     await noteState(state, session, messageOf(reason));
-    if (!waitsForReconnect) return finishOpen(endingBroadcast);
+    if (!waitsForReconnect) return finishOpen(broadcast);
     // If the database fails, this process still counts as the owner.
     const isOwner = await leases
-      .setEndTime(leaseKey, clock.now() + endingBroadcast.timeoutMs)
+      .setEndTime(leaseKey, clock.now() + broadcast.timeoutMs)
       .catch(
         (err: unknown) => (
           log.error({ err, input: uid }, "live: failed to mark a broadcast as waiting for its publisher"),
@@ -216,54 +216,53 @@ export function createBroadcastController(
         ),
       );
     if (!isOwner) return release(false);
-    finishIn(endingBroadcast.timeoutMs, endingBroadcast, state === "reconnecting" ? "failed_to_reconnect" : undefined);
+    finishIn(broadcast.timeoutMs, broadcast, state === "reconnecting" ? "failed_to_reconnect" : undefined);
   }
 
   /** Applies input changes made while the video was being created. */
-  async function followRules(endingBroadcast: OpenBroadcast, { account, recording }: LiveInput) {
+  async function followRules(broadcast: OpenBroadcast, { account, recording }: LiveInput) {
     const rules = rulesOf(recording);
-    if (endingBroadcast.video === "" || isDeepStrictEqual(endingBroadcast.rules, rules)) return;
+    if (broadcast.video === "" || isDeepStrictEqual(broadcast.rules, rules)) return;
     await videos.setAccessRules(account, uid, rules);
-    endingBroadcast.rules = rules;
+    broadcast.rules = rules;
   }
 
-  function finishIn(ms: number, endingBroadcast: OpenBroadcast, state?: LiveState) {
+  function finishIn(ms: number, broadcast: OpenBroadcast, state?: LiveState) {
     timer = new AbortController();
     clock.sleep(ms, timer.signal).then(
-      () => enqueue(() => finishOpen(endingBroadcast, state)),
+      () => enqueue(() => finishOpen(broadcast, state)),
       () => {},
     );
   }
 
-  async function finishOpen(endingBroadcast: OpenBroadcast, state?: LiveState) {
-    if (openBroadcast !== endingBroadcast || endingBroadcast.session !== undefined || closeController.signal.aborted)
-      return;
+  async function finishOpen(broadcast: OpenBroadcast, state?: LiveState) {
+    if (openBroadcast !== broadcast || broadcast.session !== undefined || closeController.signal.aborted) return;
     try {
-      await finish(endingBroadcast);
+      await finish(broadcast);
       if (state !== undefined) await noteState(state, undefined, RECONNECT_TIMED_OUT);
     } catch (err) {
-      log.error({ err, input: uid, video: endingBroadcast.video }, "live: failed to finish a broadcast, will retry");
+      log.error({ err, input: uid, video: broadcast.video }, "live: failed to finish a broadcast, will retry");
       // A broadcast that this process no longer has open is found through its row.
-      if (openBroadcast === endingBroadcast) finishIn(RETRY_MS, endingBroadcast, state);
+      if (openBroadcast === broadcast) finishIn(RETRY_MS, broadcast, state);
     }
   }
 
-  async function stopRuns(endingBroadcast: OpenBroadcast) {
-    endingBroadcast.session = undefined;
-    endingBroadcast.encoding?.end();
-    await endingBroadcast.encoding?.done;
-    endingBroadcast.encoding = undefined;
-    await endingBroadcast.opened?.settled();
+  async function stopRuns(broadcast: OpenBroadcast) {
+    broadcast.session = undefined;
+    broadcast.encoding?.end();
+    await broadcast.encoding?.done;
+    broadcast.encoding = undefined;
+    await broadcast.opened?.settled();
   }
 
   /** Stops the broadcast in this process without changing its row. */
   async function release(ended = true) {
     timer.abort();
-    const endingBroadcast = openBroadcast;
+    const broadcast = openBroadcast;
     openBroadcast = undefined;
-    if (endingBroadcast === undefined) return;
-    await stopRuns(endingBroadcast);
-    await endingBroadcast.opened?.close({ ended });
+    if (broadcast === undefined) return;
+    await stopRuns(broadcast);
+    await broadcast.opened?.close({ ended });
   }
 
   async function finish({ video, deleteAfterDays }: Pick<BroadcastRow, "video" | "deleteAfterDays">): Promise<void> {
@@ -319,12 +318,12 @@ export function createBroadcastController(
     },
     changed: () =>
       enqueue(async () => {
-        const endingBroadcast = openBroadcast;
-        if (endingBroadcast === undefined) return;
+        const broadcast = openBroadcast;
+        if (broadcast === undefined) return;
         const input = await inputs.find(uid);
-        if (input !== undefined) await followRules(endingBroadcast, input);
-        if (endingBroadcast.session !== undefined) return;
-        if (input === undefined || !input.enabled || input.recording.mode === "off") await finish(endingBroadcast);
+        if (input !== undefined) await followRules(broadcast, input);
+        if (broadcast.session !== undefined) return;
+        if (input === undefined || !input.enabled || input.recording.mode === "off") await finish(broadcast);
       }),
     recover: (row) => enqueue(() => recover(row)),
     onStorageFull: () =>
@@ -346,9 +345,9 @@ export function createBroadcastController(
       await queue;
       if (currentSession !== undefined) await end(currentSession, streamErrors.liveShuttingDown());
       timer.abort();
-      const endingBroadcast = openBroadcast;
+      const broadcast = openBroadcast;
       openBroadcast = undefined;
-      await endingBroadcast?.opened?.close({ ended: false });
+      await broadcast?.opened?.close({ ended: false });
     },
   };
 }

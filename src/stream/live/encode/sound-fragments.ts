@@ -118,8 +118,8 @@ export function createAudioFragments({
   function endAtKey() {
     const next = frameTime! + frame / 2;
     if (cuts.length === 0 || next < cuts[0]!) return;
-    cutFragment(cuts.findLast((item) => item <= next));
-    cuts = cuts.filter((item) => item > next);
+    cutFragment(cuts.findLast((cut) => cut <= next));
+    cuts = cuts.filter((cut) => cut > next);
   }
 
   /** Emits a fragment that ends at a key frame, or a full fragment once no key frame can precede the next frame. */
@@ -166,7 +166,7 @@ export function createAudioFragments({
     },
     end() {
       reachedTime = Infinity;
-      for (const item of waiting) place(item);
+      for (const waitingFrame of waiting) place(waitingFrame);
       waiting = [];
       cutFragment();
     },

@@ -41,11 +41,9 @@ export async function resolveOutputHost(
 
 /** Replaces the resolver in `connect`. */
 export function pinned(addresses: readonly string[]): LookupFunction {
-  const resolvedAddresses = addresses.map((address) => ({ address, family: isIP(address) }));
+  const lookupAddresses = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_, { all }, done) =>
     setImmediate(() =>
-      all === true
-        ? done(null, resolvedAddresses)
-        : done(null, resolvedAddresses[0]!.address, resolvedAddresses[0]!.family),
+      all === true ? done(null, lookupAddresses) : done(null, lookupAddresses[0]!.address, lookupAddresses[0]!.family),
     );
 }

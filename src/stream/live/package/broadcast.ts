@@ -76,10 +76,10 @@ export function createBroadcast({
     // A run without segments does not appear in the timeline.
     if (timeline.runs.at(-1)?.id !== run.id)
       timeline.runs.push({ id: run.id, started: run.started, renditions: [...run.renditions] });
-    const listedItem = { ...segment, run: timeline.runs.length - 1 };
-    timeline.segments.push(listedItem);
+    const listedSegment = { ...segment, run: timeline.runs.length - 1 };
+    timeline.segments.push(listedSegment);
     recentSegments.trim(timeline.segments.length);
-    return listedItem;
+    return listedSegment;
   }
 
   function run(run: LiveRun): RunSink {
@@ -98,8 +98,8 @@ export function createBroadcast({
         notifyListeners();
       },
       onSegment(cut) {
-        const listedItem = { ...cut, segment: list(run, cut.segment) };
-        onSegment?.(listedItem);
+        const listedCut = { ...cut, segment: list(run, cut.segment) };
+        onSegment?.(listedCut);
       },
     });
     const finish = () => {

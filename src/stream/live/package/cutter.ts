@@ -97,7 +97,7 @@ export function createCutter({ run, first, segmentSeconds, partSeconds, onChange
     const [last, before] = [cuts.at(-1)!, cuts.at(-2)];
     if (before === undefined) return;
     for (const track of tracks.values()) {
-      const laggingCut = cuts.findLast((trackSegment) => trackSegment.time <= last.time - MAX_BEHIND_S);
+      const laggingCut = cuts.findLast((candidate) => candidate.time <= last.time - MAX_BEHIND_S);
       if (laggingCut !== undefined) track.closeBefore(laggingCut.n);
     }
   }

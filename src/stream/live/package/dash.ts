@@ -87,17 +87,17 @@ export function liveDash(
  */
 function choose(
   { timeline, renditions: offeredRenditions }: Pick<LiveSource, "timeline" | "renditions">,
-  renditionList: readonly LiveRendition[],
+  runRenditions: readonly LiveRendition[],
   hint: string | null,
 ): LiveRendition[] {
   const byName = new Map(offeredRenditions.map((rendition) => [rendition.name, rendition]));
-  const chosenRenditions = timeline.ended ? renditionList.filter(({ name }) => byName.has(name)) : renditionList;
+  const keptRenditions = timeline.ended ? runRenditions.filter(({ name }) => byName.has(name)) : runRenditions;
   const videoRenditions = nearestToHint(
-    chosenRenditions.filter(({ kind }) => kind === "video"),
+    keptRenditions.filter(({ kind }) => kind === "video"),
     hint,
     ({ name, averageBandwidth }) => byName.get(name)?.averageBandwidth ?? averageBandwidth,
   );
-  return [...videoRenditions, ...chosenRenditions.filter(({ kind }) => kind === "audio")];
+  return [...videoRenditions, ...keptRenditions.filter(({ kind }) => kind === "audio")];
 }
 
 /** One set per codec: the renditions in a set must be interchangeable at every segment. */
@@ -114,7 +114,7 @@ function mediaSetsOf(
       ({ codecs }) => codecs.replace(/\..*$/s, ""),
     ).values(),
   ];
-  return byCodec.map((renditionList, index) => ({
+  return byCodec.map((codecRenditions, index) => ({
     kind,
     id: SET_IDS[kind] + 2 * index,
     timescale: TIMESCALE,
@@ -122,8 +122,8 @@ function mediaSetsOf(
     initialization: `../segments/$RepresentationID$/init-${run}.mp4${suffix}`,
     media: `../segments/$RepresentationID$/$Number$.m4s${suffix}`,
     firstNumber: runSegments[0]!.n,
-    segments: placesOf(segments, renditionList[0]!, runSegments),
-    representations: renditionList.map(({ name, codecs, peakBandwidth, width, height, frameRate, channels }) => ({
+    segments: placesOf(segments, codecRenditions[0]!, runSegments),
+    representations: codecRenditions.map(({ name, codecs, peakBandwidth, width, height, frameRate, channels }) => ({
       id: name,
       codecs,
       bandwidth: peakBandwidth,

@@ -197,9 +197,10 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
 
 /** Waits until every rendition has a playable segment. */
 async function waitForFirstSegment(viewing: Viewing, { timeline, broadcast }: LiveSource): Promise<void> {
-  const isMet = () => timeline.segments.length > 0;
-  if (broadcast !== undefined) await waitFor(broadcast, isMet, { ms: FIRST_SEGMENT_WAIT_MS, signal: viewing.signal });
-  if (!isMet()) throw notPlayableYet(viewing.video);
+  const hasSegments = () => timeline.segments.length > 0;
+  if (broadcast !== undefined)
+    await waitFor(broadcast, hasSegments, { ms: FIRST_SEGMENT_WAIT_MS, signal: viewing.signal });
+  if (!hasSegments()) throw notPlayableYet(viewing.video);
 }
 
 function queryOf({ range, lowLatency }: Extent, mark: { of?: string }): string {
@@ -219,11 +220,11 @@ function queryOf({ range, lowLatency }: Extent, mark: { of?: string }): string {
 function cacheOf(
   { timeline: { ended }, targetDuration, broadcast }: LiveSource,
   { range, lowLatency }: Extent,
-  isMet: boolean | undefined,
+  areDirectivesMet: boolean | undefined,
 ): { cache?: number } {
   if (typeof range === "object" || range === "whole") return { cache: ENDED_CACHE_SECONDS };
   if (ended) return { cache: RUNNING_CACHE_SECONDS };
   const target = broadcast?.targetDuration ?? targetDuration;
-  if (isMet === undefined) return { cache: lowLatency === true ? 1 : Math.max(1, Math.floor(target / 2)) };
-  return isMet ? { cache: 6 * target } : {};
+  if (areDirectivesMet === undefined) return { cache: lowLatency === true ? 1 : Math.max(1, Math.floor(target / 2)) };
+  return areDirectivesMet ? { cache: 6 * target } : {};
 }

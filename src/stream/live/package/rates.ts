@@ -50,11 +50,11 @@ export function createMeasuredRates(): MeasuredRates {
     of(rendition) {
       const segments = windows.get(rendition.name)?.segments;
       if (segments === undefined) return rendition;
-      const seconds = sum(segments, (item) => item.seconds);
+      const seconds = sum(segments, (segment) => segment.seconds);
       const frameRate = sum(segments, ({ frames }) => frames) / seconds;
       return {
         ...rendition,
-        peakBandwidth: roundUp(Math.max(...segments.map((item) => item.bits / item.seconds))),
+        peakBandwidth: roundUp(Math.max(...segments.map((segment) => segment.bits / segment.seconds))),
         averageBandwidth: roundUp(sum(segments, ({ bits }) => bits) / seconds),
         ...(frameRate > 0 && {
           frameRate:

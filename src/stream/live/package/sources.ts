@@ -43,10 +43,10 @@ export function createLiveSources({ packages, timelineOf }: LiveSourcesDeps): Li
     };
     if (!timeline.ended) return source;
     recordings.set(uid, source);
-    let segments = [...recordings.values()].reduce((sum, candidate) => sum + candidate.timeline.segments.length, 0);
-    for (const [oldest, one] of recordings) {
+    let segments = [...recordings.values()].reduce((sum, recording) => sum + recording.timeline.segments.length, 0);
+    for (const [oldest, recording] of recordings) {
       if (segments <= MAX_SEGMENTS || oldest === uid) break;
-      segments -= one.timeline.segments.length;
+      segments -= recording.timeline.segments.length;
       recordings.delete(oldest);
     }
     return source;
@@ -99,7 +99,7 @@ export function createLiveSources({ packages, timelineOf }: LiveSourcesDeps): Li
 function renditionsOf({ runs }: LiveTimeline): LiveRendition[] {
   return (["video", "audio"] as const).flatMap((kind) => {
     const renditionsByRun = runs
-      .map(({ renditions }) => renditions.filter((one) => one.kind === kind))
+      .map(({ renditions }) => renditions.filter((rendition) => rendition.kind === kind))
       .filter(({ length }) => length > 0);
     const byName = [...Map.groupBy(renditionsByRun.flat(), ({ name }) => name).values()];
     const commonRenditions = byName.filter((variants) => variants.length === renditionsByRun.length);
@@ -107,8 +107,8 @@ function renditionsOf({ runs }: LiveTimeline): LiveRendition[] {
       const last = variants.at(-1)!;
       return {
         ...last,
-        peakBandwidth: Math.max(...variants.map((one) => one.peakBandwidth)),
-        averageBandwidth: Math.max(...variants.map((one) => one.averageBandwidth)),
+        peakBandwidth: Math.max(...variants.map((variant) => variant.peakBandwidth)),
+        averageBandwidth: Math.max(...variants.map((variant) => variant.averageBandwidth)),
       };
     });
   });
@@ -119,7 +119,8 @@ function renditionsOf({ runs }: LiveTimeline): LiveRendition[] {
  * segmentNotFound.
  */
 export function checkRendition({ renditions, timeline: { runs } }: LiveSource, name: string): void {
-  const includesRendition = (variants: readonly LiveRendition[]) => variants.some((one) => one.name === name);
+  const includesRendition = (renditionList: readonly LiveRendition[]) =>
+    renditionList.some((rendition) => rendition.name === name);
   if (!includesRendition(renditions) && !runs.some((run) => includesRendition(run.renditions)))
     throw streamErrors.segmentNotFound({ segment: "list", rendition: name });
 }

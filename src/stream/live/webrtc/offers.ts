@@ -112,8 +112,8 @@ function rank(format: string): number {
 /** Payload type of its RTX codec. */
 function repeatsOf(section: readonly string[], payloadType: number): number | undefined {
   const types = section.flatMap((line) => /^a=rtpmap:(\d+) rtx\/90000$/i.exec(line)?.[1] ?? []);
-  const type = types.find((candidateCodec) =>
-    section.some((line) => new RegExp(`^a=fmtp:${candidateCodec} (?:.*;)?apt=${payloadType}(?:;|$)`).test(line)),
+  const type = types.find((rtxType) =>
+    section.some((line) => new RegExp(`^a=fmtp:${rtxType} (?:.*;)?apt=${payloadType}(?:;|$)`).test(line)),
   );
   return type === undefined ? undefined : Number(type);
 }

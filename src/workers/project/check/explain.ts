@@ -7,7 +7,7 @@ import { howToDeclare } from "./unknown-bindings.ts";
 
 /**
  * Explains an exception in the worker's code in a few lines; undefined if the exception is clear without an
- * explanation. `unknown` are the uses found by `inspectProject`.
+ * explanation. `unknownUses` are the uses found by `inspectProject`.
  */
 export function explainException(
   exception: Pick<ThrownException, "name" | "message" | "stack">,

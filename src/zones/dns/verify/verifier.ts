@@ -104,7 +104,7 @@ function findingOf(record: ProviderRecord, answers: readonly Answer[]): RecordFi
   return {
     record,
     state,
-    found: [...new Set(resolverViews.flatMap(({ found: foundConflicts }) => foundConflicts))],
+    found: [...new Set(resolverViews.flatMap(({ found: foundValues }) => foundValues))],
     seen: resolverViews,
   };
 }

@@ -33,7 +33,7 @@ interface Sortable {
 
 /** Runs a query. Throws invalidQuery before it reads points, and errors of resource limits while it reads. */
 export async function runSelect(select: Select, { points, now, limits, budget }: SelectOptions): Promise<Result> {
-  const columns = select.columns.flatMap((item) => (item === "*" ? starColumns(select) : [item]));
+  const columns = select.columns.flatMap((column) => (column === "*" ? starColumns(select) : [column]));
   const aliases = new Map(
     columns.flatMap(({ alias, expression }) => (alias === undefined ? [] : [[alias, expression]])),
   );
@@ -58,7 +58,7 @@ export async function runSelect(select: Select, { points, now, limits, budget }:
   const keys = select.groupBy.map((expression) => compile(expression, context));
   const outputs = [...selectedExpressions, ...select.orderBy.map(({ by }) => by)];
   const isGrouped =
-    keys.length > 0 || select.having !== undefined || outputs.some((item) => hasAggregate(item, aliases));
+    keys.length > 0 || select.having !== undefined || outputs.some((expression) => hasAggregate(expression, aliases));
   const groups: Groups | undefined = isGrouped ? groupsOf(select, keys, context) : undefined;
   const outerContext: CompileContext = groups === undefined ? context : { ...context, groups };
   const having = select.having && compile(select.having, outerContext);
@@ -70,7 +70,10 @@ export async function runSelect(select: Select, { points, now, limits, budget }:
   const rowsNeeded = select.limit === undefined ? Infinity : select.limit + select.offset;
   const rows = createRows(select, rowsNeeded, limits);
   const emit = (scope: Scope) =>
-    rows.add({ row: outputColumns.map((item) => item.evaluate(scope)), by: order.map((item) => item.evaluate(scope)) });
+    rows.add({
+      row: outputColumns.map((column) => column.evaluate(scope)),
+      by: order.map((expression) => expression.evaluate(scope)),
+    });
   if (groups === undefined) {
     for await (const batch of matchingBatches) {
       for (const scope of batch) {
@@ -115,13 +118,13 @@ async function* scopesOf(
 ): AsyncIterable<Scope[]> {
   const pointPages = dataset === undefined ? [[undefined]] : points(dataset, range);
   for await (const page of pointPages) {
-    const matchingBatches: Scope[] = [];
+    const matchingScopes: Scope[] = [];
     for (const point of page) {
       await budget.pause();
       const scope: Scope = { point, dataset: dataset ?? "", keys: [], aggregates: [] };
-      if (where === undefined || where.evaluate(scope)) matchingBatches.push(scope);
+      if (where === undefined || where.evaluate(scope)) matchingScopes.push(scope);
     }
-    yield matchingBatches;
+    yield matchingScopes;
   }
 }
 
@@ -130,7 +133,7 @@ const GROUP_BYTES = 200;
 const AGGREGATE_BYTES = 100;
 
 async function* collectGroups(
-  matchingBatches: AsyncIterable<Scope[]>,
+  batches: AsyncIterable<Scope[]>,
   keys: CompiledExpression[],
   { aggregates }: Groups,
   { maxGroups, budget }: { maxGroups: number; budget: QueryBudget },
@@ -142,7 +145,7 @@ async function* collectGroups(
   const groups = new Map<string, { keys: Value[]; accumulators: ReturnType<typeof create> }>();
   // Without GROUP BY there is one group, even if no points match.
   if (keys.length === 0) groups.set("[]", { keys: [], accumulators: create() });
-  for await (const batch of matchingBatches)
+  for await (const batch of batches)
     for (const scope of batch) {
       await budget.pause();
       const values = keys.map((key) => key.evaluate(scope));
@@ -193,7 +196,7 @@ function createRows({ orderBy }: Select, rowsNeeded: number, { rows: maxRows, me
       if (rows.length > maxRows && rowsNeeded > maxRows / 2)
         throw analyticsErrors.resultTooLarge({ limit: `${maxRows} rows` });
       rows = sort().slice(0, rowsNeeded);
-      bytes = rows.reduce((sum, item) => sum + rowBytes(item), 0);
+      bytes = rows.reduce((sum, row) => sum + rowBytes(row), 0);
       // Half, so that the rows are not sorted again after each point.
       if (bytes > memoryBytes / 2) throw analyticsErrors.tooMuchMemory({ limit: formatMiB(memoryBytes) });
     },

@@ -31,6 +31,8 @@ const CALLER = `export default {
     return env.API.fetch(request);
   },
 };`;
+/** Routes apply only if the server knows the hosts of its API. */
+const API_HOST = { REELPOST_API_HOSTS: "api.example.com,127.0.0.1" };
 const SECRET = { type: "secret_text", name: "KEY", text: "s3cret" };
 
 /** A route, a mail rule and a caller for the worker "api". Returns one request through each of them. */
@@ -56,7 +58,7 @@ async function connect(api: Api) {
 }
 
 test("a worker is renamed under constant traffic: no request fails, and a new worker of the former name inherits nothing", async (t) => {
-  const server = await servePlatform(t);
+  const server = await servePlatform(t, { env: API_HOST });
   const api = createApi(server, TOKEN);
   const agent = new Agent({ keepAlive: true });
   t.after(() => agent.destroy());
@@ -125,6 +127,7 @@ describe("two processes on one PostgreSQL", async () => {
   async function shared(t: Scope) {
     assert.ok(cluster, "PostgreSQL is not installed");
     return {
+      ...API_HOST,
       REELPOST_API_TOKEN: TOKEN,
       REELPOST_DATABASE_URL: await cluster.createDatabase(),
       REELPOST_SECRETS_KEY: randomBytes(32).toString("base64"),

@@ -9,6 +9,8 @@ import type { ScriptReferences } from "../scripts/references.ts";
 export interface WorkerRouting {
   routes: Routes;
   domains: Domains;
+  /** False if no route and no custom domain applies to requests, because the hosts of the API are unknown. */
+  readonly isActive: boolean;
   /**
    * The worker for a request, by its host and URL. Only the routes and domains of the account that owns the host apply,
    * which is the account of the closest zone. Routes take precedence over custom domains, and a route without a worker

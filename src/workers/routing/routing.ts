@@ -135,6 +135,7 @@ export function createWorkerRouting({
   return {
     routes: createRoutes({ ...shared, table: routeTable }),
     domains: domainStore,
+    isActive: hasApiHost,
     match(request) {
       if (hasNoRules || !hasApiHost) return undefined;
       const host = hostOf((request.headers.host ?? "").replace(/:\d+$/, ""));

@@ -16,7 +16,7 @@ import { workerRouteErrors } from "./errors.ts";
 export interface WorkerRoutesDeps {
   scripts: Scripts;
   assets: AssetUploads;
-  routing: Pick<WorkerRouting, "routes" | "domains">;
+  routing: Pick<WorkerRouting, "routes" | "domains" | "isActive">;
   /** False if AI bindings are undefined, because no AI server is configured. Default true. */
   offersAi?: boolean;
   objectNamespaces: ObjectNamespaces;

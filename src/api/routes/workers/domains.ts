@@ -13,6 +13,7 @@ import {
   writing,
   type WorkerRoutesDeps,
 } from "./common.ts";
+import { routingNotices } from "./notices.ts";
 
 const DOMAINS_PATH = `${WORKERS}/domains`;
 const RECORDS_PATH = `${DOMAINS_PATH}/records`;
@@ -84,7 +85,7 @@ const listQuery = z.object({
 });
 
 /** Operations on custom domains: host names in zones for which one worker handles all requests. */
-export const domainRoutes = ({ routing: { domains } }: WorkerRoutesDeps): Route[] => [
+export const domainRoutes = ({ routing: { domains, isActive } }: WorkerRoutesDeps): Route[] => [
   ...[DOMAINS_PATH, RECORDS_PATH].flatMap((path) => [
     route(
       {
@@ -128,7 +129,8 @@ export const domainRoutes = ({ routing: { domains } }: WorkerRoutesDeps): Route[
     async (call) => {
       const { service, ...originFields } = call.body;
       const domain = toDomainRequest(originFields);
-      return answer(showDomain(await domains.attach(call.params.account_id!, service, domain, domainAccessOf(call))));
+      const attached = await domains.attach(call.params.account_id!, service, domain, domainAccessOf(call));
+      return answer(showDomain(attached), { messages: routingNotices({ isActive }) });
     },
   ),
   route(
@@ -196,10 +198,10 @@ export const domainRoutes = ({ routing: { domains } }: WorkerRoutesDeps): Route[
       };
       const checkAccess = domainAccessOf(call);
       const requestedDomains = body.origins.map(toDomainRequest);
-      if (!isOn(query.validate))
-        return answer(
-          (await domains.replace(...accountAndScript(params), requestedDomains, override, checkAccess)).map(showDomain),
-        );
+      if (!isOn(query.validate)) {
+        const replaced = await domains.replace(...accountAndScript(params), requestedDomains, override, checkAccess);
+        return answer(replaced.map(showDomain), { messages: replaced.length > 0 ? routingNotices({ isActive }) : [] });
+      }
       await domains.validate(...accountAndScript(params), requestedDomains, override, checkAccess);
       return answer([]);
     },

@@ -1,11 +1,11 @@
-import { NEWEST_COMPATIBILITY_DATE, type Script, type Version } from "../../../workers/index.ts";
+import { NEWEST_COMPATIBILITY_DATE, type Script, type Version, type WorkerRouting } from "../../../workers/index.ts";
 
 interface Notice {
   code: number;
   message: string;
 }
 
-const CODES = { newerDate: 100_301, noEffect: 100_302, undefinedBinding: 100_303 } as const;
+const CODES = { newerDate: 100_301, noEffect: 100_302, undefinedBinding: 100_303, inactiveRoutes: 100_304 } as const;
 
 /** `messages` of a successful upload: accepted parts that have no effect on this server. */
 export const uploadNotices = (
@@ -32,6 +32,18 @@ export const uploadNotices = (
       message: `env.${name} is undefined because no AI server is configured. Set \`workers.ai_url\` to the URL of an OpenAI-compatible server.`,
     })),
 ];
+
+/** `messages` of a successful change of routes or custom domains. */
+export const routingNotices = ({ isActive }: Pick<WorkerRouting, "isActive">): Notice[] =>
+  isActive
+    ? []
+    : [
+        {
+          code: CODES.inactiveRoutes,
+          message:
+            "Routes and custom domains are stored, but requests do not reach the Worker through them: any host may be the host of the API. Set `http.public_url` or `api.hosts` on the server.",
+        },
+      ];
 
 const noEffect = (field: string, instead: string): Notice => ({
   code: CODES.noEffect,

@@ -2,6 +2,7 @@ import { z } from "@hono/zod-openapi";
 import type { RoutingZone, WorkerRoute } from "../../../workers/index.ts";
 import { answer, route, type Call, type Route } from "../../operation.ts";
 import { apiErrors } from "../../errors.ts";
+import { routingNotices } from "./notices.ts";
 import { ENVIRONMENT_PATH, isOn, accountAndScript, reading, SCRIPT, writing, type WorkerRoutesDeps } from "./common.ts";
 
 const ROUTES_PATH = "/zones/{zone_id}/workers/routes";
@@ -33,7 +34,7 @@ function checkZones({ caller }: Call, zones: readonly RoutingZone[]): void {
 }
 
 /** Operations on the routes of a zone and of a worker. */
-export const routeRoutes = ({ routing: { routes } }: WorkerRoutesDeps): Route[] => [
+export const routeRoutes = ({ routing: { routes, isActive } }: WorkerRoutesDeps): Route[] => [
   route(
     {
       ...readingRoutes,
@@ -55,7 +56,10 @@ export const routeRoutes = ({ routing: { routes } }: WorkerRoutesDeps): Route[] 
       body: routeRequest,
       result: routeShape,
     },
-    async ({ params, body }) => answer(showRoute(await routes.create(params.zone_id!, toRouteChange(body)))),
+    async ({ params, body }) =>
+      answer(showRoute(await routes.create(params.zone_id!, toRouteChange(body))), {
+        messages: routingNotices({ isActive }),
+      }),
   ),
   route(
     {
@@ -79,7 +83,9 @@ export const routeRoutes = ({ routing: { routes } }: WorkerRoutesDeps): Route[] 
       result: routeShape,
     },
     async ({ params, body }) =>
-      answer(showRoute(await routes.update(params.zone_id!, params.route_id!, toRouteChange(body)))),
+      answer(showRoute(await routes.update(params.zone_id!, params.route_id!, toRouteChange(body))), {
+        messages: routingNotices({ isActive }),
+      }),
   ),
   route(
     {
@@ -131,7 +137,10 @@ export const routeRoutes = ({ routing: { routes } }: WorkerRoutesDeps): Route[] 
       const accountScript = accountAndScript(call.params);
       checkZones(call, await routes.plan(...accountScript, patterns));
       if (isOn(call.query.validate)) return answer([]);
-      return answer((await routes.replace(...accountScript, patterns)).map(showRouteWithZone));
+      const replaced = await routes.replace(...accountScript, patterns);
+      return answer(replaced.map(showRouteWithZone), {
+        messages: replaced.length > 0 ? routingNotices({ isActive }) : [],
+      });
     },
   ),
 ];

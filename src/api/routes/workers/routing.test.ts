@@ -52,6 +52,28 @@ describe("routes of a zone", () => {
   });
 });
 
+test("changes of routes and domains report that none applies while the hosts of the API are unknown", async (t) => {
+  const body = [{ pattern: "example.com/a/*" }];
+  const domain = { hostname: "app.example.com", service: "hello", zone_id: ZONE.id };
+  const changes = (api: Awaited<ReturnType<typeof startWorkersApi>>) => [
+    () => api.call("put", `${SCRIPT}/routes`, { body }),
+    () => api.call("post", ROUTES, { body: { pattern: "example.com/b", script: "hello" } }),
+    () => api.call("put", `${WORKERS}/domains`, { body: domain }),
+    () => api.call("put", `${SCRIPT}/domains/records`, { body: { origins: [{ hostname: "app.example.com" }] } }),
+  ];
+  for (const hasApiHost of [false, true]) {
+    const api = await startWorkersApi(t, { hasApiHost });
+    await api.ok("put", SCRIPT, { body: formOf(metadataOf()) });
+    for (const change of changes(api)) {
+      const { status, body: answer } = await change();
+      const codes = answer.messages.map(({ code }: { code: number }) => code);
+      assert.deepEqual([status, codes], [200, hasApiHost ? [] : [100_304]]);
+    }
+    const none = await api.call("put", `${SCRIPT}/routes`, { body: [] });
+    assert.deepEqual(none.body.messages, []);
+  }
+});
+
 describe("custom domains", () => {
   test("custom domains are attached, listed, read and detached", async (t) => {
     const { ok, refused } = await startWorkersApi(t);

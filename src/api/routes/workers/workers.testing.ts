@@ -51,7 +51,7 @@ export interface WorkersApi extends TestApi {
 /** Serves the routes with a real database and a real runtime. */
 export async function startWorkersApi(
   scope: { after(end: () => Promise<void>): void },
-  { caller }: Pick<TestApiOptions, "caller"> = {},
+  { caller, hasApiHost = true }: Pick<TestApiOptions, "caller"> & { hasApiHost?: boolean } = {},
 ): Promise<WorkersApi> {
   const folder = mkdtempSync(join(tmpdir(), "worker-routes-"));
   scope.after(async () => rmSync(folder, { recursive: true, force: true }));
@@ -111,7 +111,7 @@ export async function startWorkersApi(
     zoneDeletedTopic: "zone-deleted",
     hasScript: async (account, name) => (await scripts.get(account, name)) !== undefined,
     schemeOf: () => "http",
-    hasApiHost: true,
+    hasApiHost,
     ids: randomIds,
     log: silentLog,
   });

@@ -19,6 +19,8 @@ interface BindingServerOptions {
   onTail(items: TraceItem[]): void;
   /** Called for every request, as a sign that the worker is alive and active. */
   onActivity(): void;
+  /** True if the process runs no invocation. */
+  isIdle(): boolean;
   log: Log;
 }
 
@@ -40,6 +42,7 @@ export async function startBindingServer({
   gid,
   onTail,
   onActivity,
+  isIdle,
   log,
 }: BindingServerOptions): Promise<SocketServer> {
   const handles = new Map<string, Handle>(
@@ -83,7 +86,7 @@ export async function startBindingServer({
     const binding = serviceBindings.find((candidate) => rpcHost(candidate) === request.url);
     if (binding === undefined) return void connection.end("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
     if (head.length > 0) connection.unshift(head);
-    services.service.connect(connection, { script, binding: asServiceBinding(binding) });
+    services.service.connect(connection, { script, binding: asServiceBinding(binding), isIdle });
   });
   return server;
 }

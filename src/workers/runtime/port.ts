@@ -79,7 +79,13 @@ export interface EntrypointCalls {
   fetch(request: IncomingMessage, response: ServerResponse): Promise<InvocationOutcome>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Connects a caller that uses the RPC protocol of workerd. */
-  rpc(socket: Duplex): RpcTunnel;
+  rpc(socket: Duplex, caller: RpcCaller): RpcTunnel;
+}
+
+/** The process that opened an RPC connection. */
+export interface RpcCaller {
+  /** True if the process runs no invocation, so that it cannot be about to send a call. */
+  isIdle(): boolean;
 }
 
 export interface RpcTunnel {

@@ -162,6 +162,7 @@ export async function startWorkerProcess(
           invocations.tail(items);
         },
         onActivity,
+        isIdle: () => workerProcess.busy === 0,
         log,
       }),
     );

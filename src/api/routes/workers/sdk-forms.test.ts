@@ -79,7 +79,7 @@ test("every operation has a unique id and a description", () => {
   const routes = workerRoutes({
     scripts: undefined as never,
     assets: undefined as never,
-    routing: { routes: undefined as never, domains: undefined as never },
+    routing: { routes: undefined as never, domains: undefined as never, isActive: true },
     objectNamespaces: undefined as never,
   });
   const ids = routes.map(({ operation }) => operation.id);

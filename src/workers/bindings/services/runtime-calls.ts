@@ -54,12 +54,12 @@ export function createWorkerCalls(
         },
       );
     },
-    rpc(target, socket) {
+    rpc(target, socket, caller) {
       socket.on("error", () => socket.destroy());
       find(target).then(
         ({ calls, releaseToConnection }) => {
           if (socket.destroyed) return releaseToConnection(() => {})();
-          const tunnel = calls.rpc(socket);
+          const tunnel = calls.rpc(socket, caller);
           void tunnel.closed.then(releaseToConnection(() => tunnel.retire()));
         },
         (err: unknown) => rejectTunnel(socket, logFailure(err, target)),

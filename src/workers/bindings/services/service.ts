@@ -53,12 +53,12 @@ export function createServiceBindingService({
       socket.setMaxListeners(20).once("close", end);
       calls.upgrade(targetOf(script, binding), request, socket, head);
     },
-    connect(socket, { script, binding }) {
+    connect(socket, { script, binding, isIdle }) {
       const end = begin(script);
       socket.write("HTTP/1.1 200 OK\r\n\r\n");
       if (end === undefined) return rejectTunnel(socket, tooManyCallsMessage(script));
       socket.once("close", end);
-      calls.rpc(targetOf(script, binding), socket);
+      calls.rpc(targetOf(script, binding), socket, { isIdle });
     },
   };
 }

@@ -71,16 +71,17 @@ export function createProcessEntrypoints({
           invocation.settle(outcome, { status, ...toReportOptions(outcome) });
         });
       },
-      rpc: (caller) => addTunnel(caller, socketPath),
+      rpc: (socket, { isIdle }) => addTunnel(socket, socketPath, isIdle),
       close: () => passthrough.close(),
     };
   }
 
-  function addTunnel(caller: Duplex, socketPath: string): RpcTunnel {
+  function addTunnel(caller: Duplex, socketPath: string, isCallerIdle: () => boolean): RpcTunnel {
     let runningInvocation: ReturnType<ProcessWatch["begin"]> | undefined;
     const tunnel = openTunnel({
       caller,
       socketPath,
+      isCallerIdle,
       onBusy() {
         busyCount++;
         onUsed();

@@ -11,6 +11,8 @@ interface TunnelOptions {
   caller: Duplex;
   /** The socket of the called entrypoint. */
   socketPath: string;
+  /** True if the caller runs no invocation, so that it cannot be about to send a call. */
+  isCallerIdle(): boolean;
   /** Called when the first call begins and when the last one has been answered. */
   onBusy(): void;
   onIdle(): void;
@@ -25,7 +27,7 @@ const MAX_RETIRED_MS = 30_000;
 const MAX_HEAD_BYTES = 8 * 1024;
 
 /** Connects two processes and counts the running calls between them. */
-export function openTunnel({ caller, socketPath, onBusy, onIdle }: TunnelOptions): RpcTunnel {
+export function openTunnel({ caller, socketPath, isCallerIdle, onBusy, onIdle }: TunnelOptions): RpcTunnel {
   const target = connect(socketPath);
   const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>();
   let calls = 0;
@@ -33,6 +35,7 @@ export function openTunnel({ caller, socketPath, onBusy, onIdle }: TunnelOptions
   let isEnded = false;
   let quietTimer: NodeJS.Timeout | undefined;
   let retiredTimer: NodeJS.Timeout | undefined;
+  let closing: NodeJS.Immediate | undefined;
 
   const changeCallCount = (delta: 1 | -1) => {
     if (delta === -1 && calls === 0) return;
@@ -47,6 +50,7 @@ export function openTunnel({ caller, socketPath, onBusy, onIdle }: TunnelOptions
     if (isEnded) return;
     isEnded = true;
     clearTimeout(quietTimer);
+    clearImmediate(closing);
     clearTimeout(retiredTimer);
     if (calls > 0) onIdle();
     caller.destroy();
@@ -55,11 +59,13 @@ export function openTunnel({ caller, socketPath, onBusy, onIdle }: TunnelOptions
   }
   function closeWhenQuiet() {
     clearTimeout(quietTimer);
+    clearImmediate(closing);
     if (retiredAt === undefined || calls > 0 || isEnded) return;
-    quietTimer = setTimeout(
-      close,
-      performance.now() - retiredAt < QUIET_PERIOD_MS ? QUIET_PERIOD_MS : CLOSE_DELAY_MS,
-    ).unref();
+    const delay = performance.now() - retiredAt < QUIET_PERIOD_MS ? QUIET_PERIOD_MS : CLOSE_DELAY_MS;
+    // After a blocked event loop, the timer is due before the calls that have arrived meanwhile are read. They cancel
+    // the immediate, which runs after them.
+    const closeIfIdle = () => (isCallerIdle() ? close() : closeWhenQuiet());
+    quietTimer = setTimeout(() => (closing = setImmediate(closeIfIdle)), delay).unref();
   }
   const relay = (from: Duplex, to: Duplex, read: (chunk: Buffer) => void) => {
     from.on("data", (chunk: Buffer) => {

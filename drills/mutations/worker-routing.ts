@@ -121,4 +121,16 @@ export const mutations: Mutation[] = [
     to: "",
     test: "src/workers/tails/consumers/consumers.workerd.test.ts",
   },
+  {
+    file: "src/workers/runtime/service-calls/tunnel.ts",
+    from: "(isCallerIdle() ? close() : closeWhenQuiet())",
+    to: "close()",
+    test: "src/workers/runtime/service-calls/tunnel.test.ts",
+  },
+  {
+    file: "src/workers/runtime/service-calls/tunnel.ts",
+    from: "setTimeout(() => (closing = setImmediate(closeIfIdle)), delay)",
+    to: "setTimeout(closeIfIdle, delay)",
+    test: "src/workers/runtime/service-calls/tunnel.test.ts",
+  },
 ];

@@ -39,7 +39,7 @@ const parse = (line: string) =>
   );
 const errors = (line: string) => parse(line).errors.map(({ message, fix }) => `${message} ${fix}`);
 
-test("options in every notation, before and after the command", () => {
+test("accepts options in every syntax, before and after the command", () => {
   const {
     command,
     args,

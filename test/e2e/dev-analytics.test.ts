@@ -48,7 +48,7 @@ describe("the SQL API of Analytics Engine in development", () => {
     assert.deepEqual([byGet.status, await byGet.text()], [200, "/a\t5\n/b\t2.5\n"]);
   });
 
-  it("rejects invalid and long queries, other methods, and pages of other sites", async () => {
+  it("rejects invalid and long queries, other methods, and requests from pages of other origins", async () => {
     const answers = await Promise.all([
       post("SELECT nothing FROM"),
       send({}),

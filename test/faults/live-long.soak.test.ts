@@ -111,9 +111,9 @@ test(
     t.diagnostic(JSON.stringify(figures));
     if (REPORT !== undefined) writeFileSync(REPORT, JSON.stringify({ figures, sampled }));
     for (const { runs, shortestRun, driftMs, firstsApartMs } of recorded) {
-      // A wraparound continues the run without a discontinuity or gap.
-      assert.equal(runs, SESSIONS, "one run per publisher session");
-      assert.ok(shortestRun > SESSION_SECONDS - 10, `the shortest run lasts ${shortestRun} s of ${SESSION_SECONDS}`);
+      // A timestamp wraparound causes no discontinuity or gap.
+      assert.equal(runs, SESSIONS, "one period per publisher session");
+      assert.ok(shortestRun > SESSION_SECONDS - 10, `the shortest period lasts ${shortestRun} s of ${SESSION_SECONDS}`);
       assert.ok(driftMs < MAX_DRIFT * 1000 && firstsApartMs < MAX_DRIFT * 1000, JSON.stringify(recorded));
     }
     assert.ok(

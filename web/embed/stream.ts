@@ -31,8 +31,7 @@ const frames = new Set<WeakRef<HTMLIFrameElement>>();
 /** Returns the same object for the same frame. Throws TypeError if the argument is not an iframe. */
 export function createStream(iframe: HTMLIFrameElement): StreamApi {
   // A frame from another document has a different HTMLIFrameElement class.
-  if (iframe?.tagName !== "IFRAME")
-    throw new TypeError("Stream() requires the iframe element that contains the player");
+  if (iframe?.tagName !== "IFRAME") throw new TypeError("Stream() requires the iframe element that embeds the player");
   const existingConnection = connections.get(iframe);
   if (existingConnection !== undefined) return existingConnection.api;
   const connection = connect(iframe);

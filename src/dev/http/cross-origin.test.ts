@@ -4,7 +4,7 @@ import { hasLocalHost, isCrossOrigin } from "./cross-origin.ts";
 
 const asks = (headers: Record<string, string>) => isCrossOrigin({ headers: { host: "127.0.0.1:8787", ...headers } });
 
-test("distinguishes pages of other sites from programs and from this server's own pages", () => {
+test("distinguishes requests from pages of other origins from those of programs and of its own pages", () => {
   const ours: Record<string, string>[] = [
     {},
     { origin: "http://127.0.0.1:8787", "sec-fetch-site": "same-origin" },

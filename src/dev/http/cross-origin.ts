@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { isIP } from "node:net";
 
 /**
- * True if a page of another site sent the request: any page in the developer's browser can send requests to this
+ * True if a page of another origin sent the request: any page in the developer's browser can send requests to this
  * server. Programs send neither Origin nor Sec-Fetch-Site. With DNS rebinding a page counts as same-origin, but its
  * host name does not belong to this server.
  */

@@ -47,7 +47,7 @@ export function addressesConformance(engine: TestEngine): void {
         assert.equal((await refusal(addresses.verify(wrong)))[0], "badLink");
     });
 
-    test("links expire: after a time, with another mail, with the address", async (t) => {
+    test("links expire: after a time, when another message is sent, and with the address", async (t) => {
       const {
         routing: { addresses },
         mails,

@@ -25,17 +25,18 @@ export interface Addresses {
   /** Throws noAddress. */
   get(account: string, id: string): Promise<DestinationAddress>;
   /**
-   * Creates an address and mails it a link. An existing address is returned unchanged, and gets another mail if it is
-   * unverified. Throws badAddress, tooManyAddresses, tooManyMails.
+   * Creates an address and sends it a link. An existing address is returned unchanged, and gets another message if it
+   * is unverified. Throws badAddress, tooManyAddresses, tooManyMails.
    */
   create(account: string, email: string): Promise<DestinationAddress>;
   /**
-   * Sends another mail and invalidates earlier links. A verified address gets none. Throws noAddress, tooSoon,
+   * Sends another message and invalidates earlier links. A verified address gets none. Throws noAddress, tooSoon,
    * tooManyMails.
    */
   resend(account: string, id: string): Promise<DestinationAddress>;
   /**
-   * Verifies an address without a mail, or revokes its verification; enables or disables its rules. Throws noAddress.
+   * Marks an address as verified without sending a message to it, or revokes its verification. Enables or disables the
+   * rules that forward to it accordingly. Throws noAddress.
    */
   setVerified(account: string, id: string, verified: boolean): Promise<DestinationAddress>;
   /** Rules that forward to it are kept, but disabled. Throws noAddress. */
@@ -50,7 +51,7 @@ export interface Addresses {
   pending(token: string): Promise<DestinationAddress>;
   /** Verifies the address when its owner opens the link. Idempotent. Throws badLink. */
   verify(token: string): Promise<DestinationAddress>;
-  /** Registers the sender of verification mails. Addresses cannot be created before one is registered. */
+  /** Registers the sender of verification messages. Addresses cannot be created before one is registered. */
   onVerification(listener: SendVerification): void;
 }
 

@@ -142,7 +142,7 @@ export function failuresConformance(engine: TestEngine): void {
       assert.equal(sink.mails.length, 8);
     });
 
-    test("is reported once, even if the queue calls repeatedly", async (t) => {
+    test("is reported once, even if the queue reports the failure repeatedly", async (t) => {
       const { bounces, outbound, srs, sink, drained, clock } = await open(t);
       const path = srs.forward("alice@example.org", clock.now());
       assert.ok(path.ok);

@@ -22,7 +22,10 @@ export function isAuthenticatedSender(
   );
 }
 
-/** True if the author of a message is authenticated: DMARC passes or, for a domain without a policy, the envelope sender is authenticated. */
+/**
+ * True if the author of a message is authenticated: DMARC passes or, for a domain without a policy, the envelope sender
+ * is authenticated.
+ */
 export function isAuthorAuthenticated(
   envelope: Pick<Envelope, "from">,
   verdict: Pick<Verdict, "spf" | "dkim" | "dmarc">,

@@ -41,7 +41,10 @@ export type DeliveryResult = { rcpt: string } & (
   | { ok: false; temporary: boolean; reply: SmtpReply }
 );
 
-/** Destination of a recipient's mail. "report" means the statistics of the recipient's zone. */
+/**
+ * Destination of a recipient's mail. "report": the message is a DMARC or TLS report, and is counted in the statistics of
+ * the recipient's zone.
+ */
 export type MailRoute =
   | { kind: "forward"; to: string[] }
   | { kind: "worker"; script: string }

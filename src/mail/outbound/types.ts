@@ -176,7 +176,7 @@ export interface DeliveryAgent {
   readonly toSmartHost: boolean;
   /** `domain` is the domain of every recipient, unless there is a smart host. */
   deliver(domain: string, request: DeliveryRequest, signal: AbortSignal): Promise<DeliveryAttempt>;
-  /** Ends the pauses of the hosts of `domain`. Never rejects. */
+  /** Resumes the paused hosts of `domain`. Never rejects. */
   resume(domain: string): Promise<void>;
   /** Sends QUIT on idle connections. */
   close(): void;

@@ -1,7 +1,7 @@
 import { type AttributeValue, attributeList } from "./attributes.ts";
 
 /**
- * A media playlist that grows, slides, or combines runs from several publishers (draft-pantos-hls-rfc8216bis, 4.4).
+ * A media playlist that grows, slides, or contains discontinuities (draft-pantos-hls-rfc8216bis, 4.4).
  * Durations are in seconds. The tags of a segment do not depend on the other segments listed, so successive playlists
  * are consistent.
  */

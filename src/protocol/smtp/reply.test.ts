@@ -27,7 +27,7 @@ test("a text with control characters yields a single reply", () => {
   assert.equal(lineOf(550, "no\r\n250 OK\0\u0085"), "550 5.7.1 no  250 OK  \r\n");
 });
 
-test("writes the lines of EHLO with hyphens, and a challenge without an enhanced code", () => {
+test("writes a multiline EHLO reply with hyphens, and an AUTH challenge without an enhanced status code", () => {
   assert.equal(formatReply({ code: 250, text: ["mx.test", "SIZE 10"] }), "250-mx.test\r\n250 SIZE 10\r\n");
   assert.equal(formatReply({ code: 334, text: "" }), "334 \r\n");
 });

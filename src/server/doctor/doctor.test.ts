@@ -85,7 +85,7 @@ describe("the doctor", () => {
     );
   });
 
-  test("records: reports each one as seen, and conflicts", async () => {
+  test("records: reports correct, wrong, missing and unresolvable ones, and conflicting records", async () => {
     const record = (type: "MX" | "TXT", name: string, content: string, priority: number | null = null) => ({
       name,
       type,

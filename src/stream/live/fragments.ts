@@ -39,6 +39,7 @@ export interface LiveFragment {
   bytes: Buffer;
 }
 
+/** Continuous media on one timeline: a period in DASH, and the segments between two discontinuities in HLS. */
 export interface LiveRun {
   /** 32 hex digits. */
   id: string;

@@ -46,7 +46,7 @@ export interface Publication {
   readonly input: string;
   /**
    * Announces the tracks before the first packet, and again whenever a codec, its configuration or the frame size
-   * changes: another run then begins. Throws UserError liveCodecUnsupported: report it to the client and end the
+   * changes: a discontinuity follows. Throws UserError liveCodecUnsupported: report it to the client and end the
    * publication.
    */
   configure(tracks: LiveTracks): void;

@@ -36,8 +36,8 @@ export interface LiveSession {
 /** Called synchronously; must not throw. */
 export interface LiveSubscriber {
   /**
-   * Called first, and on every change: another run follows, with times starting at zero and a key frame as its first
-   * packet.
+   * Called first, and on every change: after such a discontinuity, times start at zero again and the first packet is a
+   * key frame.
    */
   tracks(tracks: LiveTracks, run: { id: string; started: number }): void;
   packet(packet: MediaPacket): void;

@@ -12,7 +12,7 @@ const GUARDED = "00112233445566778899aabbccddeeff";
 const TOKEN = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln-_";
 const skip = withoutChromium() || needsFfmpeg.skip;
 
-describe("a page that contains the player in a frame", { skip }, () => {
+describe("a page that embeds the player", { skip }, () => {
   let delivery: StaticDelivery;
   let browser: Browser;
   const ends: (() => Promise<void>)[] = [];
@@ -185,7 +185,7 @@ describe("a page that contains the player in a frame", { skip }, () => {
     }
   });
 
-  test("waits for a video, or the broadcast of an input, and shows it only if its rules allow the page when it starts", async () => {
+  test("waits for a video or live broadcast, and plays it only if its allowed origins include the page when it starts", async () => {
     const input = "9".repeat(32);
     const waits = someVideo({
       uid: input,

@@ -82,7 +82,7 @@ test("a video has exactly the published fields from its creation", async (t) => 
   });
 });
 
-test("the list accepts every filter in every notation, and returns counts alongside the result", async (t) => {
+test("the list accepts every filter in every form, and returns counts alongside the result", async (t) => {
   const { videos, call, clock } = await open(t);
   const uids: string[] = [];
   for (const name of ["First cut", "Second cut", "other"]) {

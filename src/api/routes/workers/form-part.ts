@@ -8,12 +8,12 @@ const MAX_DEPTH = 10;
 type Branch = Map<string, Node>;
 type Node = string | Node[] | Branch;
 
-/** True if a form field is this part or a branch of it. */
+/** True if a form field has the name of this part, or is one of its fields in bracket notation: `part[name]`. */
 export const isPartOf = (field: string, part: string): boolean => field === part || field.startsWith(`${part}[`);
 
 /**
- * The value of a part: JSON in a field or file, or the branches `part[name][]` that the SDK creates from an object.
- * Undefined if missing. Throws badMetadata.
+ * The value of a part: JSON in a field or file, or fields in bracket notation, `part[name][]`, that the SDK creates from
+ * an object. Undefined if missing. Throws badMetadata.
  */
 export async function partOf(form: FormData, part: string): Promise<unknown> {
   const wholeParts = form.getAll(part);

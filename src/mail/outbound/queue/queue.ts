@@ -69,8 +69,8 @@ export interface Queue {
     limit?: number;
   }): Promise<{ items: (QueuedRecipient & { message: QueuedMessage })[]; next: string | undefined }>;
   /**
-   * Retries all undelivered recipients immediately, with the retry period of a new message, and ends the pauses of
-   * their destinations. Throws UserError outboundNotFound, outboundGone.
+   * Retries all undelivered recipients immediately, with the retry period of a new message, and resumes their
+   * destinations. Throws UserError outboundNotFound, outboundGone.
    */
   resend(id: string): Promise<void>;
   /**
@@ -91,7 +91,7 @@ interface QueueDeps {
   /** Wakes the runners of this and other processes. */
   notifyRunners: (destinations: string[]) => void;
   pauses: Pick<PausesTable, "active" | "delete">;
-  /** Ends the pauses of destinations, in this and other processes, then wakes the runners. */
+  /** Resumes paused destinations, in this and other processes, then wakes the runners. */
   resume: (destinations: string[]) => void;
   /** Marks a message as done if its last recipient is done. */
   markFinished: (messageId: string) => Promise<void>;

@@ -86,7 +86,7 @@ export function createMemoryLeases(): BroadcastLeases & { rows: Map<string, Broa
 
 export interface TestSession extends LiveSession {
   end(reason: UserError): void;
-  /** Simulates a changed property: starts another run. */
+  /** Simulates a changed property, which causes a discontinuity. */
   change(): void;
   /** Videos that contain runs of this session. */
   readonly videos: Set<string>;

@@ -142,7 +142,7 @@ export async function openEncoding(t: TestContext, { tools, encoders = 2, ladder
       encoder.encode(session, (run) => {
         assert.ok(
           runs.every(({ ended }) => ended),
-          "a run starts before the previous one has ended",
+          "media after a discontinuity begins before the previous sink has ended",
         );
         const received: ReceivedRun = { run, inits: new Map(), fragments: [], ended: false };
         runs.push(received);

@@ -31,7 +31,7 @@ test(
     for (let round = 1; round < 5; round++) encoding.send(repeatPackets(packets, round, 2));
     assert.equal(encoding.runs.length, 2);
     encoding.clock.advance(6500);
-    // The lag is detected when a packet arrives; the next key frame starts a new run.
+    // The lag is detected when a packet arrives; the next key frame is a discontinuity.
     encoding.send(repeatPackets(packets, 5, 2));
     assert.deepEqual(
       encoding.runs.map(({ run }) => run.renditions.map(({ name }) => name)),
@@ -78,23 +78,27 @@ test("a broadcast that needs encoding waits for a slot and checks for one every 
   assert.equal(encoding.admission.inUse(), 0);
 });
 
-test("a run waits at most one second for an encoder to exit, and loses no packet meanwhile", needsFfmpeg, async (t) => {
-  const { tracks, packets } = await packetsOf(
-    await clip({ size: "640x480", video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }),
-    { round: 1000 },
-  );
-  const encoding = await openEncoding(t, { tools: createHangingEncoders().tools });
-  encoding.publication.configure(tracks);
-  encoding.send(packets);
-  encoding.publication.configure({ video: tracks.video! });
-  encoding.send(packets);
-  assert.equal(encoding.runs.length, 1);
-  const began = performance.now();
-  await encoding.finish();
-  assert.ok(performance.now() - began < 10_000);
-  assert.deepEqual(
-    encoding.runs.map(({ ended }) => ended),
-    [true, true],
-  );
-  assert.equal((await shownTimes(await encoding.whole(encoding.runs[1]!, "source"))).length, 60);
-});
+test(
+  "a discontinuity waits at most one second for the encoder to exit, and loses no packet meanwhile",
+  needsFfmpeg,
+  async (t) => {
+    const { tracks, packets } = await packetsOf(
+      await clip({ size: "640x480", video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }),
+      { round: 1000 },
+    );
+    const encoding = await openEncoding(t, { tools: createHangingEncoders().tools });
+    encoding.publication.configure(tracks);
+    encoding.send(packets);
+    encoding.publication.configure({ video: tracks.video! });
+    encoding.send(packets);
+    assert.equal(encoding.runs.length, 1);
+    const began = performance.now();
+    await encoding.finish();
+    assert.ok(performance.now() - began < 10_000);
+    assert.deepEqual(
+      encoding.runs.map(({ ended }) => ended),
+      [true, true],
+    );
+    assert.equal((await shownTimes(await encoding.whole(encoding.runs[1]!, "source"))).length, 60);
+  },
+);

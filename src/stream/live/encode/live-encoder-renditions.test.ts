@@ -16,7 +16,7 @@ import {
 
 const B_FRAMES = ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-bf", "2"];
 
-describe("encoder runs", needsFfmpeg, () => {
+describe("live encodings", needsFfmpeg, () => {
   for (const [name, video] of [
     ["without B-frames", ZERO_DELAY],
     ["with B-frames", B_FRAMES],

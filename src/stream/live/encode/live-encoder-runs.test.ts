@@ -15,8 +15,8 @@ import {
   repeatPackets,
 } from "./encode.testing.ts";
 
-describe("encoder runs", needsFfmpeg, () => {
-  test("continue with the source when the encoder is killed; the next key frame begins a run with a new encoder, and finally without one", async (t) => {
+describe("live encodings", needsFfmpeg, () => {
+  test("continue with the source when the encoder is killed; a discontinuity at the next key frame starts a new encoder, and finally none", async (t) => {
     const { tracks, packets } = await packetsOf(
       await clip({ size: "640x480", video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }),
       { round: 1000 },
@@ -64,7 +64,7 @@ describe("encoder runs", needsFfmpeg, () => {
 });
 
 test(
-  "changed tracks start another run; above the encoder limit only the source is offered, with a note",
+  "changed tracks cause a discontinuity; above the encoder limit only the source is offered, with a note",
   needsFfmpeg,
   async (t) => {
     const { tracks, packets } = await packetsOf(
@@ -80,7 +80,7 @@ test(
     encoding.send(repeatPackets(packets, 1, 2));
     await until(
       () => encoding.runs[1]?.fragments.some(({ rendition }) => rendition === "360p") === true,
-      "a fragment from the encoder of the second run",
+      "a fragment from the encoder after the discontinuity",
     );
     await encoding.finish();
     assert.deepEqual(
@@ -123,7 +123,7 @@ test("an encoding that starts mid-session has its own time zero and ends on requ
   assert.equal(encoding.runs.length, 1);
 });
 
-test("audio alone produces an audio-only run", needsFfmpeg, async (t) => {
+test("audio alone is offered without a video rendition", needsFfmpeg, async (t) => {
   const { tracks, packets } = await packetsOf(await clip({ video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }), {
     round: 1000,
   });

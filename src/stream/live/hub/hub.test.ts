@@ -94,7 +94,7 @@ test("a session begins with the first key frame; subscribers receive it from the
   assert.equal(kindOf(session.signal.reason), "livePublisherDone");
 });
 
-test("changed tracks begin another run, repeated configurations do not", async () => {
+test("changed tracks cause a discontinuity, repeated configurations do not", async () => {
   const { inputs, publish, sessions } = openHub();
   inputs.add("secret");
   const publication = await publish("secret");

@@ -59,7 +59,7 @@ export function createMeter(now: () => number): Meter {
   }
 
   function rates() {
-    // The rates of a publisher silent for this long are zero.
+    // If the publisher has sent nothing for this long, its rates are zero.
     if (now() - receivedAt > KEPT_SECONDS * 1000) return { video: 0, audio: 0, pictures: 0 };
     const last = Math.max(...seconds.keys(), 0);
     const fullSeconds = [...seconds].filter(([n]) => n < last && n >= last - KEPT_SECONDS);

@@ -30,7 +30,7 @@ const sounds = (from: number, to: number, step: number) =>
   Array.from({ length: Math.ceil((to - from) / step) }, (_, i) => sound(from + i * step));
 const mixed = (...tracks: MediaPacket[][]) => tracks.flat().toSorted((a, b) => a.dts - b.dts);
 
-test("a run begins with a key frame at zero; earlier packets are dropped", () => {
+test("a timeline begins with a key frame at zero; earlier packets are dropped", () => {
   assert.equal(
     placed([
       sound(5000),
@@ -45,7 +45,7 @@ test("a run begins with a key frame at zero; earlier packets are dropped", () =>
   assert.equal(placed([sound(7000), sound(7021)], { video: false, audio: true }), "|a a0 a21");
 });
 
-test("a step of more than two seconds back, or ten seconds forward, begins another run with the next key frame", () => {
+test("a step of more than two seconds back, or ten seconds forward, causes a discontinuity at the next key frame", () => {
   assert.equal(
     placed([picture(9000, { key: true }), sound(9010), picture(100), picture(140, { key: true }), sound(150)]),
     "|va v0 a10 - |va v0 a10",
@@ -77,7 +77,7 @@ test("audio with a different clock is aligned with the video", () => {
     placed([picture(500_000, { key: true }), sound(3), sound(24), picture(500_040), sound(45)]),
     "|va v0 a0 a21 v40 a42",
   );
-  // The same in mid-run; if the video jumps as well, a new run begins.
+  // The same later on; if the video jumps as well, there is a discontinuity.
   assert.equal(
     placed([picture(0, { key: true }), sound(0), picture(40), sound(50_000), sound(50_021), picture(80)]),
     "|va v0 a0 v40 a40 a61 v80",
@@ -95,7 +95,7 @@ test("audio with a different clock is aligned with the video", () => {
   );
 });
 
-test("an announced track that does not arrive is left out, and another run begins when it returns", () => {
+test("an announced track that does not arrive is left out, and causes a discontinuity when it returns", () => {
   const silent = placed([...pictures(0, 8000, 500), ...mixed(pictures(8000, 12_000, 500), sounds(8001, 12_000, 500))]);
   // Five seconds without audio, then the key frame at six; audio at eight, then the key frame at ten.
   assert.match(silent, /v5500 \|v v0 v500 v1000 v1500 v2000 - v2500 - v3000 - v3500 - \|va v0 a1/);
@@ -106,7 +106,7 @@ test("an announced track that does not arrive is left out, and another run begin
   assert.match(dark, /^(- ){21}\|a a0 \|va v0 a1 v500 a501$/);
 });
 
-test("arbitrary packets produce complete runs that start at zero, with non-decreasing times per track and no frame presented before it is decoded", () => {
+test("arbitrary packets produce timelines that start at zero, with non-decreasing times per track and no frame presented before it is decoded", () => {
   const packet = fc.record({
     kind: fc.constantFrom("video" as const, "audio" as const),
     key: fc.boolean(),

@@ -4,7 +4,7 @@ import type { MediaPacket } from "../packets.ts";
 interface TimestampNormalizer {
   /** The packet with its times on the run timeline; undefined if it must be dropped. */
   normalize(packet: MediaPacket): NormalizedPacket | undefined;
-  /** The following packets belong to another run, which begins with the next key frame. */
+  /** The next key frame is a discontinuity: it begins another run. */
   restart(kinds: Kinds): void;
 }
 
@@ -34,7 +34,7 @@ interface TrackState {
 }
 
 const SECOND_US = 1_000_000;
-/** Clock steps that begin another run; smaller ones are smoothed. */
+/** Clock steps that cause a discontinuity; smaller ones are smoothed. */
 const MAX_BACK_US = 2 * SECOND_US;
 const MAX_FORWARD_US = 10 * SECOND_US;
 /** Maximum distance of the first audio and video packets that share a clock. */

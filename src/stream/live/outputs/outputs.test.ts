@@ -353,10 +353,10 @@ test("changed tracks start another ffmpeg, while the first one writes the remain
   const write = (word: string) =>
     publication.write({ kind: "audio", dts: 0, pts: 0, key: true, data: Buffer.from(word) });
   sound(48_000);
-  await until("the first run has started", () => runs.length === 1);
+  await until("the first ffmpeg has started", () => runs.length === 1);
   write("first");
   sound(44_100);
-  await until("the second run has started", () => runs.length === 2);
+  await until("the second ffmpeg has started", () => runs.length === 2);
   write("second");
   const all = runs.map(({ written }) => Buffer.concat(written).toString("latin1"));
   assert.deepEqual(

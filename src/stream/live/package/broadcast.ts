@@ -19,7 +19,7 @@ export interface Broadcast extends LivePackage {
   /** Incremented by every change. */
   readonly version: number;
   readonly recent: RecentSegments;
-  /** Seconds: maximum segment duration so far, rounded to the nearest. Never decreases. */
+  /** Maximum segment duration so far, in seconds, rounded to the nearest integer. Never decreases. */
   readonly targetDuration: number;
   /** Undefined: not in memory (yet or any longer). */
   init(rendition: string, run: string): Buffer | undefined;

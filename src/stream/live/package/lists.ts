@@ -97,7 +97,7 @@ export function windowStart(segments: readonly LiveSegment[], seconds: number, m
  */
 export const wholeSeconds = (duration: number): number => Math.round(Number(duration.toFixed(6)));
 
-/** Whole seconds: maximum segment duration, rounded to the nearest. */
+/** Maximum segment duration in seconds, rounded to the nearest integer. */
 export const liveTargetDuration = (segments: readonly LiveSegment[], minSeconds = 1): number =>
   segments.reduce(
     (longestSoFar, { durations }) => Math.max(longestSoFar, wholeSeconds(longest(durations))),

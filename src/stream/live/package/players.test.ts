@@ -200,7 +200,7 @@ describe("players of a running broadcast", { skip: needsFfmpeg.skip || withoutCh
   }
 
   test(
-    "all of them play a recording of two runs, across the discontinuity and to the end",
+    "all of them play a recording with a discontinuity, across it and to the end",
     { timeout: 110_000 },
     async (t) => {
       const world = await liveWorld(t, { segmentSeconds: 1, partMs: 200 });

@@ -29,7 +29,7 @@ test("bandwidth follows measured segments above and below the estimate", () => {
   );
 });
 
-test("bandwidth decreases after a minute at a lower bitrate, or with a new run", () => {
+test("bandwidth decreases after a minute at a lower bitrate, or at a discontinuity", () => {
   const rates = createMeasuredRates();
   for (let i = 0; i < 30; i++) rates.add("source", segment(1_000_000));
   for (let i = 0; i < 29; i++) rates.add("source", segment(250_000));
@@ -40,7 +40,7 @@ test("bandwidth decreases after a minute at a lower bitrate, or with a new run",
   assert.deepEqual([rates.of(SOURCE).peakBandwidth, rates.of(SOURCE).averageBandwidth], [2_000_000, 2_000_000]);
 });
 
-test("bandwidth ignores the short segment at the end of a run", () => {
+test("bandwidth ignores the short segment before a discontinuity", () => {
   const rates = createMeasuredRates();
   rates.add("source", segment(250_000));
   rates.add("source", segment(500_000, { duration: 0.4 }));

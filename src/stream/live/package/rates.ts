@@ -37,7 +37,7 @@ export function createMeasuredRates(): MeasuredRates {
     add(rendition, { run, duration, parts }) {
       if (duration < MIN_SECONDS) return;
       let window = windows.get(rendition);
-      // A new run may use a different encoder.
+      // The encoder may differ after a discontinuity.
       if (window?.run !== run.id) windows.set(rendition, (window = { run: run.id, segments: [] }));
       const { segments } = window;
       segments.push({

@@ -118,7 +118,7 @@ test("when a publisher reconnects to another process, that process's segments ar
   assert.deepEqual(uris((await get("manifest/video.m3u8")).text), ["source.m3u8", "90p.m3u8"]);
 });
 
-test("a run without segments has no DASH period", () => {
+test("a publisher's connection without segments has no DASH period", () => {
   const [first, second] = [runOf(1), runOf(2, { renditions: [] })].map((run) => ({
     ...run,
     renditions: [...run.renditions],

@@ -244,7 +244,7 @@ test(
   },
 );
 
-test("segmentsFrom stops at the end of the run and at a gap in the rendition", () => {
+test("segmentsFrom stops at a discontinuity and at a gap in the rendition", () => {
   const timeline = timelineOf(5);
   timeline.runs.push({ ...timeline.runs[0]!, id: "2".repeat(32) });
   timeline.segments[4]!.run = 1;

@@ -81,45 +81,56 @@ async function lengthsOf(path: string): Promise<Record<string, number>> {
 
 const decoded = (path: string) => runFfmpeg(["-xerror", "-i", path, "-f", "null", "-"]);
 
-test("runs with equal settings become one file without transcoding or gaps", needsFfmpeg, async (t) => {
-  const { recording, finish } = await open(t);
-  const source = await clip({});
-  const next = await recordClip(recording, source, { run: "1" });
-  await recordClip(recording, await clip({ seconds: 3 }), { run: "2", first: next });
-  const { video, path } = await finish();
-  await decoded(path);
-  assert.equal(await countFrames(path), 210);
-  const lengths = await lengthsOf(path);
-  assert.ok(
-    Math.abs(lengths["video"]! - 7) < 0.05 && Math.abs(lengths["audio"]! - lengths["video"]!) < 0.06,
-    JSON.stringify(lengths),
-  );
-  assert.deepEqual(
-    [video.state, video.model!.video!.passthrough, video.model!.source.start, video.model!.video!.width],
-    ["ready", true, 0, 320],
-  );
-  assert.ok(Math.abs(video.duration - 7) < 0.05, String(video.duration));
-});
+test(
+  "a recording with discontinuities but equal settings becomes one file without transcoding or gaps",
+  needsFfmpeg,
+  async (t) => {
+    const { recording, finish } = await open(t);
+    const source = await clip({});
+    const next = await recordClip(recording, source, { run: "1" });
+    await recordClip(recording, await clip({ seconds: 3 }), { run: "2", first: next });
+    const { video, path } = await finish();
+    await decoded(path);
+    assert.equal(await countFrames(path), 210);
+    const lengths = await lengthsOf(path);
+    assert.ok(
+      Math.abs(lengths["video"]! - 7) < 0.05 && Math.abs(lengths["audio"]! - lengths["video"]!) < 0.06,
+      JSON.stringify(lengths),
+    );
+    assert.deepEqual(
+      [video.state, video.model!.video!.passthrough, video.model!.source.start, video.model!.video!.width],
+      ["ready", true, 0, 320],
+    );
+    assert.ok(Math.abs(video.duration - 7) < 0.05, String(video.duration));
+  },
+);
 
-test("runs of different sizes, or without audio, are transcoded into one file", needsFfmpeg, async (t) => {
-  const { recording, finish, folder } = await open(t);
-  let next = await recordClip(recording, await clip({ seconds: 2, size: "160x120", fps: "25" }), {
-    run: "1",
-    size: [160, 120],
-  });
-  next = await recordClip(recording, await clip({}), { run: "2", first: next });
-  await recordClip(recording, await clip({ seconds: 2, audio: false }), { run: "3", first: next, sound: false });
-  const { video, path } = await finish();
-  await decoded(path);
-  assert.ok(Math.abs((await countFrames(path)) - 240) <= 3, "30 fps, the most common rate");
-  const lengths = await lengthsOf(path);
-  assert.ok(Math.abs(lengths["video"]! - 8) < 0.15 && Math.abs(lengths["audio"]! - 8) < 0.15, JSON.stringify(lengths));
-  assert.deepEqual(
-    [video.model!.video!.width, video.model!.video!.height, video.model!.audio!.channels],
-    [320, 180, 2],
-  );
-  assert.deepEqual(readdirSync(folder), []);
-});
+test(
+  "a recording whose frame size changes, or that lacks audio in part, is transcoded into one file",
+  needsFfmpeg,
+  async (t) => {
+    const { recording, finish, folder } = await open(t);
+    let next = await recordClip(recording, await clip({ seconds: 2, size: "160x120", fps: "25" }), {
+      run: "1",
+      size: [160, 120],
+    });
+    next = await recordClip(recording, await clip({}), { run: "2", first: next });
+    await recordClip(recording, await clip({ seconds: 2, audio: false }), { run: "3", first: next, sound: false });
+    const { video, path } = await finish();
+    await decoded(path);
+    assert.ok(Math.abs((await countFrames(path)) - 240) <= 3, "30 fps, the most common rate");
+    const lengths = await lengthsOf(path);
+    assert.ok(
+      Math.abs(lengths["video"]! - 8) < 0.15 && Math.abs(lengths["audio"]! - 8) < 0.15,
+      JSON.stringify(lengths),
+    );
+    assert.deepEqual(
+      [video.model!.video!.width, video.model!.video!.height, video.model!.audio!.channels],
+      [320, 180, 2],
+    );
+    assert.deepEqual(readdirSync(folder), []);
+  },
+);
 
 test("combines any number of parts, a few at a time", needsFfmpeg, async (t) => {
   const { folder } = await open(t);

@@ -8,7 +8,7 @@ import { recordMigrations } from "./record-table.ts";
 import { joined, keysOf, openRecordings, TEST_RENDITIONS, testRun, testSegment, VIDEO } from "./record.testing.ts";
 
 export function recordConformance(engine: TestEngine): void {
-  test("stores segments run after run, and reads them back as one timeline in every process", async (t) => {
+  test("stores segments across a discontinuity, and reads them back as one timeline in every process", async (t) => {
     const { db, another } = await engine.open(t, recordMigrations);
     const { recordings, objects, clock } = await openRecordings(t, { db });
     const elsewhere = (await openRecordings(t, { db: await another(), objects })).recordings;
@@ -144,7 +144,7 @@ export function recordConformance(engine: TestEngine): void {
     );
   });
 
-  test("retries failed writes and loses nothing of the broadcast", async (t) => {
+  test("retries failed writes and loses no part of the broadcast", async (t) => {
     const { db } = await engine.open(t, recordMigrations);
     const tries = { failed: 0 };
     const faults: unknown[] = [];

@@ -136,7 +136,7 @@ function trim(section: readonly string[], payloadTypes: readonly number[]): stri
 }
 
 /**
- * Browsers start at a low bitrate and therefore a small frame size, and each larger size would begin another run.
+ * Browsers start at a low bitrate and therefore a small frame size, and each larger size would cause a discontinuity.
  * Chromium-based browsers start higher if the answer contains this parameter (kilobits per second); others ignore it.
  */
 export function withStartBitrate(answer: string, payloadType: number, kilobits: number): string {

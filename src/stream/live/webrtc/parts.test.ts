@@ -157,7 +157,7 @@ describe("an SDP fragment", () => {
     fc.assert(fc.property(fc.string({ maxLength: 300 }), (text) => void readSdpFragment(text)));
   });
 
-  test("turns the previous offer into another one", () => {
+  test("replaces the ICE credentials of the previous offer, and removes its candidates", () => {
     const other = offerAfterRestart(OFFER, { ufrag: "neww", pwd: "z".repeat(22), candidates: [] });
     assert.equal(other.match(/a=ice-ufrag:neww/g)?.length, 2);
     assert.ok(!other.includes("abcd") && !other.includes("candidate"));
@@ -331,7 +331,7 @@ describe("tracks of a publisher", () => {
     assert.deepEqual(calls, [{ audio, video }, 20, 30]);
   });
 
-  test("do not wait for a missing track: it begins another run when it arrives", () => {
+  test("do not wait for a missing track: its arrival causes a discontinuity", () => {
     const { gate, calls, at } = gateOf({ video: true, audio: true });
     gate.video(video);
     gate.write(packet("video", 0));

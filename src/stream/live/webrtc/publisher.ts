@@ -27,7 +27,7 @@ const KEY_FRAME_MS = 2000;
 /** The sender needs some time to encode and send a requested key frame. */
 const KEY_FRAME_RETRY_MS = 500;
 const TICK_MS = 100;
-/** A sender silent for this long has disconnected. */
+/** A sender that has sent nothing for this long is considered disconnected. */
 const SILENCE_MS = 30_000;
 /** Audio is not retransmitted: packets that are missing after this time are lost. */
 const SOUND_WAIT_MS = 60;

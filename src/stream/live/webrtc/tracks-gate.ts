@@ -18,14 +18,14 @@ interface TracksGateDeps {
   now(): number;
 }
 
-/** How long the first track waits for the other one: a track that arrives later begins another run. */
+/** How long the first track waits for the other one: a track that arrives later causes a discontinuity. */
 const WAIT_MS = 1500;
 /** A camera may take longer than a microphone, and video starts with the first key frame. */
 const VIDEO_WAIT_MS = 4000;
 /** Maximum buffered packets: a few seconds of small packets. */
 const MAX_WAITING = 500;
 
-/** Starts one run with both tracks, instead of one run with the first track and another with both. */
+/** Announces both tracks together, so that the second one does not cause a discontinuity. */
 export function createTracksGate({ video, audio, publication, now }: TracksGateDeps): TracksGate {
   const tracks: LiveTracks = {};
   let waiting: MediaPacket[] | undefined = [];

@@ -23,7 +23,10 @@ interface ViewerDeps {
   now?: () => number;
 }
 
-/** A viewer silent for this long has disconnected: browsers check consent every few seconds (RFC 7675). */
+/**
+ * A viewer that has sent nothing for this long is considered disconnected: browsers check consent every few seconds
+ * (RFC 7675).
+ */
 const SILENCE_MS = 30_000;
 const REPORT_MS = 1000;
 /** Packets per burst, and the time until the next burst: about 80 megabits a second. */

@@ -7,7 +7,7 @@ interface AssetLookup<File> {
   find(path: string): File | undefined;
   /** Returns the same string for files with the same content. */
   contentOf(file: File): string;
-  /** Length of the longest path in characters. No longer path exists. */
+  /** Length of the longest path, in characters. */
   maxPathLength(): number;
 }
 

@@ -74,7 +74,7 @@ interface Host {
   idleSince: number;
 }
 
-/** How long requests of other files wait for a busy process before they move to another one. */
+/** How long requests for other files wait for a busy process before they move to another one. */
 const REASSIGN_AFTER_MS = 200;
 
 export function createHosts({ directory, limits, clock, log, processes, idleMs }: HostsOptions): Hosts {

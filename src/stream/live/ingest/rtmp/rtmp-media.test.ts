@@ -46,7 +46,7 @@ test("a publisher that does not wait for responses loses no data, and neither do
 });
 
 test(
-  "audio alone is live after a second; video that arrives later starts a new run, as does a changed frame size",
+  "audio alone is live after a second; video that arrives later causes a discontinuity, as does a changed frame size",
   needsFfmpeg,
   async (t) => {
     const given = await openRtmp(t);

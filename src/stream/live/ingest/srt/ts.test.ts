@@ -50,7 +50,7 @@ test("a new frame size or set of tracks is announced before its first packet", n
       [320, undefined],
     ],
   );
-  // The frames between two announcements have the announced size.
+  // Number of frames after each tracks event.
   const pictures: number[] = [];
   for (const event of events) {
     if ("tracks" in event) pictures.push(0);
@@ -141,7 +141,7 @@ test("drops malformed data, and rejects only unsupported codecs", needsFfmpeg, a
   );
 });
 
-test("a player's stream continues across the runs of a broadcast", needsFfmpeg, async (t) => {
+test("a player's stream continues across the discontinuities of a broadcast", needsFfmpeg, async (t) => {
   const path = join(await folder(t), "out.ts");
   const out: Buffer[] = [];
   let now = 0;

@@ -105,7 +105,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/workers/assets/site/resolve.ts",
-    from: "if (pathBelow(basePath, decodePath(url.pathname)) === undefined) return undefined;",
+    from: "if (pathWithoutBase(basePath, decodePath(url.pathname)) === undefined) return undefined;",
     to: "",
     test: "src/workers/assets/site/site.test.ts",
   },

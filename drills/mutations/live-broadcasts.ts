@@ -131,7 +131,7 @@ export const mutations: Mutation[] = [
     test: PICTURES_TEST,
   },
   {
-    file: "src/stream/live/pictures/moment.ts",
+    file: "src/stream/live/pictures/timeline-position.ts",
     from: " || segment.run !== segments[first]!.run",
     to: "",
     test: PICTURES_TEST,

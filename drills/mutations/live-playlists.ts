@@ -71,13 +71,13 @@ export const mutations: Mutation[] = [
     test: FRAGMENTS,
   },
   {
-    file: "src/stream/live/encode/sound-fragments.ts",
+    file: "src/stream/live/encode/audio-fragments.ts",
     from: "followsVideo ? -Infinity : Infinity",
     to: "Infinity",
     test: FRAGMENTS,
   },
   {
-    file: "src/stream/live/encode/sound-fragments.ts",
+    file: "src/stream/live/encode/audio-fragments.ts",
     from: "newestTarget - target > MAX_WAIT_SECONDS * sampleRate",
     to: "newestTarget - target > 4 * MAX_WAIT_SECONDS * sampleRate",
     test: FRAGMENTS,

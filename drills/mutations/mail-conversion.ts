@@ -144,7 +144,7 @@ export const mutations: Mutation[] = [
     name: "Resent-From",
   },
   {
-    file: "src/mail/sending/letter.ts",
+    file: "src/mail/sending/outgoing-message.ts",
     from: "for (const value of headerValues(fields, name))",
     to: "for (const value of headerValues(fields, name).slice(0, 1))",
     test: "src/mail/sending/sending.test.ts",

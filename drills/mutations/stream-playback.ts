@@ -45,8 +45,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/stream/passthrough/cut-video.ts",
-    from: "shiftBase: first!.shift - delay",
-    to: "shiftBase: first!.shift",
+    from: "baseOffset: first!.shift - delay",
+    to: "baseOffset: first!.shift",
     test: "src/stream/passthrough/passthrough.test.ts",
     name: "edit list",
   },
@@ -59,8 +59,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/stream/passthrough/cut.ts",
-    from: "shift: scaleTicks(time + walk.shift - shiftBase) - scaleTicks(time)",
-    to: "shift: walk.shift - shiftBase",
+    from: "shift: scaleTicks(time + walk.shift - baseOffset) - scaleTicks(time)",
+    to: "shift: walk.shift - baseOffset",
     test: "src/stream/passthrough/passthrough.test.ts",
     name: "edit list",
   },

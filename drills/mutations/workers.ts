@@ -81,16 +81,16 @@ export const mutations: Mutation[] = [
     test: "src/workers/bindings/r2/range.test.ts",
   },
   {
-    file: "src/workers/live/pick.ts",
+    file: "src/workers/live/select-version.ts",
     from: "if (point < percentage) return",
     to: "if (point <= percentage) return",
-    test: "src/workers/live/pick.test.ts",
+    test: "src/workers/live/select-version.test.ts",
   },
   {
-    file: "src/workers/live/pick.ts",
+    file: "src/workers/live/select-version.ts",
     from: " && versions.some(({ versionId }) => versionId === versionOverride)",
     to: "",
-    test: "src/workers/live/pick.test.ts",
+    test: "src/workers/live/select-version.test.ts",
   },
   {
     file: "src/workers/bindings/kv/checks.ts",

@@ -112,7 +112,7 @@ test("a stock client connects, receives records and is closed with 1000 when the
 });
 
 test("accepts the unmasked first frame of wrangler, and pings in both directions", { timeout: 20_000 }, async (t) => {
-  const { url, reader } = await open(t, { pingMs: 5 });
+  const { url, reader } = await open(t, { pingIntervalMs: 5 });
   const client = new WebSocket(url, "trace-v1", { perMessageDeflate: true });
   let pings = 0;
   const pinged = new Promise<void>((resolve) => client.on("ping", () => (++pings === 10 ? resolve() : undefined)));
@@ -240,7 +240,7 @@ test("pauses for a slow reader and continues when it catches up", async (t) => {
 });
 
 test("closes a reader that stays silent for too long", async (t) => {
-  const { url, left } = await open(t, { pingMs: 5 });
+  const { url, left } = await open(t, { pingIntervalMs: 5 });
   const { closed } = await openClient(t, url, { autoPong: false });
   await left;
   assert.equal((await closed)[0], 1006);

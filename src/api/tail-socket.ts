@@ -23,7 +23,7 @@ export interface TailSocketsOptions {
   tails: Pick<Tails, "read">;
   log: Log;
   /** Ping interval; a reader that is silent for two intervals is disconnected. Default 20 s. */
-  pingMs?: number;
+  pingIntervalMs?: number;
 }
 
 const CLOSE_CODES = { normal: 1000, goingAway: 1001 };
@@ -39,7 +39,7 @@ const SERVER_OPTIONS = {
 };
 
 /** WebSocket connections for tails (RFC 6455). */
-export function createTailSockets({ tails, log, pingMs = 20_000 }: TailSocketsOptions): TailSockets {
+export function createTailSockets({ tails, log, pingIntervalMs: pingMs = 20_000 }: TailSocketsOptions): TailSockets {
   const server = new WebSocketServer(SERVER_OPTIONS);
   let closed = false;
 
@@ -116,12 +116,12 @@ function createConnection(socket: Duplex): ReaderConnection & { begin(client: We
 }
 
 /** Disconnects a client that is silent for two ping intervals, or violates the protocol. */
-function keepAlive(client: WebSocket, socket: Duplex, pingMs: number): void {
+function keepAlive(client: WebSocket, socket: Duplex, intervalMs: number): void {
   let silentPings = 0;
   const timer = setInterval(() => {
     if (++silentPings > 2) client.terminate();
     else if (!socket.writableNeedDrain) client.ping();
-  }, pingMs).unref();
+  }, intervalMs).unref();
   socket.on("data", () => (silentPings = 0)).once("close", () => clearInterval(timer));
   // ws closes the connection with the status code of the violation.
   client.on("error", () => {});

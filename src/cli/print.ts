@@ -44,7 +44,7 @@ export function facts(pairs: readonly (readonly [name: string, value: string | u
 }
 
 /** A timestamp from the API in human-readable form: `2026-11-20 12:00:00 UTC`. */
-export const moment = (text: string | undefined): string =>
+export const formatTime = (text: string | undefined): string =>
   text === undefined ? "" : text.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?Z$/, "$1 $2 UTC");
 
 export const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;

@@ -26,7 +26,7 @@ export async function runCommandLine({ argv: givenArgv, nouns, version, ...envir
   // The first page of help and the version need no command: loading all takes most of their time.
   const commands = argv.every(isCommonOption) ? [] : await environment.commandsFor(argv);
   const { command, words, values, args, errors } = parseCommandLine(argv, commands);
-  const plain = values["no-color"] === true;
+  const isPlain = values["no-color"] === true;
   const cleanups: (() => Promise<void>)[] = [];
   const context: CommandContext = {
     cwd: environment.cwd,
@@ -34,8 +34,8 @@ export async function runCommandLine({ argv: givenArgv, nouns, version, ...envir
     clock: environment.clock,
     version,
     stdin: environment.stdin,
-    stdout: createOutput(environment.stdout, environment.env, plain),
-    stderr: createOutput(environment.stderr, environment.env, plain),
+    stdout: createOutput(environment.stdout, environment.env, isPlain),
+    stderr: createOutput(environment.stderr, environment.env, isPlain),
     json: values.json === true,
     atEnd: (cleanup) => void cleanups.push(cleanup),
   };

@@ -25,7 +25,7 @@ export { createEgressCheck, devEgress, serveEgress } from "./runtime/egress/poli
 export { type RuntimeLimits } from "./runtime/watchdog.ts";
 export type * from "./runtime/port.ts";
 export {
-  createD1Bookmarks,
+  createD1BookmarkGenerator,
   createD1DatabaseList,
   createD1Databases,
   createD1Transfers,

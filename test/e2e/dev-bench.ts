@@ -177,7 +177,7 @@ export function mailer(t: Scope, server: DevServer, options: Record<string, unkn
 }
 
 /** Names of the files under a directory, sorted. */
-export const filesBelow = async (folder: string): Promise<string[]> =>
+export const filesIn = async (folder: string): Promise<string[]> =>
   (await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []))
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { describe, test } from "node:test";
 import { needsFfmpeg } from "../support/media.ts";
-import { objectsBelow, processesOf, until } from "./stream/server.ts";
+import { objectsByPrefix, processesOf, until } from "./stream/server.ts";
 import { badAddresses } from "./stream/bad-input/addresses.ts";
 import { badFiles } from "./stream/bad-input/files.ts";
 import { openBadInput } from "./stream/bad-input/fixture.ts";
@@ -23,7 +23,7 @@ describe("bad input to a server while a viewer watches one video", needsFfmpeg, 
     t.diagnostic(JSON.stringify({ ...watched, descriptors: [quiet, descriptors()] }));
     assert.ok(watched.requests > 20);
     await onlyGood();
-    assert.deepEqual([...objectsBelow(objects, ".tmp"), ...objectsBelow(objects, ".partial")], []);
+    assert.deepEqual([...objectsByPrefix(objects, ".tmp"), ...objectsByPrefix(objects, ".partial")], []);
     assert.ok(
       onDisk().every((name) => name.startsWith(good)),
       onDisk().join(),

@@ -5,7 +5,15 @@ import { test } from "node:test";
 import { clip, needsFfmpeg } from "../support/media.ts";
 import { createLadderCheck } from "./stream/ladder.ts";
 import { uploadForm } from "./stream/senders.ts";
-import { metric, objectsBelow, settled, startVideoServer, until, videoOf, type VideoServer } from "./stream/server.ts";
+import {
+  metric,
+  objectsByPrefix,
+  settled,
+  startVideoServer,
+  until,
+  videoOf,
+  type VideoServer,
+} from "./stream/server.ts";
 import { get, segmentsOf, watchOn } from "./stream/viewer.ts";
 
 const VIEWERS = 500;
@@ -38,7 +46,7 @@ test(
     );
     await first.crash();
     for (const uid of uids)
-      for (const name of objectsBelow(objects, `stream/${uid}`))
+      for (const name of objectsByPrefix(objects, `stream/${uid}`))
         if (/^chunks|\/[1-9]\d*\.m4s$/.test(name)) await rm(join(objects, "stream", uid, name));
 
     // This server only encodes segments on request.
@@ -92,7 +100,7 @@ test(
       async () => (await metric(server, "reelpost_media_running")) === 0,
       "encoding stops when the viewers leave",
     );
-    const kept = objectsBelow(objects, `stream/${leaving}/${RUNG}`).filter((name) => name.endsWith(".m4s"));
+    const kept = objectsByPrefix(objects, `stream/${leaving}/${RUNG}`).filter((name) => name.endsWith(".m4s"));
     assert.ok(kept.length < SEGMENTS, "most segments were not encoded");
 
     const { requests, slowestMs } = await other.stop();

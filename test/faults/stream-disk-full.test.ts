@@ -11,7 +11,7 @@ import { createLadderCheck } from "./stream/ladder.ts";
 import { padded, send, sendForm, TUS, tusAt, tusCreate, uploadForm } from "./stream/senders.ts";
 import {
   allVideos,
-  objectsBelow,
+  objectsByPrefix,
   settled,
   startVideoServer,
   until,
@@ -57,7 +57,7 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
   assert.deepEqual([form.status, JSON.parse(form.text).success], [507, false], form.text);
   assert.ok(!form.text.includes(small.folder), form.text);
   await until(async () => (await allVideos(server)).length === 1, "no video remains of the form");
-  assert.deepEqual(objectsBelow(objects, ".tmp"), []);
+  assert.deepEqual(objectsByPrefix(objects, ".tmp"), []);
   const { uid, path } = await tusCreate(server, large.length);
   const patch = (offset: number) =>
     send(`${server.ready.url}${path}`, {
@@ -74,7 +74,7 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
   assert.equal((await videoOf(server, uid)).status.state, "pendingupload");
   assert.equal((await ask(server.ready, "/readyz")).status, 200);
   await send(`${server.ready.url}${path}`, { method: "DELETE", headers: TUS });
-  await until(() => objectsBelow(objects, ".partial").length === 0, "the partial upload is deleted");
+  await until(() => objectsByPrefix(objects, ".partial").length === 0, "the partial upload is deleted");
 
   // A disk that fills up during encoding.
   const encoded = await uploadForm(server, source);
@@ -93,7 +93,7 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
   const answer = wanted.body.toString();
   assert.equal(wanted.status, 507, answer.slice(0, 200));
   assert.ok(!answer.includes(small.folder), answer);
-  for (const name of objectsBelow(objects, `stream/${encoded}`))
+  for (const name of objectsByPrefix(objects, `stream/${encoded}`))
     if (name.endsWith(".m4s"))
       assert.ok((await readFile(join(objects, "stream", encoded, name))).length > 100, `${name} is complete`);
   const full = await sendForm(tusAt(server), await readFile(source));
@@ -107,7 +107,7 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
   assert.equal((await settled(server, await uploadForm(server, await clip()))).status.state, "ready");
   t.diagnostic(JSON.stringify({ offset, wanted: wanted.status, ...(await viewer.stop()) }));
   assert.deepEqual(await server.stop(), { code: 0, signal: null });
-  assert.deepEqual(objectsBelow(objects, ".tmp"), []);
+  assert.deepEqual(objectsByPrefix(objects, ".tmp"), []);
   assert.deepEqual(
     readdirSync(server.dataDirectory, { recursive: true, encoding: "utf8" }).filter((name) => /encode-/.test(name)),
     [],

@@ -6,7 +6,7 @@ import { startCluster, type Cluster } from "../support/postgres.ts";
 import { temporaryFolder } from "../support/serve.ts";
 import { createLadderCheck } from "./stream/ladder.ts";
 import { uploadForm } from "./stream/senders.ts";
-import { objectsBelow, processesOf, settled, startVideoServer, until, videoOf } from "./stream/server.ts";
+import { objectsByPrefix, processesOf, settled, startVideoServer, until, videoOf } from "./stream/server.ts";
 import { segmentsOf, watchOn } from "./stream/viewer.ts";
 
 let cluster: Cluster | undefined;
@@ -40,7 +40,7 @@ test(
     );
     first.child.kill("SIGKILL");
     await first.exited;
-    const kept = objectsBelow(objects, `stream/${uid}`).filter((name) => name.endsWith(".m4s"));
+    const kept = objectsByPrefix(objects, `stream/${uid}`).filter((name) => name.endsWith(".m4s"));
     assert.equal((await videoOf(front, uid)).status.state, "inprogress");
     const second = await start("encode");
     const { status } = await settled(front, uid, 80_000);

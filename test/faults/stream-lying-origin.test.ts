@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { clip, needsFfmpeg } from "../support/media.ts";
 import { uploadForm } from "./stream/senders.ts";
-import { objectsBelow, settled, startVideoServer, until } from "./stream/server.ts";
+import { objectsByPrefix, settled, startVideoServer, until } from "./stream/server.ts";
 
 /** An origin that reports false lengths for `file`. The URL path specifies the length in HEAD and in GET. */
 function lyingOrigin(file: Buffer): Promise<{ server: Server; url(head: number, get: number): string }> {
@@ -77,10 +77,10 @@ test(
     for (const uid of all) await server.api.ok("delete", `stream/${uid}`);
     const objects = join(server.dataDirectory, "objects");
     await until(
-      () => objectsBelow(objects, "stream").every((name) => name.startsWith(good)),
+      () => objectsByPrefix(objects, "stream").every((name) => name.startsWith(good)),
       "deleted videos are removed from storage",
     );
-    await until(() => objectsBelow(objects, ".partial").length === 0, "partial copies are removed too");
+    await until(() => objectsByPrefix(objects, ".partial").length === 0, "partial copies are removed too");
     assert.ok(!server.log().includes('"level":50'), server.log());
     assert.deepEqual(await server.stop(), { code: 0, signal: null });
   },

@@ -4,7 +4,7 @@ import { after, before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { createTransport } from "nodemailer";
 import type { Browser } from "playwright-core";
-import { filesBelow, spawnDev, type ServerProcess } from "../e2e/dev-bench.ts";
+import { filesIn, spawnDev, type ServerProcess } from "../e2e/dev-bench.ts";
 import { openBrowser, openPage, withoutChromium } from "../support/browser.ts";
 import { clip, mediaClips, needsFfmpeg } from "../support/media.ts";
 import { temporaryFolder } from "../support/serve.ts";
@@ -42,7 +42,7 @@ describe("examples/mail-a-video", { skip: needsFfmpeg.skip || withoutChromium() 
       transport.close();
     }
   };
-  const replies = async () => (await filesBelow(server.ready.mailDirectory)).filter((path) => path.endsWith(".html"));
+  const replies = async () => (await filesIn(server.ready.mailDirectory)).filter((path) => path.endsWith(".html"));
 
   test("a video sent by email gets a reply with its thumbnail, and plays at the link in the reply", async () => {
     await send([{ filename: "mill.mp4", path: await clip(mediaClips.plain) }]);

@@ -167,23 +167,23 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
 
   function setLive(live: boolean): void {
     controller.toggleAttribute("live", live);
-    const dvr = live && options.dvr && current.live?.unrecorded !== true;
-    controller.toggleAttribute("dvr", dvr);
+    const hasDvr = live && options.dvr && current.live?.unrecorded !== true;
+    controller.toggleAttribute("dvr", hasDvr);
     // Without DVR the arrow keys cannot seek.
-    if (live && !dvr) controller.setAttribute("hotkeys", "noarrowleft noarrowright noj nol");
+    if (live && !hasDvr) controller.setAttribute("hotkeys", "noarrowleft noarrowright noj nol");
     else controller.removeAttribute("hotkeys");
   }
 
   /** Called when a broadcast has been watched to its end. */
   function showEnd(endedVideo: PlayerVideo): void {
-    const unrecorded = current.live?.unrecorded === true;
+    const isUnrecorded = current.live?.unrecorded === true;
     current = endedVideo;
     setLive(false);
     source.close();
     poster.hidden = true;
     if (!endedVideo.readyToStream) return show(endedVideo);
     // The only available recording is of an earlier broadcast.
-    if (unrecorded) notice.show(goneText);
+    if (isUnrecorded) notice.show(goneText);
     else notice.show({ ...overText, action: { label: "Watch again", run: () => watch(endedVideo) } });
     // A viewer who remains on the page may be waiting for the next broadcast.
     broadcast.follow(endedVideo);
@@ -236,13 +236,13 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
 
   function openSource(): { play(): Promise<void> } {
     notice.hide();
-    const webrtc = current.live?.unrecorded === true;
+    const usesWebRtc = current.live?.unrecorded === true;
     const query = isRunning() ? `?protocol=llhls${options.dvr ? "&dvrEnabled=true" : ""}` : "";
-    source.open(addressOf(webrtc ? "webRTC/play" : `manifest/video.m3u8${query}`), {
+    source.open(addressOf(usesWebRtc ? "webRTC/play" : `manifest/video.m3u8${query}`), {
       preload: options.preload,
       startTime: seekTo ?? options.startTime,
       live: isRunning(),
-      webrtc,
+      webrtc: usesWebRtc,
     });
     return { play };
   }

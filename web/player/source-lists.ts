@@ -66,7 +66,7 @@ interface AudioTrackItem {
   enabled: boolean;
 }
 
-class SoundTracks extends SourceList<AudioTrackItem> {
+class AudioTracks extends SourceList<AudioTrackItem> {
   show(hls: HlsPlayer | undefined): void {
     this.fill(
       (hls?.audioTracks ?? []).map((track, index) => ({
@@ -100,7 +100,7 @@ interface SourceLists {
 /** Adds the two lists to `video`; call it before the controls are connected. */
 export function addSourceLists(video: HTMLVideoElement): SourceLists {
   const renditions = new Renditions();
-  const audioTrackList = new SoundTracks();
+  const audioTrackList = new AudioTracks();
   Object.defineProperty(video, "videoRenditions", { value: renditions });
   Object.defineProperty(video, "audioTracks", { value: audioTrackList });
   return {

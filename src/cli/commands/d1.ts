@@ -5,7 +5,7 @@ import { confirm } from "../ask.ts";
 import { type Command, defineCommand, type CommandContext } from "../command.ts";
 import { commandErrors } from "../errors.ts";
 import { fileBody } from "../input.ts";
-import { printResult, moment, table, facts, plural, type Paint } from "../print.ts";
+import { printResult, formatTime, table, facts, plural, type Paint } from "../print.ts";
 import { saveBody } from "../save.ts";
 import { configOptions, localOptions, storageOptions, yesOption } from "../shared-options.ts";
 import { type Database, connectDatabase, databaseArgument, type D1Connection } from "../storage/d1-database.ts";
@@ -43,7 +43,7 @@ const d1List = defineCommand({
     printResult(context, databases, (paint) =>
       table(
         ["id", "name", "created"],
-        databases.map(({ uuid, name, created_at: createdAt }) => [uuid, name, moment(createdAt)]),
+        databases.map(({ uuid, name, created_at: createdAt }) => [uuid, name, formatTime(createdAt)]),
         paint,
       ),
     );
@@ -65,7 +65,7 @@ const d1Info = defineCommand({
         [
           ["name", oneLine(databaseInfo.name)],
           ["id", databaseInfo.uuid],
-          ["created", moment(databaseInfo.created_at)],
+          ["created", formatTime(databaseInfo.created_at)],
           ["size", databaseInfo.file_size === undefined ? undefined : formatSize(databaseInfo.file_size)],
           ["tables", databaseInfo.num_tables === undefined ? undefined : String(databaseInfo.num_tables)],
         ],

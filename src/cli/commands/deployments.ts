@@ -2,7 +2,7 @@ import { oneLine } from "../../kernel/text.ts";
 import { at } from "../api/paths.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { commandErrors } from "../errors.ts";
-import { moment, printResult, table, facts } from "../print.ts";
+import { formatTime, printResult, table, facts } from "../print.ts";
 import { workerOptions } from "../shared-options.ts";
 import { connectWorker } from "../worker-of.ts";
 import { messageIn, versionsText, type Deployment, type VersionItem } from "../workers-api.ts";
@@ -19,7 +19,7 @@ const deploymentsList = defineCommand({
       table(
         ["since", "version", "by", "message"],
         deployments.map((deployment, i) => [
-          `${moment(deployment.created_on)}${i === 0 ? "  live" : ""}`,
+          `${formatTime(deployment.created_on)}${i === 0 ? "  live" : ""}`,
           versionsText(deployment),
           deployment.author_email,
           messageIn(deployment),
@@ -56,12 +56,12 @@ const deploymentsStatus = defineCommand({
             ["worker", name],
             [
               "live since",
-              `${moment(liveDeployment.created_on)}${liveDeployment.author_email === undefined ? "" : `, by ${oneLine(liveDeployment.author_email)}`}`,
+              `${formatTime(liveDeployment.created_on)}${liveDeployment.author_email === undefined ? "" : `, by ${oneLine(liveDeployment.author_email)}`}`,
             ],
             ["message", oneLine(messageIn(liveDeployment)) || undefined],
             ...versions.map((version, i): [string, string] => [
               `${liveDeployment.versions[i]!.percentage}%`,
-              `${version.id}  version ${version.number}, created ${moment(version.metadata.created_on)}  ${oneLine(messageIn(version))}`.trimEnd(),
+              `${version.id}  version ${version.number}, created ${formatTime(version.metadata.created_on)}  ${oneLine(messageIn(version))}`.trimEnd(),
             ]),
           ],
           paint,

@@ -20,7 +20,7 @@ import { buildRuleBody, ruleOptions, CATCH_ALL } from "../email/rule-body.ts";
 import { fetchRule, rulePath } from "../email/rule.ts";
 import { connectZone, zoneOptions, nameIn } from "../email/zone.ts";
 import { commandErrors } from "../errors.ts";
-import { moment, printResult, table, facts } from "../print.ts";
+import { formatTime, printResult, table, facts } from "../print.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
 
 const emailRoutingList = defineCommand({
@@ -34,7 +34,7 @@ const emailRoutingList = defineCommand({
     printResult(context, zones, (paint) =>
       table(
         ["domain", "enabled", "status", "changed", "zone"],
-        zones.map((zone) => [zone.name, yesNo(zone.enabled), zone.status, moment(zone.modified), zone.id]),
+        zones.map((zone) => [zone.name, yesNo(zone.enabled), zone.status, formatTime(zone.modified), zone.id]),
         paint,
       ),
     );
@@ -296,8 +296,8 @@ const emailRoutingAddressesGet = defineCommand({
         [
           ["id", address.id],
           ["address", address.email],
-          ["verified", address.verified === null ? "no" : moment(address.verified)],
-          ["created", moment(address.created)],
+          ["verified", address.verified === null ? "no" : formatTime(address.verified)],
+          ["created", formatTime(address.created)],
         ],
         paint,
       ),

@@ -16,7 +16,7 @@ import {
 import { connectZone, zoneOptions } from "../email/zone.ts";
 import { commandErrors } from "../errors.ts";
 import { readStdin, readTextFile } from "../input.ts";
-import { moment, printResult, table } from "../print.ts";
+import { formatTime, printResult, table } from "../print.ts";
 import { yesOption, serverOptions } from "../shared-options.ts";
 
 const emailSendingList = defineCommand({
@@ -30,7 +30,7 @@ const emailSendingList = defineCommand({
     printResult(context, domains, (paint) =>
       table(
         ["domain", "enabled", "created", "id"],
-        domains.map(({ name, enabled, created, tag }) => [name, yesNo(enabled), moment(created), tag]),
+        domains.map(({ name, enabled, created, tag }) => [name, yesNo(enabled), formatTime(created), tag]),
         paint,
       ),
     );
@@ -273,8 +273,8 @@ const emailSendingSuppressionsList = defineCommand({
         found.map((one) => [
           one.email,
           one.reason,
-          moment(one.created_at),
-          one.expires_at === null ? "never" : moment(one.expires_at),
+          formatTime(one.created_at),
+          one.expires_at === null ? "never" : formatTime(one.expires_at),
           one.scope?.value ?? "account",
           one.id,
         ]),

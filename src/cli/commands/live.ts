@@ -8,7 +8,7 @@ import { outputTable, type SimulcastOutput } from "../live/output.ts";
 import { inputBody, inputOptions } from "../live/settings.ts";
 import { statusLines, type LiveStatus, historyTable, type HistoryEntry } from "../live/status.ts";
 import { webhookTable, type LiveWebhook } from "../live/webhook.ts";
-import { printResult, moment, table } from "../print.ts";
+import { printResult, formatTime, table } from "../print.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
 import { lengthText, stateText, type Video } from "../stream/video.ts";
 
@@ -74,7 +74,7 @@ const liveList = defineCommand({
               uid,
               meta["name"],
               enabled ? "yes" : "no",
-              moment(created),
+              formatTime(created),
             ]),
             paint,
           ),
@@ -254,7 +254,7 @@ const liveVideos = defineCommand({
               video.meta["name"],
               stateText(video),
               lengthText(video),
-              moment(video.created),
+              formatTime(video.created),
             ]),
             paint,
           ),

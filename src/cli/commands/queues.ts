@@ -3,7 +3,7 @@ import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { consumerLabel, findQueue, settingsOf, type RemoteQueue } from "../queues/remote.ts";
-import { facts, moment, plural, printResult, table } from "../print.ts";
+import { facts, formatTime, plural, printResult, table } from "../print.ts";
 import { storageOptions, yesOption } from "../shared-options.ts";
 import { connectStorage } from "../worker-of.ts";
 
@@ -63,7 +63,7 @@ const list = defineCommand({
         queues.map((queue) => [
           queue.queue_name,
           queue.queue_id,
-          moment(queue.created_on),
+          formatTime(queue.created_on),
           String(queue.producers_total_count),
           queue.consumers.map(consumerLabel).join(", "),
         ]),
@@ -89,7 +89,7 @@ const info = defineCommand({
         [
           ["name", queue.queue_name],
           ["id", queue.queue_id],
-          ["created", moment(queue.created_on)],
+          ["created", formatTime(queue.created_on)],
           ["delivery", queue.settings.delivery_paused ? "paused" : undefined],
           ["delay", `${queue.settings.delivery_delay} s`],
           ["retention", `${queue.settings.message_retention_period} s`],

@@ -3,7 +3,7 @@ import { at } from "../api/paths.ts";
 import { oneLine } from "../../kernel/text.ts";
 import { defineCommand } from "../command.ts";
 import { commandErrors } from "../errors.ts";
-import { moment, printResult } from "../print.ts";
+import { formatTime, printResult } from "../print.ts";
 import { messageOption, workerOptions, yesOption } from "../shared-options.ts";
 import { connectWorker } from "../worker-of.ts";
 import { messageIn, versionsText, type Deployment, type VersionItem } from "../workers-api.ts";
@@ -29,7 +29,7 @@ export const rollback = defineCommand({
     const version = await api.result<VersionItem>("GET", `${script}/versions${at`/${id}`}`);
     const note = messageIn(version) === "" ? "" : ` "${oneLine(messageIn(version), 80)}"`;
     await confirm(
-      `Deploy version ${version.number} of ${name} (${id}, created ${moment(version.metadata.created_on)}${note}) in place of ${versionsText(liveDeployment)}?`,
+      `Deploy version ${version.number} of ${name} (${id}, created ${formatTime(version.metadata.created_on)}${note}) in place of ${versionsText(liveDeployment)}?`,
       yes,
       context,
     );

@@ -3,7 +3,7 @@ import { at } from "../api/paths.ts";
 import { askHidden, canAsk, confirm } from "../ask.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { readStdin } from "../input.ts";
-import { facts, moment, printResult, table } from "../print.ts";
+import { facts, formatTime, printResult, table } from "../print.ts";
 import { storageOptions, yesOption } from "../shared-options.ts";
 import { connectStorage } from "../worker-of.ts";
 
@@ -61,7 +61,7 @@ const storeList = defineCommand({
     printResult(context, stores, (paint) =>
       table(
         ["name", "id", "created"],
-        stores.map(({ name, id, created }) => [name, id, moment(created)]),
+        stores.map(({ name, id, created }) => [name, id, formatTime(created)]),
         paint,
       ),
     );
@@ -119,7 +119,7 @@ const secretList = defineCommand({
           name,
           id,
           scopes.join(", "),
-          moment(modified),
+          formatTime(modified),
           comment,
         ]),
         paint,
@@ -234,8 +234,8 @@ const secretFacts = (
       ["id", id],
       ["scopes", scopes.join(", ")],
       ["comment", comment === "" ? undefined : comment],
-      ["created", moment(created)],
-      ["modified", moment(modified)],
+      ["created", formatTime(created)],
+      ["modified", formatTime(modified)],
     ],
     paint,
   );

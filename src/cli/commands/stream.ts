@@ -4,8 +4,8 @@ import type { ApiRequest } from "../api/client.ts";
 import { connectToApi, type ApiConnection } from "../api/connect.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { printResult, moment, table, facts } from "../print.ts";
-import { readMoment } from "../read-moment.ts";
+import { printResult, formatTime, table, facts } from "../print.ts";
+import { parseTimeOption } from "../time-option.ts";
 import { saveBody } from "../save.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
 import { aboutOptions, videoBodyFields } from "../stream/about.ts";
@@ -124,8 +124,8 @@ const streamList = defineCommand({
       asc,
       video_name: name,
       status: status.length === 0 ? undefined : status.join(","),
-      start: since === undefined ? undefined : readMoment("--since", since, now),
-      end: until === undefined ? undefined : readMoment("--until", until, now),
+      start: since === undefined ? undefined : parseTimeOption("--since", since, now),
+      end: until === undefined ? undefined : parseTimeOption("--until", until, now),
     };
     const { videos, total } = await readVideos(await connectToApi(values, context), query, limit);
     printResult(context, videos, (paint) =>
@@ -140,7 +140,7 @@ const streamList = defineCommand({
               lengthText(video),
               pictureText(video),
               video.creator,
-              moment(video.created),
+              formatTime(video.created),
             ]),
             paint,
           ),
@@ -250,7 +250,7 @@ const streamToken = defineCommand({
   async run({ expires = "1h", "not-before": notBefore, downloadable, original, rule, ...values }, [uid], context) {
     const now = context.clock.now();
     const seconds = (option: string, text: string) =>
-      Math.floor(Date.parse(readMoment(option, text, now, "future")) / 1000);
+      Math.floor(Date.parse(parseTimeOption(option, text, now, "future")) / 1000);
     const exp = seconds("--expires", expires);
     const claims = {
       exp,
@@ -278,7 +278,7 @@ const streamToken = defineCommand({
           ["watch", signed.watch],
           ["hls", signed.hls],
           ["dash", signed.dash],
-          ["expires", moment(signed.expires)],
+          ["expires", formatTime(signed.expires)],
         ],
         paint,
       ),
@@ -363,7 +363,7 @@ const streamUsage = defineCommand({
   examples: [["reelpost stream usage --since 7d", "this week"]],
   async run({ creator, since = "30d", until = "0s", ...values }, _, context) {
     const now = context.clock.now();
-    const period = { since: readMoment("--since", since, now), until: readMoment("--until", until, now) };
+    const period = { since: parseTimeOption("--since", since, now), until: parseTimeOption("--until", until, now) };
     const { api, base } = await connectToApi(values, context);
     const storage = await api.result<Storage>("GET", `${base}/stream/storage-usage`, { query: { creator } });
     const days =

@@ -5,7 +5,7 @@ import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { commandErrors } from "../errors.ts";
-import { facts, moment, printResult, table } from "../print.ts";
+import { facts, formatTime, printResult, table } from "../print.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
 import { policiesFor, type PermissionGroup } from "../token-policies.ts";
 
@@ -62,7 +62,7 @@ const tokenCreate = defineCommand({
           ["token", token.value],
           ["id", token.id],
           ["permissions", requestedGroups.map((group) => group.name).join(", ")],
-          ["expires", token.expires_on === undefined ? undefined : moment(token.expires_on)],
+          ["expires", token.expires_on === undefined ? undefined : formatTime(token.expires_on)],
         ],
         paint,
       ),
@@ -119,9 +119,9 @@ const tokenList = defineCommand({
           token.id,
           token.name,
           token.status,
-          moment(token.issued_on),
-          moment(token.last_used_on),
-          moment(token.expires_on),
+          formatTime(token.issued_on),
+          formatTime(token.last_used_on),
+          formatTime(token.expires_on),
         ]),
         paint,
       ),

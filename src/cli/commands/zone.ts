@@ -3,7 +3,7 @@ import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { zonesOf, connectZone, zoneOptions } from "../email/zone.ts";
 import { commandErrors } from "../errors.ts";
-import { printResult, moment, table } from "../print.ts";
+import { printResult, formatTime, table } from "../print.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
 
 const zoneCreate = defineCommand({
@@ -34,7 +34,7 @@ const zoneList = defineCommand({
     printResult(context, zones, (paint) =>
       table(
         ["id", "domain", "status", "added"],
-        zones.map((zone) => [zone.id, zone.name, zone.status, moment(zone.created_on)]),
+        zones.map((zone) => [zone.id, zone.name, zone.status, formatTime(zone.created_on)]),
         paint,
       ),
     );

@@ -1,4 +1,4 @@
-import { moment, table, type Paint } from "../print.ts";
+import { formatTime, table, type Paint } from "../print.ts";
 
 /** A DKIM key for signing forwarded mail. */
 export interface DkimKey {
@@ -19,8 +19,8 @@ export const dkimTable = (keys: readonly DkimKey[], paint: Paint): string[] =>
       key.domain,
       key.algorithm,
       key.state,
-      moment(key.created),
-      moment(key.retired ?? undefined),
+      formatTime(key.created),
+      formatTime(key.retired ?? undefined),
     ]),
     paint,
   );

@@ -3,7 +3,7 @@ import type { Api, ApiRequest } from "../api/client.ts";
 import { at } from "../api/paths.ts";
 import type { Options } from "../command.ts";
 import { commandErrors } from "../errors.ts";
-import { readMoment } from "../read-moment.ts";
+import { parseTimeOption } from "../time-option.ts";
 import type { LogEntry, LogDetails } from "./log.ts";
 
 export const logOptions = {
@@ -61,8 +61,8 @@ export const logQuery = (
   from,
   to,
   search,
-  ...(since !== undefined && { since: readMoment("--since", since, now) }),
-  ...(until !== undefined && { until: readMoment("--until", until, now) }),
+  ...(since !== undefined && { since: parseTimeOption("--since", since, now) }),
+  ...(until !== undefined && { until: parseTimeOption("--until", until, now) }),
 });
 
 /** The newest entries, at most `limit`. `path`: the path of an account or a zone. */

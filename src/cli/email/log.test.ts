@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ACCOUNT, folderWith, runCli, startFakeApi, type Reply } from "../cli.testing.ts";
 import { followLog } from "./log-follow.ts";
-import { readMoment } from "../read-moment.ts";
+import { parseTimeOption } from "../time-option.ts";
 import type { LogEntry, LogDetails } from "./log.ts";
 
 const LOG = `/accounts/${ACCOUNT}/email/activity`;
@@ -169,9 +169,9 @@ test("accepts times as users write them", () => {
     ["2026-11-01", "2026-11-01T00:00:00.000Z"],
     ["2026-11-20T13:00:00+01:00", "2026-11-20T12:00:00.000Z"],
   ];
-  for (const [text, time] of cases) assert.equal(readMoment("--since", text, now), time);
+  for (const [text, time] of cases) assert.equal(parseTimeOption("--since", text, now), time);
   for (const text of ["", "yesterday", "2 h", "-1h", "2026-13-01", "5", "1w"])
-    assert.throws(() => readMoment("--since", text, now), { code: "E_BAD_CONTENT", fix: /30m, 2h or 7d/ }, text);
+    assert.throws(() => parseTimeOption("--since", text, now), { code: "E_BAD_CONTENT", fix: /30m, 2h or 7d/ }, text);
 });
 
 test("a message is found by the short id shown in the log, with all its recipients", async (t) => {

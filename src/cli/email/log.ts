@@ -1,5 +1,5 @@
 import { oneLine } from "../../kernel/text.ts";
-import { facts, moment, table, type Paint } from "../print.ts";
+import { facts, formatTime, table, type Paint } from "../print.ts";
 
 /** A message and one of its recipients, as in the API's log. */
 export interface LogEntry {
@@ -104,7 +104,7 @@ export function detailLines(details: LogDetails, paint: Paint): string[] {
     ...facts(
       [
         ["id", details.id],
-        ["time", moment(details.created)],
+        ["time", formatTime(details.created)],
         ["from", details.from === "" ? "<>" : oneLine(details.from)],
         ["to", oneLine(details.to)],
         ["subject", orUndefined(details.subject)],
@@ -181,6 +181,6 @@ function valueText(name: string, value: unknown): string {
   return name === "script" ? String(value).replace(/^[^/]*\//, "") : String(value);
 }
 
-export const timeOf = (text: string): string => moment(text).replace(/ UTC$/, "");
+export const timeOf = (text: string): string => formatTime(text).replace(/ UTC$/, "");
 export const short = (text: string, maxLength: number): string =>
   text.length <= maxLength ? text : `${text.slice(0, maxLength - 1)}…`;

@@ -1,5 +1,5 @@
 import { oneLine } from "../../kernel/text.ts";
-import { facts, moment, table, type Paint } from "../print.ts";
+import { facts, formatTime, table, type Paint } from "../print.ts";
 import { saidOf, timeOf } from "./log.ts";
 
 /** State of one recipient of an outbound message. */
@@ -53,8 +53,8 @@ export const messageLines = (message: WholeMessage, paint: Paint): string[] => [
   ...facts(
     [
       ["id", message.id],
-      ["created", moment(message.created)],
-      ["finished", message.finished === null ? undefined : moment(message.finished)],
+      ["created", formatTime(message.created)],
+      ["finished", message.finished === null ? undefined : formatTime(message.finished)],
       ["cause", message.worker === null ? message.cause : `${message.cause}, by ${oneLine(message.worker)}`],
       ["from", oneLine(senderOf(message))],
       ["message-id", oneLine(message.message_id)],

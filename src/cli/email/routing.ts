@@ -1,5 +1,5 @@
 import type { Paint } from "../print.ts";
-import { facts, moment, table } from "../print.ts";
+import { facts, formatTime, table } from "../print.ts";
 
 /** The displayed part of an API response. */
 export interface RoutingSettings {
@@ -95,8 +95,8 @@ export const addressTable = (addresses: readonly Address[], paint: Paint): strin
     addresses.map(({ id, email, verified, created }) => [
       id,
       email,
-      verified === null ? "no" : moment(verified),
-      moment(created),
+      verified === null ? "no" : formatTime(verified),
+      formatTime(created),
     ]),
     paint,
   );

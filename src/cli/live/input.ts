@@ -1,6 +1,6 @@
 import type { ApiConnection } from "../api/connect.ts";
 import { at } from "../api/paths.ts";
-import { facts, moment, type Paint } from "../print.ts";
+import { facts, formatTime, type Paint } from "../print.ts";
 import { oneLine } from "../../kernel/text.ts";
 import { liveErrors } from "./errors.ts";
 
@@ -84,8 +84,8 @@ export const inputLines = (input: LiveInput, paint: Paint): string[] =>
       ["recording", recordText(input)],
       ["low latency", input.preferLowLatency ? "yes" : undefined],
       ["creator", orNone(input.defaultCreator)],
-      ["created", moment(input.created)],
-      ["keys changed", input.keysRotatedAt && moment(input.keysRotatedAt)],
+      ["created", formatTime(input.created)],
+      ["keys changed", input.keysRotatedAt && formatTime(input.keysRotatedAt)],
       ["access", input.recording.requireSignedURLs ? "token required" : undefined],
       ["origins", orNone(input.recording.allowedOrigins.join(", "))],
       ["viewers", input.recording.hideLiveViewerCount ? "hidden" : undefined],

@@ -1,4 +1,4 @@
-import { moment, table, type Paint } from "../print.ts";
+import { formatTime, table, type Paint } from "../print.ts";
 
 export interface SimulcastOutput {
   uid: string;
@@ -17,7 +17,7 @@ export const outputTable = (outputs: readonly SimulcastOutput[], paint: Paint): 
       withoutCredentials(url),
       enabled ? "yes" : "no",
       status?.state,
-      status === null ? "" : moment(status.at),
+      status === null ? "" : formatTime(status.at),
       status?.reason,
     ]),
     paint,

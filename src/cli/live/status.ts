@@ -1,4 +1,4 @@
-import { facts, moment, plural, table, type Paint } from "../print.ts";
+import { facts, formatTime, plural, table, type Paint } from "../print.ts";
 import { oneLine } from "../../kernel/text.ts";
 
 export interface LiveStatus {
@@ -40,7 +40,10 @@ export const statusLines = (
 ): string[] =>
   facts(
     [
-      ["state", state === null ? "never published to" : `${state}${since === null ? "" : `, since ${moment(since)}`}`],
+      [
+        "state",
+        state === null ? "never published to" : `${state}${since === null ? "" : `, since ${formatTime(since)}`}`,
+      ],
       ["live", live ? "yes" : "no"],
       ["video", videoUID ?? undefined],
       ["viewers", String(viewers)],
@@ -91,7 +94,7 @@ export const historyTable = (entries: readonly HistoryEntry[], paint: Paint): st
   table(
     ["time", "event", "protocol", "session", "reason"],
     entries.map(({ at, state, error, protocol, session, reason }) => [
-      moment(at),
+      formatTime(at),
       state ?? error?.code,
       protocol,
       session?.slice(0, 8),

@@ -1,5 +1,5 @@
 import { oneLine } from "../../kernel/text.ts";
-import { moment, table, type Paint } from "../print.ts";
+import { formatTime, table, type Paint } from "../print.ts";
 
 /** An additional webhook, which receives notifications of live inputs. */
 export interface LiveWebhook {
@@ -19,7 +19,7 @@ export const webhookTable = (webhooks: readonly LiveWebhook[], paint: Paint): st
       oneLine(notificationUrl),
       liveInputs.length === 0 ? "all" : liveInputs.join(", "),
       secret,
-      moment(created),
+      formatTime(created),
     ]),
     paint,
   );

@@ -1,6 +1,6 @@
 import { at } from "../api/paths.ts";
 import type { ApiConnection } from "../api/connect.ts";
-import { facts, moment, type Paint } from "../print.ts";
+import { facts, formatTime, type Paint } from "../print.ts";
 import { formatSize, oneLine } from "../../kernel/text.ts";
 import { videoErrors } from "./errors.ts";
 
@@ -84,9 +84,9 @@ export const videoLines = (video: Video, paint: Paint): string[] =>
       ["resolution", orNone(pictureText(video))],
       ["size", video.size > 0 ? formatSize(video.size) : undefined],
       ["creator", orNone(video.creator ?? "")],
-      ["created", moment(video.created)],
-      ["uploaded", video.uploaded === null ? undefined : moment(video.uploaded)],
-      ["scheduled deletion", video.scheduledDeletion === null ? undefined : moment(video.scheduledDeletion)],
+      ["created", formatTime(video.created)],
+      ["uploaded", video.uploaded === null ? undefined : formatTime(video.uploaded)],
+      ["scheduled deletion", video.scheduledDeletion === null ? undefined : formatTime(video.scheduledDeletion)],
       ["access", video.requireSignedURLs ? "token required: `reelpost stream token`" : undefined],
       ["origins", video.allowedOrigins.length === 0 ? undefined : oneLine(video.allowedOrigins.join(", "))],
       ...addressFacts(video).slice(1),
@@ -100,5 +100,5 @@ const orNone = (text: string | undefined): string | undefined =>
 
 function playsText({ readyToStream, readyToStreamAt }: Video): string {
   if (!readyToStream) return "not yet";
-  return readyToStreamAt === null ? "yes" : `since ${moment(readyToStreamAt)}`;
+  return readyToStreamAt === null ? "yes" : `since ${formatTime(readyToStreamAt)}`;
 }

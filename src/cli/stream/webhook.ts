@@ -1,7 +1,7 @@
 import type { ApiConnection } from "../api/connect.ts";
 import { at } from "../api/paths.ts";
 import { commandErrors } from "../errors.ts";
-import { facts, moment, table, type Paint } from "../print.ts";
+import { facts, formatTime, table, type Paint } from "../print.ts";
 import { oneLine } from "../../kernel/text.ts";
 
 export interface Webhook {
@@ -33,7 +33,7 @@ export const webhookLines = ({ notificationUrl, secret, modified }: Webhook, pai
     [
       ["url", oneLine(notificationUrl)],
       ["secret", secret],
-      ["changed", moment(modified)],
+      ["changed", formatTime(modified)],
     ],
     paint,
   );
@@ -57,7 +57,7 @@ export const deliveryTable = (deliveries: readonly WebhookDelivery[], paint: Pai
     ["id", "created", "video", "event", "status", "attempts", "last response"],
     deliveries.map(({ id, created, video, event, status, attempts }) => [
       id,
-      moment(created),
+      formatTime(created),
       video,
       event,
       status,

@@ -71,9 +71,9 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
       await source.discard();
       return textReply(400, TEXTS.noMessageId);
     }
-    const json = format === "json";
-    const handledMail = await receiver.dispatch({ script: worker, from, to, message, keepReplies: json });
-    return json ? jsonReply(handledMail) : plainReply(handledMail);
+    const isJson = format === "json";
+    const handledMail = await receiver.dispatch({ script: worker, from, to, message, keepReplies: isJson });
+    return isJson ? jsonReply(handledMail) : plainReply(handledMail);
   }
 
   async function answerHeadersForm(received: ReceiveRequest): Promise<HttpReply> {

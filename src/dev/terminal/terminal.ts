@@ -59,7 +59,7 @@ export function createTerminal({
   const output = createTerminalOutput(stdout);
   const report = json ? createJsonLines({ output }) : createConsole({ output, severalWorkers });
   const log = createLog({ level: logLevel, destination: json ? stderr : createLogStream(report) });
-  const interactive = !json && stdin.isTTY === true && stdout.isTTY === true;
+  const isInteractive = !json && stdin.isTTY === true && stdout.isTTY === true;
   let release = () => {};
 
   function hotkeysOf(server: ReadyServer, banner: () => void): Hotkey[] {
@@ -101,9 +101,9 @@ export function createTerminal({
             output.colour,
           ),
         );
-      const hotkeys = interactive ? hotkeysOf(server, banner) : [];
+      const hotkeys = isInteractive ? hotkeysOf(server, banner) : [];
       banner();
-      if (interactive)
+      if (isInteractive)
         release = listenForHotkeys(stdin, hotkeys, {
           interrupt,
           failed: (err) => report({ event: "error", text: messageOf(err) }),

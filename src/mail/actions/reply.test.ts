@@ -5,7 +5,7 @@ import { createMimeMessage } from "mimetext";
 import PostalMime from "postal-mime";
 import { clock, ids, memoryTransport, newSpool } from "../mail.testing.ts";
 import { readMessage, type DeliveryResult } from "../messages/index.ts";
-import { createReply } from "./reply.ts";
+import { createReplyActions } from "./reply.ts";
 
 const INCOMING = "From: a@sender.example\r\nMessage-ID: <in@sender.example>\r\n";
 
@@ -28,7 +28,7 @@ async function setUp({
     spool.fromMemory(Buffer.from(`${incoming.includes("Message-ID") ? incoming : INCOMING + incoming}\r\nhello\r\n`)),
   );
   const delivered: string[] = [];
-  const { reply, replyBuilt } = createReply({
+  const { reply, replyBuilt } = createReplyActions({
     live: { id: "1", message, from, to, script: "w" },
     transport,
     spool,
@@ -154,27 +154,27 @@ for (const [why, incoming, from] of [
 
 test("the fix of a rejected reply contains the values", async () => {
   const { answerWith } = await setUp({ incoming: "In-Reply-To: <0@x>\r\nReferences: <0@x>\r\n" });
-  const fixOf = (fields: string[], options = {}) =>
+  const fixFor = (fields: string[], options = {}) =>
     answerWith(fields, options).then(
       () => "",
       ({ fix }: { fix: string }) => fix,
     );
-  assert.match(await fixOf(GOOD.slice(0, 2)), /the Message-ID of the incoming message, <in@sender\.example>/);
+  assert.match(await fixFor(GOOD.slice(0, 2)), /the Message-ID of the incoming message, <in@sender\.example>/);
   const other = "In-Reply-To: <other@sender.example>";
   assert.equal(
-    await fixOf([...GOOD.slice(0, 2), other]),
+    await fixFor([...GOOD.slice(0, 2), other]),
     "Set In-Reply-To to <in@sender.example>, the Message-ID of the incoming message. Given: <other@sender.example>",
   );
   assert.match(
-    await fixOf([...GOOD, "References: <in@sender.example>"]),
+    await fixFor([...GOOD, "References: <in@sender.example>"]),
     /The given References do not contain <0@x>\.$/,
   );
   assert.match(
-    await fixOf([...GOOD, `References: <in@sender.example>${" <x@y>".repeat(100)}`]),
+    await fixFor([...GOOD, `References: <in@sender.example>${" <x@y>".repeat(100)}`]),
     /The given References have 101 entries\.$/,
   );
-  assert.match(await fixOf(GOOD, { from: "b@elsewhere.example" }), /from an address in here\.example/);
-  assert.match(await fixOf(GOOD, { to: "c@sender.example" }), /to the sender of the message, a@sender\.example/);
+  assert.match(await fixFor(GOOD, { from: "b@elsewhere.example" }), /from an address in here\.example/);
+  assert.match(await fixFor(GOOD, { to: "c@sender.example" }), /to the sender of the message, a@sender\.example/);
 });
 
 test("header values that still allow a reply", async () => {
@@ -221,7 +221,7 @@ test("a delivered reply is the only one, even if a later step fails", async () =
     to: "b@here.example",
     script: "w",
   };
-  const { replyBuilt } = createReply({
+  const { replyBuilt } = createReplyActions({
     live,
     transport,
     spool,

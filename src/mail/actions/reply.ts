@@ -23,7 +23,7 @@ interface Options {
 }
 
 /** `message.reply()`: a single reply to the sender, from the domain that received the message, in the same thread. */
-export function createReply({
+export function createReplyActions({
   live,
   transport,
   forwarding,

@@ -5,7 +5,7 @@ import type { Forwarding } from "../forwarding/index.ts";
 import type { Outbound, SmtpReply, Spool, Trace, TraceEvent, Transport } from "../messages/index.ts";
 import { createForward, type ForwardRules } from "./forward.ts";
 import type { LiveMail } from "./live-mail.ts";
-import { createReply } from "./reply.ts";
+import { createReplyActions } from "./reply.ts";
 
 /** The result of a worker's handling of a message. */
 export interface Handled extends Pick<EmailOutcome, "outcome" | "exception" | "ended" | "waitUntilSettled"> {
@@ -100,7 +100,7 @@ export function createWorkerAction({
         recordStep("forwarded", { to: recipient, messageId });
         return { messageId };
       },
-      ...createReply({ live, transport, forwarding, spool, clock, ids, onReplied }),
+      ...createReplyActions({ live, transport, forwarding, spool, clock, ids, onReplied }),
     };
 
     recordEvent("received");

@@ -27,10 +27,10 @@ export interface CountQuery {
   since: number;
   until: number;
   filter: CountFilter;
-  by: CountColumn[];
+  groupBy: CountColumn[];
 }
 
-export interface RowsQuery extends Omit<CountQuery, "by"> {
+export interface RowsQuery extends Omit<CountQuery, "groupBy"> {
   order: { column: CountColumn; descending: boolean }[];
   limit: number;
   columns: CountColumn[];
@@ -40,7 +40,7 @@ export type ColumnValue = string | number | null;
 
 export interface Count {
   count: number;
-  /** In the order of `by`. */
+  /** In the order of `groupBy`. */
   values: ColumnValue[];
 }
 
@@ -95,16 +95,16 @@ export function createCounts(db: Db, { maxEntries }: CountsOptions) {
   }
 
   return {
-    async groups({ by, filter, ...about }: CountQuery): Promise<Count[]> {
+    async groups({ groupBy, filter, ...about }: CountQuery): Promise<Count[]> {
       const groups = new Map<string, Count>();
       for await (const window of windows(about)) {
-        const columns = by.map((column, i) => expression(column).as(`c${i}`));
+        const columns = groupBy.map((column, i) => expression(column).as(`c${i}`));
         const counted = window
           .where(condition(filter))
           .select([...columns, sql<number>`count(*)`.as("n")])
-          .$if(by.length > 0, (some) => some.groupBy(by.map((_, i) => sql.ref(`c${i}`)) as never));
+          .$if(groupBy.length > 0, (some) => some.groupBy(groupBy.map((_, i) => sql.ref(`c${i}`)) as never));
         for (const row of (await db.read(counted)) as Record<string, string | number | null>[]) {
-          const values = by.map((_, i) => row[`c${i}`]!);
+          const values = groupBy.map((_, i) => row[`c${i}`]!);
           const key = JSON.stringify(values);
           const group = groups.get(key);
           if (group !== undefined) group.count += Number(row["n"]);
@@ -117,10 +117,10 @@ export function createCounts(db: Db, { maxEntries }: CountsOptions) {
 
     /** Some columns of the first entries in the given order. */
     async rows({ order, limit, filter, columns, ...about }: RowsQuery): Promise<ColumnValue[][]> {
-      const byTime = order.length === 0 || order[0]!.column === "at";
-      const backward = byTime && order[0]?.descending === true;
+      const isByTime = order.length === 0 || order[0]!.column === "at";
+      const isBackward = isByTime && order[0]?.descending === true;
       const foundRows: Found[] = [];
-      for await (const window of windows(about, { backward })) {
+      for await (const window of windows(about, { backward: isBackward })) {
         let some = window
           .where(condition(filter))
           .select([
@@ -131,8 +131,8 @@ export function createCounts(db: Db, { maxEntries }: CountsOptions) {
         for (const [i, { descending }] of order.entries())
           some = some.orderBy(sql.ref(`o${i}`), descending ? "desc" : "asc");
         foundRows.push(...((await db.read(some.orderBy("id").limit(limit))) as Found[]));
-        if (byTime && foundRows.length >= limit) break;
-        if (!byTime && foundRows.length > limit) keepFirst(foundRows, order, limit);
+        if (isByTime && foundRows.length >= limit) break;
+        if (!isByTime && foundRows.length > limit) keepFirst(foundRows, order, limit);
       }
       return foundRows.slice(0, limit).map((row) => columns.map((_, i) => row[`c${i}`]!));
     },

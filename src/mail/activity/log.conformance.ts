@@ -100,16 +100,16 @@ export function logConformance(engine: TestEngine): void {
       await activity.flush();
       const all = { zone: ZONE, kind: "routing" as const, since: START, until: START + 24 * HOUR, filter: { all: [] } };
       const counted = async (query: Partial<Parameters<typeof activity.count>[0]>) =>
-        (await activity.count({ ...all, by: [], ...query }))
+        (await activity.count({ ...all, groupBy: [], ...query }))
           .map(({ count, values }) => [...values, count].join(" "))
           .sort();
       assert.deepEqual(await counted({}), ["6"]);
-      assert.deepEqual(await counted({ by: ["status", "rule"] }), [
+      assert.deepEqual(await counted({ groupBy: ["status", "rule"] }), [
         "delivered rule-0 3",
         "delivered rule-1 2",
         "deliveryFailed rule-1 1",
       ]);
-      assert.deepEqual(await counted({ by: [`at/${HOUR}`] }), [
+      assert.deepEqual(await counted({ groupBy: [`at/${HOUR}`] }), [
         `${START} 2`,
         `${START + HOUR} 3`,
         `${START + 2 * HOUR} 1`,
@@ -150,7 +150,7 @@ export function logConformance(engine: TestEngine): void {
       assert.deepEqual(await counted({ filter: { all: [{ column: "status", operator: "in", value: [] }] } }), []);
       assert.deepEqual(await counted({ kind: "sending" }), []);
       await fill(db, 45_000);
-      assert.deepEqual(await counted({ by: ["status"], since: START - 30 * 24 * HOUR }), [
+      assert.deepEqual(await counted({ groupBy: ["status"], since: START - 30 * 24 * HOUR }), [
         "delivered 5",
         "deliveryFailed 1",
         "dropped 45000",
@@ -182,12 +182,12 @@ export function logConformance(engine: TestEngine): void {
       const { activity, db, clock } = await openActivity(t, engine, { limits: { maxCounted: 20_000 } });
       await fill(db, 25_000);
       await assert.rejects(
-        activity.count({ zone: ZONE, kind: "routing", since: 0, until: START, filter: { all: [] }, by: [] }),
+        activity.count({ zone: ZONE, kind: "routing", since: 0, until: START, filter: { all: [] }, groupBy: [] }),
         /more than 20000 messages/,
       );
       const another = createActivity({ db, clock, log: silentLog });
       await assert.rejects(
-        another.count({ zone: ZONE, kind: "routing", since: 0, until: START, filter: { all: [] }, by: ["rcpt"] }),
+        another.count({ zone: ZONE, kind: "routing", since: 0, until: START, filter: { all: [] }, groupBy: ["rcpt"] }),
         /more than 20000 messages/,
         "the limit also applies to grouped counts",
       );

@@ -85,15 +85,15 @@ export function createAuthenticator({
       const results = { spf, dkim: signatures.dkim, dmarc, arc: signatures.arc };
       const decision = decide({ ...results, authors, ip: envelope.ip }, rules);
       const summary = authenticationResults(results, envelope, authservId);
-      const quarantine = decision.kind === "quarantine";
+      const isQuarantined = decision.kind === "quarantine";
       return {
         ...results,
         accept: decision.kind !== "refuse",
-        quarantine,
+        quarantine: isQuarantined,
         ...(decision.kind === "quarantine" ? { why: decision.why } : {}),
         ...(decision.kind === "refuse" ? { why: decision.error.message, reply: replyOf(decision.error) } : {}),
         summary,
-        fields: `Authentication-Results: ${summary}\r\n${receivedSpf(spf, envelope, authservId)}${quarantine ? quarantineField(decision.why) : ""}`,
+        fields: `Authentication-Results: ${summary}\r\n${receivedSpf(spf, envelope, authservId)}${isQuarantined ? quarantineField(decision.why) : ""}`,
       };
     },
     addResults: (source, { fields }) => withResults(source, fields, authservId),

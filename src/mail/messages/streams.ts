@@ -6,13 +6,13 @@ import { Readable } from "node:stream";
  */
 export function prependedStream(head: Uint8Array, rest: Readable): Readable {
   const chunks = (rest as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
-  let headSent = head.length === 0;
+  let isHeadSent = head.length === 0;
   // The iterator reports an error of `rest` on its next read. Without a listener, an error of an unread stream would crash the process.
   rest.on("error", () => {});
   const iterator: AsyncIterator<Uint8Array> = {
     async next() {
-      if (headSent) return chunks.next();
-      headSent = true;
+      if (isHeadSent) return chunks.next();
+      isHeadSent = true;
       return { value: head, done: false };
     },
     async return() {

@@ -42,11 +42,11 @@ export function createResolve({
     const key = `${account}/${name}`;
     const cachedWorker = workers.get(key);
     if (cachedWorker !== undefined && cachedWorker.until > clock.now()) return cachedWorker.there;
-    const exists = (await scripts.get(account, name))?.live !== undefined;
+    const isDeployed = (await scripts.get(account, name))?.live !== undefined;
     workers.delete(key);
     if (workers.size >= MAX_CACHED_WORKERS) workers.delete(workers.keys().next().value!);
-    workers.set(key, { there: exists, until: clock.now() + WORKER_TTL_MS });
-    return exists;
+    workers.set(key, { there: isDeployed, until: clock.now() + WORKER_TTL_MS });
+    return isDeployed;
   }
 
   async function resolveRule(recipient: Recipient, table: MatchTable, isReloaded = false): Promise<Resolution> {

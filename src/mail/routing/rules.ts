@@ -76,7 +76,7 @@ export function createRules({ db, clock, ids, scripts, limits, extended, notifyC
     const parts = checkRule(request, { zone: zone.name, catchAll, extended });
     await checkWorkers(zone, parts);
     const rule = await db.transaction<RoutingTables & AddressTables, Rule>(async (tx) => {
-      const isAwaiting = await isUnverified(tx as unknown as AddressExecutor, zone.account, parts.action);
+      const isAwaitingVerification = await isUnverified(tx as unknown as AddressExecutor, zone.account, parts.action);
       const { id, createdAt } = await find(tx);
       if (isPattern(parts.matcher)) await checkPatternCount(tx, zone, id);
       const kept: Rule = {
@@ -84,8 +84,8 @@ export function createRules({ db, clock, ids, scripts, limits, extended, notifyC
         id,
         zone: zone.id,
         account: zone.account,
-        enabled: parts.enabled && !isAwaiting,
-        awaiting: parts.enabled && isAwaiting,
+        enabled: parts.enabled && !isAwaitingVerification,
+        awaiting: parts.enabled && isAwaitingVerification,
         createdAt,
         modifiedAt: clock.now(),
       };

@@ -293,9 +293,9 @@ export function createSendingDomains({
     async delete(zone, id) {
       const row = await requireDomain(zone, id);
       // Sending is disabled first, so that no mail is sent that cannot be verified.
-      const known = (await isRouted?.(zone, row.name)) === true;
+      const isRoutedName = (await isRouted?.(zone, row.name)) === true;
       await writeInTransaction((tx) =>
-        known ? upsertDomain(tx, { ...row, enabled: 0, modified_at: clock.now() }) : deleteDomain(tx, row.id),
+        isRoutedName ? upsertDomain(tx, { ...row, enabled: 0, modified_at: clock.now() }) : deleteDomain(tx, row.id),
       );
       await managed.remove(zone, recordOwner(zone, row.name, "email-sending"));
     },

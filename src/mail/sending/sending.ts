@@ -19,7 +19,7 @@ import {
 import { createQuota } from "../quota.ts";
 import type { BouncesService } from "../bounces/index.ts";
 import type { Suppressions } from "../suppressions/index.ts";
-import { readOutgoingMessage, type OutgoingMessage } from "./letter.ts";
+import { readOutgoingMessage, type OutgoingMessage } from "./outgoing-message.ts";
 import { composeWithLimit, DEFAULT_SEND_LIMITS, draftPartsOf, type SendLimits } from "./send-email.ts";
 import { senderDomain, type SenderDomain, type SenderDeps } from "./sender.ts";
 import type { Sending, SendRequest, SendResult } from "./types.ts";
@@ -101,8 +101,8 @@ export function createSending(deps: SendingDeps): Sending {
   const usage = createUsage({ db, clock, limit: limits.perDay });
 
   async function send(request: SendRequest): Promise<SendResult> {
-    const letter = readOutgoingMessage(request);
-    const { recipients, author } = letter;
+    const outgoing = readOutgoingMessage(request);
+    const { recipients, author } = outgoing;
     if (recipients.length === 0)
       throw mailErrors.fieldMissing({
         field: request.via === "rest_raw" ? "recipients" : "to",
@@ -112,12 +112,12 @@ export function createSending(deps: SendingDeps): Sending {
       throw mailErrors.tooManyRecipients({ count: recipients.length, limit: limits.recipients });
     const messageId = ids.messageId(author.domain);
     try {
-      return await sendLetter(request, letter, messageId);
+      return await sendMessage(request, outgoing, messageId);
     } catch (err) {
       if (err instanceof UserError)
         traceRefused(
           request,
-          letter,
+          outgoing,
           messageId,
           err,
           recipients.map(({ text }) => text),
@@ -155,7 +155,7 @@ export function createSending(deps: SendingDeps): Sending {
     });
   }
 
-  async function sendLetter(request: SendRequest, outgoing: OutgoingMessage, messageId: string): Promise<SendResult> {
+  async function sendMessage(request: SendRequest, outgoing: OutgoingMessage, messageId: string): Promise<SendResult> {
     const { recipients, author, sender } = outgoing;
     const { account } = request;
     const areAllVerified = once(async () =>

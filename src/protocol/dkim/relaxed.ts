@@ -36,7 +36,7 @@ export function createBodyHash(): BodyHash {
   function emit(bytes: Uint8Array, end: number) {
     if (end === 0) return;
     for (; pendingBreaks > 0; pendingBreaks -= Math.min(pendingBreaks, MAX_REPEAT))
-      hash.update(pendingBreaks >= MAX_REPEAT ? MANY_BREAKS : "\r\n".repeat(pendingBreaks));
+      hash.update(pendingBreaks >= MAX_REPEAT ? REPEATED_LINE_BREAKS : "\r\n".repeat(pendingBreaks));
     hash.update(end === bytes.length ? bytes : bytes.subarray(0, end));
     isEmpty = false;
   }
@@ -82,4 +82,4 @@ const SPACE = 0x20;
 const CR_BYTE = Buffer.from([CR]);
 const SPACE_BYTE = Buffer.from([SPACE]);
 const MAX_REPEAT = 16 * 1024;
-const MANY_BREAKS = Buffer.from("\r\n".repeat(MAX_REPEAT));
+const REPEATED_LINE_BREAKS = Buffer.from("\r\n".repeat(MAX_REPEAT));

@@ -96,20 +96,25 @@ function runInField<Result>(field: string, work: () => Result): Result {
 }
 
 /** Digest length in octets, by algorithm number. */
-const DIGESTS: Partial<Record<RecordType, { by: string; in: string; octets: Record<number, number> }>> = {
-  DS: { by: "digest_type", in: "digest", octets: { 1: 20, 2: 32, 4: 48 } },
-  SSHFP: { by: "type", in: "fingerprint", octets: { 1: 20, 2: 32 } },
-  TLSA: { by: "matching_type", in: "certificate", octets: { 1: 32, 2: 64 } },
-  SMIMEA: { by: "matching_type", in: "certificate", octets: { 1: 32, 2: 64 } },
-};
+const DIGESTS: Partial<Record<RecordType, { typeField: string; digestField: string; octets: Record<number, number> }>> =
+  {
+    DS: { typeField: "digest_type", digestField: "digest", octets: { 1: 20, 2: 32, 4: 48 } },
+    SSHFP: { typeField: "type", digestField: "fingerprint", octets: { 1: 20, 2: 32 } },
+    TLSA: { typeField: "matching_type", digestField: "certificate", octets: { 1: 32, 2: 64 } },
+    SMIMEA: { typeField: "matching_type", digestField: "certificate", octets: { 1: 32, 2: 64 } },
+  };
 
 function checkConsistency(type: RecordType, data: RecordData): void {
   const digest = DIGESTS[type];
-  const neededOctets = digest?.octets[data[digest.by] as number];
-  if (digest !== undefined && neededOctets !== undefined && (data[digest.in] as string).length !== 2 * neededOctets) {
+  const neededOctets = digest?.octets[data[digest.typeField] as number];
+  if (
+    digest !== undefined &&
+    neededOctets !== undefined &&
+    (data[digest.digestField] as string).length !== 2 * neededOctets
+  ) {
     throw new RecordDataError(
-      digest.in,
-      `with ${digest.by} ${data[digest.by] as number} it must be ${neededOctets} octets long`,
+      digest.digestField,
+      `with ${digest.typeField} ${data[digest.typeField] as number} it must be ${neededOctets} octets long`,
     );
   }
   if (type === "DNSKEY" && data.protocol !== 3) throw new RecordDataError("protocol", "it must be 3 (RFC 4034 2.1.2)");

@@ -85,7 +85,7 @@ const ENDS_BARE_WORD = new Set([" ", "\t"]);
 
 /** Reads a quoted string or a word; quotes within a word are joined to it, as in `alpn="h2,h3"` (RFC 9460 2.1). */
 function readToken(text: string, from: number, ends: Set<string>): { token: MasterFileToken; end: number } {
-  const quoted = text[from] === '"';
+  const isQuoted = text[from] === '"';
   let octets = "";
   let escaped = false;
   let isInQuotes = false;
@@ -95,7 +95,7 @@ function readToken(text: string, from: number, ends: Set<string>): { token: Mast
     if (char === '"') {
       isInQuotes = !isInQuotes;
       at++;
-      if (quoted && !isInQuotes) break;
+      if (isQuoted && !isInQuotes) break;
     } else if (!isInQuotes && ends.has(char)) {
       break;
     } else if (char === "\n") {
@@ -112,7 +112,7 @@ function readToken(text: string, from: number, ends: Set<string>): { token: Mast
     }
   }
   if (isInQuotes) throw new DnsSyntaxError("a quoted string is not closed");
-  return { token: { text: octets, quoted, escaped }, end: at };
+  return { token: { text: octets, quoted: isQuoted, escaped }, end: at };
 }
 
 /** Plain characters are read as a run, so that surrogate pairs stay together. */

@@ -107,9 +107,9 @@ function readMaxReorderFrames(bits: BitReader): number | undefined {
     bits.bits(32);
     bits.flag();
   }
-  const nalRate = skipRates(bits);
-  const vclRate = skipRates(bits);
-  if (nalRate || vclRate) bits.flag();
+  const hasNalHrd = skipHrd(bits);
+  const hasVclHrd = skipHrd(bits);
+  if (hasNalHrd || hasVclHrd) bits.flag();
   bits.flag();
   if (!bits.flag()) return undefined;
   bits.flag();
@@ -118,7 +118,7 @@ function readMaxReorderFrames(bits: BitReader): number | undefined {
 }
 
 /** Skips hrd_parameters (E.1.2), if present. */
-function skipRates(bits: BitReader): boolean {
+function skipHrd(bits: BitReader): boolean {
   if (!bits.flag()) return false;
   const count = bits.ue() + 1;
   if (count > 32) throw new H264Error("more than 32 coded picture buffers");

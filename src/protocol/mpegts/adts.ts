@@ -1,4 +1,4 @@
-import { createAudioFrameReader, type Timed } from "./sound-frames.ts";
+import { createAudioFrameReader, type Timed } from "./audio-frames.ts";
 
 /** A frame of AAC in a transport stream, where each frame has a header that describes it (ISO 14496-3, 1.A.2.2). */
 export interface AdtsFrame {

@@ -1,4 +1,4 @@
-import { createAudioFrameReader, type Timed } from "./sound-frames.ts";
+import { createAudioFrameReader, type Timed } from "./audio-frames.ts";
 
 /**
  * Frames of MPEG audio layer III (ISO 11172-3, 2.4.1.3, and ISO 13818-3 for the lower rates), raw and including their

@@ -115,8 +115,8 @@ export function createHeaderEndFinder(): HeaderEndFinder {
       for (let lf = chunk.indexOf(LF); lf !== -1; lf = chunk.indexOf(LF, lf + 1)) {
         const at = offset + lf;
         const before = lf > 0 ? chunk[lf - 1] : previous;
-        const lineIsEmpty = at - lastLf === 1 || (at - lastLf === 2 && before === 0x0d);
-        if (lineIsEmpty) return lastLf + 1;
+        const isEmptyLine = at - lastLf === 1 || (at - lastLf === 2 && before === 0x0d);
+        if (isEmptyLine) return lastLf + 1;
         lastLf = at;
       }
       offset += chunk.length;

@@ -67,7 +67,7 @@ export async function openFsObjects({ folder }: FsObjectsOptions): Promise<Objec
     },
     async removeEmptyFolders(prefix) {
       checkPrefix(prefix);
-      if (prefix.endsWith("/")) await removeEmptyBelow(join(root, prefix), folders);
+      if (prefix.endsWith("/")) await removeEmptyFolders(join(root, prefix), folders);
     },
     list(prefix, after) {
       checkPrefix(prefix);
@@ -90,9 +90,9 @@ async function prepare(root: string): Promise<TempFiles> {
 }
 
 /** Removes the deepest folders first. If a folder is removed during a put, the put creates it again (fs-write.ts). */
-async function removeEmptyBelow(folder: string, folders: Folders): Promise<void> {
+async function removeEmptyFolders(folder: string, folders: Folders): Promise<void> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
-  for (const entry of entries) if (entry.isDirectory()) await removeEmptyBelow(join(folder, entry.name), folders);
+  for (const entry of entries) if (entry.isDirectory()) await removeEmptyFolders(join(folder, entry.name), folders);
   await rmdir(folder).then(
     () => folders.forget(resolve(folder)),
     () => {},

@@ -272,7 +272,7 @@ export function createAudio(deps: AudioDeps): Audio {
         });
       notifyChanged(video);
       for (const prefix of [trackFolder(video, track), `stream/${video}/${audioRendition(track)}`])
-        await deleteBelow(objects, `${prefix}/`);
+        await deleteByPrefix(objects, `${prefix}/`);
     },
     onVideoDeleted: (video) => table.deleteOf(video),
     recover,
@@ -323,7 +323,7 @@ function checkedLabel(given: string | undefined): string {
   return label;
 }
 
-async function deleteBelow(objects: ObjectStore, prefix: string): Promise<void> {
+async function deleteByPrefix(objects: ObjectStore, prefix: string): Promise<void> {
   let keys: string[] = [];
   for await (const { key } of objects.list(prefix)) {
     keys.push(key);

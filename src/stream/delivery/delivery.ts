@@ -106,8 +106,8 @@ export function createDelivery({
 
   function handleError(err: unknown, page: boolean, request: IncomingMessage, response: ServerResponse) {
     if (response.destroyed) return;
-    const userError = err instanceof UserError;
-    if (!userError)
+    const isUserError = err instanceof UserError;
+    if (!isUserError)
       log.error({ err, path: request.url!.replace(/eyJ[\w.-]+/, "(token)") }, "stream: failed to deliver a video");
     // A response that fails after its length was sent is aborted; otherwise it would look complete.
     if (response.headersSent) return void response.destroy();
@@ -115,7 +115,7 @@ export function createDelivery({
     sendErrorResponse(response, {
       page,
       head: request.method === "HEAD",
-      ...(userError ? httpError(err) : { status: 500, message: "Internal error. See the server log." }),
+      ...(isUserError ? httpError(err) : { status: 500, message: "Internal error. See the server log." }),
     });
   }
 }

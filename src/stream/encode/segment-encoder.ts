@@ -46,7 +46,7 @@ export function createSegmentEncoder({ store, audio, ...parts }: SegmentEncoderD
       ? Promise.resolve(undefined)
       : (audio?.find(video, rendition) ?? Promise.resolve(undefined));
 
-  async function soundOf(video: Video, rendition: string) {
+  async function audioSourceOf(video: Video, rendition: string) {
     const { source, audio: track } = modelOf(video);
     if (rendition === MAIN_AUDIO)
       return track && { key: source.key, format: source.format, stream: track.stream, start: source.start };
@@ -98,7 +98,7 @@ export function createSegmentEncoder({ store, audio, ...parts }: SegmentEncoderD
       });
     },
     async audio(video, rendition, segments, { urgency, signal, awaited, onStored }) {
-      const source = await soundOf(video, rendition);
+      const source = await audioSourceOf(video, rendition);
       if (source === undefined) throw new VideoDeleted(`${video.uid} no longer has the rendition ${rendition}`);
       await store.put(video.uid, rendition, "init", audioInit(modelOf(video)));
       await runAudio(parts, {

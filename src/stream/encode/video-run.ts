@@ -100,8 +100,8 @@ async function runOnce(
   const { model, urgency, signal, awaited } = run;
   const { filters } = await tools.ready();
   const [source, watermark] = await Promise.all([
-    needFile(objects, model.source.key),
-    model.watermark && needFile(objects, model.watermark.key),
+    requireFile(objects, model.source.key),
+    model.watermark && requireFile(objects, model.watermark.key),
   ]);
   const isInitOnly = requested.every(({ segments }) => segments.length === 0);
   const graph = videoGraph(
@@ -195,7 +195,7 @@ function createOutputHandler(
   };
 }
 
-async function needFile(objects: ObjectStore, key: string): Promise<string> {
+async function requireFile(objects: ObjectStore, key: string): Promise<string> {
   const path = await objects.file(key);
   if (path === undefined) throw new SourceMissing(`the object ${key} does not exist`);
   return path;

@@ -74,7 +74,7 @@ export function cutAudio(track: Track, movie: Movie, origin: number, fileSize: n
     codecs: aac.codecs,
     segments,
     ...bandwidthOf(segments, { timescale, tables }),
-    shiftBase: 0,
+    baseOffset: 0,
     channels: aac.channels,
   };
 }

@@ -94,7 +94,7 @@ export function cutVideo(
     codecs: avc.codecs,
     segments,
     ...bandwidthOf(segments, { timescale, tables }),
-    shiftBase: first!.shift - delay,
+    baseOffset: first!.shift - delay,
     width,
     height,
     fps: (tables.count * timescale) / Math.max(1, length),

@@ -24,7 +24,7 @@ export interface CutTrack {
   peakBandwidth: number;
   averageBandwidth: number;
   /** Subtracted from each composition offset: the first frame is presented at its decoding time plus the delay that the edit list cancels. */
-  shiftBase: number;
+  baseOffset: number;
 }
 
 export interface SampleCut {
@@ -66,7 +66,7 @@ export function* everySample(tables: SampleTables, fileSize: number): Generator<
  * durations, so that errors do not accumulate.
  */
 export function samplesOf(
-  { tables, segments, shiftBase, timescale, segmentTimescale = timescale }: CutTrack,
+  { tables, segments, baseOffset, timescale, segmentTimescale = timescale }: CutTrack,
   n: number,
 ): { time: number; samples: CutSample[] } {
   const { from, count, trimStart, time: first } = segments[n]!;
@@ -78,7 +78,7 @@ export function samplesOf(
     const next = time + walk.duration - (i === 0 ? trimStart : 0);
     samples.push({
       duration: scaleTicks(next) - scaleTicks(time),
-      shift: scaleTicks(time + walk.shift - shiftBase) - scaleTicks(time),
+      shift: scaleTicks(time + walk.shift - baseOffset) - scaleTicks(time),
       size: walk.size,
       sync: walk.sync,
       offset: walk.offset,

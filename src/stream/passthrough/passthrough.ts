@@ -45,7 +45,7 @@ export function createSourcePassthrough({
   const queue = createKeyedQueue({ concurrency: MAX_INDEX_READS });
   let total = 0;
 
-  const isOffered = ({ model, clip, watermark, sourceKey }: Video) =>
+  const canPassThrough = ({ model, clip, watermark, sourceKey }: Video) =>
     enabled &&
     sourceKey !== null &&
     model?.video?.passthrough === true &&
@@ -56,7 +56,7 @@ export function createSourcePassthrough({
     model.watermark === undefined;
 
   async function find(video: Video): Promise<IndexedSource | undefined> {
-    if (!isOffered(video)) return undefined;
+    if (!canPassThrough(video)) return undefined;
     const entry = indexCache.get(video.uid) ?? { value: queue("index", () => load(video)), weight: 0 };
     indexCache.delete(video.uid);
     indexCache.set(video.uid, entry);

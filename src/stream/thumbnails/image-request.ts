@@ -16,7 +16,7 @@ export interface ImageRequest {
 }
 
 const DEFAULT_SIDE = 640;
-const MAX_SIDES = { still: 3840, moving: 640 };
+const MAX_SIDE_PIXELS = { still: 3840, animated: 640 };
 const MAX_MOTION_S = 15;
 const MAX_FPS = 25;
 
@@ -24,11 +24,11 @@ const MAX_FPS = 25;
 export function readImageRequest(
   query: URLSearchParams,
   video: Pick<VideoTrack, "width" | "height">,
-  { duration, defaultTime, moving }: { duration: number; defaultTime: number; moving: boolean },
+  { duration, defaultTime, isAnimated }: { duration: number; defaultTime: number; isAnimated: boolean },
 ): ImageRequest {
   const fit = query.get("fit") ?? "crop";
   if (!isFit(fit)) throw streamErrors.badParameter({ reason: `fit must be one of ${FITS.join(", ")}` });
-  const maxSide = moving ? MAX_SIDES.moving : MAX_SIDES.still;
+  const maxSide = isAnimated ? MAX_SIDE_PIXELS.animated : MAX_SIDE_PIXELS.still;
   const size = fillIn({ width: pixels(query, "width", maxSide), height: pixels(query, "height", maxSide) }, video);
   const requestedTime = query.get("time");
   const time = requestedTime === null ? defaultTime : readTime(requestedTime);
@@ -42,7 +42,7 @@ export function readImageRequest(
     time: Math.round(Math.min(Math.max(0, time), duration) * 100) / 100,
     ...size,
     fit,
-    ...(moving && { motion }),
+    ...(isAnimated && { motion }),
   };
 }
 
@@ -96,4 +96,4 @@ function fillIn(
   return { width: clampSide(video.width * factor), height: clampSide(video.height * factor) };
 }
 
-const clampSide = (pixels: number) => Math.min(MAX_SIDES.still, Math.max(1, Math.round(pixels)));
+const clampSide = (pixels: number) => Math.min(MAX_SIDE_PIXELS.still, Math.max(1, Math.round(pixels)));

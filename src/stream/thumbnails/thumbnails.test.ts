@@ -112,7 +112,7 @@ async function seen(t: TestContext, bytes: Buffer) {
   return { codec, size: `${width}x${height}`, frames, colour };
 }
 
-async function keysBelow(objects: ObjectStore, prefix: string): Promise<string[]> {
+async function keysByPrefix(objects: ObjectStore, prefix: string): Promise<string[]> {
   const keys: string[] = [];
   for await (const { key } of objects.list(prefix)) keys.push(key);
   return keys;
@@ -316,14 +316,14 @@ describe("thumbnails", needsFfmpeg, () => {
     assert.equal(runs(), 2);
     for (const time of [1, 2, 2]) assert.ok((await get(`thumbnail.jpg?time=${time}`)).bytes.length > 0);
     assert.equal(runs(), 5);
-    assert.equal((await keysBelow(objects, `stream/${video.uid}/thumbs/`)).length, 2);
+    assert.equal((await keysByPrefix(objects, `stream/${video.uid}/thumbs/`)).length, 2);
   });
 
   test("are not stored for a video that was deleted in the meantime", async (t) => {
     const { get, objects, video } = await open(t, HALVES);
     const gone = { ...video, uid: "f".repeat(32) };
     assert.ok((await get("thumbnail.jpg", gone)).bytes.length > 0);
-    assert.deepEqual(await keysBelow(objects, `stream/${gone.uid}/`), []);
+    assert.deepEqual(await keysByPrefix(objects, `stream/${gone.uid}/`), []);
   });
 });
 

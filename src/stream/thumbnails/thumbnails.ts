@@ -55,12 +55,12 @@ export function createThumbnails({ tools, objects, videos, log, maxStoredImages 
     readImageRequest(query, model.video, {
       duration: model.duration,
       defaultTime: thumbnailTimestampPct * model.duration,
-      moving: isAnimated,
+      isAnimated,
     });
 
   /** Embedded cover or waveform of an audio-only video. */
   const audioImageOf = (video: Video, model: MediaModel, query: URLSearchParams) => {
-    const { width, height } = readImageRequest(query, AUDIO_IMAGE, { duration: 0, defaultTime: 0, moving: false });
+    const { width, height } = readImageRequest(query, AUDIO_IMAGE, { duration: 0, defaultTime: 0, isAnimated: false });
     return store.get(video.uid, `audio-${width}x${height}.jpg`, () => stills.audio(model, { width, height }));
   };
 

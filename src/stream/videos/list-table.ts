@@ -86,7 +86,7 @@ export async function countVideos(
       .select(({ fn }) => fn.countAll<number>().as("count"))
       .where("account_id", "=", account)
       .where((eb) => matchFilter(eb, filter));
-  const total = isEverything(filter)
+  const total = matchesEverything(filter)
     ? await countAll(db, account)
     : Number((await accountQuery().executeTakeFirstOrThrow()).count);
   if ((filter.created ?? []).length === 0) return { total, range: total };
@@ -114,7 +114,7 @@ async function countAll(db: VideosExecutor, account: string): Promise<number> {
 }
 
 const NO_FILTERS: ReadonlySet<string> = new Set<keyof VideoFilter>(["created", "asc", "limit", "offset"]);
-const isEverything = (filter: VideoFilter) =>
+const matchesEverything = (filter: VideoFilter) =>
   Object.entries(filter).every(([name, value]) => value === undefined || NO_FILTERS.has(name));
 
 type Columns = ExpressionBuilder<VideoTables, "stream_videos">;

@@ -25,10 +25,10 @@ export function readBasePath(value: string): { basePath: string } | { reason: st
 }
 
 /** The path of an asset below the base path, or undefined for a path outside it. Both are decoded. */
-export function pathBelow(basePath: string, path: string): string | undefined {
+export function pathWithoutBase(basePath: string, path: string): string | undefined {
   if (path === basePath.slice(0, -1)) return "/";
   return path.startsWith(basePath) ? path.slice(basePath.length - 1) : undefined;
 }
 
-/** The inverse of pathBelow(). */
+/** The inverse of pathWithoutBase(). */
 export const pathWithBase = (basePath: string, path: string): string => basePath.slice(0, -1) + path;

@@ -12,7 +12,7 @@ import type { LiveVersions } from "../scripts/live-versions.ts";
 import type { LiveWorkers, ScriptRef } from "../scripts/port.ts";
 import { versionKey, loadWorker } from "../scripts/worker.ts";
 import { DEFAULT_LIVE_LIMITS, type LiveLimits } from "./limits.ts";
-import { pickVersion, type ScriptRoute } from "./pick.ts";
+import { selectVersion, type ScriptRoute } from "./select-version.ts";
 import { createLoadedVersions, type LoadedVersion } from "./residents.ts";
 import { createScriptRoutes } from "./routes.ts";
 
@@ -77,7 +77,7 @@ export function createLiveWorkers({
   async function enter(ref: ScriptRef, headers: IncomingHttpHeaders): Promise<LoadedVersion> {
     const route = routes.known(ref) ?? (await routes.load(ref));
     if (route === undefined) throw workerErrors.scriptMissing({ script: ref.script });
-    const versionId = pickVersion(ref.script, route, headers, random);
+    const versionId = selectVersion(ref.script, route, headers, random);
     const resident = residents.acquire({
       key: keyOf(route, versionId),
       versionId,

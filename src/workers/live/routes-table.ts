@@ -1,7 +1,7 @@
 import type { Db } from "../../store/index.ts";
 import type { ScriptRef } from "../scripts/port.ts";
 import type { ScriptsTables } from "../scripts/schema.ts";
-import type { ScriptRoute } from "./pick.ts";
+import type { ScriptRoute } from "./select-version.ts";
 
 /** Finds a script by its id, by its name, or by the name it had before a rename after `since`. */
 type RouteQuery = { scriptId: string } | ScriptRef | (ScriptRef & { since: number });

@@ -1,7 +1,7 @@
 import type { Clock } from "../../kernel/index.ts";
 import type { Db } from "../../store/index.ts";
 import type { ScriptRef } from "../scripts/port.ts";
-import type { ScriptRoute } from "./pick.ts";
+import type { ScriptRoute } from "./select-version.ts";
 import { loadRoute } from "./routes-table.ts";
 
 /**

@@ -94,11 +94,11 @@ export function createRoutesTable(db: Db) {
           if (existingRow === undefined) await tx.insertInto("worker_routes").values(row).execute();
           keptIds.push(existingRow?.id ?? row.id);
         }
-        const scriptRoutes = tx
+        const deleteScriptRoutes = tx
           .deleteFrom("worker_routes")
           .where("account_id", "=", account)
           .where("script", "=", script);
-        await (keptIds.length === 0 ? scriptRoutes : scriptRoutes.where("id", "not in", keptIds)).execute();
+        await (keptIds.length === 0 ? deleteScriptRoutes : deleteScriptRoutes.where("id", "not in", keptIds)).execute();
         for (const zone of new Set(rows.map(({ zone_id }) => zone_id)))
           if ((await countRoutes(tx, zone)) > routesPerZone) throw new LimitReached("zone full");
         if ((await countRoutes(tx)) > perServer) throw new LimitReached("server full");

@@ -6,7 +6,7 @@ import type { Invocation } from "./port.ts";
 type FetchEvent = Extract<Invocation["event"], { kind: "fetch" }>;
 
 /** As in the hosted service, the value of every header whose name contains one of these is hidden in logs. */
-const SECRET = /auth|cookie|jwt|key|secret|token/;
+const SECRET_HEADER_PATTERN = /auth|cookie|jwt|key|secret|token/;
 const REDACTED = "REDACTED";
 
 /** Hop-by-hop headers, and headers set by the server. */
@@ -57,7 +57,7 @@ export function fetchEvent(
 function visibleHeaders(
   requestHeaders: IncomingMessage["headers"],
   client: string,
-  isSecret = (name: string) => SECRET.test(name),
+  isSecret = (name: string) => SECRET_HEADER_PATTERN.test(name),
 ): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(requestHeaders)) {

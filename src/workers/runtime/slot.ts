@@ -99,7 +99,7 @@ export function createSlot(
   async function retire(process: WorkerProcess | undefined) {
     if (process === undefined) return;
     retiringProcesses.add(process);
-    await process.stop(Math.max(DRAIN_MS, process.longestMs));
+    await process.stop(Math.max(DRAIN_MS, process.maxInvocationMs));
     retiringProcesses.delete(process);
   }
 

@@ -75,7 +75,7 @@ export interface WorkerProcess {
   readonly retired: boolean;
   readonly exited: Promise<void>;
   /** How long running work may take, in ms, if longer than a message or a request. */
-  readonly longestMs: number;
+  readonly maxInvocationMs: number;
   email(mail: InboundMail, actions: MailActions): Promise<EmailOutcome>;
   fetch(request: IncomingMessage, response: ServerResponse): Promise<InvocationOutcome>;
   scheduled(event: { cron: string; scheduledTime: Date }): Promise<InvocationOutcome>;
@@ -336,7 +336,7 @@ export async function startWorkerProcess(
       return isRetired;
     },
     exited: exitPromise,
-    get longestMs() {
+    get maxInvocationMs() {
       return longRuns > 0 ? limits.scheduledWallMs : 0;
     },
     async email(mail, actions) {

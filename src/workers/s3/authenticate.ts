@@ -150,14 +150,14 @@ function checkSignedHeaders(
 }
 
 function payloadOf(hash: string, { scope, time, signature }: SignatureParameters, secret: string): Payload {
-  const createSigning = () => ({ key: signingKey(secret, scope), scope, time, seedSignature: signature });
+  const createSigningContext = () => ({ key: signingKey(secret, scope), scope, time, seedSignature: signature });
   switch (hash) {
     case "UNSIGNED-PAYLOAD":
       return { kind: "unsigned" };
     case "STREAMING-AWS4-HMAC-SHA256-PAYLOAD":
-      return { kind: "chunked", signing: createSigning(), trailer: false };
+      return { kind: "chunked", signing: createSigningContext(), trailer: false };
     case "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER":
-      return { kind: "chunked", signing: createSigning(), trailer: true };
+      return { kind: "chunked", signing: createSigningContext(), trailer: true };
     case "STREAMING-UNSIGNED-PAYLOAD-TRAILER":
       return { kind: "chunked", trailer: true };
     default:

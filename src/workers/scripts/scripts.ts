@@ -127,7 +127,7 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
       const versionOutcome = await buildVersion({
         account,
         name,
-        by: author,
+        uploader: author,
         create: true,
         ...(upload.settings && { settings: definedOnly(upload.settings) }),
         plan: planUpload(account, upload, parts, uploadAnnotations),
@@ -164,7 +164,7 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
       const versionOutcome = await buildVersion({
         account,
         name,
-        by: author,
+        uploader: author,
         create: false,
         ...(upload.settings && { settings: definedOnly(upload.settings) }),
         plan: planUpload(account, upload, parts, undefined),
@@ -202,7 +202,7 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
       const { version } = await buildVersion({
         account,
         name,
-        by: author,
+        uploader: author,
         create: false,
         plan: planSecrets(changes, { deploy, annotations }, parts),
       });
@@ -231,7 +231,7 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
       const { version } = await buildVersion({
         account,
         name,
-        by: author,
+        uploader: author,
         create: false,
         plan: planSettings(change, parts),
       });

@@ -51,7 +51,7 @@ export interface VersionContent extends Pick<
 interface VersionRequest {
   account: string;
   name: string;
-  by: Uploader;
+  uploader: Uploader;
   /** Creates the worker if it does not exist; if false, throws scriptMissing instead. */
   create: boolean;
   settings?: Partial<ScriptSettings>;
@@ -179,7 +179,7 @@ export function createVersionBuilder(parts: ScriptsDeps) {
       isDeployed: deploy !== undefined,
     });
     const content = { ...plannedContent, bindings };
-    const { bindsStoredSecrets = true, ...author } = request.by;
+    const { bindsStoredSecrets = true, ...author } = request.uploader;
     if (!bindsStoredSecrets) checkStoredSecrets(content.bindings, base.latest?.bindings ?? []);
     await checkTargets(content.bindings, request, targets);
     await checkTailConsumers(tables, request, request.settings?.tailConsumers);

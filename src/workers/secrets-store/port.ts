@@ -51,7 +51,7 @@ export interface SecretsStore {
 }
 
 export interface ListOrder<Field extends string> {
-  by?: Field | undefined;
+  field?: Field | undefined;
   direction?: "asc" | "desc" | undefined;
 }
 

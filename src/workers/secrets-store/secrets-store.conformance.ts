@@ -144,8 +144,8 @@ export function secretsStoreConformance(engine: TestEngine): void {
         ...options: Parameters<typeof store.secrets> extends [string, string, ...infer R] ? R : never
       ) => (await store.secrets(ACCOUNT_A, id, ...options)).items.map(({ name }) => name);
       assert.deepEqual(await names(FIRST_PAGE), ["a", "b", "c"]);
-      assert.deepEqual(await names(FIRST_PAGE, { by: "name", direction: "desc" }), ["c", "b", "a"]);
-      assert.deepEqual(await names(FIRST_PAGE, { by: "created", direction: "asc" }), ["b", "a", "c"]);
+      assert.deepEqual(await names(FIRST_PAGE, { field: "name", direction: "desc" }), ["c", "b", "a"]);
+      assert.deepEqual(await names(FIRST_PAGE, { field: "created", direction: "asc" }), ["b", "a", "c"]);
       assert.deepEqual(await names({ page: 2, perPage: 2 }), ["c"]);
       assert.deepEqual(await names(FIRST_PAGE, { search: "Bob" }), ["a"]);
       assert.deepEqual(await names(FIRST_PAGE, { scopes: ["access", "workers"] }), ["b"]);

@@ -169,14 +169,14 @@ const ORDER_KEYS = {
   modified: ({ modifiedAt }: OrderedItem) => modifiedAt.getTime(),
 };
 
-/** One page of the items, ordered by `by` (default: by name), and by name among equal keys. */
+/** One page of the items, ordered by `field` (default: by name), and by name among equal keys. */
 function pageOf<Item extends OrderedItem, Field extends string>(
   items: Item[],
   page: PageRequest,
-  { by, direction = "asc" }: ListOrder<Field> = {},
+  { field, direction = "asc" }: ListOrder<Field> = {},
   keys: Record<Field | "name", (item: Item) => string | number>,
 ): Page<Item> {
-  const key = keys[by ?? "name"];
+  const key = keys[field ?? "name"];
   const compare = <Value extends string | number>(a: Value, b: Value) => (a < b ? -1 : a > b ? 1 : 0);
   const sign = direction === "asc" ? 1 : -1;
   const sorted = items.sort((a, b) => sign * compare(key(a), key(b)) || compare(a.name, b.name));

@@ -63,13 +63,13 @@ async function answerAt(deps: AnswerDeps, zone: ServedZone, name: string, type: 
   if (place.kind === "absent") return negativeReply(zone, RCODE.nxDomain);
   if (place.kind === "delegated" && !(type === DS && place.cut === name))
     return referral(zones, zone, place.cut, place.node.get("NS")!);
-  const apex = name === zone.name;
-  const node = apex ? apexNode(zone, place.node) : place.node;
-  if (apex && type === SOA) return positiveReply([soaSet(zone)]);
-  if (type === ANY) return apex || node.size > 0 ? positiveReply([anySet(name)]) : negativeReply(zone, RCODE.noError);
+  const isApex = name === zone.name;
+  const node = isApex ? apexNode(zone, place.node) : place.node;
+  if (isApex && type === SOA) return positiveReply([soaSet(zone)]);
+  if (type === ANY) return isApex || node.size > 0 ? positiveReply([anySet(name)]) : negativeReply(zone, RCODE.noError);
   const alias = node.get("CNAME");
   // A CNAME cannot coexist with SOA and NS (RFC 1034 3.6.2), so clients get the addresses of its target.
-  if (alias !== undefined && (apex || alias.flatten)) {
+  if (alias !== undefined && (isApex || alias.flatten)) {
     const address = ADDRESS_TYPES.get(type);
     if (address !== undefined) return flatten(name, alias, address, () => negativeReply(zone, RCODE.noError));
     if (type === CNAME) return negativeReply(zone, RCODE.noError);

@@ -16,7 +16,7 @@ export interface ServedRow {
 export function createServedReads(db: Db) {
   const tables = db.tables<ZoneTables>();
   // "." and "/" are adjacent characters: the range between them holds the names below.
-  const selectBelow = prepared((arg) =>
+  const selectDescendants = prepared((arg) =>
     tables
       .selectFrom("dns_records")
       .select("type")
@@ -46,7 +46,7 @@ export function createServedReads(db: Db) {
     async occupied(zone: string, name: string): Promise<boolean> {
       const path = reversed(name);
       if ((await db.read(selectAt({ zone, name: path }))).length > 0) return true;
-      return (await db.read(selectBelow({ zone, from: `${path}.`, to: `${path}/` }))).length > 0;
+      return (await db.read(selectDescendants({ zone, from: `${path}.`, to: `${path}/` }))).length > 0;
     },
     async zones(names: readonly string[]) {
       return db.read(

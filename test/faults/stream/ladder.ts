@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { countFrames, runFfmpeg } from "../../support/media.ts";
-import { objectsBelow } from "./server.ts";
+import { objectsByPrefix } from "./server.ts";
 
 /** Expected final state of a clip's video. */
 export interface ExpectedLadder {
@@ -45,7 +45,7 @@ export function createLadderCheck() {
   ): Promise<void> {
     const folder = `stream/${uid}`;
     const renditions = [...rungs, ...(audio ? ["audio"] : [])];
-    const stored = objectsBelow(objects, folder).filter(
+    const stored = objectsByPrefix(objects, folder).filter(
       (name) => /\.(m4s|mp4)$/.test(name) && !name.startsWith("mezzanine"),
     );
     const wanted = renditions.flatMap((rendition) => [

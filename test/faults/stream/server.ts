@@ -81,7 +81,7 @@ export async function settled(server: Pick<VideoServer, "api">, uid: string, ms 
 }
 
 /** Sorted names of all objects under a folder of the store. Skips folders that the server removes during the walk. */
-export function objectsBelow(objects: string, prefix: string): string[] {
+export function objectsByPrefix(objects: string, prefix: string): string[] {
   const folder = join(objects, prefix);
   const files = (at: string): string[] =>
     entriesOf(at).flatMap((entry) => {

@@ -1,5 +1,5 @@
 import { systemClock, type Clock } from "../../../kernel/index.ts";
-import { createD1Bookmarks } from "../../../workers/index.ts";
+import { createD1BookmarkGenerator } from "../../../workers/index.ts";
 import type { Route } from "../../operation.ts";
 import { databaseRoutes, type D1RouteDeps } from "./databases.ts";
 import { queryRoutes } from "./query.ts";
@@ -16,5 +16,5 @@ export const d1Routes = ({
   ...databaseRoutes(parts),
   ...queryRoutes(parts),
   ...transferRoutes(parts),
-  ...timeTravelRoutes({ list: parts.list, clock, bookmarkOf: createD1Bookmarks(clock) }),
+  ...timeTravelRoutes({ list: parts.list, clock, bookmarkOf: createD1BookmarkGenerator(clock) }),
 ];

@@ -27,7 +27,8 @@ function groups(fields: Field[]) {
   const { emailRoutingAdaptiveGroups: dataset } = emailDatasets({
     days: 31,
     activity: {
-      count: async ({ by }) => Array.from({ length: ROWS }, () => ({ count: 1, values: by.map(() => "delivered") })),
+      count: async ({ groupBy }) =>
+        Array.from({ length: ROWS }, () => ({ count: 1, values: groupBy.map(() => "delivered") })),
       first: async () => [],
     },
   });

@@ -87,7 +87,7 @@ export function emailDatasets({
       zone,
       kind,
       ...readFilter(filter, columns),
-      by: requestedColumns.map(({ column }) => column.column),
+      groupBy: requestedColumns.map(({ column }) => column.column),
     });
     countedRows.sort((a, b) => {
       for (const { place, descending } of order) {

@@ -30,7 +30,7 @@ export function namespaceRoutes({ namespaces }: { namespaces: KvNamespaces }): R
       async ({ params, query }) => {
         const page = pageRequest(query);
         return pageAnswer(
-          await namespaces.list(params.account_id!, page, { by: query.order, direction: query.direction }),
+          await namespaces.list(params.account_id!, page, { field: query.order, direction: query.direction }),
           page,
           show,
         );

@@ -12,7 +12,7 @@ import {
 } from "../../../workers/index.ts";
 import { answer, route, type Call, type Route } from "../../operation.ts";
 import { sentLength, withSentBody } from "../sent-body.ts";
-import { sentKey } from "../sent-key.ts";
+import { keyFromPath } from "../key-from-path.ts";
 import { namespaceOf, ONE_NAMESPACE } from "./namespace.ts";
 import { readValueForm } from "./value-form.ts";
 
@@ -112,7 +112,7 @@ export function valueRoutes({
   ];
 }
 
-const keyOf = (call: Call<unknown>, path: string) => sentKey(call, path, () => kvErrors.undecodableKey());
+const keyOf = (call: Call<unknown>, path: string) => keyFromPath(call, path, () => kvErrors.undecodableKey());
 
 async function putValue(
   store: KvStore,

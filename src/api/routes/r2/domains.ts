@@ -22,9 +22,9 @@ export interface BucketDomainRouteDeps {
   isReserved(host: string): boolean;
 }
 
-const managedShape = z.object({ bucketId: z.string(), domain: z.string(), enabled: z.boolean() });
+const managedDomainSchema = z.object({ bucketId: z.string(), domain: z.string(), enabled: z.boolean() });
 const tlsVersion = z.enum(tlsVersions);
-const customShape = z.object({
+const customDomainSchema = z.object({
   domain: z.string(),
   enabled: z.boolean(),
   status: z.object({ ownership: z.string(), ssl: z.string() }),
@@ -77,7 +77,7 @@ export function bucketDomainRoutes({
         method: "get",
         path: managedPath,
         summary: "Get the managed host of a bucket",
-        result: managedShape,
+        result: managedDomainSchema,
       },
       async (call) => {
         const { id } = await bucketOf(bucketList, call);
@@ -92,7 +92,7 @@ export function bucketDomainRoutes({
         path: managedPath,
         summary: "Enable or disable the managed host of a bucket",
         body: z.object({ enabled: z.boolean() }),
-        result: managedShape,
+        result: managedDomainSchema,
       },
       async (call) => {
         const ref = await bucketRefOf(bucketList, call);
@@ -112,7 +112,7 @@ export function bucketDomainRoutes({
         method: "get",
         path: domainsPath,
         summary: "List the custom domains of a bucket",
-        result: z.object({ domains: z.array(customShape) }),
+        result: z.object({ domains: z.array(customDomainSchema) }),
       },
       async (call) => {
         const { id } = await bucketOf(bucketList, call);
@@ -133,7 +133,7 @@ export function bucketDomainRoutes({
           minTLS: tlsVersion.default("1.0"),
           ciphers: cipherList.default([]),
         }),
-        result: customShape.partial({ status: true }),
+        result: customDomainSchema.partial({ status: true }),
       },
       async (call) => {
         const ref = await bucketRefOf(bucketList, call);
@@ -170,7 +170,7 @@ export function bucketDomainRoutes({
         method: "get",
         path: domainPath,
         summary: "Get a custom domain of a bucket",
-        result: customShape,
+        result: customDomainSchema,
       },
       async (call) => {
         const { id } = await bucketOf(bucketList, call);
@@ -193,7 +193,7 @@ export function bucketDomainRoutes({
           minTLS: tlsVersion.optional(),
           ciphers: cipherList.optional(),
         }),
-        result: customShape,
+        result: customDomainSchema,
       },
       async (call) => {
         const { id } = await bucketOf(bucketList, call);

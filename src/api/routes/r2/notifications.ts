@@ -18,7 +18,7 @@ export interface NotificationRouteDeps {
   queues: Pick<Queues, "get">;
 }
 
-const ruleShape = z.object({
+const ruleSchema = z.object({
   ruleId: z.string(),
   createdAt: z.string(),
   actions: z.array(z.enum(notificationActions)),
@@ -26,15 +26,15 @@ const ruleShape = z.object({
   suffix: z.string().optional(),
   description: z.string().optional(),
 });
-const queueShape = z.object({ queueId: z.string(), queueName: z.string(), rules: z.array(ruleShape) });
+const queueSchema = z.object({ queueId: z.string(), queueName: z.string(), rules: z.array(ruleSchema) });
 const optionalText = z.string().max(1024).optional();
-const newRuleShape = z.object({
+const newRuleSchema = z.object({
   actions: z.array(z.enum(notificationActions)).min(1),
   prefix: optionalText,
   suffix: optionalText,
   description: optionalText,
 });
-const removalShape = z.object({ ruleIds: z.array(z.string()).max(1000).optional() });
+const removalSchema = z.object({ ruleIds: z.array(z.string()).max(1000).optional() });
 
 /** Routes for the event notifications of a bucket: object changes become messages in queues. */
 export function notificationRoutes({ bucketList, settings, queues }: NotificationRouteDeps): Route[] {
@@ -57,7 +57,7 @@ export function notificationRoutes({ bucketList, settings, queues }: Notificatio
         method: "get",
         path: bucketPath,
         summary: "List the event notification rules of a bucket",
-        result: z.object({ bucketName: z.string(), queues: z.array(queueShape) }),
+        result: z.object({ bucketName: z.string(), queues: z.array(queueSchema) }),
       },
       async (call) => {
         const { id, name } = await bucketOf(bucketList, call);
@@ -85,7 +85,7 @@ export function notificationRoutes({ bucketList, settings, queues }: Notificatio
         method: "get",
         path: queuePath,
         summary: "Get the event notification rules for a queue",
-        result: queueShape,
+        result: queueSchema,
       },
       async (call) => {
         const { id } = await bucketOf(bucketList, call);
@@ -103,7 +103,7 @@ export function notificationRoutes({ bucketList, settings, queues }: Notificatio
         method: "put",
         path: queuePath,
         summary: "Add event notification rules for a queue",
-        body: z.object({ rules: z.array(newRuleShape).min(1).max(100) }),
+        body: z.object({ rules: z.array(newRuleSchema).min(1).max(100) }),
         result: z.object({}),
       },
       async (call) => {
@@ -120,7 +120,7 @@ export function notificationRoutes({ bucketList, settings, queues }: Notificatio
         method: "delete",
         path: queuePath,
         summary: "Delete event notification rules for a queue",
-        body: removalShape,
+        body: removalSchema,
         bodyOptional: true,
         result: z.object({}),
       },

@@ -10,7 +10,7 @@ import {
 import { answer, route, type Route } from "../../operation.ts";
 import { bucketOf, ONE_BUCKET, type BucketCall } from "./bucket.ts";
 
-const corsRuleShape = z.object({
+const corsRuleSchema = z.object({
   id: z.string().max(255).optional(),
   allowed: z.object({
     methods: z.array(z.enum(corsMethods)),
@@ -21,19 +21,19 @@ const corsRuleShape = z.object({
   maxAgeSeconds: z.number().optional(),
 });
 
-const ageShape = z.object({ type: z.literal("Age"), maxAge: z.number() });
-const ageOrDateShape = z.discriminatedUnion("type", [
-  ageShape,
+const ageSchema = z.object({ type: z.literal("Age"), maxAge: z.number() });
+const ageOrDateSchema = z.discriminatedUnion("type", [
+  ageSchema,
   z.object({ type: z.literal("Date"), date: z.string() }),
 ]);
-const lifecycleRuleShape = z.object({
+const lifecycleRuleSchema = z.object({
   id: z.string(),
   enabled: z.boolean(),
   conditions: z.object({ prefix: z.string().default("") }).default({ prefix: "" }),
-  deleteObjectsTransition: z.object({ condition: ageOrDateShape }).optional(),
-  abortMultipartUploadsTransition: z.object({ condition: ageShape }).optional(),
+  deleteObjectsTransition: z.object({ condition: ageOrDateSchema }).optional(),
+  abortMultipartUploadsTransition: z.object({ condition: ageSchema }).optional(),
   storageClassTransitions: z
-    .array(z.object({ condition: ageOrDateShape, storageClass: z.literal("InfrequentAccess") }))
+    .array(z.object({ condition: ageOrDateSchema, storageClass: z.literal("InfrequentAccess") }))
     .optional(),
 });
 
@@ -64,7 +64,7 @@ export function bucketRuleRoutes({ bucketList, settings }: BucketSettingsRouteDe
         method: "get",
         path: corsPath,
         summary: "Get the CORS policy of a bucket",
-        result: z.object({ rules: z.array(corsRuleShape) }),
+        result: z.object({ rules: z.array(corsRuleSchema) }),
       },
       async (call) => {
         const { id } = await bucketOf(bucketList, call);
@@ -80,7 +80,7 @@ export function bucketRuleRoutes({ bucketList, settings }: BucketSettingsRouteDe
         method: "put",
         path: corsPath,
         summary: "Set the CORS policy of a bucket",
-        body: z.object({ rules: z.array(corsRuleShape) }),
+        body: z.object({ rules: z.array(corsRuleSchema) }),
         result: z.object({}),
       },
       async (call) => {
@@ -109,7 +109,7 @@ export function bucketRuleRoutes({ bucketList, settings }: BucketSettingsRouteDe
         method: "get",
         path: lifecyclePath,
         summary: "Get the lifecycle rules of a bucket",
-        result: z.object({ rules: z.array(lifecycleRuleShape) }),
+        result: z.object({ rules: z.array(lifecycleRuleSchema) }),
       },
       async (call) => {
         const { id } = await bucketOf(bucketList, call);
@@ -123,7 +123,7 @@ export function bucketRuleRoutes({ bucketList, settings }: BucketSettingsRouteDe
         method: "put",
         path: lifecyclePath,
         summary: "Set the lifecycle rules of a bucket",
-        body: z.object({ rules: z.array(lifecycleRuleShape).default([]) }),
+        body: z.object({ rules: z.array(lifecycleRuleSchema).default([]) }),
         result: z.object({}),
       },
       async (call) => {

@@ -66,7 +66,7 @@ export const secretRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
     async ({ params, query }) => {
       const page = pageRequest(query);
       const { order: orderBy, direction: orderDirection, search } = query;
-      const filter = { by: orderBy, direction: orderDirection, search, scopes: scopesOf(query.scopes) };
+      const filter = { field: orderBy, direction: orderDirection, search, scopes: scopesOf(query.scopes) };
       return pageAnswer(await store.secrets(...accountAndStore(params), page, filter), page, shownSecret);
     },
   ),

@@ -32,7 +32,7 @@ export const storeRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
     },
     async ({ params, query }) => {
       const page = pageRequest(query);
-      const order = { by: query.order, direction: query.direction };
+      const order = { field: query.order, direction: query.direction };
       return pageAnswer(await store.stores(params.account_id!, page, order), page, shownStore);
     },
   ),

@@ -25,7 +25,7 @@ const usageSchema = z.object({
 });
 
 const SIX_HOURS_MS = 6 * 3_600_000;
-const viewedQuery = z.object({
+const viewsQuery = z.object({
   since: instant.optional(),
   until: instant.optional(),
   time_delta: z.enum(PERIODS).default("hour"),
@@ -72,7 +72,7 @@ export const streamUsageRoutes = ({ videos, storageMinutes, viewed, clock }: Str
       summary: "Get the minutes of video viewed, per hour or longer period",
       permission: "Stream Read",
       translate,
-      query: viewedQuery,
+      query: viewsQuery,
       result: viewedSchema,
     },
     async ({ params, query: { until = clock.now(), since = until - SIX_HOURS_MS, time_delta: period, limit } }) => {
@@ -92,7 +92,7 @@ export const streamUsageRoutes = ({ videos, storageMinutes, viewed, clock }: Str
       summary: "Get the minutes of video viewed through a zone; always empty",
       permission: "Stream Read",
       translate,
-      query: viewedQuery,
+      query: viewsQuery,
       result: viewedSchema,
     },
     async () => answer([]),

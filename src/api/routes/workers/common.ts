@@ -43,14 +43,14 @@ export const accountAndScript = (params: Record<string, string>): [account: stri
   (params.script_name ?? params.service_name)!,
 ];
 
-export async function needScript(scripts: Scripts, account: string, name: string): Promise<Script> {
+export async function requireScript(scripts: Scripts, account: string, name: string): Promise<Script> {
   const script = await scripts.get(account, name);
   if (script === undefined) throw workerErrors.scriptMissing({ script: name });
   return script;
 }
 
 /** Finds a service: a worker in its only environment, `production`. Throws serviceMissing, environmentMissing. */
-export async function needService(scripts: Scripts, params: Record<string, string>): Promise<Script> {
+export async function requireService(scripts: Scripts, params: Record<string, string>): Promise<Script> {
   const [account, name] = accountAndScript(params);
   const script = await scripts.get(account, name);
   if (script === undefined) throw workerRouteErrors.serviceMissing({ name });
@@ -59,7 +59,7 @@ export async function needService(scripts: Scripts, params: Record<string, strin
   return script;
 }
 
-export async function needVersion(scripts: Scripts, account: string, name: string, id: string): Promise<Version> {
+export async function requireVersion(scripts: Scripts, account: string, name: string, id: string): Promise<Version> {
   const version = await scripts.version(account, name, id);
   if (version === undefined) throw workerErrors.versionMissing({ version: id, script: name });
   return version;

@@ -5,9 +5,9 @@ import { uploaderOf } from "./author.ts";
 import {
   ENVIRONMENT_PATH,
   accountAndScript,
-  needScript,
-  needService,
-  needVersion,
+  requireScript,
+  requireService,
+  requireVersion,
   reading,
   SCRIPT,
   UPLOAD_BYTES,
@@ -35,13 +35,13 @@ export function contentRoutes({ scripts }: WorkerRoutesDeps): Route[] {
       scripts,
       query.version === undefined
         ? await versionInForce(scripts, script)
-        : await needVersion(scripts, account, name, query.version),
+        : await requireVersion(scripts, account, name, query.version),
     );
   }
 
   async function put(script: Script, call: Call) {
     const { format, main, modules } = await receiveUpload(call);
-    const latest = needLatest(script);
+    const latest = requireLatestVersion(script);
     const { script: after, version } = await scripts.upload(
       script.account,
       script.name,
@@ -53,14 +53,14 @@ export function contentRoutes({ scripts }: WorkerRoutesDeps): Route[] {
 
   return [
     route({ id: "worker-script-get-content", method: "get", path: `${SCRIPT}/content/v2`, ...download }, async (call) =>
-      get(await needScript(scripts, ...accountAndScript(call.params)), call),
+      get(await requireScript(scripts, ...accountAndScript(call.params)), call),
     ),
     route({ id: "worker-script-put-content", method: "put", path: `${SCRIPT}/content`, ...upload }, async (call) =>
-      put(await needScript(scripts, ...accountAndScript(call.params)), call),
+      put(await requireScript(scripts, ...accountAndScript(call.params)), call),
     ),
     route(
       { id: "worker-environment-get-script-content", method: "get", path: `${ENVIRONMENT_PATH}/content`, ...download },
-      async (call) => get(await needService(scripts, call.params), call),
+      async (call) => get(await requireService(scripts, call.params), call),
     ),
     route(
       {
@@ -69,25 +69,25 @@ export function contentRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         path: `${ENVIRONMENT_PATH}/content/v2`,
         ...download,
       },
-      async (call) => get(await needService(scripts, call.params), call),
+      async (call) => get(await requireService(scripts, call.params), call),
     ),
     route(
       { id: "worker-environment-put-script-content", method: "put", path: `${ENVIRONMENT_PATH}/content`, ...upload },
-      async (call) => put(await needService(scripts, call.params), call),
+      async (call) => put(await requireService(scripts, call.params), call),
     ),
   ];
 }
 
-export function needLatest({ name, latest }: Script): Version {
+export function requireLatestVersion({ name, latest }: Script): Version {
   if (latest === undefined) throw workerRouteErrors.noVersions({ name });
   return latest;
 }
 
 /** The version that receives most requests; the newest one if nothing is deployed. */
 export async function versionInForce(scripts: Scripts, script: Script): Promise<Version> {
-  const latest = needLatest(script);
+  const latest = requireLatestVersion(script);
   const id = script.live?.versions.toSorted((a, b) => b.percentage - a.percentage)[0]?.versionId;
-  return id === undefined || id === latest.id ? latest : needVersion(scripts, script.account, script.name, id);
+  return id === undefined || id === latest.id ? latest : requireVersion(scripts, script.account, script.name, id);
 }
 
 /**

@@ -12,8 +12,8 @@ import { pageQuery, pageRequest } from "../../paging.ts";
 import { uploaderOf } from "./author.ts";
 import { shownBinding } from "./bindings.ts";
 import { isOn, JSON_UPLOAD_BYTES, reading, writing, type WorkerRoutesDeps } from "./common.ts";
-import { needLatest } from "./content.ts";
-import { needRecord, RECORD } from "./worker-records.ts";
+import { requireLatestVersion } from "./content.ts";
+import { requireRecord, RECORD } from "./worker-records.ts";
 import { nothing } from "./shapes.ts";
 import { patchedUpload, sentModuleShape, versionPatch, versionRequest, uploadOf } from "./version-body.ts";
 
@@ -56,7 +56,7 @@ export function recordVersionRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         result: z.array(shape),
       },
       async ({ params, query }) => {
-        const { account, name } = await needRecord(scripts, params);
+        const { account, name } = await requireRecord(scripts, params);
         const page = pageRequest(query);
         return pageAnswer(await scripts.versions(account, name, page), page, (version) => showVersion(version));
       },
@@ -74,7 +74,7 @@ export function recordVersionRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         maxBytes: JSON_UPLOAD_BYTES,
         result: shape,
       },
-      async (call) => make(await needRecord(scripts, call.params), uploadOf(call.body), call),
+      async (call) => make(await requireRecord(scripts, call.params), uploadOf(call.body), call),
     ),
 
     route(
@@ -90,8 +90,8 @@ export function recordVersionRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         result: shape,
       },
       async (call) => {
-        const script = await needRecord(scripts, call.params);
-        const latest = needLatest(script);
+        const script = await requireRecord(scripts, call.params);
+        const latest = requireLatestVersion(script);
         return make(
           script,
           patchedUpload(latest, call.body.modules ? [] : await scripts.modules(latest), call.body),
@@ -111,7 +111,7 @@ export function recordVersionRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         result: shape,
       },
       async ({ params, query }) => {
-        const version = await findVersion(scripts, await needRecord(scripts, params), params.version_id!);
+        const version = await findVersion(scripts, await requireRecord(scripts, params), params.version_id!);
         return answer(showVersion(version, query.include === "modules" ? await scripts.modules(version) : undefined));
       },
     ),
@@ -126,7 +126,7 @@ export function recordVersionRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         result: nothing,
       },
       async ({ params }) => {
-        const script = await needRecord(scripts, params);
+        const script = await requireRecord(scripts, params);
         const { id } = await findVersion(scripts, script, params.version_id!);
         await scripts.deleteVersion(script.account, script.name, id);
         return answer(null);
@@ -140,7 +140,7 @@ const ALL_VERSIONS = { page: 1, perPage: 1000 };
 
 /** Finds a version by id, by a prefix of at least 8 characters, or by `latest`. */
 async function findVersion(scripts: Scripts, script: Script, id: string): Promise<Version> {
-  if (id === "latest") return needLatest(script);
+  if (id === "latest") return requireLatestVersion(script);
   const { account, name } = script;
   const exactVersion = await scripts.version(account, name, id);
   if (exactVersion !== undefined) return exactVersion;

@@ -5,7 +5,7 @@ import { pageQuery, pageRequest } from "../../paging.ts";
 import { uploaderOf } from "./author.ts";
 import {
   accountAndScript,
-  needScript,
+  requireScript,
   pageOf,
   reading,
   SCRIPT,
@@ -113,7 +113,7 @@ export const scriptRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): Ro
       raw: "multipart/form-data",
     },
     async ({ params }) => {
-      const script = await needScript(scripts, ...accountAndScript(params));
+      const script = await requireScript(scripts, ...accountAndScript(params));
       return contentResponse(scripts, await versionInForce(scripts, script));
     },
   ),

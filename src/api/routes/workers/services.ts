@@ -2,7 +2,15 @@ import { z } from "@hono/zod-openapi";
 import type { Script } from "../../../workers/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
 import { shownBinding } from "./bindings.ts";
-import { ENVIRONMENT_PATH, needService, reading, SCRIPT, WORKERS, writing, type WorkerRoutesDeps } from "./common.ts";
+import {
+  ENVIRONMENT_PATH,
+  requireService,
+  reading,
+  SCRIPT,
+  WORKERS,
+  writing,
+  type WorkerRoutesDeps,
+} from "./common.ts";
 import { nothing, scriptShape, shownScript } from "./shapes.ts";
 
 const SERVICE = `${WORKERS}/services/{service_name}`;
@@ -35,7 +43,7 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       ...reading,
       result: serviceShape,
     },
-    async ({ params }) => answer(showService(await needService(scripts, params))),
+    async ({ params }) => answer(showService(await requireService(scripts, params))),
   ),
   route(
     {
@@ -48,7 +56,7 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       result: nothing,
     },
     async ({ params }) => {
-      const { account, name } = await needService(scripts, params);
+      const { account, name } = await requireService(scripts, params);
       await scripts.delete(account, name);
       return answer(null);
     },
@@ -62,7 +70,7 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       ...reading,
       result: environmentShape,
     },
-    async ({ params }) => answer(showEnvironment(await needService(scripts, params))),
+    async ({ params }) => answer(showEnvironment(await requireService(scripts, params))),
   ),
   route(
     {
@@ -74,7 +82,7 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       result: z.array(z.record(z.string(), z.unknown())),
     },
     async ({ params }) => {
-      const { latest } = await needService(scripts, params);
+      const { latest } = await requireService(scripts, params);
       return answer(latest?.bindings.map(shownBinding) ?? []);
     },
   ),

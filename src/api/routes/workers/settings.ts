@@ -5,8 +5,8 @@ import { uploaderOf } from "./author.ts";
 import {
   ENVIRONMENT_PATH,
   accountAndScript,
-  needScript,
-  needService,
+  requireScript,
+  requireService,
   reading,
   SCRIPT,
   WORKERS,
@@ -41,7 +41,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         ...reading,
         result: settingsShape,
       },
-      async ({ params }) => answer(shownSettings(await needScript(scripts, ...accountAndScript(params)))),
+      async ({ params }) => answer(shownSettings(await requireScript(scripts, ...accountAndScript(params)))),
     ),
 
     route(
@@ -54,9 +54,9 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         result: settingsShape,
       },
       async (call) => {
-        const script = await needScript(scripts, ...accountAndScript(call.params));
+        const script = await requireScript(scripts, ...accountAndScript(call.params));
         await change(scripts, script, await readPatch(call), call);
-        return answer(shownSettings(await needScript(scripts, script.account, script.name)));
+        return answer(shownSettings(await requireScript(scripts, script.account, script.name)));
       },
     ),
 
@@ -69,7 +69,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         ...reading,
         result: scriptSettingsShape,
       },
-      async ({ params }) => answer(shownScriptSettings(await needScript(scripts, ...accountAndScript(params)))),
+      async ({ params }) => answer(shownScriptSettings(await requireScript(scripts, ...accountAndScript(params)))),
     ),
     route(
       {
@@ -80,7 +80,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         ...writing,
         result: scriptSettingsShape,
       },
-      async (call) => patchScript(await needScript(scripts, ...accountAndScript(call.params)), call),
+      async (call) => patchScript(await requireScript(scripts, ...accountAndScript(call.params)), call),
     ),
 
     route(
@@ -92,7 +92,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         ...reading,
         result: settingsShape,
       },
-      async ({ params }) => answer(shownSettings(await needService(scripts, params))),
+      async ({ params }) => answer(shownSettings(await requireService(scripts, params))),
     ),
     route(
       {
@@ -104,9 +104,9 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         result: settingsShape,
       },
       async (call) => {
-        const script = await needService(scripts, call.params);
+        const script = await requireService(scripts, call.params);
         await change(scripts, script, await readPatch(call), call);
-        return answer(shownSettings(await needService(scripts, call.params)));
+        return answer(shownSettings(await requireService(scripts, call.params)));
       },
     ),
 
@@ -119,7 +119,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         ...reading,
         result: usageShape,
       },
-      async ({ params }) => answer(showUsage(await needScript(scripts, ...accountAndScript(params)))),
+      async ({ params }) => answer(showUsage(await requireScript(scripts, ...accountAndScript(params)))),
     ),
     route(
       {
@@ -132,10 +132,10 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         result: usageShape,
       },
       async (call) => {
-        const script = await needScript(scripts, ...accountAndScript(call.params));
+        const script = await requireScript(scripts, ...accountAndScript(call.params));
         const { usage_model, user_limits } = call.body;
         await change(scripts, script, { usage_model, ...(user_limits && { limits: user_limits }) }, call);
-        return answer(showUsage(await needScript(scripts, script.account, script.name)));
+        return answer(showUsage(await requireScript(scripts, script.account, script.name)));
       },
     ),
 

@@ -4,8 +4,8 @@ import { answer, route, type Route } from "../../operation.ts";
 import {
   ENVIRONMENT_PATH,
   accountAndScript,
-  needScript,
-  needService,
+  requireScript,
+  requireService,
   reading,
   SCRIPT,
   WORKERS,
@@ -70,7 +70,7 @@ export const subdomainRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       ...reading,
       result: scriptShape,
     },
-    async ({ params }) => answer(showSubdomain(await needScript(scripts, ...accountAndScript(params)))),
+    async ({ params }) => answer(showSubdomain(await requireScript(scripts, ...accountAndScript(params)))),
   ),
   route(
     {
@@ -81,7 +81,7 @@ export const subdomainRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       ...reading,
       result: scriptShape,
     },
-    async ({ params }) => answer(showSubdomain(await needService(scripts, params))),
+    async ({ params }) => answer(showSubdomain(await requireService(scripts, params))),
   ),
   route(
     {

@@ -5,7 +5,7 @@ import { uploaderOf } from "./author.ts";
 import {
   isOn,
   accountAndScript,
-  needVersion,
+  requireVersion,
   reading,
   SCRIPT,
   UPLOAD_BYTES,
@@ -76,6 +76,6 @@ export const versionRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): R
       result: versionShape,
     },
     async ({ params }) =>
-      answer(shownVersion(await needVersion(scripts, ...accountAndScript(params), params.version_id!))),
+      answer(shownVersion(await requireVersion(scripts, ...accountAndScript(params), params.version_id!))),
   ),
 ];

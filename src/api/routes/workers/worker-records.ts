@@ -113,7 +113,7 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
 
     route(
       { id: "getWorker", method: "get", path: RECORD, summary: "Get Worker", ...reading, result: workerShape },
-      async ({ params }) => answerWorker(await needRecord(scripts, params)),
+      async ({ params }) => answerWorker(await requireRecord(scripts, params)),
     ),
     route(
       {
@@ -125,7 +125,7 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
         body: request,
         result: workerShape,
       },
-      async ({ params, body }) => change(await needRecord(scripts, params), body, true),
+      async ({ params, body }) => change(await requireRecord(scripts, params), body, true),
     ),
     route(
       {
@@ -137,12 +137,12 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
         body: patch,
         result: workerShape,
       },
-      async ({ params, body }) => change(await needRecord(scripts, params), body, false),
+      async ({ params, body }) => change(await requireRecord(scripts, params), body, false),
     ),
     route(
       { id: "deleteWorker", method: "delete", path: RECORD, summary: "Delete Worker", ...writing, result: nothing },
       async ({ params }) => {
-        const { account, name } = await needRecord(scripts, params);
+        const { account, name } = await requireRecord(scripts, params);
         await scripts.delete(account, name);
         return answer(null);
       },
@@ -151,7 +151,7 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
 }
 
 /** Finds a worker by name or id. Throws scriptMissing. */
-export async function needRecord(
+export async function requireRecord(
   scripts: Scripts,
   { account_id: account = "", worker_id: id = "" }: Record<string, string>,
 ): Promise<Script> {

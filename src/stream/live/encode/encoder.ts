@@ -9,7 +9,7 @@ import { createEncoderInput } from "./encoder-input.ts";
 import { createKeyTimes } from "./key-times.ts";
 import { createVideoFragments, VIDEO_TIMESCALE, toVideoTicks, TRACK } from "./picture-fragments.ts";
 import { AUDIO, LIVE_AUDIO_RATE, type Plan } from "./plan.ts";
-import { createAudioFragments } from "./sound-fragments.ts";
+import { createAudioFragments } from "./audio-fragments.ts";
 
 interface EncoderDeps {
   tools: Pick<MediaTools, "live">;

@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { readFragments, type Fragment } from "../../../protocol/mp4/index.ts";
 import type { LiveFragment } from "../fragments.ts";
 import { createVideoFragments, VIDEO_TIMESCALE, toVideoTicks } from "./picture-fragments.ts";
-import { createAudioFragments } from "./sound-fragments.ts";
+import { createAudioFragments } from "./audio-fragments.ts";
 
 const read = async ({ bytes }: LiveFragment): Promise<Fragment> => {
   const [fragment] = await readFragments(async (start, length) => bytes.subarray(start, start + length), bytes.length);

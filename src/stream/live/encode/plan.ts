@@ -55,7 +55,7 @@ export function encoderDemand(
   ladder: Settings["live"]["ladder"],
 ): { wanted: number; needed: number } {
   if (tracks.video === undefined) return { wanted: 0, needed: 0 };
-  const smaller = sidesBelow(tracks.video, ladder).length;
+  const smaller = smallerSides(tracks.video, ladder).length;
   if (videoOffer(tracks.video) === undefined) return { wanted: 1 + smaller, needed: 1 };
   return isPlayedEverywhere(tracks.video)
     ? { wanted: smaller, needed: 0 }
@@ -86,7 +86,7 @@ export function planRun(
   const isMuted = needsAudioEncode && !isAudioAllowed;
   if ((needsVideoEncode && slots === 0) || (isMuted && tracks.video === undefined)) return undefined;
   const sourceRungs = needsVideoEncode ? [createRung(SOURCE, tracks.video!, lowCost ? LOW_COST_SIDE : MAX_SIDE)] : [];
-  const smaller = tracks.video === undefined ? [] : sidesBelow(tracks.video, ladder);
+  const smaller = tracks.video === undefined ? [] : smallerSides(tracks.video, ladder);
   const made = smaller.slice(0, Math.max(0, slots - sourceRungs.length));
   const skippedSides = smaller.slice(made.length);
   const needsH264 = tracks.video !== undefined && video !== undefined && !isPlayedEverywhere(tracks.video);
@@ -129,7 +129,7 @@ export function planRun(
 }
 
 /** Short sides of the renditions below the source, smallest first. */
-function sidesBelow({ width, height }: LiveVideoTrack, ladder: Settings["live"]["ladder"]): number[] {
+function smallerSides({ width, height }: LiveVideoTrack, ladder: Settings["live"]["ladder"]): number[] {
   const sourceSide = Math.min(width, height);
   return [...new Set(ladder.map((name) => Number.parseInt(name, 10)))]
     .filter((shortSide) => shortSide < sourceSide)

@@ -6,7 +6,7 @@ import type { LiveTracks, MediaPacket } from "../packets.ts";
 import { createEncoder, type RenditionEncoder } from "./encoder.ts";
 import { createVideoFragments, VIDEO_TIMESCALE, toVideoTicks, TRACK } from "./picture-fragments.ts";
 import { AUDIO, type Plan, SOURCE } from "./plan.ts";
-import { createAudioFragments } from "./sound-fragments.ts";
+import { createAudioFragments } from "./audio-fragments.ts";
 
 interface RunDeps {
   tools: Pick<MediaTools, "live">;

@@ -88,7 +88,7 @@ export function createTimestampNormalizer(announcedKinds: Kinds): TimestampNorma
     return time < 0 ? undefined : { offset: base, last: time, aloneUs: 0 };
   }
 
-  function placeInRun(packet: MediaPacket): NormalizedPacket | undefined {
+  function normalizePacket(packet: MediaPacket): NormalizedPacket | undefined {
     const { kind } = packet;
     if (!kinds![kind]) {
       // The track has arrived or returned: the next key frame begins another run with it.
@@ -129,7 +129,7 @@ export function createTimestampNormalizer(announcedKinds: Kinds): TimestampNorma
   return {
     normalize(packet) {
       if (!Number.isFinite(packet.dts) || !Number.isFinite(packet.pts)) return undefined;
-      return kinds === undefined ? handleFirst(packet) : placeInRun(packet);
+      return kinds === undefined ? handleFirst(packet) : normalizePacket(packet);
     },
     restart(next) {
       expectedKinds = next;

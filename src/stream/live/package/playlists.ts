@@ -62,10 +62,10 @@ export function mediaPlaylist(
   const { range } = extent;
   const from = firstOf(source, extent, settings);
   const list = listOf(source, rendition, from, typeof range === "object" ? range.to + 1 : Infinity);
-  const ended = source.timeline.ended || typeof range === "object";
+  const hasEnded = source.timeline.ended || typeof range === "object";
   // Also true at the end: a player with the first parts of the last segment does not load the remaining data from the
   // whole segment.
-  const lowLatency = extent.lowLatency === true && source.recent !== undefined;
+  const isLowLatency = extent.lowLatency === true && source.recent !== undefined;
   const { segments } = list;
   const total = segments.reduce((sum, { duration }) => sum + duration, 0) + partsDuration(list.open?.parts);
   let remainingSeconds = total;
@@ -73,14 +73,14 @@ export function mediaPlaylist(
   let before: ListedSegment | Omit<ListedSegment, "gap"> | undefined;
   const writtenSegments: LiveHlsSegment[] = [];
   const segmentHead = (listedSegment: Omit<ListedSegment, "gap">, gap: boolean) => {
-    const first = before === undefined;
-    const discontinuity = before !== undefined && before.runIndex !== listedSegment.runIndex;
+    const isFirst = before === undefined;
+    const isDiscontinuity = before !== undefined && before.runIndex !== listedSegment.runIndex;
     before = listedSegment;
     return {
       ...(!gap && { init: segmentUri(rendition, `init-${listedSegment.run.id}.mp4`, suffix) }),
-      ...(discontinuity && { discontinuity }),
+      ...(isDiscontinuity && { discontinuity: true }),
       // After the broadcast has ended, one date per run is sufficient.
-      ...((!ended || first || discontinuity) && {
+      ...((!hasEnded || isFirst || isDiscontinuity) && {
         at: Math.round(listedSegment.run.started + listedSegment.start * 1000),
       }),
     };
@@ -89,13 +89,13 @@ export function mediaPlaylist(
     const { n, duration, gap, parts } = segment;
     remainingSeconds -= duration;
     if (remainingSeconds >= SKIP_FACTOR * targetDuration) skippedSegments++;
-    const withParts = lowLatency && parts !== undefined && remainingSeconds < PARTS_FACTOR * targetDuration;
+    const includesParts = isLowLatency && parts !== undefined && remainingSeconds < PARTS_FACTOR * targetDuration;
     writtenSegments.push({
       uri: segmentUri(rendition, `${n}.m4s`, suffix),
       duration,
       gap,
       ...segmentHead(segment, gap),
-      ...(withParts && { parts: partsOf(parts, n) }),
+      ...(includesParts && { parts: partsOf(parts, n) }),
     });
   }
   function partsOf(parts: readonly TrackPart[], n: number): HlsPart[] {
@@ -107,19 +107,19 @@ export function mediaPlaylist(
   }
   const { open } = list;
   const text = writeLivePlaylist({
-    version: lowLatency ? 9 : range === "dvr" ? 8 : 6,
+    version: isLowLatency ? 9 : range === "dvr" ? 8 : 6,
     targetDuration,
     mediaSequence: from,
     discontinuitySequence: segments[0]?.runIndex ?? open?.runIndex ?? 0,
     segments: writtenSegments,
-    ...(ended && { ended: range === "window" || range === "dvr" ? ("window" as const) : ("whole" as const) }),
-    ...(range === "dvr" && !ended && { canSkipUntil: SKIP_FACTOR * targetDuration }),
-    ...(extent.skip === true && range === "dvr" && !ended && { skipped: skippedSegments }),
+    ...(hasEnded && { ended: range === "window" || range === "dvr" ? ("window" as const) : ("whole" as const) }),
+    ...(range === "dvr" && !hasEnded && { canSkipUntil: SKIP_FACTOR * targetDuration }),
+    ...(extent.skip === true && range === "dvr" && !hasEnded && { skipped: skippedSegments }),
     ...(extent.start !== undefined && { start: extent.start }),
-    ...(lowLatency &&
+    ...(isLowLatency &&
       open !== undefined &&
       open.parts!.length > 0 && { open: { ...segmentHead(open, false), parts: partsOf(open.parts!, open.n) } }),
-    ...(lowLatency && {
+    ...(isLowLatency && {
       lowLatency: lowLatencyOf(source, rendition, { list, from, partTarget, targetDuration, others, query, suffix }),
     }),
   });

@@ -13,7 +13,7 @@ import { openTools } from "../../media/media.testing.ts";
 import { testModel, testVideo } from "../../videos/videos.testing.ts";
 import type { Video } from "../../videos/video.ts";
 import type { LiveTimeline } from "../timeline.ts";
-import { momentOf, segmentsFrom } from "./moment.ts";
+import { positionAt, segmentsFrom } from "./timeline-position.ts";
 import { createLiveThumbnails } from "./pictures.ts";
 
 const COLOURS = ["red", "green", "blue"] as const;
@@ -290,8 +290,8 @@ test("reads the smallest sufficient rendition, and shows the next frame for mome
   ];
   timeline.segments = pieces.map((durations, n) => ({ n, run: 0, start: 2 * n, durations }));
   const at = (time: number | "latest", height: number) => {
-    const moment = momentOf(timeline, time, height);
-    return moment && [moment.n, moment.rendition.name, moment.offset];
+    const position = positionAt(timeline, time, height);
+    return position && [position.n, position.rendition.name, position.offset];
   };
   assert.deepEqual(at(0, 360), [1, "source", 0]);
   assert.deepEqual(at("latest", 360), [2, "360p", 0]);

@@ -10,7 +10,7 @@ import { createScratch } from "../../scratch.ts";
 import { createImageQueue, createStills, type ImageRequest, readImageRequest } from "../../thumbnails/index.ts";
 import type { Video } from "../../videos/index.ts";
 import type { LiveTimeline } from "../timeline.ts";
-import { durationOf, type Moment, momentOf, segmentsFrom } from "./moment.ts";
+import { durationOf, type TimelinePosition, positionAt, segmentsFrom } from "./timeline-position.ts";
 
 interface LiveThumbnailsDeps {
   tools: MediaTools;
@@ -60,9 +60,9 @@ export function createLiveThumbnails({
   const queue = createImageQueue();
   const imageCache = createImageCache({ most: MAX_CACHED_IMAGES, octets: MAX_CACHED_OCTETS });
 
-  async function drawImage(timeline: LiveTimeline, moment: Moment, image: ImageRequest): Promise<Buffer> {
-    const { run, rendition, offset } = moment;
-    const { segments, duration } = segmentsFrom(timeline, moment, image.motion?.duration ?? 0.001);
+  async function drawImage(timeline: LiveTimeline, position: TimelinePosition, image: ImageRequest): Promise<Buffer> {
+    const { run, rendition, offset } = position;
+    const { segments, duration } = segmentsFrom(timeline, position, image.motion?.duration ?? 0.001);
     const pieces: Buffer[] = [];
     for (const segmentOrRun of [{ run: run.id }, ...segments]) {
       const bytes = await (await stored(timeline.video, rendition.name, segmentOrRun))?.bytes();
@@ -102,18 +102,18 @@ export function createLiveThumbnails({
     const image = readImageRequest(query, size, {
       duration,
       defaultTime: timeline.ended ? video.thumbnailTimestampPct * duration : duration,
-      moving: isAnimated,
+      isAnimated,
     });
     const { motion } = image;
     const name = `${video.uid}/${now ? "now" : image.time}/${image.width}x${image.height}-${image.fit}${motion === undefined ? "" : `-${motion.duration}-${motion.fps}`}`;
     // A GIF of a running broadcast ends at the live edge.
-    const imageMoment = !now ? image.time : motion === undefined ? "latest" : Math.max(0, duration - motion.duration);
+    const imageTime = !now ? image.time : motion === undefined ? "latest" : Math.max(0, duration - motion.duration);
     const cacheAges = now ? { fresh: FRESH_IMAGE_MS, stale: STALE_MS } : { fresh: CACHE_SECONDS * 1000, stale: 0 };
     const bytes = await imageCache.get(name, cacheAges, clock.now(), () =>
       queue(video.uid, async () => {
-        const moment = momentOf(timeline, imageMoment, image.height);
-        if (moment === undefined) throw streamErrors.noPictures();
-        return drawImage(timeline, moment, image);
+        const position = positionAt(timeline, imageTime, image.height);
+        if (position === undefined) throw streamErrors.noPictures();
+        return drawImage(timeline, position, image);
       }),
     );
     await sendObject(
@@ -153,7 +153,7 @@ const mayBeLive = ({ liveInput, model, uid }: Video): boolean =>
 /** Model of a video file composed of an init segment and segments. */
 const modelOf = (
   path: string,
-  { width = 16, height = 9, peakBandwidth }: Moment["rendition"],
+  { width = 16, height = 9, peakBandwidth }: TimelinePosition["rendition"],
   duration: number,
 ): MediaModel => ({
   version: 1,

@@ -59,7 +59,7 @@ async function combineSome(
   const duration = files.reduce((sum, file) => sum + file.duration, 0);
   const graph = files.flatMap((file, i) => [
     ...(videoFormat === undefined ? [] : [`${pictureOf(file, i, videoFormat)}[v${i}]`]),
-    ...(audio ? [`${soundOf(file, i)}[a${i}]`] : []),
+    ...(audio ? [`${audioFilter(file, i)}[a${i}]`] : []),
   ]);
   const pads = files.map((_, i) => `${videoFormat === undefined ? "" : `[v${i}]`}${audio ? `[a${i}]` : ""}`).join("");
   graph.push(
@@ -118,7 +118,7 @@ function pictureOf(
   return `[${i}:v]scale=${width}:${height}:force_original_aspect_ratio=decrease,pad=${width}:${height}:-1:-1,setsar=1,fps=${fps},format=yuv420p`;
 }
 
-function soundOf({ audio, duration }: CombinedFile, i: number): string {
+function audioFilter({ audio, duration }: CombinedFile, i: number): string {
   if (!audio) return `anullsrc=r=${SAMPLE_RATE}:cl=stereo,atrim=duration=${duration.toFixed(3)}`;
   return `[${i}:a]aresample=${SAMPLE_RATE}:async=1000,aformat=sample_fmts=fltp:channel_layouts=stereo`;
 }

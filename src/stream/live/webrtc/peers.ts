@@ -164,13 +164,13 @@ const isAny = (host: string) => host === "0.0.0.0" || host === "::";
 
 function list(codec: OfferedCodec | undefined): RTCRtpCodecParameters[] {
   if (codec === undefined) return [];
-  const video = codec.codec !== "opus";
+  const isVideo = codec.codec !== "opus";
   const media = new RTCRtpCodecParameters({
     mimeType: NAMES[codec.codec],
-    clockRate: video ? 90_000 : 48_000,
+    clockRate: isVideo ? 90_000 : 48_000,
     payloadType: codec.payloadType,
-    ...(!video && { channels: 2 }),
-    rtcpFeedback: video ? [useNACK(), usePLI(), useTWCC()] : [useTWCC()],
+    ...(!isVideo && { channels: 2 }),
+    rtcpFeedback: isVideo ? [useNACK(), usePLI(), useTWCC()] : [useTWCC()],
   });
   if (codec.rtxPayloadType === undefined) return [media];
   return [

@@ -30,7 +30,7 @@ const TICK_MS = 100;
 /** A sender that has sent nothing for this long is considered disconnected. */
 const SILENCE_MS = 30_000;
 /** Audio is not retransmitted: packets that are missing after this time are lost. */
-const SOUND_WAIT_MS = 60;
+const AUDIO_WAIT_MS = 60;
 /** In samples at 48,000 Hz: the delay of libopus at 20 ms. */
 const PRE_SKIP = 312;
 
@@ -196,7 +196,7 @@ function createAudioTrack(
   clock: Track["clock"],
   publication: Publication,
 ): Track {
-  const ordering: ReorderBuffer = createReorderBuffer({ waitMs: SOUND_WAIT_MS, maxPackets: 64 });
+  const ordering: ReorderBuffer = createReorderBuffer({ waitMs: AUDIO_WAIT_MS, maxPackets: 64 });
   const unwrap = createUnwrapper(32);
   const config = writeOpusHead({ channels, preSkip: PRE_SKIP });
   return {

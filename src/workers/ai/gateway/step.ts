@@ -120,7 +120,7 @@ function addressed(step: GatewayStep, body: JsonObject | undefined, server: AiSe
     if (value !== null) headers[name] = value;
   }
   const hasOwnKey = KEY_HEADERS.some((name) => headers[name] !== undefined);
-  const url = urlBelow(server.url, endpoint);
+  const url = endpointUrl(server.url, endpoint);
   if (!hasOwnKey || provider === WORKERS_AI) checkEndpoint(method, url, server);
   if (!server.allowsRemoteUrls) checkRemoteUrls(body);
   if (!hasOwnKey && server.key !== "") headers["authorization"] = `Bearer ${server.key}`;
@@ -167,7 +167,7 @@ function checkRemoteUrls(body: JsonObject | undefined): void {
 }
 
 /** Throws badRequest for an endpoint that leaves the path of the server, such as `../admin`. */
-function urlBelow(base: string, endpoint: string): string {
+function endpointUrl(base: string, endpoint: string): string {
   const { href } = new URL(`${base}/${endpoint}`);
   if (href.startsWith(`${new URL(base).href.replace(/\/+$/, "")}/`)) return href;
   throw aiGatewayErrors.badRequest({

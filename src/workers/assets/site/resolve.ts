@@ -1,4 +1,4 @@
-import { pathBelow, pathWithBase } from "../base-path.ts";
+import { pathWithoutBase, pathWithBase } from "../base-path.ts";
 import type { AssetFile, AssetFiles } from "../files/port.ts";
 import { findTarget } from "./html-handling.ts";
 import type { AssetRouting } from "./routing.ts";
@@ -24,13 +24,13 @@ export function resolveAsset(
   routing: AssetRouting,
 ): ResolvedAsset | undefined {
   const { basePath } = routing;
-  if (pathBelow(basePath, decodePath(url.pathname)) === undefined) return undefined;
+  if (pathWithoutBase(basePath, decodePath(url.pathname)) === undefined) return undefined;
   const rule = routing.redirectOf(url.host, url.pathname);
   if (rule !== undefined && rule.status !== 200)
     return { kind: "redirect", status: rule.status, location: locationOf(new URL(rule.to, url), url) };
   const pathname = rule === undefined ? url.pathname : new URL(rule.to, url).pathname;
   const path = decodePath(pathname);
-  const assetPath = pathBelow(basePath, path);
+  const assetPath = pathWithoutBase(basePath, path);
   const target =
     assetPath === undefined
       ? undefined

@@ -6,7 +6,7 @@ import type { Clock } from "../../../kernel/index.ts";
  * after earlier ones. There is one copy of a database, so every response is already consistent with every bookmark:
  * bookmarks are returned but never needed.
  */
-export function createBookmarks(clock: Clock): (database: string) => string {
+export function createBookmarkGenerator(clock: Clock): (database: string) => string {
   let last = 0;
   return (database) => {
     last = Math.max(last + 1, clock.now() * 1000);

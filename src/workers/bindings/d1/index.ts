@@ -1,4 +1,4 @@
-export { createBookmarks as createD1Bookmarks } from "./bookmarks.ts";
+export { createBookmarkGenerator as createD1BookmarkGenerator } from "./bookmarks.ts";
 export { createD1Databases, type D1Databases } from "./databases.ts";
 export { d1Errors } from "./errors.ts";
 export { d1Limits, type D1Limits } from "./limits.ts";

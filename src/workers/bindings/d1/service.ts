@@ -3,7 +3,7 @@ import { silentLog, systemClock, UserError } from "../../../kernel/index.ts";
 import type { Binding } from "../../scripts/script.ts";
 import { drain, readBody } from "../body.ts";
 import type { BindingService } from "../service.ts";
-import { createBookmarks } from "./bookmarks.ts";
+import { createBookmarkGenerator } from "./bookmarks.ts";
 import { createD1Databases, type D1Databases, type D1DatabasesOptions } from "./databases.ts";
 import { d1Errors } from "./errors.ts";
 import type { D1DatabaseList } from "./list.ts";
@@ -32,7 +32,7 @@ interface D1ServiceOptions extends D1DatabasesOptions {
 /** Serves workerd's `cloudflare-internal:d1-api`: POST /query and /execute with `{sql, params}` or an array of them. */
 export function createD1Service({ list, ...options }: D1ServiceOptions): D1Service {
   const { clock = systemClock, log = silentLog, databases = createD1Databases(options) } = options;
-  const bookmarkOf = createBookmarks(clock);
+  const bookmarkOf = createBookmarkGenerator(clock);
 
   async function answer(
     request: IncomingMessage,
@@ -48,10 +48,10 @@ export function createD1Service({ list, ...options }: D1ServiceOptions): D1Servi
     const body = await readBody(request, requestBytes);
     if (!body) throw d1Errors.requestTooLarge({ requestBytes });
     // Two calls send arrays: batch() uses /query and exec() uses /execute.
-    const script = pathname === "/execute" && body[0] === OPEN_BRACKET;
+    const isScript = pathname === "/execute" && body[0] === OPEN_BRACKET;
     const json = await databases.exchange(
       id,
-      { format: formatOf(searchParams.get("resultsFormat")), script },
+      { format: formatOf(searchParams.get("resultsFormat")), script: isScript },
       body,
       signal,
     );

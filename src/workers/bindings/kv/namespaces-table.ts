@@ -66,7 +66,7 @@ interface NamespaceRow {
 }
 
 export interface NamespaceOrder {
-  by: "id" | "title";
+  field: "id" | "title";
   direction: "asc" | "desc";
 }
 
@@ -150,9 +150,9 @@ export function createNamespaceTable(db: Db) {
       return rows[0]?.count ?? 0;
     },
 
-    async page(account: string, { by, direction }: NamespaceOrder, page: PageRequest): Promise<NamespaceRow[]> {
+    async page(account: string, { field, direction }: NamespaceOrder, page: PageRequest): Promise<NamespaceRow[]> {
       const { rows } = await tables.executeQuery(
-        pages[`${by} ${direction}`]!({ account, limit: page.perPage, offset: offsetOf(page) }).compile(),
+        pages[`${field} ${direction}`]!({ account, limit: page.perPage, offset: offsetOf(page) }).compile(),
       );
       return rows.map(fromRow);
     },

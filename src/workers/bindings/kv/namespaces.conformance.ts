@@ -89,7 +89,7 @@ export function namespacesConformance(engine: TestEngine): void {
       const titles = ["b", "B", "a", "é", "c"];
       for (const title of titles) await namespaces.create(account, title);
       const list = async (page: number, by: "id" | "title" = "title", direction: "asc" | "desc" = "asc") => {
-        const { items, total } = await namespaces.list(account, { page, perPage: 2 }, { by, direction });
+        const { items, total } = await namespaces.list(account, { page, perPage: 2 }, { field: by, direction });
         assert.equal(total, 5);
         return items.map((item) => item[by]);
       };

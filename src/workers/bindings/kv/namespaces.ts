@@ -129,7 +129,7 @@ export function createKvNamespaces({
       return { id: row.id, title, createdAt: new Date(row.createdAt) };
     },
 
-    async list(account, page, order = { by: "title", direction: "asc" }) {
+    async list(account, page, order = { field: "title", direction: "asc" }) {
       const rows = await table.page(account, order, page);
       return {
         items: rows.map(({ id, title, createdAt }) => ({ id, title, createdAt: new Date(createdAt) })),

@@ -100,8 +100,8 @@ export function createR2Sweep({ store, uploads, removed, removal, clock, limits 
 
   async function deleteUnknown(keys: string[]): Promise<number> {
     if (keys.length === 0) return 0;
-    const knownBlobs = await removed.known(keys.map(blobOf));
-    const unknownKeys = keys.filter((key) => !knownBlobs.has(blobOf(key)) && !removal.isBeingRead(blobOf(key)));
+    const knownBlobs = await removed.known(keys.map(blobIdOf));
+    const unknownKeys = keys.filter((key) => !knownBlobs.has(blobIdOf(key)) && !removal.isBeingRead(blobIdOf(key)));
     await store.delete(unknownKeys);
     return unknownKeys.length;
   }
@@ -109,4 +109,4 @@ export function createR2Sweep({ store, uploads, removed, removal, clock, limits 
   return sweep;
 }
 
-const blobOf = (key: string) => key.slice(key.lastIndexOf("/") + 1);
+const blobIdOf = (key: string) => key.slice(key.lastIndexOf("/") + 1);

@@ -11,7 +11,7 @@ export function toProblems(messages: readonly Message[], severity: Problem["seve
 }
 
 function toProblem({ text, location, detail }: Message, severity: Problem["severity"], root: string): Problem {
-  const fix = fixOf(text, detail);
+  const fix = fixFor(text, detail);
   const baseProblem =
     fix === undefined ? { severity, message: lowerFirst(text) } : { severity, message: lowerFirst(text), fix };
   if (location === null || location === undefined) return baseProblem;
@@ -28,7 +28,7 @@ function toProblem({ text, location, detail }: Message, severity: Problem["sever
   };
 }
 
-function fixOf(text: string, detail: unknown): string | undefined {
+function fixFor(text: string, detail: unknown): string | undefined {
   if (typeof detail === "object" && detail !== null && "fix" in detail) return String(detail.fix);
   const [, missingSpecifier] = /^Could not resolve "([^"]+)"/.exec(text) ?? [];
   if (missingSpecifier === undefined) return undefined;

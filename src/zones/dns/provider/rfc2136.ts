@@ -17,7 +17,7 @@ import { checkedChange, type CheckedChange, recordKey, rejectForeign, ttlSeconds
 import { dnsErrors } from "./errors.ts";
 import { type DnsEndpoint, exchange } from "./exchange.ts";
 import type { DnsProvider, ExclusiveSet, ProviderRecord } from "./port.ts";
-import { readSet } from "./read-set.ts";
+import { readRecordSet } from "./read-record-set.ts";
 
 interface Rfc2136Options {
   /** The primary server for the zones. */
@@ -53,7 +53,7 @@ export function createRfc2136Provider({ server, key, clock }: Rfc2136Options): D
     const foundRecords: ProviderRecord[] = [];
     for (const set of new Map(sets.map((recordSet) => [setKey(recordSet), recordSet])).values())
       foundRecords.push(
-        ...(await readSet((message) => send(message, signal), set, { server: serverAddress, zone: zone.name })),
+        ...(await readRecordSet((message) => send(message, signal), set, { server: serverAddress, zone: zone.name })),
       );
     return foundRecords;
   }

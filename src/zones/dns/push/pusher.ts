@@ -6,7 +6,7 @@ import type { DnsRecord, RecordZone } from "../../records/types.ts";
 import { ZONE_DELETED } from "../../zone-accounts.ts";
 import { zoneById } from "../../zones-table.ts";
 import type { DnsProvider } from "../provider/port.ts";
-import { isSetType } from "../provider/read-set.ts";
+import { isRecordSetType } from "../provider/read-record-set.ts";
 import { USERS, planPush, type PushStep } from "./plan.ts";
 import {
   beginPush,
@@ -123,7 +123,7 @@ export function createPusher({
     const unsupported = new Set<string>();
     for await (const records of allRecords(db.tables(), zone)) {
       for (const record of records) {
-        if (provider.kind === "rfc2136" && !isSetType(record.type)) unsupported.add(record.type);
+        if (provider.kind === "rfc2136" && !isRecordSetType(record.type)) unsupported.add(record.type);
         else wanted.push(record);
       }
     }

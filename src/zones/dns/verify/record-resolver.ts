@@ -2,7 +2,7 @@ import { checkData } from "../../../protocol/dns/index.ts";
 import { isAbsence } from "../lookup/failure.ts";
 import type { Lookups } from "../lookup/lookups.ts";
 import { providerRecord } from "../provider/change.ts";
-import { isSetType } from "../provider/read-set.ts";
+import { isRecordSetType } from "../provider/read-record-set.ts";
 import { LookupFailed, type RecordResolver } from "./resolver.ts";
 
 /** Adapts this program's lookups to the verifier, bypassing the cache. */
@@ -10,7 +10,7 @@ export function createLookupResolver(lookups: Pick<Lookups, "query">, name = "th
   return {
     name,
     async resolve(queriedName, type) {
-      if (!isSetType(type)) throw new LookupFailed(`records of type ${type} cannot be looked up`);
+      if (!isRecordSetType(type)) throw new LookupFailed(`records of type ${type} cannot be looked up`);
       try {
         const { records } = await lookups.query(queriedName, type, { fresh: true });
         // Uses the queried name: an alias that leads to the right records is equivalent to the records.

@@ -5,7 +5,7 @@ import { after, afterEach, before } from "node:test";
 import { createScope } from "../../../interop/platform.ts";
 import { clip } from "../../../support/media.ts";
 import { uploadForm } from "../senders.ts";
-import { allVideos, objectsBelow, settled, startVideoServer, until, type VideoServer } from "../server.ts";
+import { allVideos, objectsByPrefix, settled, startVideoServer, until, type VideoServer } from "../server.ts";
 import { watchOn, type Viewer } from "../viewer.ts";
 
 /** A server under bad input, its viewer, and everything that clients received. Defined once `before` has run. */
@@ -58,7 +58,7 @@ export function openBadInput(): BadInputFixture {
   after(() => scope.close());
   afterEach(removeAll);
 
-  const onDisk = () => objectsBelow(objects, "stream");
+  const onDisk = () => objectsByPrefix(objects, "stream");
 
   return {
     get server() {

@@ -54,7 +54,9 @@ export function createTsPlayer({ write, now }: TsPlayerOptions): Pick<LiveSubscr
       const track = currentTracks[packet.kind];
       if (track === undefined) return;
       const data =
-        packet.kind === "video" ? pictureOf(currentTracks.video!, sets, packet) : soundOf(currentTracks.audio!, packet);
+        packet.kind === "video"
+          ? pictureOf(currentTracks.video!, sets, packet)
+          : audioPayload(currentTracks.audio!, packet);
       if (data === undefined) return;
       offset ??= offsetFor(packet.dts);
       const dts = Math.max(0, packet.dts + offset);
@@ -97,7 +99,7 @@ function pictureOf({ codec }: LiveVideoTrack, sets: Buffer, { key, data }: Media
   ]);
 }
 
-function soundOf({ codec, config }: LiveAudioTrack, { data }: MediaPacket): Buffer | undefined {
+function audioPayload({ codec, config }: LiveAudioTrack, { data }: MediaPacket): Buffer | undefined {
   if (codec === "mp3") return data;
   const header = codec === "opus" ? opusHeader(data.length) : adtsHeader(config, data.length);
   return header && Buffer.concat([header, data]);

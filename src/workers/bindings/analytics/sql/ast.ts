@@ -10,7 +10,7 @@ export interface Select {
   where: Expression | undefined;
   groupBy: Expression[];
   having: Expression | undefined;
-  orderBy: { by: Expression; descending: boolean }[];
+  orderBy: { expression: Expression; descending: boolean }[];
   limit: number | undefined;
   offset: number;
   format: Format;

@@ -222,11 +222,11 @@ function isLike(text: string, pattern: string): boolean {
   let retry: { p: number; at: number } | undefined;
   for (let steps = 0; at < text.length; steps++) {
     if (steps > MAX_LIKE_STEPS) throw queryError("the pattern of LIKE is too long for the text");
-    const escaped = pattern[p] === "\\" && p + 1 < pattern.length;
-    const char = escaped ? pattern[p + 1] : pattern[p];
-    if (!escaped && char === "%") retry = { p: ++p, at };
-    else if (p < pattern.length && ((!escaped && char === "_") || char === text[at])) {
-      p += escaped ? 2 : 1;
+    const isEscaped = pattern[p] === "\\" && p + 1 < pattern.length;
+    const char = isEscaped ? pattern[p + 1] : pattern[p];
+    if (!isEscaped && char === "%") retry = { p: ++p, at };
+    else if (p < pattern.length && ((!isEscaped && char === "_") || char === text[at])) {
+      p += isEscaped ? 2 : 1;
       at++;
     } else if (retry === undefined) return false;
     else {

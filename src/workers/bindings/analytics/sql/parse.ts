@@ -64,7 +64,7 @@ function parseOrder(reader: TokenReader): Select["orderBy"][number] {
   const orderExpression = parseExpression(reader);
   const isDescending = reader.take("desc");
   if (!isDescending) reader.take("asc");
-  return { by: orderExpression, descending: isDescending };
+  return { expression: orderExpression, descending: isDescending };
 }
 
 function parseFormat(reader: TokenReader): Format {

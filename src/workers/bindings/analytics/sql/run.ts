@@ -28,7 +28,7 @@ const ROW_BYTES = 200;
 /** A result row and the values by which it is sorted. */
 interface Sortable {
   row: Value[];
-  by: Value[];
+  sortKey: Value[];
 }
 
 /** Runs a query. Throws invalidQuery before it reads points, and errors of resource limits while it reads. */
@@ -51,19 +51,19 @@ export async function runSelect(select: Select, { points, now, limits, budget }:
   const clauses = [select.where, select.having].filter((clause) => clause !== undefined);
   const selectedExpressions = columns.map(({ expression }) => expression);
   checkExpandedSize(
-    [...selectedExpressions, ...clauses, ...select.groupBy, ...select.orderBy.map(({ by }) => by)],
+    [...selectedExpressions, ...clauses, ...select.groupBy, ...select.orderBy.map(({ expression }) => expression)],
     aliases,
   );
   const where = select.where && compile(select.where, context);
   const keys = select.groupBy.map((expression) => compile(expression, context));
-  const outputs = [...selectedExpressions, ...select.orderBy.map(({ by }) => by)];
+  const outputs = [...selectedExpressions, ...select.orderBy.map(({ expression }) => expression)];
   const isGrouped =
     keys.length > 0 || select.having !== undefined || outputs.some((expression) => hasAggregate(expression, aliases));
   const groups: Groups | undefined = isGrouped ? groupsOf(select, keys, context) : undefined;
   const outerContext: CompileContext = groups === undefined ? context : { ...context, groups };
   const having = select.having && compile(select.having, outerContext);
   const outputColumns = columns.map(({ expression }) => compile(expression, outerContext));
-  const order = select.orderBy.map(({ by }) => compile(by, outerContext));
+  const order = select.orderBy.map(({ expression }) => compile(expression, outerContext));
   const range = timeRangeOf(select.where, context);
 
   const matchingBatches = scopesOf(select.from, range, points, where, budget);
@@ -72,7 +72,7 @@ export async function runSelect(select: Select, { points, now, limits, budget }:
   const emit = (scope: Scope) =>
     rows.add({
       row: outputColumns.map((column) => column.evaluate(scope)),
-      by: order.map((expression) => expression.evaluate(scope)),
+      sortKey: order.map((expression) => expression.evaluate(scope)),
     });
   if (groups === undefined) {
     for await (const batch of matchingBatches) {
@@ -181,7 +181,7 @@ function createRows({ orderBy }: Select, rowsNeeded: number, { rows: maxRows, me
     const signs = orderBy.map(({ descending }) => (descending ? -1 : 1));
     return rows.sort((a, b) => {
       for (const [i, sign] of signs.entries()) {
-        const order = compare(a.by[i]!, b.by[i]!);
+        const order = compare(a.sortKey[i]!, b.sortKey[i]!);
         if (order !== 0) return order * sign;
       }
       return 0;
@@ -204,5 +204,5 @@ function createRows({ orderBy }: Select, rowsNeeded: number, { rows: maxRows, me
   };
 }
 
-const rowBytes = ({ row, by }: Sortable) =>
-  ROW_BYTES + [...row, ...by].reduce<number>((sum, value) => sum + valueBytes(value), 0);
+const rowBytes = ({ row, sortKey }: Sortable) =>
+  ROW_BYTES + [...row, ...sortKey].reduce<number>((sum, value) => sum + valueBytes(value), 0);

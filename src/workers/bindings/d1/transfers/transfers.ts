@@ -9,7 +9,7 @@ import {
   type Log,
 } from "../../../../kernel/index.ts";
 import type { Db, Events, Job, Jobs, ObjectHandle, ObjectStore } from "../../../../store/index.ts";
-import { createBookmarks } from "../bookmarks.ts";
+import { createBookmarkGenerator } from "../bookmarks.ts";
 import type { D1Databases } from "../databases.ts";
 import { d1Errors } from "../errors.ts";
 import type { D1DatabaseList } from "../list.ts";
@@ -104,7 +104,7 @@ export function createD1Transfers({
 }: D1TransfersOptions): D1Transfers {
   const table = createTransfersTable(db);
   const notifications = createTransferNotifications(events, clock);
-  const bookmarkOf = createBookmarks(clock);
+  const bookmarkOf = createBookmarkGenerator(clock);
   const limits = databases?.limits ?? d1Limits;
   const ownJob = home === undefined ? JOB : `${JOB}-${home}`;
   const workers =

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { overrideFor, pickVersion, type ScriptRoute } from "./pick.ts";
+import { overrideFor, selectVersion, type ScriptRoute } from "./select-version.ts";
 
 const route = (...percentages: number[]): ScriptRoute => ({
   account: "a",
@@ -8,7 +8,7 @@ const route = (...percentages: number[]): ScriptRoute => ({
   revision: 0,
   versions: percentages.map((percentage, i) => ({ versionId: `v${percentages.length - i}`, percentage })),
 });
-const pick = (of: ScriptRoute, headers = {}, at = 0) => pickVersion("mail", of, headers, () => at);
+const pick = (of: ScriptRoute, headers = {}, at = 0) => selectVersion("mail", of, headers, () => at);
 
 test("percentages determine the version", () => {
   const three = route(10, 60, 30);

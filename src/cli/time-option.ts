@@ -10,7 +10,12 @@ const FIXES = {
  * A duration before now (or after now for future times), or a time in RFC 3339 format (a date alone means midnight
  * UTC). Returns the API format.
  */
-export function readMoment(option: string, text: string, now: number, direction: "past" | "future" = "past"): string {
+export function parseTimeOption(
+  option: string,
+  text: string,
+  now: number,
+  direction: "past" | "future" = "past",
+): string {
   const durationMatch = /^(\d{1,6})([smhd])$/.exec(text);
   const distanceMs = durationMatch === null ? 0 : Number(durationMatch[1]) * UNITS[durationMatch[2]!]!;
   const time =

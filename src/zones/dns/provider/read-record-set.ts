@@ -16,34 +16,46 @@ import { providerRecord } from "./change.ts";
 import { dnsErrors } from "./errors.ts";
 import type { ProviderRecord, RecordSetName } from "./port.ts";
 
-const SET_TYPES = ["A", "AAAA", "CAA", "CNAME", "MX", "NS", "PTR", "SRV", "TLSA", "TXT"] as const satisfies WireType[];
-type SetType = (typeof SET_TYPES)[number];
+const RECORD_SET_TYPES = [
+  "A",
+  "AAAA",
+  "CAA",
+  "CNAME",
+  "MX",
+  "NS",
+  "PTR",
+  "SRV",
+  "TLSA",
+  "TXT",
+] as const satisfies WireType[];
+type RecordSetType = (typeof RECORD_SET_TYPES)[number];
 
 /** Types whose records are managed on other servers, and are looked up to verify them. */
-export const isSetType = (type: RecordType): type is SetType => (SET_TYPES as readonly RecordType[]).includes(type);
+export const isRecordSetType = (type: RecordType): type is RecordSetType =>
+  (RECORD_SET_TYPES as readonly RecordType[]).includes(type);
 
 /** Queries the zone's own server for a set. Throws notServed, badReply. */
-export async function readSet(
+export async function readRecordSet(
   send: (message: Buffer) => Promise<Buffer>,
   { name, type }: RecordSetName,
   about: { server: string; zone: string },
 ): Promise<ProviderRecord[]> {
-  if (!isSetType(type))
+  if (!isRecordSetType(type))
     throw dnsErrors.badReply({ server: about.server, reason: `records of type ${type} cannot be read` });
   const reply = await send(
     writeMessage({ id: randomInt(65_536), flags: 0, questions: [{ name, type: typeNumber(type) }] }),
   );
   try {
-    return setOf(reply, { name, type }, about);
+    return recordSetOf(reply, { name, type }, about);
   } catch (err) {
     if (err instanceof Error && err.name === "UserError") throw err;
     throw dnsErrors.badReply({ server: about.server, reason: messageOf(err) }, { cause: err });
   }
 }
 
-function setOf(
+function recordSetOf(
   reply: Buffer,
-  { name, type }: { name: string; type: SetType },
+  { name, type }: { name: string; type: RecordSetType },
   about: { server: string; zone: string },
 ): ProviderRecord[] {
   const message = readDnsMessage(reply);

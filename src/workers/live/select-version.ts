@@ -15,7 +15,7 @@ export interface ScriptRoute {
  * always selects the same version and moves to the newer one as its percentage grows:
  * https://developers.cloudflare.com/workers/configuration/versions-and-deployments/gradual-deployments/
  */
-export function pickVersion(
+export function selectVersion(
   script: string,
   { versions }: ScriptRoute,
   headers: IncomingHttpHeaders,

@@ -2,7 +2,7 @@ import type { LiveRendition } from "../fragments.ts";
 import type { LiveSegment, LiveTimeline, LiveTimelineRun } from "../timeline.ts";
 
 /** Location of a moment in a broadcast. */
-export interface Moment {
+export interface TimelinePosition {
   run: LiveTimelineRun;
   /** Rendition to take the image from. */
   rendition: LiveRendition;
@@ -20,7 +20,11 @@ export const durationOf = ({ segments, runs }: LiveTimeline): number =>
  * frame. Undefined: the broadcast has no video. Selects the smallest rendition with at least `height` lines, to read
  * less data.
  */
-export function momentOf(timeline: LiveTimeline, time: number | "latest", height: number): Moment | undefined {
+export function positionAt(
+  timeline: LiveTimeline,
+  time: number | "latest",
+  height: number,
+): TimelinePosition | undefined {
   const { runs, segments } = timeline;
   const last = segments.findLast((segment) => videoRenditionOf(segment, runs[segment.run]!, height) !== undefined);
   if (last === undefined) return undefined;
@@ -44,7 +48,7 @@ export function momentOf(timeline: LiveTimeline, time: number | "latest", height
  */
 export function segmentsFrom(
   { segments }: LiveTimeline,
-  { rendition, n, offset }: Moment,
+  { rendition, n, offset }: TimelinePosition,
   seconds: number,
 ): { segments: number[]; duration: number } {
   const first = segments.findIndex((segment) => segment.n === n);

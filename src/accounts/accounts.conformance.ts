@@ -62,7 +62,7 @@ export function accountsConformance(engine: TestEngine): void {
       assert.equal(made.filter((each) => each !== undefined).length, 1);
     });
 
-    test("replaces a lost token for an operator of the machine; fails before the first run", async (t) => {
+    test("replaces a lost token for an operator with access to the machine, and fails before the first run", async (t) => {
       const { module, caller } = await setUp(engine, t, { limits: { userTokens: 1 } });
       const { token } = await module.createAdminToken();
       assert.ok((await caller(token)).allows("API Tokens Write", { user: true }));
@@ -109,7 +109,7 @@ export function accountsConformance(engine: TestEngine): void {
       await assert.rejects(module.tokens.verify(again, "user"), refused("invalidToken"));
     });
 
-    test("update single fields", async (t) => {
+    test("update individual fields", async (t) => {
       const { module, admin } = await setUp(engine, t);
       await module.users.update(admin, { firstName: "Ann", country: "NL" });
       const user = await module.users.update(admin, { firstName: null, lastName: "Lee" });
@@ -212,7 +212,7 @@ export function accountsConformance(engine: TestEngine): void {
       );
     });
 
-    test("the last member of an account cannot leave", async (t) => {
+    test("cannot be left by the last member of an account", async (t) => {
       const { db, module, admin, first, caller } = await setUp(engine, t);
       const { membership } = (await module.memberships.list(admin, { page: 1, perPage: 1 })).items[0]!;
       await assert.rejects(module.memberships.delete(admin, membership.id), refused("lastMember"));

@@ -30,7 +30,7 @@ export function tokensConformance(engine: TestEngine): void {
       assert.equal(await caller(""), undefined);
     });
 
-    test("stop working as soon as they are revoked, rolled, disabled or narrowed", async (t) => {
+    test("stop working as soon as they are revoked, rolled, disabled or restricted further", async (t) => {
       const { module, first, admin, caller, reader, mine } = await setUp(engine, t);
       const make = async () => {
         const made = await module.tokens.create(mine, reader, admin);
@@ -226,7 +226,7 @@ export function tokensConformance(engine: TestEngine): void {
         });
     });
 
-    test("cannot grant more than the calling token allows", async (t) => {
+    test("cannot grant more permissions than the calling token has", async (t) => {
       const { module, first, admin, caller, reader, mine } = await setUp(engine, t);
       const creator: TokenRequest = {
         name: "creator",
@@ -341,7 +341,7 @@ export function tokensConformance(engine: TestEngine): void {
       await assert.rejects(module.tokens.delete({ account: first.account.id }, token.id), refused("noToken"));
     });
 
-    test("are listed by page, oldest first, and the list is finite", async (t) => {
+    test("are listed in pages, oldest first, and the list ends", async (t) => {
       const { clock, module, admin, reader, mine } = await setUp(engine, t);
       const made = [admin.tokenId];
       for (let i = 0; i < 4; i++) {

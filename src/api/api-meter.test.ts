@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { createMetrics } from "../kernel/metrics.ts";
 import { meterApi } from "./api-meter.ts";
 
-test("counts responses by operation and status class, and durations in buckets", async () => {
+test("counts responses by operation and status class, and records durations in histogram buckets", async () => {
   const metrics = createMetrics({ processMetrics: false });
   const onAnswer = meterApi(metrics);
   for (const [operation, status, ms] of [

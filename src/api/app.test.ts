@@ -113,7 +113,7 @@ test("a page has a result_info, and the list is finite", async (t) => {
     assert.equal((await call("get", base, { query: { page } })).status, 400, page);
 });
 
-test("authenticates the caller first", async (t) => {
+test("authenticates the caller before any other check", async (t) => {
   const { call } = await startApi(t, { routes });
   const refused = async (headers: Record<string, string>) => {
     const { status, body } = await call("get", base, { headers });
@@ -242,7 +242,7 @@ test("rejects a network that guesses tokens without looking them up, and still s
   assert.equal(await ask("valid"), 200);
 });
 
-test("the API page runs only its own script and cannot be framed", async (t) => {
+test("the API page runs only its own script and cannot be embedded in a frame", async (t) => {
   const { url } = await startApi(t, { routes });
   const { headers } = await fetch(`${url}/docs`);
   assert.match(

@@ -12,7 +12,7 @@ function count(value: unknown): number {
   return 1 + Math.max(0, inside.length - 1) + inside.reduce((sum: number, each) => sum + count(each), 0);
 }
 
-test("counts values between strings, regardless of the strings' content", () => {
+test("counts only the values outside strings, regardless of the strings' content", () => {
   check(
     property(jsonValue(), (value) => {
       const text = JSON.stringify(value);

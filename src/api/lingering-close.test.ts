@@ -44,12 +44,12 @@ function send(url: string, pieces: number): Promise<number> {
   });
 }
 
-test("a client that is rejected while sending can read the reason", async (t) => {
+test("a client whose request is rejected before it is fully sent can still read the response", async (t) => {
   const { url } = await serve(t);
   for (let i = 0; i < 5; i++) assert.equal(await send(url, 12), 413);
 });
 
-test("waits for the client only within the configured limits of time and size", async (t) => {
+test("drains the rest of the request only up to the configured time and size", async (t) => {
   const { url, sockets } = await serve(t, { octets: 1 << 20 });
   await send(url, 40).catch(() => {});
   assert.ok([...sockets][0]!.bytesRead < 30 << 20, `${[...sockets][0]!.bytesRead} bytes were read`);

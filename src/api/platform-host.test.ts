@@ -56,7 +56,7 @@ test("assigns all other requests to the platform", () => {
   assert.deepEqual(destinationOf("/workers/", "h", { domain: DOMAIN }), { kind: "platform", path: "/workers/" });
 });
 
-test("videos have their own hosts, regardless of what else is served under the same domain", () => {
+test("videos have their own hosts, even if other services use the same domain", () => {
   for (const [host, domain] of [
     ["customer-a1.videos.example.com:8787", "videos.example.com"],
     ["Customer-a1.VIDEOS.example.com.", "videos.example.com:8787"],

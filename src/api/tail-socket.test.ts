@@ -89,7 +89,7 @@ async function openClient(t: TestContext, url: string, options: ClientOptions = 
   return { client, closed, socket: await socket };
 }
 
-test("a stock client connects, receives records and is closed with 1000 when the tail ends", async (t) => {
+test("a standard client connects, receives records, and is closed with 1000 when the tail ends", async (t) => {
   const { url, reader, left } = await open(t);
   const client = new WebSocket(url, "trace-v1");
   const seen: string[] = [];
@@ -139,7 +139,7 @@ test("accepts an unmasked first frame in pieces, and no other unmasked frame", {
   assert.equal((await closed)[0], 1002);
 });
 
-test("sends what was written during the handshake, and ends a tail that ended meanwhile", async (t) => {
+test("sends records written during the handshake, and closes if the tail ended during it", async (t) => {
   const early = await open(t, { onRead: (connection) => assert.equal(connection.write("early"), false) });
   const client = new WebSocket(early.url, "trace-v1");
   t.after(() => client.terminate());

@@ -29,7 +29,7 @@ onEveryDatabase((engine: TestEngine) => {
     assert.equal((await table.claim("a", "four", 5000, 6000))?.chain, "chain");
   });
 
-  test("a failure keeps the previous certificate and stores the reason; a success clears it", async (t) => {
+  test("a failure keeps the previous certificate and stores the reason, which a success clears", async (t) => {
     const { table } = await open(t);
     await table.claim("a", "one", 1000, 2000);
     await table.storeIssued("a", "one", issued);
@@ -46,7 +46,7 @@ onEveryDatabase((engine: TestEngine) => {
     assert.deepEqual([after!.chain, after!.failures, after!.error], ["next", 0, null]);
   });
 
-  test("creates wanted rows once; removes unwanted ones after they expire", async (t) => {
+  test("creates rows for wanted hosts once, and removes those of unwanted hosts after they expire", async (t) => {
     const { table } = await open(t);
     await table.claim("a", "one", 1000, 2000);
     await table.storeIssued("a", "one", issued);
@@ -71,7 +71,7 @@ onEveryDatabase((engine: TestEngine) => {
     assert.deepEqual(await table.rows([]), []);
   });
 
-  test("two processes that create an account concurrently share one key", async (t) => {
+  test("two processes that create an account concurrently use one account key", async (t) => {
     const { table, other } = await open(t);
     const [one, two] = await Promise.all([table.account("d", "first"), other.account("d", "second")]);
     assert.equal(one, two);

@@ -9,7 +9,7 @@ const countOf = (hosts: readonly TenantHost[], account: string) =>
   hosts.filter((each) => each.account === account).length;
 const none = () => false;
 
-test("an account with many hosts leaves places for the others", () => {
+test("an account with many hosts leaves capacity for others", () => {
   const hosts = [...hostsOf("a", 500), ...hostsOf("b", 3), ...hostsOf("c", 200)];
   const selected = shareFairly(hosts, { total: 100, perAccount: 60 }, none);
   assert.deepEqual(

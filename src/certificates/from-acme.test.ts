@@ -52,7 +52,7 @@ onEveryDatabase((engine: TestEngine) => {
     assert.deepEqual(failed, ["mx.example", "one.a.example", "one.b.example"]);
   });
 
-  test("the names of valid certificates are known, those of expired and missing ones are not", async (t) => {
+  test("knows the names of valid certificates, but not those of expired or missing ones", async (t) => {
     const { db } = await engine.open(t, certificatesMigrations);
     const table = createCertificatesTable(db);
     const row = (id: string, directory = DIRECTORY) => ({ id, directory, names: `["${id}.example"]`, next_at: 0 });

@@ -83,7 +83,7 @@ describe("certificates from files", () => {
     assert.equal(nameOf(certificates.pem()), "DNS:second.example");
   });
 
-  test("are not served if certificate and key do not match; the mismatch is logged once, and not while the files are being written", async (t) => {
+  test("are not served while certificate and key do not match, which is logged once and not during a replacement", async (t) => {
     const { log, warnings } = counted();
     const { put, open, keyFile } = await filesIn(t, { log });
     const certificates = await open();

@@ -36,7 +36,7 @@ test("TLS clients accept a self-signed certificate for its names", () => {
   assert.ok(pair.notAfter - pair.notBefore > 3650 * 86_400_000);
 });
 
-test("a client receives the certificate for the requested name, otherwise the first one", async (t) => {
+test("a client receives the certificate for its SNI name, otherwise the first one", async (t) => {
   const make = (...names: string[]) => makeSelfSigned({ names, clock: systemClock });
   const [first, second, wild] = [make("a.example"), make("b.example"), make("*.wild.example")];
   const source = createCertificateStore(first);

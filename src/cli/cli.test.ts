@@ -41,7 +41,7 @@ async function folder(t: TestContext) {
   return path;
 }
 
-test("--version and help at every level go to stdout and succeed", async (t) => {
+test("--version and help at every level write to stdout and succeed", async (t) => {
   const cwd = await folder(t);
   assert.deepEqual(await cli(cwd, "--version"), { code: 0, stdout: `${version}\n`, stderr: "" });
   assert.deepEqual(await cli(cwd, "--version", "--json"), {
@@ -99,7 +99,7 @@ test("an invalid command line exits with 2 and shows the correct usage", async (
   });
 });
 
-test("a configuration error exits with 1: a report for people, problems for machines", async (t) => {
+test("a configuration error exits with 1 and prints a report, or a list of problems with --json", async (t) => {
   const cwd = await folder(t);
   await writeFile(join(cwd, "wrangler.jsonc"), `{ "name": 5,\n "main": "index.js" }`);
   const people = await cli(cwd, "types");
@@ -176,7 +176,7 @@ for (const template of ["inbox", "forwarder", "blank"]) {
   });
 }
 
-test("if files exist, init writes nothing and lists them", async (t) => {
+test("init writes nothing and lists the files if they already exist", async (t) => {
   const cwd = await folder(t);
   await writeFile(join(cwd, "package.json"), "{}");
   const refused = await cli(cwd, "init", "--yes");
@@ -192,7 +192,7 @@ test("if files exist, init writes nothing and lists them", async (t) => {
   assert.deepEqual(Object.keys(JSON.parse(json.stdout)), ["directory", "name", "template", "files"]);
 });
 
-test("types --check fails on an outdated file; missing type definitions are listed", async (t) => {
+test("types --check fails on an outdated file, and missing type definitions are listed", async (t) => {
   const cwd = await folder(t);
   await writeFile(
     join(cwd, "wrangler.jsonc"),
@@ -219,7 +219,7 @@ test("uses colour only when it is enabled", async (t) => {
   assert.ok(!(stdout + stderr).includes("\u001B"));
 });
 
-test("a reader that closes the pipe early causes no error", async (t) => {
+test("exits without an error when the reader of its output closes the pipe", async (t) => {
   const { code, stderr } = await start(
     "bash",
     ["-c", `set -o pipefail; "${process.execPath}" "${MAIN}" --help | head -c 5 >/dev/null`],

@@ -33,7 +33,7 @@ async function offers(...words: string[]): Promise<string[]> {
   }
 }
 
-test("bash offers commands, options, choices and files", async () => {
+test("bash completes commands, options, choices and files", async () => {
   assert.deepEqual(
     await offers("reelpost", ""),
     ["--help", "--json", "--no-color", "--version", "-h", "-v", ...heads].sort(),

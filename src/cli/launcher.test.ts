@@ -74,7 +74,7 @@ test("a recent Node version runs the program directly", async (t) => {
   assert.deepEqual([code, JSON.parse(stdout)], [7, { args: ["exit", "--flag", "a b"], guard: null }]);
 });
 
-test("an old Node version starts the packaged one: arguments, stdin and exit code are passed through", async (t) => {
+test("an old Node version starts the packaged one, with the same arguments, stdin and exit code", async (t) => {
   const root = await install(t);
   const { code, stdout } = await launch(root, ["exit", "--flag", "a b"], { old: true }).ended;
   assert.deepEqual([code, JSON.parse(stdout).args, JSON.parse(stdout).guard], [7, ["exit", "--flag", "a b"], null]);
@@ -83,7 +83,7 @@ test("an old Node version starts the packaged one: arguments, stdin and exit cod
   assert.match((await ended).stdout, /\nthrough$/);
 });
 
-test("signals reach the program, and the launcher exits with it", async (t) => {
+test("forwards signals to the program, and exits when it does", async (t) => {
   const root = await install(t);
   const waiting = launch(root, ["wait"], { old: true });
   await once(waiting.child.stdout!, "data");
@@ -113,7 +113,7 @@ test("reports missing files with a fix", async (t) => {
   assert.match(thrown.stderr, /Error: from main/);
 });
 
-test("a checkout runs the sources; under node_modules only the built files run", async (t) => {
+test("runs the sources in a checkout, but only the built files under node_modules", async (t) => {
   const root = await install(t, { main: "src/cli/main.ts" });
   assert.equal((await launch(root, []).ended).code, 0);
   await mkdir(join(root, "node_modules/reelpost"), { recursive: true });

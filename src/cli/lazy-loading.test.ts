@@ -26,7 +26,7 @@ async function loadedModules(...args: string[]): Promise<number> {
   return Number(/modules: (\d+)$/.exec(stderr)![1]);
 }
 
-test("the general help loads no command", async () => {
+test("the general help loads no command modules", async () => {
   const count = await loadedModules("--help");
   assert.ok(count >= 10 && count < 60, `--help loads ${count} modules`);
 });

@@ -63,7 +63,7 @@ test("accepts options in every syntax, before and after the command", () => {
   assert.deepEqual(parse("serve -- --odd").args, ["--odd"]);
 });
 
-test("commands of several words", () => {
+test("parses commands of several words", () => {
   assert.equal(parse("key put --ttl 5").command?.name, "key put");
   const group = parse("key");
   assert.deepEqual([group.command, group.words, group.errors], [undefined, ["key"], []]);
@@ -112,7 +112,7 @@ test("reports every error of a command line with its fix", () => {
   ]);
 });
 
-test("treats an empty value as missing, after = or as the next argument", () => {
+test("treats an empty value after = or as the next argument as missing", () => {
   for (const line of [
     ["serve", "site", "--config", ""],
     ["serve", "site", "--config="],
@@ -128,7 +128,7 @@ test("treats an empty value as missing, after = or as the next argument", () => 
   }
 });
 
-test("a command line with help and other errors reports no error", () => {
+test("does not report errors of a command line that requests help", () => {
   assert.deepEqual(errors("quark --help"), []);
   assert.equal(parse("serve --help").values.help, true);
 });

@@ -18,7 +18,7 @@ test("a command whose name is a prefix of other names takes no arguments, and ev
     assert.ok(args.length === 0 || !names.some((other) => other.startsWith(`${name} `)), name);
 });
 
-test("every noun lists its commands: their first words, their second words or, for a single command, its summary", async () => {
+test("each group lists exactly the verbs of its commands or, for a single command, that command's summary", async () => {
   for (const { name, summary, verbs, load } of NOUNS) {
     const commands = await load();
     if (verbs === undefined)

@@ -36,7 +36,7 @@ test("saves a complete body under its name and leaves no temporary file", async 
   );
 });
 
-test("an interrupted body leaves the existing file unchanged and no temporary file", async (t) => {
+test("an interrupted download keeps the existing file and leaves no temporary file", async (t) => {
   const { cwd, save } = await setUp(t, (_, response) => {
     response.writeHead(200, { "content-length": "100" }).write("half");
     setImmediate(() => response.destroy());

@@ -8,7 +8,7 @@ const headers: [string, string][] = [
   ["Cc", "three@example.org"],
 ];
 
-it("prints nothing if the envelope matches the headers, in any notation", () => {
+it("prints nothing if the envelope matches the headers in any address form", () => {
   for (const to of ["one@example.org", "TWO@example.org", "three@EXAMPLE.org"])
     assert.deepEqual(envelopeWarnings({ from: "ada@example.com", to, headers }), []);
 });

@@ -138,7 +138,7 @@ describe("rejected replies", () => {
 });
 
 describe("invocation reports", () => {
-  it("attributes a forward to its message, regardless of what else is running", (t) => {
+  it("attributes a forward to its message while other invocations run", (t) => {
     const { reports, events, begin, endMail } = setUp();
     t.after(reports.close);
     begin("m1");

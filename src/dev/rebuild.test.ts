@@ -23,7 +23,7 @@ function heldWork() {
   };
 }
 
-it("serves all requests made during a run with one further run, never two concurrently", async () => {
+it("combines all requests made during a build into one further build, and never builds concurrently", async () => {
   const { work, seen, endRun } = heldWork();
   const first = work.request();
   const during = [work.request(), work.request(), work.request()];
@@ -39,7 +39,7 @@ it("serves all requests made during a run with one further run, never two concur
   assert.deepEqual(seen, { runs: 3, running: 0, most: 1 });
 });
 
-it("runs again for a request made at the moment a run ends", async () => {
+it("builds again for a request made at the moment a build ends", async () => {
   const { work, seen, endRun } = heldWork();
   const first = work.request();
   const second = work.request();
@@ -51,7 +51,7 @@ it("runs again for a request made at the moment a run ends", async () => {
   assert.equal(seen.most, 1);
 });
 
-it("starts nothing after close() and waits for the run in progress", async () => {
+it("starts no build after close(), and waits for the one in progress", async () => {
   const { work, seen, endRun } = heldWork();
   const requests = [work.request(), work.request()];
   let closed = false;

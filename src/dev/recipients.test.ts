@@ -7,7 +7,7 @@ const workers: Claims[] = [
   { worker: "shop", addresses: ["*@shop.example", "Boss@example.org"] },
 ];
 
-it("selects the worker by address, then by domain, then by the domain's worker name, then the first worker", () => {
+it("selects a worker by address, then by domain, then by the domain's worker name, otherwise the first one", () => {
   assert.equal(workerFor("Help@shop.example", workers), "inbox");
   assert.equal(workerFor("orders@SHOP.example", workers), "shop");
   assert.equal(workerFor("boss@example.org", workers), "shop");
@@ -15,12 +15,12 @@ it("selects the worker by address, then by domain, then by the domain's worker n
   assert.equal(workerFor("anyone@example.net", workers), "inbox");
 });
 
-it("recognizes unclaimed recipients", () => {
+it("recognizes recipients that no worker claims", () => {
   assert.equal(claimedBy("orders@shop.example", workers), "shop");
   assert.equal(claimedBy("anyone@example.net", workers), undefined);
 });
 
-it("verifies an address if any configuration lists it or has no list", () => {
+it("treats an address as verified if any configuration lists it or has no list", () => {
   assert.equal(isVerified("Boss@example.org", ["ada@example.org", "boss@EXAMPLE.org"]), true);
   assert.equal(isVerified("eve@example.org", ["ada@example.org"]), false);
   assert.equal(isVerified("eve@example.org", undefined), true);

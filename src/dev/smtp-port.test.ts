@@ -20,7 +20,7 @@ async function listen(port: number | undefined, free: (port: number) => boolean,
   return { listener, events };
 }
 
-it("listens on the first free default port, and reports it if it is not 2525", async () => {
+it("listens on the first free default port, and reports a port other than 2525", async () => {
   assert.deepEqual(await listen(undefined, () => true), { listener: 2525, events: [] });
   assert.deepEqual(await listen(undefined, (port) => port > 2526), {
     listener: 2527,
@@ -28,7 +28,7 @@ it("listens on the first free default port, and reports it if it is not 2525", a
   });
 });
 
-it("rejects if all default ports are in use, or for another reason", async () => {
+it("rejects if all default ports are in use or listening fails for another reason", async () => {
   await assert.rejects(
     listen(undefined, () => false),
     (err: unknown) => err instanceof UserError && /2525-2534/.test(err.message),

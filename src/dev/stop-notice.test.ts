@@ -4,7 +4,7 @@ import { createLifecycle, silentLog } from "../kernel/index.ts";
 import type { DevEvent } from "./events.ts";
 import { reportSlowStop } from "./stop-notice.ts";
 
-it("reports only a stop that takes longer than half a second", async (t) => {
+it("reports a shutdown only if it takes longer than half a second", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const stop = async (ms: number) => {
     const events: DevEvent[] = [];

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { createFileWatch, type FileWatch } from "./watch.ts";
 
-describe("watching files", () => {
+describe("the file watcher", () => {
   let folder: string;
   let watch: FileWatch;
   let reports: string[][];
@@ -40,7 +40,7 @@ describe("watching files", () => {
     assert.deepEqual(reports, [[file("a.ts")]]);
   });
 
-  it("reports every time an editor replaces a file by renaming", async () => {
+  it("reports each replacement of a file by an editor that renames", async () => {
     await writeFile(file("a.ts"), "1");
     await watch.set([file("a.ts")]);
     for (const text of ["2", "3"]) {
@@ -52,7 +52,7 @@ describe("watching files", () => {
     }
   });
 
-  it("reports a burst once", async () => {
+  it("reports a burst of changes once", async () => {
     await writeFile(file("a.ts"), "");
     await writeFile(file("b.ts"), "");
     await watch.set([file("a.ts"), file("b.ts")]);
@@ -66,7 +66,7 @@ describe("watching files", () => {
     );
   });
 
-  it("reports even while changes continue", async () => {
+  it("reports changes even while more arrive", async () => {
     await writeFile(file("a.ts"), "");
     await watch.set([file("a.ts")]);
     const stop = new AbortController();

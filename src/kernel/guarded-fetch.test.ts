@@ -209,7 +209,7 @@ test("checks each redirect, follows at most five, and sends credentials only to 
   await assert.rejects(mixed(`http://127.0.0.1:${port}/private`), failsWith("refused", /10\.1\.2\.3/));
 });
 
-test("counts the actual bytes of a body, regardless of the declared length", async (t) => {
+test("counts the bytes received, regardless of the declared length", async (t) => {
   const at = await origin(t, (request, response) => {
     if (request.url === "/declared") return void response.writeHead(200, { "content-length": "5000" }).flushHeaders();
     if (request.url === "/short")

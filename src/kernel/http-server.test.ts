@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { test } from "node:test";
 import { closeGracefully, listen, trackUnused } from "./http-server.ts";
 
-test("closing responds to pending requests with Connection: close, and accepts no new ones", async (t) => {
+test("close() responds to pending requests with Connection: close, and accepts no new ones", async (t) => {
   const server = createServer((_, response) => void response.end("answer"));
   const { port } = await listen(server, { host: "127.0.0.1", port: 0 });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -24,7 +24,7 @@ test("closing responds to pending requests with Connection: close, and accepts n
   await closed;
 });
 
-test("closing drops idle connections after the idle time, and busy ones after the grace period", async () => {
+test("close() drops idle connections after the idle time, and busy ones after the grace period", async () => {
   const server = createServer(() => {});
   const { port } = await listen(server, { host: "127.0.0.1", port: 0 });
   const busy = request({ port, host: "127.0.0.1", agent: false }).end();
@@ -34,7 +34,7 @@ test("closing drops idle connections after the idle time, and busy ones after th
   await cut;
 });
 
-test("closing serves the first request of a connection that was accepted before, even if it arrives late", async (t) => {
+test("close() serves the first request of a connection accepted earlier, even if it arrives late", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout", "setInterval"] });
   let now = 0;
   t.mock.method(performance, "now", () => now);

@@ -7,7 +7,7 @@ function gate() {
   return { opened: promise, open: resolve };
 }
 
-test("tasks of one key run one after another, in order of arrival", async () => {
+test("runs the tasks of a key one after another, in order of arrival", async () => {
   const queue = createKeyedQueue();
   const first = gate();
   const steps: string[] = [];
@@ -35,7 +35,7 @@ test("a failed task rejects only for its own caller", async () => {
   assert.equal(await next, "done");
 });
 
-test("at most `concurrency` tasks of a key run, and at most `maxWaiting` wait", async () => {
+test("runs at most `concurrency` tasks of a key, and queues at most `maxWaiting`", async () => {
   const queue = createKeyedQueue({
     concurrency: 2,
     maxWaiting: 1,

@@ -71,7 +71,7 @@ test("an IPv4 range contains exactly the addresses with its prefix, also as IPv4
   );
 });
 
-test("an IPv4 address or an IPv6 /64 shares one limit", () => {
+test("counts an IPv4 address or an IPv6 /64 as one client", () => {
   assert.equal(networkOf("192.0.2.1"), "192.0.2.1");
   assert.equal(networkOf("::ffff:192.0.2.1"), "192.0.2.1");
   assert.equal(networkOf("2001:db8::1"), "2001:db8:0:0::/64");

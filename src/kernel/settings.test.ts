@@ -18,7 +18,7 @@ async function folder(t: TestContext, files: Record<string, string> = {}) {
   return path;
 }
 
-test("uses the defaults without any input", async (t) => {
+test("uses the defaults without any settings", async (t) => {
   const cwd = await folder(t);
   const { settings, warnings } = await readSettings({ cwd, env: { PATH: "/bin" } });
   assert.deepEqual(
@@ -121,7 +121,7 @@ test("every setting has a description, a valid example and a unique variable", (
   }
 });
 
-test("the generated example is valid and changes nothing; page and schema contain every setting", () => {
+test("the generated example is valid and changes no setting, and page and schema contain every setting", () => {
   const document = parseDocument("example.jsonc", settingsExample());
   assert.deepEqual(document.problems, []);
   assert.deepEqual(settingsSchema.parse(document.value), settingsSchema.parse({}));
@@ -137,7 +137,7 @@ test("the generated example is valid and changes nothing; page and schema contai
   assert.match(page, /^\| `http\.port` \| TCP port; 0 selects a free one\. \| `8787` \| `REELPOST_HTTP_PORT` \|$/m);
 });
 
-test("reads back a value that was written to a variable", () => {
+test("reads back a value from the environment variable that it was written to", () => {
   fc.assert(
     fc.property(fc.integer(), fc.boolean(), fc.array(fc.stringMatching(/^[^\s,]+$/)), (number, boolean, words) => {
       assert.equal(fromVariable({ kind: "number" }, ` ${number} `), number);

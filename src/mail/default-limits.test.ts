@@ -5,7 +5,7 @@ import { DEFAULT_TIMEOUTS } from "./outbound/index.ts";
 
 const MINUTE = 60_000;
 
-test("client timeouts are those of RFC 5321 4.5.3.2: an early retry creates a duplicate", () => {
+test("client timeouts are those of RFC 5321 4.5.3.2, because an early retry creates a duplicate", () => {
   assert.deepEqual(DEFAULT_TIMEOUTS, {
     connectMs: 30_000,
     greetingMs: 5 * MINUTE,

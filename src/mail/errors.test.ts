@@ -38,7 +38,7 @@ for (const [name, [err, expected]] of Object.entries(thrown)) {
   });
 }
 
-test("the reply to an error of the mail domain is its own text", () => {
+test("the reply to an error of the mail domain has the text of that error", () => {
   const rejected = mailErrors.noSuchRecipient({ address: "b@here.example" });
   assert.equal(smtpErrorOf(rejected), rejected);
 });

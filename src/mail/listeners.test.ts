@@ -93,7 +93,7 @@ async function compose(t: TestContext, settings: SettingsInput, changes: Partial
 
 const raw = "From: a@sender.example\r\n\r\nbody\r\n";
 
-test("receives mail over STARTTLS; rejects and counts unknown recipients", async (t) => {
+test("receives mail over STARTTLS, and rejects and counts unknown recipients", async (t) => {
   const { smtp, start, received, metrics } = await compose(t, {});
   const port = await start(smtp.listen);
   const client = createTransport({ host: "127.0.0.1", port, requireTLS: true, tls: { rejectUnauthorized: false } });
@@ -110,7 +110,7 @@ test("receives mail over STARTTLS; rejects and counts unknown recipients", async
   assert.match(body, /reelpost_smtp_connections\{listener="smtp"\} \d/);
 });
 
-test("queries block lists with the server's resolver; accepts mail of listed clients for postmaster", async (t) => {
+test("queries block lists with the server's resolver, and accepts mail of listed clients for postmaster", async (t) => {
   const { smtp, start, received } = await compose(
     t,
     { smtp: { dnsbl: ["bl.example"] } },

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { createManualClock } from "../kernel/index.ts";
 import { createQuota } from "./quota.ts";
 
-test("limits each key per period; attempts beyond the limit are not counted", () => {
+test("limits each key per period, and does not count attempts beyond the limit", () => {
   const clock = createManualClock(0);
   const { consume } = createQuota({ clock, limit: 2, perMs: 60_000 });
   assert.deepEqual([consume("a"), consume("a"), consume("a"), consume("b")], [0, 0, 60, 0]);

@@ -72,7 +72,7 @@ const bounces: NonNullable<ReceiverOptions["bounces"]> = {
   bounce: async () => false,
 };
 
-test("before the message: unknown, deferred, and accepted recipients", async () => {
+test("accepts, defers or rejects each recipient before the message", async () => {
   const { receiver } = await setUp({ bounces });
   const answer = async (rcpt: string, from?: string) => {
     const reply = await receiver.checkRecipient(rcpt, envelope([], from));
@@ -165,7 +165,7 @@ test("authenticates the author of a complaint by DMARC or, without a policy, by 
   );
 });
 
-test("an authentication error defers all recipients; a rejection applies to all, and appears in the log of each", async () => {
+test("an authentication error defers all recipients, and a rejection applies to all and is logged for each", async () => {
   const broken = await setUp({ authenticator: { ...judge(true), check: () => Promise.reject(new Error("secret")) } });
   assert.deepEqual(await broken.receive(["w@here.example"]), ["451 4.3.0 Message processing failed, try again later"]);
   const unclear = await setUp({

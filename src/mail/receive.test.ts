@@ -63,7 +63,7 @@ test("a worker sees the envelope, the header fields, the size and the raw messag
   });
 });
 
-test("setReject() is final and keeps its reason, as one line", async () => {
+test("setReject() is final and reduces its reason to one line", async () => {
   const { receive } = await setUp({
     handlers: { w: (_mail, _actions, reject) => reject("no\r\n250 thanks\0, grüße") },
   });
@@ -100,7 +100,7 @@ test("defers the message if a handler throws or is stopped", async () => {
   }
 });
 
-test("a runtime failure is an internal error: temporary, without details", async () => {
+test("reports a runtime failure as a temporary error without details", async () => {
   const { spool, trace, transport } = await setUp();
   const receiver = createReceiver({
     runtime: { email: () => Promise.reject(new Error("secret")) },
@@ -118,7 +118,7 @@ test("a runtime failure is an internal error: temporary, without details", async
   );
 });
 
-test("routes: forward relays the message, drop accepts it, none rejects it", async () => {
+test("a forward route relays the message, a drop route accepts it, and no route rejects it", async () => {
   const { receive, transport, trace } = await setUp({
     routes: {
       "f@here.example": { kind: "forward", to: ["x@there.example", "y@there.example"] },
@@ -150,7 +150,7 @@ test("routes: forward relays the message, drop accepts it, none rejects it", asy
   ]);
 });
 
-test("every recipient has its own dispatch with its own id", async () => {
+test("dispatches the message separately for every recipient, each with its own id", async () => {
   const seen: string[] = [];
   const { receive } = await setUp({ handlers: { w: ({ id, to }) => void seen.push(`${to} ${id}`) } });
   const to = Array.from({ length: 25 }, (_, i) => `r${i}@here.example`);

@@ -22,7 +22,7 @@ it("rejects a directory that is locked by a process that serves no storage API",
   lock.release();
 });
 
-it("ignores the announcement of a process that no longer holds the lock", async (t) => {
+it("ignores the storage.json of a process that no longer holds the lock", async (t) => {
   const dataDir = await folder(t);
   await writeFile(join(dataDir, "storage.json"), JSON.stringify({ url: "http://127.0.0.1:1", token: "t", pid: "1" }));
   const lock = lockDataDirectory(dataDir);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { settingsSchema } from "../kernel/settings.ts";
 import { createOwnHosts, hasApiHost } from "./own-hosts.ts";
 
-test("the server's own hosts are reserved; hosts of public buckets under the workers domain are not", () => {
+test("reserves the server's own hosts, but not those of public buckets under the workers domain", () => {
   const isOwnHost = createOwnHosts(
     settingsSchema.parse({
       api: { hosts: ["API.example.com:8443"] },

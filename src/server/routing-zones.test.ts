@@ -47,7 +47,7 @@ test("custom domains have locked CNAME records, which are removed with the domai
   assert.equal(await routing.findEnclosing("other.example"), undefined);
 });
 
-test("other address records conflict, and are replaced only on request; a rejected change has no effect", async (t) => {
+test("replaces conflicting address records only on request, and a rejected change has no effect", async (t) => {
   const { routing, zones, zone, recordLines } = await start(t);
   for (const content of ["192.0.2.1", "192.0.2.2"])
     await zones.records.create(zone, { type: "A", name: "app", content });

@@ -6,7 +6,7 @@ import { basename, join } from "node:path";
 import { test } from "node:test";
 import { createScratch } from "./scratch.ts";
 
-test("removes files of dead processes, including one that had our pid; keeps those of live processes", async (t) => {
+test("removes the files of dead processes, even of one that had our pid, and keeps those of live processes", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-scratch-"));
   t.after(() => rmSync(folder, { recursive: true }));
   const scratch = createScratch(folder);

@@ -55,7 +55,7 @@ describe("deploying a configuration turns its addresses into rules: each step bu
   });
   after(() => scope.close());
 
-  test("rules are created, including the catch-all rule; a manually created rule is kept and reported", async () => {
+  test("rules are created, including the catch-all rule, and a manually created rule is kept and reported", async () => {
     const { code, stdout, stderr } = await deploy("hi@example.com", "boss@example.com", "*@example.com");
     assert.equal(code, 0, stderr);
     assert.match(stdout, /^mail to +inbox@main\.localhost, hi@example\.com, \*@example\.com$/m);

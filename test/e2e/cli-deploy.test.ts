@@ -45,7 +45,7 @@ describe("the command line against a server: each step builds on the one before"
   });
   after(() => scope.close());
 
-  test("login and whoami", async () => {
+  test("login stores the token, and whoami shows its account", async () => {
     await run(["login", "--url", server.ready.url, "--token", server.ready.token!]);
     const { json } = await run(["whoami", "--json"]);
     assert.deepEqual(
@@ -87,7 +87,7 @@ describe("the command line against a server: each step builds on the one before"
     assert.deepEqual((await run(["kv", "key", "list", "-b", "NOTES", "--json"])).json, [{ name: "greeting" }]);
   });
 
-  test("a deployed worker responds with its bindings; a secret is available immediately and is preserved by the next deployment", async () => {
+  test("a deployed worker responds with its bindings, and a secret is available immediately and kept by the next deployment", async () => {
     const first = (await run(["deploy", "--message", "first", "--json"])).json;
     assert.deepEqual([first.first, first.crons], [true, ["0 3 * * *"]]);
     assert.deepEqual(await answer(), {
@@ -104,7 +104,7 @@ describe("the command line against a server: each step builds on the one before"
     assert.equal((await run(["deployments", "status", "--json"])).json.versions[0].version_id, second.version_id);
   });
 
-  test("an uploaded version is not live until it is rolled out; rollback restores the previous one", async () => {
+  test("an uploaded version is not live until it is deployed, and rollback restores the previous one", async () => {
     const live = (await answer())["greeting"];
     const { version_id: id } = (await run(["versions", "upload", "--var", "GREETING:later", "--json"])).json;
     assert.equal((await answer())["greeting"], live);
@@ -120,7 +120,7 @@ describe("the command line against a server: each step builds on the one before"
   });
 
   test(
-    "tail shows failures, reconnects after a server restart, and cleans up completely",
+    "tail shows failures, reconnects after a server restart, and leaves nothing behind",
     { timeout: 60_000 },
     async () => {
       const tail = spawn(process.execPath, [programMain, "tail", "--status", "error", "--json"], {

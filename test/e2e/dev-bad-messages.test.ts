@@ -75,7 +75,7 @@ describe("unusual, malformed or oversized messages", () => {
     return { to, reply: last };
   }
 
-  it("no Message-ID: the receive form rejects it with the documented text, SMTP accepts it", async () => {
+  it("a message without a Message-ID is rejected by the receive form with the documented text, and accepted by SMTP", async () => {
     const raw = "From: ada@example.com\r\nTo: inbox@example.org\r\nSubject: bare\r\n\r\ntext\r\n";
     const { status, text } = await post(raw);
     assert.deepEqual(
@@ -118,7 +118,7 @@ describe("unusual, malformed or oversized messages", () => {
     });
   }
 
-  it("bare LF: the receive forms accept the line endings of a text file, but SMTP rejects them", async () => {
+  it("bare LF line endings are accepted by the receive forms, but rejected by SMTP", async () => {
     const raw = `${HEAD}Subject: unix\r\n\r\none\ntwo\n`;
     const unix = raw.replaceAll("\r\n", "\n");
     const { to, status } = await post(unix);
@@ -133,7 +133,7 @@ describe("unusual, malformed or oversized messages", () => {
     );
   });
 
-  it("10,000 headers: accepted; more: rejected", async () => {
+  it("10,000 header fields are accepted, and more are rejected", async () => {
     const fields = (count: number) => HEAD + Array.from({ length: count }, (_, i) => `X-${i}: v\r\n`).join("");
     const { to, status, text } = await post(`${fields(9990)}\r\ntext\r\n`);
     assert.equal(status, 200, text);
@@ -144,13 +144,13 @@ describe("unusual, malformed or oversized messages", () => {
     assert.match((await smtp(`${fields(20_000)}\r\ntext`)).reply, /^554 5\.6\.0 /);
   });
 
-  it("a header section of 2 MiB: rejected", async () => {
+  it("a header section of 2 MiB is rejected", async () => {
     const refused = await post(`${HEAD}X: ${"y".repeat(2 * MIB)}\r\n\r\ntext`);
     assert.equal(refused.status, 400);
     assert.match(refused.text, /header section is larger/);
   });
 
-  it("25 MiB: reaches the worker; 26 MiB: rejected with the documented text", async () => {
+  it("25 MiB reach the worker, and 26 MiB are rejected with the documented text", async () => {
     const head = `${HEAD}Subject: large\r\n\r\n`;
     const line = `${"z".repeat(76)}\r\n`;
     const sized = (bytes: number) => Buffer.alloc(bytes, line).fill(head, 0, head.length);
@@ -165,7 +165,7 @@ describe("unusual, malformed or oversized messages", () => {
     assert.match((await smtp(sized(26 * MIB))).reply, /^552 5\.3\.4 /);
   });
 
-  it("an empty message or random bytes: the server responds and does not crash", async () => {
+  it("an empty message or random bytes get a response without a crash", async () => {
     for (const raw of [
       "\r\n",
       "\0\0\0",
@@ -180,7 +180,7 @@ describe("unusual, malformed or oversized messages", () => {
     assert.equal((await post(`${HEAD}\r\nstill alive`)).status, 200);
   });
 
-  it("malformed envelopes: the server responds and does not crash", async () => {
+  it("malformed envelopes get a response without a crash", async () => {
     const raw = `${HEAD}\r\ntext`;
     const statuses: number[] = [];
     for (const query of [

@@ -98,7 +98,7 @@ describe("workers that misbehave", () => {
     "no handler": { outcome: /^exception$/, message: /reading 'at'/ },
   };
   for (const [subject, { outcome, message: text }] of Object.entries(cases)) {
-    it(`${subject}: reports the specific error, and the other worker is not affected`, async () => {
+    it(`${subject}: reports the specific error without affecting the other worker`, async () => {
       const on = outcome.test("exceededMemory") ? narrow : outcome.test("exceededWallTime") ? impatient : server;
       const { status, body, event } = await misbehave(subject, on);
       assert.equal(status, 500);
@@ -116,7 +116,7 @@ describe("workers that misbehave", () => {
     await server.event((event) => JSON.stringify(event).includes("nobody caught this"));
   });
 
-  it("leaves the message with the SMTP client: a killed handler causes a temporary failure", async (t) => {
+  it("leaves the message with the SMTP client, because a killed handler causes a temporary failure", async (t) => {
     const client = mailer(t, server);
     await assert.rejects(
       client.sendMail({ from: "a@example.com", to: "loop@bad.example", subject: "loop", text: "x" }),

@@ -48,7 +48,7 @@ describe("Durable Objects in development", () => {
   after(scope.close);
   const get = async (server: TestServer, path = "/") => (await fetch(`${server.url}${path}`)).json();
 
-  it("persist across a restart and a rebuild; an alarm is reported", async () => {
+  it("persist across a restart and a rebuild, and their alarms are reported", async () => {
     const firstServer = await serve(scope, folder);
     assert.deepEqual([await get(firstServer), await get(firstServer)], [1, 2]);
     await firstServer.rebuild();

@@ -67,7 +67,7 @@ describe("requests to the worker's fetch handler", () => {
   });
   after(scope.close);
 
-  it("passes status, headers and bodies through unchanged", async () => {
+  it("pass status, headers and bodies through unchanged", async () => {
     const response = await fetch(`${server.url}/status`);
     assert.equal(response.status, 418);
     assert.deepEqual(response.headers.getSetCookie(), ["a=1", "b=2"]);
@@ -76,7 +76,7 @@ describe("requests to the worker's fetch handler", () => {
     assert.deepEqual(await upload.json(), { bytes: 3_000_000, method: "PUT" });
   });
 
-  it("streams: output reaches the client while the worker is still running", async (t) => {
+  it("stream output to the client while the worker is still running", async (t) => {
     const { createServer } = await import("node:http");
     const gates: (() => void)[] = [];
     const gate = createServer((_, response) => void gates.push(() => response.end("go"))).listen(0, "127.0.0.1");
@@ -94,7 +94,7 @@ describe("requests to the worker's fetch handler", () => {
     assert.equal((await reader.read()).done, true);
   });
 
-  it("carries WebSockets", async () => {
+  it("carry WebSockets", async () => {
     const socket = new WebSocket(`${server.url.replace("http", "ws")}/ws`);
     await once(socket, "open");
     socket.send("hello");
@@ -104,14 +104,14 @@ describe("requests to the worker's fetch handler", () => {
     await once(socket, "close");
   });
 
-  it("reaches another worker by path or host", async () => {
+  it("reach another worker by path or host", async () => {
     const text = async (path: string, init?: RequestInit) => (await fetch(`${server.url}${path}`, init)).text();
     assert.equal(await text("/a?worker=second"), "first /a?worker=second");
     assert.equal(await text("/cdn-cgi/worker/second/a"), "second /a");
     assert.equal((await fetch(`${server.url}/cdn-cgi/worker/third/a`)).status, 404);
   });
 
-  it("delivers mail to the specified worker, or to the worker configured for the recipient", async (t) => {
+  it("deliver mail to the specified worker, or to the worker configured for the recipient", async (t) => {
     const handledBy = async (to: string) => {
       const event = await server.event((e) => isEmail(e) && e.to === to);
       assert.ok(isEmail(event));

@@ -44,7 +44,7 @@ describe("queues in development", () => {
     assert.deepEqual([queue, batchSize, outcome, worker], ["jobs", 1, "ok", "jobs-worker"]);
   });
 
-  it("retry a failed batch, then deliver it to the dead letter queue; each failure is reported", async () => {
+  it("retry a failed batch, deliver it to the dead letter queue, and report each failure", async () => {
     await send(13);
     const first = await eventOf("jobs 13/1");
     assert.deepEqual([first.outcome, first.exceptions[0]?.message], ["exception", "not 13"]);

@@ -29,7 +29,7 @@ describe("a scheduled handler triggered by a request", () => {
   const eventOf = (cron: string) =>
     server.event((event): event is ScheduledEvent => event.event === "scheduled" && event.cron === cron);
 
-  it("receives the pattern and time; the response waits for the waitUntil() work to finish", async () => {
+  it("receives the pattern and the time, and the response waits for waitUntil() work", async () => {
     assert.deepEqual(await ask("?cron=*/5+*+*+*+*&time=1800000000000"), { status: 200, text: "ok" });
     const { outcome, logs, scheduledTime } = await eventOf("*/5 * * * *");
     assert.deepEqual(

@@ -45,7 +45,7 @@ describe("service bindings between the workers of a development server", () => {
 
   const visit = async () => (await (await fetch(`${server.url}/path`)).json()) as Record<string, unknown>;
 
-  it("fetch and RPC reach the other worker; calling a worker that is not running causes a clear error", async () => {
+  it("carry fetch and RPC to the other worker, and cause a clear error if it is not running", async () => {
     assert.deepEqual(await visit(), {
       fetched: "one /path",
       sum: 3,
@@ -53,7 +53,7 @@ describe("service bindings between the workers of a development server", () => {
     });
   });
 
-  it("a rebuilt worker answers with its new code", async () => {
+  it("reach the new code of a rebuilt worker", async () => {
     await writeProjectFile(folder, "backend/index.js", BACKEND("two"));
     await server.rebuild();
     const { fetched, sum } = await visit();

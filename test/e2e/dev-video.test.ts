@@ -28,7 +28,7 @@ interface Details {
 }
 
 test(
-  "a worker in development uploads a video, which plays from the developer's port; the API shows it and webhooks reach this machine",
+  "a worker in development uploads a video, which plays from the developer's port, appears in the API and triggers webhooks",
   needsFfmpeg,
   async (t) => {
     const folder = await makeProject(t, { "src/index.ts": WORKER }, { stream: { binding: "VIDEOS" } });

@@ -21,7 +21,7 @@ for (const [polite, least, most] of [
   [false, 20, 101],
 ] as const) {
   test(
-    `two auto-responders that reply to each other${polite ? "" : " without marking their replies as automatic"} stop eventually, and the log says why`,
+    `two auto-responders that reply to each other${polite ? "" : " without marking their replies as automatic"} stop eventually, and the log shows the reason`,
     { timeout: 90_000 },
     async (t) => {
       const dns = await startScriptedServer(t, () => ({ rcode: "NXDOMAIN" }));

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { freePort, letter, sendRaw, startMailWorld } from "../support/mail-world.ts";
 
 for (const mode of ["queue", "proxy"] as const) {
-  test(`two platforms whose catch-all rules forward to each other (${mode}): the loop ends, the sender is notified, and both logs say so`, async (t) => {
+  test(`two platforms whose catch-all rules forward to each other (${mode}) end the loop, notify the sender, and log it`, async (t) => {
     const ports = { one: await freePort(), two: await freePort() };
     const start = (name: "one" | "two", next: number) =>
       startMailWorld(t, {

@@ -86,7 +86,7 @@ describe("the platform is not an open relay", () => {
   }
 
   for (const from of [`ada@${SENDERS}`, "", `info@${OURS}`, `x@${FOREIGN}`]) {
-    test(`mail from <${from}>: no recipient path is relayed elsewhere`, async () => {
+    test(`mail from <${from}> is relayed to no other host by any recipient path`, async () => {
       const answers = await Promise.all(
         PATHS.map(
           async (to) => [to, await sendRaw(world.server.smtp!.port, { from, to, raw: letter("relay") })] as const,
@@ -138,7 +138,7 @@ describe("the platform is not an open relay", () => {
     }
   }
 
-  test("submission: rejected without a token, and for a domain of another account", async () => {
+  test("submission is rejected without a token and for a domain of another account", async () => {
     assert.match(await submit(undefined, `info@${OURS}`), /^530 5\.7\.0 /);
     assert.match(await submit("not-a-token-of-anybody-0123456789-abcdefg", `info@${OURS}`), /^535 5\.7\.8 /);
     assert.match(await submit(stranger, `info@${OURS}`), /^550 5\.7\.1 Sender denied/);
@@ -153,7 +153,7 @@ describe("the platform is not an open relay", () => {
 
   const ownToken = () => tokenOf(world.api.account);
 
-  test("REST: rejects sending for a domain of another account, for one without sending, and through another account", async () => {
+  test("REST rejects sending for a domain of another account, for one without sending, and through another account", async () => {
     const mail = (from: string) => ({ from, to: `y@${FOREIGN}`, subject: "rest", text: "hello" });
     const raw = (from: string, author: string) => ({
       from,

@@ -82,7 +82,7 @@ describe("senders of incoming mail", () => {
     );
   });
 
-  test("mail from a forged sender is rejected; mail with undecided authentication is deferred", async () => {
+  test("are rejected if forged, and deferred if their authentication is undecided", async () => {
     await zone("liar.example", [{ type: "TXT", name: "@", content: "v=spf1 -all" }]);
     assert.match(await from("liar.example"), /^550 5\.7\./);
     assert.match(await from("nobody.org"), /^550 5\.7\./);

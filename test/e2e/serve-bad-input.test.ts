@@ -140,11 +140,11 @@ describe("bad input to the API", { concurrency: true }, () => {
     });
   }
 
-  test("the same form is accepted without the mistake", async () => {
+  test("the same form without the mistake is accepted", async () => {
     await api.ok("put", "workers/scripts/other", { body: `${metadata()}${code(HELLO)}${END}`, headers: MULTIPART });
   });
 
-  test("a secret of a missing worker, and an invalid secret", async () => {
+  test("a secret of a missing worker and an invalid secret are rejected", async () => {
     assert.deepEqual(
       await api.refused("put", `${SCRIPT}/secrets`, { body: { name: "A", text: "x", type: "secret_text" } }),
       [404, 10007],
@@ -155,7 +155,7 @@ describe("bad input to the API", { concurrency: true }, () => {
     assert.deepEqual(await api.ok("get", "workers/scripts/good/secrets"), []);
   });
 
-  test("a deployment with a version of another worker, or with percentages that do not total 100", async () => {
+  test("a deployment is rejected if it contains a version of another worker or percentages that do not total 100", async () => {
     const [own, foreign] = await Promise.all(
       ["good", "other"].map(
         async (name) => (await api.ok("get", `workers/scripts/${name}/versions`)).items[0].id as string,
@@ -214,7 +214,7 @@ describe("bad input to the API", { concurrency: true }, () => {
     slow.destroy();
   });
 
-  test("a client that disconnects in the middle of its upload", async () => {
+  test("a client that disconnects in the middle of its upload changes nothing", async () => {
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname);
     await new Promise(
@@ -229,7 +229,7 @@ describe("bad input to the API", { concurrency: true }, () => {
   });
 
   for (const what of ["script", "value", "object"] as const) {
-    test(`a token revoked while its ${what} is being uploaded: nothing is stored`, async () => {
+    test(`nothing is stored if the token is revoked while its ${what} is being uploaded`, async () => {
       const groups = (await api.ok("get", "/user/tokens/permission_groups")).filter(({ name }: { name: string }) =>
         ["Workers Scripts Write", "Workers KV Storage Write", "Workers R2 Storage Write"].includes(name),
       );
@@ -275,7 +275,7 @@ describe("bad input to the API", { concurrency: true }, () => {
     return `storage/kv/namespaces/${(await api.ok("post", "storage/kv/namespaces", { body: { title: "revoked" } })).id}/values/key`;
   }
 
-  test("malformed HTTP", async () => {
+  test("malformed HTTP is rejected", async () => {
     const { hostname, port } = new URL(server.url);
     for (const words of [
       "HELO there\r\n\r\n",

@@ -9,7 +9,7 @@ const version = (number: number | string, before = "") => `export default {
   async email(message) { ${before} if (message.headers.get("subject") === "which") message.setReject("version ${number}") },
 };`;
 
-test("25 deploys, rollbacks and secret changes under constant HTTP and SMTP traffic: no request fails, every response is from a live version", async (t) => {
+test("25 deploys, rollbacks and secret changes under constant HTTP and SMTP traffic fail no request, and every response is from a live version", async (t) => {
   const server = await servePlatform(t);
   const api = createApi(server, TOKEN);
   const agent = new Agent({ keepAlive: true });
@@ -81,7 +81,7 @@ test("25 deploys, rollbacks and secret changes under constant HTTP and SMTP traf
   t.diagnostic(`${traffic.http} requests and ${traffic.mail} messages reached ${traffic.met.size} versions`);
 });
 
-test("two concurrent deploys succeed in sequence; a version that does not start changes nothing; a split deployment gives each version its share", async (t) => {
+test("two concurrent deploys succeed, a version that does not start changes nothing, and a split deployment gives each version its share", async (t) => {
   const server = await servePlatform(t);
   const api = createApi(server, TOKEN);
   await api.deploy("pair", version("start"));

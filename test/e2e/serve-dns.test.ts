@@ -127,7 +127,7 @@ describe(
   },
 );
 
-test("a routed domain has an MTA-STS policy: both its records and the policy they refer to", async (t) => {
+test("a routed domain has an MTA-STS policy, with both its records and the policy file", async (t) => {
   const server = await servePlatform(t, {
     env: { REELPOST_HTTP_PUBLIC_URL: "https://mail.us.example", REELPOST_EMAIL_MX: "mx1.us.example,mx2.us.example" },
   });

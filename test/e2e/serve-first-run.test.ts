@@ -40,7 +40,7 @@ function run(
 }
 
 describe("the first start", { concurrency: 2 }, () => {
-  test("creates an account and prints its token once; creates another token on request", async (t) => {
+  test("creates an account, prints its token once, and creates another token on request", async (t) => {
     const dataDirectory = await temporaryFolder(t);
     const first = await spawnServe(t, { dataDirectory });
     const { token, account, url, api: base, smtp, ...ready } = first.ready;
@@ -173,7 +173,7 @@ describe("a server that cannot start", { concurrency: 2 }, () => {
     });
   }
 
-  test("a role that does not exist, and separate roles without a shared database", async (t) => {
+  test("has a role that does not exist, or separate roles without a shared database", async (t) => {
     await assert.rejects(
       servePlatform(t, { roles: ["api", "video"] }),
       isStartupError("unknownRole", /"video".*api, workers, smtp, outbound, dns, encode, live, playback/),
@@ -184,7 +184,7 @@ describe("a server that cannot start", { concurrency: 2 }, () => {
     assert.deepEqual([server.roles, server.smtp, server.workersMail], [["api", "workers"], undefined, undefined]);
   });
 
-  test("a port in use: fails and releases everything", async (t) => {
+  test("fails if its port is in use, and releases everything", async (t) => {
     const other = createServer().listen(0, "127.0.0.1");
     await once(other, "listening");
     t.after(async () => void other.close());
@@ -201,7 +201,7 @@ describe("a server that cannot start", { concurrency: 2 }, () => {
     assert.equal((await ask(await servePlatform(t, { dataDir }), "/healthz")).status, 200);
   });
 
-  test("a data directory that is in use", async (t) => {
+  test("has a data directory that is in use", async (t) => {
     const { dataDir } = await servePlatform(t);
     await assert.rejects(
       servePlatform(t, { dataDir }),
@@ -212,7 +212,7 @@ describe("a server that cannot start", { concurrency: 2 }, () => {
     assert.equal(JSON.parse(stdout).error.code, "data_directory_busy");
   });
 
-  test("invalid settings: reports all of them, with file and line, and exits with the code for a usage error", async (t) => {
+  test("reports all invalid settings with file and line, and exits with the code for a usage error", async (t) => {
     const folder = await temporaryFolder(t);
     const file = join(folder, "settings.jsonc");
     await writeFile(
@@ -233,7 +233,7 @@ describe("a server that cannot start", { concurrency: 2 }, () => {
     );
   });
 
-  test("a data directory that is not a directory", async (t) => {
+  test("has a data directory that is not a directory", async (t) => {
     const folder = await temporaryFolder(t);
     await writeFile(join(folder, "file"), "");
     const { code, stderr } = await run(["--data-dir", join(folder, "file"), "--port", "0", "--smtp-port", "0"]);

@@ -138,7 +138,7 @@ describe("mail through the platform", () => {
 
   let forwarded: SinkMail;
 
-  test("a forwarded message arrives with an ARC seal and a DKIM signature, with a return path to the platform", async () => {
+  test("a forwarded message has an ARC seal, a DKIM signature and a return path to the platform", async () => {
     assert.equal((await send("info@routed.example", "one")).code, 250);
     forwarded = await got(({ to }) => to[0] === "bob@there.example");
     assert.match(forwarded.from, /^SRS0=.+=ada@fwd\.example$/);
@@ -164,7 +164,7 @@ describe("mail through the platform", () => {
     );
   });
 
-  test("its bounce goes to the original sender, and no other mail is accepted at the return path", async () => {
+  test("a bounce to the return path reaches the original sender, and other mail to it is rejected", async () => {
     const transport = createTransport({
       host: server.smtp!.host,
       port: server.smtp!.port,
@@ -221,7 +221,7 @@ describe("mail through the platform", () => {
     assert.match((await sendMail(server, "info@routed.example", { from: `x@${FORGED}` })).text, /^550 5\.7\./);
   });
 
-  test("one recipient accepts and another rejects: the message is accepted, and the sender gets a bounce for the rejection", async () => {
+  test("a message that one recipient accepts and another rejects is accepted, and the rejection bounces to the sender", async () => {
     assert.equal((await send("gone@routed.example")).code, 550);
     assert.equal((await send(["info@routed.example", "desk@routed.example"], "refuse")).code, 250);
     const report = await got(

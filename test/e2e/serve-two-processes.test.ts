@@ -126,7 +126,7 @@ describe("two processes on one PostgreSQL", async () => {
     );
   });
 
-  test("separate roles: one process accepts deployments, one runs them, one accepts mail", async (t) => {
+  test("with separate roles, one process accepts deployments, one runs them, and one accepts mail", async (t) => {
     const env = await shared(t);
     const [front, back, post] = await Promise.all(
       [["api"], ["workers"], ["smtp"]].map((roles) => spawnServe(t, { env, args: ["--roles", roles.join()] })),

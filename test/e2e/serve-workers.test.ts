@@ -185,7 +185,7 @@ describe("a deployed worker", { concurrency: true }, () => {
     assert.equal((await sendMail(server, ["mail@main.localhost", "other@main.localhost"])).code, 250);
   });
 
-  test("without a matching handler: reports the problem and loses no mail", async () => {
+  test("without a matching handler, reports the problem and loses no mail", async () => {
     await api.deploy("web", `export default { fetch: () => new Response("web") }`);
     assert.equal((await sendMail(server, "web@main.localhost")).code, 451);
     await api.deploy("post", `export default { email() {} }`);
@@ -204,7 +204,7 @@ describe("a deployed worker", { concurrency: true }, () => {
     assert.equal(await note("cron"), "*/5 * * * * 2026-11-21T10:00:00.000Z");
   });
 
-  test("behind a trusted proxy, sees the client's address and HTTPS; other clients cannot forge them", async (t) => {
+  test("behind a trusted proxy, sees the client's address and HTTPS, which other clients cannot forge", async (t) => {
     const forged = {
       "x-forwarded-for": "203.0.113.9",
       "x-forwarded-proto": "https",

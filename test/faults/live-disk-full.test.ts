@@ -13,7 +13,7 @@ import { until, videoOf } from "./stream/server.ts";
 import { watchOn } from "./stream/viewer.ts";
 
 test(
-  "a full disk during recording: it is reported, the broadcast continues, stored segments still play, and other videos do too",
+  "a full disk during recording is reported, while the broadcast continues and stored segments and other videos still play",
   { ...needsFfmpeg, timeout: 110_000 },
   async (t) => {
     const small = mountSmallDisk(t, 32);

@@ -30,7 +30,7 @@ describe("processes killed during broadcasts", { ...needsFfmpeg, concurrency: tr
   };
 
   test(
-    "a publisher that returns in time continues the same video; one that returns too late starts another",
+    "a publisher that returns in time continues the same video, and one that returns too late starts another",
     { timeout: 110_000 },
     async () => {
       const show = await server.input("killed", { timeoutSeconds: 30 });
@@ -70,7 +70,7 @@ describe("processes killed during broadcasts", { ...needsFfmpeg, concurrency: tr
   );
 
   test(
-    "a silently dropped connection: another publisher takes over after five seconds, and the video continues",
+    "a silently dropped connection is taken over by another publisher after five seconds, and the video continues",
     { timeout: 110_000 },
     async () => {
       const show = await server.input("half-open", { timeoutSeconds: 20 });
@@ -99,7 +99,7 @@ describe("processes killed during broadcasts", { ...needsFfmpeg, concurrency: tr
   );
 
   test(
-    "a killed encoder: its broadcast continues with a new one, and the parallel broadcast is not affected",
+    "a broadcast whose encoder is killed continues with a new one, without affecting the parallel broadcast",
     { timeout: 110_000 },
     async () => {
       const [show, other] = [await server.input("encoded"), await server.input("beside")];

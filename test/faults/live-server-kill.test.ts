@@ -13,7 +13,7 @@ const LOST = 2000;
 const PICTURE = 40;
 
 test(
-  "kill -9 of the server: all but the last two seconds is preserved; returning publishers resume their broadcast, the others become recordings immediately",
+  "a kill -9 of the server loses at most two seconds, returning publishers resume their broadcast, and the others become recordings immediately",
   { ...needsFfmpeg, timeout: 110_000 },
   async (t) => {
     const dataDirectory = await temporaryFolder(t, "live");

@@ -20,7 +20,7 @@ const MAX_GROWTH = 512;
 const MAX_DRIFT = 0.04;
 
 test(
-  `a broadcast of ${MINUTES} minutes whose publisher reconnects every minute: memory does not grow, audio and video stay in sync`,
+  `a broadcast of ${MINUTES} minutes whose publisher reconnects every minute does not increase memory use, and audio and video stay in sync`,
   { ...needsFfmpeg, timeout: (MINUTES + 6) * 60_000 },
   async (t) => {
     const server = await startLiveServer(t);

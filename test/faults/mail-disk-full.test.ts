@@ -9,7 +9,7 @@ import { mountSmallDisk } from "../support/small-disk.ts";
 /** Sizes above the memory limit, above the limit for the queue's own table, and below both. */
 const SIZES = { spooled: 600_000, object: 120_000, row: 2_000 };
 
-test("a full disk: mail that cannot be stored remains with its sender, mail that can be delivered immediately is delivered, and everything works again once there is space", async (t) => {
+test("on a full disk, mail that cannot be stored stays with its sender, other mail is delivered, and everything works again once there is space", async (t) => {
   const disk = mountSmallDisk(t, 24);
   if (disk === undefined) return t.skip("cannot mount a small disk here");
   let away = false;

@@ -193,7 +193,7 @@ describe("DNS fails while mail is in transit", { concurrency: 4 }, () => {
     );
   });
 
-  test("block lists: failing lists block no client and cause no long delay; a working list does block", async (t) => {
+  test("failing block lists block no client and cause no long delay, and a working list blocks", async (t) => {
     modes
       .set("1.0.0.127.silent.test", "silence")
       .set("1.0.0.127.fails.test", "SERVFAIL")

@@ -8,7 +8,7 @@ before(async () => void (cluster = await startCluster()));
 after(() => cluster?.stop());
 
 test(
-  "kill -9 of each role in turn under load: every acknowledged message arrives, is handled, or is reported to its sender",
+  "under load with a kill -9 of each role in turn, every acknowledged message arrives, is handled, or is reported to its sender",
   // Nine starts of a server, each of several seconds on a busy machine.
   { timeout: 240_000 },
   async (t) => {

@@ -30,7 +30,7 @@ export default {
   },
 };`;
 
-test("every message that was acknowledged to a worker is consumed, whenever the server is killed", async (t) => {
+test("every message acknowledged to a worker is consumed, whenever the server is killed", async (t) => {
   const dataDirectory = await temporaryFolder(t);
   let server = await spawnServe(t, { dataDirectory, env });
   const api = createApi(server.ready, TOKEN);

@@ -46,7 +46,7 @@ async function makeEverything(api: Api) {
 const state = async ({ ready }: Pick<ServeProcess, "ready">) => JSON.parse((await ask(ready, "/", { host })).body);
 
 describe("a restart", { concurrency: 2 }, () => {
-  test("preserves everything, even after a kill during deploys: acknowledged versions are live, and no version is incomplete", async (t) => {
+  test("preserves everything, even after a kill during deploys, with all acknowledged versions live and none incomplete", async (t) => {
     const dataDirectory = await temporaryFolder(t);
     let server = await spawnServe(t, { dataDirectory, env });
     let api = createApi(server.ready, TOKEN);
@@ -165,7 +165,7 @@ describe("a restart", { concurrency: 2 }, () => {
     slow.destroy();
   });
 
-  test("a socket held by another process: no connection is refused while one process replaces another", async (t) => {
+  test("refuses no connection if another process holds the socket", async (t) => {
     const dataDirectory = await temporaryFolder(t);
     const holder = await holdSocket(t);
     // The kernel reports no address for a socket that is bound but not listening, so it counts as public and requires a

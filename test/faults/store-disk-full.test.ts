@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 
 const CHILD = join(import.meta.dirname, "store-disk-full.child.ts");
 
-test("a full disk: a clear error, nothing half-written, and everything works again once there is space", async (t) => {
+test("a full disk causes a clear error and nothing half-written, and everything works again once there is space", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-full-"));
   const mounted = mountSmallDisk(folder);
   t.after(() => {

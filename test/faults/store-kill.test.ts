@@ -26,7 +26,7 @@ const PROCESSES = 2;
 const KINDS = ["single", "pair", "object", "job"];
 
 onEveryDatabase((engine) => {
-  test(`kill -9, ${ROUNDS * PROCESSES} times under load: no acknowledged write is lost, each job takes effect exactly once`, async (t) => {
+  test(`kill -9, ${ROUNDS * PROCESSES} times under load, loses no acknowledged write, and each job takes effect exactly once`, async (t) => {
     const { another, where } = await engine.open(t, [...jobsMigrations, killMigration]);
     const folder = mkdtempSync(join(tmpdir(), "reelpost-kill-"));
     t.after(() => rmSync(folder, { recursive: true, force: true }));

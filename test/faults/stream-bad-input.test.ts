@@ -17,7 +17,7 @@ describe("bad input to a server while a viewer watches one video", needsFfmpeg, 
   badAddresses(given);
   badTokens(given);
 
-  test("afterwards nothing is left behind, no private information has been revealed, and the viewer has not been affected", async (t) => {
+  test("leaves nothing behind, reveals no private information, and does not affect the viewer", async (t) => {
     const { server, objects, good, answers, onlyGood, viewer, quiet, descriptors, onDisk } = given;
     const watched = await viewer.stop();
     t.diagnostic(JSON.stringify({ ...watched, descriptors: [quiet, descriptors()] }));

@@ -21,7 +21,7 @@ const RUNG = "180p";
 const SEGMENTS = 10;
 
 test(
-  `${VIEWERS} viewers requesting segments that are not yet encoded cause only a few encoder runs; each gets a segment, and other viewers keep playing`,
+  `${VIEWERS} viewers of segments that are not yet encoded cause few encoder runs, each gets a segment, and other viewers keep playing`,
   { ...needsFfmpeg, timeout: 110_000 },
   async (t) => {
     const source = await clip({

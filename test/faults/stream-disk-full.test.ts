@@ -28,7 +28,7 @@ describe("a full disk", { concurrency: 2 }, () => {
     ["that holds only the video files", false],
   ] as const) {
     test(
-      `${what}: reported to the uploader, encoding waits, nothing is half-written, and everything resumes once there is space`,
+      `${what} is reported to the uploader, pauses encoding, leaves nothing half-written, and is recovered from once there is space`,
       { ...needsFfmpeg, timeout: 240_000 },
       (t) => fillAndFree(t, whole),
     );

@@ -14,7 +14,7 @@ before(async () => void (cluster = await startCluster()));
 after(() => cluster?.stop());
 
 test(
-  "several processes on one PostgreSQL: one is killed while encoding, another resumes its work, and the viewer is not affected",
+  "another process on the same PostgreSQL resumes the work of one killed while encoding, without affecting the viewer",
   { ...needsFfmpeg, timeout: 110_000 },
   async (t) => {
     assert.ok(cluster, "PostgreSQL is not installed");

@@ -21,7 +21,7 @@ const pathOf = (name: string) =>
 
 describe("ffmpeg", { concurrency: 2 }, () => {
   test(
-    "killed repeatedly during encoding: the ladder is eventually complete, and the viewer is not affected",
+    "killed repeatedly during encoding still completes the ladder, without affecting the viewer",
     { ...needsFfmpeg, timeout: 110_000 },
     async (t) => {
       const source = await long();
@@ -63,7 +63,7 @@ describe("ffmpeg", { concurrency: 2 }, () => {
   );
 
   test(
-    "missing: uploads are accepted, everything else works, videos wait, and resume once it is installed",
+    "missing lets uploads succeed, everything else work, and videos wait until it is installed",
     { ...needsFfmpeg, timeout: 110_000 },
     async (t) => {
       const [source, file] = [await clip(), await readFile(await clip())];
@@ -117,7 +117,7 @@ describe("ffmpeg", { concurrency: 2 }, () => {
   );
 
   test(
-    "removed while needed, as in an upgrade, and reinstalled: no video fails",
+    "removed and reinstalled while needed, as in an upgrade, fails no video",
     { ...needsFfmpeg, timeout: 110_000 },
     async (t) => {
       const folder = await temporaryFolder(t, "programs");

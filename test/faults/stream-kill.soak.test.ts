@@ -5,7 +5,7 @@ import { needsFfmpeg } from "../support/media.ts";
 import { killRepeatedly } from "./stream/kills.ts";
 
 test(
-  "kill -9, 50 times, at random moments of uploads and encoding: every acknowledged video becomes ready, with every frame in every rendition",
+  "50 kills (kill -9) at random moments of uploads and encoding lose no acknowledged video and no frame in any rendition",
   needsFfmpeg,
   async (t) => {
     const seed = Number(process.env["SEED"] ?? randomInt(2 ** 31));

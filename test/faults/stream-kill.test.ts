@@ -5,7 +5,7 @@ import { needsFfmpeg } from "../support/media.ts";
 import { killRepeatedly } from "./stream/kills.ts";
 
 test(
-  "kill -9 during uploads and encoding: every acknowledged video becomes ready, with every frame in every rendition",
+  "kill -9 during uploads and encoding loses no acknowledged video and no frame in any rendition",
   { ...needsFfmpeg, timeout: 110_000 },
   async (t) => {
     const seed = randomInt(2 ** 31);

@@ -31,7 +31,7 @@ function lyingOrigin(file: Buffer): Promise<{ server: Server; url(head: number, 
 }
 
 test(
-  "origins that report a false length, and the server as its own origin: documented status or state, and nothing is left behind",
+  "origins with a false length, and the server as its own origin, cause the documented status or state and leave nothing behind",
   { ...needsFfmpeg, timeout: 110_000 },
   async (t) => {
     const file = await readFile(await clip());

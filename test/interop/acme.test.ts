@@ -185,7 +185,7 @@ withPebble(() => {
       assert.deepEqual(await parts.zones.records.managed.at(parts.zone.id, "_acme-challenge.example.com"), []);
     });
 
-    test("it is renewed after two thirds of its lifetime with the same key, while connections stay open", async (t) => {
+    test("a certificate is renewed after two thirds of its lifetime with the same key, while connections stay open", async (t) => {
       const parts = await world(t, engine);
       const certificates = await certificatesOf(parts, [["mx.example.com"]]);
       certificates.start();

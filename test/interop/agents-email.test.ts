@@ -165,7 +165,7 @@ function testAgent(getTarget: () => Target) {
     assert.equal((await target.sent(3)).length, 3);
   });
 
-  it("sends signed messages of its own, whose replies return to it", async () => {
+  it("sends signed messages, and replies return to the agent", async () => {
     const target = getTarget();
     await target.sendUpdate("billing", `ada@${SENDERS}`);
     const headers = agentHeaders((await target.sent(4))[3]!);

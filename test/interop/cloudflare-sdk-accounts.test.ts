@@ -25,7 +25,7 @@ describe("cloudflare SDK: user, accounts, tokens", () => {
       (group) => group.name === name,
     )!;
 
-  it("user, accounts, memberships: lists have an end", async () => {
+  it("lists users, accounts and memberships to the end", async () => {
     const { id, email } = await client.user.get();
     assert.match(id, /^[0-9a-f]{32}$/);
     assert.match(email, /@/);
@@ -40,7 +40,7 @@ describe("cloudflare SDK: user, accounts, tokens", () => {
     assert.deepEqual([membership!.account.id, others.length], [account_id, 0]);
   });
 
-  it("an account is renamed; an unknown account id is not found", async () => {
+  it("renames an account, and does not find an unknown account id", async () => {
     const { type } = await client.accounts.get({ account_id });
     const renamed = await client.accounts.update({ account_id, id: account_id, type, name: "Renamed" });
     assert.deepEqual([renamed.name, (await client.accounts.get({ account_id })).name], ["Renamed", "Renamed"]);
@@ -103,7 +103,7 @@ describe("cloudflare SDK: user, accounts, tokens", () => {
     );
   });
 
-  it("tokens of an account", async () => {
+  it("manages the tokens of an account", async () => {
     const made = await client.accounts.tokens.create({
       account_id,
       name: "service",
@@ -124,7 +124,7 @@ describe("cloudflare SDK: user, accounts, tokens", () => {
     assert.deepEqual(await all(client.accounts.tokens.list({ account_id })), []);
   });
 
-  it("X-Auth-Email and X-Auth-Key instead of a bearer token; both must match", async () => {
+  it("accepts matching X-Auth-Email and X-Auth-Key instead of a bearer token", async () => {
     const { email } = await client.user.get();
     const pair = sdk(platform, { apiEmail: email, apiKey: platform.token });
     assert.equal((await pair.user.get()).email, email);

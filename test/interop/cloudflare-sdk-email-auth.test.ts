@@ -15,7 +15,7 @@ describe("cloudflare SDK: authorized senders of a zone", () => {
   });
   after(scope.close);
 
-  it("DMARC reports: read, enabled and disabled", async () => {
+  it("DMARC reports are read, enabled and disabled", async () => {
     const before = await client.emailAuth.dmarcReports.get({ zone_id });
     assert.deepEqual(
       [before.zone_id, before.enabled, before.status, before.rua_prefix.length],

@@ -24,7 +24,7 @@ describe("cloudflare SDK: Email Routing, each step builds on the one before", ()
   });
   after(scope.close);
 
-  it("settings: read, enabled with records, updated, unlocked and disabled, by both current and deprecated calls", async () => {
+  it("settings are read, enabled with records, updated, unlocked and disabled, by current and deprecated calls", async () => {
     assert.deepEqual(
       [
         (await client.emailRouting.get({ zone_id })).enabled,
@@ -47,7 +47,7 @@ describe("cloudflare SDK: Email Routing, each step builds on the one before", ()
     assert.equal((await client.emailRouting.dns.create({ zone_id, name: "example.com" })).enabled, true);
   });
 
-  it("addresses: created, listed by verification, verified by an administrator, deleted", async () => {
+  it("addresses are created, listed by verification, verified by an administrator, and deleted", async () => {
     const made = await client.emailRouting.addresses.create({ account_id, email: "me@example.net" });
     assert.deepEqual([made.email, made.verified], ["me@example.net", null]);
     assert.deepEqual(await all(client.emailRouting.addresses.list({ account_id, verified: true })), []);
@@ -68,7 +68,7 @@ describe("cloudflare SDK: Email Routing, each step builds on the one before", ()
     );
   });
 
-  it("rules: created, listed for the zone and for the account, replaced, deleted; separate calls handle the catch-all rule", async () => {
+  it("rules are created, listed for the zone and the account, replaced and deleted, and separate calls handle the catch-all rule", async () => {
     const matchers = [{ type: "literal", field: "to", value: "me@example.com" }];
     const made: Rule = await client.emailRouting.rules.create({
       zone_id,

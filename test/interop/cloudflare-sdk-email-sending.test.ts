@@ -35,7 +35,7 @@ describe("cloudflare SDK: Email Sending and Email Auth, each step builds on the 
   });
   after(scope.close);
 
-  it("subdomains: created, listed, read, updated and deleted, with their records", async () => {
+  it("subdomains are created, listed, read, updated and deleted, with their records", async () => {
     const apex = await client.emailSending.subdomains.create({ zone_id, name: "example.com" });
     const made = await client.emailSending.subdomains.create({ zone_id, name: "news.example.com" });
     assert.deepEqual(
@@ -69,7 +69,7 @@ describe("cloudflare SDK: Email Sending and Email Auth, each step builds on the 
     await assert.rejects(client.emailSending.subdomains.create({ zone_id, name: "example.org" }), BadRequestError);
   });
 
-  it("send: a message with all its fields, and the result for each recipient", async () => {
+  it("send sends a message with all its fields and returns the result for each recipient", async () => {
     answers.set("gone@example.net", "550 5.1.1 no such user").set("later@example.net", "451 4.7.1 later");
     const sent = await client.emailSending.send({
       account_id,
@@ -121,7 +121,7 @@ describe("cloudflare SDK: Email Sending and Email Auth, each step builds on the 
     assert.match(await kept.text(), /^Subject: News\r$/m);
   });
 
-  it("sendRaw: a raw message", async () => {
+  it("sendRaw sends a raw message", async () => {
     const sent = await client.emailSending.sendRaw({
       account_id,
       from: "news@example.com",
@@ -175,7 +175,7 @@ describe("cloudflare SDK: Email Sending and Email Auth, each step builds on the 
     assert.equal(sink.mails.length, 0);
   });
 
-  it("suppressions: created, listed by cursor, read, updated, created by the hundred, deleted; no message is sent to a listed address", async () => {
+  it("suppressions are created, listed by cursor, read, updated, created by the hundred and deleted, and block sending", async () => {
     const { suppressions } = client.emailSending;
     const made = await suppressions.create({ account_id, email: "Off@Example.net", note: "asked us to" });
     assert.deepEqual(made.scope, { type: "account" });
@@ -264,7 +264,7 @@ describe("cloudflare SDK: Email Sending and Email Auth, each step builds on the 
     );
   });
 
-  it("email auth: DMARC reports are enabled and disabled; an SPF record is parsed", async () => {
+  it("DMARC reports are enabled and disabled, and an SPF record is parsed", async () => {
     const { dmarcReports, spf } = client.emailAuth;
     const before = await dmarcReports.get({ zone_id });
     assert.deepEqual([before.enabled, before.zone_id, before.rua_prefix.length], [false, zone_id, 32]);

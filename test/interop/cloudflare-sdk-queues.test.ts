@@ -57,7 +57,7 @@ describe("cloudflare SDK: queues", () => {
     assert.deepEqual([again.id, again.attempts], [two.id, 2]);
   });
 
-  it("purges, returns metrics and deletes; errors have a status and a code", async () => {
+  it("purges a queue, returns its metrics and deletes it, and errors have a status and a code", async () => {
     await client.queues.purge.start(queue, { account_id, delete_messages_permanently: true });
     assert.equal((await client.queues.purge.status(queue, { account_id })).completed, "true");
     assert.equal((await client.queues.getMetrics(queue, { account_id })).backlog_count, 0);

@@ -20,7 +20,7 @@ describe("cloudflare SDK: KV, R2, D1", () => {
     let id: string;
     const names = (list: AsyncIterable<{ name: string }>) => all(list).then((keys) => keys.map(({ name }) => name));
 
-    it("namespaces: created, renamed, listed page by page to the end", async () => {
+    it("namespaces are created, renamed, and listed page by page to the end", async () => {
       for (let number = 1; number <= 7; number++)
         ({ id } = await client.kv.namespaces.create({ account_id, title: `cache ${number}` }));
       assert.deepEqual(await client.kv.namespaces.get(id, { account_id }), {
@@ -40,7 +40,7 @@ describe("cloudflare SDK: KV, R2, D1", () => {
       await assert.rejects(client.kv.namespaces.get("0".repeat(32), { account_id }), failsWith(404, 10013));
     });
 
-    it("values with metadata and a TTL", async () => {
+    it("values have metadata and a TTL", async () => {
       const { values, metadata } = client.kv.namespaces;
       const key = "a/b c?é";
       await values.update(key, {
@@ -57,7 +57,7 @@ describe("cloudflare SDK: KV, R2, D1", () => {
       await assert.rejects(values.get(key, { account_id, namespace_id: id }), NotFoundError);
     });
 
-    it("bulk operations, and all keys by cursor", async () => {
+    it("values are written and deleted in bulk, and all keys are listed by cursor", async () => {
       const body = Array.from({ length: 2_345 }, (_, index) => ({
         key: `k/${String(index).padStart(4, "0")}`,
         value: String(index),
@@ -89,7 +89,7 @@ describe("cloudflare SDK: KV, R2, D1", () => {
   });
 
   describe("R2", () => {
-    it("buckets: created, shown, listed, duplicates rejected", async () => {
+    it("buckets are created, shown and listed, and duplicates are rejected", async () => {
       for (const name of ["films", "posters", "trailers"])
         assert.equal((await client.r2.buckets.create({ account_id, name })).name, name);
       const { buckets } = await client.r2.buckets.list({ account_id, per_page: 2 });
@@ -102,7 +102,7 @@ describe("cloudflare SDK: KV, R2, D1", () => {
       await assert.rejects(client.r2.buckets.get("none", { account_id }), failsWith(404, 10006));
     });
 
-    it("objects: stored, read, listed by cursor, deleted", async () => {
+    it("objects are stored, read, listed by cursor, and deleted", async () => {
       const { objects } = client.r2.buckets;
       const bytes = randomFillSync(new Uint8Array(300_000));
       await objects.upload("a/b c.bin", new Blob([bytes]), { account_id, bucket_name: "films" });
@@ -130,7 +130,7 @@ describe("cloudflare SDK: KV, R2, D1", () => {
         client.d1.database.query(id, { account_id, sql, ...(params && { params }) }),
       );
 
-    it("databases: created, shown, listed page by page to the end", async () => {
+    it("databases are created, shown, and listed page by page to the end", async () => {
       for (let number = 1; number <= 5; number++)
         id = (await client.d1.database.create({ account_id, name: `library-${number}` })).uuid;
       const { name, num_tables, read_replication } = await client.d1.database.get(id, { account_id });
@@ -144,7 +144,7 @@ describe("cloudflare SDK: KV, R2, D1", () => {
       );
     });
 
-    it("query and raw accept parameters; an SQL error is reported", async () => {
+    it("query and raw accept parameters, and an SQL error is reported", async () => {
       await run("CREATE TABLE films (id INTEGER PRIMARY KEY, name TEXT, year INTEGER)");
       const [inserted] = await run("INSERT INTO films (name, year) VALUES (?, ?), (?, ?)", [
         "M",
@@ -162,7 +162,7 @@ describe("cloudflare SDK: KV, R2, D1", () => {
       await assert.rejects(run("SELEC"), failsWith(400, 7500));
     });
 
-    it("import uploads a file to the URL it receives, export returns a URL", async () => {
+    it("import uploads a file to the URL it receives, and export returns a URL", async () => {
       const sql = "INSERT INTO films (name, year) VALUES ('Metropolis', 1927);\n";
       const etag = createHash("md5").update(sql).digest("hex");
       const { upload_url, filename } = await client.d1.database.import(id, { account_id, action: "init", etag });

@@ -33,7 +33,7 @@ describe("cloudflare SDK: workers", () => {
   const newest = async (): Promise<string> =>
     (await client.workers.scripts.versions.list(script_name, { account_id })).result.items[0].id;
 
-  it("scripts.update with files deploys; get, list and search find it", async () => {
+  it("scripts.update deploys files, and get, list and search find the worker", async () => {
     const made = await client.workers.scripts.update(script_name, { account_id, metadata, files: await files("one") });
     assert.deepEqual([made.id, made.handlers, made.has_modules], [script_name, ["fetch", "scheduled"], true]);
     // A worker uploaded through the API has no public URL until one is enabled.
@@ -57,7 +57,7 @@ describe("cloudflare SDK: workers", () => {
     );
   });
 
-  it("a script in service-worker format, sent as text", async () => {
+  it("a script in service-worker format is sent as text", async () => {
     const form = {
       account_id,
       metadata: { body_part: "script", compatibility_date: "2026-10-01" },
@@ -76,7 +76,7 @@ describe("cloudflare SDK: workers", () => {
     assert.equal((await platform.visit("old")).status, 404);
   });
 
-  it("the subdomains of the account and a worker: a worker with a disabled subdomain has no URL", async () => {
+  it("a worker with a disabled subdomain has no URL", async () => {
     assert.deepEqual(await client.workers.subdomains.get({ account_id }), { subdomain: platform.label });
     assert.equal((await client.workers.scripts.subdomain.get(script_name, { account_id })).enabled, true);
     await client.workers.scripts.subdomain.create(script_name, { account_id, enabled: false });
@@ -85,7 +85,7 @@ describe("cloudflare SDK: workers", () => {
     assert.equal((await platform.visitHost(script_name)).text, "sdk one here ");
   });
 
-  it("secrets: put, list, get, bulk, delete", async () => {
+  it("secrets are put, listed, read, changed in bulk, and deleted", async () => {
     const { secrets } = client.workers.scripts;
     assert.deepEqual(
       await secrets.update(script_name, { account_id, name: "KEY", text: "s3cret", type: "secret_text" }),
@@ -113,7 +113,7 @@ describe("cloudflare SDK: workers", () => {
     );
   });
 
-  it("versions and deployments: uploaded, split, listed to the end, rolled back", async () => {
+  it("versions and deployments are uploaded, split, listed to the end, and rolled back", async () => {
     const { versions, deployments } = client.workers.scripts;
     const first = await newest();
     const made = await versions.create(script_name, {
@@ -214,7 +214,7 @@ describe("cloudflare SDK: workers", () => {
     assert.equal(await received(), "sdk three there other");
   });
 
-  it("workers through the newer routes", async () => {
+  it("workers are listed and read through the beta routes", async () => {
     const [worker, ...others] = await all(client.workers.beta.workers.list({ account_id, per_page: 5 }));
     assert.deepEqual([worker!.name, others.length], [script_name, 0]);
     assert.equal((await client.workers.beta.workers.get(worker!.id, { account_id })).name, script_name);
@@ -240,7 +240,7 @@ describe("cloudflare SDK: workers", () => {
     assert.equal(await received(), "sdk three there other");
   });
 
-  it("bad uploads are rejected and do not affect the running version", async () => {
+  it("invalid uploads are rejected and do not affect the running version", async () => {
     const update = (more: Record<string, unknown>, parts: unknown) =>
       client.workers.scripts.update(script_name, { account_id, metadata: { ...metadata, ...more }, files: parts });
     const broken = [
@@ -267,7 +267,7 @@ describe("cloudflare SDK: workers", () => {
     assert.equal(await received(), "sdk three there other");
   });
 
-  it("delete", async () => {
+  it("a worker is deleted", async () => {
     await client.workers.scripts.delete(script_name, { account_id, force: true });
     assert.deepEqual(await all(client.workers.scripts.list({ account_id })), []);
     await assert.rejects(client.workers.scripts.versions.list(script_name, { account_id }), failsWith(404, 10007));

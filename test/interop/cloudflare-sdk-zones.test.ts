@@ -25,7 +25,7 @@ describe("cloudflare SDK: zones and their DNS records", () => {
   const records = (query: object = {}) => all<Record>(client.dns.records.list({ zone_id, ...query }));
   const rows = (list: Record[]) => list.map(({ type, name, content }) => [type, name, content].join(" ")).sort();
 
-  it("zones: created, found by name, listed to the end, duplicates rejected", async () => {
+  it("zones are created, found by name, and listed to the end, and duplicates are rejected", async () => {
     for (const name of ["example.net", "example.org", "example.com"]) {
       const zone = await client.zones.create({ account: { id: platform.account }, name, type: "full" });
       assert.deepEqual([zone.name, zone.account.id], [name, platform.account]);
@@ -51,7 +51,7 @@ describe("cloudflare SDK: zones and their DNS records", () => {
     );
   });
 
-  it("records: created, shown, updated, replaced, deleted", async () => {
+  it("records are created, shown, updated, replaced and deleted", async () => {
     const made = await client.dns.records.create({
       zone_id,
       type: "A",

@@ -17,7 +17,7 @@ describe("a recording of a broadcast", needsFfmpeg, () => {
   });
   after(() => scope.close());
 
-  it("has audio and video in sync in libavformat, over HLS and DASH", { timeout: 180_000 }, async () => {
+  it("has audio and video in sync over HLS and DASH, according to libavformat", { timeout: 180_000 }, async () => {
     const input = await platform.client.stream.liveInputs.create({
       account_id: platform.account,
       meta: { name: "Show" },

@@ -82,7 +82,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
     }
   }
   it(
-    "RTMP: played with low latency by hls.js while live, also by WHEP and over RTMP; available as a video shortly after its end",
+    "over RTMP plays with low latency in hls.js, by WHEP and over RTMP, and becomes a video shortly after its end",
     { timeout: 110_000 },
     async () => {
       const show = await input({ recording: { mode: "automatic" }, preferLowLatency: true });
@@ -154,7 +154,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
   );
 
   it(
-    "applies requireSignedURLs and allowedOrigins of an input immediately to HLS, DASH, thumbnails and WHEP",
+    "follows changes of requireSignedURLs and allowedOrigins of its input immediately in HLS, DASH, thumbnails and WHEP",
     { timeout: 110_000 },
     async () => {
       const show = await input();
@@ -225,7 +225,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
       ({ srt }: ShownInput) => ["-f", "mpegts", `${srt.url}?streamid=${srt.streamId}&passphrase=${srt.passphrase}`],
     ],
   ] as const) {
-    it(`${name}: played by hls.js while live`, { timeout: 110_000 }, async () => {
+    it(`over ${name} plays in hls.js while live`, { timeout: 110_000 }, async () => {
       const show = await input();
       const publisher = push(...target(show));
       await onAir(show);
@@ -236,7 +236,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
     });
   }
 
-  it("hls.js plays a live 360p HEVC broadcast in a browser without HEVC", { timeout: 110_000 }, async () => {
+  it("in 360p HEVC plays in hls.js in a browser without HEVC", { timeout: 110_000 }, async () => {
     const show = await input();
     const { url, streamId, passphrase } = show.srt;
     const publisher = push(...HEVC, "-f", "mpegts", `${url}?streamid=${streamId}&passphrase=${passphrase}`);
@@ -252,7 +252,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
   });
 
   it(
-    "WHIP: published from one page, played on another by WHEP, and by all viewers over HLS",
+    "is published from one page by WHIP, played on another by WHEP, and by other viewers over HLS",
     { timeout: 110_000 },
     async () => {
       const show = await input();
@@ -269,7 +269,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
     },
   );
 
-  it("a wrong key, a second publisher and a key rotated during the broadcast", { timeout: 110_000 }, async () => {
+  it("rejects a wrong key and a second publisher, and ends when its key is rotated", { timeout: 110_000 }, async () => {
     const show = await input({ recording: { mode: "off" } });
     const { url, received } = await receiveNotifications(scope);
     await platform.ask(`/accounts/${platform.account}/stream/webhook/endpoints`, {

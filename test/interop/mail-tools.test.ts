@@ -85,7 +85,7 @@ describe(
       );
     });
 
-    test("following the doctor's advice is sufficient: afterwards dkimverify, arcverify and OpenDKIM verify every signature and the seal", async () => {
+    test("after the doctor's advice is followed, dkimverify, arcverify and OpenDKIM verify every signature and the seal", async () => {
       assert.equal(await verify.dkimverify(forwarded, 0), false, "the key is not published yet");
       assert.equal(
         await verify.dkimverify(forwarded, 1),
@@ -226,7 +226,7 @@ describe(
       assert.match(output, /TLS connection established to \S+: TLSv1\.3 with cipher/);
     });
 
-    test("smtp-source: four hundred concurrent messages are each forwarded exactly once", async () => {
+    test("four hundred concurrent messages from smtp-source are each forwarded exactly once", async () => {
       const count = 400;
       const { code, output } = await runTool("smtp-source", [
         "-s",

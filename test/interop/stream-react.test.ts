@@ -50,7 +50,7 @@ describe("@cloudflare/stream-react", { skip: withoutChromium() || needsFfmpeg.sk
   const received = (page: Page, event: string) => until(page, `received.includes(${JSON.stringify(event)})`);
   const current = (page: Page, expression: string) => page.evaluate(`streamRef.current.${expression}`);
 
-  test("it plays, seeks and fires every event, and its element takes the aspect ratio of the video", async () => {
+  test("plays, seeks and fires every event, and its element takes the aspect ratio of the video", async () => {
     const { page, problems, elsewhere } = await open({
       src: UID,
       controls: true,
@@ -80,7 +80,7 @@ describe("@cloudflare/stream-react", { skip: withoutChromium() || needsFfmpeg.sk
     assert.deepEqual(elsewhere, []);
   });
 
-  test("changed props reach the player", async () => {
+  test("passes changed props to the player", async () => {
     const { page } = await open({ src: UID, controls: true, muted: true });
     await received(page, "LoadedMetaData");
     await page.evaluate(
@@ -107,7 +107,7 @@ describe("@cloudflare/stream-react", { skip: withoutChromium() || needsFfmpeg.sk
     assert.equal(await current(page, "src"), OTHER);
   });
 
-  test("the URL without a customer code also works, and so does a complete URL", async () => {
+  test("accepts a URL without a customer code, and a complete URL", async () => {
     const { page: short } = await open({ src: UID });
     await received(short, "LoadedMetaData");
     assert.equal(new URL(short.frames()[1]!.url()).pathname, `/${UID}/iframe`);

@@ -49,7 +49,7 @@ describe("uploads of videos by common clients", needsFfmpeg, () => {
       }).start();
     });
 
-  it("tus-js-client with a token", { timeout: 60_000 }, async () => {
+  it("tus-js-client uploads with a token", { timeout: 60_000 }, async () => {
     const uid = await byTus({
       endpoint: `${platform.api}/accounts/${account_id}/stream`,
       headers: { Authorization: `Bearer ${platform.token}` },
@@ -80,7 +80,7 @@ describe("uploads of videos by common clients", needsFfmpeg, () => {
     assert.deepEqual([video.meta, video.creator, video.maxDurationSeconds], [{ name: "by the SDK" }, "me", 60]);
   });
 
-  it("a one-time URL accepts a form once, and also TUS", { timeout: 60_000 }, async () => {
+  it("a one-time URL accepts one form, and also TUS", { timeout: 60_000 }, async () => {
     const { uploadURL, uid } = await client.stream.directUpload.create({ account_id, maxDurationSeconds: 30 });
     const form = () => {
       const data = new FormData();
@@ -100,7 +100,7 @@ describe("uploads of videos by common clients", needsFfmpeg, () => {
     );
   });
 
-  it("a copy from a URL, and from a URL without a server behind it", { timeout: 60_000 }, async () => {
+  it("a video is copied from a URL, and a URL without a server is reported", { timeout: 60_000 }, async () => {
     const bytes = readFileSync(path);
     const origin = createServer(
       (request, response) =>
@@ -123,7 +123,7 @@ describe("uploads of videos by common clients", needsFfmpeg, () => {
     );
   });
 
-  it("a form with a token, and a file that is not a video", async () => {
+  it("a form is uploaded with a token, and a file that is not a video is rejected", async () => {
     const send = (bytes: Buffer) => {
       const data = new FormData();
       data.set("file", new Blob([new Uint8Array(bytes)]), "a.mp4");

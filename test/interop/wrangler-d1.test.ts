@@ -48,7 +48,7 @@ describe("wrangler d1", () => {
     return text;
   };
 
-  it("create, list, info; duplicate names are rejected", async () => {
+  it("create, list and info show the database, and duplicate names are rejected", async () => {
     const { text } = await d1("create", "library");
     id = /"database_id": "([0-9a-f-]{36})"/.exec(text)![1]!;
     const list = JSON.parse((await d1("list", "--json")).stdout) as { uuid: string; name: string; version: string }[];
@@ -74,7 +74,7 @@ describe("wrangler d1", () => {
     );
   });
 
-  it("migrations create, list and apply: each migration is applied once and in order", async () => {
+  it("migrations create, list and apply run each migration once and in order", async () => {
     await d1("migrations", "create", "library", "films");
     await wrangler.write(
       "migrations/0001_films.sql",
@@ -119,7 +119,7 @@ describe("wrangler d1", () => {
     );
   });
 
-  it("execute --file runs a large file as a single operation; a failing file changes nothing", async () => {
+  it("execute --file runs a large file as a single operation, and a failing file changes nothing", async () => {
     const rows = Array.from(
       { length: 5_000 },
       (_, index) =>
@@ -162,11 +162,11 @@ describe("wrangler d1", () => {
     );
   });
 
-  it("time travel reports its limits: only a bookmark of the current state", async () => {
+  it("time-travel offers only a bookmark of the current state", async () => {
     assert.match((await d1("time-travel", "info", "library")).text, /current bookmark is '[0-9a-f-]{40,}'/);
   });
 
-  it("delete removes the database; afterwards it is not found", async () => {
+  it("delete removes the database, which is then not found", async () => {
     assert.match((await d1("delete", "library", "-y")).text, /Deleted 'library' successfully/);
     assert.deepEqual(await platform.ask(`/accounts/${platform.account}/d1/database`), []);
     assert.match(

@@ -84,7 +84,7 @@ describe("wrangler deploy", () => {
     assert.deepEqual([result.loggedIn, result.accounts.map(({ id }) => id)], [true, [platform.account]]);
   });
 
-  it("whoami with X-Auth-Email and X-Auth-Key", async () => {
+  it("whoami accepts X-Auth-Email and X-Auth-Key", async () => {
     const { email } = await platform.ask<{ email: string }>("/user");
     const { text } = await wrangler.run(["whoami"], {
       env: { CLOUDFLARE_API_TOKEN: "", CLOUDFLARE_EMAIL: email, CLOUDFLARE_API_KEY: platform.token },
@@ -161,7 +161,7 @@ describe("wrangler deploy", () => {
     assert.deepEqual(await crons("hello-staging"), []);
   });
 
-  it("--config deploys the configuration in another file, --dry-run deploys nothing", async () => {
+  it("--config deploys the configuration in another file, and --dry-run deploys nothing", async () => {
     await wrangler.write(
       "other/conf.toml",
       `name = "other"\nmain = "./worker.js"\ncompatibility_date = "2026-10-01"\nworkers_dev = true\n\n[vars]\nNAME = "toml"\n`,

@@ -77,7 +77,7 @@ describe("wrangler email routing", () => {
   const run = async (...args: string[]) => (await wrangler.run(["email", "routing", ...args])).text;
   const attempt = (...args: string[]) => wrangler.attempt(["email", "routing", ...args]);
 
-  it("enable, settings, list, dns get", async () => {
+  it("enable, settings, list and dns get work on a zone", async () => {
     assert.match(await run("enable", "example.com"), /Email Routing enabled for example\.com \(status: ready\)/);
     const [settings, list, dns] = await Promise.all([
       run("settings", "example.com"),
@@ -90,7 +90,7 @@ describe("wrangler email routing", () => {
     assert.match(dns, /v=DKIM1; h=sha256; k=rsa; p=/);
   });
 
-  it("addresses create, list, get, delete", async () => {
+  it("addresses create, list, get and delete manage destination addresses", async () => {
     const made = await run("addresses", "create", "me@example.net");
     assert.match(made, /A verification email has been sent/);
     const id = /ID: ([0-9a-f]{32})/.exec(made)![1]!;
@@ -103,7 +103,7 @@ describe("wrangler email routing", () => {
     assert.match(await run("addresses", "delete", gone.id, "--force"), /Deleted destination address/);
   });
 
-  it("rules create, list, get, update, delete, and the catch-all rule by both its names", async () => {
+  it("rules create, list, get, update and delete manage rules, and the catch-all rule by both its names", async () => {
     const matching = ["--match-type", "literal", "--match-field", "to", "--match-value", "hi@example.com"];
     const made = await run(
       "rules",
@@ -164,7 +164,7 @@ describe("wrangler email routing", () => {
     assert.match(refused.text, /Destination address is not verified \[code: 2054\]/);
   });
 
-  it("rules that drop mail, disabled rules, rules with a priority, rules by zone id", async () => {
+  it("rules can drop mail, be disabled, have a priority, and be addressed by zone id", async () => {
     const matching = ["--match-type", "literal", "--match-field", "to", "--match-value", "spam@example.com"];
     const made = await run(
       "rules",
@@ -202,7 +202,7 @@ describe("wrangler email routing", () => {
     assert.match((await attempt("settings", "example.org")).text, /Could not find zone for `example\.org`/);
   });
 
-  it("dns unlock, disable", async () => {
+  it("dns unlock and disable work on a zone", async () => {
     assert.match(
       await run("dns", "unlock", "example.com", "--force"),
       /MX records unlocked for example\.com \(enabled: true\)/,

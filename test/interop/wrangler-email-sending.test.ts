@@ -34,7 +34,7 @@ describe("wrangler email sending, each step builds on the one before", () => {
   const run = async (...args: string[]): Promise<string> => (await wrangler.run(["email", "sending", ...args])).text;
   const attempt = (...args: string[]): Promise<Ran> => wrangler.attempt(["email", "sending", ...args]);
 
-  it("enable, list, settings and dns get, for a domain and a subdomain", async () => {
+  it("enable, list, settings and dns get work on a domain and a subdomain", async () => {
     const [nothing, unknown] = await Promise.all([run("list"), attempt("settings", "example.com")]);
     assert.match(nothing, /No sending subdomains found in this account/);
     assert.match(unknown.text, /No sending subdomain/);
@@ -67,7 +67,7 @@ describe("wrangler email sending, each step builds on the one before", () => {
     assert.match(dns, /_dmarc\.news\.example\.com\s+Content: +v=DMARC1; p=quarantine;/);
   });
 
-  it("send, with every field of a message", async () => {
+  it("send accepts every field of a message", async () => {
     const sent = await run(
       "send",
       "--from",
@@ -147,7 +147,7 @@ describe("wrangler email sending, each step builds on the one before", () => {
     for (const { code } of [stranger, bad]) assert.notEqual(code, 0);
   });
 
-  it("send-raw, from a file and from the command line", async () => {
+  it("send-raw sends a message from a file and from the command line", async () => {
     sink.mails.length = 0;
     assert.match(
       await run("send-raw", "--from", "news@example.com", "--to", "ada@example.net", "--mime-file", "letter.eml"),
@@ -185,7 +185,7 @@ describe("wrangler email sending, each step builds on the one before", () => {
     assert.match(broken!.text, /email\.sending\.error\.email\.invalid \[code: 10202\]/);
   });
 
-  it("disable: the remaining configuration is unchanged", async () => {
+  it("disable leaves the remaining configuration unchanged", async () => {
     assert.match(await run("disable", "news.example.com", "--force"), /Email Sending disabled for news\.example\.com/);
     const [again, list, refused] = await Promise.all([
       attempt("disable", "news.example.com", "--force"),

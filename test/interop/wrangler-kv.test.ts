@@ -35,7 +35,7 @@ describe("wrangler kv", () => {
   const keyed = (command: string, ...args: string[]) => kv("key", command, ...args, "--binding", "CACHE", "--remote");
   const list = async (...args: string[]) => JSON.parse((await keyed("list", ...args)).stdout) as Key[];
 
-  it("namespace create prints the id for the configuration; list prints the same id and ends", async () => {
+  it("namespace create prints the id for the configuration, and list prints the same id and ends", async () => {
     const { text } = await kv("namespace", "create", "cache");
     id = /"id": "([0-9a-f]{32})"/.exec(text)![1]!;
     assert.deepEqual(JSON.parse((await kv("namespace", "list")).stdout), [
@@ -59,7 +59,7 @@ describe("wrangler kv", () => {
     assert.match(text, /already exists/);
   });
 
-  it("put and get: text with metadata under a key with slashes, spaces and letters; a file's bytes; a TTL", async () => {
+  it("put and get preserve text with metadata, a key with slashes and spaces, the bytes of a file, and a TTL", async () => {
     await keyed("put", "a/b c?é", "value 1", "--metadata", '{"tag":[1]}');
     assert.equal((await keyed("get", "a/b c?é")).stdout, "value 1");
     await wrangler.write("binary", BINARY);
@@ -73,7 +73,7 @@ describe("wrangler kv", () => {
     assert.deepEqual(new Uint8Array(await stored.arrayBuffer()), BINARY);
   });
 
-  it("bulk put, get and delete; list by prefix", async () => {
+  it("bulk put, get and delete work, and list filters by prefix", async () => {
     await wrangler.write(
       "bulk.json",
       JSON.stringify([
@@ -126,7 +126,7 @@ describe("wrangler kv", () => {
     assert.deepEqual(JSON.parse((await platform.visit("reader", "/none")).text), { value: null, metadata: null });
   });
 
-  it("delete removes a key; a missing key is an error", async () => {
+  it("delete removes a key, and a missing key causes an error", async () => {
     await keyed("delete", "binary");
     const { code, text } = await wrangler.attempt(["kv", "key", "get", "binary", "--binding", "CACHE", "--remote"]);
     assert.notEqual(code, 0);
@@ -144,7 +144,7 @@ describe("wrangler kv", () => {
     }
   });
 
-  it("rename and delete a namespace; afterwards it is not found", async () => {
+  it("a namespace is renamed and deleted, and then not found", async () => {
     await kv("namespace", "rename", "--namespace-id", id, "--new-name", "cache-2");
     assert.deepEqual(
       (await platform.ask<{ title: string }[]>(`/accounts/${platform.account}/storage/kv/namespaces`)).map(

@@ -43,7 +43,7 @@ describe("wrangler r2", () => {
     return text;
   };
 
-  it("bucket create, list and info", async () => {
+  it("bucket create, list and info show the bucket", async () => {
     assert.match((await wrangler.run(["r2", "bucket", "create", "films"])).text, /Created bucket 'films'/);
     assert.match(
       (await wrangler.run(["r2", "bucket", "list"])).text,
@@ -88,7 +88,7 @@ describe("wrangler r2", () => {
     assert.match(await refused(["r2", "bucket", "delete", "films"]), /not empty[^]*\[code: 10008\]/);
   });
 
-  it("objects, then the bucket, are deleted; afterwards they are not found", async () => {
+  it("objects and the bucket are deleted, and then not found", async () => {
     await object("delete", "films/big.bin");
     await object("delete", "films/a/b c+é.txt");
     assert.match(

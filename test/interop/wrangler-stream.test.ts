@@ -73,7 +73,7 @@ describe("wrangler: a worker with a stream binding", needsFfmpeg, () => {
     return JSON.parse(text);
   }
 
-  it("it deploys, and the worker can use the whole video service", { timeout: 90_000 }, async () => {
+  it("a deployed worker can use the whole video service", { timeout: 90_000 }, async () => {
     const wrangler = await platform.wrangler({
       "wrangler.jsonc": JSON.stringify({
         name: "studio",

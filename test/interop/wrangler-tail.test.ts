@@ -94,7 +94,7 @@ describe("wrangler tail", () => {
       await json.until(() => records().some(({ event }) => event.mailFrom === "thrower@example.com"));
     });
 
-    it("a request: URL, method, status, and unchanged log output", () => {
+    it("show the URL, method and status of a request and its unchanged log output", () => {
       const record = records().find((record) => pathOf(record) === "/fine")!;
       assert.deepEqual(
         [record.outcome, record.scriptName, record.event.request!.method, record.event.response!.status],
@@ -107,7 +107,7 @@ describe("wrangler tail", () => {
       );
     });
 
-    it("an exception: its stack refers to lines of the source, not of the bundle", () => {
+    it("show an exception with a stack of source lines instead of bundle lines", () => {
       const { outcome, exceptions, event } = records().find((record) => pathOf(record) === "/throw")!;
       assert.deepEqual(
         [outcome, event.response!.status, exceptions[0]!.name, exceptions[0]!.message],
@@ -116,13 +116,13 @@ describe("wrangler tail", () => {
       assert.match(exceptions[0]!.stack!, /refuse \(src\/index\.ts:7:\d+\)\n\s+at .*src\/index\.ts:14:/);
     });
 
-    it("an invocation killed for its CPU time", () => {
+    it("show an invocation killed for its CPU time", () => {
       const { outcome, exceptions } = records().find((record) => pathOf(record) === "/spin")!;
       assert.equal(outcome, "exceededCpu");
       assert.match(exceptions[0]!.message, /CPU time limit/);
     });
 
-    it("mail: sender, recipient, size, outcome", () => {
+    it("show sender, recipient, size and outcome of mail", () => {
       const [friend, thrower] = ["friend", "thrower"].map((name) =>
         records().find(({ event }) => event.mailFrom === `${name}@example.com`)!,
       );
@@ -137,7 +137,7 @@ describe("wrangler tail", () => {
       );
     });
 
-    it("pretty prints the same events as lines", async () => {
+    it("print the same events as lines in pretty format", async () => {
       await pretty.until(() => pretty.text().includes("from:thrower@example.com"));
       const text = pretty.text();
       for (const line of [
@@ -152,7 +152,7 @@ describe("wrangler tail", () => {
         assert.match(text, line);
     });
 
-    it("--status error omits successful invocations", async () => {
+    it("omit successful invocations with --status error", async () => {
       await errors.until(() => errors.records().some(({ event }) => event.mailFrom === "thrower@example.com"));
       const outcomes = errors.records().map(({ outcome }) => outcome);
       assert.ok(
@@ -161,14 +161,14 @@ describe("wrangler tail", () => {
       );
     });
 
-    it("Ctrl-C ends the clients, and their tails on the server", async () => {
+    it("end on Ctrl-C, together with their tails on the server", async () => {
       assert.equal(await tails(), 3);
       assert.deepEqual(await Promise.all([json.interrupt(), pretty.interrupt(), errors.interrupt()]), [0, 0, 0]);
       assert.equal(await tails(), 0);
     });
   });
 
-  it("the server also applies other filters: method, search, header", async () => {
+  it("the server also filters by method, search and header", async () => {
     const filtered = tail(wrangler, [
       "--format",
       "json",

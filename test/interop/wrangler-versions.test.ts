@@ -74,7 +74,7 @@ describe("wrangler secret, versions, deployments, rollback", () => {
       assert.deepEqual(await visit(), { edition: "second", key: "s3cret", two: "22", later: null });
     });
 
-    it("list shows names but never values; delete removes a secret", async () => {
+    it("list shows names but never values, and delete removes a secret", async () => {
       assert.match((await wrangler.run(["secret", "delete", "TWO"])).text, /Success! Deleted secret TWO/);
       const { stdout } = await wrangler.run(["secret", "list", "--format", "json"]);
       assert.deepEqual(JSON.parse(stdout), [{ name: "KEY", type: "secret_text" }]);
@@ -138,7 +138,7 @@ describe("wrangler secret, versions, deployments, rollback", () => {
       );
     });
 
-    it("0 and 100 send all traffic to one version", async () => {
+    it("0 and 100 percent send all traffic to one version", async () => {
       await wrangler.run(["versions", "deploy", `${third}@100%`, `${second}@0%`, "-y"]);
       for (let visits = 0; visits < 8; visits++) assert.equal((await visit()).edition, "third");
     });

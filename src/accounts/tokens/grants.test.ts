@@ -147,7 +147,7 @@ test("an equal or narrower token never exceeds another", () => {
   );
 });
 
-test("reports the permission that exceeds those of the other token", () => {
+test("reports the permission that the other token lacks", () => {
   const grant = (permission: Permission, resource: PolicyResource, effect: Grant["effect"] = "allow"): Grant => ({
     effect,
     permission,

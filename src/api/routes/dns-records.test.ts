@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { codes, openZonesApi } from "./zones.testing.ts";
 
-test("records: every type is returned in the published form, which is also accepted", async (t) => {
+test("returns records of every type in the published form, and accepts that form", async (t) => {
   const { call, zone } = await openZonesApi(t);
   const base = `/zones/${await zone()}/dns_records`;
   const hex = "ab".repeat(32);
@@ -122,7 +122,7 @@ test("records: every type is returned in the published form, which is also accep
   assert.deepEqual(strip((await call("get", base)).body.result), strip(list.body.result));
 });
 
-test("records: filters lists by query parameters", async (t) => {
+test("filters the list of records by query parameters", async (t) => {
   const { call, zone } = await openZonesApi(t);
   const base = `/zones/${await zone()}/dns_records`;
   const post = (body: object) => call("post", base, { body });
@@ -204,7 +204,7 @@ test("records: reports errors by code", async (t) => {
   assert.deepEqual(codes(await call("patch", `${base}/${kept}`, { body: { ttl: 60 } })), [400, 1046, undefined]);
 });
 
-test("records: content of TXT, CNAME and AAAA is returned as it was sent", async (t) => {
+test("returns the content of TXT, CNAME and AAAA records as it was sent", async (t) => {
   const { call, zone } = await openZonesApi(t);
   const id = await zone();
   const base = `/zones/${id}/dns_records`;
@@ -234,7 +234,7 @@ test("records: content of TXT, CNAME and AAAA is returned as it was sent", async
   }
 });
 
-test("records: null is treated as omitted", async (t) => {
+test("treats null in a record as an omitted field", async (t) => {
   const { call, zone } = await openZonesApi(t);
   const base = `/zones/${await zone()}/dns_records`;
   const { status, body } = await call("post", base, {
@@ -254,7 +254,7 @@ test("records: null is treated as omitted", async (t) => {
   assert.deepEqual([status, body.result.ttl, body.result.tags], [200, 1, []]);
 });
 
-test("records: applies a batch of changes", async (t) => {
+test("applies a batch of record changes", async (t) => {
   const { call, zone } = await openZonesApi(t);
   const base = `/zones/${await zone()}/dns_records`;
   const first = (await call("post", base, { body: { type: "A", name: "x", content: "192.0.2.1", ttl: 1 } })).body

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { codes, openZonesApi } from "./zones.testing.ts";
 
-test("zone files: rejects invalid forms", async (t) => {
+test("rejects invalid zone file uploads", async (t) => {
   const { call, zone } = await openZonesApi(t);
   const base = `/zones/${await zone()}/dns_records`;
   const send = async (file: string | File | undefined, fields: Record<string, string> = {}) => {
@@ -28,7 +28,7 @@ test("zone files: rejects invalid forms", async (t) => {
   assert.match(exported.text, /^example\.com\.\t86400\tIN\tNS\tns1\.reelpost\.example\.$/m);
 });
 
-test("scans find no records", async (t) => {
+test("a DNS scan finds no records", async (t) => {
   const { call, zone } = await openZonesApi(t);
   const base = `/zones/${await zone()}/dns_records`;
   assert.deepEqual((await call("post", `${base}/scan`)).body.result, { recs_added: 0, total_records_parsed: 0 });

@@ -87,7 +87,7 @@ onEveryDatabase((engine) => {
     assert.equal((await call("post", PATH)).status, 200);
   });
 
-  test("an unknown worker has no tails; a worker has at most ten", async (t) => {
+  test("an unknown worker has no tails, and a worker has at most ten", async (t) => {
     const { call } = await open(t);
     const missing = PATH.replace("mailer", "nobody");
     for (const method of ["get", "post"])
@@ -99,7 +99,7 @@ onEveryDatabase((engine) => {
     assert.deepEqual((({ status, body }) => [status, body.errors[0].code])(await call("post", PATH)), [429, 10058]);
   });
 
-  test("the URL uses the address at which clients reach the server", async (t) => {
+  test("the tail URL has the host through which the client reached the server", async (t) => {
     const behind = await open(t, { trusted: ["127.0.0.0/8"] });
     assert.match(
       (await behind.call("post", PATH, { headers: { "x-forwarded-proto": "https" } })).body.result.url,

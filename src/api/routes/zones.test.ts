@@ -4,7 +4,7 @@ import type { Caller } from "../../accounts/index.ts";
 import { unrestrictedCaller, TEST_ACCOUNT } from "../api.testing.ts";
 import { codes, openZonesApi, OTHER_ACCOUNT } from "./zones.testing.ts";
 
-test("zones: created, found by name as wrangler does, updated, deleted", async (t) => {
+test("zones are created, found by name as wrangler does, updated and deleted", async (t) => {
   const { call } = await openZonesApi(t);
   const made = await call("post", "/zones", {
     body: { name: "Example.COM", account: { id: TEST_ACCOUNT }, type: "full", jump_start: true },
@@ -32,7 +32,7 @@ test("zones: created, found by name as wrangler does, updated, deleted", async (
   assert.deepEqual(codes(await call("get", `/zones/${id}`)), [404, 7003, undefined]);
 });
 
-test("zones: filters, order, finite paging", async (t) => {
+test("zones are filtered, sorted and listed to the last page", async (t) => {
   const { call, zone } = await openZonesApi(t);
   for (const name of ["a.test", "b.test", "c.example"]) await zone(name);
   await zone("d.test", OTHER_ACCOUNT);
@@ -56,7 +56,7 @@ test("zones: filters, order, finite paging", async (t) => {
   assert.equal(await names({ order: "colour" }), 400);
 });
 
-test("zones: rejects invalid zones with the published code", async (t) => {
+test("rejects invalid zones with the published code", async (t) => {
   const { call, zone } = await openZonesApi(t);
   await zone();
   const post = async (body: unknown) => codes(await call("post", "/zones", { body })).slice(0, 2);
@@ -76,7 +76,7 @@ test("zones: rejects invalid zones with the published code", async (t) => {
   assert.deepEqual(await post("{"), [400, 6007]);
 });
 
-test("zones: a token for one zone sees only that zone", async (t) => {
+test("a token for one zone sees only that zone", async (t) => {
   let mine = "";
   const caller: Caller = {
     ...unrestrictedCaller,
@@ -97,7 +97,7 @@ test("zones: a token for one zone sees only that zone", async (t) => {
   assert.deepEqual(codes(await call("post", "/zones", { body: { name: "x.test" } })).slice(0, 2), [403, 9109]);
 });
 
-test("zones: a zone that a policy denies does not appear in any list", async (t) => {
+test("a zone that a policy denies does not appear in any list", async (t) => {
   const denied: string[] = [];
   const caller: Caller = {
     ...unrestrictedCaller,
@@ -113,7 +113,7 @@ test("zones: a zone that a policy denies does not appear in any list", async (t)
   assert.equal((await call("get", `/zones/${denied[0]}`)).status, 403);
 });
 
-test("zones: null is treated as omitted", async (t) => {
+test("treats null in a zone as an omitted field", async (t) => {
   const { call, zone } = await openZonesApi(t);
   const id = await zone();
   const before = (await call("patch", `/zones/${id}`, { body: { paused: true } })).body.result;

@@ -17,7 +17,7 @@ const caught = (work: Promise<unknown>) =>
     (thrown: UserError) => thrown,
   );
 
-test("a request carries the token, the query and the JSON body; the result is taken from the envelope", async (t) => {
+test("sends the token, the query and the JSON body, and returns the result of the envelope", async (t) => {
   const fake = await startFakeApi(t, { "POST /x": { result: { id: 1 } } });
   const api = createApiClient({ url: fake.url, token: "secret", version: "1.2.3" });
   assert.deepEqual(await api.result("POST", "/x", { query: { a: "b c", none: undefined, n: 1 }, json: { q: 1 } }), {
@@ -125,7 +125,7 @@ test("an error of the server is reported with its code, chain and fix", async (t
   assert.match(String((await errorOf("/empty"))[2]), /responded with status 500/);
 });
 
-test("reports an unreachable server, another HTTP server and an empty response differently", async (t) => {
+test("distinguishes an unreachable server, another HTTP server and an empty response", async (t) => {
   const fake = await startFakeApi(t, {
     "GET /page": { status: 502, raw: "<html>bad gateway</html>" },
     "GET /fine": { raw: "hello" },

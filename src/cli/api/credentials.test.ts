@@ -8,7 +8,7 @@ import { loginFile, readLogin, removeLogin, writeLogin } from "./login-file.ts";
 
 const login = { url: "https://login.example/client/v4", token: "of-login", account: "of-login" };
 
-test("precedence is command line, environment in the order of its names, login, configuration", () => {
+test("the command line precedes the environment, which precedes the login and the configuration", () => {
   const env = {
     API_TOKEN: "plain",
     REELPOST_API_TOKEN: "own",
@@ -52,7 +52,7 @@ test("a login token is sent only to its own server", () => {
   assert.equal(findCredentials({ url: "https://login.example" }, {}, login).token, "of-login");
 });
 
-test("accepts a URL as users type it", () => {
+test("accepts server URLs in the forms that users type", () => {
   for (const [text, url] of [
     ["127.0.0.1:8787", "http://127.0.0.1:8787/client/v4"],
     ["localhost:80/", "http://localhost/client/v4"],

@@ -36,7 +36,7 @@ test("secret put reads standard input without the final line break, or prompts w
   assert.deepEqual([left.code, left.stderr], [1, "Value of KEY: \nerror: Cancelled. Nothing was changed.\n"]);
 });
 
-test("secret list, delete and bulk; an environment is a separate worker", async (t) => {
+test("secret list, delete and bulk treat an environment as a separate worker", async (t) => {
   const api = await startFakeApi(t, {
     [`GET ${SCRIPT}/secrets`]: { result: [{ name: "A", type: "secret_text" }] },
     [`DELETE ${SCRIPT}-staging/secrets/A%2FB`]: { result: null },
@@ -95,7 +95,7 @@ v1       1       2026-11-01 10:00:00 UTC  ada@example.com
   assert.equal((await runCli(["versions", "view", "v2", "--json"], { cwd, api })).json.id, "v2");
 });
 
-test("rollback deploys the previous version after confirmation; without a terminal it changes nothing", async (t) => {
+test("rollback deploys the previous version after confirmation, and changes nothing without a terminal", async (t) => {
   const api = await startFakeApi(t, {
     [`GET ${SCRIPT}/deployments`]: {
       result: { deployments: [deployment(3), { ...deployment(3), id: "again" }, deployment(2), deployment(1)] },
@@ -150,7 +150,7 @@ test("delete asks for confirmation and takes the name from an argument or the co
   assert.equal(nowhere.json.error.code, "E_WORKER_UNNAMED");
 });
 
-test("login verifies and stores the token for later commands; logout removes it", async (t) => {
+test("login verifies and stores the token for later commands, and logout removes it", async (t) => {
   const accounts = [{ id: ACCOUNT, name: "Main" }];
   const api = await startFakeApi(t, {
     "GET /user/tokens/verify": ({ headers }) =>
@@ -194,7 +194,7 @@ test("login verifies and stores the token for later commands; logout removes it"
   );
 });
 
-test("the only account is used automatically; multiple accounts are listed in the error", async (t) => {
+test("selects the only account automatically, and lists multiple accounts in the error", async (t) => {
   const listed = [
     { id: "b".repeat(32), name: "One" },
     { id: "c".repeat(32), name: "Two\u001B[2J" },

@@ -144,7 +144,7 @@ test("a worker that only handles email has no URL", async (t) => {
   assert.doesNotMatch(stdout, /^address/m);
 });
 
-test("options override the configuration: name, variables, kept variables, the address", async (t) => {
+test("options override the configured name, variables, kept variables and address", async (t) => {
   const other = SCRIPT.replace("letters", "other");
   const api = await start(t, {
     [`GET ${other}/secrets`]: { result: [] },
@@ -210,7 +210,7 @@ test("deploy checks routes and custom domains before the upload, and sets them a
   assert.deepEqual(conflictApi.calls(), [`GET ${SCRIPT}/secrets`, `PUT ${SCRIPT}/routes`]);
 });
 
-test("a dry run sends no requests and warns of undeclared names as dev does", async (t) => {
+test("a dry run sends no requests, and warns of undeclared names as `reelpost dev` does", async (t) => {
   const cwd = await folderWith(t, {
     ...files(),
     "src/index.ts": "export default { fetch: (request, env) => new Response(env.API_KEY + env.GRETING) };",
@@ -244,7 +244,7 @@ test("a missing required secret is an error if the worker exists, and a notice a
   );
 });
 
-test("sends nothing if the build fails; reports an error of the server and sends no further requests", async (t) => {
+test("sends nothing if the build fails, and stops at the first error of the server", async (t) => {
   const broken = await start(t);
   const cwd = await folderWith(t, { ...files(), "src/index.ts": "export default {" });
   const build = await runCli(["deploy", "--json"], { cwd, api: broken });
@@ -288,7 +288,7 @@ test("a service worker is uploaded as a script instead of a module", async (t) =
   );
 });
 
-test("uploads a version of an existing worker without making it live", async (t) => {
+test("uploads a version of an existing worker without deploying it", async (t) => {
   const api = await start(t);
   const cwd = await folderWith(t, files());
   const ran = await runCli(["versions", "upload", "--json"], { cwd, api });

@@ -99,7 +99,7 @@ test("a deploy that follows a failed one uses the resources that the failed one 
   );
 });
 
-test("a later deploy keeps the worker's resources, regardless of their names", async (t) => {
+test("a later deploy keeps the worker's resources even if their names differ", async (t) => {
   const api = await start(t, {
     [`GET ${SCRIPT}/secrets`]: { result: [] },
     [`GET ${SCRIPT}/settings`]: {
@@ -125,7 +125,7 @@ test("a later deploy keeps the worker's resources, regardless of their names", a
   assert.equal(ran.json.created, undefined);
 });
 
-test("a configured bucket that does not exist is created; without permission to read it, its name is sent as configured", async (t) => {
+test("creates a configured bucket that does not exist, or sends its name if it may not read buckets", async (t) => {
   const namedBuckets = {
     ...files,
     "wrangler.json": JSON.stringify({

@@ -107,7 +107,7 @@ test("lists the log as a table, with untrusted text escaped on its line", async 
   assert.equal((await runCli(["email", "log", "--json"], { cwd, api })).json.length, 5);
 });
 
-test("the log of a domain is read from its zone; the server applies filters and the limit", async (t) => {
+test("reads the log of a domain from its zone, with filters and limit applied by the server", async (t) => {
   let page = 0;
   const pages: Reply[] = [
     { result: [entry("a1", "1"), entry("a2", "1")], result_info: { cursor: "next" } },
@@ -160,7 +160,7 @@ test("the log of a domain is read from its zone; the server applies filters and 
   assert.equal((await runCli(["email", "log"], { cwd, api: nothing })).stdout, "No messages.\n");
 });
 
-test("accepts times as users write them", () => {
+test("accepts times in the forms that users type", () => {
   const now = Date.parse("2026-11-20T12:00:00Z");
   const cases: [string, string][] = [
     ["90s", "2026-11-20T11:58:30.000Z"],

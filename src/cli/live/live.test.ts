@@ -112,7 +112,7 @@ async function open(t: Parameters<typeof folderWith>[0]) {
 
 const bodyOf = (api: FakeApi, call: string) => api.bodies(call).at(-1);
 
-test("shows an input with its publishing and playback URLs in the form for ffmpeg and OBS", async (t) => {
+test("shows an input with its publishing and playback URLs in the form that ffmpeg and OBS expect", async (t) => {
   const { run } = await open(t);
   const { code, stdout } = await run(["show", UID.toUpperCase()]);
   assert.equal(code, 0);
@@ -140,7 +140,7 @@ test("lists inputs and indicates if there are more", async (t) => {
   assert.match(api.seen[0]!.path, /per_page=1&include_counts=true/);
 });
 
-test("options become API fields, and omitted options are not sent", async (t) => {
+test("sends options as API fields, and does not send omitted options", async (t) => {
   const { api, run } = await open(t);
   await run(["create"]);
   assert.deepEqual(bodyOf(api, `POST ${LIST}`), {});

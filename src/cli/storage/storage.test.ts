@@ -26,7 +26,7 @@ const configuration = {
 };
 const sqlOf = ({ body }: Seen) => (JSON.parse(body.toString()) as { sql: string }).sql;
 
-test("selects a namespace by id or binding; otherwise the error lists the bindings", async (t) => {
+test("selects a namespace by id or binding, or lists the bindings in the error", async (t) => {
   const api = await startFakeApi(t, {
     [`GET ${KV}/keys`]: { result: [{ name: "a" }] },
     [`GET ${KV.replace("kv-live", "other")}/keys`]: { result: [] },
@@ -119,7 +119,7 @@ test("bulk files are validated before anything is sent, and sent in batches", as
   );
 });
 
-test("an object is uploaded from a file or a pipe and downloaded again; its key keeps its slashes", async (t) => {
+test("uploads an object from a file or a pipe and downloads it again under a key with slashes", async (t) => {
   const bytes = randomBytes(2_000_000);
   const object = `${BASE}/r2/buckets/files/objects/a%20b/%C3%BC.bin`;
   const api = await startFakeApi(t, {
@@ -168,7 +168,7 @@ test("an interrupted download leaves no file", async (t) => {
   assert.match(ran.stderr, /was interrupted/);
 });
 
-test("SQL from the command line shows its rows; a database is found by binding, name or id", async (t) => {
+test("prints the rows of an SQL command, and finds a database by binding, name or id", async (t) => {
   const id = "0a1b2c3d-0000-4000-8000-000000000000";
   const rows = {
     success: true,

@@ -72,7 +72,7 @@ test("formats durations", () => {
   );
 });
 
-test("polling ends with the expected value, a timeout, or an error unrelated to the connection", async () => {
+test("polling ends with the expected value, after a timeout, or on an error other than a failed connection", async () => {
   const lost = () => Promise.reject(connectionErrors.unreachable({ url: "x", origin: "x", reason: "no" }));
   const answers = [() => Promise.resolve(1), lost, () => Promise.resolve(2)];
   const seen: number[] = [];

@@ -128,7 +128,7 @@ test("a file is sent in chunks, each starting where the previous one ended", asy
   assert.equal(offsets.at(-1), SIZE);
 });
 
-test("resumes from the stored offset after a broken connection, a lost response and an unavailable server", async (t) => {
+test("resumes from the server's offset after a broken connection, a lost response or a server outage", async (t) => {
   const upload = await startTus(t, undefined, cutAfter(MIB + 300_000), says(503, "starting"), undefined, answerLost);
   const { content, offsets, pauses, run } = await sending(t, upload);
   await run();
@@ -192,7 +192,7 @@ test("reports permanent errors immediately, with the server's message", async (t
   assert.equal(upload.calls.length, 3);
 });
 
-test("the error after too many failures or an interruption names the command to resume", async (t) => {
+test("the error after too many failures or an interruption contains the command to resume", async (t) => {
   const dead = await startTus(
     t,
     undefined,
@@ -228,7 +228,7 @@ test("the error after too many failures or an interruption names the command to 
   assert.match((await failure(impatient)).message, /it was interrupted/);
 });
 
-test("a file that shrinks during the upload ends it", async (t) => {
+test("a file that shrinks during its upload ends the upload", async (t) => {
   const upload = await startTus(t);
   const { file, run } = await sending(t, upload);
   await truncate(file, MIB + 5);

@@ -93,7 +93,7 @@ test("a tail sends a greeting, passes frames on, and is deleted when the client 
   );
 });
 
-test("a clean close ends the tail; a lost connection is reopened with a new tail", async (t) => {
+test("a clean close ends the tail, and a lost connection is replaced by a new tail", async (t) => {
   const fake = await startTails(t, (socket, number) => {
     socket.send(`{"n":${number}}`);
     if (number < 3) socket.close(1011, "the server restarts");
@@ -122,7 +122,7 @@ test("retries five times with increasing delays, then stops", async (t) => {
   assert.deepEqual([waits, fake.opened.length], [[1, 2, 4, 8, 16], 6]);
 });
 
-test("an error of the first attempt is not retried, and Ctrl-C ends a wait", async (t) => {
+test("does not retry an error of the first attempt, and Ctrl-C ends a wait", async (t) => {
   const refusing = await startFakeApi(t, {
     [`POST ${SCRIPT}/tails`]: { status: 404, errors: [{ code: 10007, message: "no such worker" }] },
   });
@@ -141,7 +141,7 @@ test("an error of the first attempt is not retried, and Ctrl-C ends a wait", asy
   assert.equal(fake.opened.length, 1);
 });
 
-test("options become the filters of the API", () => {
+test("converts options to filters of the API", () => {
   const none = {
     status: [],
     method: [],
@@ -226,7 +226,7 @@ async function printed(
   return text(stream);
 }
 
-test("records are printed in the format of the dev console with their time; other frames are printed unchanged", async () => {
+test("prints records with their time in the format of the dev console, and other frames unchanged", async () => {
   const shown = await printed(
     (out) => prettyPrinter(out, "letters"),
     [...RECORDS.map((record) => JSON.stringify(record)), "not JSON\u001B[2J", '{"other":1}'],
@@ -255,7 +255,7 @@ not JSON\\x1b[2J
   );
 });
 
-test("JSON output is the record as the server sent it: indented for people, one line for programs", async () => {
+test("prints JSON records as the server sent them, indented on a terminal and on one line otherwise", async () => {
   const [record] = RECORDS;
   assert.equal(
     await printed((out) => jsonPrinter(out, { lines: false }), [JSON.stringify(record)]),
@@ -267,7 +267,7 @@ test("JSON output is the record as the server sent it: indented for people, one 
   );
 });
 
-test("no frame from the network breaks the printer", () => {
+test("no frame from the network makes the printer throw", () => {
   for (const event of [
     null,
     {},

@@ -25,7 +25,7 @@ test("distinguishes requests from pages of other origins from those of programs 
   for (const other of others) assert.equal(asks(other), true, JSON.stringify(other));
 });
 
-test("a public host name, as in DNS rebinding, is not local", () => {
+test("a public host name, as used in DNS rebinding, is not local", () => {
   for (const host of [
     "127.0.0.1:8787",
     "[::1]:8787",

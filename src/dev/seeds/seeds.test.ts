@@ -33,7 +33,7 @@ async function setUp(t: TestContext, bindings: Binding[] = [d1("DB", "letters")]
   return { folder, databases, seed, write, rows };
 }
 
-test("a file runs once per version of its content, and again after its database is deleted", async (t) => {
+test("runs a file once per version of its content, and again after its database is deleted", async (t) => {
   const { databases, seed, write, rows } = await setUp(t);
   await write("seed.sql", "CREATE TABLE IF NOT EXISTS t (a); INSERT INTO t VALUES (1);");
   assert.deepEqual(await seed("seed.sql"), ["Ran seed.sql on DB: 2 statements"]);
@@ -49,7 +49,7 @@ test("a file runs once per version of its content, and again after its database 
   assert.deepEqual(await rows(), [1]);
 });
 
-test("a file is not run again if only its record is lost", async (t) => {
+test("does not run a file again if only its record is lost", async (t) => {
   const { folder, seed, write, rows } = await setUp(t);
   await write("seed.sql", "CREATE TABLE IF NOT EXISTS t (a); INSERT INTO t VALUES (1);");
   await seed("seed.sql");
@@ -58,7 +58,7 @@ test("a file is not run again if only its record is lost", async (t) => {
   assert.deepEqual(await rows(), [1]);
 });
 
-test("the binding selects one of several databases", async (t) => {
+test("selects one of several databases by binding", async (t) => {
   const { seed, write, rows } = await setUp(t, [d1("DB", "letters"), d1("OTHER", "other"), d1("SAME", "letters")]);
   await write("a.sql", "CREATE TABLE t (a); INSERT INTO t VALUES ('a')");
   await write("b.sql", "CREATE TABLE t (a); INSERT INTO t VALUES ('b')");
@@ -83,7 +83,7 @@ test("a seed is rejected if no worker has a database", async (t) => {
   await assert.rejects(seed("seed.sql"), { kind: "seedWithoutDatabase" });
 });
 
-test("a file whose name contains = is specified as a path", () => {
+test("reads a file whose name contains = if it is given as a path", () => {
   assert.deepEqual(parseSeed("./a=b.sql"), { binding: undefined, file: "./a=b.sql" });
   assert.deepEqual(parseSeed("DB=./a=b.sql"), { binding: "DB", file: "./a=b.sql" });
 });

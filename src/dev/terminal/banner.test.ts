@@ -53,7 +53,7 @@ it("lists every URL, binding and key, and no secret", () => {
   assert.doesNotMatch(banner, /\u001b/);
 });
 
-it("has curl commands that work when pasted into a shell", () => {
+it("prints curl commands that work when pasted into a shell", () => {
   const lines = renderBanner(content, false)
     .split("\n")
     .filter((line) => line.trim().startsWith("curl"));

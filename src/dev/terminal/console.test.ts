@@ -40,7 +40,7 @@ describe("the console", () => {
     ]);
   });
 
-  it("indents logs, then mail actions with their files, then exceptions with help", () => {
+  it("indents logs, then mail actions with their files, then exceptions with their fixes", () => {
     const lines = print({
       ...email,
       outcome: "exception",

@@ -79,7 +79,7 @@ describe("the terminal of reelpost dev", () => {
     assert.equal(err, "");
   });
 
-  it("prints a banner without hotkeys in a pipe", async () => {
+  it("prints a banner without hotkeys if the output is a pipe", async () => {
     const { terminal, raw, end } = open();
     terminal.ready(server);
     assert.match((await end())[0], /^reelpost dev 1\.2\.3\n(?!.*open browser)/s);

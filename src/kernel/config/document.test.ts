@@ -37,7 +37,7 @@ test("warns about a duplicate name at its second occurrence", () => {
   ]);
 });
 
-test("rejects excessive files in bounded time", () => {
+test("rejects oversized files in bounded time", () => {
   assert.match(problemsOf("a.json", "[".repeat(200_000))[0]!, /nested too deeply/);
   assert.match(problemsOf("a.toml", `a = ${"[".repeat(200_000)}`)[0]!, /^1:/);
   assert.match(problemsOf("a.json", " ".repeat(2_000_000))[0]!, /2000000 characters long/);

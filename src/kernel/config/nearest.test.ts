@@ -45,7 +45,7 @@ test("distance is a metric: zero only for equal names, symmetric, at most the lo
   );
 });
 
-test("one edit has distance one", () => {
+test("one edit gives a distance of one", () => {
   fc.assert(
     fc.property(short, fc.nat(11), fc.constantFrom("insert", "delete", "swap"), (word, where, edit) => {
       const i = Math.min(where, Math.max(0, word.length - 2));

@@ -58,7 +58,7 @@ test("forwards a spooled message from its file", async () => {
   );
 });
 
-test("the null sender stays null; the generated id is then in the receiving domain", async () => {
+test("keeps the null sender and generates the Message-ID in the receiving domain", async () => {
   const { forward, transport } = await setUp({ from: "" });
   assert.match((await forward("x@there.example", [])).messageId, /@here\.example>$/);
   assert.equal(transport.sent[0]!.from, "");
@@ -90,7 +90,7 @@ test("destination address not verified", async () => {
   );
 });
 
-test("rejects a second forward to the same address, in any spelling and for concurrent calls", async () => {
+test("rejects a second forward to the same address, also in another notation and for concurrent calls", async () => {
   const { forward, transport } = await setUp();
   const results = await Promise.allSettled([forward("x@there.example", []), forward("X@THERE.example", [])]);
   assert.deepEqual(
@@ -112,7 +112,7 @@ test("cannot forward email to same worker", async () => {
     await assert.rejects(forward(own, []), withCode("cannot forward email to same worker", "E_VALIDATION_ERROR"));
 });
 
-test("reports the reply of a next hop that rejects, and allows another attempt", async () => {
+test("reports the next hop's rejection reply, and allows another attempt", async () => {
   let temporary = true;
   const { forward } = await setUp({
     answer: (rcpt) => ({

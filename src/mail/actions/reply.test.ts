@@ -51,7 +51,7 @@ async function setUp({
 const GOOD = ["From: Bo <b@here.example>", "Message-ID: <out@here.example>", "In-Reply-To: <in@sender.example>"];
 const headersOf = (raw: string) => raw.slice(0, raw.indexOf("\r\n\r\n")).split(/\r\n(?![ \t])/);
 
-test("a reply goes to the sender with a Message-ID of this server, References, a date and the auto-reply header", async () => {
+test("sends a reply to the sender with a local Message-ID, References, a date and the auto-reply header", async () => {
   const { answerWith, transport, delivered } = await setUp();
   const { messageId } = await answerWith([...GOOD, "Bcc: hidden@x.example"]);
   assert.match(messageId, /^<[A-Za-z0-9]{36}@here\.example>$/);
@@ -152,7 +152,7 @@ for (const [why, incoming, from] of [
   });
 }
 
-test("the fix of a rejected reply contains the values", async () => {
+test("the fix for a rejected reply contains the rejected values", async () => {
   const { answerWith } = await setUp({ incoming: "In-Reply-To: <0@x>\r\nReferences: <0@x>\r\n" });
   const fixFor = (fields: string[], options = {}) =>
     answerWith(fields, options).then(
@@ -177,7 +177,7 @@ test("the fix of a rejected reply contains the values", async () => {
   assert.match(await fixFor(GOOD, { to: "c@sender.example" }), /to the sender of the message, a@sender\.example/);
 });
 
-test("header values that still allow a reply", async () => {
+test("accepts replies to messages with harmless header values", async () => {
   for (const incoming of [
     "X-Auto-Response-Suppress: None\r\n",
     "Auto-Submitted: No\r\n",
@@ -190,7 +190,7 @@ test("header values that still allow a reply", async () => {
   }
 });
 
-test("one reply per message, also for two concurrent calls; a failed delivery can be retried", async () => {
+test("allows one reply per message, also for concurrent calls, and a retry after a failed delivery", async () => {
   let ok = false;
   const { answerWith, replyBuilt } = await setUp({
     answer: (rcpt) =>
@@ -211,7 +211,7 @@ test("one reply per message, also for two concurrent calls; a failed delivery ca
   });
 });
 
-test("a delivered reply is the only one, even if a later step fails", async () => {
+test("counts a delivered reply even if a later step fails", async () => {
   const spool = await newSpool();
   const transport = memoryTransport();
   const live = {
@@ -240,7 +240,7 @@ test("rejects a reply over the size limit while it is being read", async () => {
   await assert.rejects(answerWith(GOOD, { body: "x".repeat(3000) }), { code: "E_CONTENT_TOO_LARGE" });
 });
 
-test("addresses and threads a builder reply automatically", async () => {
+test("sets the addresses and threading headers of a builder reply automatically", async () => {
   const { replyBuilt, transport } = await setUp({ incoming: "In-Reply-To: <0@x>\r\nReferences: <0@x>\r\n" });
   const { messageId } = await replyBuilt({
     from: { email: "b@here.example", name: "Bö" },

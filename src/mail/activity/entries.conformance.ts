@@ -122,7 +122,7 @@ export function entriesConformance(engine: TestEngine): void {
       );
     });
 
-    test("a worker that forwards and replies: the copies decide the status, the reply is a separate message", async (t) => {
+    test("lists a worker's forwards under the message, whose status they determine, and its reply as a separate message", async (t) => {
       const { activity, recordStep } = await openActivity(t, engine);
       const rcpt = "worker@here.example";
       recordStep("m1", "received", { from: "a@there.example", to: [rcpt] });
@@ -194,7 +194,7 @@ export function entriesConformance(engine: TestEngine): void {
       assert.deepEqual((await answers())[0]![3], "deliveryFailed");
     });
 
-    test("sent mail has one entry per recipient, by its Message-ID, whatever the steps use as id", async (t) => {
+    test("sent mail has one entry per recipient under its Message-ID, even if its steps use other ids", async (t) => {
       const { activity, recordStep } = await openActivity(t, engine);
       const messageId = "<s1@here.example>";
       recordStep(
@@ -290,7 +290,7 @@ export function entriesConformance(engine: TestEngine): void {
       assert.deepEqual(await found(), ["delivered", "<c3@here.example> delivered"]);
     });
 
-    test("one step for several copies, later reports about them, and a complaint", async (t) => {
+    test("records one step for several copies, later reports about them, and a complaint", async (t) => {
       const { activity, recordStep } = await openActivity(t, engine);
       const rcpt = "x@here.example";
       recordStep("m1", "received", { from: "a@there.example", to: [rcpt], subject: "=?utf-8?Q?gr=C3=BCn?=" });

@@ -194,7 +194,7 @@ export function logConformance(engine: TestEngine): void {
       await another.close();
     });
 
-    test("deletes entries past the retention period", async (t) => {
+    test("deletes entries after the retention period", async (t) => {
       const { activity, forwarded, clock } = await openActivity(t, engine, { days: 2 });
       forwarded(1);
       clock.advance(24 * HOUR);

@@ -41,7 +41,7 @@ test("sent messages are kept for their account for a week", async (t) => {
   assert.deepEqual([await read("a", "<1@x>"), await read("a", "<../../2@x>")], [undefined, "Subject: 2"]);
 });
 
-test("a failing store does not affect mail", async (t) => {
+test("a failing message store does not affect mail", async (t) => {
   const { clock, objects } = await open(t);
   const warned: unknown[] = [];
   const sent = createSentMessages({

@@ -8,7 +8,7 @@ const stepsOf = ({ events }: Entry) => events.map(({ step }) => step).join(" ");
 
 export function statusConformance(engine: TestEngine): void {
   describe("the status of a message", () => {
-    test("forwarded: a single entry, whatever the number of attempts", async (t) => {
+    test("of a forwarded message is shown in a single entry, whatever the number of attempts", async (t) => {
       const { activity, forwarded } = await openActivity(t, engine);
       forwarded(1);
       const {
@@ -81,7 +81,7 @@ export function statusConformance(engine: TestEngine): void {
       );
     });
 
-    test("deferred, retried, given up: the last state counts, and all states are kept", async (t) => {
+    test("is that of the last attempt, after a deferral and retries, and all attempts are stored", async (t) => {
       const { activity, forwarded, recordStep, clock } = await openActivity(t, engine);
       const message = forwarded(1, { outcome: "waits" });
       const only = async () => (await activity.search({ account: ACCOUNT })).items[0]!;
@@ -128,7 +128,7 @@ export function statusConformance(engine: TestEngine): void {
       assert.deepEqual([(await only()).status, (await only()).error], ["delivered", null], "the retry delivered it");
     });
 
-    test("deferred while the sender waited and queued in the same millisecond: shown as queued, in any order of events", async (t) => {
+    test("is queued if a deferral and the queueing have the same millisecond, in any order of events", async (t) => {
       const { activity, recordStep, clock } = await openActivity(t, engine);
       const rcpt = "box@here.example";
       const copy = { messageId: "<c@here.example>", to: "me@else.example", cause: "forward" };
@@ -150,7 +150,7 @@ export function statusConformance(engine: TestEngine): void {
       );
     });
 
-    test("a processed report has a final status and no rule", async (t) => {
+    test("is final for a processed report, which has no rule", async (t) => {
       const { activity, recordStep } = await openActivity(t, engine);
       const rcpt = "rp-1@rp-bounce.here.example";
       recordStep("m1", "received", { from: "", to: [rcpt], size: 10, subject: "Undelivered" });
@@ -166,7 +166,7 @@ export function statusConformance(engine: TestEngine): void {
       assert.deepEqual([entry!.to, entry!.status, entry!.action, entry!.isNdr], [rcpt, "handled", null, true]);
     });
 
-    test("sets the status of messages that a killed process left as received", async (t) => {
+    test("is set for messages that a killed process left as received", async (t) => {
       const { activity, recordStep, clock } = await openActivity(t, engine);
       const to = ["queued@here.example", "failed@here.example", "lost@here.example"];
       recordStep("m1", "received", { from: "a@there.example", to });
@@ -238,7 +238,7 @@ export function statusConformance(engine: TestEngine): void {
       );
     });
 
-    test("logs a bounce to a return path without an account", async (t) => {
+    test("is logged for a bounce to a return path without an account", async (t) => {
       const { activity, recordStep } = await openActivity(t, engine);
       const path = "SRS0=abcd=there.example=a@fwd.example";
       recordStep("m1", "received", { from: "", to: [path], subject: "Undelivered", returnPaths: [path] });
@@ -270,7 +270,7 @@ export function statusConformance(engine: TestEngine): void {
       assert.deepEqual((await activity.search({ account: ACCOUNT })).items, []);
     });
 
-    test("rejected as a whole: because of its sender, or its content", async (t) => {
+    test("is rejected for a whole message because of its sender or its content", async (t) => {
       const { activity, recordStep } = await openActivity(t, engine);
       recordStep("m1", "rejected", {
         from: "a@there.example",
@@ -301,7 +301,7 @@ export function statusConformance(engine: TestEngine): void {
       assert.ok(JSON.stringify(items).length < 5000);
     });
 
-    test("deferred and then queued by the server: it is delivered in the end", async (t) => {
+    test("is delivered once a deferred message has been queued and delivered", async (t) => {
       const { activity, recordStep } = await openActivity(t, engine);
       const rcpt = "worker@here.example";
       recordStep("m1", "received", { from: "a@there.example", to: [rcpt, "drop@here.example"] });
@@ -315,7 +315,7 @@ export function statusConformance(engine: TestEngine): void {
       assert.equal(await status(), "handled");
     });
 
-    test("given up after acceptance: a failed delivery, whatever the code", async (t) => {
+    test("is a failed delivery if delivery fails permanently after acceptance, whatever the reply code", async (t) => {
       const { activity, recordStep } = await openActivity(t, engine);
       recordStep("m1", "received", { from: "a@there.example", to: ["x@here.example"] });
       recordStep(
@@ -336,7 +336,7 @@ export function statusConformance(engine: TestEngine): void {
       );
     });
 
-    test("foreign text is stored in a form the database accepts, up to a maximum length", async (t) => {
+    test("has remote text in a form that the database accepts, up to a maximum length", async (t) => {
       const { activity, recordStep } = await openActivity(t, engine);
       recordStep("m1", "received", {
         from: "a\0b@there.example",

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cleanDetail, cleanText } from "./text.ts";
 
-test("removes terminal control characters, line endings and bidirectional controls", () => {
+test("removes terminal control characters, line breaks and bidirectional controls", () => {
   const hostile = "a\u001b[2Jb\u009b31mc\u0000d\r\ne\u007ff\u2028g\u202eh\u2066i\ud800j";
   // oxlint-disable-next-line no-control-regex
   assert.doesNotMatch(cleanText(hostile, 100), /[\0-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]|[\ud800-\udfff]/);

@@ -8,7 +8,7 @@ const DAY = 24 * 3_600_000;
 
 export function addressesConformance(engine: TestEngine): void {
   describe("destination addresses", () => {
-    test("are verified by the mailed link", async (t) => {
+    test("are verified by the link in the verification mail", async (t) => {
       const {
         routing: { addresses },
         mails,
@@ -80,7 +80,7 @@ export function addressesConformance(engine: TestEngine): void {
       assert.equal((await refusal(addresses.setVerified(ACCOUNT, id, true)))[0], "noAddress");
     });
 
-    test("are listed in pages, limited in number, and visible only to their account", async (t) => {
+    test("are listed in pages, limited in number, and visible only to their own account", async (t) => {
       const {
         routing: { addresses },
         clock,
@@ -114,7 +114,7 @@ export function addressesConformance(engine: TestEngine): void {
       assert.equal(await addresses.firstVerified(OTHER_ACCOUNT), undefined);
     });
 
-    test("invalid ones are rejected", async (t) => {
+    test("are rejected if invalid", async (t) => {
       const {
         routing: { addresses },
         mails,
@@ -138,7 +138,7 @@ export function addressesConformance(engine: TestEngine): void {
       assert.equal(await addresses.stateOf(ACCOUNT, "GRÜßE@xn--bcher-kva.example"), "unverified");
     });
 
-    test("verification mails are limited", async (t) => {
+    test("receive a limited number of verification mails", async (t) => {
       const {
         routing: { addresses },
         mails,
@@ -155,7 +155,7 @@ export function addressesConformance(engine: TestEngine): void {
       await again();
     });
 
-    test("concurrent requests create a single address", async (t) => {
+    test("are created once by concurrent requests", async (t) => {
       const {
         routing: { addresses },
       } = await openRouting(t, engine);

@@ -98,7 +98,7 @@ test("accepts a message with valid SPF, two valid DKIM signatures and a DMARC pa
 const reply = async (...args: Parameters<typeof check>) => (await check(...args)).reply;
 const ELSEWHERE = "198.51.100.1";
 
-test("neither SPF nor DKIM: 550 5.7.26; either one is sufficient", async () => {
+test("rejects a message without SPF and DKIM with 550 5.7.26, and accepts it with either one", async () => {
   const text = "From: x@unknown.example\n\nHello\n";
   const refused = await reply(from("x@unknown.example"), mail(text));
   assert.deepEqual(
@@ -111,7 +111,7 @@ test("neither SPF nor DKIM: 550 5.7.26; either one is sufficient", async () => {
   assert.equal((await check(from("x@unknown.example"), mail(text), { policy: { require: "nothing" } })).accept, true);
 });
 
-test("DMARC: `reject` results in 550 5.7.1, `quarantine` is tagged, `none` is accepted", async () => {
+test("DMARC policy `reject` causes 550 5.7.1, `quarantine` adds a tag, and `none` has no effect", async () => {
   const rejected = await check(from("x@other.example"), mail(`${HEADER}\nHello\n`));
   assert.deepEqual(
     [rejected.accept, rejected.reply],
@@ -144,7 +144,7 @@ test("applies the configured policy to an SPF fail", async () => {
   });
 });
 
-test("defers the message if a DNS query fails and the result matters", async () => {
+test("defers a message if a DNS query fails whose result matters", async () => {
   const deferred = async (...args: Parameters<typeof check>) => {
     const said = await reply(...args);
     assert.deepEqual([said?.code, said?.enhanced], [451, "4.4.3"], JSON.stringify(said));
@@ -184,7 +184,7 @@ test("does not defer because of a deleted key or a name that is invalid in DNS",
   assert.equal((await check(from("x@unknown.example"), source)).reply?.code, 550);
 });
 
-test("checks the null sender by HELO; bounces can be accepted without authentication", async () => {
+test("checks the null sender by HELO, and can accept bounces without authentication", async () => {
   const text = "From: MAILER-DAEMON@other.example\nSubject: failure\n\nx\n";
   assert.deepEqual((await check(from(""), mail(text))).spf, {
     result: "pass",
@@ -196,7 +196,7 @@ test("checks the null sender by HELO; bounces can be accepted without authentica
   assert.equal((await check(unknown, mail(text), { policy: { requireOfBounces: false } })).accept, true);
 });
 
-test("handles several authors, or no author", async () => {
+test("handles messages with several authors or none", async () => {
   const two = await check(from("x@other.example"), mail("From: a@a.example\nFrom: b@b.example\n\nx\n"));
   assert.deepEqual([two.reply?.code, two.reply?.enhanced], [550, "5.7.1"]);
   assert.equal((await check(from("x@other.example"), mail("From: a@a.example, b@b.example\n\nx\n"))).accept, false);
@@ -206,7 +206,7 @@ test("handles several authors, or no author", async () => {
   }
 });
 
-test("does not accept a signature over only part of the body, or rsa-sha1", async () => {
+test("rejects a signature over part of the body, and rsa-sha1", async () => {
   const source = await signedMail(`${HEADER}\nHello\n`, RSA);
   const text = await textOf(source);
   const altered = await check(from("x@unknown.example"), mail(text.replace("Hello", "Bye")));
@@ -333,7 +333,7 @@ test("a large message is checked on another thread, from a file or from memory, 
   assert.equal(tiny.dkim[0]!.result, "none");
 });
 
-test("a broken source or a slow thread defers the message; the next message is still checked", async () => {
+test("a read error or a slow thread defers only that message", async () => {
   const stuck = authenticator(
     { inlineBytes: 0, threads: { threads: 1, jobMs: 5000, maxWaiting: 1 } },
     { "rsa._domainkey.a.example TXT": noAnswer("ETIMEOUT") },
@@ -364,7 +364,7 @@ test("a broken source or a slow thread defers the message; the next message is s
   waiting.resolve(new Uint8Array());
 });
 
-test("hostile headers: limits the number of lines, signatures and lookups", { timeout: 60_000 }, async () => {
+test("limits the number of lines, signatures and lookups in hostile headers", { timeout: 60_000 }, async () => {
   const started = performance.now();
   await assert.rejects(
     check(from("x@other.example"), mail(`From: a@n.example\nX: ${"\n ".repeat(20_001)}\n\nx\n`)),
@@ -397,7 +397,7 @@ test("does not exceed the maximum number of DNS queries per message", async () =
   assert.equal(verdict.reply?.code, 451);
 });
 
-test("removes results forged under the server's name, and only those", async () => {
+test("removes only forged results under the server's authserv-id", async () => {
   const others =
     "Authentication-Results: mx.else.example; spf=pass\nAuthentication-Results: (mx.us.example) mx2.us.example; x=y\n";
   const forged = [

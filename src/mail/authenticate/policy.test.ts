@@ -56,7 +56,7 @@ test("a permanent rejection takes precedence over a temporary one from any check
   );
 });
 
-test("defers a DMARC fail if the lookup of a DKIM key or SPF record that might align fails (RFC 9989 5.3)", () => {
+test("defers a DMARC fail if the lookup of a potentially aligned DKIM key or SPF record fails (RFC 9989 5.3)", () => {
   const dkim = [{ result: "temperror", domain: "a.example" }] as unknown as Results["dkim"];
   assert.equal(decided({ dkim }), 451);
   assert.equal(decided({ dkim }, { temporary: "accept" }), 550);

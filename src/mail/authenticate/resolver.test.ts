@@ -7,7 +7,7 @@ import { tableResolver } from "./suites.testing.ts";
 const code = (wanted: string) => (err: unknown) => (err as { code?: string }).code === wanted;
 const never: Resolver = () => new Promise(() => {});
 
-test("each query is sent once, regardless of case", async () => {
+test("sends each query once, regardless of case", async () => {
   const table = tableResolver({ "a.example A": ["192.0.2.1"] });
   const resolver = boundedResolver(table, createManualClock(), DEFAULT_LOOKUP_LIMITS);
   assert.deepEqual(await Promise.all([resolver("a.example", "A"), resolver("A.Example", "A")]), [
@@ -19,7 +19,7 @@ test("each query is sent once, regardless of case", async () => {
   assert.equal(table.queries.length, 2);
 });
 
-test("a missing response is a timeout, per query and in total", async () => {
+test("treats a missing response as a timeout, per query and in total", async () => {
   const clock = createManualClock();
   const resolver = boundedResolver(never, clock, { lookups: 10, lookupMs: 5000, totalMs: 8000 });
   const first = resolver("a.example", "A");

@@ -32,7 +32,7 @@ const inPieces = (source: MailSource, size: number): MailSource => ({
 const TEXT =
   "From: Ä <a@customer.example>\nList-Unsubscribe: <https://customer.example/u>\nSubject: hi\n\n\nHello \t there \n\n\n";
 
-test("the service's signature and the customer's, over a message in memory or read in chunks", async () => {
+test("adds the service's and the customer's signature to a message in memory or in chunks", async () => {
   const source = mail(TEXT);
   const fields = await signer.sign(source, { dkim: KEYS });
   assert.deepEqual(await resultsOf(fields + (await textOf(source))), [
@@ -42,7 +42,7 @@ test("the service's signature and the customer's, over a message in memory or re
   for (const size of [1, 2, 7, 1000]) assert.equal(await signer.sign(inPieces(source, size), { dkim: KEYS }), fields);
 });
 
-test("messages of every shape: no body, no end of the header section, empty", async () => {
+test("signs messages of every shape: without a body, without the end of the header section, and empty", async () => {
   for (const text of [
     "From: a@customer.example\n\n",
     "From: a@customer.example\n",

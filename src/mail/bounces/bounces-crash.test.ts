@@ -87,9 +87,9 @@ if (process.argv[2] === "work") {
   outbound.start();
   setTimeout(() => process.exit(1), 20_000);
 } else {
-  describe("a process that is killed between a failure and its report", { timeout: 60_000 }, () => {
+  describe("after a kill between a failure and its report", { timeout: 60_000 }, () => {
     for (const moment of MOMENTS) {
-      test(`${moment}: the next process reports, and each sender gets at most one duplicate`, async (t) => {
+      test(`${moment}: the next process sends the report, and each sender gets at most one duplicate`, async (t) => {
         const folder = await mkdtemp(join(tmpdir(), "reelpost-returns-crash-"));
         t.after(() => rm(folder, { recursive: true, force: true }));
         const sink = await startSink({

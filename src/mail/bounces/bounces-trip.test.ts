@@ -130,7 +130,7 @@ async function startForwarder(
 }
 
 test(
-  "a bounce returns through two forwarders over real SMTP and ends at the first sender",
+  "a bounce returns through two forwarders over SMTP and ends at the original sender",
   { timeout: 60_000 },
   async (t) => {
     const world = await startSink({

@@ -86,7 +86,7 @@ export function forwardBouncesConformance(engine: TestEngine): void {
       assert.deepEqual(sink.mails, []);
     });
 
-    test("is accepted but ignored when repeated; a flood of bounces is deferred", async (t) => {
+    test("is accepted but ignored if it is repeated, and deferred during a flood of bounces", async (t) => {
       const { srs, take, drained, sink, steps } = await open(t, { limits: { perPath: 5 } });
       const path = srs.forward("alice@example.org", NOON);
       assert.ok(path.ok);

@@ -8,7 +8,7 @@ const options = { forwardDomain: "Fwd.Example", label: "rp-bounce", maxAgeDays: 
 const paths = createReturnPaths({ ...options, keys: ["new"] });
 const hex = fc.stringMatching(/^[0-9a-f]{32}$/);
 
-test("a path is readable in any case until it expires, with any of the keys", () => {
+test("a return path is valid in any letter case until it expires, with any of the keys", () => {
   const rotated = createReturnPaths({ ...options, keys: ["newest", "new"] });
   fc.assert(
     fc.property(
@@ -31,7 +31,7 @@ test("a path is readable in any case until it expires, with any of the keys", ()
   );
 });
 
-test("a return path identifies one recipient, and an altered recipient is rejected as forged", () => {
+test("a return path identifies one recipient, and is forged if the recipient is altered", () => {
   fc.assert(
     fc.property(hex, fc.nat(46_655), (id, member) => {
       const address = paths.make(pathId(id), "rp-bounce.shop.example", NOON, member);
@@ -48,7 +48,7 @@ test("a return path identifies one recipient, and an altered recipient is reject
   );
 });
 
-test("a path with one changed letter is forged or invalid", () => {
+test("a return path with one changed letter is forged or invalid", () => {
   const address = paths.make(pathId("0123456789abcdef0123456789abcdef"), "fwd.example", NOON);
   fc.assert(
     fc.property(fc.nat(address.indexOf("@") - 1), fc.stringMatching(/^[a-z0-9-]$/), (place, letter) => {
@@ -67,7 +67,7 @@ test("a path with one changed letter is forged or invalid", () => {
   });
 });
 
-test("no address throws, and only return paths are recognized as such", () => {
+test("parses any address without throwing, and recognizes only return paths", () => {
   fc.assert(
     fc.property(
       fc.oneof(

@@ -144,7 +144,7 @@ describe("a report", () => {
     assert.equal(readBounce(cut)!.messageId, "<first@example.org>");
   });
 
-  test("about a deleted message contains everything else", async () => {
+  test("about a deleted message contains everything except its content", async () => {
     const bounce = readBounce(await reportOf({ original: async () => undefined }))!;
     assert.equal(bounce.messageId, undefined);
     assert.deepEqual(

@@ -28,7 +28,7 @@ function slowTable() {
   };
 }
 
-test("paths added at the same moment are written together without waiting, and can be read immediately", async () => {
+test("writes concurrently added paths together and without delay, and they can be read immediately", async () => {
   const table = slowTable();
   const later = createReturnPathBatch({ table, log: silentLog });
   for (const id of ["a", "b", "c"]) await later.add(row(id));
@@ -44,7 +44,7 @@ test("paths added at the same moment are written together without waiting, and c
   assert.equal(table.writes.length, 1, "nothing is written twice");
 });
 
-test("callers wait when too many paths are pending; a failed write does not block later ones", async () => {
+test("callers wait if too many paths are pending, and a failed write does not block later ones", async () => {
   const table = slowTable();
   const later = createReturnPathBatch({ table, log: silentLog });
   let full = false;

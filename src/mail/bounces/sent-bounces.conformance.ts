@@ -9,7 +9,7 @@ export function sentBouncesConformance(engine: TestEngine): void {
   const open = openBounces(engine);
 
   describe("a bounce of sent mail", () => {
-    test("is traced and suppresses the address only once", async (t) => {
+    test("is traced to its message and suppresses the address only once", async (t) => {
       const fixture = await open(t);
       const path = await returnPathFor(fixture);
       assert.match(path, /^rp-[a-z0-9-]{38}@rp-bounce\.here\.example$/);
@@ -151,7 +151,7 @@ export function sentBouncesConformance(engine: TestEngine): void {
       );
     });
 
-    test("to a guessed, expired, unknown or foreign path is rejected", async (t) => {
+    test("is rejected if its path is guessed, expired, unknown or foreign", async (t) => {
       const fixture = await open(t);
       const path = await returnPathFor(fixture);
       const [local] = path.split("@");

@@ -56,7 +56,7 @@ test("reports why a message has no report", async () => {
   );
 });
 
-test("merges equal records, and treats unknown results as fail", () => {
+test("merges identical records, and treats unknown results as fail", () => {
   const reading = readAggregate(
     aggregateXml({
       domain: "Example.COM.",
@@ -107,7 +107,7 @@ test("rejects document types, deep nesting, too many records and invalid values"
   assert.equal(why(text.replace(/<end>\d+</, "<end>1000000000<")), "the report ends before it begins");
 });
 
-test("arbitrary bytes never make the reader throw", async () => {
+test("reads arbitrary bytes without throwing", async () => {
   const xml = aggregateXml({ records: [{}, { ip: "2001:db8::1" }] });
   const files = [gzipSync(xml), zipOf("a.xml", xml), xml];
   // Whole files with some bytes replaced, so that the decoders get past their first check.

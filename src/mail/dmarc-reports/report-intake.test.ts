@@ -96,7 +96,7 @@ async function open(
 
 describe("aggregate reports received by mail", () => {
   onEveryDatabase((engine) => {
-    test("are summed by day, author domain, source and reporter", async (t) => {
+    test("are aggregated by day, author domain, source and reporter", async (t) => {
       const { receive, report, statistics } = await open(t, engine);
       const records = [
         { count: 10 },
@@ -219,7 +219,7 @@ describe("aggregate reports received by mail", () => {
       assert.equal((await statistics()).reports, 2);
     });
 
-    test("are limited by sender, rows per zone and age", async (t) => {
+    test("are limited per sender, by rows per zone and by age", async (t) => {
       const { receive, report, statistics, clock, reports, now } = await open(t, engine, {
         perSender: 3,
         rowsPerZone: 5,
@@ -248,7 +248,7 @@ describe("aggregate reports received by mail", () => {
       assert.deepEqual([(await statistics()).reports, (await statistics()).totals.messages], [0, 0]);
     });
 
-    test("about TLS are summed by day, policy, failure and reporter", async (t) => {
+    test("about TLS are aggregated by day, policy, failure and reporter", async (t) => {
       const { receive, reports, zone, zones, newZone, now } = await open(t, engine);
       const begin = now - (now % DAY) - DAY;
       const tls = (fixture: Parameters<typeof tlsJson>[0]) =>

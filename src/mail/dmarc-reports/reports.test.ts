@@ -73,7 +73,7 @@ describe("DMARC reports of a zone", () => {
       await zones.delete(zone.id);
     });
 
-    test("behind an alias: the target record is used", async (t) => {
+    test("are requested in the target record if the name is an alias", async (t) => {
       const { db, events, zones, clock, newZone } = await openRouting(t, engine);
       let answer: string[][] = [];
       const reports = createDmarcReporting({

@@ -245,7 +245,7 @@ test("encodes a message without a local signature and does not sign it", async (
   );
 });
 
-test("announces the size of the converted message", async () => {
+test("declares the size of the converted message", async () => {
   const { sink } = await send(
     await ownMail(
       `From: app@here.example\nMIME-Version: 1.0\nContent-Type: application/octet-stream\n\n${"ü".repeat(5000)}\n`,

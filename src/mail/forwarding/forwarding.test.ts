@@ -55,7 +55,7 @@ async function judged(raw: string, from: string, ip = "127.0.0.1"): Promise<Verd
   return verdict;
 }
 
-test("a forward is sealed, signed twice, sent from a local address, and its body is unchanged", async (t) => {
+test("seals a forward, signs it twice, sends it from a local address, and keeps its body unchanged", async (t) => {
   const { sink, take, srs, events } = await setUp(t);
   const message = await signedBy("a.example", `Authentication-Results: mx.one.example; dmarc=pass\n${FIELDS}\n${BODY}`);
   assert.equal(await take(Buffer.from(message, "latin1"), { to: ["info@one.example"] }), "250 2.6.0 Message accepted");
@@ -124,7 +124,7 @@ test("a forward is sealed, signed twice, sent from a local address, and its body
 });
 
 test(
-  "another implementation gets the same result",
+  "dkimpy, another implementation, verifies the signatures and the ARC seal",
   { skip: !hasDkimpy && process.env["REQUIRE_ALL"] !== "1" && "dkimpy is not installed" },
   async (t) => {
     const { sink, take } = await setUp(t);
@@ -142,7 +142,7 @@ test(
   },
 );
 
-test("extends a valid ARC chain, closes a broken one, and never extends it again", async (t) => {
+test("extends a valid ARC chain, closes a broken one, and does not extend a closed one", async (t) => {
   const { sink, take } = await setUp(t);
   const second = await setUp(t, {
     name: "two",
@@ -179,7 +179,7 @@ test("extends a valid ARC chain, closes a broken one, and never extends it again
   assert.deepEqual(seals(third.raw), ["2 fail", "1 none"], "no ARC set is added to a failed chain");
 });
 
-test("senders: authenticated ones get an SRS address, others a token, and the null sender stays null", async (t) => {
+test("authenticated senders get an SRS address, other senders a token, and the null sender stays null", async (t) => {
   const { sink, take, srs, tokens } = await setUp(t);
   const long = `bounces+848413-e276-some.person=mail.example@a.example`;
   const cases: [
@@ -250,7 +250,7 @@ test("rejected mail is not forwarded, and the rejection is logged for the right 
   );
 });
 
-test("passes the reply of the next hop to the sender", async (t) => {
+test("returns the next hop's reply to the sender", async (t) => {
   const { take, sink } = await setUp(t, {
     sink: { rcpt: (to) => (to.startsWith("bob") ? "550 5.1.1 no such user" : undefined) },
   });
@@ -261,7 +261,7 @@ test("passes the reply of the next hop to the sender", async (t) => {
   assert.equal(sink.mails.length, 0);
 });
 
-test("passes on the DSN parameters, with the recipient the sender used", async (t) => {
+test("forwards the DSN parameters, with the recipient address that the sender used", async (t) => {
   const { sink, take } = await setUp(t);
   const dsn = {
     ret: "HDRS" as const,
@@ -283,7 +283,7 @@ test("passes on the DSN parameters, with the recipient the sender used", async (
   assert.deepEqual(Object.keys(unknown!.rcptArgs[0]!), [], "no reports are requested for an unknown sender");
 });
 
-test("a worker's forward and reply: X- headers on top, signed, from the domain that received the message", async (t) => {
+test("a worker's forward and reply have X- headers on top, a signature, and the receiving domain as sender", async (t) => {
   const { sink, take, events } = await setUp(t, {
     routes: () => ({ kind: "worker", script: "acc/w", account: "acc", zone: "one" }),
     receiver: { rules: { isVerified: (address, { account }) => account === "acc" && address === "bob@there.example" } },
@@ -370,7 +370,7 @@ test("forwards a message on disk byte for byte", async (t) => {
   );
 });
 
-test("non-ASCII addresses do not make the header section non-ASCII", async (t) => {
+test("keeps the header section of a forward to or from a non-ASCII address in ASCII", async (t) => {
   const { sink, take } = await setUp(t, { routes: () => ({ ...toBob, zone: "one" }) });
   assert.match(
     await take(await signedBy("a.example", `${FIELDS}\nhello\n`), { to: ["käthe@one.example"], smtputf8: true }),

@@ -13,7 +13,7 @@ const MESSAGE = await signedBy(
 const KNOWN = { ...DNS, ...ownRecords("fwd.one.example", "one.example", "fwd.two.example", "two.example") };
 const to = (address: string, zone: string): OwnedRoute => ({ kind: "forward", to: [address], zone });
 
-test("catch-all rules of two servers that point to each other: the sender gets a bounce, and no mailbox gets a hundred messages", async (t) => {
+test("ends a loop between the catch-all rules of two servers with a bounce to the sender", async (t) => {
   const places = [await openPlace(), await openPlace()] as const;
   const one = await startHost(t, {
     name: "one",
@@ -37,7 +37,7 @@ test("catch-all rules of two servers that point to each other: the sender gets a
   assert.equal(one.events.filter(({ step }) => step === "received").length, 2);
 });
 
-test("a worker that generates a new address on every pass is stopped too", async (t) => {
+test("stops a worker that generates a new address on every pass", async (t) => {
   let turn = 0;
   const at = await openPlace();
   const one = await startHost(t, {
@@ -61,7 +61,7 @@ test("a worker that generates a new address on every pass is stopped too", async
   );
 });
 
-test("the mark is recognized regardless of case, but only with the key", () => {
+test("recognizes the loop mark in any letter case, but only with the key", () => {
   const [mine, rotated, other] = [createLoopMarks(["k1"]), createLoopMarks(["k2", "k1"]), createLoopMarks(["x"])];
   const field = mine.field("Info@One.Example");
   assert.match(field, /^X-Reelpost-Loop: [\w-]{22}\r\n$/);

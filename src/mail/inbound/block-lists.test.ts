@@ -34,7 +34,7 @@ test("rejects a listed address with the list's own explanation", async () => {
   assert.equal(await find("192.0.2.1"), undefined);
 });
 
-test("reports every list that contains the address; uses the list name if the list gives no explanation", async () => {
+test("reports every list that contains the address, by name if the list gives no explanation", async () => {
   const { find } = blockLists({
     "A 2.0.0.127.bl.example": ["127.0.0.2"],
     "A 2.0.0.127.second.example": ["127.0.0.10", "127.0.0.11"],

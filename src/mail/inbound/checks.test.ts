@@ -6,7 +6,7 @@ import { conversation, listen, withoutReceived } from "./listening.testing.ts";
 
 /** Checks of the recipient, of the client (block lists) and of the content. */
 
-test("if a recipient check fails, the recipient is deferred, even if the rejection cannot be logged", async (t) => {
+test("defers a recipient whose check fails, even if the rejection cannot be logged", async (t) => {
   const { say } = await conversation(t, {
     checkRecipient: () => Promise.reject(new Error("secret detail")),
     onRejected: () => {
@@ -17,7 +17,7 @@ test("if a recipient check fails, the recipient is deferred, even if the rejecti
   assert.equal(await say("RCPT TO:<b@here.example>"), "451 4.3.0 Message processing failed, try again later");
 });
 
-test("a client on a block list may write only to postmaster", async (t) => {
+test("a client on a block list can send only to postmaster", async (t) => {
   const listed: SmtpReply = {
     code: 554,
     enhanced: "5.7.1",
@@ -37,7 +37,7 @@ test("a client on a block list may write only to postmaster", async (t) => {
   assert.equal(taken[0]!.envelope.to.length, 2);
 });
 
-test("a content filter can reject, defer, or set protected header fields; if it fails, mail is accepted", async (t) => {
+test("a content filter can reject, defer and set protected header fields, and its failure does not stop mail", async (t) => {
   const refused: string[] = [];
   const { port, taken, spoolFiles } = await listen(t, {
     onRejected: (_, { code }, stage) => void refused.push(`${stage} ${code}`),

@@ -25,7 +25,7 @@ test("receives a message in pipelined chunks, followed by another transaction", 
   assert.equal(withoutReceived(taken[0]!.raw), "Subject: x\r\n\r\n.\r\nbody\r\n");
 });
 
-test("rejects a bare CR or LF in a chunk, in every known form of smuggling", async (t) => {
+test("rejects a bare CR or LF in a chunk, in every known form of SMTP smuggling", async (t) => {
   for (const lookAlike of ["\n.\n", "\n.\r\n", "\r\n.\n", "\r.\r\n", "\r\n.\r", "x\rx"]) {
     const { client, taken, spoolFiles } = await inTransaction(t);
     const content = `Subject: x\r\n\r\nbody${lookAlike}MAIL FROM:<evil@x.example>\r\n`;
@@ -56,7 +56,7 @@ test("RSET between chunks discards the message", async (t) => {
   assert.equal(taken.length, 0);
 });
 
-test("a message in chunks has the deadline of one message, whatever the client sends in between", async (t) => {
+test("applies the deadline of one message to all of its chunks, whatever the client sends in between", async (t) => {
   const { client, taken } = await inTransaction(t, { limits: { dataMs: 200 } });
   const timer = setInterval(() => client.socket.writable && client.socket.write("BDAT 1\r\nx"), 20);
   t.after(() => clearInterval(timer));
@@ -64,7 +64,7 @@ test("a message in chunks has the deadline of one message, whatever the client s
   assert.equal(taken.length, 0);
 });
 
-test("writes the replies to a pipelined group in one packet", async (t) => {
+test("writes the replies to a group of pipelined commands in one packet", async (t) => {
   // Without waiting, the client would read the replies together regardless of how they were written.
   const checkRecipient = async () => {
     for (let i = 0; i < 3; i++) await tick();
@@ -82,7 +82,7 @@ test("writes the replies to a pipelined group in one packet", async (t) => {
   assert.equal(packets.length, 1);
 });
 
-test("does not hold back earlier replies while a decision takes long (RFC 5321 4.5.3.2)", async (t) => {
+test("does not delay earlier replies during a slow decision (RFC 5321 4.5.3.2)", async (t) => {
   const decision = Promise.withResolvers<undefined>();
   const { port } = await listen(t, { checkRecipient: () => decision.promise });
   const client = await rawClient(port);

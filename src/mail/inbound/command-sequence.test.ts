@@ -39,7 +39,7 @@ test("a message that does not wait for 354 is rejected, and its lines are not ex
   assert.equal(taken.length, 0);
 });
 
-test("commands out of order are rejected and have no effect", async (t) => {
+test("rejects commands out of order, which have no effect", async (t) => {
   const { port } = await listen(t);
   const client = await rawClient(port);
   await client.reply();

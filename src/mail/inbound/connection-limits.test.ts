@@ -17,7 +17,7 @@ function newLimits({ slots = 4, perNetwork = 3, minIdleMs = 1000 } = {}) {
   return { clock, limits, enter, evicted };
 }
 
-test("limits the connections of a network, and stops counting closed connections", () => {
+test("limits the connections of a network, and does not count closed ones", () => {
   const { limits, enter } = newLimits();
   const first = enter("192.0.2.1");
   enter("192.0.2.1");
@@ -56,7 +56,7 @@ test("never replaces a connection that is busy", () => {
   assert.deepEqual(evicted, []);
 });
 
-test("keeps its limits in any sequence of events", () => {
+test("enforces its limits in any sequence of events", () => {
   const step = fc.record({
     what: fc.constantFrom("enter", "leave", "active", "advance"),
     who: fc.nat(5),
@@ -90,7 +90,7 @@ test("keeps its limits in any sequence of events", () => {
   );
 });
 
-test("a rate allows a burst, and the same number again per interval; the number of keys is limited", () => {
+test("a rate allows a burst, then the same number per interval, for a limited number of keys", () => {
   const clock = createManualClock();
   const rate = createRate({ limit: 3, perMs: 60_000, clock, keys: 2 });
   assert.deepEqual(
@@ -107,7 +107,7 @@ test("a rate allows a burst, and the same number again per interval; the number 
   assert.equal(createRate({ limit: 0, perMs: 1, clock }).consume("a"), true);
 });
 
-test("accepts addresses and ranges; rejects anything else with an error that names the setting", () => {
+test("accepts addresses and ranges, and rejects other values with an error that names the setting", () => {
   assert.equal(addressSet(["192.0.2.0/24"], "smtp.proxies")("192.0.2.200"), true);
   for (const range of ["10.0.0.0/33", "proxy.example", "10.0.0.5/", "::/129", ""]) {
     assert.throws(

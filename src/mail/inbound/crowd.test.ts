@@ -20,7 +20,7 @@ async function received(socket: Socket): Promise<string> {
 
 const from = (port: number, localAddress: string) => connect({ host: "127.0.0.1", port, localAddress });
 
-test("a network is limited to its share of connections; another network can still connect", async (t) => {
+test("limits a network to its share of connections while another network can still connect", async (t) => {
   const { port, listener } = await listen(t, { limits: { connections: 10, connectionsPerNetwork: 2 } });
   const held = [from(port, "127.0.0.2"), from(port, "127.0.0.2")];
   await Promise.all(held.map((socket) => once(socket, "data")));
@@ -68,7 +68,7 @@ test("when all slots are in use, a new client replaces an idle one, and active o
   for (const socket of [...idle, good, late, served.socket]) socket.destroy();
 });
 
-test("a client that sends a message in a trickle counts as idle, one that sends steadily does not", async (t) => {
+test("treats a client that sends a message in a trickle as idle, but not one that sends steadily", async (t) => {
   const { port, spooledBytes } = await listen(t, {
     limits: { connections: 2, connectionsPerNetwork: 10, minIdleMs: 1000 },
   });
@@ -145,7 +145,7 @@ test("limits behind a proxy apply to the proxy's clients, not to the proxy", asy
   for (const [, { socket }] of clients) socket.destroy();
 });
 
-test("a proxy without a header gets no reply; from other peers a PROXY header is an ordinary command", async (t) => {
+test("a proxy without a header gets no reply, and a PROXY header from another peer is an ordinary command", async (t) => {
   const { port, listener } = await listen(t, { proxies: ["127.0.0.1"], limits: { proxyMs: 100 } });
   for (const bytes of ["EHLO x\r\n", "PROXY TCP4 nonsense\r\n", "", `PROXY TCP4 ${"1".repeat(200)}`]) {
     const client = await rawClient(port);
@@ -174,7 +174,7 @@ async function secured(port: number, servername: string): Promise<TLSSocket> {
   return secure;
 }
 
-test("a client gets the certificate for its SNI name; a new certificate is used immediately, and open connections stay open", async (t) => {
+test("serves the certificate for the SNI name, and uses a new one without closing connections", async (t) => {
   const tls = testCertificates();
   const { port } = await listen(t, { tls });
   const [first, other] = [await secured(port, "mx.test"), await secured(port, "other.test")];
@@ -189,7 +189,7 @@ test("a client gets the certificate for its SNI name; a new certificate is used 
   for (const socket of [first, other, second]) socket.destroy();
 });
 
-test("rejects TLS before 1.2 (RFC 8996); ends invalid and incomplete handshakes", async (t) => {
+test("rejects TLS before 1.2 (RFC 8996), and ends invalid and incomplete handshakes", async (t) => {
   const { port, listener } = await listen(t, { tls: testCertificates(), limits: { handshakeMs: 100 } });
   for (const bytes of ["", "not a handshake at all\r\n"]) {
     const client = await rawClient(port);

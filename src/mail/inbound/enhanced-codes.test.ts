@@ -4,7 +4,7 @@ import { greeted, listen } from "./listening.testing.ts";
 
 /** RFC 2034 */
 
-test("every reply except those to the greeting and EHLO has an enhanced code", async (t) => {
+test("every reply except the greeting and those to EHLO has an enhanced status code", async (t) => {
   const { port } = await listen(t, { limits: { errorsBeforeDelay: 100, errors: 100 } });
   const answers: string[] = [];
   for (const lines of [

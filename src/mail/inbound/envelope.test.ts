@@ -4,7 +4,7 @@ import { conversation } from "./listening.testing.ts";
 
 /** Addresses and parameters of MAIL and RCPT. */
 
-test("allowed and disallowed parameters of MAIL and RCPT", async (t) => {
+test("accepts the allowed parameters of MAIL and RCPT, and rejects all others", async (t) => {
   const { say } = await conversation(t, { limits: { errorsBeforeDelay: 100, errors: 100 } });
   for (const [params, code] of [
     ["SIZE=100 BODY=8BITMIME SMTPUTF8 RET=HDRS ENVID=QQ314159", "250 2.1.0"],
@@ -103,7 +103,7 @@ for (const path of [
   "<a@b.example> <c@d.example>",
   "",
 ]) {
-  test(`invalid path: ${JSON.stringify(path.slice(0, 40))}`, async (t) => {
+  test(`rejects an invalid path: ${JSON.stringify(path.slice(0, 40))}`, async (t) => {
     const { say } = await conversation(t);
     assert.match(await say(`MAIL FROM:${path}`), /^5\d\d 5\./);
     assert.match(await say("MAIL FROM:<a@b.example>"), /^250 /);

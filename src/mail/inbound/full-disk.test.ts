@@ -9,7 +9,7 @@ import { ids } from "../mail.testing.ts";
 import { createSpool } from "../messages/index.ts";
 import { listen } from "./listening.testing.ts";
 
-test("a full disk: 452, never 250; small mail is still accepted, and large mail again after space is freed", async (t) => {
+test("on a full disk, replies 452 and never 250, accepts small mail, and accepts large mail again after space is freed", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-spool-full-"));
   const mounted =
     process.platform === "linux" && spawnSync("mount", ["-t", "tmpfs", "-o", "size=2m", "tmpfs", folder]).status === 0;

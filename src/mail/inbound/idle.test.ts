@@ -17,5 +17,5 @@ test(`${held} idle clients stay connected while well-behaved ones are served`, a
   await idleCrowd(t, { count: held, connections: held + 100 });
 });
 
-test("4,000 clients stuck in DATA on a server with 200 slots: the limit holds, and well-behaved clients are served", (t) =>
+test("serves well-behaved clients and keeps its limit of 200 slots while 4,000 clients are stuck in DATA", (t) =>
   idleCrowd(t, { count: 4000, connections: 200, inData: true }));

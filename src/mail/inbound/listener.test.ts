@@ -9,7 +9,7 @@ import type { DeliveryResult } from "../messages/index.ts";
 import { createSmtpListener } from "./listener.ts";
 import { listen, testCertificates, withoutReceived } from "./listening.testing.ts";
 
-test("a real client delivers; the message gets a Received field and is otherwise unchanged", async (t) => {
+test("a third-party client delivers a message, which gets a Received field and is otherwise unchanged", async (t) => {
   const { port, taken } = await listen(t);
   const client = createTransport({ host: "127.0.0.1", port, name: "client.example" });
   const info = await client.sendMail({
@@ -155,7 +155,7 @@ test("pipelined commands are answered in order, including those after a message"
   assert.equal(withoutReceived(taken[1]!.raw), "", "an empty message is accepted");
 });
 
-test("a message over the limit is discarded while being read and rejected at its end; the session continues", async (t) => {
+test("discards a message over the limit, rejects it at its end, and continues the session", async (t) => {
   const { port, taken, spoolFiles, spooledBytes } = await listen(t, { limits: { messageBytes: 1024 * 1024 } });
   const client = await upToData(port);
   const line = Buffer.from(`${"x".repeat(98)}\r\n`);
@@ -174,7 +174,7 @@ test("a message over the limit is discarded while being read and rejected at its
   client.socket.destroy();
 });
 
-test("26 MiB are rejected with the default limit, 25 MiB are accepted", async (t) => {
+test("by default rejects a message of 26 MiB and accepts one of 25 MiB", async (t) => {
   const { port, taken } = await listen(t);
   const client = createTransport({ host: "127.0.0.1", port });
   t.after(() => client.close());
@@ -250,7 +250,7 @@ test("a connection dropped in DATA leaves no message and no file", async (t) => 
   assert.equal(taken.length + settled, 0);
 });
 
-test("the header section is limited: 10,000 fields are accepted, a megabyte without an end is rejected", async (t) => {
+test("limits the header section: accepts 10,000 fields, and rejects a megabyte without an end", async (t) => {
   const { port, taken, spooledBytes } = await listen(t);
   const client = await upToData(port);
   assert.match(await client.say(`${"X-A: 1\r\n".repeat(10_000)}\r\nbody\r\n.\r\n`), /^250 /);
@@ -274,7 +274,7 @@ test("the header section is limited: 10,000 fields are accepted, a megabyte with
   client.socket.destroy();
 });
 
-test("a megabyte of dots needs at most a megabyte of memory", async (t) => {
+test("uses at most a megabyte of memory for a megabyte of dots", async (t) => {
   const { port, taken } = await listen(t);
   const client = await upToData(port);
   const started = performance.now();
@@ -305,7 +305,7 @@ test("accepts addresses in any script: local parts as UTF-8, domains as A-labels
   client.socket.destroy();
 });
 
-test("STARTTLS with a certificate: plaintext pipelined after it is dropped, and the same rules apply inside TLS", async (t) => {
+test("STARTTLS drops plaintext pipelined after it, and the same rules apply inside TLS", async (t) => {
   const { port, taken } = await listen(t, { tls: testCertificates() });
   const client = createTransport({
     host: "127.0.0.1",
@@ -364,7 +364,7 @@ test("the single reply for several recipients reflects every result", async (t) 
   }
 });
 
-test("a next hop's reply text is ASCII unless the client uses SMTPUTF8", async (t) => {
+test("returns the next hop's reply text as ASCII unless the client uses SMTPUTF8", async (t) => {
   const { port } = await listen(t, {
     settle: ({ to }) =>
       to.map((rcpt) => ({
@@ -390,7 +390,7 @@ test("a next hop's reply text is ASCII unless the client uses SMTPUTF8", async (
   }
 });
 
-test("an internal error is a temporary failure without internal details", async (t) => {
+test("reports an internal error as a temporary failure without internal details", async (t) => {
   const { port } = await listen(t, { settle: () => Promise.reject(new Error("secret detail")) });
   const client = await upToData(port);
   assert.equal(await client.say("x\r\n.\r\n"), "451 4.3.0 Message processing failed, try again later");
@@ -414,7 +414,7 @@ test("close() replies to messages in progress, disconnects idle clients immediat
   assert.equal(await (await rawClient(port)).reply(), "(closed)");
 });
 
-test("a port in use causes a clear error", async (t) => {
+test("reports a port in use with a clear error", async (t) => {
   const { port } = await listen(t);
   const spool = await newSpool();
   await assert.rejects(

@@ -25,7 +25,7 @@ const ipv6 = fc.array(fc.integer({ min: 1, max: 0xffff }), { minLength: 8, maxLe
 const port = fc.integer({ min: 0, max: 65_535 });
 const read = (bytes: string | Buffer) => readProxyHeader(Buffer.from(bytes as string));
 
-test("version 1: the client address, and where the client's own octets begin", () => {
+test("version 1 contains the client address, and the client's own octets follow the header", () => {
   assert.deepEqual(read("PROXY TCP4 192.0.2.7 198.51.100.1 56324 25\r\nEHLO x\r\n"), {
     state: "whole",
     length: 44,
@@ -40,7 +40,7 @@ test("version 1: the client address, and where the client's own octets begin", (
   assert.deepEqual(read("PROXY UNKNOWN ffff:f::1 any thing\r\n"), { state: "whole", length: 35 });
 });
 
-test("version 2: the client address; extensions are skipped", () => {
+test("version 2 contains the client address, and its extensions are skipped", () => {
   const addresses = Buffer.from([192, 0, 2, 7, 198, 51, 100, 1, 0xdc, 0x04, 0, 25]);
   assert.deepEqual(read(v2({ body: addresses })), {
     state: "whole",
@@ -94,12 +94,12 @@ for (const [name, header] of Object.entries({
   "truncated addresses": v2({ body: Buffer.alloc(8) }),
   "an excessive length": v2({ length: 65_535 }),
 })) {
-  test(`rejected: ${name}`, () => {
+  test(`rejects ${name}`, () => {
     assert.equal(readProxyHeader(Buffer.from(header as string)).state, "bad");
   });
 }
 
-test("parses every valid header, asks for more on every prefix of it, and does not touch the bytes after it", () => {
+test("parses every valid header, requests more data for every prefix of it, and does not consume the bytes after it", () => {
   const written = fc.oneof(
     fc
       .tuple(ipv4, ipv4, port, port)
@@ -135,7 +135,7 @@ test("parses every valid header, asks for more on every prefix of it, and does n
   );
 });
 
-test("arbitrary bytes never make the parser throw, and a returned address is valid", () => {
+test("parses arbitrary bytes without throwing, and returns only valid addresses", () => {
   const hostile = fc.oneof(
     fc.uint8Array({ maxLength: 300 }),
     fc.uint8Array({ maxLength: 300 }).map((tail) => Buffer.concat([SIGNATURE, tail])),

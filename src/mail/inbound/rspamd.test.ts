@@ -53,7 +53,7 @@ test("rspamd receives the envelope and the message", async (t) => {
   assert.match(String(id), /^[0-9a-f]{32}$/);
 });
 
-test("streams a spooled message; client input cannot inject a header", async (t) => {
+test("streams a spooled message, and client input cannot inject a header", async (t) => {
   const { requests, filter } = await rspamd(t, { action: "no action" });
   const spool = await newSpool({ memoryBytes: 1024 });
   const large = Buffer.concat([MESSAGE, Buffer.alloc(300_000, `${"x".repeat(62)}\r\n`)]);
@@ -99,14 +99,14 @@ for (const [action, answer, verdict] of [
   ["rewrite subject", {}, { action: "tag", fields: [{ name: "X-Spam-Flag", value: "YES" }] }],
   ["quarantine", {}, { action: "accept" }],
 ] as const) {
-  test(`${action}: ${JSON.stringify(answer)}`, async (t) => {
+  test(`returns the action ${action} for ${JSON.stringify(answer)}`, async (t) => {
     const { filter } = await rspamd(t, { action, ...answer });
     const spool = await newSpool();
     assert.deepEqual(await filter.check(ENVELOPE, spool.fromMemory(MESSAGE)), verdict);
   });
 }
 
-test("an unusable response is an error: other status, not JSON, no action, too large, timeout, connection refused", async (t) => {
+test("throws for an unusable response, such as another status, invalid JSON, a timeout or a refused connection", async (t) => {
   const spool = await newSpool();
   const source = spool.fromMemory(MESSAGE);
   for (const { filter } of [

@@ -7,7 +7,7 @@ import { greeted, listen, withoutReceived } from "./listening.testing.ts";
 
 /** Limits of line lengths, errors, commands and messages. */
 
-test("a line of a message may be long, a command may not", async (t) => {
+test("accepts long lines in a message, but not long commands", async (t) => {
   const { port, taken } = await listen(t);
   const client = await upToData(port);
   const body = `Subject: x\r\n\r\n${"y".repeat(998)}\r\n${"z".repeat(100_000)}\r\n`;
@@ -21,7 +21,7 @@ test("a line of a message may be long, a command may not", async (t) => {
   }
 });
 
-test("a client with errors is delayed, then disconnected; an accepted message resets the count", async (t) => {
+test("delays a client that makes errors, then disconnects it, and an accepted message resets the count", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const { port } = await listen(t, { limits: { errorsBeforeDelay: 3, errors: 6, tarpitMs: 250 } });
   const client = await greeted(port);
@@ -50,7 +50,7 @@ test("a client with errors is delayed, then disconnected; an accepted message re
   assert.equal(await client.rest(), "");
 });
 
-test("endless commands without a message end the session; rejected messages do not", async (t) => {
+test("too many commands without a message end the session, but rejected messages do not", async (t) => {
   const { port, listener } = await listen(t, {
     limits: { errorsBeforeDelay: 5, errors: 10, commands: 50, tarpitMs: 1 },
     settle: ({ to }) =>
@@ -73,7 +73,7 @@ test("endless commands without a message end the session; rejected messages do n
   await listener.close();
 });
 
-test("guessing recipients is slowed down", async (t) => {
+test("slows down a client that guesses recipients", async (t) => {
   const refused: string[] = [];
   const unknown: SmtpReply = { code: 550, enhanced: "5.1.1", text: "No such recipient" };
   const { port, taken } = await listen(t, {
@@ -96,7 +96,7 @@ test("guessing recipients is slowed down", async (t) => {
   ]);
 });
 
-test("messages over the limit per minute are deferred, regardless of the connection they use", async (t) => {
+test("defers messages over the limit per minute, whichever connection they use", async (t) => {
   const { port, taken } = await listen(t, { limits: { messagesPerMinute: 3 } });
   for (let i = 0; i < 5; i++) {
     const client = await greeted(port);

@@ -33,7 +33,7 @@ const mail = (more: Partial<Outbound> = {}): Outbound => ({
   ...more,
 });
 
-test("writes each cause to its own folder; bytes and streams stay unchanged", async () => {
+test("writes each kind of message to its own folder, with unchanged bytes and streams", async () => {
   const dir = join(root, "causes");
   const written: WrittenMail[] = [];
   const transport = open({ dir, onWritten: (mail) => void written.push(mail) });

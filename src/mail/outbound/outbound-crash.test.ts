@@ -86,7 +86,7 @@ if (process.argv[2] === "work") {
   await work(process.argv[3]!, Number(process.argv[4]), process.argv[5]!);
 } else {
   test(
-    "a queue killed repeatedly loses nothing and duplicates only messages whose result had not been written",
+    "a queue that is killed repeatedly loses no message, and duplicates only those whose result was not yet stored",
     { timeout: 100_000 },
     async (t) => {
       const folder = await mkdtemp(join(tmpdir(), "reelpost-outbound-crash-"));

@@ -109,7 +109,7 @@ async function until(condition: () => boolean): Promise<void> {
   }
 }
 
-test("files: sends nothing", async (t) => {
+test("the files transport sends nothing", async (t) => {
   const { relay, queue, relayThenQueue, written, messages } = await open(t, {});
   for (const way of [relay, queue, relayThenQueue])
     assert.deepEqual(await way.deliver(mail("b@there.example")), [{ rcpt: "b@there.example", ok: true }]);
@@ -117,7 +117,7 @@ test("files: sends nothing", async (t) => {
   assert.deepEqual((await messages.list({})).items, []);
 });
 
-test("mx: delivers to the servers of the domain, and to private networks only if allowed; updates metrics", async (t) => {
+test("the mx transport delivers to a domain's servers, in private networks only if allowed, and updates metrics", async (t) => {
   const sink = await startSink(t);
   const shut = await open(t, { deliver: "mx", port: sink.port });
   const [refused] = await shut.relay.deliver(mail("b@there.example"));
@@ -139,7 +139,7 @@ test("mx: delivers to the servers of the domain, and to private networks only if
     assert.ok(body.includes(line), body);
 });
 
-test("smart_host: sends everything to the first smart host that works; fails to start without one", async (t) => {
+test("the smart_host transport sends everything to the first working smart host, and fails to start without one", async (t) => {
   const sink = await startSink(t);
   const { relay } = await open(t, {
     deliver: "smart_host",
@@ -151,7 +151,7 @@ test("smart_host: sends everything to the first smart host that works; fails to 
   await assert.rejects(open(t, { deliver: "smart_host", smart_hosts: ["relay.example"] }), { kind: "badSmartHost" });
 });
 
-test("queues without delivering until it is started; relays mail of local domains to the local listener", async (t) => {
+test("queues mail until it is started, and relays mail for local domains to the local listener", async (t) => {
   const sink = await startSink(t);
   const idle = await open(
     t,

@@ -71,7 +71,7 @@ async function receive(fates: Fate[], { held, bounces }: Parts) {
 
 const all = (parts: Partial<Parts>): Parts => ({ held: "works", bounces: "works", ...parts });
 
-test("replies 250 if all recipients have the message, with the rejection if none has it; stores nothing", async () => {
+test("replies 250 if all recipients have the message, replies with the rejection if none has it, and stores nothing", async () => {
   assert.equal((await receive(["ok", "ok"], all({}))).reply.code, 250);
   for (const [fates, code] of [
     [["later"], 451],

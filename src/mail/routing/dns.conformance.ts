@@ -87,7 +87,7 @@ export function dnsConformance(engine: TestEngine): void {
       ]);
     });
 
-    test("created for other hosts are out of date: enabling again replaces them, but never unlocked ones", async (t) => {
+    test("are replaced if they were created for other hosts, but not if they were unlocked", async (t) => {
       const { build, db, routing, zones, zone, records } = await open(t, engine);
       await routing.dns.enable(zone);
       const moved = {
@@ -140,7 +140,7 @@ export function dnsConformance(engine: TestEngine): void {
       assert.deepEqual(await records(), ["MX 1 mail.example.net"]);
     });
 
-    test("SPF: our include is added to a user's own record and removed again; two records are an error", async (t) => {
+    test("add our include to the user's SPF record, remove it again, and reject two SPF records", async (t) => {
       const { routing, zones, zone, records, status } = await open(t, engine);
       await zones.records.create(zone, { type: "TXT", name: "@", content: "v=spf1 ip4:192.0.2.1 -all" });
       await routing.dns.enable(zone);

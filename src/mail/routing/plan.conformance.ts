@@ -30,7 +30,7 @@ export function planConformance(engine: TestEngine): void {
       return { ...house, a, b, owner, other, worker, request, plan };
     };
 
-    test("are planned: added, updated, deleted, or in conflict with rules of other owners", async (t) => {
+    test("are planned as added, updated, deleted, or in conflict with rules of other owners", async (t) => {
       const {
         routing: { rules },
         a,

@@ -20,7 +20,7 @@ export function resolveConformance(engine: TestEngine): void {
     const forward = { type: "forward", value: ["me@example.net"] };
     const worker = { type: "worker", value: ["inbox"] };
 
-    test("matches the whole address first, case-insensitively and with dots significant; no other variant matches", async (t) => {
+    test("follows the rule for the whole address, case-insensitively and with significant dots, and for no other variant", async (t) => {
       const { resolve, rules, zone, routing } = await open(t, engine);
       const { id } = await rules.create(zone, ruleFor("First.Last@example.com", forward, { name: "me" }));
       await rules.create(zone, ruleFor('"two words"@example.com', worker));
@@ -64,7 +64,7 @@ export function resolveConformance(engine: TestEngine): void {
       assert.equal(await resolve("me+other@example.com"), "forward subaddress me@example.net");
     });
 
-    test("uses the first rule by priority, then the oldest; skips disabled rules", async (t) => {
+    test("follows the enabled rule with the highest priority, then the oldest one", async (t) => {
       const { resolve, rules, zone, clock } = await open(t, engine);
       const late = await rules.create(zone, ruleFor("a@example.com", { type: "drop" }, { priority: 2 }));
       clock.advance(1000);
@@ -126,7 +126,7 @@ export function resolveConformance(engine: TestEngine): void {
       assert.equal(await resolve("a@example.com"), "drop catch-all");
     });
 
-    test("a zone under another one uses its own rules, regardless of the order of creation", async (t) => {
+    test("in a zone under another one follows its own rules, regardless of the order of creation", async (t) => {
       const { resolve, rules, zone, routing, newZone, zones } = await open(t, engine);
       await rules.replaceCatchAll(zone, catchAllTo({ type: "drop" }));
       await rules.create(zone, ruleFor("a@sub.example.com", { type: "drop" }));
@@ -142,7 +142,7 @@ export function resolveConformance(engine: TestEngine): void {
       assert.equal(await resolve("a@sub.example.com"), "drop literal");
     });
 
-    test("changes take effect immediately, including in other processes; deleted zones are removed", async (t) => {
+    test("changes immediately with the rules, in every process, and ends with the zone", async (t) => {
       const { resolve, rules, zone, zones, routing, build, another, newZone } = await open(t, engine);
       const other = build(await another());
       t.after(async () => other.close());

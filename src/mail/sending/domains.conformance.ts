@@ -138,7 +138,7 @@ export function domainsConformance(engine: TestEngine): void {
       assert.deepEqual([(await domains.get(zone, id)).enabled, await problems(id)], [true, []]);
     });
 
-    test("have names within their zone, up to the maximum number", async (t) => {
+    test("may have names only within their zone, up to the maximum number", async (t) => {
       const { domains, zones, zone, newZone } = await open(t, engine);
       const kinds = async (name: string) => [
         (await refusal(domains.create(zone, name)))[0],
@@ -244,7 +244,7 @@ export function domainsConformance(engine: TestEngine): void {
       );
     });
 
-    test("leave the DMARC policy of a domain to its owner, including for names under it", async (t) => {
+    test("leave the DMARC policy of a domain and its subdomains to its owner", async (t) => {
       const { domains, zones, zone, records, problems } = await open(t, engine);
       const first = await domains.create(zone, "one.example.com");
       assert.deepEqual(await records("_dmarc.one.example.com"), DMARC);

@@ -99,7 +99,7 @@ for (const [headers, message, code] of [
   });
 }
 
-test("allow-listed names get their canonical spelling, X- names keep theirs", () => {
+test("allow-listed names get their canonical form, and X- names keep theirs", () => {
   const headers = {
     "in-reply-to": "<a@b>",
     "ARCHIVED-AT": "<https://x.example>",
@@ -117,7 +117,7 @@ test("allow-listed names get their canonical spelling, X- names keep theirs", ()
   assert.deepEqual([checkHeaders(undefined), checkHeaders(null), checkHeaders({})], [[], [], []]);
 });
 
-test("X- headers are limited only in total size; at most 20 other names are allowed", () => {
+test("limits X- headers only in total size, and allows at most 20 other names", () => {
   assert.equal(checkHeaders(many(100, (i) => `X-${i}`, "1")).length, 100);
   // More than 20 without a duplicate would require one more allow-listed name.
   assert.throws(() => checkHeaders(Object.fromEntries(ALLOWLISTED.map((name) => [name, VALUES[name] ?? "x"]))), {
@@ -161,7 +161,7 @@ const VALUES: Record<string, string> = {
   "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
 };
 
-test("does not mistake object properties for header rules", () => {
+test("does not confuse properties of Object.prototype with header rules", () => {
   for (const name of ["constructor", "toString", "hasOwnProperty"])
     assert.throws(() => checkHeaders({ [name]: "x" }), { code: "E_HEADER_NOT_ALLOWED" });
 });

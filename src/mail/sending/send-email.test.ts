@@ -308,13 +308,13 @@ for (const [mail, message, code] of [
   });
 }
 
-test("allows fifty recipients; duplicates count once", async () => {
+test("allows fifty recipients, and counts duplicates once", async () => {
   const { built, transport } = await setUp();
   await built({ to: Array.from({ length: 50 }, (_, i) => `x${i}@there.example`), cc: "X0@there.example" });
   assert.equal(transport.sent[0]!.to.length, 50);
 });
 
-test("allows 5 MiB, and 25 MiB if all recipients are verified addresses; the limits are configurable", async () => {
+test("allows 5 MiB, 25 MiB if all recipients are verified addresses, or the configured limits", async () => {
   const { built, raw } = await setUp({
     isVerified: (address) => address === "v@there.example",
     limits: { messageBytes: 20_000, verifiedMessageBytes: 50_000 },

@@ -60,7 +60,7 @@ export function sendingRecipientsConformance(engine: TestEngine): void {
       );
     });
 
-    test("returns the result for each recipient; rejections are recorded", async (t) => {
+    test("returns the result for each recipient, and records rejections", async (t) => {
       const noted: unknown[] = [];
       const paths: unknown[] = [];
       const bounces = {

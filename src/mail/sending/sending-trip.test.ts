@@ -121,7 +121,7 @@ async function assertSigned(raw: string, dns: Record<string, string[][]>): Promi
 }
 
 onEveryDatabase((engine) => {
-  test("sends a message signed and with its own return path; suppresses a recipient that is permanently rejected", async (t) => {
+  test("sends a message with a signature and its own return path, and suppresses a permanently rejected recipient", async (t) => {
     const { send, sink, dns, listed } = await open(t, engine, {
       rcpt: (to) => (to.startsWith("gone") ? "550 5.1.1 no such user" : undefined),
     });
@@ -150,7 +150,7 @@ onEveryDatabase((engine) => {
     await assert.rejects(send(["gone@there.example"]), { code: "E_RECIPIENT_SUPPRESSED" });
   });
 
-  test("queues a deferred message and delivers it later with the same signature; a final failure suppresses the recipient", async (t) => {
+  test("queues a deferred message, delivers it later with the same signature, and suppresses the recipient after a final failure", async (t) => {
     let later = true;
     const { send, sink, dns, clock, listed } = await open(t, engine, {
       rcpt: (to) => (later ? "451 4.7.1 later" : to.startsWith("gone") ? "550 5.1.1 no such user" : undefined),
@@ -258,7 +258,7 @@ onEveryDatabase((engine) => {
     assert.equal(trace.events.find(({ step }) => step === "sent")!.detail["via"], "smtp");
   });
 
-  test("a worker's send() obeys its binding and takes the same path", async (t) => {
+  test("a worker's send() obeys its binding, and its message is signed and delivered in the same way", async (t) => {
     const { sending, spool, sink, dns } = await open(t, engine, {
       rcpt: (to) => (to.startsWith("gone") ? "550 5.1.1 no such user" : undefined),
     });

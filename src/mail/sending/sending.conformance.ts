@@ -8,7 +8,7 @@ const ID = /^<[A-Za-z0-9]{36}@example\.com>$/;
 /** Tests how drafts and raw messages are sent. */
 export function sendingConformance(engine: TestEngine): void {
   describe("sending", () => {
-    test("builds a draft, signs it for its domain and passes it to the transport", async (t) => {
+    test("builds a draft, signs it for its domain and hands it to the transport", async (t) => {
       const { draft, transport, queue, trace, zone } = await openSendingDomain(t, engine);
       const result = await draft(
         { to: ["user@there.example", { email: "Other@There.example", name: "Other" }], bcc: "hidden@else.example" },
@@ -64,7 +64,7 @@ export function sendingConformance(engine: TestEngine): void {
       );
     });
 
-    test("gives a complete message a local identifier, and removes fields added in transit", async (t) => {
+    test("gives a complete message a local identifier, and removes fields that are added in transit", async (t) => {
       const { raw, transport, queue } = await openSendingDomain(t, engine);
       const { messageId, delivered } = await raw(
         messageOf({
@@ -124,7 +124,7 @@ export function sendingConformance(engine: TestEngine): void {
       assert.equal(transport.sent.length, 0);
     });
 
-    test("stores mail for later inspection exactly as sent", async (t) => {
+    test("stores mail in the files transport exactly as sent", async (t) => {
       const kept: string[] = [];
       const { draft, domains, zone, domain, transport } = await openSendingDomain(t, engine, {
         storeSent: async ({ messageId, source }) =>

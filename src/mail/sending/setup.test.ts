@@ -164,7 +164,7 @@ test("sends to verified addresses from any routed name, with the name's routing 
   assert.equal((await domains.get(zone, made.id)).enabled, false);
 });
 
-test("suppresses a permanently rejected recipient; rotates the sending keys", async (t) => {
+test("suppresses a permanently rejected recipient, and rotates the sending keys", async (t) => {
   const { domains, zone, send, suppressions, routing } = await open(t, {}, (rcpt) =>
     rcpt.startsWith("gone")
       ? { rcpt, ok: false, temporary: false, reply: { code: 550, enhanced: "5.1.1", text: "no such user" } }

@@ -106,7 +106,7 @@ test("terminates for records that include each other in a loop", async () => {
   assert.ok(found.problems.some(({ code }) => code === "resource_limit_exceeded"));
 });
 
-test("never throws, whatever the record contains", () =>
+test("inspects any record without throwing", () =>
   fc.assert(
     fc.asyncProperty(fc.string({ maxLength: 200 }), fc.string({ maxLength: 100 }), async (record, answer) => {
       await inspectSpf("a.example", `v=spf1 include:b.example ${record}`, async () => [[`v=spf1 ${answer}`]]);

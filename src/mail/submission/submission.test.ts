@@ -107,7 +107,7 @@ async function tlsClient(port: number, over?: Socket) {
 const plain = (user: string, token: string) => `AUTH PLAIN ${Buffer.from(`\0${user}\0${token}`).toString("base64")}`;
 
 for (const method of ["PLAIN", "LOGIN"]) {
-  test(`nodemailer submits with AUTH ${method}; the message is unchanged, without the client's address`, async (t) => {
+  test(`nodemailer submits with AUTH ${method}, and the message stays unchanged, without the client's address`, async (t) => {
     const { port, sent } = await listen(t);
     const client = createTransport({
       host: "127.0.0.1",
@@ -165,7 +165,7 @@ test("offers the expected extensions, and requires EHLO and authentication befor
   client.socket.destroy();
 });
 
-test("the user is always api_token; a wrong token gets 535, an internal error 454", async (t) => {
+test("accepts only the user api_token, and replies 535 to a wrong token and 454 to an internal error", async (t) => {
   const { port } = await listen(t, {
     authenticate: (token) =>
       token === "broken"
@@ -238,7 +238,7 @@ test("rejects messages over 5 MiB after reading them", async (t) => {
   assert.deepEqual(await spoolFiles(), []);
 });
 
-test("rejects a foreign sender at MAIL; returns the reply of submit", async (t) => {
+test("rejects a foreign sender at MAIL, and returns the reply of submit", async (t) => {
   const refused: string[] = [];
   const { port, sent } = await listen(t, {
     checkSender: async (submitter, from) =>
@@ -321,7 +321,7 @@ test("aborts a TLS handshake that does not finish", async (t) => {
   assert.doesNotMatch(await plainly.rest(), /^\d{3}/, "nothing is sent in plaintext");
 });
 
-test("behind a proxy: reads the header in plain text, starts TLS right after it, and applies limits and tokens to the client's own address", async (t) => {
+test("behind a proxy, reads the header in plain text before TLS, and applies limits and tokens to the client's address", async (t) => {
   const attempts: string[] = [];
   const { port } = await listen(t, {
     proxies: ["127.0.0.1"],

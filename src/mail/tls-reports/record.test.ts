@@ -41,7 +41,7 @@ test("reads at most three addresses", () => {
   assert.deepEqual(read(`v=TLSRPTv1; rua=${all.join(",")}`), all.slice(0, 3));
 });
 
-test("arbitrary text never throws and never yields a line break", () => {
+test("reads arbitrary text without throwing, and never returns a line break", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), (text) => {
       for (const one of read(`v=TLSRPTv1; rua=mailto:${text}`, text)) assert.doesNotMatch(one, /[\r\n]/);

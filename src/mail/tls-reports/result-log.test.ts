@@ -73,7 +73,7 @@ onEveryDatabase((engine) => {
     assert.deepEqual(await stored("a.example"), [{ sessions: 2 }]);
   });
 
-  test("stores its counts when it closes", async (t) => {
+  test("stores pending counts when it closes", async (t) => {
     const { make, stored } = await open(t, engine);
     const log = make();
     log.record(resultOf("a.example"));
@@ -81,7 +81,7 @@ onEveryDatabase((engine) => {
     assert.deepEqual(await stored("a.example"), [{ sessions: 1 }]);
   });
 
-  test("above the limit per domain, counts without details; above the limit per day, counts no further domains", async (t) => {
+  test("above the per-domain limit, counts without details, and above the daily limit, counts no further domains", async (t) => {
     const { make, stored } = await open(t, engine, { domains: 2, perDomain: 3 });
     const log = make();
     for (let host = 1; host <= 9; host++)

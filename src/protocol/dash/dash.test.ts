@@ -70,7 +70,7 @@ test("a presentation is written exactly as expected", () => {
   );
 });
 
-test("a timeline covers the whole presentation, whatever its length", () => {
+test("a timeline covers the whole presentation, however long it is", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 300 }), fc.integer({ min: 1, max: 3_000_000 }), (segmentDuration, total) => {
       const text = mpd({ ...video, timeline: { timescale: 1, segmentDuration, total } });
@@ -90,7 +90,7 @@ test("a timeline covers the whole presentation, whatever its length", () => {
   );
 });
 
-test("any label remains text: elements are balanced and only XML characters remain", () => {
+test("a label with any text leaves the XML well-formed", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), (label) => {
       const text = mpd(

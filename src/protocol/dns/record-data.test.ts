@@ -65,7 +65,7 @@ describe("record data", () => {
   test("every type has a layout", () =>
     assert.deepEqual([...new Set(forms.map(([type]) => type))].sort(), [...RECORD_TYPES].sort()));
 
-  test("names end with a dot where a master file requires it", () => {
+  test("names end with a dot where the master file format requires it", () => {
     assert.equal(presentData("MX", read("MX", "10 mail.example.net"), { absolute: true }), "10 mail.example.net.");
     assert.equal(presentData("SRV", read("SRV", "0 0 0 ."), { absolute: true }), "0 0 0 .");
   });

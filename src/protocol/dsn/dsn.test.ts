@@ -322,7 +322,7 @@ test("messages that are not bounces are ignored", () => {
     assert.equal(readBounce(Buffer.from(text)), undefined, text);
 });
 
-test("hostile input is cheap to process and harmless", () => {
+test("hostile input is cheap to process and has no effect", () => {
   const heavy = [
     `Content-Type: multipart/report; boundary=x\r\n\r\n${"--x\r\n\r\n".repeat(40_000)}`,
     `Content-Type: multipart/report; boundary=x\r\n\r\n--x\r\nContent-Type: message/delivery-status\r\n\r\n${"Final-Recipient: rfc822; a@b.example\r\nAction: failed\r\n\r\n".repeat(5000)}`,

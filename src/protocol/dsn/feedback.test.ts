@@ -79,7 +79,7 @@ test("messages that are not feedback reports are ignored", () => {
   assert.equal(readFeedback(Buffer.alloc(0)), undefined);
 });
 
-test("truncated or changed reports never cause an exception, and yield a bounded number of addresses", () => {
+test("truncated or modified reports are read without throwing, and yield a bounded number of addresses", () => {
   const whole = report({
     fields: ["Feedback-Type: abuse", ...Array.from({ length: 500 }, (_, n) => `Original-Rcpt-To: <b${n}@example.net>`)],
   });

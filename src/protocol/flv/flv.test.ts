@@ -73,7 +73,7 @@ const bytes = (...parts: (number | string)[]) =>
   Buffer.concat(parts.map((part) => (typeof part === "number" ? Buffer.from([part]) : Buffer.from(part, "latin1"))));
 const data = Buffer.from("data");
 
-test("extended headers: without a composition time, with modifiers, and for the first of several tracks", () => {
+test("reads extended headers without a composition time, with modifiers, and for the first of several tracks", () => {
   const picture = { kind: "picture", codec: "hevc", key: true, composition: 0, data };
   assert.deepEqual(readVideo(bytes(0x93, "hvc1", "data")), picture);
   // A modifier of three octets (nanoseconds), followed by the packet type.
@@ -98,7 +98,7 @@ test("reports the names of known but unsupported codecs", () => {
     assert.deepEqual(readVideo(nothing), { kind: "other" });
 });
 
-test("sample rates and channels of audio are read", () => {
+test("sample rates and channel counts of audio are read", () => {
   assert.deepEqual(aacFormat(Buffer.from([0x11, 0x90])), { sampleRate: 48_000, channels: 2 });
   assert.deepEqual(aacFormat(Buffer.from([0x12, 0x08, 0x56, 0xe5])), { sampleRate: 44_100, channels: 1 });
   // Bit fields with a 24-bit rate: 5 bits with the value 2, 4 bits with 15, 24 bits with 48,000, 4 bits with 6.
@@ -110,7 +110,7 @@ test("sample rates and channels of audio are read", () => {
   assert.deepEqual(opusFormat(Buffer.from("OpusHead\x01\x01", "latin1")), { sampleRate: 48_000, channels: 1 });
 });
 
-test("tags of a file are read, with times above 2^24", () => {
+test("tags of a file are read, with timestamps above 2^24", () => {
   const tags = [
     { type: 9, time: 0xfedcba98, data: Buffer.from("picture") },
     { type: 8, time: 7, data: Buffer.alloc(0) },

@@ -84,7 +84,7 @@ describe("parameter sets from actual encoders are read", needsFfmpeg, () => {
     assert.deepEqual(splitLengthPrefixed(joinLengthPrefixed(nals)), nals);
   });
 
-  test("a truncated or changed parameter set is either rejected with H264Error or read with different values, and never hangs", async () => {
+  test("a truncated or modified parameter set is rejected with H264Error or yields other values, and never causes a hang", async () => {
     const [sps] = sets(await encoded("320x180", "-pix_fmt", "yuv420p"), NAL.sps);
     fc.assert(
       fc.property(

@@ -27,7 +27,7 @@ async function encoded(size: string, ...options: string[]): Promise<Buffer[]> {
 }
 const sets = (nals: readonly Buffer[], type: number) => nals.filter((nal) => hevcNalType(nal) === type);
 
-test("parameter sets yield the size and the same record as with ffmpeg", needsFfmpeg, async () => {
+test("parameter sets yield the frame size and the same record as ffmpeg", needsFfmpeg, async () => {
   for (const [size, options, expected] of [
     ["320x180", ["-pix_fmt", "yuv420p"], { width: 320, height: 180, chroma: 1, lumaBits: 8, chromaBits: 8 }],
     ["322x182", ["-pix_fmt", "yuv420p10le"], { width: 322, height: 182, chroma: 1, lumaBits: 10, chromaBits: 10 }],
@@ -67,7 +67,7 @@ test("parameter sets yield the size and the same record as with ffmpeg", needsFf
   }
 });
 
-test("truncated or changed data is rejected or read with different values", needsFfmpeg, async () => {
+test("truncated or modified data is rejected or yields other values", needsFfmpeg, async () => {
   const nals = await encoded("320x180");
   const [sps] = sets(nals, HEVC_NAL.sps);
   const record = writeHevcConfig(sets(nals, HEVC_NAL.vps), [sps!], sets(nals, HEVC_NAL.pps));

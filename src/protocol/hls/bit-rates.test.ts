@@ -5,7 +5,7 @@ import { bitRatesOf } from "./index.ts";
 
 const segment = (duration: number, size: number) => ({ duration, size });
 
-test("the peak is the highest segment bit rate, the average covers all segments", () => {
+test("the peak is the highest bit rate of a segment, and the average covers all segments", () => {
   assert.deepEqual(bitRatesOf([segment(4, 1000), segment(4, 3000), segment(4, 500)]), { peak: 6000, average: 3000 });
 });
 
@@ -15,7 +15,7 @@ test("a short last segment counts only together with the previous segment", () =
   assert.deepEqual(bitRatesOf([segment(4, 1000), segment(2, 19_000)]).peak, 76_000);
 });
 
-test("measures contiguous segments up to 1.5 target durations", () => {
+test("measures spans of contiguous segments up to 1.5 target durations", () => {
   const bits = bitRatesOf([
     segment(4, 100),
     segment(0.5, 100),

@@ -95,7 +95,7 @@ test("a media playlist is written exactly as expected", () => {
   );
 });
 
-test("no label can break the syntax of a playlist's lines or attributes", () => {
+test("a label with any text keeps the playlist's lines and attributes intact", () => {
   fc.assert(
     fc.property(fc.array(fc.string({ unit: "binary" }), { minLength: 1, maxLength: 4 }), (names) => {
       const renditions = names.map(

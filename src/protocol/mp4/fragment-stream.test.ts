@@ -38,7 +38,7 @@ test("the fragments of a file do not depend on chunking", () => {
   );
 });
 
-test("input that does not consist of boxes, or has a box that never ends, is rejected", () => {
+test("rejects input that does not consist of boxes or has a box without an end", () => {
   assert.throws(() => createMp4SegmentReader().push(Buffer.alloc(16)), Mp4Error);
   assert.throws(() => createMp4SegmentReader(1000).push(box("mdat", 5000).subarray(0, 2000)), Mp4Error);
 });

@@ -168,7 +168,7 @@ describe("a written file", () => {
     assert.equal(walk.offset, head.length + 5e9);
   });
 
-  test("the last frame is extended to fill a gap between two segments; an overlap is rejected", async () => {
+  test("has its last frame extended over a gap between two segments, and rejects an overlap", async () => {
     const log = createSampleLog();
     const at = async (time: number) => {
       const segment = segmentOf(

@@ -156,7 +156,7 @@ for (const [codec, options] of [
   });
 }
 
-test("a layer other than III is only reported before the first frame", () => {
+test("an MPEG audio layer other than III is reported only before the first frame", () => {
   const frame = Buffer.alloc(384);
   frame.set([0xff, 0xfb, 0x94, 0xc4]);
   const second = Buffer.from([0xff, 0xfd, 0x94, 0xc4]);
@@ -202,7 +202,7 @@ test("the output plays, and is read back as written", needsFfmpeg, async (t) => 
   assert.equal((await runFfmpeg(["-v", "warning", "-i", path, "-c", "copy", "-f", "null", "-"])).length, 0);
 });
 
-test("units of every size fill their packets completely", () => {
+test("access units of every size fill their packets completely", () => {
   const sizes = [
     1, 2, 100, 150, 155, 156, 157, 158, 159, 160, 161, 162, 163, 164, 165, 166, 167, 168, 169, 170, 171, 172, 173, 180,
     184, 340, 350, 351, 352, 353, 354, 355, 356, 70_000,
@@ -254,7 +254,7 @@ test("a frame that arrives one octet at a time is buffered up to a maximum numbe
   assert.deepEqual(sizes(100_000), [1]);
 });
 
-test("garbage, and streams that contain garbage, are harmless", needsFfmpeg, async () => {
+test("garbage, alone or within a stream, has no effect", needsFfmpeg, async () => {
   const bytes = (await transport()).subarray(0, 40 * TS_PACKET);
   const adts = createAdtsReader();
   const mpeg = createMpegAudioReader();

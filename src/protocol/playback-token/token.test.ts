@@ -103,7 +103,7 @@ test("rejects a token without a video or an expiry", () => {
   for (const exp of [undefined, null]) assert.match(why(tokenOf({ ...plain, exp })), /has no expiry time/);
 });
 
-test("times are numbers, or numbers written as text", () => {
+test("times are accepted as numbers or as numeric strings", () => {
   const { claims } = read(tokenOf({ sub: SUB, exp: "1800000060", nbf: "1799999000", iat: 1_799_999_000.5 }));
   assert.deepEqual([claims.exp, claims.nbf, claims.iat], [1_800_000_060, 1_799_999_000, 1_799_999_000.5]);
   for (const bad of [
@@ -126,7 +126,7 @@ test("times are numbers, or numbers written as text", () => {
   }
 });
 
-test("distinguishes malformed tokens from uids and from other texts", () => {
+test("distinguishes malformed tokens from uids and from other text", () => {
   assert.ok(!looksLikeToken(SUB));
   for (const text of [
     "a.b",
@@ -177,7 +177,7 @@ test("reading any input yields a token or a reason", () => {
   );
 });
 
-test("only the value true is interpreted as true", () => {
+test("only the boolean true is interpreted as true", () => {
   for (const value of [1, "yes", {}, [], null, "TRUE"]) {
     const { claims } = read(tokenOf({ ...plain, downloadable: value, flags: { original: value } }));
     assert.deepEqual([claims.downloadable, claims.original], [false, false], JSON.stringify(value));

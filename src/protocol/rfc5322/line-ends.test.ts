@@ -12,12 +12,12 @@ async function convert(text: string, size = text.length || 1): Promise<string> {
   return out;
 }
 
-test("lone line endings become CRLF, CRLF is unchanged", async () => {
+test("a bare CR or LF becomes CRLF, and CRLF is unchanged", async () => {
   assert.equal(await convert("a\nb\r\nc\rd\n\r\n\r\re\r"), "a\r\nb\r\nc\r\nd\r\n\r\n\r\n\r\ne\r\n");
   assert.equal(await convert(""), "");
 });
 
-test("the result has no lone line ending, does not depend on chunking, and does not change when converted again", async () => {
+test("the result has no bare CR or LF, does not depend on chunking, and converts to itself", async () => {
   await fc.assert(
     fc.asyncProperty(fc.stringMatching(/^[\r\na\xff]{0,30}$/), fc.integer({ min: 1, max: 5 }), async (text, size) => {
       const whole = await convert(text);

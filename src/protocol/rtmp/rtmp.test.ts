@@ -43,7 +43,7 @@ const message = fc.record({
     .map((octets) => Buffer.from(octets)),
 });
 
-test("messages are read back as written, regardless of chunk size and splitting", () => {
+test("messages are read back as written, with any chunk size and however the stream is split", () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.integer({ min: 2, max: 63 }), message), { maxLength: 8 }),
@@ -282,7 +282,7 @@ test("the first octet determines whether a handshake starts", () => {
   assert.deepEqual(createHandshake("server").push(Buffer.from([3])), {});
 });
 
-test("two sides complete the handshake, acknowledge, respond to pings and accept chunk sizes, regardless of splitting", () => {
+test("two peers complete the handshake, acknowledge, answer pings and accept chunk sizes, however the stream is split", () => {
   fc.assert(
     fc.property(fc.array(fc.nat(), { maxLength: 10 }), (cuts) => {
       const wires = { server: [] as Buffer[], client: [] as Buffer[] };

@@ -65,7 +65,7 @@ describe("H.264", () => {
     assert.equal(unpackH264([]).whole, false);
   });
 
-  test("never throws, whatever the input", () => {
+  test("reads any input without throwing", () => {
     fc.assert(fc.property(fc.array(octets(0, 40), { maxLength: 10 }), (payloads) => void unpackH264(payloads)));
   });
 });
@@ -92,7 +92,7 @@ describe("VP8", () => {
     }
   });
 
-  test("a frame without its beginning is incomplete; no input causes an exception", () => {
+  test("reports a frame without its beginning as incomplete, and reads any input without throwing", () => {
     const payloads = packVp8(Buffer.alloc(3000), MOST, 1);
     assert.equal(unpackVp8(payloads.slice(1)).whole, false);
     assert.equal(unpackVp8([]).whole, false);
@@ -234,7 +234,7 @@ test("exclude padding between frames, whose missing packets are reported for the
   );
 });
 
-test("sequence numbers continue across a wrap, forwards and backwards", () => {
+test("sequence numbers continue across a wraparound in both directions", () => {
   fc.assert(
     fc.property(fc.nat(0xffff), fc.array(fc.integer({ min: -30_000, max: 30_000 })), (first, steps) => {
       const unwrap = createUnwrapper(16);

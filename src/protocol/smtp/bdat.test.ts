@@ -22,7 +22,7 @@ test("the last chunk may be empty, and so may the message", () => {
   assert.equal(empty.messages[0]!.content, "");
 });
 
-test("adds the missing line ending to the last line, which DATA would require", () => {
+test("adds the line ending that DATA would require to the last line", () => {
   const { say, messages } = inTransaction();
   say("BDAT 1 LAST\r\nx");
   assert.equal(messages[0]!.content, "x\r\n");

@@ -23,21 +23,21 @@ function replies(wire: string, cuts: number[] = [], max = 1000) {
   return { found, overflow: reader.overflow };
 }
 
-test("reads replies of one and of many lines, and keeps an incomplete one", () => {
+test("reads single-line and multiline replies, and keeps an incomplete one", () => {
   assert.deepEqual(replies("250-a\r\n250 b\r\n220 c\r\n250-d\r\n").found, ["250-a\n250 b", "220 c"]);
 });
 
-test("a line without a code, an empty line and a bare LF end a reply", () => {
+test("a line without a code, an empty line and a bare LF make a reply invalid", () => {
   assert.deepEqual(replies("nonsense\r\n\r\n250\n250-x\nodd\r\n").found, ["nonsense", "", "250", "250-x\nodd"]);
 });
 
-test("a reply beyond the limit is an overflow, complete or not", () => {
+test("reports a reply beyond the limit as an overflow, whether complete or not", () => {
   for (const wire of [`250 ${"x".repeat(20)}\r\n`, "x".repeat(20), "250-x\r\n".repeat(5)])
     assert.deepEqual(replies(wire, [], 15), { found: [], overflow: true });
   assert.equal(replies("250 ok\r\n".repeat(100), [], 15).found.length, 100);
 });
 
-test("how replies are split has no effect", () => {
+test("parses replies however they are split", () => {
   const wire = fc.stringMatching(/^(?:250[- ][aé]{0,3}\r?\n|\r\n|x){0,12}$/);
   fc.assert(
     fc.property(wire, fc.array(fc.nat(), { maxLength: 20 }), (text, cuts) => {
@@ -68,7 +68,7 @@ test("stuffs dots, completes the last line, and writes a bare LF as CR LF", () =
     assert.equal(written(message), wire);
 });
 
-test("how a message is split has no effect, and a reader gets the message", () => {
+test("sends a message however it is split, and a reader receives it unchanged", () => {
   fc.assert(
     fc.property(fc.stringMatching(/^[.\r\na]{0,30}$/), fc.array(fc.nat(), { maxLength: 20 }), (message, cuts) => {
       const wire = written(message, cuts);

@@ -23,7 +23,7 @@ function read(wire: string, cuts: number[] = []) {
   return { content, rest, stray: reader.stray };
 }
 
-test("DATA ends at CRLF.CRLF; what follows is returned", () => {
+test("DATA ends at CRLF.CRLF, and the octets after it are returned", () => {
   assert.deepEqual(read("Subject: x\r\n\r\nhello\r\n.\r\nQUIT\r\n"), {
     content: "Subject: x\r\n\r\nhello\r\n",
     rest: "QUIT\r\n",
@@ -59,14 +59,14 @@ for (const [name, wire] of Object.entries({
 }
 
 for (const wire of ["a\r\n\0.\r\nb\r\n", "a\r\n.\0\r\nb\r\n", "a\r\n..\r\nb\r\n", "a\r\n. \r\nb\r\n"]) {
-  test(`${JSON.stringify(wire)} is content`, () => {
+  test(`treats ${JSON.stringify(wire)} as content`, () => {
     const got = read(`${wire}.\r\nNOOP\r\n`);
     assert.equal(got.rest, "NOOP\r\n");
     assert.equal(got.stray, undefined);
   });
 }
 
-test("any CRLF text survives dot stuffing and any splitting of the stream", () => {
+test("any text with CRLF line endings survives dot stuffing and any splitting of the stream", () => {
   const lines = fc.array(fc.stringMatching(/^[.a\x80 ]{0,6}$/), { maxLength: 12 });
   fc.assert(
     fc.property(lines, fc.array(fc.nat(), { maxLength: 20 }), (parts, cuts) => {
@@ -88,7 +88,7 @@ test("the result does not depend on the splitting of the stream", () => {
   );
 });
 
-test("a stray CR or LF is always reported", () => {
+test("reports every bare CR or LF", () => {
   fc.assert(
     fc.property(fc.stringMatching(/^[.\r\na]{0,30}$/), (body) => {
       const { content, stray } = read(`${body}\r\n.\r\n`);

@@ -23,7 +23,7 @@ test("limits every reply line to 512 octets (RFC 5321 4.5.3.1.5) of valid UTF-8"
       assert.ok(!lineOf(550, "x".repeat(shift) + character.repeat(400)).includes("\ufffd"), `${character} ${shift}`);
 });
 
-test("a text with control characters yields a single reply", () => {
+test("a text with control characters yields a single well-formed reply", () => {
   assert.equal(lineOf(550, "no\r\n250 OK\0\u0085"), "550 5.7.1 no  250 OK  \r\n");
 });
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { inTransaction, openSession } from "./server-session.testing.ts";
 
-test("EHLO lists the extensions, HELO does not, and both require a name", () => {
+test("EHLO lists the extensions and HELO does not, and both require a name", () => {
   const { line } = openSession();
   assert.equal(
     line("EHLO client.test"),
@@ -38,7 +38,7 @@ test("replies to commands without a transaction", () => {
     assert.equal(line(command), `${reply}\r\n`);
 });
 
-test("QUIT ends the session; commands after it get no reply", () => {
+test("QUIT ends the session, and commands after it get no reply", () => {
   const { say, events } = openSession();
   assert.equal(say("QUIT\r\nNOOP\r\n"), "221 2.0.0 Bye\r\n");
   assert.equal(say("NOOP\r\n"), "");
@@ -56,7 +56,7 @@ test("rejects commands out of order with 503", () => {
   assert.match(line("DATA"), /^503 5\.5\.1 Error: need RCPT/);
 });
 
-test("receives a message with DATA: dots are unstuffed and the transaction ends", () => {
+test("DATA receives a message, removes dot stuffing, and ends the transaction", () => {
   const { line, say, messages, session } = inTransaction();
   assert.equal(line("DATA"), "354 End data with <CR><LF>.<CR><LF>\r\n");
   assert.equal(session.awaits, "data");
@@ -96,7 +96,7 @@ test("a rejected sender or recipient is not added to the transaction", () => {
   assert.equal(rejecting.session.transaction, undefined);
 });
 
-test("a repeated recipient counts once, regardless of case", () => {
+test("a repeated recipient counts once, in any letter case", () => {
   const { line, session } = inTransaction();
   line("RCPT TO:<B@HERE.test> NOTIFY=NEVER");
   for (const rcpt of ["c", "d", "e", "f"]) line(`RCPT TO:<${rcpt}@here.test>`);
@@ -120,7 +120,7 @@ for (const command of ["RSET", "EHLO again.test", "HELO again.test"])
     assert.match(line("DATA"), /^503 /);
   });
 
-test("STARTTLS discards any plaintext after it, and everything known about the client", () => {
+test("STARTTLS discards plaintext after it and resets the session state", () => {
   const { say, line, events, session } = inTransaction();
   assert.equal(say("STARTTLS\r\nMAIL FROM:<evil@x.test>\r\n"), "220 2.0.0 Ready to start TLS\r\n");
   assert.equal(events.at(-1), "starttls");
@@ -141,7 +141,7 @@ test("STARTTLS is unknown where it is not offered, and accepts no argument", () 
 
 const encoded = (text: string) => Buffer.from(text).toString("base64");
 
-test("AUTH PLAIN and LOGIN, with and without an initial response", () => {
+test("supports AUTH PLAIN and LOGIN, with and without an initial response", () => {
   for (const lines of [
     [`AUTH PLAIN ${encoded("\0user\0secret")}`],
     ["AUTH PLAIN", encoded("user\0\0secret")],
@@ -168,7 +168,7 @@ test("AUTH PLAIN and LOGIN, with and without an initial response", () => {
   }
 });
 
-test("AUTH rejects other mechanisms, invalid base64 and control characters, and can be aborted", () => {
+test("AUTH rejects unknown mechanisms, invalid base64 and control characters, and can be cancelled by the client", () => {
   const { line } = openSession({ extensions: { auth: true }, tls: "TLSv1.3 X" });
   assert.match(line("AUTH PLAIN"), /^503 5\.5\.1 Error: send HELO/);
   line("EHLO x");
@@ -202,7 +202,7 @@ test("a decision with a 421 reply ends the session", () => {
   assert.equal(line("NOOP"), "");
 });
 
-test("terminate sends a last reply and aborts the message", () => {
+test("terminate() sends a final reply and aborts the message", () => {
   const { say, session, run, events } = inTransaction();
   say("DATA\r\n");
   say("half");
@@ -211,7 +211,7 @@ test("terminate sends a last reply and aborts the message", () => {
   assert.deepEqual(events.slice(-3), ["reply", "aborted", "close"]);
 });
 
-test("delays commands from a client that makes errors, then ends the session; an accepted message resets the count", () => {
+test("delays a client that makes errors, then ends the session, and an accepted message resets the count", () => {
   const { line, say, events } = openSession({ limits: { errorsBeforeDelay: 2, errors: 4 } });
   for (let i = 0; i < 2; i++) line("FOO");
   assert.ok(!events.includes("delay"));
@@ -228,7 +228,7 @@ test("delays commands from a client that makes errors, then ends the session; an
   assert.equal(say("NOOP\r\n"), "");
 });
 
-test("ends the session of a browser, of a client that does not wait for DATA, and of one that sends overlong lines, bare CR or bare LF", () => {
+test("ends the session of a browser, of a client that does not wait for 354, and of one that sends overlong lines or a bare CR or LF", () => {
   for (const [octets, reply] of [
     ["GET / HTTP/1.1\r\n", /^421 4\.7\.0 HTTP/],
     ["EHLO x\r\nNOOP\r\n", /^554 5\.5\.0 .*synchronization/],

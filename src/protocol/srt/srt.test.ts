@@ -14,7 +14,7 @@ import { sequenceDistance, nextMessage, nextSequence, plusSequence } from "./seq
 const sequence = fc.integer({ min: 0, max: 2 ** 31 - 1 });
 const octets = (max: number) => fc.uint8Array({ maxLength: max }).map((bytes) => Buffer.from(bytes));
 
-test("sequence numbers continue across a wrap", () => {
+test("sequence numbers continue across a wraparound", () => {
   assert.deepEqual([nextSequence(2 ** 31 - 1), plusSequence(0, -1), nextMessage(0x03ff_ffff)], [0, 2 ** 31 - 1, 1]);
   fc.assert(
     fc.property(sequence, fc.integer({ min: -(2 ** 29), max: 2 ** 29 }), (from, by) =>
@@ -92,7 +92,7 @@ function keyMessage(passphrase: string, keys: Buffer[], which: 1 | 2 | 3, salt: 
   ]);
 }
 
-test("keys are opened with the right passphrase, used, and replaced during the connection", async () => {
+test("keys are unwrapped with the right passphrase, used, and replaced during the connection", async () => {
   const salt = randomBytes(16);
   for (const size of [16, 24, 32]) {
     const [first, second] = [randomBytes(size), randomBytes(size)];

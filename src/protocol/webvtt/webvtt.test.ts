@@ -64,7 +64,7 @@ test("WebVTT is sorted and reduced to the features that players support, without
   );
 });
 
-test("SubRip is converted to WebVTT: commas, fonts, overrides, arrows and bare special characters in the text", () => {
+test("SubRip is converted to WebVTT, including decimal commas, fonts, overrides, arrows and unescaped characters", () => {
   const text =
     '1\n00:00:01,500 --> 00:00:02,500 X1:1 X2:2\n{\\an8}<font color="red">A & B</font> --> <i>c</i>\n\n2\n00:00:03,000 --> 00:00:04,000\n>> 1 < 2\n3\n00:00:05,000 --> 00:00:06,000\nlast';
   assert.equal(
@@ -73,7 +73,7 @@ test("SubRip is converted to WebVTT: commas, fonts, overrides, arrows and bare s
   );
 });
 
-test("cue text keeps WebVTT tags, times and entities; removes others and escapes special characters", () => {
+test("cue text keeps WebVTT tags, timestamps and entities, loses other tags, and has its special characters escaped", () => {
   const cases: [string, string][] = [
     ["<b>x</b> <c.yellow.bg_blue>y</c> <lang en-GB>z</lang>", "<b>x</b> <c.yellow.bg_blue>y</c> <lang en-GB>z</lang>"],
     ["<script>alert(1)</script><img src=x onerror=y>", "alert(1)"],
@@ -123,7 +123,7 @@ test("other formats and other encodings are rejected", () => {
   assert.equal(read("WEBVTT\n\n00:01.000 --> 00:02.000\na\u0000b").cues[0]?.text, "a\ufffdb");
 });
 
-test("reads all valid forms of times, and rejects others", () => {
+test("reads all valid forms of timestamps, and rejects others", () => {
   const times = (line: string) => {
     const found = parseTiming(line);
     return found && [found.start, found.end];

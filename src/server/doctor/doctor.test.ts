@@ -65,7 +65,7 @@ describe("the doctor", () => {
     ]);
   });
 
-  test("delegation: to our servers, partly, to other servers, missing, private", async () => {
+  test("reports a delegation to our servers, a partial one, one to other servers, a missing one, and a private domain", async () => {
     const ask = (zone: string, ns?: string[] | string) =>
       delegationOf(
         zone,
@@ -125,7 +125,7 @@ describe("the doctor", () => {
     assert.ok(findings.slice(1).every(({ fix }) => fix !== undefined));
   });
 
-  test("DMARC: uses the record of the name, otherwise of its domain; reports weak, duplicate and missing policies", async () => {
+  test("uses the DMARC record of the name, otherwise of its domain, and reports weak, duplicate and missing policies", async () => {
     const ask = (table: Record<string, string[][]>) => dmarcOf("mail.a.org", "a.org", fakeLookups(table)).then(brief);
     assert.match(
       (await ask({ "_dmarc.a.org TXT": [["v=DMARC1; ", "p=reject"]] }))[0]!,
@@ -145,7 +145,7 @@ describe("the doctor", () => {
     assert.deepEqual(await ask({ "_dmarc.a.org TXT": [["something"]] }), ["warning DMARC"]);
   });
 
-  test("hosts: reports missing addresses, unreachable hosts, other servers, and correct hosts", async (t) => {
+  test("reports missing addresses of hosts, unreachable hosts, other servers, and correct hosts", async (t) => {
     const at = { "mx.us.net A": ["127.0.0.1"] };
     assert.deepEqual(brief(await mailHostOf("mx.us.net", fakeLookups({}))), ["error address of mx.us.net: none"]);
     assert.match(
@@ -162,7 +162,7 @@ describe("the doctor", () => {
     );
   });
 
-  test("certificates: reports self-signed ones, ones for another name, and expired ones", async () => {
+  test("reports self-signed and expired certificates, and those for another name", async () => {
     const pair = await makeSelfSigned({ names: ["mx.us.net"], clock: systemClock });
     const tls = { pem: () => pair };
     assert.match(brief([certificateOf("mx.us.net", tls, Date.now())])[0]!, /^warning .*self-signed/);
@@ -170,7 +170,7 @@ describe("the doctor", () => {
     assert.match(brief([certificateOf("mx.us.net", tls, Date.now() + 100 * 365 * 86_400_000)])[0]!, /^error .*expired/);
   });
 
-  test("sender addresses: are listed in SPF and have matching reverse DNS", async () => {
+  test("checks that SPF lists the sender addresses and that their reverse DNS matches", async () => {
     const spf = {
       "_spf.us.net TXT": [
         ["v=spf1 ip4:192.0.2.1 ip6:2001:db8::1 ip4:192.0.2.2/32 ip4:198.51.100.0/24 -ip4:192.0.2.9 -all"],

@@ -40,7 +40,7 @@ export function dbConformance(engine: TestEngine): void {
     (await db.tables<Tables>().selectFrom("things").select("name").orderBy("name").execute()).map(({ name }) => name);
 
   describe("values", () => {
-    test("round-trip, in plain objects", async (t) => {
+    test("round-trip in plain objects", async (t) => {
       const db = await open(t);
       const rows = [
         thing("a", Number.MAX_SAFE_INTEGER, new Uint8Array([0, 1, 255])),

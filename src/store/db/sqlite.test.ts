@@ -33,7 +33,7 @@ async function open(t: TestContext, more: { waitTimeoutMs?: number } = {}) {
 }
 
 describe("SQLite", () => {
-  test("keeps acknowledged writes: WAL with an fsync at each commit", async (t) => {
+  test("keeps acknowledged writes with WAL and an fsync at each commit", async (t) => {
     const { db } = await open(t);
     // Not `select`, so that the statements run on the writing connection.
     const pragma = async (name: string) =>
@@ -178,7 +178,7 @@ describe("SQLite", () => {
     await db.write(set("b"));
   });
 
-  test("runs raw statements on the right connection: reads outside an open transaction, writes in the queue", async (t) => {
+  test("runs raw reads outside an open transaction, and raw writes in the queue", async (t) => {
     const { db, set } = await open(t);
     await db.write(set("a", 1));
     await db.transaction(async (tx) => {

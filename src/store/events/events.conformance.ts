@@ -19,7 +19,7 @@ export function eventsConformance(open: (t: TestContext, ends: number) => Promis
     return { all: promise, heard, stop };
   }
 
-  test("every listener of a topic receives every id in order; other topics receive nothing", async (t) => {
+  test("every listener of a topic receives every id in order, and other topics receive nothing", async (t) => {
     const ends = await open(t, 2);
     const ids = Array.from({ length: 1200 }, (_, n) => `id-${n}`);
     const listeners = ends.flatMap((end) => [listen(end, "rules", ids.length), listen(end, "rules", ids.length)]);
@@ -42,7 +42,7 @@ export function eventsConformance(open: (t: TestContext, ends: number) => Promis
     await all;
   });
 
-  test("a cancelled subscription receives nothing more; other subscriptions still do", async (t) => {
+  test("a cancelled subscription receives nothing more, while other subscriptions continue", async (t) => {
     const [events] = await open(t, 1);
     const gone = listen(events!, "a", 1);
     const stays = listen(events!, "a", 2);

@@ -30,7 +30,7 @@ onPostgres((engine) => {
 
   eventsConformance(async (t, ends) => (await open(t, ends)).ends);
 
-  test("reconnects after a lost connection and makes listeners re-read", async (t) => {
+  test("reconnects after a lost connection and requests listeners to read again", async (t) => {
     const {
       ends: [one, two],
       url,

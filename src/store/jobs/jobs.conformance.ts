@@ -177,7 +177,7 @@ export function jobsConformance(engine: TestEngine): void {
   });
 
   describe("a failed attempt", () => {
-    test("is followed by the next one after its backoff, and its error is stored", async (t) => {
+    test("is retried after its backoff, and its error is stored", async (t) => {
       const clock = createManualClock(NOON);
       const jobs = await openJobs(engine, t, clock);
       const { run, nth, started } = controlled();
@@ -201,7 +201,7 @@ export function jobsConformance(engine: TestEngine): void {
       await nth(3);
     });
 
-    test("that was the last fails the job", async (t) => {
+    test("fails the job if it was the last one", async (t) => {
       const jobs = await openJobs(engine, t);
       let runs = 0;
       const id = await jobs.enqueue("a", 1, { attempts: 3 });

@@ -28,7 +28,7 @@ export function jobLeasesConformance(engine: TestEngine): void {
       assert.equal((await mine.get(id))!.attempt, 1);
     });
 
-    test("expires and passes the job to another process; later results of the first are ignored", async (t) => {
+    test("expires and passes the job to another process, and later results of the first are ignored", async (t) => {
       const { create } = await openJobsDatabase(engine, t);
       const [slowClock, clock] = [createManualClock(NOON), createManualClock(NOON)];
       const [slow, quick] = [await create(slowClock), await create(clock)];

@@ -5,7 +5,7 @@ import { controlled, NEVER, openJobs, openJobsDatabase, statusOf, until, workOpt
 
 /** Workers on every engine: concurrency, several processes, stop. */
 export function jobWorkersConformance(engine: TestEngine): void {
-  test("at most `concurrency` jobs run, and every slot is used", async (t) => {
+  test("runs at most `concurrency` jobs and uses every slot", async (t) => {
     const jobs = await openJobs(engine, t);
     await Promise.all(Array.from({ length: 12 }, (_, n) => jobs.enqueue("a", n)));
     const { run, started } = controlled();
@@ -19,7 +19,7 @@ export function jobWorkersConformance(engine: TestEngine): void {
     assert.equal(over, 0);
   });
 
-  test("jobs of one key run sequentially with onePerKey, and jobs of different keys run concurrently", async (t) => {
+  test("onePerKey runs the jobs of one key one after another, and those of different keys concurrently", async (t) => {
     const { create } = await openJobsDatabase(engine, t);
     const [here, there] = [await create(), await create()];
     const { started, run, nth } = controlled();
@@ -72,7 +72,7 @@ export function jobWorkersConformance(engine: TestEngine): void {
       );
     });
 
-    test("aborts jobs after the grace period; they are queued again immediately, and the attempt does not count", async (t) => {
+    test("aborts jobs after the grace period, and requeues them immediately without counting the attempt", async (t) => {
       const jobs = await openJobs(engine, t);
       const { run, nth } = controlled();
       const id = await jobs.enqueue("a", 1, { attempts: 1 });

@@ -54,7 +54,7 @@ export function objectReadConformance(open: (t: TestContext) => Promise<ObjectSt
       );
     });
 
-    test("the version stays the same while the bytes do, and differs for different bytes of the same length", async (t) => {
+    test("returns the same version while the bytes stay the same, and another one for different bytes of the same length", async (t) => {
       const store = await open(t);
       await store.put("a", Buffer.alloc(10, 1));
       const version = async () => (await store.open("a"))!.version;
@@ -91,7 +91,7 @@ export function objectReadConformance(open: (t: TestContext) => Promise<ObjectSt
       );
     });
 
-    test("never mixes two objects: rejects a read after the object was replaced or deleted", async (t) => {
+    test("rejects a read after the object was replaced or deleted, and never mixes two objects", async (t) => {
       const store = await open(t);
       const gone = (err: unknown) => isStoreError(err, "objectChanged");
       for (const change of [() => store.put("a", Buffer.from("new bytes")), () => store.delete(["a"])]) {

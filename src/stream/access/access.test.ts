@@ -66,7 +66,7 @@ test("a token plays only the video it is issued for, and no video of another acc
   await assert.rejects(access.check(token({ sub: "9".repeat(32) }), "play", HERE), refused("videoNotFound"));
 });
 
-test("forged tokens are rejected: unknown key, foreign signature, missing signature, public key used as a shared secret", async () => {
+test("forged tokens are rejected: with an unknown key, a foreign signature, no signature, or the public key as a shared secret", async () => {
   const { access } = setUp();
   await assert.rejects(
     access.check(token({ kid: "0".repeat(32) }), "play", HERE),
@@ -164,7 +164,7 @@ test("downloading the original file requires a token that allows it, or any down
   await assert.rejects(open.check(token(), "original", HERE), refused("originalNotAllowed"));
 });
 
-test("pages that are not listed are rejected, with or without an origin; requests from non-browser clients and from the server's own pages need no entry", async () => {
+test("unlisted pages are rejected with or without an origin, but requests from non-browser clients and the server's own pages are accepted", async () => {
   const { access, videos } = setUp();
   videos.set(PUBLIC, { ...videos.get(PUBLIC)!, allowedOrigins: ["example.com"] });
   await access.check(PUBLIC, "play", { ...HERE, origin: "https://example.com" });

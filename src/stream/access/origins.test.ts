@@ -44,7 +44,7 @@ test("localhost needs its port unless it is the default one", () => {
   assert.ok(on("http://[::1]:3000", "[::1]:3000"));
 });
 
-test("one matching entry is enough; opaque and malformed origins match no entry", () => {
+test("one matching entry is sufficient, and opaque or malformed origins match no entry", () => {
   assert.ok(on("https://b.example", "a.example", "b.example"));
   for (const origin of ["null", "", "example.com", "https://", "//example.com", "data:text/html,x", "about:blank"])
     assert.ok(!on(origin, "example.com"), origin);
@@ -66,7 +66,7 @@ test("a scheme before a host is ignored, and a path makes an entry invalid", () 
     assert.ok(["", undefined].includes(hostEntry(entry)) || !on("https://example.com", entry), entry);
 });
 
-test("every combination of entry and origin has a result, and a plain name never matches a longer host", () => {
+test("every combination of entry and origin has a result, and an exact host never matches a longer one", () => {
   fc.assert(fc.property(fc.string(), fc.string(), (origin, entry) => void isAllowedOrigin(origin, [entry])));
   fc.assert(
     fc.property(fc.domain(), fc.domain(), (name, prefix) => {

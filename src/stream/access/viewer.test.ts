@@ -5,7 +5,7 @@ import { viewerOf } from "./viewer.ts";
 const ip = "192.0.2.1";
 const viewer = (headers: Record<string, string>) => viewerOf(headers, { ip, self: "https://videos.example" });
 
-test("a page is identified by its Origin, or else by its Referer", () => {
+test("a page is identified by its Origin, otherwise by its Referer", () => {
   assert.deepEqual(viewer({ origin: "https://a.example", referer: "https://b.example/page" }), {
     ip,
     origin: "https://a.example",
@@ -15,7 +15,7 @@ test("a page is identified by its Origin, or else by its Referer", () => {
   assert.deepEqual(viewer({ origin: "null" }), { ip, origin: "null" });
 });
 
-test("requests of the server's own player count as the server's own", () => {
+test("requests of the server's own player are recognized", () => {
   assert.deepEqual(viewer({ referer: "https://videos.example/abc/iframe" }), {
     ip,
     origin: "https://videos.example",
@@ -40,7 +40,7 @@ test("a page that hides its origin is recognized", () => {
     assert.deepEqual(viewer({ "sec-fetch-site": site, "sec-fetch-dest": "video" }), { ip, place: "hidden" });
 });
 
-test("typing a URL or following a link is not embedding; a frame is", () => {
+test("a frame is an embedding, but a typed URL or a followed link is not", () => {
   assert.deepEqual(viewer({ "sec-fetch-site": "none", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" }), {
     ip,
     place: "ours",

@@ -111,7 +111,7 @@ export function audioConformance(engine: TestEngine): void {
       assert.equal(await audio.sources.find(video, "audio"), undefined);
     });
 
-    test("is uploaded as a form; a file without an index gets one", async (t) => {
+    test("is uploaded as a form, and gets an index if the file has none", async (t) => {
       const { audio, send, settled, uid, videos, keysOf } = await setUp(t);
       audio.start();
       const added = await send("Deutsch", await bytesOf({ ...SOUND, extension: "mp3", audio: ["-c:a", "libmp3lame"] }));

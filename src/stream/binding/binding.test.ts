@@ -67,7 +67,7 @@ test("downloads.delete deletes one download, and rejects one that does not exist
   ]);
 });
 
-test("errors for bad parameters have the messages of the local simulator; other errors are unchanged", async () => {
+test("errors for invalid parameters have the messages of the local simulator, and other errors are unchanged", async () => {
   const full = streamErrors.quotaExceeded({ used: 1, limit: 1, requested: 1 });
   const { call } = bindingOf(full);
   assert.deepEqual(await refusal(call("videos/list", { before: "2026-01-01", beforeComp: "ne" })), [

@@ -228,7 +228,7 @@ export function captionsConformance(engine: TestEngine): void {
     assert.match((await elsewhere.vtt(uid, "en"))!, /merhaba/);
   });
 
-  test("captions of another account's video cannot be read or changed; invalid files and tags are rejected", async (t) => {
+  test("captions of another account's video cannot be read or changed, and invalid files and tags are rejected", async (t) => {
     const { captions, uid, kept } = await setUp(t, engine);
     await captions.upload(A, uid, "en", VTT);
     for (const call of [
@@ -358,7 +358,7 @@ export function captionsConformance(engine: TestEngine): void {
   });
 
   test(
-    "a program that fails, is missing or writes garbage leaves an error that can be retried; deleted captions stay deleted",
+    "a program that fails, is missing or writes garbage leaves an error that can be retried, and does not restore deleted captions",
     needsFfmpeg,
     async (t) => {
       for (const command of [["/bin/false"], ["/nonexistent/program"], ["/bin/echo", "nonsense"]]) {

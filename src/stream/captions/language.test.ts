@@ -41,7 +41,7 @@ test("an invalid tag is rejected with the reason", () => {
   }
 });
 
-test("a label is the language's name in that language", () => {
+test("a label is the name of the language in that language", () => {
   assert.deepEqual(["tr", "de", "en-GB", "en", "fr"].map(languageLabel), [
     "Türkçe",
     "Deutsch",
@@ -53,7 +53,7 @@ test("a label is the language's name in that language", () => {
   assert.equal(generatedLabel("en"), "English (auto-generated)");
 });
 
-test("any input either becomes a stable tag that can be part of a path, or is rejected", () => {
+test("any input either becomes a stable tag that is valid in a path, or is rejected", () => {
   fc.assert(
     fc.property(
       fc.oneof(fc.string({ maxLength: 40 }), fc.stringMatching(/^[a-zA-Z]{1,8}(-[a-zA-Z0-9]{1,8}){0,4}$/)),

@@ -17,7 +17,7 @@ import type { Video } from "../videos/video.ts";
 import { streamCaptionsMigrations } from "./captions-table.ts";
 import { createCaptions } from "./captions.ts";
 
-test("retries generations whose job was lost every minute, not only at startup", async (t) => {
+test("retries generations with a lost job every minute, not only at startup", async (t) => {
   t.mock.timers.enable({ apis: ["setInterval"] });
   const folder = mkdtempSync(join(tmpdir(), "reelpost-captions-"));
   const basics = { clock: createManualClock(0), ids: randomIds, log: silentLog };

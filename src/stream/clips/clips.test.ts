@@ -75,7 +75,7 @@ test("the times of a clip of a clip are relative to the start of the first clip"
   assert.deepEqual((await clips.create(ACCOUNT, { from: first.uid, start: 2, end: 5 })).clip, { start: 102, end: 105 });
 });
 
-test("access rules and watermark are inherited unless given; the scheduled deletion is not", async (t) => {
+test("access rules and watermark are inherited unless specified, but the scheduled deletion is not", async (t) => {
   const { clips, upload, objects, clock } = await setUp(t);
   const source = await upload(10, {
     requireSignedURLs: true,

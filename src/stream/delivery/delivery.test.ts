@@ -244,7 +244,7 @@ test("a failed video serves only its page", async (t) => {
   assert.equal(await (await get("watch")).text(), "sorry");
 });
 
-test("restricted content is not stored in shared caches; downloads have file names; texts have ETags", async (t) => {
+test("restricted content is not stored in shared caches, downloads have file names, and text responses have ETags", async (t) => {
   for (const video of [{ requireSignedURLs: true }, { allowedOrigins: ["example.com"] }]) {
     const { get, objects } = await world(t, { video });
     await objects.put("a", Buffer.from("a"));
@@ -312,7 +312,7 @@ test("long texts are compressed for clients that accept it, with the same ETag",
   assert.equal(await (await fetch(`${origin}/${UID}/long`)).text(), long);
 });
 
-test("a customer's host serves only the videos of that account; other hosts serve all", async (t) => {
+test("a customer's host serves only the videos of that account, and other hosts serve all", async (t) => {
   const video = anyVideo();
   const origin = new URL(
     await serveDelivery(t, {

@@ -36,7 +36,7 @@ test("every requested range lies within the object", () => {
   );
 });
 
-test("RFC 9110 13.1.2: matches any ETag in a list, weak or not", () => {
+test("RFC 9110 13.1.2: matches any ETag in a list, by weak comparison", () => {
   for (const field of ['"a"', 'W/"a"', '"b", "a"', "*"]) assert.equal(matchesEtag(field, '"a"'), true, String(field));
   for (const field of [undefined, "", '"b"', '"aa"', "a"])
     assert.equal(matchesEtag(field, '"a"'), false, String(field));

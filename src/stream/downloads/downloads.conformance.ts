@@ -315,7 +315,7 @@ export function downloadsConformance(engine: TestEngine): void {
     });
   });
 
-  test("of a video that is not ready is rejected; so is audio that does not exist", async (t) => {
+  test("rejects a download of a video that is not ready, and of audio that does not exist", async (t) => {
     const create = closing(t);
     const { videos, objects, jobs, db } = await openVideos(
       t,
@@ -340,7 +340,7 @@ export function downloadsConformance(engine: TestEngine): void {
     await assert.rejects(downloads.create(ACCOUNT, uid, "audio"), /no audio/);
   });
 
-  test("that was abandoned is resumed", async (t) => {
+  test("resumes an abandoned download", async (t) => {
     const create = closing(t);
     const { videos, objects, jobs, db, clock } = await openVideos(
       t,

@@ -97,7 +97,7 @@ test("serves an audio-only download", needsFfmpeg, async (t) => {
   }
 });
 
-test("an added track has the duration of the video: padded with silence or cut", needsFfmpeg, async (t) => {
+test("an added track is padded with silence or cut to the duration of the video", needsFfmpeg, async (t) => {
   const tracks: Record<string, number> = { "audio-short": 1.5, "audio-long": 7 };
   const find = (rendition: string): AudioSource | undefined => {
     const duration = tracks[rendition];

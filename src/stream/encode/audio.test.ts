@@ -124,7 +124,7 @@ test(
   },
 );
 
-test("a request for audio also encodes the following segments, in the same run", needsFfmpeg, async (t) => {
+test("a request for audio also encodes the following segments in the same encoder run", needsFfmpeg, async (t) => {
   const { video, segments, runs, bytesOf } = await openEncoder(t);
   const of = await video(await clip(sweep(PCM)), grid(10, 1));
   for (const n of [1, 2, 3]) await segments.get(of, MAIN_AUDIO, n, { lookahead: false });
@@ -135,7 +135,7 @@ test("a request for audio also encodes the following segments, in the same run",
 });
 
 test(
-  "missing audio becomes silence: before audio that starts late, in gaps, and up to the end of the video",
+  "silence replaces missing audio: before audio that starts late, in gaps, and up to the end of the video",
   needsFfmpeg,
   async (t) => {
     const path = await clip({ ...mediaClips.plain, seconds: 2 });

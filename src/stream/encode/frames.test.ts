@@ -10,7 +10,7 @@ const ALIKE = 30;
 const same = <T>(value: T): T => value;
 const least = (numbers: readonly number[]) => Math.min(...numbers);
 
-test("the measure distinguishes a frame from its neighbour", needsFfmpeg, async () => {
+test("the metric distinguishes a frame from the adjacent one", needsFfmpeg, async () => {
   const path = await clip(mediaClips.ntsc);
   const shifted = await clip({ ...mediaClips.ntsc, filter: "trim=start_frame=1,tpad=stop=1:stop_mode=clone" });
   const alike = await likeness(shifted, path);
@@ -18,7 +18,7 @@ test("the measure distinguishes a frame from its neighbour", needsFfmpeg, async 
 });
 
 test(
-  "frames of a 29.97 fps video match the source, each at its position, regardless of the order in which segments are encoded",
+  "frames of a 29.97 fps video match the source at their positions, in any encoding order of the segments",
   needsFfmpeg,
   async (t) => {
     const path = await clip(mediaClips.ntsc);
@@ -232,7 +232,7 @@ test(
   },
 );
 
-test("initialization segments do not depend on the run", needsFfmpeg, async (t) => {
+test("initialization segments are identical in every encoder run", needsFfmpeg, async (t) => {
   const path = await clip(mediaClips.ntsc);
   const ladder = [rung("90p", 160, 90), rung("180p", 320, 180)];
   const model = modelOf({ seconds: 10, fps: { num: 30_000, den: 1001 }, ladder });
@@ -251,7 +251,7 @@ test("initialization segments do not depend on the run", needsFfmpeg, async (t) 
 });
 
 test(
-  "an edit list cancels the shift of composition offsets; videos from earlier versions have neither",
+  "an edit list cancels the shift of composition offsets, but videos from earlier versions have neither",
   needsFfmpeg,
   async (t) => {
     const path = await clip(mediaClips.ntsc);

@@ -48,7 +48,7 @@ function gated() {
 }
 
 test(
-  "five hundred concurrent viewers cause few runs, all are served, and another video is not delayed by them",
+  "five hundred concurrent viewers are served by few encoder runs, without delaying another video",
   needsFfmpeg,
   async (t) => {
     const { video, segments, runs } = await openEncoder(t);
@@ -68,7 +68,7 @@ test(
   },
 );
 
-test("two segments are encoded ahead, after the requested ones, and not past the end", needsFfmpeg, async (t) => {
+test("two segments are encoded ahead, after the requested ones and not beyond the end", needsFfmpeg, async (t) => {
   const { video, segments, runs } = await openEncoder(t);
   const of = await video(await tenSeconds(), tenSegments);
   await segments.get(of, "90p", 3);
@@ -84,7 +84,7 @@ test("two segments are encoded ahead, after the requested ones, and not past the
 });
 
 test(
-  "a viewer that disconnects cancels its request: queued requests are not run, a run in progress ends, and other viewers' requests are kept",
+  "a disconnected viewer cancels its queued and running requests, but not those of other viewers",
   needsFfmpeg,
   async (t) => {
     const gate = gated();
@@ -136,7 +136,7 @@ test("awaited segments take precedence over look-ahead", needsFfmpeg, async (t) 
 });
 
 test(
-  "an encoder process that is killed is restarted; one that fails is reported, and others continue",
+  "a killed encoder process is restarted, and a failing one is reported while others continue",
   needsFfmpeg,
   async (t) => {
     let kills = 1;
@@ -199,7 +199,7 @@ test("too many requests are rejected immediately, and accepted again later", nee
 });
 
 test(
-  "encoding for a video that is deleted in the meantime ends without an error, and leaves nothing behind",
+  "encoding for a video deleted in the meantime ends without an error and leaves nothing behind",
   needsFfmpeg,
   async (t) => {
     let there = true;
@@ -224,7 +224,7 @@ test(
 );
 
 test(
-  "a source shorter than its model shows a still frame, and one that is missing or invalid is reported",
+  "a source shorter than its model shows a still frame, and a missing or invalid source is reported",
   needsFfmpeg,
   async (t) => {
     const { video, segments, bytesOf } = await openEncoder(t);
@@ -239,23 +239,27 @@ test(
   },
 );
 
-test("closing ends runs and rejects waiting requests; the folders of the runs are removed", needsFfmpeg, async (t) => {
-  const gate = gated();
-  const { video, segments, folder, objects, parts } = await openEncoder(t, { around: gate.around, concurrency: 1 });
-  const of = await video(await tenSeconds(), tenSegments);
-  const waiting = [
-    assert.rejects(segments.get(of, "90p", 0), isError("encodingFailed", 424)),
-    assert.rejects(segments.get(of, "180p", 4), isError("encodingFailed", 424)),
-  ];
-  await gate.arrived(1);
-  await segments.close();
-  await Promise.all(waiting);
-  await assert.rejects(segments.get(of, "90p", 0), isError("encodingFailed", 424));
-  const { createSegments } = await import("./segments.ts");
-  gate.open();
-  const again = createSegments(parts);
-  t.after(() => again.close());
-  await again.encodeMissing(of, [0], { signal: new AbortController().signal });
-  assert.deepEqual(await readdir(join(folder, "scratch")), []);
-  assert.ok(await objects.open(`stream/${of.uid}/180p/0.m4s`));
-});
+test(
+  "closing ends running encoders, rejects waiting requests and removes the temporary folders",
+  needsFfmpeg,
+  async (t) => {
+    const gate = gated();
+    const { video, segments, folder, objects, parts } = await openEncoder(t, { around: gate.around, concurrency: 1 });
+    const of = await video(await tenSeconds(), tenSegments);
+    const waiting = [
+      assert.rejects(segments.get(of, "90p", 0), isError("encodingFailed", 424)),
+      assert.rejects(segments.get(of, "180p", 4), isError("encodingFailed", 424)),
+    ];
+    await gate.arrived(1);
+    await segments.close();
+    await Promise.all(waiting);
+    await assert.rejects(segments.get(of, "90p", 0), isError("encodingFailed", 424));
+    const { createSegments } = await import("./segments.ts");
+    gate.open();
+    const again = createSegments(parts);
+    t.after(() => again.close());
+    await again.encodeMissing(of, [0], { signal: new AbortController().signal });
+    assert.deepEqual(await readdir(join(folder, "scratch")), []);
+    assert.ok(await objects.open(`stream/${of.uid}/180p/0.m4s`));
+  },
+);

@@ -15,7 +15,7 @@ const mark: BurnedWatermark = {
 };
 const hd = { width: 1920, height: 1080 };
 
-test("the watermark takes up its share of the frame and keeps its aspect ratio", () => {
+test("the watermark covers its share of the frame and keeps its aspect ratio", () => {
   assert.deepEqual(watermarkBox(mark, hd, hd), { x: 1920 - 96 - 288, y: 54, width: 288, height: 144 });
   assert.deepEqual(watermarkBox({ ...mark, position: "lowerLeft" }, { width: 640, height: 360 }, hd), {
     x: 32,
@@ -26,7 +26,7 @@ test("the watermark takes up its share of the frame and keeps its aspect ratio",
   assert.deepEqual(watermarkBox({ ...mark, position: "center" }, hd, hd), { x: 816, y: 468, width: 288, height: 144 });
 });
 
-test("without a scale it has its own size in the largest rendition, and looks the same in the others", () => {
+test("without a scale, the watermark has its own size in the largest rendition, and the same proportion in the others", () => {
   assert.deepEqual(watermarkBox({ ...mark, scale: 0, position: "upperLeft" }, hd, hd), {
     x: 96,
     y: 54,
@@ -41,7 +41,7 @@ test("without a scale it has its own size in the largest rendition, and looks th
   });
 });
 
-test("it never exceeds the frame", () => {
+test("the watermark never exceeds the frame", () => {
   const sizes = fc.record({ width: fc.integer({ min: 2, max: 4096 }), height: fc.integer({ min: 2, max: 4096 }) });
   const share = fc.double({ min: 0, max: 1, noNaN: true });
   const positions = fc.constantFrom("upperRight", "upperLeft", "lowerLeft", "lowerRight", "center" as const);

@@ -9,7 +9,7 @@ import { setTimeout } from "node:timers/promises";
 import { hasStartedProgram } from "./begun.ts";
 
 test(
-  "a command has started once a program runs behind its sandbox wrappers, until the program exits",
+  "a command counts as started while a program runs behind its sandbox wrappers",
   { skip: process.platform !== "linux" && "there is no /proc" },
   async (t) => {
     const folder = mkdtempSync(join(tmpdir(), "reelpost-begun-"));

@@ -57,7 +57,7 @@ test(
   },
 );
 
-test("uses limits alone on a public address only if stream.sandbox is prlimit", needsFfmpeg, async (t) => {
+test("applies only resource limits on a public address if stream.sandbox is prlimit", needsFfmpeg, async (t) => {
   const place = await temporaryFolder(t);
   await chmod(place, 0o755);
   for (const name of ["ffmpeg", "ffprobe", "prlimit", "setpriv", "nice"])
@@ -82,7 +82,7 @@ test("uses limits alone on a public address only if stream.sandbox is prlimit", 
   assert.deepEqual([sandbox, offline, warned.length], ["prlimit", false, 1]);
 });
 
-test("without the program every run reports what to install", async (t) => {
+test("every run reports which package to install if the program is missing", async (t) => {
   const missing = (err: unknown) =>
     err instanceof UserError && err.kind === "mediaToolsMissing" && /apt-get install ffmpeg/.test(err.fix ?? "");
   const tools = openTools(t, { ffmpeg: "/nowhere/ffmpeg" });

@@ -17,7 +17,7 @@ import {
 } from "./runs.testing.ts";
 
 for (const { sandbox, needs } of SANDBOXES) {
-  describe(`confined by ${sandbox}, without relying on ffmpeg options`, needs, () => {
+  describe(`a program confined by ${sandbox}, without relying on ffmpeg options`, needs, () => {
     const opened = (t: TestContext) => openTools(t, { sandbox });
 
     test("has no network access", async (t) => {
@@ -142,7 +142,7 @@ for (const { sandbox, needs } of SANDBOXES) {
       assert.ok(sandbox === "landlock" || lstatSync(join(at, "link")).isSymbolicLink());
     });
 
-    test("no process of a program outlives its run, even in a separate session", async (t) => {
+    test("cannot leave a process that outlives its run, even in a separate session", async (t) => {
       const place = await temporaryFolder(t);
       const program = join(place, "ffmpeg");
       const word = uniqueWord();

@@ -8,7 +8,7 @@ import { openTools } from "./media.testing.ts";
 import { connectionCounter, isRunError, SANDBOXES, temporaryFolder } from "./runs.testing.ts";
 
 for (const { sandbox, needs } of SANDBOXES) {
-  describe(`confined by ${sandbox}`, needs, () => {
+  describe(`a program confined by ${sandbox}`, needs, () => {
     test("reads its input file and writes to standard output", async (t) => {
       const tools = openTools(t, { sandbox });
       const path = await clip();
@@ -39,7 +39,7 @@ for (const { sandbox, needs } of SANDBOXES) {
       assert.ok(existsSync(join(writes, "copy.mkv")));
     });
 
-    test("playlists and scripts with an mp4 extension are not opened, nor are the files they refer to", async (t) => {
+    test("does not open playlists and scripts with an mp4 extension, or the files they refer to", async (t) => {
       const tools = openTools(t, { sandbox });
       const { port, connections } = await connectionCounter(t);
       const at = await temporaryFolder(t);
@@ -67,7 +67,7 @@ for (const { sandbox, needs } of SANDBOXES) {
       assert.equal(connections(), 0);
     });
 
-    test("network inputs are rejected", async (t) => {
+    test("rejects network inputs", async (t) => {
       const { port, connections } = await connectionCounter(t);
       const args = ["-protocol_whitelist", "file,http,tcp", "-i", `http://127.0.0.1:${port}/a.mp4`, "-f", "null", "-"];
       await assert.rejects(

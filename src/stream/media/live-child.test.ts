@@ -144,7 +144,7 @@ for (const { sandbox, needs } of SANDBOXES) {
 }
 
 test(
-  "without the program a live run reports what to install, and accepts writes without failing",
+  "a live run reports which package to install if the program is missing, and accepts writes without failing",
   needsFfmpeg,
   async (t) => {
     const run = openTools(t, { ffmpeg: "/nowhere/ffmpeg" }).live({ args: copy, outputs: [nothing] });

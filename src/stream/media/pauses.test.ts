@@ -74,7 +74,7 @@ test("a run that has just started is paused once its program runs, if a viewer i
   assert.deepEqual(reported(), []);
 });
 
-test("no run is paused forever: after three seconds it runs for a quarter of that time", (t) => {
+test("no run is paused forever, because it runs for a quarter of the time after three seconds", (t) => {
   const { pauses, reported, pass } = start(t);
   pauses.register(1, "background");
   pauses.register(2, "urgent");

@@ -8,8 +8,8 @@ import { SANDBOXES, until } from "./runs.testing.ts";
 import type { MediaRunReport } from "./tools.ts";
 
 for (const { sandbox, needs } of SANDBOXES) {
-  describe(`confined by ${sandbox}`, needs, () => {
-    test("runs with background niceness, which also applies to its autogroup", async (t) => {
+  describe(`a program confined by ${sandbox}`, needs, () => {
+    test("runs with background niceness, also in its autogroup", async (t) => {
       const path = await clip();
       const stop = new AbortController();
       const mark = `mark${sandbox}${process.pid}`;
@@ -31,7 +31,7 @@ for (const { sandbox, needs } of SANDBOXES) {
   });
 }
 
-test("runs are queued, urgent ones first, and rejected if too many wait", needsFfmpeg, async (t) => {
+test("queues runs, beginning with urgent ones, and rejects further ones if too many wait", needsFfmpeg, async (t) => {
   const reports: MediaRunReport[] = [];
   const tools = openTools(
     t,

@@ -8,8 +8,8 @@ import { MediaRunError } from "./run-error.ts";
 import { endlessArgs, isRunError, SANDBOXES, temporaryFolder, uniqueWord, until } from "./runs.testing.ts";
 
 for (const { sandbox, needs } of SANDBOXES) {
-  describe(`confined by ${sandbox}`, needs, () => {
-    test("is killed when it exceeds its time, CPU time, output or memory", async (t) => {
+  describe(`a program confined by ${sandbox}`, needs, () => {
+    test("is killed when it exceeds its time, CPU time, output or memory limit", async (t) => {
       const tools = openTools(t, { sandbox, urgent_encoders: 4 });
       await tools.ready();
       const word = uniqueWord();
@@ -51,7 +51,7 @@ for (const { sandbox, needs } of SANDBOXES) {
       await until(() => processesWith(word).length === 0, "the killed processes to exit");
     });
 
-    test("the files it writes are limited in size", async (t) => {
+    test("can write only files of a limited size", async (t) => {
       const writes = await temporaryFolder(t);
       const args = [
         "-f",
@@ -105,7 +105,7 @@ for (const { sandbox, needs } of SANDBOXES) {
   });
 }
 
-describe("if the server dies", () => {
+describe("when the server dies", () => {
   for (const { sandbox, needs } of SANDBOXES) {
     test(`children confined by ${sandbox} are killed too`, needs, async (t) => {
       const word = uniqueWord();

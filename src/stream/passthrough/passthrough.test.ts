@@ -291,7 +291,7 @@ describe("a passthrough source", needsFfmpeg, () => {
     assert.equal(await rung.of(video), undefined);
   });
 
-  test("does not start a segment at an open GOP: its first frames need the previous one", async (t) => {
+  test("does not start a segment at an open GOP, whose first frames need the previous one", async (t) => {
     const { rung, video } = await setUp(t, {
       seconds: 12,
       video: [...REORDERED.slice(0, -1), "bframes=3:open-gop=1:keyint=50:min-keyint=50:scenecut=0:b-adapt=0"],
@@ -347,7 +347,7 @@ describe("a source is not offered", needsFfmpeg, () => {
   }
 });
 
-test("its index is read once, and the index cache is limited in size", needsFfmpeg, async (t) => {
+test("the index of a source is read once, and the index cache is limited in size", needsFfmpeg, async (t) => {
   const { objects, video } = await setUp(t, mediaClips.plain);
   let opened = 0;
   const counted: Pick<ObjectStore, "open"> = { open: (key) => (opened++, objects.open(key)) };

@@ -63,7 +63,7 @@ test("a segment that cannot be read is not cached, and the next request retries"
   assert.equal((await hot.offer("a", segment(10)))?.size, 10);
 });
 
-test("with a cache size of 0, nothing is cached", async () => {
+test("caches nothing if the cache size is 0", async () => {
   const hot = createHotSegments({ bytes: 0 });
   for (let n = 0; n < 3; n++) assert.equal(await hot.offer("a", segment(10)), undefined);
 });

@@ -36,7 +36,7 @@ const playable = (model: MediaModel): Playable => ({
   complete: true,
 });
 
-test("HLS and DASH list the same segments, whose total is the whole video, for every length and frame rate", () => {
+test("HLS and DASH list the same segments, which cover the whole video, for every length and frame rate", () => {
   fc.assert(
     fc.property(models, (model) => {
       const seconds = playbackSeconds(model);
@@ -128,7 +128,7 @@ test("players start with 360p, or the next one below it, in the most widely supp
   for (const codec of ["avc1.", "hvc1.", "av01."]) assert.ok(text.includes(`CODECS="${codec}`));
 });
 
-test("renditions at half the frame rate declare it", () => {
+test("renditions at half the frame rate declare that rate", () => {
   const model = ntscModel({
     segments: { fps: { num: 60_000, den: 1001 }, framesPerSegment: 240, frames: 600, count: 3 },
     ladder: [rung("240p", 426, 240, { halved: true }), rung("720p", 1280, 720)],

@@ -136,7 +136,7 @@ test("captions, added audio and the source are each listed", async (t) => {
     assert.equal((await get(path)).status, 404, path);
 });
 
-test("renditions that need encoding follow stored ones: the source is first while the ladder is encoded", async (t) => {
+test("renditions that need encoding follow stored ones, so the source is first while the ladder is encoded", async (t) => {
   const get = await manifests(t, { tracks: { source }, video: { state: "inprogress" } });
   assert.deepEqual(uris((await get("manifest/video.m3u8")).text), ["source.m3u8", "180p.m3u8", "90p.m3u8"]);
 });
@@ -202,7 +202,7 @@ test("plays audio without video, and video without audio", async (t) => {
   assert.equal((await seen("manifest/audio.m3u8")).status, 404);
 });
 
-test("a video without a media model returns a retryable 404; a failed one returns 424", async (t) => {
+test("a video without a media model returns a retryable 404, and a failed one returns 424", async (t) => {
   for (const state of ["pendingupload", "downloading", "queued"] as const) {
     const get = await manifests(t, { video: { state, model: null } });
     for (const path of ["manifest/video.m3u8", "manifest/video.mpd", "segments/180p/0.m4s"]) {

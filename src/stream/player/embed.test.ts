@@ -138,7 +138,7 @@ describe("a page that embeds the player", { skip }, () => {
     ["its src property", "muted=true", `player.src = "${GUARDED}"; player.play().catch(() => {})`],
     ["a token", "muted=true", `player.src = "https://elsewhere.example/${TOKEN}/iframe"`],
   ] as const) {
-    test(`does not show a video restricted to other sites when it is loaded in place of an allowed video by ${way}`, async () => {
+    test(`does not show a video restricted to other sites that replaces an allowed video by ${way}`, async () => {
       const id = way === "a token" ? TOKEN : GUARDED;
       delivery.videos.set(
         id,

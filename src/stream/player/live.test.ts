@@ -197,7 +197,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     assert.ok(delivery.requests.some(({ request }) => request.url!.startsWith(`/${next.uid}/manifest/`)));
   });
 
-  test("starts an awaited broadcast muted if the browser blocks audio, and unmutes on a click", async (t) => {
+  test("starts muted after waiting if the browser blocks audio, and unmutes on a click", async (t) => {
     const { input, waits, runs } = newInput();
     waits();
     const { page } = await open(t);

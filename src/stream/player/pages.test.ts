@@ -64,7 +64,7 @@ const policyOf = (response: Response) =>
     (response.headers.get("content-security-policy") ?? "").split("; ").map((part) => [part.split(" ", 1)[0], part]),
   );
 
-test("an input that is not live answers API clients with 204 and browsers with a waiting page", async (t) => {
+test("an input that is not live responds 204 to API clients and with a waiting page to browsers", async (t) => {
   const url = await start(t, {
     video: someVideo({ uid: UID, liveInput: UID, state: "pendingupload", readyToStream: false }),
   });
@@ -292,7 +292,7 @@ test("the upload page cannot be framed and sends no referrer", async (t) => {
   assert.match(await response.text(), /"maxBytes":1000/);
 });
 
-test("sources that fail to compile break only this request, and the next request succeeds once they are fixed", async () => {
+test("sources that fail to compile break only one request, and the next one succeeds once they are fixed", async () => {
   let broken = true;
   const assets = createAssets({
     log: silentLog,

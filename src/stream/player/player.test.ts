@@ -78,7 +78,7 @@ describe("the player page", { skip }, () => {
     assert.deepEqual(problems, []);
   });
 
-  test("handles keys without a prior click: play, seek by digits and arrows, mute, captions", async () => {
+  test("handles keys for play, seek, mute and captions without a prior click", async () => {
     const { page } = await open("muted=true&preload=metadata&defaultTextTrack=en-GB");
     await until(
       page,
@@ -156,7 +156,7 @@ describe("the player page", { skip }, () => {
     assert.equal(await page.locator(".notice").isVisible(), false);
   });
 
-  test("explains in plain words that a video has failed, has been deleted or is not accessible", async () => {
+  test("explains that a video has failed, has been deleted or is not accessible", async () => {
     const failed = another({
       state: "error",
       readyToStream: false,
@@ -177,7 +177,7 @@ describe("the player page", { skip }, () => {
     await until(page, 'document.querySelector("video").currentTime > 0.1');
   });
 
-  test("does not insert anything from the URL into the page", async () => {
+  test("does not insert any part of the URL into the page", async () => {
     const nasty = encodeURIComponent(`"><img src=x onerror="document.title='broken in'">`);
     const { page, problems } = await open(
       ["poster", "primaryColor", "letterboxColor", "defaultTextTrack", "src", "ad-url", "startTime", "preload"]
@@ -249,7 +249,7 @@ describe("the player page", { skip }, () => {
         .filter((path) => path.startsWith("seen/"))
         .map((path) => path.slice(5));
 
-    test("plays it first with a countdown, then the video", async () => {
+    test("plays the advertisement first with a countdown, then the video", async () => {
       document(inline());
       const page = await embed("vast.xml");
       const playing = page.evaluate("player.play()");
@@ -267,7 +267,7 @@ describe("the player page", { skip }, () => {
       assert.equal(await page.evaluate("received.filter((name) => name === 'stream-adstart').length"), 1);
     });
 
-    test("allows skipping if the ad permits it, through a wrapper and a list of breaks", async () => {
+    test("allows skipping the advertisement if it permits that, through a wrapper and a list of breaks", async () => {
       document(inline('skipoffset="10%"'));
       delivery.overrides.set("wrapper.xml", {
         status: 200,
@@ -292,7 +292,7 @@ describe("the player page", { skip }, () => {
       );
     });
 
-    test("ignores ad documents that are empty or malformed, or that refer to missing files or to themselves", async () => {
+    test("ignores advertisement documents that are empty or malformed, or that refer to missing files or to themselves", async () => {
       const bodies = {
         "empty.xml": "",
         "broken.xml": "<VAST",

@@ -135,7 +135,7 @@ describe("the upload page with real uploads", { skip: withoutChromium() }, () =>
     await again.page.getByText("Your video is ready").waitFor();
   });
 
-  test("sends a different file with the same name and size from the start, in chunks of the size that the server accepts", async () => {
+  test("uploads a different file of the same name and size from the start, in chunks of the size that the server accepts", async () => {
     const { video, uploadUrl } = await direct();
     const { page } = await open(uploadUrl);
     await sendSome(page, await onDisk({ buffer: FILE.buffer, day: 2 }));

@@ -102,7 +102,7 @@ test("writing options to a query replaces all earlier player parameters in it", 
   );
 });
 
-test("times are seconds, or hours, minutes and seconds; invalid times mean the start", () => {
+test("times are seconds, or hours, minutes and seconds, and invalid times mean the start", () => {
   for (const [text, seconds] of [
     ["123", 123],
     ["12.5", 12.5],
@@ -187,14 +187,14 @@ test("frames of the hosted player are rewritten to our host, and all other frame
   fc.assert(fc.property(fc.string(), (text) => (localAddress(text, root) ?? root).startsWith(root)));
 });
 
-test("captions match the exact tag, or the language alone", () => {
+test("captions match the exact language tag, otherwise the language alone", () => {
   assert.equal(pickCaptions(["en-US", "en", "de"], "en"), 1);
   assert.equal(pickCaptions(["de", "EN-gb"], "en"), 1);
   assert.equal(pickCaptions(["pt"], "pt-BR"), 0);
   assert.equal(pickCaptions(["de", ""], "fr"), -1);
 });
 
-test("upload figures are formatted as short text", () => {
+test("upload progress is formatted as short text", () => {
   assert.deepEqual([0, 900, 1024, 1_500_000, 123_456_789, 30 * 1024 ** 3, 5e15].map(sizeText), [
     "0 bytes",
     "900 bytes",

@@ -89,7 +89,7 @@ describe("the frame rate", () => {
     );
   });
 
-  test("equals a low source rate", () => {
+  test("equals the source rate if it is low", () => {
     const cases: [number, string][] = [
       [1, "1"],
       [2, "2"],
@@ -183,7 +183,7 @@ describe("the frame rate", () => {
   });
 });
 
-test("a track without packets has no duration; the last packet has the same duration as the others unless it declares its own", () => {
+test("a track without packets has no duration, and a last packet without a duration has that of the others", () => {
   assert.equal(createTrackScanner().result(1, 0), undefined);
   assert.equal(scan({ scale: 1000, at: (n) => n / 25, frames: 100 }).end, 4);
   assert.equal(scan({ scale: 1000, at: (n) => (n === 100 ? 7 : n / 25), frames: 100, durations: true }).end, 7);

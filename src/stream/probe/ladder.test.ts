@@ -12,7 +12,7 @@ const all = streamSettings({
 const names = (width: number, height: number, settings = usual, fps = 30) =>
   createLadder({ width, height, fps }, settings).map((rung) => `${rung.name} ${rung.width}x${rung.height}`);
 
-test("uses rungs by the short side, up to the size of the source", () => {
+test("selects rungs by the shorter side, up to the size of the source", () => {
   assert.deepEqual(names(1920, 1080), [
     "240p 426x240",
     "360p 640x360",
@@ -38,7 +38,7 @@ test("adds a rung with the source's own size between two rungs, if worthwhile", 
   assert.deepEqual(names(1, 1), ["2p 2x2"]);
 });
 
-test("sets the bitrate by size; high frame rates get a higher bitrate, and half the frames below 720p", () => {
+test("sets the bitrate by size, higher for high frame rates, and halves the frame rate below 720p", () => {
   const ladder = createLadder({ width: 1920, height: 1080, fps: 60 }, usual);
   assert.deepEqual(
     ladder.map(({ bitrate, halved }) => [bitrate, halved]),
@@ -93,7 +93,7 @@ test("every rung declares the lowest codec level for its resolution, frame rate 
   assert.deepEqual(levels(640, 360, 30, all), [21, 60, 0, 30, 63, 1]);
 });
 
-test("has, for any source, even sides not larger than the source, its aspect ratio, and distinct names, lowest first", () => {
+test("has even sides no larger than the source, its aspect ratio, and distinct names, lowest first, for any source", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 2, max: 8192 }),
@@ -124,6 +124,6 @@ test("has, for any source, even sides not larger than the source, its aspect rat
   );
 });
 
-test("caps increase with the size", () => {
+test("bitrate caps increase with the size", () => {
   for (let short = 2; short < 5000; short += 2) assert.ok(bitrateCapOf(short) >= bitrateCapOf(Math.max(2, short - 2)));
 });

@@ -7,7 +7,7 @@ import { openProbe, probed } from "./probe.testing.ts";
 describe("the tracks", needsFfmpeg, () => {
   test("video without audio", async (t) => assert.equal((await probed(t, mediaClips.silent)).model.audio, undefined));
 
-  test("audio only: a grid of 25 per second, no ladder", async (t) => {
+  test("audio alone has a grid of 25 per second and no ladder", async (t) => {
     const recipes: ClipRecipe[] = [
       mediaClips.soundOnly,
       { video: false, extension: "mp3", audio: ["-c:a", "libmp3lame"] },
@@ -57,7 +57,7 @@ describe("the tracks", needsFfmpeg, () => {
     }
   });
 
-  test("the file's default track takes precedence over a larger one; if there is no default, the first audio track is used", async (t) => {
+  test("the file's default track takes precedence over a larger one, and without one the first audio track is used", async (t) => {
     const inputs = [
       "-f",
       "lavfi",
@@ -196,10 +196,10 @@ describe("additional tracks of the file", needsFfmpeg, () => {
   });
 });
 
-describe("passthrough", needsFfmpeg, () => {
+describe("passthrough is offered", needsFfmpeg, () => {
   const passes = (model: MediaModel) => [model.video?.passthrough, model.audio?.passthrough];
 
-  test("H.264 and AAC in mp4, unless the video is changed", async (t) => {
+  test("for H.264 and AAC in mp4, unless the video is changed", async (t) => {
     const path = await clip();
     const { probeFile } = await openProbe(t);
     assert.deepEqual(passes(await probeFile(path)), [true, true]);
@@ -231,7 +231,7 @@ describe("passthrough", needsFfmpeg, () => {
     assert.deepEqual(passes(await (await openProbe(t, { passthrough: false })).probeFile(path)), [false, false]);
   });
 
-  test("not if players would have problems", async (t) => {
+  test("not if players could not play the file", async (t) => {
     const recipes: Record<string, [ClipRecipe, boolean, boolean]> = {
       "10 bits": [{ video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p10le"] }, false, true],
       "another codec": [{ video: ["-c:v", "mpeg4"] }, false, true],

@@ -63,7 +63,7 @@ test(
   },
 );
 
-test("without ffmpeg a video waits, and is processed once ffmpeg is installed", needsFfmpeg, async (t) => {
+test("a video waits for a missing ffmpeg, and is processed once it is installed", needsFfmpeg, async (t) => {
   let missing = true;
   const refused = Promise.withResolvers<void>();
   const away = <Run>(run: () => Promise<Run>): Promise<Run> => {
@@ -86,7 +86,7 @@ test("without ffmpeg a video waits, and is processed once ffmpeg is installed", 
 });
 
 test(
-  "an encoder that is killed occasionally only delays the video; one that always fails causes the video to fail, and others continue",
+  "an occasionally killed encoder only delays the video, and one that always fails fails the video while others continue",
   needsFfmpeg,
   async (t) => {
     const counts = new Map<string, number>();

@@ -4,7 +4,7 @@ import { silentLog, UserError } from "../../kernel/index.ts";
 import type { ObjectStore } from "../../store/index.ts";
 import { createImageQueue, createImageStore, IMAGE_QUEUE } from "./image-store.ts";
 
-test("rejects a rendering if 50 for the same video are waiting, and runs those for another video", async () => {
+test("rejects a rendering if 50 for the same video are waiting, but runs one for another video", async () => {
   const queue = createImageQueue();
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const all = Array.from({ length: IMAGE_QUEUE.concurrency + IMAGE_QUEUE.maxWaiting }, () =>
@@ -17,7 +17,7 @@ test("rejects a rendering if 50 for the same video are waiting, and runs those f
   await Promise.all(all);
 });
 
-test("limits the stored image bytes per video across processes; images above the limit are rendered each time", async () => {
+test("limits the stored image bytes per video across processes, and renders further images each time", async () => {
   const kept = new Map<string, Buffer>();
   const objects = {
     open: async (key: string) => (kept.has(key) ? { size: kept.get(key)!.length } : undefined),

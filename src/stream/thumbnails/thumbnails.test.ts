@@ -125,7 +125,7 @@ const kindOf = (work: Promise<unknown>) =>
   );
 
 describe("thumbnails", needsFfmpeg, () => {
-  test("default to the video's timestamp, at native size, up to 640", async (t) => {
+  test("default to the video's timestamp in native size up to 640 pixels", async (t) => {
     const { get, video } = await open(t, HALVES);
     const { bytes, type, cache } = await get("thumbnail.jpg");
     const first = await seen(t, bytes);
@@ -139,7 +139,7 @@ describe("thumbnails", needsFfmpeg, () => {
     assert.equal((await seen(t, (await large.get("thumbnail.jpg")).bytes)).size, "640x360");
   });
 
-  test("accept a time in every form; a time beyond the end shows the last frame", async (t) => {
+  test("accept a time in every form, and show the last frame for a time beyond the end", async (t) => {
     const { get } = await open(t, HALVES);
     for (const [time, colour] of [
       ["0s", "red"],
@@ -168,7 +168,7 @@ describe("thumbnails", needsFfmpeg, () => {
     ]);
   });
 
-  test("compute a missing side from the other; apply each `fit` to both", async (t) => {
+  test("compute a missing dimension from the other, and apply each `fit` if both are given", async (t) => {
     const { get } = await open(t, HALVES);
     const look = async (query: string) => {
       const { size, colour } = await seen(t, (await get(`thumbnail.jpg?time=1s&${query}`)).bytes);
@@ -305,7 +305,7 @@ describe("thumbnails", needsFfmpeg, () => {
     assert.equal((await seen(t, (await plain.get("thumbnail.jpg")).bytes)).size, "640x360");
   });
 
-  test("are rendered once for concurrent requests; images above the limit are not stored", async (t) => {
+  test("are rendered once for concurrent requests, and not stored above the limit", async (t) => {
     const { get, objects, runs, video, thumbnails } = await open(t, HALVES, {}, 2);
     const all = await Promise.all(Array.from({ length: 20 }, () => get("thumbnail.jpg?height=90")));
     assert.deepEqual([runs(), new Set(all.map(({ bytes }) => bytes.toString("hex"))).size], [1, 1]);

@@ -115,7 +115,7 @@ test("an interrupted copy resumes where it stopped, also after a process restart
   assert.deepEqual(origin.requested, ["HEAD", "GET", "GET bytes=300000-", "GET bytes=600000-", "GET bytes=600000-"]);
 });
 
-test("a file that changes during the copy is copied again from the start; origins without HEAD, ranges or length also work", async (t) => {
+test("a file that changes during the copy is copied again from the start, and origins without HEAD, ranges or length are supported", async (t) => {
   const [first, second] = [video(500_000), video(500_000)];
   const changing = await startOrigin(t, (request, response, count) =>
     serve(
@@ -215,7 +215,7 @@ test("internal hosts cannot be reached by address, by name, by redirect, or by D
   assert.ok(!inside.requested.includes("GET"));
 });
 
-test("an origin that fails later causes the video to fail with the reason; an endless response ends at the limit", async (t) => {
+test("an origin that fails later fails the video with the reason, and an endless response ends at the limit", async (t) => {
   const cases: [Answer, RegExp][] = [
     [
       (request, response) =>
@@ -334,7 +334,7 @@ test("a copy ends when its video is deleted", { timeout: 60_000 }, async (t) => 
     await new Promise((resolve) => setImmediate(resolve));
 });
 
-test("a URL without a job is resumed", async (t) => {
+test("a copy without a job is resumed", async (t) => {
   const bytes = video(1000);
   const origin = await startOrigin(t, (request, response) => serve(request, response, bytes));
   const clock = createManualClock(Date.UTC(2026, 10, 21));

@@ -38,7 +38,7 @@ async function startServer(t: TestContext) {
 }
 
 test(
-  "a server that is killed repeatedly loses no acknowledged data: the upload resumes and completes",
+  "a server that is killed repeatedly loses no acknowledged data, and the upload resumes and completes",
   { timeout: 60_000 },
   async (t) => {
     const { folder, start, kill } = await startServer(t);
@@ -89,7 +89,7 @@ test(
   },
 );
 
-test("an upload that was complete when the server died before announcing it is recovered at startup", async (t) => {
+test("an upload that was complete when the server died before recording it is recovered at startup", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-killed-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const bytes = VIDEO_HEAD.subarray(0, 10);

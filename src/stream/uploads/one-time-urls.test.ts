@@ -25,7 +25,7 @@ test("a URL is valid only for its own upload, even if a different upload is writ
   assert.equal((await videos.find(own.uid))?.state, "pendingupload");
 });
 
-test("a terminated upload is deleted with its video; an upload to a one-time URL restarts", async (t) => {
+test("a terminated upload is deleted with its video, but an upload to a one-time URL can start again", async (t) => {
   const { create, ask, patch, videos, uploads, source } = await open(t);
   const own = await create(10);
   assert.equal((await ask("DELETE", own.url)).status, 204);
@@ -65,7 +65,7 @@ test("a terminated upload is deleted with its video; an upload to a one-time URL
   assert.deepEqual([reused.status, reused.headers.get("x-should-retry")], [409, "false"]);
 });
 
-test("an expired URL is rejected; an upload that started in time may finish", async (t) => {
+test("an expired URL is rejected, but an upload that started in time may finish", async (t) => {
   const clock = createManualClock(Date.UTC(2026, 10, 21));
   const { create, ask, patch, uploads, videos } = await open(t, { clock });
   const begun = await create(10, {}, "/direct");

@@ -9,7 +9,7 @@ import { createUploadLock } from "./upload-lock.ts";
 
 const MIB = 1024 * 1024;
 
-test("chunks are multiples of 256 KiB, at least 5 MiB, except the last; the error text contains the rule and the value", () => {
+test("chunks except the last are multiples of 256 KiB of at least 5 MiB, and the error names the rule and the value", () => {
   const chunk = (octets: number | undefined, more: Partial<UploadChunk> = {}) =>
     checkChunk({ offset: 0, octets, length: 1000 * MIB, max: 200 * MIB, ...more });
   for (const octets of [5 * MIB, 50 * MIB, 200 * MIB, 5 * MIB + 262_144, 0, undefined]) chunk(octets);
@@ -61,7 +61,7 @@ test("content sniffing rejects text and non-media files, and accepts media conta
   assert.equal(nonVideoReason(Buffer.alloc(4096), false), undefined);
 });
 
-test("one request holds the lock; a waiting request asks the holder to release it, with a time limit", async () => {
+test("one request holds the lock, and a waiting request asks the holder to release it, within a time limit", async () => {
   const events = createLocalEvents({ log: silentLog });
   const lock = createUploadLock({ events, process: "one" });
   let requested = 0;
@@ -80,7 +80,7 @@ test("one request holds the lock; a waiting request asks the holder to release i
   assert.equal(lock.has("a"), false);
 });
 
-test("an acquired lock is announced to other processes, which release theirs; a process ignores its own events", async () => {
+test("an acquired lock is announced to other processes, which release theirs, and a process ignores its own events", async () => {
   const events = createLocalEvents({ log: silentLog });
   const [one, two] = [createUploadLock({ events, process: "one" }), createUploadLock({ events, process: "two" })];
   const requested: string[] = [];

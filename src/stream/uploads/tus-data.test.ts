@@ -29,7 +29,7 @@ const inPieces = (bytes: Buffer, cuts: number[]): ReadableStream => {
   return Readable.toWeb(Readable.from(ends.map((end, n) => bytes.subarray(ends[n - 1] ?? 0, end)))) as ReadableStream;
 };
 
-test("stores exactly the source, whatever the chunks, lost connections, wrong offsets and excess data", async (t) => {
+test("stores exactly the source, despite any chunking, lost connections, wrong offsets and excess data", async (t) => {
   const { base, ask, patch, videos, source } = await open(t, {
     more: { settings: { upload_gb: 1, basic_upload_mb: 8, chunk_mb: 0 } },
   });
@@ -101,7 +101,7 @@ test("stores exactly the source, whatever the chunks, lost connections, wrong of
   );
 });
 
-test("a PATCH whose lock another request wants acknowledges what it stored, and closes the connection", async (t) => {
+test("a PATCH whose lock is requested acknowledges the stored data and closes the connection", async (t) => {
   const { create, ask } = await open(t);
   const { url } = await create(MIB);
   const request = send(url, {

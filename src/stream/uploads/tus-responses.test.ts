@@ -32,7 +32,7 @@ const CASES = [
 /** Expiry of a one-time URL. */
 const SOON = { "upload-expires": "Sat, 21 Nov 2026 00:30:00 GMT" };
 
-test("responses have exactly the status codes, headers and texts that clients know", async (t) => {
+test("responses have exactly the status codes, headers and texts that clients expect", async (t) => {
   const now = Date.UTC(2026, 10, 21);
   const settings = { upload_gb: 2 ** -16, basic_upload_mb: 1, chunk_mb: 200 };
   const clock = { ...createManualClock(), now: () => now + later };

@@ -21,7 +21,7 @@ const upload = (bytes: Buffer, options: tus.UploadOptions): Promise<tus.Upload &
 
 /** Sent without Content-Length, so chunk size rules do not apply. */
 
-test("tus-js-client uploads in chunks; the video is queued with exactly the bytes sent", async (t) => {
+test("tus-js-client uploads in chunks, and the video is queued with exactly the sent bytes", async (t) => {
   const { base, videos, source } = await open(t);
   const bytes = randomBytes(12 * MIB + 12_345);
   const { uid, url } = await upload(bytes, {
@@ -41,7 +41,7 @@ test("tus-js-client uploads in chunks; the video is queued with exactly the byte
   assert.equal(again.uid, uid);
 });
 
-test("supports creation with upload, and method override", async (t) => {
+test("supports creation-with-upload and the method override", async (t) => {
   const { base, videos, source, ask } = await open(t);
   const bytes = randomBytes(300_000);
   const { uid } = await upload(bytes, {
@@ -62,7 +62,7 @@ test("supports creation with upload, and method override", async (t) => {
   assert.deepEqual([early.status, early.headers.get("upload-offset")], [201, "4"]);
 });
 
-test("a disconnected client resumes where it stopped; a wrong offset changes nothing", async (t) => {
+test("a disconnected client resumes where it stopped, and a wrong offset changes nothing", async (t) => {
   const { create, ask, patch, videos, source, base } = await open(t);
   const bytes = randomBytes(6 * MIB);
   const { url, uid } = await create(bytes.length);
@@ -158,7 +158,7 @@ test("invalid creations are rejected before a video is created", async (t) => {
   );
 });
 
-test("an unknown URL is not found; CORS headers list the allowed and exposed headers", async (t) => {
+test("an unknown URL is not found, and CORS headers list the allowed and exposed headers", async (t) => {
   const { create, ask, base } = await open(t);
   const { url, uid } = await create(10);
   for (const other of [
@@ -221,7 +221,7 @@ test("no data of a deleted video remains, and data that still arrives is rejecte
   assert.equal((await patch(url, 4, HEAD.subarray(4, 10))).status, 404);
 });
 
-test("Upload-Defer-Length: the length is declared with a later chunk", async (t) => {
+test("Upload-Defer-Length lets a later chunk declare the length", async (t) => {
   const { base, ask, patch, uploads, videos, source } = await open(t);
   const bytes = Buffer.concat([HEAD, randomBytes(11 * MIB)]);
   // tus-js-client, with a stream of unknown length.

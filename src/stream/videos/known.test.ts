@@ -42,7 +42,7 @@ test("a row is read once for concurrent callers, and cached", async () => {
   assert.equal(reads.length, 1);
 });
 
-test("a row that changes while being read is not cached in its old form, regardless of which process changes it", async () => {
+test("a row that changes while it is read is not cached in its old form, whichever process changes it", async () => {
   for (const change of ["here", "elsewhere", "lost"] as const) {
     const { known, reads, hear } = open();
     const requested = known.find("a");
@@ -90,7 +90,7 @@ test("the most recently requested rows are cached, up to the limit", async () =>
   assert.equal(reads.length, 4);
 });
 
-test("a change without a notification is noticed after a few seconds; cached rows remain usable for a while during a database outage", async () => {
+test("a change without a notification is detected within seconds, and cached rows remain usable for a while during a database outage", async () => {
   const { known, reads, clock } = open();
   const first = known.find("a");
   reads[0]!.answer(testVideo({ size: 1 }));

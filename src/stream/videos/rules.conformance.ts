@@ -114,7 +114,7 @@ export function rulesConformance(engine: TestEngine): void {
     assert.equal((await videos.modelled(second.uid, testModel(290)))?.state, "inprogress");
   });
 
-  test("of the videos whose duration is initially unknown, one may exceed the quota", async (t) => {
+  test("only one of the videos whose duration is initially unknown may exceed the quota", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const { videos } = await openVideos(t, { db }, { settings: { ...TEST_STREAM_SETTINGS, storage_minutes: 10 } });
     const [small, large, late] = [await videos.create(A, {}), await videos.create(A, {}), await videos.create(A, {})];

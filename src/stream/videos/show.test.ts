@@ -5,7 +5,7 @@ import { showVideo } from "./show.ts";
 import { createStreamUrls } from "./urls.ts";
 import { testVideo } from "./videos.testing.ts";
 
-test("incomplete progress is never shown as complete, and numbers are text with six decimals", () => {
+test("incomplete progress is never displayed as complete, and numbers are strings with six decimals", () => {
   const urls = createStreamUrls({ deliveryDomain: "", base: () => "http://127.0.0.1:8787" });
   const shown = (pctComplete: number) => showVideo(testVideo({ pctComplete }), urls).status.pctComplete;
   assert.deepEqual([0, 39, 100 / 3, 99.999_999_9, 100].map(shown), [

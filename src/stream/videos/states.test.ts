@@ -47,7 +47,7 @@ const anyStep: fc.Arbitrary<[string, Step]> = fc.oneof(
     .map<[string, Step]>((text) => ["failed", (video, now) => withFailure(video, "ERR_UNKNOWN", text, now)]),
 );
 
-test("any sequence of operations takes only allowed transitions", () => {
+test("any sequence of operations causes only allowed transitions", () => {
   fc.assert(
     fc.property(
       fc.constantFrom<VideoState[]>("pendingupload", "downloading", "queued", "inprogress", "live-inprogress"),
@@ -113,7 +113,7 @@ test("a video over its maximum duration reports the excess", () => {
   );
 });
 
-test("reason texts are those that clients match on", () => {
+test("error reasons have the texts that clients match", () => {
   const text = (code: "ERR_NON_VIDEO" | "ERR_MALFORMED_VIDEO") =>
     withFailure(testVideo(), code, undefined, 1)!.errorReason!.text;
   assert.equal(text("ERR_NON_VIDEO"), "The file was not recognized as a valid video file.");

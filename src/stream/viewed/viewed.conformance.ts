@@ -78,7 +78,7 @@ export function viewedConformance(engine: TestEngine): void {
     );
   });
 
-  test("video segments count with their duration, audio segments only in audio-only videos", async (t) => {
+  test("video segments count with their duration, but audio segments only in videos without a video track", async (t) => {
     const { viewed } = await open(t, engine);
     const silent = testModel(10);
     const { video: _, ...soundOnly } = silent;

@@ -111,7 +111,7 @@ async function open(t: TestContext, engine: TestEngine, more: Partial<WebhooksDe
 }
 
 export function webhooksConformance(engine: TestEngine): void {
-  test("a processed video is announced once, with a valid signature", async (t) => {
+  test("a processed video is reported once, with a valid signature", async (t) => {
     const there = await listen(t);
     const { webhooks, urls, until } = await open(t, engine);
     webhooks.start();
@@ -186,7 +186,7 @@ export function webhooksConformance(engine: TestEngine): void {
     assert.match(refused.error!, /cannot be reached|bad port|ECONNREFUSED/);
   });
 
-  test("webhooks cannot reach the internal network, regardless of how a name resolves", async (t) => {
+  test("webhooks cannot reach the internal network, however a name resolves", async (t) => {
     const there = await listen(t);
     const fetch = createGuardedFetch({ allowPrivate: false, lookup: async () => ["127.0.0.1"] });
     const { webhooks } = await open(t, engine, { fetch, allowPrivate: false });

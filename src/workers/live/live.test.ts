@@ -78,7 +78,7 @@ async function start(t: TestContext, runtimeOptions: Partial<RuntimeOptions> = {
 const saying = (word: string, before = "") =>
   `export default { async fetch() { ${before} return new Response(${JSON.stringify(word)}) }, email(message) { message.setReject(${JSON.stringify(word)}) } };`;
 
-test("an uploaded script responds; its handlers and startup time are reported; a script that fails to start changes nothing", async (t) => {
+test("an uploaded script responds and reports its handlers and startup time, and one that fails to start changes nothing", async (t) => {
   const { scripts, live, ask } = await start(t);
   assert.equal((await ask("mail")).status, 404);
   const { version } = await scripts.upload(
@@ -221,7 +221,7 @@ test("a split deployment serves both versions, and a header selects one", async 
 });
 
 test(
-  "two hundred workers on one node: idle ones need no process",
+  "two hundred workers run on one node, and idle ones use no process",
   { skip: !existsSync("/proc/self/cmdline") },
   async (t) => {
     const { scripts, ask } = await start(t, { maxProcesses: 8, idleMs: 300 });

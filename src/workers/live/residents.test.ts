@@ -44,7 +44,7 @@ test("a version is loaded once for all concurrent users", async () => {
   assert.deepEqual([loads, keysOf(known)], [["1", "2"], "1 2"]);
 });
 
-test("above the limits, the least recently used version is evicted, never one in use", async () => {
+test("above the limits, the least recently used version is evicted, but never one in use", async () => {
   const { residents, use, known } = start({ versions: 2 });
   const held = residents.acquire(version("1"));
   await held.ready;
@@ -59,7 +59,7 @@ test("above the limits, the least recently used version is evicted, never one in
   assert.equal(keysOf(heavy.known), "2 3");
 });
 
-test("versions that have been idle for long are unloaded; those with open connections are not", async () => {
+test("versions that have been idle for long are unloaded, except those with open connections", async () => {
   const { residents, clock, use, known } = start({ restMs: 1000 });
   await use("1");
   const close = residents.releaseToConnection(residents.acquire(version("2")));
@@ -94,7 +94,7 @@ test("a retired version is unloaded after its last user, and loaded again when n
   assert.equal(keysOf(known), "3 1");
 });
 
-test("Durable Objects belong to the deployed version, also if an older one is loaded late", async () => {
+test("Durable Objects belong to the deployed version, even if an older one is loaded late", async () => {
   const { residents, use, claims, delays } = start();
   const { promise, resolve } = Promise.withResolvers<void>();
   delays.set("1", promise);
@@ -120,7 +120,7 @@ test("a retired version with an open connection remains for a grace period", asy
   assert.equal(known.size, 0);
 });
 
-test("a version on trial is not retired; once dropped, it is unloaded", async () => {
+test("a version being tested is not retired, and is unloaded once released", async () => {
   const { residents, known } = start();
   const trial = await residents.startTrial(scriptOf("", { version: "1", key: version("1").key }), SCRIPT);
   residents.retire(SCRIPT, new Set());

@@ -9,7 +9,7 @@ const ACCOUNT = "a".repeat(32);
 const ref = { account: ACCOUNT, script: "inbox" };
 
 onEveryDatabase((engine) =>
-  test("a deployment is cached until a change is reported, and only briefly where other processes may change it without a report", async (t) => {
+  test("a deployment is cached until a change is reported, or only briefly if other processes may change it unnoticed", async (t) => {
     const { db } = await engine.open(t, scriptsMigrations);
     const tables = db.tables<ScriptsTables>();
     const clock = createManualClock(Date.now());

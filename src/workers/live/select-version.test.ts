@@ -21,7 +21,7 @@ test("percentages determine the version", () => {
   assert.equal(pick(route(99.99, 0), {}, 0.99999), "v2");
 });
 
-test("a header selects a version of the deployment, even one at 0 %; any other value is ignored", () => {
+test("a header selects a version of the deployment, even at 0 %, and any other value is ignored", () => {
   const two = route(0, 100);
   const named = (text: string) => pick(two, { "cloudflare-workers-version-overrides": text }, 0.5);
   assert.equal(named('mail="v2"'), "v2");

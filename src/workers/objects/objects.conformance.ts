@@ -55,7 +55,7 @@ export function objectsConformance(engine: TestEngine): void {
       );
     });
 
-    test("a rename keeps objects, and bindings to them from other workers; a new worker of the former name has none", async (t) => {
+    test("keep their objects and bindings when their worker is renamed, and are not inherited by a new worker of the former name", async (t) => {
       const { scripts, list, db, removed } = await setUp(t);
       const upload = uploadOf("class Counter", {
         bindings: [bindingOf("Counter")],
@@ -126,7 +126,7 @@ export function objectsConformance(engine: TestEngine): void {
       assert.deepEqual(caller?.bindings, [{ ...bindingOf("New", "w"), name: "OLD", namespace_id: id, script_id }]);
     });
 
-    test("a class that is still bound cannot be deleted; the files of a deleted class are removed after the deploy", async (t) => {
+    test("cannot be deleted while bound, and lose their files after the deploy that deletes the class", async (t) => {
       const { scripts, list, removed } = await setUp(t);
       const firstUpload = uploadOf("class Counter", {
         bindings: [bindingOf("Counter")],

@@ -40,7 +40,7 @@ export function deliveriesConformance(engine: TestEngine): void {
       rest.answer(OK);
     });
 
-    test("decisions about messages override those about the batch, which override the outcome", async (t) => {
+    test("decisions about single messages override those about the batch, which override the outcome", async (t) => {
       const { messages, queue, worker, deliver } = await start(t, { batchSize: 4 });
       await messages.send(queue, [json("ack"), json("retry"), json("rest"), json("more")]);
       deliver();
@@ -148,7 +148,7 @@ export function deliveriesConformance(engine: TestEngine): void {
       for (let i = 0; i < 4; i++) (await store.worker.next()).answer(OK);
     });
 
-    test("a queue that is always busy makes way for another one", { timeout: 20_000 }, async (t) => {
+    test("a queue that is always busy yields to another one", { timeout: 20_000 }, async (t) => {
       const store = await start(t);
       const busy = await fill(store, ACCOUNT, "busy", 20);
       store.deliver(undefined, { maxQueues: 1, yieldAfterMs: 50 });

@@ -27,7 +27,7 @@ export function queuesConformance(engine: TestEngine): void {
       await assert.rejects(queues.delete(ACCOUNT, one.id), refused("queueMissing"));
     });
 
-    test("only one of many concurrent requests creates the queue; ensure() returns it", async (t) => {
+    test("only one of many concurrent requests creates the queue, and ensure() returns it", async (t) => {
       const { queues } = await start(t);
       const results = await Promise.allSettled(Array.from({ length: 8 }, () => queues.create(ACCOUNT, "jobs")));
       assert.equal(results.filter(({ status }) => status === "fulfilled").length, 1);
@@ -67,7 +67,7 @@ export function queuesConformance(engine: TestEngine): void {
       await assert.rejects(queues.update("b".repeat(32), id, {}), refused("queueMissing"));
     });
 
-    test("a queue has one consumer; its dead letter queue is created, and removing the worker removes the consumer", async (t) => {
+    test("a queue has one consumer and a dead letter queue created on demand, and deleting the worker removes the consumer", async (t) => {
       const { queues } = await start(t);
       const { id } = await queues.create(ACCOUNT, "jobs");
       const made = await queues.addConsumer(ACCOUNT, id, { type: "worker", script: "w", deadLetterQueue: "dead" });
@@ -90,7 +90,7 @@ export function queuesConformance(engine: TestEngine): void {
   });
 
   describe("renaming a worker", () => {
-    test("moves its consumers, and announces their queues", async (t) => {
+    test("moves its consumers, and notifies other processes of their queues", async (t) => {
       const { db, queues, events } = await startQueues(engine, SCOPE(t));
       const created = await Promise.all(["a", "b", "c"].map((name) => queues.create(ACCOUNT, name)));
       for (const [i, script] of ["w", "w", "other"].entries())

@@ -155,7 +155,7 @@ describe("a worker process", onLinux, () => {
     );
   });
 
-  it("dies with a server that is killed, and another server sweeps its folder", async () => {
+  it("ends with a server that is killed, and another server removes its folder", async () => {
     const server = spawn(process.execPath, ["--input-type=module", "-e", `
       const { startRuntime, scriptOf } = await import(${JSON.stringify(new URL("runtime.testing.ts", import.meta.url).href)});
       const runtime = startRuntime();

@@ -36,7 +36,7 @@ async function serve(
 const ok = (body: string) => `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 
 describe("the HTTP client for workerd", () => {
-  it("sends a complete request and reads the response, regardless of how it is split", async (t) => {
+  it("sends a complete request and reads the response, however it is split", async (t) => {
     const { post } = await serve(t, (socket, request) => {
       for (const byte of ok(request)) socket.write(byte);
     });

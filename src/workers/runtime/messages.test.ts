@@ -74,7 +74,7 @@ describe("a message in a worker", () => {
   });
 
   for (const size of [1000, 48 * 1024, 48 * 1024 + 1, 5_000_000]) {
-    it(`of ${size} octets may be left unread or half read`, async () => {
+    it(`may be left unread or half read (${size} octets)`, async () => {
       const mail = mailOf("", { rawSize: size, raw: () => Readable.from([Buffer.alloc(size)]) });
       assert.deepEqual(await run("", mail).then(({ outcome, exception }) => [outcome, exception]), ["ok", undefined]);
       assert.deepEqual(
@@ -156,7 +156,7 @@ describe("a message in a worker", () => {
     assert.equal(outcome.rejected, "This Worker does not exist on your account.");
   });
 
-  it("accepts actions until its waitUntil() work has ended, and not later", async () => {
+  it("accepts actions only until its waitUntil() work has ended", async () => {
     const actions: MailActions = { ...noActions, forward: async () => ({ messageId: "<1@reelpost>" }) };
     const outcome = await run(
       `globalThis.kept = message; ctx.waitUntil(scheduler.wait(50).then(() => message.forward("late@example.org")).then((sent) => console.log("late", sent)))`,
@@ -206,7 +206,7 @@ describe("a message in a worker", () => {
     }
   });
 
-  it("is known to wait for nothing if the script imports other names next to a waitUntil()", async () => {
+  it("needs no waitUntil() tracking if the script imports only names next to waitUntil()", async () => {
     const rest = `export default { email() {}, fetch(request, env, ctx) { ctx.waitUntil(1) } }`;
     for (const [statement, mayWait] of [
       [`import { env as e, WorkerEntrypoint } from "cloudflare:workers";`, false],

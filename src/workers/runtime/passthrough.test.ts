@@ -28,7 +28,7 @@ describe("HTTP passthrough to a worker", () => {
   const handler = (body: string) => runtime.deploy(scriptOf(`export default { async fetch(request) { ${body} } }`));
 
   for (const size of [1000, 100_000, 1_000_000, 20_000_000]) {
-    it(`the response to a body of ${size} bytes that the worker never reads arrives, and so does the next one`, async () => {
+    it(`the response to a body of ${size} bytes that the worker does not read arrives, and so does the next response`, async () => {
       await handler(
         `return request.url.endsWith("/read") ? new Response(String((await request.bytes()).length)) : new Response("too much", { status: 413 })`,
       );
@@ -54,7 +54,7 @@ describe("HTTP passthrough to a worker", () => {
     });
   }
 
-  it("a body passes through a worker while it is still being sent", async () => {
+  it("a body reaches the worker while it is still being sent", async () => {
     await handler("return new Response(request.body)");
     const request = httpRequest({ port, method: "POST" });
     request.write("first");

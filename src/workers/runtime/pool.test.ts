@@ -19,7 +19,7 @@ const rejecting = (word: string, before = "") =>
 const counting = `let count = 0; export default { email(message) { message.setReject(String(++count)) } }`;
 
 describe("the pool", () => {
-  it("replaces versions: running work completes on the old one, later work uses the new one", async () => {
+  it("completes running work on the old version after a deploy, and runs later work on the new one", async () => {
     const runtime = start();
     await runtime.deploy(scriptOf(rejecting("old", "await scheduler.wait(300)"), { version: "1" }));
     const inFlight = runtime.email("test", mailOf(), noActions);
@@ -80,7 +80,7 @@ describe("the pool", () => {
     return runtime.email("test", mailOf(), noActions);
   }
 
-  it("respects its process limit: the process that has been idle longest is ended", async () => {
+  it("ends the process that has been idle longest to stay within its process limit", async () => {
     const runtime = start({ maxProcesses: 2 });
     for (const name of ["a", "b", "c"]) await runtime.deploy(scriptOf(counting, { name }), { start: false });
     const ask = async (name: string) => (await runtime.email(name, mailOf(), noActions)).rejected;

@@ -35,7 +35,7 @@ describe("the scheduled handler", () => {
     ],
   ];
   for (const [form, source, more] of forms) {
-    it(`of ${form} gets its pattern and its time`, async () => {
+    it(`in the form of ${form} gets its pattern and its time`, async () => {
       const { outcome, record } = await run(source, { account: "a".repeat(32), version: "v7", ...more });
       assert.equal(outcome, "ok");
       assert.deepEqual(
@@ -76,7 +76,7 @@ describe("the scheduled handler", () => {
     assert.deepEqual([unheard.outcome, unheard.exception?.message], ["exception", "unheard"]);
   });
 
-  it("that is missing, or belongs to a missing worker, is an outcome", async () => {
+  it("that is missing, or whose worker is missing, is reported as an outcome", async () => {
     assert.equal(
       (await run(`export default { fetch() {} }`)).exception?.message,
       "Handler does not export a scheduled() function",
@@ -88,7 +88,7 @@ describe("the scheduled handler", () => {
     );
   });
 
-  it("has a wall time limit that includes waitUntil() work; the worker keeps running", async () => {
+  it("has a wall time limit that includes waitUntil() work, and the worker keeps running", async () => {
     const { outcome, exception } = await run(
       `export default { scheduled(controller, env, ctx) { ctx.waitUntil(scheduler.wait(60_000)) }, fetch() {} }`,
       {},
@@ -129,7 +129,7 @@ describe("the handlers of a worker", () => {
 });
 
 describe("a process", () => {
-  it("belongs to the script's key: two versions of one name run side by side", async (t) => {
+  it("belongs to the key of a script, so that two versions of one name run side by side", async (t) => {
     const runtime = startRuntime();
     t.after(() => runtime.close());
     const records: Invocation[] = [];

@@ -189,7 +189,7 @@ describe("a script in service-worker format", () => {
     ]);
   });
 
-  it("responds with the argument of the first respondWith(); later listeners are not called", async () => {
+  it("responds with the argument of the first respondWith(), and does not call later listeners", async () => {
     await deploy(`let calls = 0;
       const removed = () => { throw new Error("removed") };
       addEventListener("fetch", removed); removeEventListener("fetch", removed);
@@ -204,7 +204,7 @@ describe("a script in service-worker format", () => {
     assert.equal((await get()).body, "once");
   });
 
-  it("fails with workerd's messages, or its own message where workerd would contact an origin", async () => {
+  it("fails with workerd's messages, or with its own where workerd would contact an origin", async () => {
     const path = "new URL(event.request.url).pathname";
     await deploy(`addEventListener("fetch", (event) => {
       const path = ${path};

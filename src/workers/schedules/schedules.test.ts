@@ -28,7 +28,7 @@ async function start(t: TestContext, engine: TestEngine) {
 }
 
 onEveryDatabase((engine) => {
-  test("a worker runs once in each matching minute, with any number of processes; missed minutes are skipped", async (t) => {
+  test("a worker runs once in each matching minute, with any number of processes, and missed minutes are skipped", async (t) => {
     const { db, scripts, clock, fake, live, run, anotherDb, openAnother } = await start(t, engine);
     await scripts.upload(A, "every", uploadOf("scheduled"), author);
     await scripts.upload(A, "third", uploadOf("scheduled"), author);

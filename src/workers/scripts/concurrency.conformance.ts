@@ -14,7 +14,7 @@ export function scriptsConcurrency(engine: TestEngine): void {
     (await live.email({ account: A, script }, mailOf(), noActions)).rejected;
 
   describe("concurrent deploys", () => {
-    test("all succeed, in one process and in two; the last one is live", async (t) => {
+    test("all succeed in one process and in two, and the last one is live", async (t) => {
       const { db, another } = await engine.open(t, scriptsMigrations);
       const one = await openScriptsFixture(t, db);
       const two = one.another(await another());
@@ -92,7 +92,7 @@ export function scriptsConcurrency(engine: TestEngine): void {
   describe("a failing step", () => {
     const full = storeErrors.diskFull({ what: "a module" });
 
-    test("no space for a module: nothing changes", async (t) => {
+    test("with no space for a module changes nothing", async (t) => {
       const { db } = await engine.open(t, scriptsMigrations);
       const broken = { on: false };
       const objects = (real: ObjectStore): ObjectStore => ({
@@ -113,7 +113,7 @@ export function scriptsConcurrency(engine: TestEngine): void {
       );
     });
 
-    test("no space for the rows: nothing changes, and the modules are swept", async (t) => {
+    test("with no space for the rows changes nothing, and the modules are swept", async (t) => {
       const { db } = await engine.open(t, scriptsMigrations);
       const broken = { on: false };
       // The last statement of the transaction fails: the earlier ones must be rolled back.

@@ -75,7 +75,7 @@ async function killAfter(lines: number, folder: string): Promise<Map<string, num
 // The same file is the child process that is killed.
 if (process.argv[2] === "deploy") await deployForever(process.argv[3]!);
 else
-  test("killed during deploys: acknowledged deploys are live, and every version has its modules", async () => {
+  test("a server killed during deploys keeps acknowledged deploys live, and every version has its modules", async () => {
     const folder = await mkdtemp(join(tmpdir(), "deploys-"));
     try {
       for (let kill = 0; kill < 3; kill++) {

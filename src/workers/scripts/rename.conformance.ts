@@ -171,7 +171,7 @@ export function renameConformance(engine: TestEngine): void {
       assert.equal(await email({ live }), version.id);
     });
 
-    test("concurrent renames: one of two workers gets the name, and two workers can trade places", async (t) => {
+    test("gives the name to one of two concurrent requests, and lets two workers exchange their names", async (t) => {
       const { db, another } = await engine.open(t, scriptsMigrations);
       const one = await openScriptsFixture(t, db);
       const two = one.another(await another());
@@ -186,7 +186,7 @@ export function renameConformance(engine: TestEngine): void {
       assert.deepEqual((await one.scripts.list(A)).items.map(({ id }) => id).sort(), [a.script.id, b.script.id].sort());
     });
 
-    test("a failing domain undoes everything; announcements follow the commit", async (t) => {
+    test("is undone completely if a domain fails, and is announced after the commit", async (t) => {
       const calls: (ScriptRename | string)[] = [];
       let fails = true;
       const { scripts, live } = await start(engine, t, {

@@ -208,7 +208,7 @@ export function scriptsConformance(engine: TestEngine): void {
       assert.notEqual((await scripts.upload(A, "mail", uploadOf("email"), author)).script.id, script.id);
     });
 
-    test("subdomains: an account has one label, which no other account can use", async (t) => {
+    test("share one subdomain label per account, which no other account can use", async (t) => {
       const { scripts } = await start(engine, t);
       const label = await scripts.subdomain(A);
       assert.match(label, /^[a-z0-9-]+$/);

@@ -8,7 +8,7 @@ import { A, code, says, start, email } from "./conformance.testing.ts";
 /** Behavior of versions and deployments on every database engine. */
 export function versionsConformance(engine: TestEngine): void {
   describe("versions and deployments", () => {
-    test("a version is inactive until deployed; percentages apply; one deployment restores the previous version", async (t) => {
+    test("a version is inactive until deployed, percentages apply, and one deployment restores the previous version", async (t) => {
       const { scripts, live } = await start(engine, t);
       const first = (await scripts.upload(A, "mail", uploadOf("email 1"), author)).version;
       const second = await scripts.createVersion(A, "mail", uploadOf("email 2"), author);
@@ -72,7 +72,7 @@ export function versionsConformance(engine: TestEngine): void {
       await assert.rejects(scripts.createVersion(A, "none", uploadOf("email"), author), code(10007));
     });
 
-    test("changing version settings creates a new version; changing script settings does not", async (t) => {
+    test("changing version settings creates a new version, and changing script settings does not", async (t) => {
       const { scripts, live } = await start(engine, t);
       const { version } = await scripts.upload(
         A,

@@ -82,7 +82,7 @@ export function secretsStoreConformance(engine: TestEngine): void {
       await assert.rejects(store.valueOf(ACCOUNT_A, id, "one"));
     });
 
-    test("an update keeps omitted fields; a duplicate has the value of the original", async (t) => {
+    test("an update keeps omitted fields, and a duplicate has the value of the original", async (t) => {
       const { clock, store } = await start(t);
       const { id } = await store.createStore(ACCOUNT_A, "shared");
       const [one] = await store.createSecrets(ACCOUNT_A, id, [secret("one", { comment: "first" })]);

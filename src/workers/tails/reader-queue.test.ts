@@ -33,7 +33,7 @@ test("a slow reader gets as many records as fit, and one notice in place of the 
   assert.equal(written.at(-1), "next");
 });
 
-test("records are accepted again once there is space for several: the notice precedes them", () => {
+test("records are accepted again once there is space for several, and the notice precedes them", () => {
   const { queue, written, open } = setUp();
   open(false);
   for (let i = 0; i < 7; i++) queue.push(String(i));

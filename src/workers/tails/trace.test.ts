@@ -7,7 +7,7 @@ import { traceOf } from "./trace.ts";
 const AT = 1_800_000_000_000;
 
 describe("a trace-v1 record", () => {
-  test("of a failed message: the exception without its first line, at the time it ended", () => {
+  test("of a failed message contains the exception without its first line, at the time it ended", () => {
     const exception = {
       name: "TypeError",
       message: "no\nwords",
@@ -36,7 +36,7 @@ describe("a trace-v1 record", () => {
     );
   });
 
-  test("of a request: the full URL as requested, and the status", () => {
+  test("of a request contains the full requested URL and the status", () => {
     const event = {
       kind: "fetch" as const,
       method: "GET",
@@ -53,7 +53,7 @@ describe("a trace-v1 record", () => {
     assert.deepEqual(Object.keys(traceOf(invocationOf({ event: unanswered })).event!), ["request"]);
   });
 
-  test("of a schedule and of other invocations", () => {
+  test("describes a schedule and other invocations", () => {
     assert.deepEqual(
       traceOf(invocationOf({ event: { kind: "scheduled", cron: "* * * * *", scheduledTime: new Date(AT) } })).event,
       { cron: "* * * * *", scheduledTime: AT },
@@ -66,7 +66,7 @@ describe("a trace-v1 record", () => {
     assert.deepEqual(tailTrace.event, { consumedEvents: [{ scriptName: "a" }, { scriptName: "b" }] });
   });
 
-  test("of an event of a Durable Object: the class, the object and the event", () => {
+  test("of a Durable Object event contains the class, the object and the event", () => {
     const id = "0".repeat(64);
     const request = { url: "https://w.example/", method: "GET", headers: {}, cf: {} };
     for (const event of [

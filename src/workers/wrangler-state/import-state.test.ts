@@ -71,7 +71,7 @@ const textOf = async (value: unknown) =>
     ? Buffer.from(value).toString()
     : (await buffer(value as AsyncIterable<Buffer>)).toString();
 
-test("keys are copied with metadata and expiration; expired keys are skipped and existing keys are kept", async (t) => {
+test("keys are copied with metadata and expiration, except expired and existing keys", async (t) => {
   const { state, kv, clock, run } = await setUp(t);
   const expiresAt = clock.now() + 3_600_000;
   writeNamespace(state, "kv-live", [
@@ -237,7 +237,7 @@ test("objects are copied with their metadata, even if another object is damaged"
   assert.equal((await run()).r2[0]!.kept, 2);
 });
 
-test("databases are copied without reserved tables; a database that already has tables is kept, and one that is not configured is only listed", async (t) => {
+test("databases are copied without reserved tables, but not over existing tables, and unconfigured ones are only listed", async (t) => {
   const { state, databases, run } = await setUp(t);
   const fill = (name: string, value: string) => {
     const db = createStateFile(state, "d1", "D1DatabaseObject", name);

@@ -19,7 +19,7 @@ export function servedConformance(engine: TestEngine): void {
       return { zones, records, zone, add, served: zones.served, ...rest };
     };
 
-    test("finds the closest zone; serves neither a partial zone nor its parent instead of it", async (t) => {
+    test("finds the closest zone, and serves neither a partial zone nor its parent instead of it", async (t) => {
       const { zones, served, zone } = await opened(t);
       const child = await zones.create({ account: zone.account, name: "child.example.com" });
       await zones.create({ account: zone.account, name: "away.example.com", type: "partial" });

@@ -148,7 +148,7 @@ describe("the DNS server", () => {
     for (const socket of [silent, slow, answers, long, junk]) if (!socket.closed) await once(socket.resume(), "close");
   });
 
-  test("limits the number of connections: a new one closes the one idle for longest", async (t) => {
+  test("limits the number of connections, and closes the longest idle one for a new one", async (t) => {
     const { port } = await start(t, { tcp: { connections: 3, perNetwork: 100 } });
     const sockets = [await open(t, port), await open(t, port), await open(t, port)] as const;
     for (const socket of [sockets[1], sockets[2], sockets[0]]) await answered(socket);
@@ -167,7 +167,7 @@ describe("the DNS server", () => {
     await answered(await open(t, port));
   });
 
-  test("limits the UDP response rate per network: above it, TC for every second query, otherwise no response", async (t) => {
+  test("limits the UDP response rate per network, and above it truncates every second response and drops the others", async (t) => {
     const clock = createManualClock(1_000_000);
     const { port } = await start(t, { clock, rateLimit: { perSecond: 1, burst: 5 } });
     const socket = createSocket("udp4");
@@ -197,7 +197,7 @@ describe("the DNS server", () => {
   });
 });
 
-test("buckets: each network has its own, they refill, and the table has a limit", () => {
+test("each network has its own token bucket, which refills, in a table of limited size", () => {
   const clock = createManualClock();
   const limit = createRateLimit({ perSecond: 10, burst: 2 }, clock, 3);
   const four = (address: string) => [1, 2, 3, 4].map(() => limit(address));
@@ -228,7 +228,7 @@ for (const program of ["dig", "kdig"]) {
       const run = (port: number, ...args: string[]) =>
         runProgram(program, ["@127.0.0.1", "-p", String(port), "+norec", ...args]);
 
-      test("reads every record type as it was specified", async (t) => {
+      test("serves every record type as it was created", async (t) => {
         const { port } = await start(t);
         const short = async (name: string, type: string) => (await run(port, "+short", name, type)).trim();
         assert.equal((await short("_25._tcp.mx1.example.com", "TLSA")).replaceAll(" ", ""), `311${"AB".repeat(32)}`);

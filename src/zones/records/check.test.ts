@@ -203,7 +203,7 @@ describe("contents", () => {
 });
 
 describe("other fields of a record", () => {
-  test("TTL", () => {
+  test("the TTL is automatic or between 60 and 86,400 seconds", () => {
     assert.equal(check({}).ttl, 1);
     for (const ttl of [1, 60, 86_400]) assert.equal(check({ ttl }).ttl, ttl);
     for (const ttl of [0, 2, 59, 86_401, -1, 60.5, Number.NaN])
@@ -223,7 +223,7 @@ describe("other fields of a record", () => {
       );
   });
 
-  test("comment and tags", () => {
+  test("comment and tags are trimmed and limited", () => {
     assert.equal(check({ comment: "  ü".padEnd(100, "x") }).comment!.length, 98);
     assert.equal(check({ comment: "" }).comment, null);
     for (const comment of ["x".repeat(101), "a\nb", "\u007f"]) assert.equal(problems({ comment })[0]?.[0], 9300);

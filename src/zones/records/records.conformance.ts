@@ -182,7 +182,7 @@ export function recordsConformance(engine: TestEngine): void {
         assert.deepEqual((await refusal(records.create(zone, request)))[0], expected, JSON.stringify(request));
     });
 
-    test("accepts NS and DS of a delegation in any order", async (t) => {
+    test("accept NS and DS of a delegation in any order", async (t) => {
       const { records, newZone } = await openZones(t, engine);
       const zone = await newZone();
       const ns: RecordRequest = { type: "NS", name: "child", content: "ns.example.net" };
@@ -363,7 +363,7 @@ export function recordsConformance(engine: TestEngine): void {
       assert.deepEqual(await records.batch(zone, none), none);
     });
 
-    test("concurrent changes keep the count correct", async (t) => {
+    test("keep their count correct under concurrent changes", async (t) => {
       const { records, newZone, db } = await openZones(t, engine);
       const zone = await newZone();
       await Promise.all(Array.from({ length: 30 }, (_, index) => records.create(zone, a(`host${index}`))));

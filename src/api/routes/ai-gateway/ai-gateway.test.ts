@@ -108,7 +108,7 @@ describe("AI Gateway operations", () => {
     for (const method of ["get", "delete"]) assert.deepEqual(await errorOf(method, "/other"), [404, 7002]);
   });
 
-  it("reject invalid and unsupported settings, but accept those that are disabled", async () => {
+  it("reject invalid settings and unsupported ones, unless the unsupported ones are disabled", async () => {
     assert.deepEqual(await errorOf("post", "", NEW_GATEWAY), [409, 7003]);
     assert.deepEqual(await errorOf("post", "", { ...NEW_GATEWAY, id: "a b" }), [400, 7001]);
     for (const fields of [

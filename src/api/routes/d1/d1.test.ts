@@ -120,7 +120,7 @@ describe("databases", () => {
     assert.equal((await call("post", `${ALL}/${UNKNOWN_ID}/query`, { body: { sql: "select 1" } })).status, 403);
   });
 
-  test("are listed even if another process has their files, but cannot be queried", async (t) => {
+  test("are listed even if another process holds their files, but cannot be queried", async (t) => {
     const { call } = await startD1Api(t, { files: false });
     const { uuid } = (await call("post", ALL, { body: { name: "far" } })).body.result;
     assert.deepEqual(Object.keys((await call("get", `${ALL}/${uuid}`)).body.result).includes("file_size"), false);
@@ -130,7 +130,7 @@ describe("databases", () => {
     );
   });
 
-  test("have a current bookmark, but no history", async (t) => {
+  test("return a current bookmark, but no history", async (t) => {
     const { call } = await startD1Api(t);
     const { uuid } = (await call("post", ALL, { body: { name: "now" } })).body.result;
     const bookmark = await call("get", `${ALL}/${uuid}/time_travel/bookmark`);

@@ -48,7 +48,7 @@ const code = ({ status, body }: { status: number; body: { errors: { code: number
 ];
 
 describe("import", () => {
-  test("is announced, uploaded, started and polled until it is done", async (t) => {
+  test("is initiated, uploaded, started and polled until it completes", async (t) => {
     const { execute, rows, objects, uuid } = await start(t);
     const done = await execute("create table t(a);\ninsert into t values (1), (2);");
     assert.deepEqual(
@@ -131,7 +131,7 @@ describe("import", () => {
     assert.equal((await fetch(url, { method: "PUT", body: "select 1" })).status, 404);
   });
 
-  test("limits uploaded files that have not been imported; identical files share a slot", async (t) => {
+  test("limits uploaded files that are not yet imported, and counts identical files once", async (t) => {
     const { post } = await start(t);
     const init = (n: number) => post("import", { action: "init", etag: md5(String(n)) });
     const first = (await init(0)).body.result.upload_url;
@@ -140,7 +140,7 @@ describe("import", () => {
     assert.equal((await init(0)).body.result.upload_url, first);
   });
 
-  test("runs one import per database; during a long one, queries and polls report it", async (t) => {
+  test("allows one import per database, and reports a running import to queries and polls", async (t) => {
     const { post, execute, poll } = await start(t, { limits: { importPatienceMs: 100, transferMs: 8_000 } });
     await execute("create table t(a)");
     const send = async (sql: string) => {

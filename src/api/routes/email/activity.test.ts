@@ -4,7 +4,7 @@ import type { Caller, Permission } from "../../../accounts/index.ts";
 import { unrestrictedCaller, TEST_ACCOUNT, TEST_ZONE } from "../../api.testing.ts";
 import { DENIED, LOG, OTHER, QUEUE, some, start } from "./activity.testing.ts";
 
-test("the log: is listed, searched, paged by cursor, and shown per message", async (t) => {
+test("the log is listed, searched, paged by cursor, and shown per message", async (t) => {
   const all = await start(t);
   const { call } = all;
   const { id: queued } = await some(all);
@@ -80,7 +80,7 @@ test("the log: is listed, searched, paged by cursor, and shown per message", asy
   assert.equal(await subjects(LOG, { zone_id: "0".repeat(32) }), "");
 });
 
-test("the log: rejects invalid queries", async (t) => {
+test("rejects invalid queries of the log", async (t) => {
   const { call } = await start(t);
   for (const [query, why] of [
     [{ status: "lost" }, /status/],
@@ -103,7 +103,7 @@ test("the log: rejects invalid queries", async (t) => {
   );
 });
 
-test("the log: a token sees only the entries that it may read", async (t) => {
+test("a token sees only the log entries that it may read", async (t) => {
   for (const [allowed, kinds] of [
     [["Email Routing Rules Read"], "routing"],
     [["Email Sending Read"], "sending"],
@@ -133,7 +133,7 @@ test("the log: a token sees only the entries that it may read", async (t) => {
       assert.equal((await unauthorized.call("get", `${log}/${id}`)).status, 403);
 });
 
-test("the log: hides entries of a zone that a policy denies, including in the account's list", async (t) => {
+test("hides log entries of a zone that a policy denies, also in the account's list", async (t) => {
   const readers = new Set<Permission>(["Email Routing Rules Read", "Email Sending Read"]);
   const allows: Caller["allows"] = (permission, on) =>
     readers.has(permission) && !(permission === "Email Routing Rules Read" && "zone" in on && on.zone === DENIED);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { TEST_ACCOUNT, TEST_ZONE } from "../../api.testing.ts";
 import { OTHER, QUEUE, some, start } from "./activity.testing.ts";
 
-test("the queue: lists, shows, cancels and retries only the account's own messages", async (t) => {
+test("lists, shows, cancels and retries only the account's own queued messages", async (t) => {
   const all = await start(t);
   const { call, enqueue, clock } = all;
   const { id } = await some(all);
@@ -89,7 +89,7 @@ test("the queue: lists, shows, cancels and retries only the account's own messag
   assert.deepEqual((await call("get", QUEUE, { query: { platform: "true" } })).body.result, []);
 });
 
-test("the queue: the operator sees messages without an account", async (t) => {
+test("shows the operator queued messages that belong to no account", async (t) => {
   const { call, enqueue } = await start(t, { operator: TEST_ACCOUNT });
   const { id } = await enqueue("<s4@platform.example>", ["x@else.example"], { account: undefined as never });
   assert.deepEqual((await call("get", QUEUE)).body.result, []);

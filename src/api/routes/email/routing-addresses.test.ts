@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { createVerifyPage, VERIFY_PREFIX } from "./verify-page.ts";
 import { start, only, refused } from "./routing.testing.ts";
 
-test("destination addresses: created, listed, verified with permission, deleted", async (t) => {
+test("destination addresses are created, listed, verified by an authorized token, and deleted", async (t) => {
   const { call, account, clock, links } = await start(t);
   const made = (await call("post", `${account}/addresses`, { body: { email: "me@example.net" } })).body.result;
   assert.deepEqual(made, {
@@ -69,7 +69,7 @@ test("destination addresses: created, listed, verified with permission, deleted"
   assert.equal((await limited.call("get", `${limited.base}/rules`)).status, 403);
 });
 
-test("the verification page shows the address and verifies it when the button is pressed", async (t) => {
+test("the verification page shows the address, and its button verifies the address", async (t) => {
   const { call, account, links, routing } = await start(t);
   const show = createVerifyPage(routing);
   const server = createServer((request, response) => void show(request, response));

@@ -5,7 +5,7 @@ import { TAG, start, only, refused } from "./routing.testing.ts";
 
 const literal = (value: string) => [{ type: "literal", field: "to", value }];
 
-test("rules: created, listed, replaced and deleted as wrangler and the SDK do", async (t) => {
+test("rules are created, listed, replaced and deleted with the requests of wrangler and the SDK", async (t) => {
   const { call, base, account, zone } = await start(t);
   const made = (
     await call("post", `${base}/rules`, {
@@ -66,7 +66,7 @@ test("rules: created, listed, replaced and deleted as wrangler and the SDK do", 
   assert.deepEqual(refused(await call("get", `${base}/rules/${made.id}`)), [404, 2901, "Routing rule not found"]);
 });
 
-test("rules: returns the codes that clients expect", async (t) => {
+test("reports invalid rules with the codes that clients expect", async (t) => {
   const { call, base, account } = await start(t);
   const catchAll = (await call("get", `${base}/rules/catch_all`)).body.result;
   assert.deepEqual(
@@ -123,7 +123,7 @@ test("rules: returns the codes that clients expect", async (t) => {
   assert.deepEqual(refused(await call("post", `${base}/rules`, { body: "{" })).slice(0, 2), [400, 6007]);
 });
 
-test("rules: plans the changes for a configuration file", async (t) => {
+test("plans the rule changes for a configuration file", async (t) => {
   const { call, base, account, zone } = await start(t);
   const actions = [{ type: "worker", value: ["inbox"] }];
   const body = {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { start, refused } from "./routing.testing.ts";
 
-test("settings: read, changed, enabled and disabled with every HTTP method", async (t) => {
+test("settings are read, changed, enabled and disabled with every supported HTTP method", async (t) => {
   const { call, base, zone, account } = await start(t);
   const { result } = (await call("get", base)).body;
   assert.deepEqual(result, {

@@ -4,7 +4,7 @@ import { onEveryDatabase } from "../../../../test/support/databases.ts";
 import { start, refused } from "./sending-api.testing.ts";
 
 onEveryDatabase((engine) => {
-  test("sending domains: created, read, updated, checked, fixed and deleted", async (t) => {
+  test("sending domains are created, read, updated, checked, fixed and deleted", async (t) => {
     const { call, base, account, zone, zones, clock } = await start(t, engine);
     const preview = (await call("post", `${base}/preview`, { body: { name: "example.com" } })).body.result;
     assert.deepEqual(
@@ -106,7 +106,7 @@ onEveryDatabase((engine) => {
     );
   });
 
-  test("sending domains: reports conflicts by code", async (t) => {
+  test("reports conflicts of sending domains by error code", async (t) => {
     const { call, base, zone, zones, ready } = await start(t, engine);
     const name = (text: string) => call("post", base, { body: { name: text } });
     assert.deepEqual(refused(await name("*.example.com")), [

@@ -5,7 +5,7 @@ import { TEST_ACCOUNT } from "../../api.testing.ts";
 import { start, refused } from "./sending-api.testing.ts";
 
 onEveryDatabase((engine) => {
-  test("suppressions: created, listed, updated and deleted as the SDK does", async (t) => {
+  test("suppressions are created, listed, updated and deleted with the requests of the SDK", async (t) => {
     const { call, account, suppressions } = await start(t, engine);
     const base = `${account}/suppressions`;
     const made = (

@@ -6,7 +6,7 @@ import { mimeOf } from "./sending.testing.ts";
 import { type Answered, start, refused, why, only } from "./sending-api.testing.ts";
 
 onEveryDatabase((engine) => {
-  test("send and send_raw: work when called like the SDK and wrangler do", async (t) => {
+  test("send and send_raw accept the requests of the SDK and wrangler", async (t) => {
     const { call, account, sent, ready } = await start(t, engine);
     await ready();
     const { result } = (
@@ -79,7 +79,7 @@ onEveryDatabase((engine) => {
     );
   });
 
-  test("send: returns every error in the published table that can occur", async (t) => {
+  test("send returns each published error that can occur", async (t) => {
     const { call, url, account, base, suppressions, domains, zone, routed, verified, clock, ready } = await start(
       t,
       engine,
@@ -257,7 +257,7 @@ onEveryDatabase((engine) => {
     );
   });
 
-  test("send: reports a missing permission and an internal error", async (t) => {
+  test("send reports a missing permission and an internal error", async (t) => {
     const reading = await start(t, engine, { caller: only("Email Sending Read") });
     const answered = await fetch(`${reading.url}${reading.account}/send`, {
       method: "POST",

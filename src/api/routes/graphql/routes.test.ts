@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { startApi, TEST_ACCOUNT } from "../../api.testing.ts";
 import { graphqlRoutes } from "./routes.ts";
 
-test("`wrangler d1 info` reads zeros; unknown datasets are rejected; a body that is not a query is rejected like invalid JSON", async (t) => {
+test("`wrangler d1 info` receives zeros, and unknown datasets and malformed bodies are rejected", async (t) => {
   const { call } = await startApi(t, { routes: graphqlRoutes() });
   const ask = async (query: string) =>
     (

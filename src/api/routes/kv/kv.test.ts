@@ -111,7 +111,7 @@ test("a value is raw bytes or a form with metadata, and workers can read values 
     assert.deepEqual(codes(await call("get", `${one}/${part}/key`)), [404, 10009, "get: 'key not found'"]);
 });
 
-test("rejects expirations that are too early, large values, long keys and long metadata, and stores nothing", async (t) => {
+test("rejects early expirations, large values, long keys and long metadata without storing anything", async (t) => {
   const { call, one, kv, id, clock } = await startWithNamespace(t);
   const value = `${one}/values/key`;
   const now = Math.floor(clock.now() / 1000);

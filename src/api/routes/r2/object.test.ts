@@ -94,7 +94,7 @@ test("an object is returned with its bytes and headers", async (t) => {
   ]);
 });
 
-test("ranges", async (t) => {
+test("serves byte ranges", async (t) => {
   const { raw, objects, clock } = await startWithBucket(t);
   await raw("PUT", `${objects}/digits`, { body: "0123456789" });
   const etag = `"${createHash("md5").update("0123456789").digest("hex")}"`;
@@ -116,7 +116,7 @@ test("ranges", async (t) => {
   assert.equal((await get("bytes=0-0", { "if-range": "W/" + etag }))[0], 200);
 });
 
-test("conditions", async (t) => {
+test("evaluates request conditions", async (t) => {
   const { raw, objects, clock } = await startWithBucket(t);
   await raw("PUT", `${objects}/key`, { body: "one" });
   const etag = `"${createHash("md5").update("one").digest("hex")}"`;

@@ -68,7 +68,7 @@ test("a policy that denies writing the objects of a bucket still allows reading 
   assert.equal((await call("post", base, { body: { name: "archive" } })).status, 403);
 });
 
-test("a policy that is added during an upload prevents it from being stored", async (t) => {
+test("a policy added during an upload prevents the object from being stored", async (t) => {
   let isDenied = false;
   const checked = Promise.withResolvers<void>();
   const { url, r2 } = await startStorageApi(t, {

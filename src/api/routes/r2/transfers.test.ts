@@ -35,7 +35,7 @@ test("streams a large upload in bounded memory", async (t) => {
   assert.ok(end.bytes.equals(chunk.subarray(-10)));
 });
 
-test("an aborted upload leaves nothing behind; a rejected upload receives its response", async (t) => {
+test("an aborted upload leaves nothing behind, and a rejected upload receives its error response", async (t) => {
   const { url, call, objects, keys, r2 } = await startWithBucket(t);
   const sent = request(`${url}${objects}/broken`, {
     method: "PUT",

@@ -55,7 +55,7 @@ async function setUp(t: TestContext) {
   };
 }
 
-test("a key is created, returned once in both formats, listed without them, and deleted", async (t) => {
+test("a key is created, returned once in both formats, listed without its secrets, and deleted", async (t) => {
   const api = await setUp(t);
   const {
     status,
@@ -94,7 +94,7 @@ test("rejects a key above the maximum number and reports the limit", async (t) =
   assert.match(body.errors[0].message, /maximum of 3 signing keys/);
 });
 
-test("signs a token without a body, with claims, and with a key of the account; times may be strings", async (t) => {
+test("signs a token without a body, with claims, and with an account key, and accepts times as strings", async (t) => {
   const api = await setUp(t);
   const read = (text: string) => {
     const reading = readToken(text);

@@ -269,7 +269,7 @@ test("outputs are added, enabled, listed and deleted", async (t) => {
   }
 });
 
-test("returns the current status, the history, and the videos", async (t) => {
+test("returns the current status, the history and the recordings of an input", async (t) => {
   const { call, status, outputs, clock } = await open(t);
   const { uid } = (await call("POST", LIST, { body: {} })).body.result;
   const ONE = `${LIST}/${uid}`;

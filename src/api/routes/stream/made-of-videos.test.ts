@@ -50,7 +50,7 @@ async function open(t: TestContext) {
   return { ...world, call: api.call, uid, one: `${LIST}/${uid}` };
 }
 
-test("downloads: created in both types, listed by type, deleted", async (t) => {
+test("downloads of both types are created, listed and deleted", async (t) => {
   const { call, uid, one } = await open(t);
   const url = (name: string) =>
     `https://customer-${customerCode(TEST_ACCOUNT)}.videos.example.com/${uid}/downloads/${name}`;
@@ -68,7 +68,7 @@ test("downloads: created in both types, listed by type, deleted", async (t) => {
   assert.equal((await call("POST", `${LIST}/${"f".repeat(32)}/downloads`)).status, 404);
 });
 
-test("audio tracks: uploaded by a form, renamed, made the default, rejected, deleted", async (t) => {
+test("an audio track is uploaded by form, renamed, made the default, rejected and deleted", async (t) => {
   const { call, one } = await open(t);
   const send = (label: string) => {
     const body = new FormData();

@@ -95,7 +95,7 @@ async function setUp(t: TestContext, storageMinutes = 0) {
   return { ...(await startApi(t, { routes, clock })), videos, base, common };
 }
 
-test("a form upload returns the video; an invalid one returns error 10059", async (t) => {
+test("a form upload returns the video, and an invalid form returns error 10059", async (t) => {
   const { call } = await setUp(t);
   const form = (bytes: Buffer) => {
     const data = new FormData();
@@ -119,7 +119,7 @@ test("a form upload returns the video; an invalid one returns error 10059", asyn
   assert.deepEqual(await refused("{}", { "content-type": "application/json" }), [400, 10005]);
 });
 
-test("TUS: returns 201 with the URL and the video id, returns errors in the envelope, and works with the real client", async (t) => {
+test("a TUS creation returns 201 with the URL and the video id, or its error in the envelope, and works with tus-js-client", async (t) => {
   const { call, url, videos, base } = await setUp(t);
   const created = await call("POST", STREAM, {
     headers: {
@@ -192,7 +192,7 @@ test("OPTIONS reports the TUS version, the extensions and the maximum size", asy
   );
 });
 
-test("a one-time URL: returns the requested fields, reserves quota, and releases it if unused", async (t) => {
+test("a one-time URL stores the requested fields, reserves quota, and releases it if unused", async (t) => {
   const {
     call,
     videos,
@@ -260,7 +260,7 @@ test("a one-time URL: returns the requested fields, reserves quota, and releases
   }
 });
 
-test("a copy returns the video with its size; accepts input or the older fields url, name and meta.name", async (t) => {
+test("a copy returns the video with its size, and accepts input or the older fields url, name and meta.name", async (t) => {
   const { call } = await setUp(t);
   const origin = createServer((_, response) => void response.writeHead(200, { "content-length": VIDEO.length }).end());
   await new Promise<void>((resolve) => origin.listen(0, "127.0.0.1", resolve));

@@ -18,7 +18,7 @@ async function open(t: TestContext) {
   return { ...world, viewed, call: api.call };
 }
 
-test("a video has exactly the published fields from its creation", async (t) => {
+test("a new video has exactly the published fields", async (t) => {
   const { videos, call, clock } = await open(t);
   const { uid } = await videos.create(TEST_ACCOUNT, { creator: "ann", meta: { name: "One" }, maxDurationSeconds: 60 });
   const at = new Date(clock.now()).toISOString();
@@ -143,7 +143,7 @@ test("the list accepts every filter in every form, and returns counts alongside 
   }
 });
 
-test("an edit, its errors, the embed code, and the deletion", async (t) => {
+test("a video is edited, rejects invalid edits, returns its embed code, and is deleted", async (t) => {
   const { videos, call } = await open(t);
   const { uid } = await videos.create(TEST_ACCOUNT, { creator: "ann" });
   const ONE = `${LIST}/${uid}`;
@@ -220,7 +220,7 @@ test("an edit, its errors, the embed code, and the deletion", async (t) => {
   }
 });
 
-test("storage usage of the account and of a creator", async (t) => {
+test("returns the storage usage of an account and of a creator", async (t) => {
   const { videos, call } = await open(t);
   const { uid } = await videos.create(TEST_ACCOUNT, { creator: "ann", maxDurationSeconds: 60 });
   await videos.create(TEST_ACCOUNT, { maxDurationSeconds: 120 });
@@ -241,7 +241,7 @@ test("storage usage of the account and of a creator", async (t) => {
   });
 });
 
-test("minutes viewed by hour", async (t) => {
+test("returns the minutes viewed by hour", async (t) => {
   const { viewed, call, clock } = await open(t);
   viewed.record(TEST_ACCOUNT, 90);
   viewed.record("f".repeat(32), 600);

@@ -61,7 +61,7 @@ test("the account's webhook is set, changed, shown and deleted", async (t) => {
   assert.equal((await call("DELETE", MAIN)).status, 404);
 });
 
-test("additional webhooks, their deliveries, and redelivery", async (t) => {
+test("additional webhooks list their deliveries and redeliver them", async (t) => {
   const { call, videos, reported } = await open(t);
   await call("PUT", MAIN, { body: { notificationUrl: "https://main.example.com/" } });
   const more = (await call("POST", LIST, { body: { notificationUrl: "https://more.example.com/" } })).body.result;

@@ -11,7 +11,7 @@ const uploadForm = (source: string, metadata: object) =>
 const COUNTER = { type: "durable_object_namespace", name: "COUNTER", class_name: "Counter" };
 const FIRST_MIGRATION = { new_tag: "v1", steps: [{ new_sqlite_classes: ["Counter"] }, { new_classes: ["Old"] }] };
 
-test("an upload creates namespaces, which the API lists; the service contains the migration tag", async (t) => {
+test("an upload creates namespaces, which the API lists, and the service returns the migration tag", async (t) => {
   const { ok, call } = await startWorkersApi(t);
   await ok("put", SCRIPT, {
     body: uploadForm(classModule("Counter", "Old"), { bindings: [COUNTER], migrations: FIRST_MIGRATION }),
@@ -69,7 +69,7 @@ test("a later upload must specify the current migration tag and export all class
   await ok("put", SCRIPT, { body: uploadForm(classModule("Counter", "Old", "More"), { migrations: secondMigration }) });
 });
 
-test("references list the workers with bindings to the classes", async (t) => {
+test("lists as references the workers that bind the classes", async (t) => {
   const { ok } = await startWorkersApi(t);
   await ok("put", SCRIPT, { body: uploadForm(classModule("Counter", "Old"), { migrations: FIRST_MIGRATION }) });
   const foreignBinding = { ...COUNTER, script_name: "counters" };

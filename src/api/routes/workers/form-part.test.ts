@@ -47,7 +47,7 @@ test("a part is JSON in a field or file, or a set of branches that form an objec
   );
 });
 
-test("restores numbers and flags where metadata requires them", async () => {
+test("converts text fields to numbers and booleans where the metadata requires them", async () => {
   const value = {
     logpush: true,
     limits: { cpu_ms: 50 },

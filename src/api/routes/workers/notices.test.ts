@@ -10,7 +10,7 @@ function uploadForm(metadata: object): FormData {
   return form;
 }
 
-test("an upload reports what has no effect on this server, and runs a newer compatibility date", async (t) => {
+test("an upload reports settings without effect on this server, and accepts a newer compatibility date", async (t) => {
   const newer = new Date(Date.parse(NEWEST_COMPATIBILITY_DATE) + 86_400_000).toISOString().slice(0, 10);
   const { call, ok } = await startWorkersApi(t);
   const { status, body } = await call("put", `${WORKERS}/scripts/hello`, {

@@ -133,7 +133,7 @@ test("returns the usage model and account settings", async (t) => {
   );
 });
 
-test("the subdomain of the account and of a script", async (t) => {
+test("the subdomains of the account and of a script are read and changed", async (t) => {
   const { call, ok, refused } = await startWorkersApi(t);
   assert.deepEqual(await ok("put", `${WORKERS}/subdomain`, { body: { subdomain: "initech" } }), {
     subdomain: "initech",
@@ -171,7 +171,7 @@ test("schedules are replaced as a whole", async (t) => {
   assert.deepEqual(await ok("put", `${SCRIPT}/schedules`, { body: [] }), { schedules: [] });
 });
 
-test("reads and writes only the code; everything else is kept", async (t) => {
+test("reads and replaces only the code, and keeps everything else", async (t) => {
   const { ok, call } = await startWorkersApi(t);
   await ok("put", SCRIPT, { body: formOf(metadataOf({ bindings: BINDINGS })) });
   const changed = formOf(
@@ -202,7 +202,7 @@ test("reads and writes only the code; everything else is kept", async (t) => {
   );
 });
 
-test("a script as the whole body is treated as service-worker format and is returned unchanged", async (t) => {
+test("accepts a service-worker script as the whole body and returns it unchanged", async (t) => {
   const { ok, call } = await startWorkersApi(t);
   const source = `addEventListener("fetch", (event) => event.respondWith(new Response("é")));\n`;
   const uploaded = await ok("put", SCRIPT, { body: source, headers: { "content-type": "application/javascript" } });

@@ -76,7 +76,7 @@ test("a worker is renamed together with a change of its settings, or not at all"
   assert.deepEqual([replaced.id, replaced.name, replaced.tags, replaced.logpush], [before.id, "hello", [], false]);
 });
 
-test("a worker without versions has empty lists, and operations that need code report it", async (t) => {
+test("a worker without versions has empty lists, and operations that need code are rejected", async (t) => {
   const { ok, refused } = await startWorkersApi(t);
   await ok("post", `${WORKERS}/workers`, { body: { name: "hello" } });
   assert.deepEqual((await ok("get", `${WORKERS}/scripts`))[0].handlers, []);
@@ -88,7 +88,7 @@ test("a worker without versions has empty lists, and operations that need code r
     assert.deepEqual((await refused("get", path)).slice(0, 2), [404, 10222], path);
 });
 
-test("versions are JSON with base64 modules", async (t) => {
+test("versions contain base64 modules in JSON", async (t) => {
   const { ok, refused } = await startWorkersApi(t);
   await ok("post", `${WORKERS}/workers`, { body: { name: "hello" } });
   const body = {
@@ -144,7 +144,7 @@ test("versions are JSON with base64 modules", async (t) => {
   );
 });
 
-test("lists are sorted and finite", async (t) => {
+test("lists are sorted and end", async (t) => {
   const { ok, call } = await startWorkersApi(t);
   for (const name of ["b", "a", "c"])
     await ok("post", `${WORKERS}/workers`, { body: { name, tags: name === "c" ? ["production"] : [] } });

@@ -193,7 +193,7 @@ test("mail waits until it is known whether DANE applies", async (t) => {
   assert.match(`${how} ${text}`, /^451 4\.7\.5 the TLSA lookup for mx\.there\.example failed/);
 });
 
-test("uses the records of the host's alias target if there are any, otherwise those of the host; a domain without MX is its own host", async (t) => {
+test("uses the records of the host's alias target if there are any, otherwise those of the host, and treats a domain without MX as its own host", async (t) => {
   const good = tlsa(3, 1, 1, hash("sha256", spkiOf(derOf(own))));
   const alias = {
     "mx.there.example": { records: { CNAME: ["real.else.example"] } },
@@ -220,7 +220,7 @@ test("uses the records of the host's alias target if there are any, otherwise th
   );
 });
 
-test("RFC 8461 2: DANE takes precedence over MTA-STS, which never makes up for a DANE failure", async (t) => {
+test("RFC 8461 2: DANE takes precedence over MTA-STS, which does not compensate for a DANE failure", async (t) => {
   const enforced = { policyFor: () => ({ level: "verified" as const, mx: ["mx.there.example"] }) };
   assert.equal(
     (await deliver(t, own, [tlsa(3, 1, 1, hash("sha256", spkiOf(derOf(own))))], enforced)).how,

@@ -183,7 +183,7 @@ export function queueConformance(engine: TestEngine): void {
       );
     });
 
-    test("is rejected without recipients or with an invalid sender; invalid recipients are returned", async (t) => {
+    test("is rejected without recipients or with an invalid sender, and returns its invalid recipients", async (t) => {
       const { start, bodies } = await open(t);
       const service = await start(controlledAgent().agent, { run: false });
       await assert.rejects(service.enqueue(mail([])), (err) => err instanceof UserError && err.kind === "noRecipients");

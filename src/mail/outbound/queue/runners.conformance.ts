@@ -71,7 +71,7 @@ export function runnersConformance(engine: TestEngine): void {
       await until(async () => (await stateOf(first, id!)) === "delivered");
     });
 
-    test("release deliveries that are unfinished when the runners stop; that attempt does not count", async (t) => {
+    test("release unfinished deliveries when they stop, without counting the attempt", async (t) => {
       const { start } = await open(t);
       const hung = controlledAgent();
       const service = await start(hung.agent);
@@ -206,7 +206,7 @@ export function runnersConformance(engine: TestEngine): void {
       assert.deepEqual([second.paused().map(({ name }) => name), deliveries.length], [["gone.example"], before]);
     });
 
-    test("are paused if unreachable, and later probed with one message; their mail still expires", async (t) => {
+    test("are paused if unreachable and probed with one message later, while their mail still expires", async (t) => {
       const { start, clock, failures } = await open(t);
       const { agent, deliveries } = controlledAgent({ answer: ({ end }) => setImmediate(end, "unreachable") });
       const service = await start(agent, { run: false });

@@ -50,7 +50,7 @@ export function waysConformance(engine: TestEngine): void {
       assert.equal(deliveries.length, 1);
     });
 
-    test("relay then queue: deferred recipients are queued, rejected ones are rejected", async (t) => {
+    test("relay with queueing queues deferred recipients and rejects permanently failed ones", async (t) => {
       const { start, clock } = await open(t);
       const { agent, deliveries } = controlledAgent({
         answer: ({ end }) =>

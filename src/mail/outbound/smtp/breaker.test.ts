@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { createManualClock } from "../../../kernel/index.ts";
 import { createBreaker } from "./breaker.ts";
 
-test("pauses after consecutive failures, longer each time, and resets on the first success", () => {
+test("pauses for longer after each consecutive failure, and resets on the first success", () => {
   const clock = createManualClock(0);
   const breaker = createBreaker({ clock, failureThreshold: 2, minMs: 1000, maxMs: 3000 });
   const pause = () => (breaker.activePause("a")?.until ?? clock.now()) - clock.now();
@@ -22,7 +22,7 @@ test("pauses after consecutive failures, longer each time, and resets on the fir
   assert.equal(pause(), 0);
 });
 
-test("resumes a paused key; the next failure pauses it for longer", () => {
+test("resumes a paused key, which the next failure pauses for longer", () => {
   const clock = createManualClock(0);
   const changes: string[] = [];
   const breaker = createBreaker({

@@ -83,7 +83,7 @@ test("opportunistic TLS falls back to plain text if TLS fails or is refused", as
   assert.deepEqual([second.results[0]!.outcome, refusing.connections], ["delivered", 1]);
 });
 
-test("uses only hosts allowed by the policy; a custom check can reject a host", async () => {
+test("uses only hosts that the policy and a custom check allow", async () => {
   const sink = await startSink(good);
   const not = await open(sink, {
     policyFor: () => ({ level: "verified", mx: ["*.other.example", "there.example"] }),

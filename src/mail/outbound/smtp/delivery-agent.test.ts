@@ -200,7 +200,7 @@ test("tries the next host if one is unavailable, and pauses it after repeated fa
   assert.deepEqual(breaker.list(), []);
 });
 
-test("retries a host that rejects the session, whatever the code; only 521 and 556 are permanent", async () => {
+test("retries a host that rejects the session, except after the permanent codes 521 and 556", async () => {
   const busy = open(await startScripted(() => undefined, { greeting: "554 5.7.1 your address is listed" }));
   const attempt = await busy.deliver("there.example", parcelOf(["b@there.example"]), NEVER);
   assert.match(resultLines(attempt)[0]!, /^b temporary 451 4\.4\.0 .*answered: 554 5\.7\.1 your address is listed$/);

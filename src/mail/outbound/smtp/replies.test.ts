@@ -31,7 +31,7 @@ for (const [said, command, outcome] of [
   ["552 5.3.4 too big", "message", "permanent"],
   ["354 5.0.0 no end", "message", "temporary"],
 ] as const) {
-  test(`${said} to ${command} is ${outcome}`, () =>
+  test(`classifies ${said} to ${command} as ${outcome}`, () =>
     assert.equal(replyOutcome(parseReply(said)!, command as TransactionStep), outcome));
 }
 

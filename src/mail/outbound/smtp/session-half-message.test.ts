@@ -6,7 +6,7 @@ import { createManualClock, silentLog } from "../../../kernel/index.ts";
 import { parcelOf, resolverOf } from "../outbound.testing.ts";
 import { createDeliveryAgent } from "./delivery-agent.ts";
 
-test("closes the connection when a host rejects a message in the middle of DATA: no command may follow a partial message", async () => {
+test("closes the connection when a host rejects a message during DATA, because no command may follow a partial message", async () => {
   let received = "";
   const closed = Promise.withResolvers<void>();
   const sockets = new Set<Socket>();

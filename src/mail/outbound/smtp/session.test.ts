@@ -35,7 +35,7 @@ const ehlo = (...keywords: string[]) =>
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 const AUTH = { user: "user", pass: "secret" };
 
-test("sends MAIL and RCPT together to a server with PIPELINING, one by one to another", async () => {
+test("sends MAIL and RCPT together to a server with PIPELINING, and one by one to another", async () => {
   const chunks = new Map<string, number>();
   for (const keywords of [["PIPELINING"], []]) {
     let written = 0;
@@ -78,7 +78,7 @@ test("authenticates with PLAIN, LOGIN or CRAM-MD5, as the server offers", async 
   }
 });
 
-test("a refused AUTH stops the exchange and is temporary", async () => {
+test("ends the exchange after a refused AUTH, which is a temporary failure", async () => {
   const { commands, results } = await relay(
     (command) =>
       command.startsWith("EHLO") ? ehlo("AUTH LOGIN") : command === "AUTH LOGIN" ? "535 5.7.8 no" : undefined,
@@ -88,7 +88,7 @@ test("a refused AUTH stops the exchange and is temporary", async () => {
   assert.ok(!commands.includes(base64("user")));
 });
 
-test("uses HELO where EHLO is unknown", async () => {
+test("falls back to HELO if EHLO is unknown", async () => {
   const { commands, results } = await relay((command) => (command.startsWith("EHLO") ? "500 what?" : undefined));
   assert.match(results[0]!, /^delivered/);
   assert.deepEqual(commands.slice(0, 3), ["EHLO out.example", "HELO out.example", "MAIL FROM:<a@sender.example>"]);
@@ -103,12 +103,12 @@ test("rejects a server that sends data in plaintext behind its reply to STARTTLS
   assert.match(results[0]!, /^temporary 451 4\.7\.5 .*TLS failed/);
 });
 
-test("a positive reply to DATA other than 354 delivers nothing", async () => {
+test("does not treat a positive reply to DATA other than 354 as a delivery", async () => {
   const { results } = await relay((command) => (command === "DATA" ? "250 2.0.0 ok" : undefined));
   assert.match(results[0]!, /^temporary 451 4\.5\.0 /);
 });
 
-test("a malformed reply is temporary", async () => {
+test("treats a malformed reply as a temporary failure", async () => {
   const { results } = await relay((command) => (command.startsWith("RCPT") ? "so what" : undefined));
   assert.match(results[0]!, /^temporary 451 4\.5\.0 a malformed reply: so what$/);
 });

@@ -68,7 +68,7 @@ function setUp(recording: Partial<LiveInput["recording"]> = {}) {
   return { addresses, inputs, rows, add, set, clock, requested, videos };
 }
 
-test("an input initially resolves to nothing, then to its broadcast, then to its last recording, and to the next broadcast within a second", async () => {
+test("an input resolves to nothing at first, then to its broadcast, then to its last recording, and to the next broadcast within a second", async () => {
   const { addresses, add, set, clock, requested } = setUp();
   const found = async () => (await addresses.videoOf(INPUT))?.uid;
   const waiting = await addresses.videoOf(INPUT);
@@ -100,7 +100,7 @@ test("a broadcast whose process has died hides the next one for at most ten seco
   assert.equal((await addresses.videoOf(INPUT))?.uid, SECOND);
 });
 
-test("an input that has not started inherits the access rules of its recordings; a deleted input resolves to nothing", async () => {
+test("an input that has not started inherits the access rules of its recordings, and a deleted input resolves to nothing", async () => {
   const { addresses, inputs, add, videos, clock } = setUp({ requireSignedURLs: true, allowedOrigins: ["example.com"] });
   const waiting = await addresses.videoOf(INPUT);
   assert.deepEqual([waiting?.requireSignedURLs, waiting?.allowedOrigins], [true, ["example.com"]]);

@@ -45,7 +45,7 @@ test("ends a video fragment before the next frame would exceed its length, and b
   assert.deepEqual([...fragments[1]!.bytes.subarray(second.dataStart)], [8, 9, 10, 11]);
 });
 
-test("loses no frame, keeps fragments contiguous, and presents each frame at its packet's time", async () => {
+test("loses no frame, keeps fragments contiguous, and presents each frame at the timestamp of its packet", async () => {
   const step = fc.record({
     gap: fc.integer({ min: 0, max: 400 }),
     delay: fc.integer({ min: 0, max: 200 }),
@@ -156,7 +156,7 @@ for (const ppm of [-300, 300]) {
   });
 }
 
-test("after a clock step, audio moves to its correct time and not beyond", () => {
+test("after a clock jump, audio moves to its correct time and not beyond", () => {
   const { fragments, made } = sounds();
   const off: number[] = [];
   for (let i = 0; i < 3000; i++) {
@@ -188,7 +188,7 @@ test("keeps gaps, and drops duplicates", () => {
   ]);
 });
 
-test("audio is cut where video is, whichever comes first", () => {
+test("cuts audio where video is cut, whichever arrives first", () => {
   const { fragments, made } = sounds();
   const frame = (i: number) => (i * 1024 * 1_000_000) / 48_000;
   for (let i = 0; i < 5; i++) made.add(frame(i), Buffer.alloc(1));

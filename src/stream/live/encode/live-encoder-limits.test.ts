@@ -13,7 +13,7 @@ import {
 } from "./encode.testing.ts";
 
 test(
-  "a hung encoder does not block the broadcast; if its queue grows too long or it lags too long, it is restarted with fewer renditions",
+  "a hung encoder does not block the broadcast, and is restarted with fewer renditions if its queue or its lag becomes too long",
   needsFfmpeg,
   async (t) => {
     const { tracks, packets } = await packetsOf(

@@ -184,7 +184,7 @@ describe("live encodings", needsFfmpeg, () => {
     });
   }
 
-  test("keep a gap of nine seconds in H.264 and Opus: frames at their times, with silence in between", async (t) => {
+  test("preserve a gap of nine seconds in H.264 and Opus, with frames at their times and silence in between", async (t) => {
     const { tracks, packets } = await packetsOf(
       await clip({ size: "640x480", seconds: 2, video: ZERO_DELAY, audio: ["-c:a", "libopus", "-b:a", "64k"] }),
       { round: 1000 },

@@ -95,7 +95,7 @@ test(
   },
 );
 
-test("an encoding that starts mid-session has its own time zero and ends on request", needsFfmpeg, async (t) => {
+test("an encoding that starts mid-session has its own time origin and ends on request", needsFfmpeg, async (t) => {
   const { tracks, packets } = await packetsOf(await clip({ video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }), {
     round: 1000,
   });

@@ -58,7 +58,7 @@ test("passes the source through and adds smaller renditions while slots are free
   assert.deepEqual(planned({ video: video(0, 0) })!.names, ["source avc1.64001f"]);
 });
 
-test("encodes VP8, 10-bit H.264 and Opus, which players do not support; offers nothing without a slot", () => {
+test("encodes VP8, 10-bit H.264 and Opus, which players do not support, and offers nothing without a slot", () => {
   const vp8 = { video: video(1280, 720, { codec: "vp8", config: Buffer.alloc(0) }), audio: opus };
   assert.deepEqual(planned(vp8), {
     names: ["source 1280x720 avc1.640020", "360p 640x360 avc1.64001f", "audio mp4a.40.2"],

@@ -4,7 +4,7 @@ import { silentLog } from "../../../kernel/index.ts";
 import { createFanOut } from "./fan-out.ts";
 import { createNotes, H264, picture } from "./hub.testing.ts";
 
-test("a failing subscriber is notified of its end once, and the others continue", () => {
+test("a failing subscriber is notified once of its removal, and the others continue", () => {
   const fanOut = createFanOut(silentLog);
   const good = createNotes();
   const fail = () => {
@@ -35,7 +35,7 @@ test("a failing subscriber is notified of its end once, and the others continue"
   assert.deepEqual([failing.tracks.notes, failing.packet.notes.length, failing.lag.notes.length], [["end"], 2, 2]);
 });
 
-test("a subscriber that fails on its initial packets is notified before it can unsubscribe", () => {
+test("a subscriber that throws on its initial packets is notified before it can unsubscribe", () => {
   const fanOut = createFanOut(silentLog);
   fanOut.run({ video: H264! }, { id: "1", started: 0 });
   const { notes, subscriber } = createNotes();

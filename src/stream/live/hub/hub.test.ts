@@ -54,7 +54,7 @@ test("accepts a publisher with a valid key; rejects a wrong key and the key of a
   assert.equal((await publish("secret")).input, uid);
 });
 
-test("a session begins with the first key frame; subscribers receive it from the latest key frame onwards", async () => {
+test("a session begins with the first key frame, and subscribers receive it from the latest key frame onwards", async () => {
   const { hub, inputs, publish, sessions, clock } = openHub();
   const { uid } = inputs.add("secret");
   const publication = await publish("secret");
@@ -148,7 +148,7 @@ test("a slow subscriber skips to a key frame, a throwing one is removed, and nei
   assert.equal(requested, 1);
 });
 
-test("a GOP that is too large is not stored: new subscribers start at the next key frame", async () => {
+test("a GOP that is too large is not stored, and new subscribers start at the next key frame", async () => {
   const { inputs, publish, sessions } = openHub();
   inputs.add("secret");
   const publication = await publish("secret");
@@ -205,7 +205,7 @@ test("a subscriber to an audio-only broadcast receives the last two seconds", as
   assert.equal(late.packets.length, 500);
 });
 
-test("health reports rates, key frames, B-frames and losses; reports GOPs over ten seconds and ends the broadcast on endless ones", async () => {
+test("health reports rates, key frames, B-frames, losses and GOPs over ten seconds, and an endless GOP ends the broadcast", async () => {
   const { hub, inputs, publish, sessions, errors, clock } = openHub();
   const { uid } = inputs.add("secret");
   const publication = await publish("secret");
@@ -246,7 +246,7 @@ test("health reports rates, key frames, B-frames and losses; reports GOPs over t
   assert.equal(errors.length, 1);
 });
 
-test("disconnects a publisher that sends more data than its clock advances: that clock bounds the stored part", async () => {
+test("disconnects a publisher that sends more data than its clock advances, because that clock limits the stored part", async () => {
   const { inputs, publish, sessions } = openHub();
   const MIB = 1024 * 1024;
   for (const [key, packets, size] of [
@@ -280,7 +280,7 @@ test("disconnects a publisher that sends more data than its clock advances: that
   assert.equal(publication.signal.aborted, false);
 });
 
-test("with low latency preferred, health reports what increases it", async () => {
+test("if low latency is preferred, health reports the causes of higher latency", async () => {
   const { inputs, publish, sessions } = openHub();
   inputs.add("secret", { preferLowLatency: true });
   const publication = await publish("secret");

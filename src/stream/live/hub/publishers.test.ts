@@ -8,7 +8,7 @@ import { H264, AAC, openHub, picture, sound } from "./hub.testing.ts";
 const kindOf = (reason: unknown) => (reason instanceof UserError ? reason.kind : reason);
 const refused = (kind: string) => (err: unknown) => kindOf(err) === kind;
 
-test("one publisher per input: a second one is rejected until the first has been silent for five seconds", async () => {
+test("rejects a second publisher of an input until the first has been silent for five seconds", async () => {
   const { inputs, publish, clock, sessions } = openHub();
   inputs.add("secret");
   const first = await publish("secret");

@@ -56,7 +56,7 @@ test("a step of more than two seconds back, or ten seconds forward, causes a dis
   );
 });
 
-test("keeps a gap of ten seconds, and smooths a small step back", () => {
+test("keeps a gap of ten seconds, and smooths a small backward jump", () => {
   assert.equal(
     placed([picture(0, { key: true }), sound(0), picture(9_990, { key: true }), sound(9_995)]),
     "|va v0 a0 v9990 a9995",

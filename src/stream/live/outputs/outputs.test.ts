@@ -129,7 +129,7 @@ const pictures = (ingest: FakeIngest, of = 0) =>
 
 describe("a broadcast is restreamed", needsFfmpeg, () => {
   for (const secure of [false, true]) {
-    test(`by ${secure ? "RTMPS" : "RTMP"}, from its last key frame onwards, until it ends`, async (t) => {
+    test(`by ${secure ? "RTMPS" : "RTMP"}, from the latest key frame until it ends`, async (t) => {
       const [{ ingest, outputs, publish, end, runner }, target] = await Promise.all([world(t), targetServer(t)]);
       outputs.add(
         "one",
@@ -277,7 +277,7 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
     assert.match(wary.outputs.last("two")!.reason!, /certificate/);
   });
 
-  test("and errors of the remote server are reported without the key", async (t) => {
+  test("with errors of the remote server reported without the key", async (t) => {
     const { outputs, publish } = await world(t);
     const ingest = createFakeIngest();
     const publishing = {
@@ -381,7 +381,7 @@ test("changed tracks start another ffmpeg, while the first one writes the remain
   assert.deepEqual(readdirSync(folder), []);
 });
 
-test("retries outputs that cannot be read with increasing delays, until the broadcast or the server ends", async (t) => {
+test("retries reading outputs with increasing delays until the broadcast or the server ends", async (t) => {
   const ingest = createFakeIngest();
   const { uid } = ingest.add("key", "watch");
   const outputs = createOutputs(uid);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readOutputTarget } from "./target.ts";
 
-test("reads URLs of outputs as written", () => {
+test("reads the URL of an output without changing it", () => {
   const read = (url: string, streamKey: string) => readOutputTarget({ url, streamKey });
   assert.deepEqual(read("rtmps://live.example.com:443/live/", "k"), {
     kind: "rtmp",

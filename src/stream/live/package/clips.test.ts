@@ -29,7 +29,7 @@ test("serves previews and instant clips", async (t) => {
   assert.match((await get("manifest/clip.m3u8?time=1s&duration=5s", INPUT)).text, /the uid of a video/);
 });
 
-test("clip starts are calculated from video; audio is cut slightly before or after", () => {
+test("the start of a clip is determined by its video, and audio is cut slightly before or after", () => {
   const timeline: LiveTimeline = {
     video: VIDEO,
     ended: true,

@@ -4,7 +4,7 @@ import { anyVideo } from "../../playback/playback.testing.ts";
 import { assertFollows, assertValid, readPlaylist, runOf } from "./package.testing.ts";
 import { feed, INPUT, liveVideo, liveWorld, until, uris } from "./playback.testing.ts";
 
-test("before the first data, a player waits for the broadcast to start; requests for other videos are passed on", async (t) => {
+test("a player waits for a broadcast without data to start, and requests for other videos are passed on", async (t) => {
   const { broadcast, get, playback } = await liveWorld(t);
   const waiting = [get("manifest/video.m3u8?protocol=llhls"), get("manifest/video.mpd")];
   await until(() => broadcast.waiterCount === 2);
@@ -32,7 +32,7 @@ test("replies 204 for manifests before the first broadcast, and 404 if recording
   }
 });
 
-test("completes blocking requests when the broadcast ends, without removing anything; the playlist is complete from then on", async (t) => {
+test("completes blocking requests when the broadcast ends, and keeps the playlist, which is complete from then on", async (t) => {
   const { broadcast, get, getElsewhere } = await liveWorld(t, {
     captions: { of: async () => [{ language: "de", label: "Deutsch", generated: false }], vtt: async () => "WEBVTT\n" },
   });

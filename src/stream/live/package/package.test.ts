@@ -159,7 +159,7 @@ test("a reconnected publisher continues the media sequence numbers, with a disco
   );
 });
 
-test("a process that continues the timeline of another process continues its numbers", () => {
+test("a process that continues the timeline of another process continues its media sequence numbers", () => {
   const first = world();
   const sink = first.broadcast.run(runOf(1, { renditions: [SOURCE] }));
   for (const fragment of fragmentsOf("source", steady(4, 0.5), every(2))) sink.fragment(fragment);
@@ -219,7 +219,7 @@ test("a rendition that stops leaves gaps, and does not delay the others", () => 
   assert.ok(playlist().segments.length >= 13, "the other renditions continue");
 });
 
-test("audio continues without video, and an endless GOP is cut", () => {
+test("audio continues without video, and an endless GOP is split", () => {
   const alone = world();
   const sink = alone.broadcast.run(runOf(1, { renditions: [SOURCE, SOUND] }));
   for (const fragment of interleaved(
@@ -243,7 +243,7 @@ test("audio continues without video, and an endless GOP is cut", () => {
   );
 });
 
-test("bounds memory: only the last segments of an hour are kept", () => {
+test("keeps only the latest segments of an hour to bound memory", () => {
   const { broadcast, playlist } = world();
   const sink = broadcast.run(runOf(1, { renditions: [SOURCE] }));
   for (const fragment of fragmentsOf("source", steady(3600, 1), every(2))) sink.fragment(fragment);
@@ -272,7 +272,7 @@ test("bounds memory even if the video clock does not advance", () => {
   );
 });
 
-test("computes the target duration from written values: a sum just below half a second is written as half a second", () => {
+test("computes the target duration from the written durations, because a sum just below half a second is written as half a second", () => {
   const { broadcast, playlist } = world();
   const sink = broadcast.run(runOf(1, { renditions: [SOURCE] }));
   for (const fragment of fragmentsOf(

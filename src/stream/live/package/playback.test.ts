@@ -79,7 +79,7 @@ test("clientBandwidthHint selects the rendition with the nearest measured bitrat
     ]);
 });
 
-test("players receive the measured bandwidth of a publisher that exceeds its announced one", async (t) => {
+test("players receive the measured bandwidth if it exceeds the declared one", async (t) => {
   const { broadcast, get } = await liveWorld(t);
   const sink = broadcast.run(runOf(1, { renditions: [SOURCE] }));
   for (let at = 0; at < 9; at++)

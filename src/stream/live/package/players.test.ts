@@ -56,7 +56,7 @@ const COMMON = `
     await video.play();
   }`;
 
-describe("players of a running broadcast", { skip: needsFfmpeg.skip || withoutChromium() }, () => {
+describe("a running broadcast", { skip: needsFfmpeg.skip || withoutChromium() }, () => {
   let browser: Browser;
   let site: string;
   let media: Awaited<ReturnType<typeof realFragments>>;
@@ -128,7 +128,7 @@ describe("players of a running broadcast", { skip: needsFfmpeg.skip || withoutCh
   const played = (page: Page, seconds: number) => waitFor(page, `video.currentTime > ${seconds}`);
 
   test(
-    "hls.js plays at low latency, across a reconnection of the publisher, and to the end",
+    "plays in hls.js at low latency, across a reconnection of the publisher, to the end",
     { timeout: 90_000 },
     async (t) => {
       const world = await liveWorld(t, { segmentSeconds: 1, partMs: 200 });
@@ -184,7 +184,7 @@ describe("players of a running broadcast", { skip: needsFfmpeg.skip || withoutCh
   );
 
   for (const name of ["shaka-player", "dash.js"] as const) {
-    test(`${name} plays the same as DASH`, { timeout: 90_000 }, async (t) => {
+    test(`plays as DASH in ${name} in the same way`, { timeout: 90_000 }, async (t) => {
       const world = await liveWorld(t, { segmentSeconds: 1, partMs: 200 });
       const { page, problems } = await openPage(browser, `${site}/${name}`);
       t.after(() => page.context().close());

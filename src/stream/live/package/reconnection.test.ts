@@ -6,7 +6,7 @@ import { liveDash } from "./dash.ts";
 import { assertValid, readPlaylist, runOf, SOUND, SOURCE } from "./package.testing.ts";
 import { feed, liveWorld, uris, VIDEO } from "./playback.testing.ts";
 
-test("a reconnected publisher gives one playlist with a discontinuity, and consecutive periods in DASH", async (t) => {
+test("a reconnected publisher causes a discontinuity in the HLS playlist and a new period in DASH", async (t) => {
   const { broadcast, get } = await liveWorld(t);
   const first = broadcast.run(runOf(1));
   feed(first, 5);

@@ -217,7 +217,7 @@ test("reports that recording is off instead of that nothing was broadcast", asyn
 });
 
 test(
-  "serves a running broadcast as an animated GIF: its last seconds, or from a given time",
+  "serves the last seconds of a running broadcast, or those from a given time, as an animated GIF",
   needsFfmpeg,
   async (t) => {
     const { getGif, shown } = await open(t);

@@ -183,7 +183,7 @@ export function recordConformance(engine: TestEngine): void {
     assert.deepEqual(await keysOf(objects, `stream/${VIDEO}/live/open/`), []);
   });
 
-  test("reports a full disk once; records everything if space is freed, otherwise keeps the stored part as a recording", async (t) => {
+  test("reports a full disk once, and records everything if space is freed, otherwise keeps the stored part as a recording", async (t) => {
     for (const freesSpace of [true, false]) {
       const { db } = await engine.open(t, recordMigrations);
       let full = false;

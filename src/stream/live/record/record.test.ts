@@ -81,7 +81,7 @@ test("waits for a slow disk up to a limit, then stops recording", async (t) => {
   assert.ok(segments <= 2, String(segments));
 });
 
-test("loses nothing when killed between two segments cut at the same time: data stays on pages until it is in a segment", async (t) => {
+test("loses nothing when killed between two segments that end at the same time, because pages keep data until it is in a segment", async (t) => {
   const writing = Promise.withResolvers<void>();
   const reached = Promise.withResolvers<void>();
   const second = liveSegmentKey(VIDEO, "source", 1);

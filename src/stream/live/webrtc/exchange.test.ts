@@ -23,7 +23,7 @@ async function someOffer(
   return { pc, sdp: pc.localDescription!.sdp };
 }
 
-describe("WHIP and WHEP by HTTP", () => {
+describe("WHIP and WHEP over HTTP", () => {
   async function open(t: TestContext, more: Parameters<typeof startWebrtc>[1] = {}) {
     const hub = createSmallHub();
     const server = await startWebrtc(hub, more);
@@ -42,7 +42,7 @@ describe("WHIP and WHEP by HTTP", () => {
     };
   }
 
-  test("responds to an offer with 201, a session URL and an ETag; a DELETE ends it once", async (t) => {
+  test("respond to an offer with 201, a session URL and an ETag, and a DELETE ends the session once", async (t) => {
     const { hub, server, send, publish } = await open(t);
     const response = await publish((await someOffer(t)).sdp);
     assert.equal(response.status, 201);
@@ -77,7 +77,7 @@ describe("WHIP and WHEP by HTTP", () => {
     assert.equal((await send("POST", `/${hub.secret}/webRTC/other`, "")).status, 404);
   });
 
-  test("rejects an unknown key, a second publisher and a missing offer with an error text", async (t) => {
+  test("reject an unknown key, a second publisher and a missing offer with an error text", async (t) => {
     const { hub, server, send, publish } = await open(t);
     const { sdp } = await someOffer(t);
     assert.equal((await publish(sdp, "no-such-secret")).status, 403);
@@ -106,7 +106,7 @@ describe("WHIP and WHEP by HTTP", () => {
     assert.equal(server.webrtc.connections(), 1);
   });
 
-  test("a session can be changed only at its own URL", async (t) => {
+  test("accept changes of a session only at its own URL", async (t) => {
     const { hub, send, publish } = await open(t);
     const response = await publish((await someOffer(t)).sdp);
     const location = response.headers.get("location")!;
@@ -129,7 +129,7 @@ describe("WHIP and WHEP by HTTP", () => {
     assert.deepEqual(hub.ends, []);
   });
 
-  test("restarts ICE with other credentials and a new ETag", async (t) => {
+  test("restart ICE with new credentials and a new ETag", async (t) => {
     const { send, publish } = await open(t);
     const response = await publish((await someOffer(t)).sdp);
     const before = await response.text();
@@ -147,7 +147,7 @@ describe("WHIP and WHEP by HTTP", () => {
     assert.notEqual(again.headers.get("etag"), response.headers.get("etag"));
   });
 
-  test("rejects viewers of unpublished inputs and unauthorized viewers", async (t) => {
+  test("reject viewers of unpublished inputs and unauthorized viewers", async (t) => {
     const hosts = new Set<string | undefined>();
     const { hub, send } = await open(t, {
       access: async (id, _, host) => {
@@ -164,7 +164,7 @@ describe("WHIP and WHEP by HTTP", () => {
     assert.match([...hosts].join(), /^127\.0\.0\.1:\d+$/, "the requested host name is passed on to the access check");
   });
 
-  test("limits the number of connections", async (t) => {
+  test("limit the number of connections", async (t) => {
     const { hub, publish } = await open(t, {
       settings: { host: "127.0.0.1", webrtc_addresses: [], webrtc_ports: [0, 0], connections: 0 },
     });
@@ -173,7 +173,7 @@ describe("WHIP and WHEP by HTTP", () => {
     assert.deepEqual(hub.ends, [false]);
   });
 
-  test("announces the configured IP addresses, and uses only the configured ports", async (t) => {
+  test("advertise the configured IP addresses, and use only the configured ports", async (t) => {
     const { publish } = await open(t, {
       settings: { host: "0.0.0.0", webrtc_addresses: ["203.0.113.7"], webrtc_ports: [41_000, 41_100], connections: 5 },
     });
@@ -187,7 +187,7 @@ describe("WHIP and WHEP by HTTP", () => {
     }
   });
 
-  test("disconnects a publisher when its key is revoked", async (t) => {
+  test("disconnect a publisher when its key is revoked", async (t) => {
     const { hub, server, publish } = await open(t);
     assert.equal((await publish((await someOffer(t)).sdp)).status, 201);
     hub.revoke();
@@ -195,7 +195,7 @@ describe("WHIP and WHEP by HTTP", () => {
     assert.equal(server.webrtc.connections(), 0);
   });
 
-  test("disconnects a silent peer", async (t) => {
+  test("disconnect a silent peer", async (t) => {
     let now = 0;
     const { hub, server, publish } = await open(t, { now: () => now });
     assert.equal((await publish((await someOffer(t)).sdp)).status, 201);
@@ -205,7 +205,7 @@ describe("WHIP and WHEP by HTTP", () => {
     assert.equal(server.webrtc.connections(), 0);
   });
 
-  test("ignores garbage on a port that waits for its publisher", async (t) => {
+  test("ignore garbage on a port that waits for its publisher", async (t) => {
     const { hub, server, publish } = await open(t);
     const answer = await (await publish((await someOffer(t)).sdp)).text();
     await sendNonsense(Number(/a=candidate:\S+ 1 udp \d+ 127\.0\.0\.1 (\d+)/.exec(answer)![1]), 2000);

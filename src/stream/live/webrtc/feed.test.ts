@@ -92,7 +92,7 @@ test("viewers stay connected for the next publisher, unless its codec differs", 
   feeds.close();
 });
 
-test("video is transcoded as soon as its frames are reordered; audio other than Opus is always transcoded", async () => {
+test("video is transcoded as soon as its frames are reordered, and audio other than Opus always", async () => {
   const { transcoder, opened } = someTranscoder();
   const { hub, publication, feeds } = await publish(
     { ...h264, audio: { codec: "aac", config: Buffer.from([0x11, 0x90]), sampleRate: 48_000, channels: 2 } },
@@ -125,7 +125,7 @@ test("video is transcoded as soon as its frames are reordered; audio other than 
   assert.equal(opened[1]!.closed, true);
 });
 
-test("a failed encoder is restarted a few times; after that viewers receive video without audio, or nothing", async () => {
+test("a failed encoder is restarted a few times, after which viewers receive video without audio, or nothing", async () => {
   for (const [tracks, ends] of [
     [{ ...h264, audio: { codec: "mp3", config: Buffer.alloc(0), sampleRate: 48_000, channels: 2 } }, 0],
     [{ video: { codec: "av1", config: Buffer.alloc(4), width: 320, height: 180 } }, 1],

@@ -60,7 +60,7 @@ const OFFER = [
 ].join("\r\n");
 
 describe("an offer", () => {
-  test("is reduced to one codec per medium, and to the parts that are answered", () => {
+  test("is reduced to one codec per medium and to the answered sections", () => {
     const reading = readOffer(OFFER, { video: ["h264", "vp8"] });
     assert.ok(reading.ok);
     const { sdp, video, audio } = reading.offer;
@@ -117,7 +117,7 @@ describe("an offer", () => {
     assert.ok(!without.ok && /supported video codec/.test(without.reason));
   });
 
-  test("with any modification is accepted or rejected, and causes no other error", () => {
+  test("is accepted or rejected after any modification, without another error", () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.nat(OFFER.length), fc.nat(60), fc.string({ maxLength: 12 })), { maxLength: 5 }),
@@ -146,7 +146,7 @@ describe("an offer", () => {
 });
 
 describe("an SDP fragment", () => {
-  test("contains candidates, or new credentials", () => {
+  test("contains candidates or new ICE credentials", () => {
     assert.deepEqual(
       readSdpFragment(
         "a=ice-ufrag:u\r\na=ice-pwd:p\r\nm=video 9 RTP/AVP 0\r\na=mid:1\r\na=candidate:1 1 udp 1 192.0.2.1 5 typ host\r\na=end-of-candidates\r\n",
@@ -166,7 +166,7 @@ describe("an SDP fragment", () => {
 });
 
 describe("clocks of a publisher", () => {
-  test("move audio to its video, never back, and keep it there", () => {
+  test("align audio with its video, never move it back, and keep it aligned", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: -400, max: 400 }),
@@ -192,7 +192,7 @@ describe("clocks of a publisher", () => {
     );
   });
 
-  test("timestamps that restart further back continue at arrival time, and audio is realigned with video", () => {
+  test("continue at the arrival time if timestamps restart far back, and realign audio with video", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 2100, max: 3_600_000 }),
@@ -278,7 +278,7 @@ describe("video frames", () => {
     assert.equal(missed(), 0);
   });
 
-  test("without retransmission, undecodable frames are dropped up to the next key frame, which is requested", () => {
+  test("are dropped up to a requested key frame if they are undecodable without retransmission", () => {
     const { got, missed, wanted, tracks } = run(new Set([5]), { repeats: false });
     const numbers = got.map(({ timestamp }) => timestamp / 3600);
     assert.deepEqual(numbers, [0, 1, ...Array.from({ length: 90 }, (_, i) => 10 + i)]);
@@ -321,7 +321,7 @@ describe("tracks of a publisher", () => {
     };
   }
 
-  test("are both announced before the first packet, and audio from before the first frame is dropped", () => {
+  test("are both declared before the first packet, and audio before the first frame is dropped", () => {
     const { gate, calls } = gateOf({ video: true, audio: true });
     gate.audio(audio);
     gate.write(packet("audio", 10));

@@ -27,7 +27,7 @@ test("viewers and publishers do not use each other's slots", (t) => {
   assert.equal(peers.count(), 2);
 });
 
-test("a peer that never connects does not lock out others, and late close listeners are called", async (t) => {
+test("a peer that never connects does not lock out others, and close listeners that are added late are called", async (t) => {
   const { peers, open: add } = open(t, 120);
   const publisher = add("publish");
   const first = add("play");

@@ -63,7 +63,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
   const framesOf = async (page: Page) =>
     ((await page.evaluate("received()")) as Record<string, { frames: number }>)["video"]?.frames ?? 0;
 
-  test("publishes H.264 and Opus: packets in order that begin with a key frame, audio and video on one clock", async (t) => {
+  test("publishes H.264 and Opus in ordered packets that begin with a key frame, with audio and video on one clock", async (t) => {
     const hub = createSmallHub();
     const { page } = await open(t, hub);
     const began = performance.now();
@@ -119,7 +119,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     t.diagnostic(JSON.stringify(await page.evaluate("received()")));
   });
 
-  test("disconnects a viewer whose authorization is revoked; other viewers stay connected, even if the check is unavailable", async (t) => {
+  test("is disconnected when its authorization is revoked, while other viewers stay connected even if the check is unavailable", async (t) => {
     const hub = createSmallHub();
     const access = { requested: 0, answer: async (): Promise<void> => {} };
     const { page, webrtc } = await open(t, hub, {
@@ -148,7 +148,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     assert.equal(access.requested, requested + 1, "closed connections are not re-authorized");
   });
 
-  test("disconnects a viewer as soon as the input's access rules exclude it", async (t) => {
+  test("is disconnected as soon as the input's access rules exclude it", async (t) => {
     const hub = createSmallHub();
     const access = { refused: false };
     let changed = () => {};
@@ -171,7 +171,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     await until("the viewer is gone", () => webrtc.connections() === 1);
   });
 
-  test("counts a viewer from connection to disconnection; an offer alone does not count", async (t) => {
+  test("counts as a viewer from connection to disconnection, and an offer alone does not count", async (t) => {
     const hub = createSmallHub();
     const viewers = new Set<string>();
     const seen: string[] = [];
@@ -260,7 +260,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     assert.ok(way.lost() > 5);
   });
 
-  test("continues when other clients send to its port", async (t) => {
+  test("stays connected when other clients send to its port", async (t) => {
     const hub = createSmallHub();
     const { page } = await open(t, hub);
     const published = await publish(page, hub);
@@ -298,7 +298,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     assert.deepEqual(hub.ends, []);
   });
 
-  test("publishes and plays VP8 with an offer from the server; a viewer stays connected while the publisher reconnects", async (t) => {
+  test("publishes and plays VP8 with an offer from the server, and a viewer stays connected while the publisher reconnects", async (t) => {
     const hub = createSmallHub();
     const { page } = await open(t, hub);
     await publish(page, hub, { codec: "video/VP8" });

@@ -41,7 +41,7 @@ export function analyticsConformance(engine: TestEngine): void {
       (JSON.parse((await of.query(account, sql)).text) as { data: Record<string, unknown>[] }).data;
     const refused = (kind: string) => (error: UserError) => (assert.equal(error.kind, kind, String(error)), true);
 
-    it("a point has all columns; missing values are empty or 0", async () => {
+    it("a point has all columns, and missing values are empty or 0", async () => {
       await write("é", ["a", 'quote " and \\ and 漢字', "\0"], [1.5, -2]);
       const [row] = await data("SELECT * FROM events");
       assert.equal(Object.keys(row!).length, 44);
@@ -53,7 +53,7 @@ export function analyticsConformance(engine: TestEngine): void {
       assert.deepEqual([row!["double1"], row!["double2"], row!["double20"]], [1.5, -2, 0]);
     });
 
-    it("points are separate by account and dataset; SHOW TABLES lists datasets", async () => {
+    it("points are separate by account and dataset, and SHOW TABLES lists datasets", async () => {
       await write("a");
       await write("b", [], [], "other");
       const stranger = "f".repeat(32);

@@ -105,7 +105,7 @@ describe("D1 through workerd", () => {
   };
   const error = async (step: string) => (await ask(step)).error;
 
-  test("prepared statements: run, all, first, raw", async () => {
+  test("prepared statements support run, all, first and raw", async () => {
     assert.equal((await value("reset")).count, 2);
     const inserted = await value("run");
     assert.deepEqual(
@@ -140,7 +140,7 @@ describe("D1 through workerd", () => {
     ]);
   });
 
-  test("bound values", async () => {
+  test("values are bound to parameters", async () => {
     assert.deepEqual(await value("bindAll"), { n: 1.5, s: "x", z: null, t: 1, f: 0, bytes: [7], list: [8, 9] });
     assert.equal(await error("bindUndefined"), "D1_TYPE_ERROR: Type 'undefined' not supported for value 'undefined'");
     assert.equal(await error("bindObject"), "D1_TYPE_ERROR: Type 'object' not supported for value '[object Object]'");
@@ -190,7 +190,7 @@ describe("D1 through workerd", () => {
     assert.equal(await error("dump"), "D1_DUMP_ERROR: Status + 400");
   });
 
-  test("sessions pass bookmarks along", async () => {
+  test("sessions pass on bookmarks", async () => {
     const { before, results, first, ordered } = await value("session");
     assert.deepEqual([before, results, ordered], [null, [{ one: 1 }], true]);
     assert.match(first, /^[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{32}$/);

@@ -174,11 +174,11 @@ describe("values", () => {
 });
 
 describe("results", () => {
-  test("rows keep columns of the same name apart; in objects the last one wins", () => {
+  test("rows preserve columns of the same name, and in objects the last one wins", () => {
     assert.deepEqual(query("select 1 as a, 2 as a")[0].results, { columns: ["a", "a"], rows: [[1, 2]] });
     assert.deepEqual(batch("select 1 as a, 2 as a, 3 as __proto__")[0].results, JSON.parse('[{"a":2,"__proto__":3}]'));
   });
-  test("an empty result still has its columns", () =>
+  test("an empty result still has column names", () =>
     assert.deepEqual(query("select 1 as a where 0")[0].results, { columns: ["a"], rows: [] }));
   test("columns follow the schema even for a cached statement", () => {
     batch("create table t(a)", "insert into t values (1)");
@@ -186,7 +186,7 @@ describe("results", () => {
     batch("alter table t add column b");
     assert.deepEqual(query("select * from t")[0].results, { columns: ["a", "b"], rows: [[1, null]] });
   });
-  test("meta has the counters", () => {
+  test("meta contains the counters", () => {
     batch("create table t(id integer primary key, a)");
     const inserted = query("insert into t(a) values (1), (2), (3) returning id")[0];
     assert.deepEqual(inserted.results.rows, [[1], [2], [3]]);

@@ -96,7 +96,7 @@ describe("D1 databases", () => {
     );
   });
 
-  test("SQL errors carry D1's message; a script has one result for each statement", async (t) => {
+  test("SQL errors have D1's message, and a script has one result per statement", async (t) => {
     const { databases } = open(t);
     await assert.rejects(run(databases, "x", "select nope"), text("no such column: nope at offset 7: SQLITE_ERROR"));
     await assert.rejects(
@@ -119,7 +119,7 @@ describe("D1 databases", () => {
     assert.deepEqual(await run(databases, "x", "select count(*) from t"), [[1]]);
   });
 
-  test("kills an endless query: no acknowledged write is lost, and none of its batch remains", async (t) => {
+  test("kills an endless query, without losing an acknowledged write or keeping a part of its batch", async (t) => {
     t.mock.timers.enable({ apis: ["setTimeout"] });
     const { databases } = open(t, { limits: { requestMs: DAY } });
     await run(databases, "x", "create table t(a)", "insert into t values (1)");
@@ -182,7 +182,7 @@ describe("D1 databases", () => {
     assert.deepEqual(await run(databases, "x", "select * from t"), [[1]]);
   });
 
-  test("rejects a request that is too large as a whole", async (t) => {
+  test("rejects a request whose total size is too large", async (t) => {
     const { databases } = open(t, { limits: { requestBytes: 1000 } });
     await assert.rejects(
       databases.query("x", [{ sql: "select ?", params: ["x".repeat(1000)] }]),
@@ -190,7 +190,7 @@ describe("D1 databases", () => {
     );
   });
 
-  test("size and delete", async (t) => {
+  test("returns the size of a database and deletes it", async (t) => {
     const { databases, directory } = open(t);
     assert.equal(await databases.size("x"), 0);
     await run(databases, "x", "create table t(a)");
@@ -207,7 +207,7 @@ describe("D1 databases", () => {
     assert.deepEqual(readdirSync(directory), []);
   });
 
-  test("closes idle files and ends processes without files; both come back", async (t) => {
+  test("closes idle files, ends processes without files, and reopens both on use", async (t) => {
     const { databases, directory } = open(t, { idleMs: 20 });
     await run(databases, "x", "create table t(a)");
     assert.ok(existsSync(join(directory, "x.sqlite-wal")));
@@ -258,7 +258,7 @@ describe("D1 databases", () => {
     },
   );
 
-  test("a file that is not a database is an internal error with D1's message, for this database only", async (t) => {
+  test("a file that is not a database causes an internal error with D1's message, for this database only", async (t) => {
     const { databases, directory } = open(t);
     writeFileSync(
       join(directory, "bad.sqlite"),
@@ -271,7 +271,7 @@ describe("D1 databases", () => {
     assert.deepEqual(await run(databases, "good", "select 1"), [[1]]);
   });
 
-  test("a damaged file is reported the same way and does not end its process", async (t) => {
+  test("a damaged file causes the same error and does not end its process", async (t) => {
     const { databases, directory } = open(t, { processes: 1 });
     await run(databases, "bad", "create table t(a)", "insert into t values (1)");
     await databases.close();

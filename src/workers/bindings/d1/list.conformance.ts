@@ -44,7 +44,7 @@ export function databaseListConformance(engine: TestEngine): void {
       return [items.map(({ name }) => name), total];
     };
 
-    it("is found by its id and by its name within its account", async () => {
+    it("are found by id and by name within their account", async () => {
       const made = await list.create(account, { name: "shop-DB_1", jurisdiction: "eu", locationHint: "weur" });
       assert.match(made.id, /^[0-9a-f-]{36}$/);
       assert.deepEqual(
@@ -70,7 +70,7 @@ export function databaseListConformance(engine: TestEngine): void {
       );
     });
 
-    it("a name is unique within an account and can be reused after a deletion", async () => {
+    it("have names that are unique within an account and can be reused after a deletion", async () => {
       const { id } = await list.create(account, { name: "one" });
       await assert.rejects(list.create(account, { name: "one" }), refused("nameTaken"));
       await list.create(stranger, { name: "one" });
@@ -86,7 +86,7 @@ export function databaseListConformance(engine: TestEngine): void {
         if (result.status === "rejected") assert.equal((result.reason as UserError).kind, "nameTaken");
     });
 
-    it("lists by name, all or those that contain a word, down to the last page, up to the limit per account", async () => {
+    it("are listed by name, all or those that contain a word, to the last page, up to the limit per account", async () => {
       for (const name of ["b", "a_b", "Ab", "c", "a-100"]) await list.create(account, { name });
       assert.deepEqual(
         [await names(1, 2), await names(2, 2), await names(3, 2), await names(4, 2)],
@@ -120,7 +120,7 @@ export function databaseListConformance(engine: TestEngine): void {
       await list.create(account, { name: "fits-again" });
     });
 
-    it("keeps the read replication mode", async () => {
+    it("keep their read replication mode", async () => {
       const { id } = await list.create(account, { name: "read", readReplication: "auto" });
       assert.equal((await list.get(account, id)).readReplication, "auto");
       assert.equal((await list.changeReadReplication(account, id, "disabled")).readReplication, "disabled");
@@ -128,7 +128,7 @@ export function databaseListConformance(engine: TestEngine): void {
       assert.equal((await list.get(account, id)).readReplication, "disabled");
     });
 
-    it("is deleted with its file; the sweep removes a file that appears late or was left behind by a crash", async () => {
+    it("are deleted with their file, and the sweep removes a file that appears late or was left by a crash", async () => {
       const { id } = await list.create(account, { name: "gone" });
       const { id: left } = await list.create(account, { name: "left" });
       const { id: kept } = await list.create(account, { name: "kept" });
@@ -164,7 +164,7 @@ export function databaseListConformance(engine: TestEngine): void {
       assert.equal(await remembered(), 0);
     });
 
-    it("a deletion takes effect immediately in this process, and soon in others", async () => {
+    it("are deleted immediately in this process and soon in others", async () => {
       const elsewhere = createD1DatabaseList({ db, clock });
       const { id } = await list.create(account, { name: "bound" });
       assert.deepEqual(

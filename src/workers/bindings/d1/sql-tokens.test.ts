@@ -36,7 +36,7 @@ describe("splitting SQL", () => {
   ];
   for (const [what, sql, statements] of cases) test(what, () => assert.deepEqual(split(sql), statements));
 
-  test("any text: statements are parts of it, in order, without semicolons outside quotes", () => {
+  test("splits any text into statements in order, without semicolons outside quotes", () => {
     const piece = constantFrom(
       "select",
       " ",

@@ -7,13 +7,13 @@ const NOW = 1_700_000_000_500;
 const refused = (message: string) => (error: UserError) => (assert.equal(error.message, message), true);
 
 describe("expiration of a put", () => {
-  test("none, absolute or relative; the relative one takes precedence", () => {
+  test("is absent, absolute or relative, and the relative one takes precedence", () => {
     assert.equal(expiryOf({}, NOW), null);
     assert.equal(expiryOf({ expiration: "1700000060" }, NOW), 1_700_000_060_000);
     assert.equal(expiryOf({ ttl: "60" }, NOW), 1_700_000_060_000);
     assert.equal(expiryOf({ expiration: "1", ttl: "61" }, NOW), 1_700_000_061_000);
   });
-  test("errors have the messages of the real service", () => {
+  test("is rejected with the messages of the real service if it is invalid", () => {
     assert.throws(
       () => expiryOf({ ttl: "nonsense" }, NOW),
       refused("Invalid expiration_ttl of nonsense. Please specify integer greater than 0."),

@@ -231,7 +231,7 @@ export function kvConformance(engine: TestEngine): void {
       assert.equal((await stored()).length, 1);
     });
 
-    it("concurrent puts of one key: the last row wins, its value is complete, and no other object remains", async () => {
+    it("concurrent puts of one key leave the value of the last row, complete, and no other object", async () => {
       const values = Array.from({ length: 12 }, (_, i) => Buffer.alloc(INLINE_BYTES + 1 + i, i));
       await Promise.all(values.map((value) => put("k", value)));
       const value = (await get("k"))!;

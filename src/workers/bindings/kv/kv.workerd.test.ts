@@ -162,11 +162,11 @@ describe("KV through workerd", () => {
   };
   const error = async (step: string) => ((namespace = "errors"), (await ask(step)).error);
 
-  test("values of every type, written and read", async () => {
+  test("writes and reads values of every type", async () => {
     assert.deepEqual(await value("types"), ["é", { a: [1] }, [0, 255], [2, 3], "streamed", [7, 8, 9], "", null, "é"]);
   });
 
-  test("metadata", async () => {
+  test("writes and reads metadata", async () => {
     const some = { some: "é\u{1f600}", n: 1 };
     assert.deepEqual(await value("metadata"), [
       { value: "v", metadata: some, cacheStatus: null },
@@ -181,12 +181,12 @@ describe("KV through workerd", () => {
     ]);
   });
 
-  test("metadata that the API received as multi-line JSON", async () => {
+  test("reads metadata that the API received as multi-line JSON", async () => {
     await service.store.put("laidOut", "laidOut", Buffer.from("v"), { metadata: '{\r\n\t"a": "b\\nc"\n}' });
     assert.deepEqual(await value("laidOut"), { value: "v", metadata: { a: "b\nc" }, cacheStatus: null });
   });
 
-  test("keys of every kind; delete", async () => {
+  test("accepts keys of every kind and deletes them", async () => {
     assert.deepEqual(await value("keys"), [
       Array(7).fill(true),
       null,
@@ -194,7 +194,7 @@ describe("KV through workerd", () => {
     ]);
   });
 
-  test("expiration, returned by list and enforced", async () => {
+  test("returns expirations in lists and enforces them", async () => {
     await service.store.put("expiration", "now", Buffer.from(String(clock.now())));
     const [now, keys] = (await value("expiration")) as [number, unknown];
     assert.deepEqual(keys, [
@@ -207,7 +207,7 @@ describe("KV through workerd", () => {
     assert.ok(await service.store.get("expiration", "absolute"));
   });
 
-  test("pages", async () => {
+  test("lists keys in pages", async () => {
     assert.deepEqual(await value("pages"), [
       [["p00", "p11"], false],
       [["p22", "p33"], false],
@@ -215,7 +215,7 @@ describe("KV through workerd", () => {
     ]);
   });
 
-  test("many keys in one call", async () => {
+  test("gets many keys in one call", async () => {
     assert.deepEqual(await value("bulk"), [
       [
         ["a", '{"n":1}'],
@@ -234,7 +234,7 @@ describe("KV through workerd", () => {
     ]);
   });
 
-  test("large values, whole and streamed; many concurrently", async () => {
+  test("writes and reads large values, whole, streamed and concurrently", async () => {
     assert.deepEqual(await value("large"), [5_000_000, 7, 1, 5_000_000]);
     assert.equal(await value("parallel"), true);
   });
@@ -297,7 +297,7 @@ describe("KV through workerd", () => {
     assert.deepEqual((await ask("afterwards")).value, [null, 0]);
   });
 
-  test("a worker of an account can access one of its account's namespaces as long as that exists", async () => {
+  test("a worker of an account can access that account's namespaces while they exist", async () => {
     account = "a".repeat(32);
     try {
       const { id } = await service.namespaces.create(account, "bound");

@@ -47,7 +47,7 @@ export function bucketListConformance(engine: TestEngine): void {
           .where("id", "=", id),
       );
 
-    it("a name is unique within an account, and buckets with the same name in two accounts are separate", async () => {
+    it("have names that are unique within an account and separate between accounts", async () => {
       const mine = await list.create(account, "photos", {
         location: "weur",
         storageClass: "InfrequentAccess",
@@ -68,7 +68,7 @@ export function bucketListConformance(engine: TestEngine): void {
         await assert.rejects(list.create(account, name), refused("invalidBucketName"), name);
     });
 
-    it("lists by name, with a cursor, from a start name, and by part of a name", async () => {
+    it("are listed by name, with a cursor, from a start name, and by part of a name", async () => {
       const names = ["aaa", "b-1", "b-2", "b-3", "c-b-d", "zzz"];
       for (const name of names.toReversed()) await list.create(account, name);
       const all = async (options: Parameters<R2BucketList["list"]>[1]) => {
@@ -104,7 +104,7 @@ export function bucketListConformance(engine: TestEngine): void {
         await assert.rejects(list.list(account, options), refused("invalidArgument"));
     });
 
-    it("can be deleted when it is empty, and its name can then be reused", async () => {
+    it("can be deleted when empty, after which their names can be reused", async () => {
       const { id } = await list.create(account, "bucket");
       await r2.put(id, "key", Buffer.from("v"));
       await assert.rejects(list.delete(account, "bucket"), refused("bucketNotEmpty"));
@@ -117,7 +117,7 @@ export function bucketListConformance(engine: TestEngine): void {
       assert.notEqual((await list.create(account, "bucket")).id, id);
     });
 
-    it("changes the storage class of later writes", async () => {
+    it("can change the storage class of later writes", async () => {
       await list.create(account, "bucket");
       assert.equal((await list.resolve(account, "bucket")).storageClass, "Standard");
       assert.equal(
@@ -128,7 +128,7 @@ export function bucketListConformance(engine: TestEngine): void {
       await assert.rejects(list.changeStorageClass(account, "absent", "Standard"), refused("noSuchBucket"));
     });
 
-    it("no acknowledged write is lost when its bucket is deleted, whatever runs concurrently", async () => {
+    it("lose no acknowledged write when they are deleted concurrently", async () => {
       for (let round = 0; round < 15; round++) {
         const name = `bucket-${round}`;
         const { id } = await list.create(account, name);

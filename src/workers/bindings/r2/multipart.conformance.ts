@@ -193,7 +193,7 @@ export function multipartConformance(engine: TestEngine): void {
         assert.deepEqual(await blobs(), []);
       });
 
-      it("complete once when completed twice concurrently, and never while a part is being replaced", async ({
+      it("complete once if completed twice concurrently, and never while a part is being replaced", async ({
         r2,
         bucket,
         get,
@@ -213,7 +213,7 @@ export function multipartConformance(engine: TestEngine): void {
     });
 
     describe("garbage collection", () => {
-      it("deletes bytes that never got a row, unless a put could still be writing it", async ({
+      it("deletes bytes without a row, unless a put may still be writing them", async ({
         r2,
         clock,
         put,

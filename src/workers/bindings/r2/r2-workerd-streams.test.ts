@@ -47,7 +47,7 @@ const conversations = `
 describe("R2 through workerd", () => {
   const { converse, fetch, blobs } = openR2Worker(conversations, ["nine", "ten"]);
 
-  test("streams 50 MiB in, out, from inside the worker, and between buckets", async () => {
+  test("streams 50 MiB into R2, out of it, from inside a worker, and between buckets", async () => {
     const bytes = randomBytes(50 * MiB);
     const put = await converse("streamIn", "nine", { method: "PUT", body: bytes });
     assert.deepEqual([put.size, put.etag], [50 * MiB, createHash("md5").update(bytes).digest("hex")]);
@@ -60,7 +60,7 @@ describe("R2 through workerd", () => {
     assert.equal((await blobs()).filter((key) => key.startsWith("r2/bucket-nine/")).length, 2);
   });
 
-  test("stores nothing from a stream shorter or longer than announced, and the binding keeps working", async () => {
+  test("stores nothing from a stream shorter or longer than declared, and the binding remains usable", async () => {
     const before = await blobs();
     const { shorter, longer, aborted, unknown, stored } = await converse("wrongLength", "ten");
     assert.equal(shorter[0], "TypeError: FixedLengthStream did not see all expected bytes before close().");

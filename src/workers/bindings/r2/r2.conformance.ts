@@ -121,7 +121,7 @@ export function r2Conformance(engine: TestEngine): void {
         assert.equal((await blobs()).length, 1);
       });
 
-      it("rejects a body whose size differs from the announced one, and stores none of it", async ({
+      it("rejects a body whose size differs from the declared one, and stores none of it", async ({
         bucket,
         stores,
         put,

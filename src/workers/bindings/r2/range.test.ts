@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { parseRangeHeader, resolveRange } from "./range.ts";
 
-test("ranges of ten bytes", () => {
+test("resolves ranges of an object of ten bytes", () => {
   assert.deepEqual(resolveRange(undefined, 10), { offset: 0, length: 10 });
   assert.deepEqual(resolveRange({}, 10), { offset: 0, length: 10 });
   assert.deepEqual(resolveRange({ offset: 3 }, 10), { offset: 3, length: 7 });
@@ -33,13 +33,13 @@ test("a header of many kilobytes is ignored without being matched", () => {
   assert.deepEqual(resolveRange({ header: `bytes=${spaces}-${spaces}x` }, 10), { offset: 0, length: 10 });
 });
 
-test("an empty object can be read whole, but has no other range", () => {
+test("an empty object can be read as a whole, but has no ranges", () => {
   assert.deepEqual(resolveRange({ offset: 0 }, 0), { offset: 0, length: 0 });
   assert.deepEqual(resolveRange({ suffix: 5 }, 0), { offset: 0, length: 0 });
   assert.throws(() => resolveRange({ offset: 1 }, 0), { code: 10039 });
 });
 
-test("Range headers; anything but one byte range selects the whole object", () => {
+test("a Range header with anything but one byte range selects the whole object", () => {
   assert.deepEqual(resolveRange({ header: "bytes=3-6" }, 26), { offset: 3, length: 4 });
   assert.deepEqual(resolveRange({ header: "bytes=10-" }, 26), { offset: 10, length: 16 });
   assert.deepEqual(resolveRange({ header: "Bytes = -5" }, 26), { offset: 21, length: 5 });

@@ -23,7 +23,7 @@ function slowRemoval({ failing = false } = {}) {
 
 const plain = (owner: string): Removed => ({ bucket: "bucket", owner, multipart: false });
 
-test("bytes stay until the last reader has finished", async () => {
+test("bytes remain until the last reader has finished", async () => {
   const { removal, deleted, turn, open } = slowRemoval();
   const [one, two] = [removal.beginRead("v1")!, removal.beginRead("v1")!];
   removal.enqueue([plain("v1")]);
@@ -50,7 +50,7 @@ test("bytes cannot be opened while they are being deleted", async () => {
   removal.beginRead("v1")!();
 });
 
-test("removals that arrive while the store is busy are deleted together in the next round", async () => {
+test("removals that arrive while the store is busy are deleted together in the next batch", async () => {
   const { removal, deleted, turn, open } = slowRemoval();
   removal.enqueue([plain("v1")]);
   await turn();
@@ -76,7 +76,7 @@ test("a failing store is not retried repeatedly and blocks nothing", async () =>
   assert.deepEqual(deleted, [["r2/bucket/v1"], ["r2/bucket/v2"]]);
 });
 
-test("handles a removal that arrives just as the work ends", async () => {
+test("handles a removal that arrives just as the last batch ends", async () => {
   for (let ticks = 0; ticks < 12; ticks++) {
     const { removal, deleted, turn, open } = slowRemoval();
     removal.enqueue([plain("v1")]);

@@ -119,7 +119,7 @@ describe("the R2 binding's protocol", () => {
     assert.deepEqual((await get({ method: "list" })).status, 200);
   });
 
-  test("an absent object gives 404 with code 10007, a failed condition 412 with the metadata", async () => {
+  test("returns 404 with code 10007 for an absent object, and 412 with the metadata for a failed condition", async () => {
     for (const method of ["head", "get"]) {
       const { status, error } = await get({ method, object: "absent" });
       assert.deepEqual(
@@ -207,12 +207,12 @@ describe("the R2 binding's protocol", () => {
     assert.equal(connections.size, 0, "all requests used the existing connection");
   });
 
-  test("escapes texts that a header cannot hold", async () => {
+  test("escapes text that a header cannot contain", async () => {
     const { error } = await put({ method: "put", object: "key", storageClass: "Кальт 🥶\n" }, "x");
     assert.match(error?.message ?? "", /Кальт 🥶\n/);
   });
 
-  test("hides internal errors; a partial object ends in a broken connection", async () => {
+  test("hides internal errors, and a partial object ends with a broken connection", async () => {
     await put({ method: "put", object: "large" }, "x".repeat(3_000_000));
     failing = true;
     try {

@@ -144,7 +144,7 @@ describe("service bindings between processes", () => {
     return value;
   }
 
-  test("a request arrives with its URL, method, headers and body; the response is unchanged", async () => {
+  test("a request arrives with its URL, method, headers and body, and its response is unchanged", async () => {
     assert.deepEqual(await run("request"), {
       edition: "one",
       method: "PUT",
@@ -184,7 +184,7 @@ describe("service bindings between processes", () => {
     assert.deepEqual(added()[0]!.logs[0]!.message, ["adding"]);
   });
 
-  test("an RPC method that throws is reported as an exception of the called worker, not as hung", async () => {
+  test("an RPC method that throws is reported as an exception of the called worker, not as a hang", async () => {
     invocations.length = 0;
     await run("failure");
     const failed = () =>

@@ -73,7 +73,7 @@ const WASM = Uint8Array.from([
   6, 1, 4, 0, 65, 42, 11,
 ]);
 
-test("packages are bundled; text, data and wasm become separate modules; imports of platform modules are kept", async (t) => {
+test("packages are bundled, text, data and wasm become separate modules, and imports of platform modules are kept", async (t) => {
   const { root, bundler } = await project(
     t,
     {
@@ -158,7 +158,7 @@ test("the source map maps from the bundle to the original line", async (t) => {
   ]);
 });
 
-test("a rebuild follows every change: code, imported files, format", async (t) => {
+test("a rebuild detects changes of code, imported files and the format", async (t) => {
   const { root, bundler } = await project(t, {
     "src/index.ts": `import text from "./a.txt";\nexport default { fetch: () => text };`,
     "src/a.txt": "one",
@@ -257,7 +257,7 @@ src/index.ts:1:38: error: expected "}" but found ";"
   assert.equal((await bundler.build()).script.format, "modules");
 });
 
-test("imports of Node's modules are kept with compatibility; without it, each gets the hint", async (t) => {
+test("imports of Node's modules are kept with nodejs_compat, and otherwise each gets a hint", async (t) => {
   const files = {
     "src/index.ts": `import { EventEmitter } from "events";\nimport os from "node:os";\nimport dep from "dep";\nexport default { fetch: () => [EventEmitter, os, dep] };`,
     "node_modules/dep/index.js": `module.exports = require("fs").readFileSync;`,
@@ -405,7 +405,7 @@ test("a service worker may have every binding, but imports platform modules only
   );
 });
 
-test("the build command creates the main module; its failure is reported with its output", async (t) => {
+test("the build command creates the main module, and its failure is reported with its output", async (t) => {
   const { root, bundler } = await project(
     t,
     {

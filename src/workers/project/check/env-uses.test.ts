@@ -9,7 +9,7 @@ const uses = (source: string) =>
     [`${name} ${line}:${column}`, ...members].join(" "),
   );
 
-test("finds reads of env with position and member", () => {
+test("finds reads of env with their position and member", () => {
   assert.deepEqual(
     uses(`import { EmailMessage } from "cloudflare:email";
 export default {
@@ -25,7 +25,7 @@ export default {
   );
 });
 
-test("this.env counts in a platform class, and destructuring everywhere", () => {
+test("recognizes this.env in a platform class, and destructuring everywhere", () => {
   assert.deepEqual(
     uses(`import { WorkerEntrypoint, env } from "cloudflare:workers";
 export default class extends WorkerEntrypoint {
@@ -69,7 +69,7 @@ const noise = fc.constantFrom(
   "`${'}'}`",
   "({ a: { b: 1 } })",
 );
-test("noise around a read does not change the result", () => {
+test("code around a read does not change the result", () => {
   fc.assert(
     fc.property(
       fc.array(
@@ -108,7 +108,7 @@ test("the mask preserves every offset", () => {
   );
 });
 
-test("a call of fetch with options is not a handler", () => {
+test("does not treat a call of fetch with options as a handler", () => {
   assert.deepEqual(uses(`export default { async email(message, env) { await fetch(url, { method, body }); } };`), []);
   assert.deepEqual(
     uses("export default { async email(message, { SEB }: { SEB: SendEmail }, ctx) { SEB.send(1); } };"),

@@ -142,7 +142,7 @@ test("reports a binding read without env", async (t) => {
   assert.equal(explain("OTHER is not defined"), undefined);
 });
 
-test("missing type definitions: not installed, not listed, not needed", async (t) => {
+test("reports type definitions that are not installed or not listed, unless they are not needed", async (t) => {
   const index = { "src/index.ts": "export default {}" };
   const reports = [
     await inspect(t, { ...index, "tsconfig.json": `{\n  "compilerOptions": { "strict": true }\n}` }),
@@ -180,7 +180,7 @@ tsconfig.json:2:3: warning: the runtime's type definitions are not used: "types"
   ]);
 });
 
-test("a missing handler: lists the worker's handlers and the one to add", async (t) => {
+test("reports a missing handler with the worker's handlers and the one to add", async (t) => {
   const { project } = await inspect(t, { "src/index.ts": "export default { fetch() {} };" });
   const explain = (message: string) => explainException({ name: "Error", message }, project);
   assert.match(

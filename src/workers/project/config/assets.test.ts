@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { DATE, folder, read } from "./read.testing.ts";
 
-test("a worker may have only assets; their fields are checked", async (t) => {
+test("a worker may consist of assets only, and their fields are checked", async (t) => {
   const only = { name: "site", compatibility_date: DATE, assets: { directory: "./public" } };
   const root = await folder(t, { "wrangler.json": JSON.stringify(only), "public/index.html": "" });
   const project = await read(root);

@@ -21,7 +21,7 @@ async function folder(t: TestContext, configuration: object): Promise<string> {
 
 const minimal = { name: "mail", main: "src/index.ts", compatibility_date: "2026-10-01" };
 
-test("read for a deploy: server ids, no local secrets, server-only fields", async (t) => {
+test("a configuration read for a deploy has server ids, no local secrets, and fields that only the server uses", async (t) => {
   const root = await folder(t, {
     ...minimal,
     account_id: "acc",
@@ -80,7 +80,7 @@ test("lists storage bindings without an id, with the name of the database to fin
   assert.deepEqual(staging.unnamedResources, [{ binding: "KV", name: undefined }]);
 });
 
-test("a target needs no code, date or name; fields that are present must be valid", async (t) => {
+test("a target needs no code, date or name, but fields that are present must be valid", async (t) => {
   const root = await folder(t, {
     name: "mail",
     d1_databases: [{ binding: "DB", database_name: "letters", migrations_dir: "sql" }],

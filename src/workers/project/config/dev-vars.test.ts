@@ -10,7 +10,7 @@ const complaints = (text: string) =>
     ({ severity, line, column, message }) => `${line}:${column} ${severity}: ${message}`,
   );
 
-test("the syntax variants of a value", () => {
+test("parses all syntax variants of a value", () => {
   const text = String.raw`# a comment
 PLAIN=abc
  SPACED =  a b c   # comment
@@ -50,7 +50,7 @@ test("a quoted value may span lines, with any kind of line break", () => {
   }
 });
 
-test("errors contain the line number, never the value; the other lines are read", () => {
+test("errors contain the line number but not the value, and the other lines are read", () => {
   const text = "A=1\nhunter2\n2X=hunter2\nB='hunter2' hunter2\nA=2\n=hunter2\nC=3\nD=\"hunter2\nE=4";
   assert.deepEqual(complaints(text), [
     "2:1 error: this line is not NAME=value",
@@ -80,7 +80,7 @@ function written(text: string): string | undefined {
   return quote + text + quote;
 }
 
-test("reads back the policy it has written", () => {
+test("reads back values that it has written", () => {
   fc.assert(
     fc.property(fc.uniqueArray(fc.tuple(name, value), { selector: ([key]) => key }), (pairs) => {
       const fit = pairs.filter(([, text]) => written(text) !== undefined);

@@ -87,7 +87,7 @@ const FIELDS: [fields: object, bindings: Binding[], types: string[]][] = [
 ];
 
 for (const [fields, bindings, types] of FIELDS)
-  test(`${Object.keys(fields).join()}: bindings and types`, async (t) => {
+  test(`${Object.keys(fields).join()} yields bindings and types`, async (t) => {
     const project = await read(t, fields);
     assert.deepEqual(project.bindings, bindings);
     assert.deepEqual(project.warnings, []);
@@ -114,7 +114,7 @@ test("a binding in secrets_store_secrets has the value from .dev.vars, or causes
   assert.match(generateTypes(project), /KEY: SecretsStoreSecret;/);
 });
 
-test("unsafe.bindings: checks rate limits like ratelimits, and reports other types as unsupported", async (t) => {
+test("checks rate limits in unsafe.bindings like ratelimits, and reports other types as unsupported", async (t) => {
   const limiter = { name: "LIMITER", type: "ratelimit", namespace_id: "1001", simple: { limit: 100, period: 60 } };
   const problemsOf = (bindings: object[], more: object = {}) =>
     read(t, { unsafe: { bindings }, ...more }).then(

@@ -145,7 +145,7 @@ wrangler.jsonc:3:3: error: there is no environment "stagging" in the configurati
   );
 });
 
-test("searches for the file: order, parent folders, --config, none found", async (t) => {
+test("searches for the file in order, in parent folders, or at --config, and reports if there is none", async (t) => {
   const root = await folder(t, {
     "wrangler.toml": `name = "toml"\nmain = "src/index.ts"\ncompatibility_date = "${DATE}"\n`,
     "a/wrangler.json": `{ ${minimal.replace("src", "../src")} }`,

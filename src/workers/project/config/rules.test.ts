@@ -4,7 +4,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { globPattern, matchRules } from "./rules.ts";
 
-test("the defaults: text, data and compiled wasm", () => {
+test("the default rules match text, data and compiled wasm", () => {
   const match = matchRules([]);
   assert.deepEqual(match("./mail.txt"), { type: "Text", removed: false });
   assert.deepEqual(match("../deep/page.html"), { type: "Text", removed: false });
@@ -27,7 +27,7 @@ test("a rule in the file replaces the default of its type unless it has fallthro
   assert.deepEqual(matchRules([{ type: "Data", globs: ["**/*.txt"] }])("./a.txt"), { type: "Data", removed: false });
 });
 
-test("globs: alternatives, one folder, a literal question mark", () => {
+test("globs support alternatives, a single folder, and a literal question mark", () => {
   const matches = (glob: string, path: string) => globPattern(glob).test(path);
   assert.ok(matches("**/*.{txt,md}", "./a/b.md"));
   assert.ok(!matches("**/*.{txt,md}", "./a/b.mdx"));

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { folder, minimal, read, warnings } from "./read.testing.ts";
 import type { ReadProjectOptions } from "./read.ts";
 
-test("required secrets: only these are read, and a missing one is reported", async (t) => {
+test("reads only the required secrets, and reports a missing one", async (t) => {
   const root = await folder(t, {
     "wrangler.jsonc": `{ ${minimal}, "secrets": { "required": ["A", "B"] } }`,
     ".dev.vars": "A=1\nC=2",
@@ -17,7 +17,7 @@ test("required secrets: only these are read, and a missing one is reported", asy
   );
 });
 
-test("secrets in .env files: later files override, variables are expanded, .dev.vars replaces them", async (t) => {
+test("later .env files override earlier ones, expand variables, and are replaced by .dev.vars", async (t) => {
   const root = await folder(t, {
     "wrangler.jsonc": `{ ${minimal}, "kv_namespaces": [{ "binding": "KV", "id": "k" }], "env": { "staging": {} } }`,
     ".env":

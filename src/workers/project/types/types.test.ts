@@ -63,7 +63,7 @@ declare namespace Cloudflare {
 interface Env extends Cloudflare.Env {}
 `;
 
-test("the types of a project, and --check", async (t) => {
+test("the types of a project are written and checked by --check", async (t) => {
   const root = await folder(t, {
     "wrangler.jsonc": JSON.stringify({ ...config, secrets: { required: ["TOKEN", "LATER"] } }),
     "src/index.ts": "",
@@ -76,7 +76,7 @@ test("the types of a project, and --check", async (t) => {
   assert.equal((await writeTypes({ cwd: root, clock }, { check: true })).changed, false);
 });
 
-test("runtime types of wrangler are kept, and a file of another origin is not replaced", async (t) => {
+test("wrangler's runtime types are kept, and a file of another origin is not replaced", async (t) => {
   const root = await folder(t, {
     "wrangler.jsonc": JSON.stringify({ name: "w", main: "i.js", compatibility_date: "2026-10-01", vars: { A: "x" } }),
     "i.js": "",

@@ -244,7 +244,7 @@ describe("a tail worker in workerd", () => {
     assert.deepEqual([alarm["isDate"], alarm["durableObjectId"]], [true, durableObjectId]);
   });
 
-  it("does not affect the producer if it throws; a missing handler is reported as an exception", async () => {
+  it("does not affect the producer if it throws, and a missing handler is reported as an exception", async () => {
     const seen = records.length;
     assert.equal((await request("refused", "/")).status, 201);
     const { outcome, exception } = await nextTailCall("consumer", seen);

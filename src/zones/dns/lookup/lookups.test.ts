@@ -30,7 +30,7 @@ const soa = (name: string, minimum: number) => ({
 });
 
 describe("lookups", () => {
-  test("return what node:dns returns, given the bytes of a real server", async (t) => {
+  test("return the same as node:dns for the bytes of a real server", async (t) => {
     const server = await startDnsServer({
       zones: zonesOf({ "example.com": EXAMPLE }),
       log: silentLog,
@@ -170,7 +170,7 @@ describe("lookups", () => {
     await assert.rejects(resolve4("dead.test"), { code: "ENOTFOUND" });
   });
 
-  test("cache an answer for its TTL, an absence according to its SOA, a failure for seconds", async (t) => {
+  test("cache an answer for its TTL, a negative answer according to its SOA, and a failure for seconds", async (t) => {
     const clock = createManualClock(1_000_000);
     const { resolve4, query, servers } = await lookups(
       t,
@@ -215,7 +215,7 @@ describe("lookups", () => {
     assert.deepEqual([...new Set(await Promise.all(waiting))], ["ETIMEOUT"]);
   });
 
-  test("report invalid names as absent, and query internationalised names by their A-labels", async (t) => {
+  test("report invalid names as nonexistent, and query internationalised names by their A-labels", async (t) => {
     const { resolve4, servers } = await lookups(t, [({ name }) => ({ answers: [a(name, "192.0.2.1")] })]);
     for (const name of ["", "a..test", `${"x".repeat(64)}.test`, `${"abcdefg.".repeat(40)}test`])
       await assert.rejects(resolve4(name), { code: "ENOTFOUND" });
@@ -241,7 +241,7 @@ describe("zones on this server", () => {
       (err: { code: string }) => err.code,
     );
 
-  test("are answered from our tables; foreign targets and delegations come from public DNS", async (t) => {
+  test("are answered from our tables, but foreign targets and delegations from public DNS", async (t) => {
     const made = await lookups(t, [({ name }) => ({ answers: [a(name, "192.0.2.77")] })], { own: { zones } });
     assert.equal(await text(made, "mine.test"), "own");
     assert.deepEqual(await made.resolve4("mx.mine.test"), ["192.0.2.9"]);
@@ -280,7 +280,7 @@ describe("zones on this server", () => {
     assert.equal(await text(kept, "mine.test"), "public");
   });
 
-  test("are used if no resolver is reachable; if one is, nothing is trusted before it has been verified", async (t) => {
+  test("are used if no resolver is reachable, and otherwise only after they have been verified", async (t) => {
     const alone = await lookups(t, [() => undefined], { own: { zones }, attemptMs: 50 });
     assert.equal(await text(alone, "mine.org"), "own");
     const failing = await lookups(

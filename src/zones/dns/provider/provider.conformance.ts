@@ -57,7 +57,7 @@ export function providerConformance(name: string, open: (t: TestContext) => Prom
         .map(({ name: owner, type, content, priority }) => `${owner} ${type} ${priority ?? "-"} ${content}`)
         .sort();
 
-    test("adds, adds again without duplicates, and removes", async (t) => {
+    test("adds records, adds them again without duplicates, and removes them", async (t) => {
       const opened = await open(t);
       const { provider, zone } = opened;
       assert.deepEqual(await state(opened), []);
@@ -108,7 +108,7 @@ export function providerConformance(name: string, open: (t: TestContext) => Prom
       assert.deepEqual((await state(opened)).length, 2, "without records that must be absent, nothing conflicts");
     });
 
-    test("foreign TXT records are not a conflict, but a second SPF record is", async (t) => {
+    test("accepts foreign TXT records, but not a second SPF record", async (t) => {
       const opened = await open(t);
       await opened.foreign({ type: "TXT", name: "@", content: "site-verification=abc" });
       await opened.provider.apply(opened.zone, ROUTING);

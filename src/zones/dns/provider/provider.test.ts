@@ -26,7 +26,7 @@ onEveryDatabase((engine) => {
   providerConformance("embedded", ours(engine, "embedded"));
   providerConformance("manual", ours(engine, "manual"));
 
-  test("embedded: records are locked and show their owner", async (t) => {
+  test("the embedded provider locks records and shows their owner", async (t) => {
     const { records, newZone } = await openZones(t, engine);
     const zone = await newZone();
     await createEmbeddedProvider({ records }).apply(zone, {
@@ -42,7 +42,7 @@ onEveryDatabase((engine) => {
     assert.equal((await refusedAs(records.delete(zone, record!.id))).kind, "locked");
   });
 
-  test("manual: displays the expected records, writes them as a zone file, and looks up the existing ones", async (t) => {
+  test("the manual provider displays the expected records, writes them as a zone file, and looks up existing ones", async (t) => {
     const { records, newZone } = await openZones(t, engine);
     const zone = await newZone();
     const foreign = { name: "example.com", type: "MX" as const, content: "old.example", priority: 5, ttl: 300 };

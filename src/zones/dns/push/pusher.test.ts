@@ -105,7 +105,7 @@ describe("records on an external server", () => {
       await until(() => state.records.size === 0);
     });
 
-    test("are pushed by one job at a time; other zones do not wait", async (t) => {
+    test("are pushed by one job at a time, without delaying other zones", async (t) => {
       const { provider } = memoryProvider();
       const begun = Promise.withResolvers<void>();
       const goOn = Promise.withResolvers<void>();
@@ -132,7 +132,7 @@ describe("records on an external server", () => {
       assert.equal(most, 1);
     });
 
-    test("are never added to a foreign MX or SPF set; the other records are pushed, the conflict is reported, and it ends when the foreign record is removed", async (t) => {
+    test("are not added to a foreign MX or SPF set, which is reported as a conflict until it is removed, while other records are pushed", async (t) => {
       const { state, provider, shown } = memoryProvider();
       const theirs: ProviderRecord = {
         name: "example.com",

@@ -45,18 +45,18 @@ const check = async (t: TestContext, text: string, expected = EXPECTED) =>
 const states = ({ records }: Awaited<ReturnType<typeof check>>) => records.map(({ state }) => state);
 
 describe("the verifier", () => {
-  test("all records exist: ready", async (t) => {
+  test("returns ready if all records exist", async (t) => {
     const found = await check(t, GOOD);
     assert.deepEqual([found.status, states(found), found.conflicts], ["ready", Array(5).fill("right"), []]);
   });
 
-  test("no record exists: unconfigured; some exist: misconfigured", async (t) => {
+  test("returns unconfigured if no record exists, and misconfigured if only some do", async (t) => {
     assert.equal((await check(t, "www A 192.0.2.1\n")).status, "unconfigured");
     const half = await check(t, GOOD.replace(/^@ MX 40.*\n/m, ""));
     assert.deepEqual([half.status, states(half)], ["misconfigured", ["right", "missing", "right", "right", "right"]]);
   });
 
-  test("a foreign MX is a conflict, even if ours are missing; a different priority is wrong", async (t) => {
+  test("reports a foreign MX as a conflict even if ours are missing, and a different priority as wrong", async (t) => {
     const beside = await check(t, `${GOOD}@ MX 5 mx.google.example.\n`);
     assert.deepEqual(
       [beside.status, beside.conflicts.map(({ kind, record: { content } }) => [kind, content])],
@@ -74,7 +74,7 @@ describe("the verifier", () => {
     );
   });
 
-  test("SPF: a record merged into the user's is right; one without our include is wrong; two records are a conflict", async (t) => {
+  test("accepts our include in the user's SPF record, and reports a record without it as wrong and two records as a conflict", async (t) => {
     const spf = (text: string) => GOOD.replace('@ TXT "v=spf1 include:_spf.mx.example ~all"', text);
     assert.equal(
       (await check(t, spf('@ TXT "v=SPF1 ip4:192.0.2.0/24 +Include:_spf.mx.example -all"'))).status,
@@ -92,7 +92,7 @@ describe("the verifier", () => {
     );
   });
 
-  test("DKIM compares the key regardless of notation; DMARC accepts any single policy", async (t) => {
+  test("compares DKIM keys in any notation, and accepts any single DMARC policy", async (t) => {
     assert.equal(
       (await check(t, GOOD.replace("v=DKIM1; h=sha256; k=rsa; p=", "k=rsa;v=DKIM1; p = "))).status,
       "misconfigured",
@@ -112,14 +112,14 @@ describe("the verifier", () => {
     );
   });
 
-  test("a CNAME with another target is wrong", async (t) => {
+  test("reports a CNAME with another target as wrong", async (t) => {
     const expected = [record("CNAME", "_mta-sts", "_mta-sts.mx.example")];
     const found = await check(t, "_mta-sts CNAME other.example.\n", expected);
     assert.deepEqual([found.status, found.records[0]!.found], ["misconfigured", ["other.example"]]);
     assert.equal((await check(t, "_mta-sts CNAME _mta-sts.mx.example.\n", expected)).status, "ready");
   });
 
-  test("if resolvers differ, the worst result counts; failed lookups are ignored", async (t) => {
+  test("uses the worst result if resolvers differ, and ignores failed lookups", async (t) => {
     const fresh = await served(t, GOOD, "fresh");
     const stale = await served(t, "www A 192.0.2.1\n", "stale");
     const broken: RecordResolver = { name: "broken", resolve: () => Promise.reject(new Error("timed out")) };
@@ -146,7 +146,7 @@ describe("the verifier", () => {
     assert.equal((await verifier.verify(EXPECTED, [])).status, undefined);
   });
 
-  test("distinguishes SERVFAIL, REFUSED and timeouts from absence", async (t) => {
+  test("distinguishes SERVFAIL, REFUSED and timeouts from a nonexistent record", async (t) => {
     const outside = createResolver({ name: "x", servers: ["127.0.0.1:1"], timeoutMs: 300 });
     await assert.rejects(outside.resolve("example.com", "MX"), { name: "LookupFailed" });
     const resolver = await served(t, GOOD);

@@ -102,7 +102,7 @@ export function badUploads(given: BadInputFixture): void {
     assert.deepEqual([video.status.state, video.size, video.duration], ["ready", file.length, 2]);
   });
 
-  test("one-time upload URLs: expired, used twice, with a wrong secret, with a video longer than allowed", async () => {
+  test("rejects one-time upload URLs that are expired, used, with a wrong secret, or with a video longer than allowed", async () => {
     const { server, answers, call } = given;
     const file = await readFile(await clip());
     const direct = async (requested: Record<string, unknown> = {}) =>

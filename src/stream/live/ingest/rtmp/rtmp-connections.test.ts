@@ -95,7 +95,7 @@ test("garbage at any point ends only its own connection", async (t) => {
   assert.equal(given.server.load().admitted, 0);
 });
 
-test("disconnects a silent client: during the handshake, before it publishes, and while it publishes", async (t) => {
+test("disconnects a client that is silent during the handshake, before publishing, or while publishing", async (t) => {
   const given = await openRtmp(t, { admissionMs: 150, idleMs: 300 });
   const silent = createTestClient(given.server.port!);
   const halfway = createTestClient(given.server.securePort!);

@@ -7,12 +7,12 @@ import { MESSAGE } from "../../../../protocol/rtmp/index.ts";
 import { until } from "../fake-sessions.testing.ts";
 import { openRtmp } from "./server.testing.ts";
 
-describe("a real ffmpeg", needsFfmpeg, () => {
+describe("ffmpeg", needsFfmpeg, () => {
   for (const [name, options] of [
     ["RTMP, unmodified", []],
     ["RTMPS, with reordered frames", ["-bf", "2", "-b_strategy", "0"]],
   ] as const) {
-    test(`publishes over ${name}: every packet arrives with its times`, async (t) => {
+    test(`publishes over ${name}, and every packet arrives with its timestamp`, async (t) => {
       const given = await openRtmp(t);
       const source = await clip({ seconds: 2, fps: "25", video: [...X264, ...options] });
       const listed = (

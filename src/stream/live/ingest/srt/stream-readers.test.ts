@@ -14,7 +14,7 @@ for (const [codec, frame, samples] of [
   ["aac", aac, 1024],
   ["mp3", mp3, 1152],
 ] as const) {
-  test(`the timestamp of a unit is that of the first ${codec.toUpperCase()} frame that starts in it, wherever units are split`, () => {
+  test(`the timestamp of a PES packet is that of the first ${codec.toUpperCase()} frame that starts in it, wherever packets are split`, () => {
     const frames = Array.from({ length: 40 }, (_, n) => frame(n));
     const bytes = Buffer.concat(frames);
     const size = frames[0]!.length;

@@ -40,7 +40,7 @@ async function folder(t: TestContext): Promise<string> {
   return path;
 }
 
-test("a new frame size or set of tracks is announced before its first packet", needsFfmpeg, async () => {
+test("a new frame size or set of tracks is declared before its first packet", needsFfmpeg, async () => {
   const events = publish(await stream(), await stream({ size: "640x360" }), await stream({ audio: false }));
   assert.deepEqual(
     tracksOf(events).map(({ video, audio }) => [video?.width, audio?.codec]),
@@ -175,7 +175,7 @@ test("a player's stream continues across the discontinuities of a broadcast", ne
 });
 
 test(
-  "players get only the audio of a broadcast whose video codec transport streams do not support",
+  "players receive only the audio of a broadcast whose video codec MPEG-TS does not support",
   needsFfmpeg,
   async (t) => {
     const path = join(await folder(t), "sound.ts");

@@ -119,7 +119,7 @@ describe("formats", () => {
   });
 });
 
-describe("errors name the problem", () => {
+describe("errors name the cause", () => {
   for (const [sql, message] of [
     ["", "only SELECT and SHOW statements are supported"],
     ["DROP TABLE events", "only SELECT and SHOW statements are supported"],

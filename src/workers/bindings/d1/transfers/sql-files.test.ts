@@ -152,7 +152,7 @@ describe("a SQL file", () => {
     await assert.rejects(bring(databases, "x", sql, 6), /table t already exists/);
   });
 
-  test("queries wait for an import and are rejected if it takes too long; an endless import is stopped", async (t) => {
+  test("makes queries wait during an import and rejects them if it takes too long, and an endless import is stopped", async (t) => {
     const databases = open(t, { importPatienceMs: 100, transferMs: 2_000 });
     const asking = Promise.withResolvers<void>();
     const started = databases.import(
@@ -181,7 +181,7 @@ describe("a SQL file", () => {
     assert.deepEqual(await rows(databases, "x", "select count(*) from t"), [[0]]);
   });
 
-  test("an import does not recreate a database that was deleted before its turn", async (t) => {
+  test("does not recreate a database that was deleted before its import", async (t) => {
     const databases = open(t);
     await assert.rejects(
       databases.import("x", { open: () => Readable.from([]), size: 0, mark: 1 }, { ready: async () => false }),

@@ -9,7 +9,7 @@ function readIn(pieces: string[], longest = 1_000_000) {
   return [...pieces.flatMap((piece) => [...reader.read(piece)]), ...reader.end()];
 }
 
-test("the statements do not depend on how the text is split into chunks", () => {
+test("the statements do not depend on the chunking of the text", () => {
   const word = constantFrom(
     "select",
     " ",
@@ -68,7 +68,7 @@ test("line numbers refer to the whole text", () => {
     );
 });
 
-test("comments between statements take no memory, however long; the length of a statement is limited", () => {
+test("comments between statements use no memory, however long they are, and the length of a statement is limited", () => {
   const reader = createStatementReader(10_000);
   const piece = "x".repeat(8_000);
   assert.deepEqual([...reader.read("/* ")], []);

@@ -83,7 +83,7 @@ async function importAndDie(folder: string, id: string, when: string): Promise<n
 if (process.argv[2] === "import") await importAndDie(process.argv[3]!, process.argv[4]!, process.argv[5]!);
 else {
   for (const when of ["during", "after"]) {
-    test(`an import killed ${when} it resumes, and its data is in the database once`, async (t) => {
+    test(`an import killed ${when} it resumes, and applies its data once`, async (t) => {
       const folder = mkdtempSync(join(tmpdir(), "d1-transfers-"));
       t.after(() => rmSync(folder, { recursive: true, force: true }));
       const before = await open(folder);

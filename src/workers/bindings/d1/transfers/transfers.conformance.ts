@@ -153,7 +153,7 @@ export function transfersConformance(engine: TestEngine): void {
       assert.deepEqual(await rowsOf(id), [["right"]]);
     });
 
-    test("a transfer whose process died before creating its job gets a new job; a transfer whose job failed is reported as failed", async () => {
+    test("get a new job if their process died before creating one, and are reported as failed if their job failed", async () => {
       const id = await database();
       await databases.query(id, [{ sql: "create table t(a)" }]);
       const now = clock.now();

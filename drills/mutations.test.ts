@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { join } from "node:path";
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { listMutations, mutate } from "./harness/mutation-lists.ts";
 
@@ -20,4 +21,17 @@ test("no mutation is listed twice", () => {
     changes.filter((change, i) => changes.indexOf(change) !== i),
     [],
   );
+});
+
+test("the test name of every mutation occurs in or below the folder of its test file", () => {
+  // Conformance suites are next to the test file that runs them, or in a folder below.
+  const textOf = (folder: string) =>
+    readdirSync(folder, { recursive: true, encoding: "utf8" })
+      .filter((file) => /\.(test|conformance)\.ts$/.test(file))
+      .map((file) => readFileSync(join(folder, file), "utf8"))
+      .join("\n");
+  const problems = listed.flatMap(({ id, name, test: file }) =>
+    name === undefined || new RegExp(name).test(textOf(join(ROOT, dirname(file)))) ? [] : [`${id}: ${name}`],
+  );
+  assert.deepEqual(problems, []);
 });

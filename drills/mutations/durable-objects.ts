@@ -28,7 +28,7 @@ export const mutations: Mutation[] = [
     from: "const script = slotOf(name)?.script;",
     to: "const script = slots.get(name)?.script;",
     test: WORKERD,
-    name: "of two versions",
+    name: "version deployed last",
   },
   {
     file: "src/workers/live/residents.ts",

@@ -107,7 +107,7 @@ export const mutations: Mutation[] = [
     from: "if (!(await isAuthenticated()))",
     to: 'if (rcpt === "")',
     test: returns,
-    name: "authenticated author",
+    name: "author is authenticated",
   },
   {
     file: "src/mail/bounces/bounce-processor.ts",

@@ -30,7 +30,7 @@ export const mutations: Mutation[] = [
     from: "if (verdict === undefined || !isAuthorAuthenticated(envelope, verdict)) return undefined;",
     to: "if (verdict === undefined) return undefined;",
     test: INTAKE_TEST,
-    name: "not authenticated",
+    name: "unauthenticated senders",
   },
   {
     file: "src/mail/dmarc-reports/report-intake.ts",
@@ -51,7 +51,7 @@ export const mutations: Mutation[] = [
     from: "(rows += count) > rowsPerZone",
     to: "(rows += count) > 10 * rowsPerZone",
     test: INTAKE_TEST,
-    name: "bounded",
+    name: "are limited per sender",
   },
   {
     file: "src/mail/dmarc-reports/report-rows-table.ts",

@@ -126,5 +126,10 @@ describe("the status of a server", { concurrency: true }, () => {
     assert.ok(body.includes("worker-script-upload-worker-module") || body.includes("Upload Worker Module"));
     // The page loads no external resources.
     assert.doesNotMatch(body, /(src|href)="https?:/);
+    // Users paste tokens into it.
+    const policy = String(headers["content-security-policy"]).split("; ");
+    for (const directive of ["default-src 'none'", "connect-src 'self'", "frame-ancestors 'none'"])
+      assert.ok(policy.includes(directive), directive);
+    assert.deepEqual([headers["x-content-type-options"], headers["referrer-policy"]], ["nosniff", "no-referrer"]);
   });
 });

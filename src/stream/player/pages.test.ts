@@ -175,6 +175,15 @@ test("scripts are compressed for clients that accept it", async (t) => {
   );
 });
 
+test("a watch page shows the title and the description of the video, and an embedded player does not", async (t) => {
+  const url = await start(t, { video: someVideo({ meta: { name: "A <b>", description: "First & last" } }) });
+  const read = async (page: string) => (await fetch(`${url}/${UID}/${page}`)).text();
+  const watch = await read("watch");
+  assert.ok(watch.includes("<h1>A &lt;b&gt;</h1><p>First &amp; last</p>"), watch);
+  assert.ok(watch.includes('<meta name="description" content="First &amp; last">'), watch);
+  assert.equal((await read("iframe")).includes("First &amp; last"), false);
+});
+
 test("a watch page declares how to embed it, and its oEmbed response agrees", async (t) => {
   const video = someVideo({ publicDetails: { title: "A & B", share_link: null, channel_link: null, logo: null } });
   const url = await start(t, { video });

@@ -47,7 +47,7 @@ export const mutations: Mutation[] = [
     file: "src/workers/assets/site/routing.ts",
     from: 'return path.replace(/[/\\\\]+/g, "/") + (end < 0 ? "" : filledTarget.slice(end));',
     to: 'return path + (end < 0 ? "" : filledTarget.slice(end));',
-    test: "src/workers/assets/site/rule-files.test.ts",
+    test: "src/workers/assets/site/site.test.ts",
   },
   {
     file: "src/workers/assets/site/range.ts",

@@ -23,13 +23,13 @@ export const mutations: Mutation[] = [
     file: "src/workers/bindings/analytics/point.ts",
     from: "value.length <= maxLength && ",
     to: "",
-    test: "src/workers/bindings/analytics/analytics.test.ts",
+    test: "src/workers/bindings/analytics/point.test.ts",
   },
   {
     file: "src/workers/bindings/analytics/point.ts",
     from: 'text.toWellFormed().replaceAll("\\0", "\\uFFFD")',
     to: "text",
-    test: "src/workers/bindings/analytics/analytics.test.ts",
+    test: "src/workers/bindings/analytics/point.test.ts",
   },
   {
     file: "src/workers/bindings/analytics/analytics.ts",

@@ -288,8 +288,10 @@ describe("the HTTP endpoint of AI Gateway", () => {
     ] as const)
       assert.deepEqual(await errorOf(await complete({ [name]: value })), [400, 2004]);
     for (const endpoint of ["../admin", "..%2f..%2fadmin/../../..", "x/%2e%2e/%2e%2e/admin"]) {
-      const step = { provider: "openai", endpoint, query: {} };
-      assert.deepEqual(await errorOf(await post(gateway, step)), [400, 2004], endpoint);
+      for (const headers of [{}, { authorization: "Bearer sk-own" }]) {
+        const step = { provider: "openai", endpoint, query: {}, headers };
+        assert.deepEqual(await errorOf(await post(gateway, step)), [400, 2004], endpoint);
+      }
     }
     assert.equal(upstream.calls.length, 0);
   });

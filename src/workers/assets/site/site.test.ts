@@ -186,6 +186,54 @@ describe("asset site", () => {
     assert.equal((await get("/deep/link")).status, 299);
   });
 
+  it("redirects to the canonical encoding of a path", async (t) => {
+    const get = await start(t, { "/a b": "1" });
+    const { status, headers } = await get("/%61%20b?x=1");
+    assert.deepEqual([status, headers.location], [307, "/a%20b?x=1"]);
+    assert.equal((await get("/a%20b")).body, "1");
+  });
+
+  it("an HTML file does not redirect to a path that serves another file", async (t) => {
+    const sameName = await start(t, { "/a": "plain", "/a.html": "page" });
+    assert.deepEqual([(await sameName("/a.html")).body, (await sameName("/a")).body], ["page", "plain"]);
+    const copies = await start(t, { "/a": "same", "/a.html": "same" });
+    assert.deepEqual([(await copies("/a.html")).status, (await copies("/a.html")).body], [200, "same"]);
+    const files = { "/a.html": "page", "/a/index.html": "index" };
+    const get = await start(t, files, { config: { htmlHandling: "drop-trailing-slash" } });
+    assert.equal((await get("/a/index.html")).body, "index");
+    assert.equal((await get("/a.html")).headers.location, "/a");
+  });
+
+  it("a rewrite to a missing file gets 404 without reaching the worker", async (t) => {
+    const get = await start(t, { "/a": "1" }, { config: { redirects: "/old /absent 200\n/new /a 200\n" } });
+    assert.deepEqual([(await get("/old")).status, (await get("/new")).body], [404, "1"]);
+  });
+
+  it("a redirect keeps the query of the request unless its destination has one", async (t) => {
+    const get = await start(t, {}, { config: { redirects: "/a /b\n/c /d?y=2\n" } });
+    assert.equal((await get("/a?x=1")).headers.location, "/b?x=1");
+    assert.equal((await get("/c?x=1")).headers.location, "/d?y=2");
+  });
+
+  it("sends the whole file for a suffix range longer than the file", async (t) => {
+    const get = await start(t, { "/a": "0123456789" });
+    const { status, headers, body } = await get("/a", { headers: { range: "bytes=-20" } });
+    assert.deepEqual([status, headers["content-range"], body], [206, "bytes 0-9/10", "0123456789"]);
+  });
+
+  it("the first rule that sets a header replaces its default, and later rules append values", async (t) => {
+    const headers = "/*\n  Cache-Control: no-store\n  X-A: 1\n/a\n  X-A: 2\n";
+    const get = await start(t, { "/a": "1" }, { config: { headers } });
+    const { "cache-control": cacheControl, "x-a": appended } = (await get("/a")).headers;
+    assert.deepEqual([cacheControl, appended], ["no-store", "1, 2"]);
+  });
+
+  it("navigations prefer assets from the compatibility date 2025-04-01", () => {
+    const at = (compatibilityDate: string) =>
+      compileRouting({}, { compatibilityDate, compatibilityFlags: [] }).navigationPrefersAssets;
+    assert.deepEqual([at("2025-03-31"), at("2025-04-01")], [false, true]);
+  });
+
   it("a placeholder in a redirect cannot change the host", async (t) => {
     const get = await start(t, {}, { config: { redirects: "/go/* /:splat\n/to/* //:splat\n" } });
     assert.equal((await get("/go//evil.example/x")).headers.location, "/evil.example/x");

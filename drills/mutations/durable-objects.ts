@@ -49,6 +49,8 @@ export const mutations: Mutation[] = [
     to: "",
     test: "src/workers/tails/consumers/consumers.workerd.test.ts",
     name: "receives the events of a Durable Object",
+    // The events never arrive.
+    timeoutMs: 90_000,
   },
   {
     file: "src/workers/tails/trace.ts",

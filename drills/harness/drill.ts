@@ -1,6 +1,6 @@
 /**
- * Deliberately damages the product and counts the faults that its tests detect. `drills/<name>.drill.ts` exports one as
- * default.
+ * Injects faults and counts those that the tests detect. Each `drills/<name>.drill.ts` exports one drill as its
+ * default export.
  */
 export interface Drill {
   name: string;

@@ -31,10 +31,10 @@ export const mutations: Mutation[] = [
     name: "version deployed last",
   },
   {
-    file: "src/workers/live/residents.ts",
+    file: "src/workers/live/loaded-versions.ts",
     from: "if (entry.retired) claimForDeployed(entry.scriptId);",
     to: "",
-    test: "src/workers/live/residents.test.ts",
+    test: "src/workers/live/loaded-versions.test.ts",
   },
   {
     file: "src/workers/objects/alarms.ts",

@@ -64,7 +64,7 @@ export const mutations: Mutation[] = [
     to: "undefined",
     test: "src/stream/videos/videos.test.ts",
   },
-  // Frame size of HEVC and AV1; the H.264 rendition.
+  // Frame sizes in HEVC and AV1 headers, and the H.264 rendition that is added for such sources.
   {
     file: "src/stream/live/flv/video-config.ts",
     from: "sizeOr0(() => sps && readHevcSps(sps))",

@@ -36,13 +36,13 @@ export const mutations: Mutation[] = [
     file: "src/mail/errors.ts",
     from: 'const DESCRIPTOR_LIMIT_CODES = new Set(["EMFILE", "ENFILE"]);',
     to: 'const DESCRIPTOR_LIMIT_CODES = new Set(["EMFILE"]);',
-    test: "src/mail/refusal.test.ts",
+    test: "src/mail/rejection.test.ts",
   },
   {
     file: "src/mail/errors.ts",
     from: 'const DISK_FULL_CODES = new Set(["ENOSPC", "EDQUOT"]);',
     to: 'const DISK_FULL_CODES = new Set(["ENOSPC"]);',
-    test: "src/mail/refusal.test.ts",
+    test: "src/mail/rejection.test.ts",
   },
   {
     file: "src/mail/outbound/smtp/timeouts.ts",

@@ -28,8 +28,8 @@ function readEffective(): bigint | undefined {
 export function isMapped({ first, last }: IdRange, map = readUidMap()): boolean {
   // The rows are unordered; the whole range must be within one row.
   return map.split("\n").some((line) => {
-    const [innerRange, , count] = line.trim().split(/\s+/).map(Number);
-    return innerRange !== undefined && count !== undefined && first >= innerRange && last < innerRange + count;
+    const [innerStart, , count] = line.trim().split(/\s+/).map(Number);
+    return innerStart !== undefined && count !== undefined && first >= innerStart && last < innerStart + count;
   });
 }
 

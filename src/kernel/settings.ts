@@ -310,7 +310,7 @@ export const settingsSchema = z.strictObject({
       0,
       0,
       1_000_000_000,
-      "Maximum number of messages per account and day to unverified addresses; 0: no limit",
+      "Maximum number of messages to unverified addresses per account per day; 0: no limit",
     ),
     minute_limit: count(0, 0, 1_000_000, "Maximum number of messages per account, minute and process; 0: no limit"),
     postmaster: z.string().default("").meta({

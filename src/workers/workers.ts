@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { AccountsModule } from "../accounts/index.ts";
-import { every } from "../kernel/every.ts";
+import { every } from "../kernel/periodic.ts";
 import type { Basics } from "../kernel/index.ts";
 import { createR2HttpHandlers, type R2HttpHandlers, type R2HttpHandlerOptions } from "./r2-http.ts";
 import type { Secrets, Store } from "../store/index.ts";

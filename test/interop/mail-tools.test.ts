@@ -121,7 +121,7 @@ describe(
       }
     });
 
-    test("swaks submits, the message is signed with its domain, and its bounce suppresses the recipient", async () => {
+    test("swaks submits a message, which is DKIM-signed for its domain, and a bounce suppresses the recipient", async () => {
       await world.api.ok("post", `/zones/${world.zone}/email/sending/subdomains`, { body: { name: "routed.example" } });
       const submit = (subject: string) => {
         const { port } = world.server.submission!;

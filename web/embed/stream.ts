@@ -28,7 +28,7 @@ const MAX_CALLS = 100;
 const connections = new WeakMap<HTMLIFrameElement, Connection>();
 const frames = new Set<WeakRef<HTMLIFrameElement>>();
 
-/** Returns the same object for the same frame. Throws TypeError if the argument is not an iframe. */
+/** Returns the same object for the same iframe. Throws TypeError if the argument is not an iframe. */
 export function createStream(iframe: HTMLIFrameElement): StreamApi {
   // A frame from another document has a different HTMLIFrameElement class.
   if (iframe?.tagName !== "IFRAME") throw new TypeError("Stream() requires the iframe element that embeds the player");

@@ -10,7 +10,7 @@ export const needsOwnPage = (video: PlayerVideo, { video: first }: PageConfig): 
   window.parent !== window && video.frames !== null && video.frames !== first.frames;
 
 /**
- * Navigates to the page of another video in the same frame, if the browser allows embedding it. Passes on `options`.
+ * Navigates to the page of another video in the same iframe, if the browser allows embedding it. Passes on `options`.
  */
 export function openOwnPage({ id }: PlayerVideo, { mode, root }: PageConfig, options: PlayerOptions): void {
   const query = writeOptions(options, new URLSearchParams(location.search));

@@ -7,7 +7,7 @@ export interface Published {
   id?: string;
   watch: string;
   thumbnail: string;
-  /** Why the video cannot be played, in words for the sender. */
+  /** Why the video cannot be played, as described to the sender. */
   problem?: string;
 }
 

@@ -33,7 +33,7 @@ export function grantsOf(policies: readonly Policy[], owner: TokenOwner): Grant[
       const group = permissionGroup(id);
       // A group from a different version of this program: no operation requires it.
       if (group === undefined) return [];
-      const implied = implies(group.name, effect);
+      const implied = permissionsImpliedBy(group.name, effect);
       return parsed
         .filter((resource) => scopeOf(resource) === group.scope)
         .flatMap((resource) => implied.map((permission) => ({ effect, permission, resource })));
@@ -41,7 +41,7 @@ export function grantsOf(policies: readonly Policy[], owner: TokenOwner): Grant[
   });
 }
 
-function implies(permission: Permission, effect: Grant["effect"]): Permission[] {
+function permissionsImpliedBy(permission: Permission, effect: Grant["effect"]): Permission[] {
   const permissions = impliedPermissions(permission, effect);
   // Access to all buckets of an account includes the objects of each bucket.
   const itemPermissions = permissions.flatMap((each): Permission[] =>

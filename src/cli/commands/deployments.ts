@@ -35,7 +35,7 @@ const deploymentsStatus = defineCommand({
   name: "deployments status",
   summary: "show the current deployment",
   options: workerOptions,
-  examples: [["reelpost deployments status --json", "for a program"]],
+  examples: [["reelpost deployments status --json", "JSON output, for scripts"]],
   async run(values, _, context) {
     const { api, script, name } = await connectWorker(values, context);
     const {

@@ -229,7 +229,7 @@ const emailQueueGet = defineCommand({
 
 const emailQueueResend = defineCommand({
   name: "email queue resend",
-  summary: "retry immediately, including failed recipients; resumes the paused destination",
+  summary: "retry immediately, including failed recipients, and resume the paused destination",
   arguments: [{ name: "id", summary: "id of the message", required: true }],
   options: serverOptions,
   examples: [["reelpost email queue resend 91ab…", "after a problem of the receiving server is fixed"]],

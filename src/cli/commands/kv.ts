@@ -46,7 +46,7 @@ const kvNamespaceList = defineCommand({
   name: "kv namespace list",
   summary: "list the KV namespaces",
   options: storageOptions,
-  examples: [["reelpost kv namespace list --json", "for a program"]],
+  examples: [["reelpost kv namespace list --json", "JSON output, for scripts"]],
   async run(values, _, context) {
     const { api, base } = await connectStorage(values, context);
     const namespaces = await collectItems(

@@ -29,7 +29,7 @@ const liveCreate = defineCommand({
   },
   examples: [
     ["reelpost live create --name Stage --recording automatic", "prints URL and key for OBS"],
-    ["reelpost live create --recording automatic --json > input.json", "for programs"],
+    ["reelpost live create --recording automatic --json > input.json", "JSON output, for scripts"],
   ],
   async run({ disabled, "idempotency-key": key, url, token, account, ...settings }, _, context) {
     const { api, base } = await connectToApi({ url, token, account }, context);
@@ -107,7 +107,7 @@ const liveUpdate = defineCommand({
   options: { ...inputOptions, ...serverOptions },
   examples: [
     ["reelpost live update 66be… --recording automatic --delete-after 45", "keeps each recording for 45 days"],
-    ["reelpost live update 66be… --allowed-origin '*'", "allows all pages again"],
+    ["reelpost live update 66be… --allowed-origin '*'", "allows all origins again"],
   ],
   async run({ url, token, account, ...settings }, [uid], context) {
     if (Object.keys(inputBody(settings)).length === 0) throw liveErrors.nothingToChange();

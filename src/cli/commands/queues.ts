@@ -53,7 +53,7 @@ const list = defineCommand({
   name: "queues list",
   summary: "list queues",
   options: storageOptions,
-  examples: [["reelpost queues list --json", "for a program"]],
+  examples: [["reelpost queues list --json", "JSON output, for scripts"]],
   async run(values, _, context) {
     const { api, base } = await connectStorage(values, context);
     const queues = await collectItems(pagesOf<RemoteQueue>(api, `${base}/queues`, { perPage: 100 }));

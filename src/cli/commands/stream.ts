@@ -114,7 +114,7 @@ const streamList = defineCommand({
   },
   examples: [
     ["reelpost stream list --status error --since 7d", "failed videos of a week"],
-    ["reelpost stream list --search talk --json", "for programs"],
+    ["reelpost stream list --search talk --json", "JSON output, for scripts"],
   ],
   async run({ status, search, name, creator, since, until, asc, limit = 100, ...values }, _, context) {
     const now = context.clock.now();

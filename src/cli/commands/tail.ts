@@ -41,7 +41,7 @@ With --json each record is one JSON object per line; --format json indents them.
   examples: [
     ["reelpost tail", "the worker of this folder"],
     ["reelpost tail my-worker --status error", "failed events only"],
-    ["reelpost tail --json | jq .exceptions", "for a program"],
+    ["reelpost tail --json | jq .exceptions", "exceptions as JSON, for scripts"],
   ],
   async run(values, [worker], context) {
     const { json, stderr } = context;

@@ -6,7 +6,7 @@ export type Path = readonly (string | number)[];
 /** A problem in a user's file: position, message and fix. Problems are collected and shown together. */
 export interface Problem {
   severity: "error" | "warning";
-  /** Absolute path, or words such as "environment variable X". */
+  /** Absolute path, or a description such as "environment variable X". */
   file?: string;
   /** Both count from 1. Columns are UTF-16 units, as in editors. */
   line?: number;

@@ -63,7 +63,7 @@ export function createCounts(db: Db, { maxEntries }: CountsOptions) {
     { backward = false } = {},
   ) {
     const [direction, pastOperator, upTo] = backward ? (["desc", "<", ">="] as const) : (["asc", ">", "<="] as const);
-    const zoneRows = tables
+    const zoneRowsQuery = tables
       .selectFrom("email_log")
       .where("zone_id", "=", zone)
       .where("kind", "=", kind)
@@ -75,8 +75,8 @@ export function createCounts(db: Db, { maxEntries }: CountsOptions) {
       const after = from;
       const rest =
         after === undefined
-          ? zoneRows
-          : zoneRows.where((eb) => eb(eb.refTuple("at", "id"), pastOperator, eb.tuple(after.at, after.id)));
+          ? zoneRowsQuery
+          : zoneRowsQuery.where((eb) => eb(eb.refTuple("at", "id"), pastOperator, eb.tuple(after.at, after.id)));
       const [last] = await db.read<{ at: number; id: string }>(
         rest
           .select(["at", "id"])

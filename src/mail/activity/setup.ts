@@ -1,5 +1,5 @@
 import type { Basics } from "../../kernel/basics.ts";
-import { every } from "../../kernel/every.ts";
+import { every } from "../../kernel/periodic.ts";
 import type { Metrics } from "../../kernel/metrics.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { Store } from "../../store/index.ts";

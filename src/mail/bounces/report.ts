@@ -40,7 +40,7 @@ export interface RecipientOutcome {
   action: DsnAction;
   reply: SmtpReply;
   host?: string;
-  /** Such as "rfc822;info@example.com". */
+  /** For example, "rfc822;info@example.com". */
   orcpt?: string;
   retryUntil?: Date;
 }

@@ -1,5 +1,5 @@
 import type { Basics } from "../../kernel/basics.ts";
-import { every, type Repetition } from "../../kernel/every.ts";
+import { every, type Repetition } from "../../kernel/periodic.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { Srs } from "../../protocol/srs/index.ts";
 import type { Secrets, Store } from "../../store/index.ts";

@@ -4,7 +4,7 @@ import { closeStream, type Envelope, type MailSource, type SmtpReply } from "../
 import type { ContentFilter, FilterVerdict } from "./types.ts";
 
 interface RspamdOptions {
-  /** Such as "http://127.0.0.1:11333". */
+  /** For example, "http://127.0.0.1:11333". */
   url: string;
   /** Milliseconds to wait for a response. Default 15000. */
   timeoutMs?: number;

@@ -179,7 +179,7 @@ test("derives file names from our own identifiers, and from a hash of any other"
     assert.match(fileStem(id), /^[0-9a-f]{36}$/);
 });
 
-test("user-supplied names cannot escape their folder or need quoting", () => {
+test("user-supplied names cannot escape their folder and never need quoting", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), (name) => {
       const safe = safeFilename(name);

@@ -26,7 +26,7 @@ export interface Sink {
 export interface SinkRules extends Omit<SMTPServerOptions, "onData" | "onRcptTo" | "onMailFrom" | "onConnect"> {
   address?: string;
   listenPort?: number;
-  /** Each function returns the reply of a rejection, such as "451 4.7.1 later". */
+  /** Each function returns an SMTP rejection reply, such as "451 4.7.1 later". */
   connect?: () => string | undefined;
   mail?: (from: string) => string | undefined;
   rcpt?: (to: string) => string | undefined;

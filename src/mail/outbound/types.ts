@@ -155,7 +155,7 @@ export interface RecipientResult {
   reply: SmtpReply;
   /** The host that replied: `mx1.example.com [192.0.2.1]:25`. */
   host?: string;
-  /** Such as "TLSv1.3"; undefined for plain text. */
+  /** For example, "TLSv1.3"; undefined for plain text. */
   tls?: string;
   /** True if the next hop received NOTIFY=SUCCESS and supports it, so that it sends that DSN (RFC 3461 5.2.1). */
   nextHopNotifies?: true;

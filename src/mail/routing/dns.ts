@@ -43,14 +43,14 @@ export function createRoutingDns({
 }: RoutingDeps): RoutingDns {
   const tables = db.tables<RoutingTables>();
   const { managed } = zones.records;
-  const dkimOf = (zone: Zone, name: string) => ({
+  const dkimKeyRef = (zone: Zone, name: string) => ({
     zone: zone.id,
     account: zone.account,
     domain: name,
     use: "routing" as const,
   });
   const dkimRequest = (zone: Zone, name: string) => ({
-    ...dkimOf(zone, name),
+    ...dkimKeyRef(zone, name),
     selector: hosts.dkimSelector,
     algorithms: hosts.dkimEd25519 === true ? (["rsa", "ed25519"] as const) : (["rsa"] as const),
   });
@@ -103,7 +103,7 @@ export function createRoutingDns({
     const records = [
       ...mxRecords(name, hosts),
       ...(isOnlyOwnSpf ? [spfRecord(name, hosts)] : []),
-      ...dkimRecords(name, await dkimKeys.records(dkimOf(zone, name))),
+      ...dkimRecords(name, await dkimKeys.records(dkimKeyRef(zone, name))),
     ];
     await managed.set(zone, {
       owner,
@@ -181,10 +181,10 @@ export function createRoutingDns({
       const name = nameInZone(zone, given);
       // Names that are not enabled get no keys, because there are too many of them.
       if (name === zone.name) await dkimKeys.ensure(dkimRequest(zone, name));
-      return neededRecords(name, hosts, await dkimKeys.records(dkimOf(zone, name)));
+      return neededRecords(name, hosts, await dkimKeys.records(dkimKeyRef(zone, name)));
     },
     async examine(zone, name) {
-      const keys = await dkimKeys.records(dkimOf(zone, name));
+      const keys = await dkimKeys.records(dkimKeyRef(zone, name));
       const needed = neededRecords(name, hosts, keys);
       const existingRecords = [
         ...(await managed.at(zone.id, name, ["MX", "TXT"])),
@@ -210,7 +210,7 @@ export function createRoutingDns({
       await enabledRow(zone, name);
       await dkimKeys.rotate(dkimRequest(zone, name));
       await publish(zone, name, await managed.at(zone.id, name, ["MX", "TXT"]));
-      return dkimKeys.records(dkimOf(zone, name));
+      return dkimKeys.records(dkimKeyRef(zone, name));
     },
     async republish(zone, given) {
       const name = nameInZone(zone, given);

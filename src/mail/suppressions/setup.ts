@@ -1,5 +1,5 @@
 import type { Basics } from "../../kernel/basics.ts";
-import { every } from "../../kernel/every.ts";
+import { every } from "../../kernel/periodic.ts";
 import type { Store } from "../../store/index.ts";
 import type { BounceList } from "../bounces/index.ts";
 import { createSuppressions } from "./suppressions.ts";

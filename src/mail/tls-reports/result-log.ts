@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { every } from "../../kernel/every.ts";
+import { every } from "../../kernel/periodic.ts";
 import type { Clock, Log } from "../../kernel/index.ts";
 import { isLoopbackAddress, isNotPublicAddress } from "../../kernel/networks.ts";
 import type { TlsResult } from "../outbound/index.ts";

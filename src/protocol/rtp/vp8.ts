@@ -2,9 +2,9 @@
 const EXTENDED_FLAG = 0x80;
 const START_FLAG = 0x10;
 const PARTITION = 0x07;
-const HAS_PICTURE = 0x80;
-const HAS_TL0 = 0x40;
-const HAS_TID_OR_KEY = 0x30;
+const HAS_PICTURE_ID = 0x80;
+const HAS_TL0PICIDX = 0x40;
+const HAS_TID_OR_KEYIDX = 0x30;
 const LONG_PICTURE = 0x80;
 
 /** Packs a frame into payloads. `picture` is the frame number, by which a receiver detects missing frames. */
@@ -16,7 +16,7 @@ export function packVp8(frame: Buffer, maxOctets: number, picture: number): Buff
     const piece = frame.subarray(at, at + size);
     const head = Buffer.from([
       EXTENDED_FLAG | (at === 0 ? START_FLAG : 0),
-      HAS_PICTURE,
+      HAS_PICTURE_ID,
       LONG_PICTURE | ((picture >> 8) & 127),
       picture & 255,
     ]);
@@ -47,9 +47,9 @@ function payloadOffset(payload: Buffer): number {
   if (payload.length < 1 || (payload[0]! & EXTENDED_FLAG) === 0) return 1;
   const more = payload[1] ?? 0;
   let at = 2;
-  if ((more & HAS_PICTURE) !== 0) at += (payload[at] ?? 0) & LONG_PICTURE ? 2 : 1;
-  if ((more & HAS_TL0) !== 0) at++;
-  if ((more & HAS_TID_OR_KEY) !== 0) at++;
+  if ((more & HAS_PICTURE_ID) !== 0) at += (payload[at] ?? 0) & LONG_PICTURE ? 2 : 1;
+  if ((more & HAS_TL0PICIDX) !== 0) at++;
+  if ((more & HAS_TID_OR_KEYIDX) !== 0) at++;
   return at;
 }
 

@@ -19,9 +19,10 @@ export type SaslMechanism = "PLAIN" | "LOGIN";
 const CONTROL_CHARS = /\p{Cc}/u;
 const INVALID: SaslStep = { kind: "invalid" };
 
-export const createSasl = (mechanism: SaslMechanism): Sasl => (mechanism === "PLAIN" ? createPlain() : createLogin());
+export const createSasl = (mechanism: SaslMechanism): Sasl =>
+  mechanism === "PLAIN" ? createPlainMechanism() : createLoginMechanism();
 
-function createPlain(): Sasl {
+function createPlainMechanism(): Sasl {
   return {
     step(response) {
       if (response === undefined) return { kind: "challenge", text: "" };
@@ -37,7 +38,7 @@ function createPlain(): Sasl {
   };
 }
 
-function createLogin(): Sasl {
+function createLoginMechanism(): Sasl {
   let username: string | undefined;
   return {
     step(response) {

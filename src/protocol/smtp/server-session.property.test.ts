@@ -26,7 +26,7 @@ const group = fc.oneof(
 );
 const dialogue = fc.array(group, { maxLength: 6 }).map((groups) => ["EHLO x\r\n", ...groups.flat()]);
 
-/** The amount of a message that arrives before it is dropped depends on the packets. */
+/** How much of a message arrives before it is dropped depends on how the input is split. */
 const acceptable = ({ content, stray, ...message }: ReturnType<typeof openSession>["messages"][number]) => ({
   ...message,
   stray,

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import { every, type Repetition } from "../../kernel/every.ts";
+import { every, type Repetition } from "../../kernel/periodic.ts";
 import { createReadThroughCache, type ReadThroughCache } from "../../kernel/recent.ts";
 import { type Clock, type Ids, isHexId, type Log } from "../../kernel/index.ts";
 import type { GuardedFetch } from "../../kernel/guarded-fetch.ts";

@@ -1,5 +1,5 @@
 import { formatVtt, readCaptions } from "../../protocol/webvtt/index.ts";
-import { every, type Repetition } from "../../kernel/every.ts";
+import { every, type Repetition } from "../../kernel/periodic.ts";
 import { createReadThroughCache } from "../../kernel/recent.ts";
 import { streamErrors } from "../errors.ts";
 import type { Video } from "../videos/index.ts";

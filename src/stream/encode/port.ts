@@ -28,7 +28,7 @@ export const segmentKey = (uid: string, rendition: string, segment: number | "in
   `stream/${uid}/${rendition}/${segment === "init" ? "init.mp4" : `${segment}.m4s`}`;
 
 /**
- * Sources of added audio tracks: rendition `audio-<uid>` is encoded from a different file from the video. Implemented
+ * Sources of added audio tracks: rendition `audio-<uid>` is encoded from its own file, not from the video's. Implemented
  * by `audio/`.
  */
 export interface AudioSources {

@@ -56,7 +56,7 @@ const DEFAULTS = { wallMs: 60_000, cpuSeconds: 600, outputBytes: 64 << 20, memor
 /** Limit per allocation: a frame of the maximum size in 4:4:4 with 16 bits is 212 MB. */
 const MAX_ALLOC_BYTES = 512 << 20;
 /** A missing program is searched for again after this time, because it may have been installed. */
-const FORGET_MS = 5_000;
+const FORGET_AFTER_MS = 5_000;
 const COMMON_ARGS = {
   ffmpeg: ["-hide_banner", "-nostdin", "-nostats", "-loglevel", "error"],
   ffprobe: ["-hide_banner", "-loglevel", "error"],
@@ -83,7 +83,7 @@ export function createMediaTools({
   let failedAt = 0;
 
   function discoverOnce(): Promise<DiscoveredTools> {
-    if (discovery !== undefined && (failedAt === 0 || performance.now() - failedAt < FORGET_MS)) return discovery;
+    if (discovery !== undefined && (failedAt === 0 || performance.now() - failedAt < FORGET_AFTER_MS)) return discovery;
     failedAt = 0;
     discovery = find(settings, { log, signal: closing.signal, exposed });
     discovery.catch(() => (failedAt = performance.now()));

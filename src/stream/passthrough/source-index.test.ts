@@ -87,7 +87,7 @@ test("samples outside the file, or larger in total than the file, are not offere
   const lie = Buffer.from(file);
   lie.writeUInt32BE(900, lie.indexOf("stsz") + 8);
   assert.match(String(await index(lie)), /beyond the end/);
-  // A small file that would be sent as a large one: every frame has the same bytes.
+  // A small file that would expand into a large response: all frames refer to the same bytes.
   assert.match(
     String(
       await index(

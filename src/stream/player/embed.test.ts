@@ -123,7 +123,7 @@ describe("a page that embeds the player", { skip }, () => {
     assert.equal(await frame.evaluate('document.querySelector("video").volume'), 0.3);
   });
 
-  test("loads another video into the same frame", async () => {
+  test("loads another video into the same iframe", async () => {
     const { page } = await open("muted=true");
     await until(page, "player.videoWidth === 640");
     await page.evaluate(`player.src = ${JSON.stringify(OTHER)}`);

@@ -39,7 +39,7 @@ export function createLadder(
   source: LadderSource,
   { ladder, codecs }: Pick<Settings["stream"], "ladder" | "codecs">,
 ): VideoRendition[] {
-  return ladderSides(
+  return ladderShortSides(
     source,
     ladder.map((name) => Number.parseInt(name, 10)),
   ).flatMap((shortSide) =>
@@ -53,15 +53,15 @@ const CODEC_ORDER = ["h264", "hevc", "av1"];
 const floorToEven = (pixels: number) => Math.max(2, 2 * Math.floor(pixels / 2));
 const roundToEven = (pixels: number) => Math.max(2, 2 * Math.round(pixels / 2));
 
-function ladderSides({ width, height }: LadderSource, configuredSides: readonly number[]): number[] {
-  const sourceSide = floorToEven(Math.min(width, height));
-  const sortedSides = [...new Set(configuredSides)].toSorted((a, b) => a - b);
-  const fittingSides = sortedSides.filter((shortSide) => shortSide <= sourceSide);
-  const above = sortedSides.find((shortSide) => shortSide > sourceSide);
-  const largestFitting = fittingSides.at(-1);
-  if (largestFitting === undefined || (above !== undefined && sourceSide >= largestFitting * MIN_RUNG_RATIO))
-    fittingSides.push(sourceSide);
-  return fittingSides;
+function ladderShortSides({ width, height }: LadderSource, configuredShortSides: readonly number[]): number[] {
+  const sourceShortSide = floorToEven(Math.min(width, height));
+  const sortedShortSides = [...new Set(configuredShortSides)].toSorted((a, b) => a - b);
+  const fittingShortSides = sortedShortSides.filter((shortSide) => shortSide <= sourceShortSide);
+  const above = sortedShortSides.find((shortSide) => shortSide > sourceShortSide);
+  const largestFitting = fittingShortSides.at(-1);
+  if (largestFitting === undefined || (above !== undefined && sourceShortSide >= largestFitting * MIN_RUNG_RATIO))
+    fittingShortSides.push(sourceShortSide);
+  return fittingShortSides;
 }
 
 function createRendition(

@@ -21,12 +21,12 @@ test(
       fps: "25",
       video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-b:v", "200k"],
     });
-    const victim = spawn(process.execPath, [join(import.meta.dirname, "victim.testing.ts"), folder, path], {
+    const child = spawn(process.execPath, [join(import.meta.dirname, "killed-process.testing.ts"), folder, path], {
       stdio: ["ignore", "pipe", "inherit"],
     });
-    const [said] = (await once(victim.stdout, "data")) as [Buffer];
-    victim.kill("SIGKILL");
-    await once(victim, "exit");
+    const [said] = (await once(child.stdout, "data")) as [Buffer];
+    child.kill("SIGKILL");
+    await once(child, "exit");
     const uid = said.toString().trim();
     while (processesWith(folder).length > 0) await new Promise((resolve) => setImmediate(resolve));
 

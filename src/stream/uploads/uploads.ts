@@ -1,4 +1,4 @@
-import { every, type Repetition } from "../../kernel/every.ts";
+import { every, type Repetition } from "../../kernel/periodic.ts";
 import { createCopies } from "./copies.ts";
 import { createCreations, type CreationDeps } from "./creation.ts";
 import { createForms } from "./forms.ts";

@@ -1,5 +1,5 @@
 import { type Clock, type Ids, type Log, UserError } from "../../kernel/index.ts";
-import { every, type Repetition } from "../../kernel/every.ts";
+import { every, type Repetition } from "../../kernel/periodic.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { Db, Events, Jobs, ObjectStore } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";

@@ -1,4 +1,4 @@
-import { every, type Repetition } from "../../kernel/every.ts";
+import { every, type Repetition } from "../../kernel/periodic.ts";
 import { type Clock, type Ids, isHexId, type Log, UserError } from "../../kernel/index.ts";
 import type { GuardedFetch } from "../../kernel/guarded-fetch.ts";
 import { isStoreError, type Db, type ObjectStore } from "../../store/index.ts";

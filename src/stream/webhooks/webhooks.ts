@@ -1,4 +1,4 @@
-import { every, type Repetition } from "../../kernel/every.ts";
+import { every, type Repetition } from "../../kernel/periodic.ts";
 import type { GuardedFetch } from "../../kernel/guarded-fetch.ts";
 import { type Clock, type Ids, isHexId, type Log } from "../../kernel/index.ts";
 import type { Db, Jobs, JobWorker, Secrets } from "../../store/index.ts";

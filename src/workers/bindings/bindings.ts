@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { every } from "../../kernel/every.ts";
+import { every } from "../../kernel/periodic.ts";
 import type { Basics } from "../../kernel/index.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { Secrets, Store } from "../../store/index.ts";

@@ -13,7 +13,7 @@ import type { LiveWorkers, ScriptRef } from "../scripts/port.ts";
 import { versionKey, loadWorker } from "../scripts/worker.ts";
 import { DEFAULT_LIVE_LIMITS, type LiveLimits } from "./limits.ts";
 import { selectVersion, type ScriptRoute } from "./select-version.ts";
-import { createLoadedVersions, type LoadedVersion } from "./residents.ts";
+import { createLoadedVersions, type LoadedVersion } from "./loaded-versions.ts";
 import { createScriptRoutes } from "./routes.ts";
 
 interface WorkerStarter {
@@ -59,14 +59,17 @@ export function createLiveWorkers({
 }: LiveOptions): LiveWorkers & LiveVersions & WorkerStarter {
   const liveLimits = { ...DEFAULT_LIVE_LIMITS, ...limits };
   const routes = createScriptRoutes({ db, clock, limit: liveLimits.routes });
-  const residents = createLoadedVersions({
+  const loadedVersions = createLoadedVersions({
     runtime,
     load: (id) => loadWorker(id, { db, objects, secrets, assets, durableObjects }),
     limits: liveLimits,
     clock,
     log,
   });
-  const timer = setInterval(() => residents.unloadIdle(), Math.min(IDLE_CHECK_INTERVAL_MS, liveLimits.restMs)).unref();
+  const timer = setInterval(
+    () => loadedVersions.unloadIdle(),
+    Math.min(IDLE_CHECK_INTERVAL_MS, liveLimits.restMs),
+  ).unref();
   /** For each script: the running refresh, and whether another must follow. */
   const refreshStates = new Map<string, { again: boolean; done: Promise<void> }>();
 
@@ -78,16 +81,16 @@ export function createLiveWorkers({
     const route = routes.known(ref) ?? (await routes.load(ref));
     if (route === undefined) throw workerErrors.scriptMissing({ script: ref.script });
     const versionId = selectVersion(ref.script, route, headers, random);
-    const resident = residents.acquire({
+    const loadedVersion = loadedVersions.acquire({
       key: keyOf(route, versionId),
       versionId,
       scriptId: route.scriptId,
     });
     try {
-      await resident.ready;
-      return resident;
+      await loadedVersion.ready;
+      return loadedVersion;
     } catch (err) {
-      residents.release(resident);
+      loadedVersions.release(loadedVersion);
       throw err;
     }
   }
@@ -123,7 +126,7 @@ export function createLiveWorkers({
         while (state.again) {
           state.again = false;
           const route = await routes.current(scriptId);
-          if (!state.again) residents.retire(scriptId, keysOf(route));
+          if (!state.again) loadedVersions.retire(scriptId, keysOf(route));
         }
       } finally {
         refreshStates.delete(scriptId);
@@ -134,7 +137,7 @@ export function createLiveWorkers({
 
   async function refreshAll() {
     routes.forgetAll();
-    for (const scriptId of residents.scripts()) await refresh(scriptId);
+    for (const scriptId of loadedVersions.scripts()) await refresh(scriptId);
   }
 
   const unsubscribe = events.subscribe(DEPLOYMENTS_TOPIC, (id) => {
@@ -146,16 +149,20 @@ export function createLiveWorkers({
   return {
     async email(ref, mail, actions) {
       try {
-        const resident = await enter(ref, {});
-        return await runtime.email(resident.key, mail, actions).finally(() => residents.release(resident));
+        const loadedVersion = await enter(ref, {});
+        return await runtime
+          .email(loadedVersion.key, mail, actions)
+          .finally(() => loadedVersions.release(loadedVersion));
       } catch (err) {
         return { ...toFailure(err, ref).outcome, ended: Promise.resolve() };
       }
     },
     async fetch(ref, request, response) {
       try {
-        const resident = await enter(ref, request.headers);
-        return await runtime.fetch(resident.key, request, response).finally(() => residents.release(resident));
+        const loadedVersion = await enter(ref, request.headers);
+        return await runtime
+          .fetch(loadedVersion.key, request, response)
+          .finally(() => loadedVersions.release(loadedVersion));
       } catch (err) {
         const { status, outcome } = toFailure(err, ref);
         answer(request, response, status, `${outcome.exception!.message}\n`);
@@ -165,11 +172,11 @@ export function createLiveWorkers({
     upgrade(ref, request, socket, head) {
       socket.on("error", () => socket.destroy());
       enter(ref, request.headers).then(
-        (resident) => {
-          const releaseResident = residents.releaseToConnection(resident);
-          if (socket.destroyed) return releaseResident();
-          socket.once("close", releaseResident);
-          runtime.upgrade(resident.key, request, socket, head);
+        (loadedVersion) => {
+          const releaseVersion = loadedVersions.releaseToConnection(loadedVersion);
+          if (socket.destroyed) return releaseVersion();
+          socket.once("close", releaseVersion);
+          runtime.upgrade(loadedVersion.key, request, socket, head);
         },
         (err: unknown) =>
           socket.end(
@@ -179,44 +186,44 @@ export function createLiveWorkers({
     },
     async scheduled(ref, event) {
       try {
-        const resident = await enter(ref, {});
-        return await runtime.scheduled(resident.key, event).finally(() => residents.release(resident));
+        const loadedVersion = await enter(ref, {});
+        return await runtime.scheduled(loadedVersion.key, event).finally(() => loadedVersions.release(loadedVersion));
       } catch (err) {
         return toFailure(err, ref).outcome;
       }
     },
     async queue(ref, batch) {
       try {
-        const resident = await enter(ref, {});
-        return await runtime.queue(resident.key, batch).finally(() => residents.release(resident));
+        const loadedVersion = await enter(ref, {});
+        return await runtime.queue(loadedVersion.key, batch).finally(() => loadedVersions.release(loadedVersion));
       } catch (err) {
         return { ...toFailure(err, ref).outcome, ...NOT_STARTED };
       }
     },
     async tail(ref, batch) {
       try {
-        const resident = await enter(ref, {});
-        return await runtime.tail(resident.key, batch).finally(() => residents.release(resident));
+        const loadedVersion = await enter(ref, {});
+        return await runtime.tail(loadedVersion.key, batch).finally(() => loadedVersions.release(loadedVersion));
       } catch (err) {
         return toFailure(err, ref).outcome;
       }
     },
     async wake(ref) {
-      const resident = await enter(ref, {});
-      await runtime.readExports(resident.key).finally(() => residents.release(resident));
+      const loadedVersion = await enter(ref, {});
+      await runtime.readExports(loadedVersion.key).finally(() => loadedVersions.release(loadedVersion));
     },
     calls: createWorkerCalls(
       async ({ account = "", worker, workerId, entrypoint }) => {
         const ref = { account, script: worker, ...(workerId !== undefined && { id: workerId }) };
-        const resident = await enter(ref, {});
+        const loadedVersion = await enter(ref, {});
         try {
           return {
-            calls: await runtime.entrypoint(resident.key, entrypoint),
-            release: () => residents.release(resident),
-            releaseToConnection: (onRetired) => residents.releaseToConnection(resident, onRetired),
+            calls: await runtime.entrypoint(loadedVersion.key, entrypoint),
+            release: () => loadedVersions.release(loadedVersion),
+            releaseToConnection: (onRetired) => loadedVersions.releaseToConnection(loadedVersion, onRetired),
           };
         } catch (err) {
-          residents.release(resident);
+          loadedVersions.release(loadedVersion);
           throw err;
         }
       },
@@ -228,7 +235,7 @@ export function createLiveWorkers({
       // A trial of a version with Durable Objects does not store them, so it cannot become the version's process.
       const { objects } = worker;
       const key = objects === undefined ? worker.key! : `${worker.key!}/trial`;
-      const trial = await residents.startTrial({ ...worker, key }, scriptId);
+      const trial = await loadedVersions.startTrial({ ...worker, key }, scriptId);
       try {
         const startupMs = Math.round(performance.now() - began);
         return {

@@ -1,4 +1,4 @@
-import { every } from "../../kernel/every.ts";
+import { every } from "../../kernel/periodic.ts";
 import { UserError, type Clock, type Log } from "../../kernel/index.ts";
 import type { Db } from "../../store/index.ts";
 import type { ScriptsTables } from "../scripts/schema.ts";

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { every } from "../../kernel/every.ts";
+import { every } from "../../kernel/periodic.ts";
 import { messageOf, type Ids, type Log } from "../../kernel/index.ts";
 import type { Db, Events } from "../../store/index.ts";
 import type { ScriptRef } from "../scripts/port.ts";

@@ -19,7 +19,7 @@ interface BindingServerOptions {
   onTail(items: TraceItem[]): void;
   /** Called for every request, as a sign that the worker is alive and active. */
   onActivity(): void;
-  /** True if the process runs no invocation. */
+  /** True if the process has no running invocation. */
   isIdle(): boolean;
   log: Log;
 }

@@ -84,7 +84,7 @@ export interface EntrypointCalls {
 
 /** The process that opened an RPC connection. */
 export interface RpcCaller {
-  /** True if the process runs no invocation, so that it cannot be about to send a call. */
+  /** True if the process has no running invocation, so that it cannot be about to send a call. */
   isIdle(): boolean;
 }
 

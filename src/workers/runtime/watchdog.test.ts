@@ -60,7 +60,7 @@ describe("the watchdog", () => {
     assert.deepEqual(burn(30), ["exceededCpu"]);
   });
 
-  it("kills a process that calls bindings while holding idle requests after a few limits, rather than one limit per request", () => {
+  it("kills a process that calls bindings after a few times the CPU time limit, however many idle requests it holds", () => {
     const { burn, watch } = watching();
     for (let i = 0; i < 100; i++) watch.begin();
     let used = 0;

@@ -9,9 +9,9 @@ export interface UploadLimits {
   sourceMapBytes: number;
   modules: number;
   bindings: number;
-  /** Bytes of one text, JSON or secret. */
+  /** Maximum size of one text, JSON or secret binding. */
   textBytes: number;
-  /** Total bytes of all texts, JSON and secrets. */
+  /** Maximum total size of all text, JSON and secret bindings. */
   environmentBytes: number;
   flags: number;
   /** Maximum versions in one deployment. */

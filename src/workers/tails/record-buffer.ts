@@ -39,7 +39,7 @@ export function createRecordBuffer({
 }: RecordBufferOptions): RecordBuffer {
   let pendingRecords: { script: string; row: RecordRow }[] = [];
   let pendingBytes = 0;
-  /** The current minute: together with the sweep of older records, this limits the table. */
+  /** The current minute: together with the sweep of older records, this bounds the size of the table. */
   let window = { start: -Infinity, records: 0, bytes: 0 };
   let counter = 0;
   let writeInProgress: Promise<void> | undefined;

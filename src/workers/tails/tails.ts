@@ -159,10 +159,10 @@ export function createTails({
   async function sendHeartbeat(): Promise<void> {
     const now = clock.now();
     await endUnauthorized();
-    const aliveIds = await table.seen([...readers.keys()], { now, expiresAt: now + limits.ttlMs });
+    const aliveRows = await table.seen([...readers.keys()], { now, expiresAt: now + limits.ttlMs });
     const expiredCount = await table.removeExpired(now);
     await table.removeRecords(now - limits.bufferMs);
-    if (aliveIds.length > 0 || expiredCount > 0) await publishChange();
+    if (aliveRows.length > 0 || expiredCount > 0) await publishChange();
     else await reload();
   }
 

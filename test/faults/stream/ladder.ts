@@ -37,7 +37,7 @@ export function createLadderCheck() {
     return frames.get(source)!;
   };
 
-  /** Checks that every stored rendition has the exact set of segments, containing exactly the frames of the source. */
+  /** Checks that every stored rendition has exactly the expected segments, with exactly the frames of the source. */
   async function check(
     objects: string,
     uid: string,

@@ -35,7 +35,7 @@ const messageBody = z.object({
 const batchSize = z.number().int().min(1).max(queueLimits.pull.batchSize.max).nullish();
 const { visibilityMs } = queueLimits.consumer;
 const metadata = z.object({ metrics: metricsShape });
-const messageShape = z.looseObject({
+const messageSchema = z.looseObject({
   id: z.string(),
   body: z.string(),
   timestamp_ms: z.number().int(),
@@ -119,7 +119,7 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
         bodyOptional: true,
         result: z.object({
           message_backlog_count: z.number().int(),
-          messages: z.array(messageShape.extend({ lease_id: z.string() })),
+          messages: z.array(messageSchema.extend({ lease_id: z.string() })),
           metadata,
         }),
       },
@@ -185,7 +185,7 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
         summary: "Peek Queue Messages",
         body: z.object({ batch_size: batchSize }),
         bodyOptional: true,
-        result: z.object({ messages: z.array(messageShape) }),
+        result: z.object({ messages: z.array(messageSchema) }),
       },
       async ({ params, body: { batch_size } }) => {
         const peekedMessages = await messages.peek(

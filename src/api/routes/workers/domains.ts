@@ -18,7 +18,7 @@ import { routingNotices } from "./notices.ts";
 const DOMAINS_PATH = `${WORKERS}/domains`;
 const RECORDS_PATH = `${DOMAINS_PATH}/records`;
 
-const domainShape = z.object({
+const domainSchema = z.object({
   id: z.string(),
   zone_id: z.string(),
   zone_name: z.string(),
@@ -95,7 +95,7 @@ export const domainRoutes = ({ routing: { domains, isActive } }: WorkerRoutesDep
         path,
         summary: path === DOMAINS_PATH ? "List Domains" : "List records of domains",
         query: listQuery,
-        result: z.array(domainShape),
+        result: z.array(domainSchema),
       },
       async ({ params, query }) => {
         const { hostname, service: script, zone_id: zone, zone_name: zoneName } = query;
@@ -111,7 +111,7 @@ export const domainRoutes = ({ routing: { domains, isActive } }: WorkerRoutesDep
         method: "get",
         path: `${path}/{domain_id}`,
         summary: path === DOMAINS_PATH ? "Get a Domain" : "Get a record of a domain",
-        result: domainShape,
+        result: domainSchema,
       },
       async ({ params }) => answer(showDomain(await domains.get(params.account_id!, params.domain_id!))),
     ),
@@ -124,7 +124,7 @@ export const domainRoutes = ({ routing: { domains, isActive } }: WorkerRoutesDep
       path: DOMAINS_PATH,
       summary: "Attach to Domain",
       body: origin.extend({ service: z.string(), environment: environment.nullable() }),
-      result: domainShape,
+      result: domainSchema,
     },
     async (call) => {
       const { service, ...originFields } = call.body;
@@ -158,10 +158,10 @@ export const domainRoutes = ({ routing: { domains, isActive } }: WorkerRoutesDep
       query: z.object({ replace_state: z.string().optional() }),
       body: origins,
       result: z.object({
-        added: z.array(domainShape),
-        removed: z.array(domainShape),
-        updated: z.array(domainShape.extend({ modified: z.boolean() })),
-        conflicting: z.array(domainShape),
+        added: z.array(domainSchema),
+        removed: z.array(domainSchema),
+        updated: z.array(domainSchema.extend({ modified: z.boolean() })),
+        conflicting: z.array(domainSchema),
       }),
     },
     async ({ params, body }) => {
@@ -188,7 +188,7 @@ export const domainRoutes = ({ routing: { domains, isActive } }: WorkerRoutesDep
         override_existing_origin: z.boolean().nullish(),
         override_existing_dns_record: z.boolean().nullish(),
       }),
-      result: z.array(domainShape),
+      result: z.array(domainSchema),
     },
     async (call) => {
       const { params, query, body } = call;

@@ -5,14 +5,14 @@ import { reading, WORKERS, type WorkerRoutesDeps } from "./common.ts";
 
 const NAMESPACES_PATH = `${WORKERS}/durable_objects/namespaces`;
 
-const namespaceShape = z.object({
+const namespaceSchema = z.object({
   id: z.string(),
   name: z.string(),
   script: z.string(),
   class: z.string(),
   use_sqlite: z.boolean(),
 });
-const objectShape = z.object({ id: z.string(), hasStoredData: z.boolean() });
+const objectSchema = z.object({ id: z.string(), hasStoredData: z.boolean() });
 
 const MAX_OBJECTS_PER_PAGE = 10_000;
 
@@ -26,7 +26,7 @@ export const durableObjectRoutes = ({ objectNamespaces }: WorkerRoutesDeps): Rou
       summary: "List Durable Object namespaces",
       ...reading,
       query: z.object(pageQuery({ perPage: 20 })),
-      result: z.array(namespaceShape),
+      result: z.array(namespaceSchema),
     },
     async ({ params, query }) => {
       const page = pageRequest(query);
@@ -57,7 +57,7 @@ export const durableObjectRoutes = ({ objectNamespaces }: WorkerRoutesDeps): Rou
           .regex(/^([0-9a-f]{64})?$/)
           .optional(),
       }),
-      result: z.array(objectShape),
+      result: z.array(objectSchema),
     },
     async ({ params, query: { limit, cursor } }) => {
       const {

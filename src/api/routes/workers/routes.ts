@@ -10,8 +10,8 @@ const ROUTE_PATH = `${ROUTES_PATH}/{route_id}`;
 const readingRoutes = { tag: "Workers", permission: "Workers Routes Read" } as const;
 const writingRoutes = { tag: "Workers", permission: "Workers Routes Write" } as const;
 
-const routeShape = z.object({ id: z.string(), pattern: z.string(), script: z.string().optional() });
-const scriptRouteShape = routeShape.extend({ zone_id: z.string(), zone_name: z.string() });
+const routeSchema = z.object({ id: z.string(), pattern: z.string(), script: z.string().optional() });
+const scriptRouteSchema = routeSchema.extend({ zone_id: z.string(), zone_name: z.string() });
 /** A route without a script disables workers for its pattern. */
 const routeRequest = z.object({ pattern: z.string(), script: z.string().nullish() });
 const scriptRoutesRequest = z
@@ -42,7 +42,7 @@ export const routeRoutes = ({ routing: { routes, isActive } }: WorkerRoutesDeps)
       method: "get",
       path: ROUTES_PATH,
       summary: "List Routes",
-      result: z.array(routeShape),
+      result: z.array(routeSchema),
     },
     async ({ params }) => answer((await routes.list(params.zone_id!)).map(showRoute)),
   ),
@@ -54,7 +54,7 @@ export const routeRoutes = ({ routing: { routes, isActive } }: WorkerRoutesDeps)
       path: ROUTES_PATH,
       summary: "Create Route",
       body: routeRequest,
-      result: routeShape,
+      result: routeSchema,
     },
     async ({ params, body }) =>
       answer(showRoute(await routes.create(params.zone_id!, toRouteChange(body))), {
@@ -68,7 +68,7 @@ export const routeRoutes = ({ routing: { routes, isActive } }: WorkerRoutesDeps)
       method: "get",
       path: ROUTE_PATH,
       summary: "Get Route",
-      result: routeShape,
+      result: routeSchema,
     },
     async ({ params }) => answer(showRoute(await routes.get(params.zone_id!, params.route_id!))),
   ),
@@ -80,7 +80,7 @@ export const routeRoutes = ({ routing: { routes, isActive } }: WorkerRoutesDeps)
       path: ROUTE_PATH,
       summary: "Update Route",
       body: routeRequest,
-      result: routeShape,
+      result: routeSchema,
     },
     async ({ params, body }) =>
       answer(showRoute(await routes.update(params.zone_id!, params.route_id!, toRouteChange(body))), {
@@ -111,7 +111,7 @@ export const routeRoutes = ({ routing: { routes, isActive } }: WorkerRoutesDeps)
         path: `${path}/routes`,
         summary: path === SCRIPT ? "List routes of a Worker" : "List routes of an environment",
         query: z.object({ show_zonename: z.string().optional() }),
-        result: z.array(scriptRouteShape),
+        result: z.array(scriptRouteSchema),
       },
       async ({ params }) => answer((await routes.listByScript(...accountAndScript(params))).map(showRouteWithZone)),
     ),
@@ -126,7 +126,7 @@ export const routeRoutes = ({ routing: { routes, isActive } }: WorkerRoutesDeps)
       summary: "Replace the routes of a Worker",
       query: z.object({ validate: z.string().optional() }),
       body: scriptRoutesRequest,
-      result: z.array(scriptRouteShape),
+      result: z.array(scriptRouteSchema),
     },
     async (call) => {
       const patterns = call.body.map(({ pattern, zone_id: zoneId, zone_name: zoneName }) => ({

@@ -19,7 +19,7 @@ import { uploadNotices } from "./notices.ts";
 import { receiveUpload } from "./receive.ts";
 import { nothing, scriptShape, shownScript, shownUpload, uploadShape } from "./shapes.ts";
 
-const foundScriptShape = z.object({
+const foundScriptSchema = z.object({
   id: z.string(),
   script_name: z.string(),
   service_name: z.string(),
@@ -70,7 +70,7 @@ export const scriptRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): Ro
         order_by: z.enum(["created_on", "modified_on", "name"]).default("name"),
         ...pageQuery({ perPage: 10, max: 100 }),
       }),
-      result: z.array(foundScriptShape),
+      result: z.array(foundScriptSchema),
     },
     async ({ params, query }) => {
       const { name, id, order_by } = query;

@@ -15,7 +15,7 @@ import {
 import { nothing } from "./shapes.ts";
 import { readAnnotations } from "./metadata.ts";
 
-const secretShape = z.object({ name: z.string(), type: z.literal("secret_text") });
+const secretSchema = z.object({ name: z.string(), type: z.literal("secret_text") });
 const showSecret = (name: string) => ({ name, type: "secret_text" as const });
 const secret = z.object({
   name: z.string().min(1),
@@ -44,7 +44,7 @@ export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
           summary: "List script secrets",
           ...reading,
           query: z.object(pageQuery({ perPage: 1000 })),
-          result: z.array(secretShape),
+          result: z.array(secretSchema),
         },
         async ({ params, query }) => {
           const page = pageRequest(query);
@@ -60,7 +60,7 @@ export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
           summary: "Add script secret",
           ...writing,
           body: secret,
-          result: secretShape,
+          result: secretSchema,
         },
         async (call) => {
           const { name, text } = call.body;
@@ -78,7 +78,7 @@ export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
           summary: "Get secret binding",
           ...reading,
           query: urlEncodedQuery,
-          result: secretShape,
+          result: secretSchema,
         },
         async ({ params }) => {
           const name = params.secret_name!;
@@ -116,7 +116,7 @@ export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
           summary: "Patch multiple script secrets",
           ...writing,
           body: bulk,
-          result: z.record(z.string(), secretShape),
+          result: z.record(z.string(), secretSchema),
         },
         async (call) => {
           const { secrets, version_tags } = call.body;

@@ -14,19 +14,19 @@ import {
 import { nothing, scriptShape, shownScript } from "./shapes.ts";
 
 const SERVICE = `${WORKERS}/services/{service_name}`;
-const environmentShape = z.object({
+const environmentSchema = z.object({
   environment: z.string(),
   created_on: z.string(),
   modified_on: z.string(),
   script: scriptShape,
 });
-const serviceShape = z.object({
+const serviceSchema = z.object({
   id: z.string(),
   created_on: z.string(),
   modified_on: z.string(),
   usage_model: z.string(),
-  default_environment: environmentShape,
-  environments: z.array(environmentShape),
+  default_environment: environmentSchema,
+  environments: z.array(environmentSchema),
 });
 
 /**
@@ -41,7 +41,7 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       path: SERVICE,
       summary: "Get a service",
       ...reading,
-      result: serviceShape,
+      result: serviceSchema,
     },
     async ({ params }) => answer(showService(await requireService(scripts, params))),
   ),
@@ -68,7 +68,7 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       path: ENVIRONMENT_PATH,
       summary: "Get an environment of a service",
       ...reading,
-      result: environmentShape,
+      result: environmentSchema,
     },
     async ({ params }) => answer(showEnvironment(await requireService(scripts, params))),
   ),

@@ -117,7 +117,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         path: `${SCRIPT}/usage-model`,
         summary: "Fetch Usage Model",
         ...reading,
-        result: usageShape,
+        result: usageSchema,
       },
       async ({ params }) => answer(showUsage(await requireScript(scripts, ...accountAndScript(params)))),
     ),
@@ -129,7 +129,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         summary: "Update Usage Model",
         ...writing,
         body: usageRequest,
-        result: usageShape,
+        result: usageSchema,
       },
       async (call) => {
         const script = await requireScript(scripts, ...accountAndScript(call.params));
@@ -146,7 +146,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         path: `${WORKERS}/account-settings`,
         summary: "Fetch Worker Account Settings",
         ...reading,
-        result: accountShape,
+        result: accountSchema,
       },
       async () => answer(ACCOUNT),
     ),
@@ -157,8 +157,8 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         path: `${WORKERS}/account-settings`,
         summary: "Create Worker Account Settings",
         ...writing,
-        body: accountShape.partial(),
-        result: accountShape,
+        body: accountSchema.partial(),
+        result: accountSchema,
       },
       async ({ body }) => {
         const { default_usage_model = ACCOUNT.default_usage_model, green_compute = ACCOUNT.green_compute } = body;
@@ -173,7 +173,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
   ];
 }
 
-const usageShape = z.object({
+const usageSchema = z.object({
   usage_model: z.string(),
   user_limits: z.object({ cpu_ms: z.number().int().nullable() }).nullable(),
 });
@@ -186,7 +186,7 @@ const showUsage = ({ usageModel, latest }: Script) => ({
   user_limits: latest?.limits?.cpuMs === undefined ? null : { cpu_ms: latest.limits.cpuMs },
 });
 
-const accountShape = z.object({ default_usage_model: z.string(), green_compute: z.boolean() });
+const accountSchema = z.object({ default_usage_model: z.string(), green_compute: z.boolean() });
 const ACCOUNT = { default_usage_model: "standard", green_compute: false };
 
 async function change(

@@ -13,8 +13,8 @@ import {
   type WorkerRoutesDeps,
 } from "./common.ts";
 
-const accountShape = z.object({ subdomain: z.string() });
-const scriptShape = z.object({ enabled: z.boolean(), previews_enabled: z.boolean() });
+const accountSchema = z.object({ subdomain: z.string() });
+const scriptSchema = z.object({ enabled: z.boolean(), previews_enabled: z.boolean() });
 const showSubdomain = ({ subdomainEnabled, previewsEnabled }: Script) => ({
   enabled: subdomainEnabled,
   previews_enabled: previewsEnabled,
@@ -29,7 +29,7 @@ export const subdomainRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       path: `${WORKERS}/subdomain`,
       summary: "Get Subdomain",
       ...reading,
-      result: accountShape,
+      result: accountSchema,
     },
     async ({ params }) => answer({ subdomain: await scripts.subdomain(params.account_id!) }),
   ),
@@ -40,8 +40,8 @@ export const subdomainRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       path: `${WORKERS}/subdomain`,
       summary: "Create Subdomain",
       ...writing,
-      body: accountShape,
-      result: accountShape,
+      body: accountSchema,
+      result: accountSchema,
     },
     async ({ params, body }) =>
       answer({ subdomain: await scripts.changeSubdomain(params.account_id!, body.subdomain) }),
@@ -68,7 +68,7 @@ export const subdomainRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       path: `${SCRIPT}/subdomain`,
       summary: "Get Worker subdomain",
       ...reading,
-      result: scriptShape,
+      result: scriptSchema,
     },
     async ({ params }) => answer(showSubdomain(await requireScript(scripts, ...accountAndScript(params)))),
   ),
@@ -79,7 +79,7 @@ export const subdomainRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       path: `${ENVIRONMENT_PATH}/subdomain`,
       summary: "Get Worker subdomain",
       ...reading,
-      result: scriptShape,
+      result: scriptSchema,
     },
     async ({ params }) => answer(showSubdomain(await requireService(scripts, params))),
   ),
@@ -91,7 +91,7 @@ export const subdomainRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       summary: "Post Worker subdomain",
       ...writing,
       body: z.object({ enabled: z.boolean(), previews_enabled: z.boolean().nullish() }),
-      result: scriptShape,
+      result: scriptSchema,
     },
     async ({ params, body }) =>
       answer(
@@ -110,7 +110,7 @@ export const subdomainRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       path: `${SCRIPT}/subdomain`,
       summary: "Delete Worker subdomain",
       ...writing,
-      result: scriptShape,
+      result: scriptSchema,
     },
     async ({ params }) =>
       answer(

@@ -15,7 +15,7 @@ import { nothing } from "./shapes.ts";
 
 export const RECORD = `${WORKERS}/workers/{worker_id}`;
 
-const workerShape = z.object({
+const workerSchema = z.object({
   id: z.string(),
   name: z.string(),
   created_on: z.iso.datetime(),
@@ -57,7 +57,7 @@ const listQuery = z.object({
 
 /** Workers as records, independent of their versions. */
 export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
-  async function createShow(account: string): Promise<(script: Script) => z.input<typeof workerShape>> {
+  async function createShow(account: string): Promise<(script: Script) => z.input<typeof workerSchema>> {
     const label = await scripts.subdomain(account);
     return (script) => showWorker(script, urlOf?.(label, script.name));
   }
@@ -80,7 +80,7 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
         summary: "List Workers",
         ...reading,
         query: listQuery,
-        result: z.array(workerShape),
+        result: z.array(workerSchema),
       },
       async ({ params, query }) => {
         const account = params.account_id!;
@@ -101,7 +101,7 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
         summary: "Create Worker",
         ...writing,
         body: request,
-        result: workerShape,
+        result: workerSchema,
       },
       async (call) => {
         const account = call.params.account_id!;
@@ -112,7 +112,7 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
     ),
 
     route(
-      { id: "getWorker", method: "get", path: RECORD, summary: "Get Worker", ...reading, result: workerShape },
+      { id: "getWorker", method: "get", path: RECORD, summary: "Get Worker", ...reading, result: workerSchema },
       async ({ params }) => answerWorker(await requireRecord(scripts, params)),
     ),
     route(
@@ -123,7 +123,7 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
         summary: "Update Worker",
         ...writing,
         body: request,
-        result: workerShape,
+        result: workerSchema,
       },
       async ({ params, body }) => change(await requireRecord(scripts, params), body, true),
     ),
@@ -135,7 +135,7 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
         summary: "Edit Worker",
         ...writing,
         body: patch,
-        result: workerShape,
+        result: workerSchema,
       },
       async ({ params, body }) => change(await requireRecord(scripts, params), body, false),
     ),
@@ -185,7 +185,7 @@ function settingsOf(
   };
 }
 
-const showWorker = (script: Script, url: string | undefined): z.input<typeof workerShape> => ({
+const showWorker = (script: Script, url: string | undefined): z.input<typeof workerSchema> => ({
   id: script.id,
   name: script.name,
   created_on: script.createdAt.toISOString(),

@@ -179,24 +179,24 @@ export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgen
         ...(tls !== undefined && { tls }),
         ...(outcome === "delivered" && notifySuccess.has(rcpt) && { nextHopNotifies: true as const }),
       });
-    const addAll = (outcome: RecipientResult["outcome"], answer: SmtpReply) => {
+    const addResultForAll = (outcome: RecipientResult["outcome"], answer: SmtpReply) => {
       for (const { rcpt } of to) add(rcpt, outcome, answer);
       return results;
     };
     if (!extensions.has("SMTPUTF8") && !isAscii(originalRequest.from))
-      return addAll(
+      return addResultForAll(
         "permanent",
         reply(550, "5.6.7", `${host} does not support SMTPUTF8, which non-ASCII addresses need`),
       );
     const fittedBody = await fitBody(session, originalRequest);
     if (!fittedBody.ok)
-      return addAll(
+      return addResultForAll(
         "permanent",
         reply(fittedBody.reply.code, fittedBody.reply.enhanced, `${host}: ${fittedBody.reply.text}`),
       );
     const request = { ...originalRequest, body: fittedBody.body };
     if (maxSize > 0 && request.body.size > maxSize)
-      return addAll(
+      return addResultForAll(
         "permanent",
         reply(552, "5.3.4", `${host} accepts at most ${maxSize} bytes, the message has ${request.body.size}`),
       );

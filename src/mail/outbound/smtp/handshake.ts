@@ -16,7 +16,7 @@ export interface Extensions {
 
 interface HandshakeOptions {
   channel: Channel;
-  /** Such as `mx1.example.com [192.0.2.1]:25`. */
+  /** For example, `mx1.example.com [192.0.2.1]:25`. */
   peer: string;
   host: string;
   /** Our name in EHLO. */

@@ -37,9 +37,9 @@ export interface SessionTarget extends NextHop {
 /** An open connection that carries one message at a time. */
 export interface Session {
   readonly target: SessionTarget;
-  /** Such as `mx1.example.com [192.0.2.1]:25`. */
+  /** For example, `mx1.example.com [192.0.2.1]:25`. */
   readonly peer: string;
-  /** Such as "TLSv1.3"; undefined for plain text. */
+  /** For example, "TLSv1.3"; undefined for plain text. */
   readonly tls: string | undefined;
   /** Why the certificate is not valid for the host; undefined if it is valid, and for plain text. */
   readonly certificateFailure: TlsFailure | undefined;

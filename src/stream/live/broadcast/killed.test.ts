@@ -20,7 +20,7 @@ async function until(what: () => Promise<boolean> | boolean, ms = 60_000): Promi
 
 test("a killed process loses less than two seconds of a broadcast, and the next one makes a recording of the rest", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-live-killed-"));
-  const child = spawn(process.execPath, [join(import.meta.dirname, "victim.testing.ts"), folder], {
+  const child = spawn(process.execPath, [join(import.meta.dirname, "killed-process.testing.ts"), folder], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   t.after(() => {

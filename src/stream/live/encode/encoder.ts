@@ -88,7 +88,7 @@ export function createEncoder({
 
   const outputs = rungs.map(({ name }, i) => {
     const pieces = createMp4SegmentReader();
-    const isKey = plan.keyFrames === "source" ? keys.reader() : (_: number, key: boolean) => key;
+    const isKeyFrameAt = plan.keyFrames === "source" ? keys.reader() : (_: number, key: boolean) => key;
     const fragments = createVideoFragments({ rendition: name, partMs, onFragment });
     return {
       async take(chunk: Buffer) {
@@ -104,7 +104,7 @@ export function createEncoder({
               let dataOffset = fragment.dataStart;
               let { time } = fragment;
               for (const [n, size] of fragment.sizes.entries()) {
-                const key = isKey(time, fragment.syncs[n] === 1);
+                const key = isKeyFrameAt(time, fragment.syncs[n] === 1);
                 fragments.add({
                   time,
                   shift: toVideoTicks(delay),

@@ -142,14 +142,14 @@ test("grants free slots, grants required ones up to twice the limit, and reclaim
 test("selects key frames of the source as key frames of renditions, and no others", () => {
   const keys = createKeyTimes();
   keys.source(0);
-  const isKey = keys.reader();
+  const isKeyFrameAt = keys.reader();
   keys.source(180_000);
-  assert.equal(isKey(0, true), true);
-  assert.equal(isKey(3600, true), false);
-  assert.equal(isKey(7200, false), false);
-  assert.equal(isKey(179_999, true), true);
+  assert.equal(isKeyFrameAt(0, true), true);
+  assert.equal(isKeyFrameAt(3600, true), false);
+  assert.equal(isKeyFrameAt(7200, false), false);
+  assert.equal(isKeyFrameAt(179_999, true), true);
   keys.source(360_000);
-  assert.throws(() => isKey(360_000, false), /no key frame/);
+  assert.throws(() => isKeyFrameAt(360_000, false), /no key frame/);
   const late = keys.reader();
   assert.throws(() => late(10_000, true), /no key frame/);
 });

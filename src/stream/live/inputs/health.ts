@@ -1,4 +1,4 @@
-import { every, type Repetition } from "../../../kernel/every.ts";
+import { every, type Repetition } from "../../../kernel/periodic.ts";
 import type { Clock, Log } from "../../../kernel/index.ts";
 import type { Db } from "../../../store/index.ts";
 import type { LiveHealth, LiveSessions } from "../session.ts";
@@ -24,7 +24,7 @@ export interface LiveHealthReports {
 
 const REPORT_INTERVAL_MS = 5000;
 const MAX_REPORT_AGE_MS = 15_000;
-const FORGET_MS = 60_000;
+const FORGET_AFTER_MS = 60_000;
 /** Rows per statement. */
 const BATCH = 500;
 
@@ -42,7 +42,7 @@ export function createLiveHealthReports({ db, sessions, clock, log }: LiveHealth
     }));
     if (rows.length === 0 && !hasReported) return;
     for (let i = 0; i < rows.length; i += BATCH) await table.note(rows.slice(i, i + BATCH));
-    await table.forget(now - FORGET_MS);
+    await table.forget(now - FORGET_AFTER_MS);
     hasReported = rows.length > 0;
   }
 

@@ -1,4 +1,4 @@
-import { every, type Repetition } from "../../../kernel/every.ts";
+import { every, type Repetition } from "../../../kernel/periodic.ts";
 import type { Clock, Ids, Log } from "../../../kernel/index.ts";
 import type { Db, Events, Secrets } from "../../../store/index.ts";
 import type { VideoCatalog } from "../../videos/index.ts";

@@ -69,7 +69,7 @@ function listedOf(
   };
 }
 
-/** Seconds of a segment on the player timeline: its duration in the leading rendition. */
+/** Duration of a segment on the player timeline, in seconds: that of the first rendition of its run. */
 export const liveSegmentSeconds = ({ runs }: LiveTimeline, { run, durations }: LiveSegment): number =>
   durations[runs[run]?.renditions[0]?.name ?? ""] ?? longest(durations);
 

@@ -401,7 +401,7 @@ function assertHintCameTrue(before: ReadPlaylist, after: ReadPlaylist): void {
   if (next !== undefined) assert.equal(next, before.hint);
 }
 
-test("audio segments end with the video segments, and dates of both use the same clock", () => {
+test("audio segments end where video segments end, and their program dates use the same clock", () => {
   const { broadcast, playlist } = world();
   const run = runOf(1, { renditions: [SOURCE, SOUND] });
   const sink = broadcast.run(run);

@@ -2,7 +2,7 @@ import type { LiveSegment, LiveTimeline } from "../timeline.ts";
 import type { RecordingSummary } from "./port.ts";
 
 /**
- * Seconds of a segment: its video duration, if it has video. The longest rendition would be a few milliseconds too
+ * Duration of a segment, in seconds: that of its video, if any. The longest rendition would be a few milliseconds too
  * long, accumulating over thousands of segments.
  */
 export function lengthOf(runs: LiveTimeline["runs"], { run, durations }: LiveSegment): number {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { every } from "../../../kernel/every.ts";
+import { every } from "../../../kernel/periodic.ts";
 import type { Clock, Ids, Log } from "../../../kernel/index.ts";
 import type { Db } from "../../../store/index.ts";
 import type { DeliveryRoute } from "../../delivery/index.ts";

@@ -165,7 +165,7 @@ describe("an SDP fragment", () => {
   });
 });
 
-describe("clocks of a publisher", () => {
+describe("publisher clocks", () => {
   test("align audio with its video, never move it back, and keep it aligned", () => {
     fc.assert(
       fc.property(

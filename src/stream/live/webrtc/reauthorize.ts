@@ -1,4 +1,4 @@
-import { every } from "../../../kernel/every.ts";
+import { every } from "../../../kernel/periodic.ts";
 import { type Log, UserError } from "../../../kernel/index.ts";
 import { streamErrors } from "../../errors.ts";
 

@@ -112,7 +112,7 @@ export function createLiveWebrtc(deps: LiveWebrtcDeps): LiveWebrtc {
   let loading: Promise<Engine> | undefined;
   let peers: Peers | undefined;
 
-  const engine = () =>
+  const loadEngine = () =>
     (loading ??= import("./engine.ts").then((loaded) => {
       peers = loaded.createPeers({ settings, ...(now !== undefined && { now }) });
       return { ...loaded, peers };
@@ -149,7 +149,7 @@ export function createLiveWebrtc(deps: LiveWebrtcDeps): LiveWebrtc {
     const parsedOffer = readOffer(sdp, { video: ["h264", "vp8"], keepRtx: true });
     if (!parsedOffer.ok) throw streamErrors.webrtcBadOffer({ reason: parsedOffer.reason });
     const { offer } = parsedOffer;
-    const { peers, receivePublisher } = await engine();
+    const { peers, receivePublisher } = await loadEngine();
     const agent = request.headers["user-agent"];
     const publication = await publishing.publish({
       protocol: "webrtc",
@@ -191,7 +191,7 @@ export function createLiveWebrtc(deps: LiveWebrtcDeps): LiveWebrtc {
     if (feed === undefined) throw streamErrors.liveNotPublished();
     const parsedOffer = sdp === "" ? undefined : readOffer(sdp, { video: [feed.codecs().video ?? "h264"] });
     if (parsedOffer?.ok === false) throw streamErrors.webrtcBadOffer({ reason: parsedOffer.reason });
-    const { peers, sendOnly, addTracks, sendFeed } = await engine();
+    const { peers, sendOnly, addTracks, sendFeed } = await loadEngine();
     const peer = peers.open(parsedOffer?.offer ?? ownOfferOf(feed), { kind: "play", isLocal: isNear(request) });
     try {
       const newSession = registerSession(exchange, peer);

@@ -125,7 +125,7 @@ export function createD1Databases(options: D1DatabasesOptions): D1Databases {
         Buffer.from(JSON.stringify(statements)),
         signal,
       );
-      return parseAnswer(answer);
+      return parseResponse(answer);
     },
     async script(id, statements, { format, signal }) {
       const answer = await exchange(
@@ -136,7 +136,7 @@ export function createD1Databases(options: D1DatabasesOptions): D1Databases {
       );
       // Every successful result ends with its `meta`, a failure with its message, so successful responses need not be
       // parsed.
-      if (answer.toString("latin1", answer.length - 3) !== "}}]") parseAnswer(answer);
+      if (answer.toString("latin1", answer.length - 3) !== "}}]") parseResponse(answer);
       return answer;
     },
     import: (id, { open, size, mark }, { ready, signal } = {}) =>
@@ -180,7 +180,7 @@ export function createD1Databases(options: D1DatabasesOptions): D1Databases {
 }
 
 /** Throws d1Errors.sql for a response that is a failure or contains one. */
-function parseAnswer(answer: Buffer): D1QueryResult[] {
+function parseResponse(answer: Buffer): D1QueryResult[] {
   const parsed = JSON.parse(answer.toString()) as { error?: string } | ({ error?: string } & D1QueryResult)[];
   const failure = Array.isArray(parsed) ? parsed.find(({ error }) => error !== undefined) : parsed;
   if (failure) throw d1Errors.sql({ text: failure.error });

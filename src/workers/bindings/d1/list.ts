@@ -73,7 +73,7 @@ interface D1DatabaseListOptions {
 
 /** Number of deleted databases read per query. */
 const BATCH = 100;
-/** How long the file of a deleted database is checked for again: a query that was running may have recreated it. */
+/** How long to check whether the file of a deleted database exists again: a running query may have recreated it. */
 const REMOVED_RETENTION_MS = 3600_000;
 /** How long a response waits for the file of a deleted database to be removed: an import may be using it. */
 const REMOVAL_MS = 2_000;

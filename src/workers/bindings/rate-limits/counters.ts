@@ -7,7 +7,7 @@ interface RateLimitCounters {
   count(call: { account: string; namespace: string; key: string; simple: RateLimitBinding["simple"] }): boolean;
 }
 
-/** Maximum number of keys per account and period. A further key evicts the oldest one. */
+/** Maximum number of keys per account per period. A further key evicts the oldest one. */
 const MAX_KEYS = 50_000;
 /** Longer keys are stored as hashes. */
 const KEY_LENGTH = 64;

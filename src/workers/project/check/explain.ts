@@ -17,7 +17,7 @@ export function explainException(
   return (
     explainMissingBinding(exception, project, unknownUses) ??
     explainDestination(exception.message, project) ??
-    explainMissingNode(exception, project) ??
+    explainMissingNodeModule(exception, project) ??
     explainMissingHandler(exception)
   );
 }
@@ -91,7 +91,7 @@ function explainDestination(message: string, project: Project): string | undefin
     : `The send_email binding does not allow this sender.\nFix: Add it to allowed_sender_addresses of the binding in ${file}.`;
 }
 
-function explainMissingNode({ message }: Pick<ThrownException, "message">, project: Project): string | undefined {
+function explainMissingNodeModule({ message }: Pick<ThrownException, "message">, project: Project): string | undefined {
   const missingModule =
     /No such module "(node:[^"]+)"/.exec(message)?.[1] ??
     /^(Buffer|process|global|setImmediate|__dirname|__filename) is not defined/.exec(message)?.[1];

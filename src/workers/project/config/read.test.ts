@@ -198,7 +198,7 @@ test(".wrangler/deploy/config.json replaces the configuration, unless --config i
   });
   const built = await read(root);
   assert.deepEqual([built.name, built.main, built.warnings], ["built", join(root, "dist/index.js"), []]);
-  // The next build empties its output folder: secrets and stored data belong to the folder of the user's file.
+  // The next build empties its output folder, so secrets and stored data belong in the folder of the user's file.
   assert.deepEqual([built.root, built.userRoot], [join(root, "dist"), root]);
   assert.deepEqual(built.localSecrets, ["API_KEY"]);
   assert.equal((await read(root, { config: "wrangler.jsonc" })).name, "mail");

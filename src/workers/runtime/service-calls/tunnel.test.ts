@@ -68,7 +68,7 @@ test("a retired connection delivers a call that arrived while the event loop was
   assert.deepEqual([isClosed, Buffer.concat(received), busy], [false, CALL, ["busy"]]);
 });
 
-test("a retired connection without calls is closed once the caller runs no invocation", async (t) => {
+test("a retired connection without pending calls is closed once its caller has no running invocation", async (t) => {
   const { client, tunnel, received, state, until } = await start(t);
   let isClosed = false;
   void tunnel.closed.then(() => void (isClosed = true));
@@ -84,7 +84,7 @@ test("a retired connection without calls is closed once the caller runs no invoc
   assert.equal(isClosed, false);
 });
 
-test("a retired connection of an idle caller without calls is closed", async (t) => {
+test("a retired connection of an idle caller without pending calls is closed", async (t) => {
   const { client, tunnel } = await start(t);
   tunnel.retire();
   await Promise.all([tunnel.closed, once(client, "close")]);

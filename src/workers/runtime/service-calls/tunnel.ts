@@ -11,7 +11,7 @@ interface TunnelOptions {
   caller: Duplex;
   /** The socket of the called entrypoint. */
   socketPath: string;
-  /** True if the caller runs no invocation, so that it cannot be about to send a call. */
+  /** True if the caller has no running invocation, so that it cannot be about to send a call. */
   isCallerIdle(): boolean;
   /** Called when the first call begins and when the last one has been answered. */
   onBusy(): void;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { every } from "./every.ts";
+import { every } from "./periodic.ts";
 import type { Log } from "./log.ts";
 
 const DAY = 86_400_000;

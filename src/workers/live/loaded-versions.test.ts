@@ -4,7 +4,7 @@ import { createManualClock, silentLog } from "../../kernel/index.ts";
 import { scriptOf } from "../runtime/runtime.testing.ts";
 import { createFakeRuntime } from "../scripts/scripts.testing.ts";
 import { DEFAULT_LIVE_LIMITS, type LiveLimits } from "./limits.ts";
-import { createLoadedVersions } from "./residents.ts";
+import { createLoadedVersions } from "./loaded-versions.ts";
 
 const SCRIPT = "s".repeat(32);
 const version = (versionId: string, scriptId = SCRIPT) => ({ key: `a/${scriptId}/${versionId}`, versionId, scriptId });
@@ -23,7 +23,7 @@ function start(limits: Partial<LiveLimits> = {}, size = 10) {
     if (id === "broken") throw new Error("broken");
     return { worker: scriptOf("", { version: id, key: version(id).key }), size };
   };
-  const residents = createLoadedVersions({
+  const loadedVersions = createLoadedVersions({
     runtime: { ...fake.runtime, claimObjects: (key) => void claims.push(key.split("/")[2]!) },
     load,
     limits: { ...DEFAULT_LIVE_LIMITS, ...limits },
@@ -31,11 +31,11 @@ function start(limits: Partial<LiveLimits> = {}, size = 10) {
     log: silentLog,
   });
   const use = async (id: string) => {
-    const resident = residents.acquire(version(id));
-    await resident.ready;
-    residents.release(resident);
+    const loadedVersion = loadedVersions.acquire(version(id));
+    await loadedVersion.ready;
+    loadedVersions.release(loadedVersion);
   };
-  return { residents, clock, loads, claims, delays, use, known: fake.known };
+  return { loadedVersions, clock, loads, claims, delays, use, known: fake.known };
 }
 
 test("a version is loaded once for all concurrent users", async () => {
@@ -45,12 +45,12 @@ test("a version is loaded once for all concurrent users", async () => {
 });
 
 test("above the limits, the least recently used version is evicted, but never one in use", async () => {
-  const { residents, use, known } = start({ versions: 2 });
-  const held = residents.acquire(version("1"));
+  const { loadedVersions, use, known } = start({ versions: 2 });
+  const held = loadedVersions.acquire(version("1"));
   await held.ready;
   for (const id of ["2", "3", "2", "4"]) await use(id);
   assert.equal(keysOf(known), "1 4");
-  residents.release(held);
+  loadedVersions.release(held);
   await use("5");
   assert.equal(keysOf(known), "4 5");
 
@@ -60,47 +60,47 @@ test("above the limits, the least recently used version is evicted, but never on
 });
 
 test("versions that have been idle for long are unloaded, except those with open connections", async () => {
-  const { residents, clock, use, known } = start({ restMs: 1000 });
+  const { loadedVersions, clock, use, known } = start({ restMs: 1000 });
   await use("1");
-  const close = residents.releaseToConnection(residents.acquire(version("2")));
+  const close = loadedVersions.releaseToConnection(loadedVersions.acquire(version("2")));
   clock.advance(600);
   await use("3");
   clock.advance(600);
-  residents.unloadIdle();
+  loadedVersions.unloadIdle();
   assert.equal(keysOf(known), "2 3");
   close();
   close();
   clock.advance(1000);
-  residents.unloadIdle();
+  loadedVersions.unloadIdle();
   assert.equal(known.size, 0);
 });
 
 test("a retired version is unloaded after its last user, and loaded again when needed", async () => {
-  const { residents, use, known } = start();
-  const held = residents.acquire(version("1"));
+  const { loadedVersions, use, known } = start();
+  const held = loadedVersions.acquire(version("1"));
   await held.ready;
   await use("2");
   await use("3");
-  residents.retire(SCRIPT, new Set([version("3").key]));
+  loadedVersions.retire(SCRIPT, new Set([version("3").key]));
   assert.equal(keysOf(known), "1 3");
-  const late = residents.acquire(version("1"));
-  residents.release(held);
+  const late = loadedVersions.acquire(version("1"));
+  loadedVersions.release(held);
   assert.equal(keysOf(known), "1 3");
-  residents.release(late);
+  loadedVersions.release(late);
   assert.equal(keysOf(known), "3");
   await use("1");
   assert.equal(keysOf(known), "3 1");
-  residents.retire("another script", new Set());
+  loadedVersions.retire("another script", new Set());
   assert.equal(keysOf(known), "3 1");
 });
 
 test("Durable Objects belong to the deployed version, even if an older one is loaded late", async () => {
-  const { residents, use, claims, delays } = start();
+  const { loadedVersions, use, claims, delays } = start();
   const { promise, resolve } = Promise.withResolvers<void>();
   delays.set("1", promise);
-  const late = residents.acquire(version("1"));
+  const late = loadedVersions.acquire(version("1"));
   await use("2");
-  residents.retire(SCRIPT, new Set([version("2").key]));
+  loadedVersions.retire(SCRIPT, new Set([version("2").key]));
   assert.deepEqual(claims, ["2"]);
   resolve();
   await late.ready;
@@ -109,11 +109,11 @@ test("Durable Objects belong to the deployed version, even if an older one is lo
 
 test("a retired version with an open connection remains for a grace period", async (t: TestContext) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
-  const { residents, known } = start();
-  const resident = residents.acquire(version("1"));
-  await resident.ready;
-  residents.releaseToConnection(resident);
-  residents.retire(SCRIPT, new Set());
+  const { loadedVersions, known } = start();
+  const loadedVersion = loadedVersions.acquire(version("1"));
+  await loadedVersion.ready;
+  loadedVersions.releaseToConnection(loadedVersion);
+  loadedVersions.retire(SCRIPT, new Set());
   t.mock.timers.tick(29_000);
   assert.equal(known.size, 1);
   t.mock.timers.tick(1000);
@@ -121,19 +121,19 @@ test("a retired version with an open connection remains for a grace period", asy
 });
 
 test("a version being tested is not retired, and is unloaded once released", async () => {
-  const { residents, known } = start();
-  const trial = await residents.startTrial(scriptOf("", { version: "1", key: version("1").key }), SCRIPT);
-  residents.retire(SCRIPT, new Set());
+  const { loadedVersions, known } = start();
+  const trial = await loadedVersions.startTrial(scriptOf("", { version: "1", key: version("1").key }), SCRIPT);
+  loadedVersions.retire(SCRIPT, new Set());
   assert.equal(keysOf(known), "1");
   trial.settle(true);
   assert.equal(keysOf(known), "1");
-  const second = await residents.startTrial(scriptOf("", { version: "2", key: version("2").key }), SCRIPT);
+  const second = await loadedVersions.startTrial(scriptOf("", { version: "2", key: version("2").key }), SCRIPT);
   second.settle(false);
   assert.equal(keysOf(known), "1");
-  await assert.rejects(residents.startTrial(scriptOf("throws", { version: "3", key: version("3").key }), SCRIPT), {
+  await assert.rejects(loadedVersions.startTrial(scriptOf("throws", { version: "3", key: version("3").key }), SCRIPT), {
     kind: "scriptRefused",
   });
-  assert.deepEqual(residents.scripts(), [SCRIPT]);
+  assert.deepEqual(loadedVersions.scripts(), [SCRIPT]);
 });
 
 test("a version that failed to load is retried by the next user", async () => {

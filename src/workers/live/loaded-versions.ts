@@ -18,12 +18,12 @@ export interface LoadedVersion {
 interface LoadedVersions {
   /** Synchronous, so that nothing runs between picking a version and using it. */
   acquire(version: { key: string; versionId: string; scriptId: string }): LoadedVersion;
-  release(resident: LoadedVersion): void;
+  release(loadedVersion: LoadedVersion): void;
   /**
    * Releases the version but keeps it loaded for an open connection, after its replacement only for a short time.
    * `onRetired` is called when the version is replaced. Returns the function to call when the connection ends.
    */
-  releaseToConnection(resident: LoadedVersion, onRetired?: () => void): () => void;
+  releaseToConnection(loadedVersion: LoadedVersion, onRetired?: () => void): () => void;
   /**
    * Starts a version that only this caller knows; it counts as acquired, and is exempt from retire(), until `settle`.
    */
@@ -52,7 +52,7 @@ interface Entry extends LoadedVersion {
 /** How long an open connection may continue after its version was replaced. */
 const CONNECTION_GRACE_MS = 30_000;
 
-interface ResidentsOptions {
+interface LoadedVersionsOptions {
   runtime: WorkerRuntime;
   load(versionId: string): Promise<{ worker: WorkerScript; size: number }>;
   limits: LiveLimits;
@@ -60,7 +60,7 @@ interface ResidentsOptions {
   log: Log;
 }
 
-export function createLoadedVersions({ runtime, load, limits, clock, log }: ResidentsOptions): LoadedVersions {
+export function createLoadedVersions({ runtime, load, limits, clock, log }: LoadedVersionsOptions): LoadedVersions {
   /** Least recently used first. */
   const entries = new Map<string, Entry>();
   let bytes = 0;
@@ -157,9 +157,9 @@ export function createLoadedVersions({ runtime, load, limits, clock, log }: Resi
       entries.set(existingEntry.key, existingEntry);
       return existingEntry;
     },
-    release: (resident) => releaseUser(resident as Entry),
-    releaseToConnection(resident, onRetired) {
-      const entry = resident as Entry;
+    release: (loadedVersion) => releaseUser(loadedVersion as Entry),
+    releaseToConnection(loadedVersion, onRetired) {
+      const entry = loadedVersion as Entry;
       entry.connections++;
       if (onRetired !== undefined) entry.onRetired.add(onRetired);
       if (entry.retired) onRetired?.();

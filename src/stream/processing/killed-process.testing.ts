@@ -1,4 +1,4 @@
-// A separate process for a test to kill. Usage: node victim.testing.ts FOLDER CLIP
+// A separate process for a test to kill. Usage: node killed-process.testing.ts FOLDER CLIP
 import { openProcessing } from "./processing.testing.ts";
 
 const [folder, clip] = process.argv.slice(2) as [string, string];

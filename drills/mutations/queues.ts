@@ -5,19 +5,19 @@ export const mutations: Mutation[] = [
     file: "src/workers/queues/decide.ts",
     from: "ackedIds.has(row.id) || (retry === undefined && isSuccessful)",
     to: "retry === undefined && isSuccessful",
-    test: "src/workers/queues/queues.test.ts",
+    test: "src/workers/queues/decide.test.ts",
   },
   {
     file: "src/workers/queues/decide.ts",
     from: "row.attempts > maxRetries",
     to: "row.attempts >= maxRetries",
-    test: "src/workers/queues/queues.test.ts",
+    test: "src/workers/queues/decide.test.ts",
   },
   {
     file: "src/workers/queues/decide.ts",
     from: "retry?.delaySeconds ?? retryAll?.delaySeconds ?? retryDelay",
     to: "retryAll?.delaySeconds ?? retryDelay",
-    test: "src/workers/queues/queues.test.ts",
+    test: "src/workers/queues/decide.test.ts",
   },
   {
     file: "src/workers/queues/messages.ts",

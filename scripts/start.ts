@@ -76,7 +76,8 @@ try {
   const watch = videos
     ? { video: await showVideos(platform, zone), broadcast: await showBroadcast(platform) }
     : undefined;
-  if (watch === undefined) headline("No video was uploaded, as ffmpeg is not installed. Mail does not need it.");
+  if (watch === undefined)
+    headline("The video steps were skipped because ffmpeg is not installed. Mail does not need it.");
   await showLog(platform);
   showWays(platform, deployed, watch);
 } catch (err) {
@@ -105,7 +106,7 @@ async function makeDomain({ call, account }: Platform): Promise<string> {
   resolver.setServers([`${host}:${ports.dns}`]);
   const mx = await resolver.resolveMx(DOMAIN);
   const [spf] = await resolver.resolveTxt(DOMAIN);
-  headline(`A domain, ${DOMAIN}, whose mail is routed. Its DNS answers:`);
+  headline(`The domain ${DOMAIN} with Email Routing. Its DNS records:`);
   row(
     "MX",
     mx
@@ -114,7 +115,7 @@ async function makeDomain({ call, account }: Platform): Promise<string> {
       .join(", "),
   );
   row("TXT", spf!.join(""));
-  row("ask yourself", `dig @${host} -p ${ports.dns} ${DOMAIN} MX`);
+  row("query them", `dig @${host} -p ${ports.dns} ${DOMAIN} MX`);
   return zone.id;
 }
 
@@ -126,7 +127,7 @@ async function askOwner({ call, account }: Platform): Promise<void> {
   if (link === undefined) throw new Error("the mail that asks for consent has no link");
   const opened = await fetch(link, { method: "POST" });
   if (!opened.ok) throw new Error(`the link for ${OWNER} was answered with ${opened.status}`);
-  headline(`A destination address, ${OWNER}, was asked by mail and agreed.`);
+  headline(`The destination address ${OWNER} was verified with a link in an email.`);
 }
 
 interface Deployed {
@@ -144,7 +145,7 @@ async function deployInbox(platform: Platform): Promise<Deployed> {
     kv_namespaces: [{ binding: "COUNTERS", id: kv.id }],
     d1_databases: [{ binding: "MESSAGES", database_name: "inbox", database_id: d1.uuid }],
   });
-  headline("A worker, inbox, is deployed with a KV namespace, an R2 bucket and a D1 database.");
+  headline("The worker inbox was deployed with a KV namespace, an R2 bucket and a D1 database.");
   return { config, url: workers.replace("<worker>", "inbox") };
 }
 
@@ -163,9 +164,9 @@ async function deployExample({ cli }: Platform, example: string, bindings: Recor
 async function makeRules(platform: Platform, zone: string): Promise<void> {
   await makeRule(platform, zone, "inbox", "worker", "inbox");
   await makeRule(platform, zone, "hello", "forward", OWNER);
-  headline("Two rules:");
-  row(`inbox@${DOMAIN}`, "to the worker inbox");
-  row(`hello@${DOMAIN}`, `on to ${OWNER}`);
+  headline("Two routing rules:");
+  row(`inbox@${DOMAIN}`, "is handled by the worker inbox");
+  row(`hello@${DOMAIN}`, `is forwarded to ${OWNER}`);
 }
 
 async function makeRule(
@@ -191,7 +192,7 @@ async function sendMessage(): Promise<void> {
       { filename: "bernoulli.csv", contentType: "text/csv", content: "n,B(n)\n0,1\n1,-1/2\n2,1/6\n4,-1/30\n" },
     ],
   });
-  headline(`A message from ${SENDER} to both, over SMTP to ${host}:${ports.smtp}. The server answered:`);
+  headline(`A message from ${SENDER} to both addresses, over SMTP to ${host}:${ports.smtp}. The server replied:`);
   say(`  ${response}`);
 }
 
@@ -226,12 +227,12 @@ async function showWorker({ url }: Platform, deployed: Deployed): Promise<void> 
   const attachment = newest?.attachments[0];
   if (newest === undefined || attachment === undefined)
     throw new Error("the message was accepted, but the mailbox does not show it");
-  headline("What the worker did with it:");
-  row("parsed it", `"${newest.subject}" from ${newest.senderName}`);
+  headline("The worker processed the message:");
+  row("parsed", `"${newest.subject}" from ${newest.senderName}`);
   row("R2", `${attachment.name} (${attachment.type}, ${attachment.size} bytes)`);
   row("D1", `message ${newest.id}`);
   row("KV", `${counters.messages} received, ${counters.attachments} attached, ${counters.octets} bytes so far`);
-  row("look at it", `${deployed.url}/messages/${newest.id}`);
+  row("view it", `${deployed.url}/messages/${newest.id}`);
 }
 
 function showForward({ from, raw }: Delivered): void {
@@ -242,10 +243,10 @@ function showForward({ from, raw }: Delivered): void {
   const tell = (name: string, pattern: RegExp) => {
     for (const field of header) {
       const said = field.toLowerCase().startsWith(`${name.toLowerCase()}:`) ? pattern.exec(field)?.[0] : undefined;
-      if (said !== undefined) row(name === "Authentication-Results" ? "judged" : name, said);
+      if (said !== undefined) row(name === "Authentication-Results" ? "authentication" : name, said);
     }
   };
-  headline("What another mail server on this machine was given for the second rule:");
+  headline("Another mail server on this machine received the forwarded message:");
   row("sender", from);
   tell("From", /(?<=: ).*$/);
   tell("Authentication-Results", /spf=\w+|dkim=\w+/);
@@ -273,13 +274,13 @@ async function mailVideo(): Promise<void> {
     attachments: [{ filename: "greetings.mp4", contentType: "video/mp4", path }],
   });
   headline(
-    `A second worker, mail-a-video, has the address videos@${DOMAIN}. A message with a video attached, over SMTP:`,
+    `A second worker, mail-a-video, handles videos@${DOMAIN}. It received a message with a video attachment. The server replied:`,
   );
   say(`  ${response}`);
 }
 
 async function showLog({ cli }: Platform): Promise<void> {
-  headline("The log of it all, as `reelpost email log` prints it:");
+  headline("The message log, as printed by `reelpost email log`:");
   say((await cli("email", "log", "--zone", DOMAIN)).replace(/^/gm, "  "));
 }
 
@@ -289,7 +290,7 @@ function showWays(
   watch: { video: string; broadcast: string } | undefined,
 ): void {
   say(`
-Go on
+Next steps
   the mailbox      ${worker}/${
     watch === undefined
       ? ""
@@ -298,13 +299,13 @@ Go on
   the broadcast    ${watch.broadcast}`
   }
   the platform     ${url}/      the API: ${api}/docs
-  send more        any mail program: server ${host}, port ${ports.smtp}, from ${SENDER} to inbox@${DOMAIN}, hello@${DOMAIN}${watch === undefined ? "" : `, or with a video to videos@${DOMAIN}`}
+  send mail        with any mail program: server ${host}, port ${ports.smtp}, from ${SENDER} to inbox@${DOMAIN}, hello@${DOMAIN}${watch === undefined ? "" : `, or with a video to videos@${DOMAIN}`}
   as the server's administrator, in another terminal
                    export API_BASE_URL=${api} API_TOKEN=${token}
                    npx reelpost email log --zone ${DOMAIN}
                    npx reelpost doctor ${DOMAIN}
                    npx reelpost deploy --config ${fromHere(config)}      after a change in examples/inbox/src
 
-Ctrl-C stops the server; the next start begins anew.
+Ctrl-C stops the server. The next start creates new data.
 `);
 }

@@ -29,10 +29,10 @@ export async function showBroadcast({ call, account, url }: Platform): Promise<s
   const published = publish(`${input.rtmp.url}${input.rtmp.streamKey}`);
   const parts = await until(() => firstParts(input.playback.hls), "the broadcast cannot be watched");
   const seen = performance.now();
-  headline(`A broadcast of ${SECONDS} seconds, by ffmpeg over RTMP to ${input.rtmp.url}:`);
+  headline(`A broadcast of ${SECONDS} seconds, published by ffmpeg over RTMP to ${input.rtmp.url}:`);
   row(
-    "watched",
-    `from ${((seen - began) / 1000).toFixed(1)} s after its encoder began, in parts of ${parts.toFixed(2)} s (low-latency HLS), by WebRTC and RTMP too`,
+    "playable",
+    `${((seen - began) / 1000).toFixed(1)} s after the encoder started, as low-latency HLS in parts of ${parts.toFixed(2)} s, and over WebRTC and RTMP`,
   );
   await published;
   const ended = performance.now();
@@ -45,10 +45,10 @@ export async function showBroadcast({ call, account, url }: Platform): Promise<s
   );
   row(
     "recorded",
-    `${recording.duration.toFixed(1)} s, a video like any other ${((performance.now() - ended) / 1000).toFixed(1)} s after the end, 2 of which it waited for the publisher to come back`,
+    `${recording.duration.toFixed(1)} s, ready ${((performance.now() - ended) / 1000).toFixed(1)} s after the end, including 2 s of waiting for the publisher to reconnect`,
   );
   const watch = `${url}/${input.uid}/watch`;
-  row("go live yourself", `npx reelpost live show ${input.uid}`);
+  row("your stream key", `npx reelpost live show ${input.uid}`);
   return watch;
 }
 

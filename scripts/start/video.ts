@@ -25,13 +25,13 @@ export async function uploadVideo(platform: Platform, folder: string): Promise<{
   const { uid, lastOctetAt } = await upload(platform, file);
   const { preview, playback } = await platform.call<Video>("GET", `/accounts/${platform.account.id}/stream/${uid}`);
   const segments = await firstSegments(playback.hls);
-  headline(`A video, ${SECONDS} seconds of 1280x720 made with ffmpeg, uploaded with tus-js-client:`);
-  row("sent", `${fromHere(file)}, ${inKilobytes(statSync(file).size)}`);
+  headline(`A video of ${SECONDS} seconds in 1280x720, created by ffmpeg and uploaded with tus-js-client:`);
+  row("uploaded", `${fromHere(file)}, ${inKilobytes(statSync(file).size)}`);
   for (const { size, asSent, octets, at } of segments) {
     const waited = ((at - lastOctetAt) / 1000).toFixed(2);
     row(
       "first segment",
-      `${waited} s after the last byte: ${size}, ${inKilobytes(octets)}, ${asSent ? "as it was sent" : "encoded; the other sizes follow"}`,
+      `${waited} s after the last byte: ${size}, ${inKilobytes(octets)}, ${asSent ? "the uploaded rendition" : "encoded on demand; other sizes follow"}`,
     );
   }
   row("watch it", preview);
@@ -72,9 +72,7 @@ export async function showReply(elsewhere: Elsewhere, sender: string): Promise<v
   if (!page.ok || !image.ok)
     throw new Error(`the reply names ${watch} (answered with ${page.status}) and ${picture} (${image.status})`);
   await page.body?.cancel();
-  headline(
-    "The worker uploaded what was attached, and replied when it could be watched. The sender's server was given:",
-  );
+  headline("The worker uploaded the attachment and replied when the video was playable. The sender received:");
   row("reply", `"${subject}" from ${from?.address}`);
   row(
     "thumbnail",

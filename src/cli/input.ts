@@ -80,4 +80,4 @@ export async function* counted(
 const isSystemError = (thrown: unknown): thrown is NodeJS.ErrnoException =>
   typeof (thrown as NodeJS.ErrnoException).syscall === "string";
 const reasonOf = (thrown: unknown) =>
-  (thrown as NodeJS.ErrnoException).code === "ENOENT" ? "there is no such file" : messageOf(thrown);
+  (thrown as NodeJS.ErrnoException).code === "ENOENT" ? "the file does not exist" : messageOf(thrown);

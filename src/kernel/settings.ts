@@ -453,7 +453,7 @@ export const settingsSchema = z.strictObject({
       .refine((text) => text === "" || parseIdRange(text) !== undefined, "is not a range of user ids, `first-last`")
       .meta({
         description:
-          "User ids for worker processes, one per account, if the server runs as root or has CAP_SETUID. Empty: all run as `nobody`. Ranges of servers on the same machine must not overlap",
+          "User ids for worker processes, one per account; requires root or CAP_SETUID. Empty: all run as `nobody`. Ranges of servers on the same machine must not overlap",
         example: "70000-79999",
       }),
   }),

@@ -346,7 +346,7 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
       /Cannot play the video .* \[ERR_NON_VIDEO\]\nfix: Upload a file with/,
     );
     assert.match((await refused("upload", "empty.mp4")).stderr, /it is empty/);
-    assert.match((await refused("upload", "absent.mp4")).stderr, /there is no such file/);
+    assert.match((await refused("upload", "absent.mp4")).stderr, /the file does not exist/);
     assert.match(
       (await refused("upload", "clip.mp4", "--resume", "http://127.0.0.1/x")).stderr,
       /it is not an upload URL/,

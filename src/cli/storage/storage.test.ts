@@ -75,7 +75,7 @@ test("a value is uploaded from an argument, file or standard input with its meta
   assert.deepEqual([await (parts.get("value") as File).text(), parts.get("metadata")], ["word", '{"by":"ada"}']);
   assert.match((await put(["x", "--metadata", "{"])).stderr, /--metadata: it is not JSON/);
   assert.match((await put(["x", "--path", "in.bin"])).stderr, /given both/);
-  assert.match((await put(["--path", "none"])).stderr, /Cannot read none: there is no such file/);
+  assert.match((await put(["--path", "none"])).stderr, /Cannot read none: the file does not exist/);
   await runCli(["kv", "key", "get", "a/b c", "-b", "NOTES", "--file", "out.bin"], { cwd, api });
   assert.ok((await readFile(join(cwd, "out.bin"))).equals(bytes));
   assert.equal((await runCli(["kv", "key", "delete", "a/b c", "-b", "NOTES"], { cwd, api })).stdout, "Deleted a/b c\n");

@@ -51,7 +51,7 @@ export async function uploadFile(
 async function sizeOf(file: string, shownPath: string): Promise<number> {
   const fileStats = await stat(file).catch((cause: NodeJS.ErrnoException) => {
     throw commandErrors.fileUnreadable(
-      { file: shownPath, reason: cause.code === "ENOENT" ? "there is no such file" : messageOf(cause) },
+      { file: shownPath, reason: cause.code === "ENOENT" ? "the file does not exist" : messageOf(cause) },
       { cause },
     );
   });

@@ -74,7 +74,7 @@ test("a failed file leaves the database unchanged, and the error contains the fi
   await assert.rejects(seed("seed.sql"), /seed\.sql on DB: no such table: missing.*statement 2, line 1/);
   const [tables] = await databases.query("letters", [{ sql: "SELECT count(*) FROM sqlite_master WHERE name = 't'" }]);
   assert.deepEqual(tables!.results.rows, [[0]]);
-  await assert.rejects(seed("none.sql"), /none\.sql: there is no such file/);
+  await assert.rejects(seed("none.sql"), /none\.sql: the file does not exist/);
 });
 
 test("a seed is rejected if no worker has a database", async (t) => {

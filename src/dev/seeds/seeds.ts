@@ -89,7 +89,10 @@ async function readSeedFile(path: string, file: string, maxBytes: number): Promi
   } catch (cause) {
     if (cause instanceof UserError) throw cause;
     const isMissing = (cause as NodeJS.ErrnoException).code === "ENOENT";
-    throw devErrors.seedUnreadable({ file, reason: isMissing ? "there is no such file" : messageOf(cause) }, { cause });
+    throw devErrors.seedUnreadable(
+      { file, reason: isMissing ? "the file does not exist" : messageOf(cause) },
+      { cause },
+    );
   }
 }
 

@@ -70,7 +70,7 @@ export async function inspectSpf(
         return addProblem("lookup_failed", `The lookup of the TXT records failed (${code})`);
       spfTexts = [];
     }
-    if (spfTexts.length === 0) return addProblem("spf_not_found", "There is no SPF record");
+    if (spfTexts.length === 0) return addProblem("spf_not_found", "The domain has no SPF record");
     // RFC 7208 4.5: two records cause permerror.
     if (spfTexts.length > 1)
       return addProblem("invalid_spf", "There are multiple SPF records", spfTexts.join(" | ").slice(0, 500));

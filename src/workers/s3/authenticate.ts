@@ -54,7 +54,7 @@ const VERIFIED_MS = 15 * 60_000;
 
 /**
  * Authenticates requests with Signature Version 4, in the `Authorization` header or in a presigned URL. `failures` counts
- * unknown access keys and wrong signatures; without it there is no limit.
+ * unknown access keys and wrong signatures; if absent, failures are not limited.
  */
 export function createS3Authenticator({
   findKey,

@@ -69,10 +69,10 @@ export function tailsConformance(engine: TestEngine): void {
       const { id } = await tails.create(ACCOUNT, SCRIPT, { filters: [{ outcome: ["exception"] }] });
       const reader = fakeReader();
       await tails.read(id, reader.connection);
-      runtime.tell();
-      runtime.tell({ outcome: "exception", exception: { name: "Error", message: "one" } });
-      runtime.tell({ outcome: "exception", script: "other" });
-      runtime.tell({ outcome: "exception", account: "b".repeat(32) });
+      runtime.emit();
+      runtime.emit({ outcome: "exception", exception: { name: "Error", message: "one" } });
+      runtime.emit({ outcome: "exception", script: "other" });
+      runtime.emit({ outcome: "exception", account: "b".repeat(32) });
       assert.deepEqual(
         reader.traces.map(({ outcome, scriptName, exceptions }) => [outcome, scriptName, exceptions[0]?.message]),
         [["exception", SCRIPT, "one"]],
@@ -86,7 +86,7 @@ export function tailsConformance(engine: TestEngine): void {
     async ({ nodes: [node] }) => {
       const { tails, runtime } = node!;
       const { id } = await tails.create(ACCOUNT, SCRIPT, {});
-      for (let i = 0; i < 250; i++) runtime.tell({ logs: logOf(i) });
+      for (let i = 0; i < 250; i++) runtime.emit({ logs: logOf(i) });
       const reader = fakeReader();
       await tails.read(id, reader.connection);
       await reader.got(250);
@@ -108,9 +108,9 @@ export function tailsConformance(engine: TestEngine): void {
     );
     await announce();
     await two.tails.beat();
-    one.runtime.tell({ logs: logOf("former name") });
-    one.runtime.tell({ script: "renamed", logs: logOf("one") });
-    two.runtime.tell({ script: "renamed", logs: logOf("two") });
+    one.runtime.emit({ logs: logOf("former name") });
+    one.runtime.emit({ script: "renamed", logs: logOf("one") });
+    two.runtime.emit({ script: "renamed", logs: logOf("two") });
     await reader.got(2);
     assert.deepEqual(reader.logged().sort(), ["one", "two"]);
     assert.deepEqual(
@@ -128,8 +128,8 @@ export function tailsConformance(engine: TestEngine): void {
     // The other processes are notified later.
     await Promise.all([one, two].map(({ tails }) => tails.beat()));
     for (let i = 0; i < 120; i++) {
-      one.runtime.tell({ logs: logOf("yes", "one", i) });
-      two.runtime.tell({ logs: logOf(i % 2 === 0 ? "yes" : "no", "two", i) });
+      one.runtime.emit({ logs: logOf("yes", "one", i) });
+      two.runtime.emit({ logs: logOf(i % 2 === 0 ? "yes" : "no", "two", i) });
     }
     await reader.got(180);
     const of = (name: string) =>
@@ -159,7 +159,7 @@ export function tailsConformance(engine: TestEngine): void {
       assert.equal(await api.tails.delete(ACCOUNT, "other", id), false);
       assert.equal(await api.tails.delete(ACCOUNT, SCRIPT, id), true);
       await reader.closed();
-      holder.runtime.tell();
+      holder.runtime.emit();
       assert.deepEqual(reader.traces, []);
       assert.equal(await api.tails.delete(ACCOUNT, SCRIPT, id), false);
       assert.equal(await api.tails.read(id, fakeReader().connection), undefined);
@@ -229,7 +229,7 @@ export function tailsConformance(engine: TestEngine): void {
         (await tails.list(ACCOUNT, SCRIPT)).map(({ id, expiresAt }) => [id, expiresAt.getTime()]),
         [[read.id, clock.now() + 3600_000]],
       );
-      runtime.tell();
+      runtime.emit();
       assert.deepEqual([reader.traces.length, leaver.traces.length], [1, 0]);
     },
   );
@@ -278,8 +278,8 @@ export function tailsConformance(engine: TestEngine): void {
         .length;
     const otherReader = fakeReader();
     const other = await tails.create(ACCOUNT, "other", {});
-    runtime.tell();
-    runtime.tell({ script: "other", logs: logOf("there") });
+    runtime.emit();
+    runtime.emit({ script: "other", logs: logOf("there") });
     await tails.read(other.id, otherReader.connection);
     // Records are written in batches: once the other tail's record has arrived, the earlier ones are in the table as
     // well.
@@ -289,12 +289,12 @@ export function tailsConformance(engine: TestEngine): void {
     await tails.beat();
     assert.equal(await count(), 0);
     clock.advance(120_000);
-    runtime.tell();
-    runtime.tell({ script: "other", logs: logOf("read") });
+    runtime.emit();
+    runtime.emit({ script: "other", logs: logOf("read") });
     await otherReader.got(2);
     const reader = fakeReader();
     await tails.read(id, reader.connection);
-    runtime.tell({ logs: logOf("now") });
+    runtime.emit({ logs: logOf("now") });
     await reader.got(1);
     assert.deepEqual(reader.logged(), ["now"]);
   });
@@ -305,9 +305,9 @@ export function tailsConformance(engine: TestEngine): void {
     async ({ nodes: [node], clock }) => {
       const { tails, runtime } = node!;
       const { id } = await tails.create(ACCOUNT, SCRIPT, {});
-      for (let i = 0; i < 12; i++) runtime.tell({ logs: logOf(i) });
+      for (let i = 0; i < 12; i++) runtime.emit({ logs: logOf(i) });
       clock.advance(60_000);
-      runtime.tell({ logs: logOf("later") });
+      runtime.emit({ logs: logOf("later") });
       const reader = fakeReader();
       await tails.read(id, reader.connection);
       await reader.got(7);
@@ -329,7 +329,7 @@ export function tailsConformance(engine: TestEngine): void {
       const slow = fakeReader();
       slow.block(true);
       const reading = await tails.read(id, slow.connection);
-      for (let i = 0; i < 10; i++) runtime.tell({ logs: logOf(i) });
+      for (let i = 0; i < 10; i++) runtime.emit({ logs: logOf(i) });
       assert.equal(slow.traces.length, 1);
       slow.block(false);
       reading!.drained();
@@ -348,7 +348,7 @@ export function tailsConformance(engine: TestEngine): void {
       await tails.read(id, next.connection);
       await slow.closed();
       reading!.closed();
-      runtime.tell();
+      runtime.emit();
       assert.deepEqual([slow.traces.length, next.traces.length], [5, 1]);
     },
   );

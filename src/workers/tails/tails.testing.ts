@@ -30,7 +30,7 @@ export function fakeRuntime() {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
-    tell(more: Partial<Invocation> = {}) {
+    emit(more: Partial<Invocation> = {}) {
       for (const listener of listeners) listener(invocationOf(more));
     },
   };

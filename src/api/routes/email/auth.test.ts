@@ -155,7 +155,7 @@ test("an SPF record is inspected by its id", async (t) => {
       { type: "INCLUDE", value: "include:c.example", result: "pass", lookup_count: 1 },
       { type: "ALL", value: "-all", result: "fail", lookup_count: 0 },
     ],
-    errors: [{ code: "spf_not_found", domain: "c.example", message: "There is no SPF record" }],
+    errors: [{ code: "spf_not_found", domain: "c.example", message: "The domain has no SPF record" }],
   });
   const other = await zones.records.create(zone, { type: "TXT", name: "@", content: "hello" });
   assert.equal((await call("get", `${base}/spf/inspect?id=${other.id}`)).status, 400);

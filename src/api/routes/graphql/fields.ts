@@ -67,7 +67,7 @@ export function selectedFields(
 function chooseOperation({ operations }: Document, name: string | undefined): GraphqlOperation {
   if (operations.length === 0) throw new QueryError("the query is empty");
   const matchingOperations = name === undefined ? operations : operations.filter((one) => one.name === name);
-  if (matchingOperations.length === 0) throw new QueryError(`there is no query named ${name}`);
+  if (matchingOperations.length === 0) throw new QueryError(`no operation is named ${name}`);
   if (matchingOperations.length > 1) throw new QueryError("there are several queries: select one with operationName");
   return matchingOperations[0]!;
 }

@@ -58,7 +58,7 @@ test("selects one of several queries by name", () => {
   const query = "query A { a } query B { b }";
   assert.deepEqual(read(query, {}, "B"), [leaf("b")]);
   refuses(query, /several queries: select one with operationName/);
-  refuses(query, /no query named C/, {}, "C");
+  refuses(query, /no operation is named C/, {}, "C");
 });
 
 test("reports errors with their position", () => {

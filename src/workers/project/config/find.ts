@@ -66,7 +66,7 @@ export async function readConfigText(file: string): Promise<string> {
   try {
     return await readFile(file, "utf8");
   } catch (err) {
-    const reason = (err as NodeJS.ErrnoException).code === "ENOENT" ? "there is no such file" : messageOf(err);
+    const reason = (err as NodeJS.ErrnoException).code === "ENOENT" ? "the file does not exist" : messageOf(err);
     throw projectErrors.configurationUnreadable({ file, reason }, { cause: err });
   }
 }

@@ -159,7 +159,7 @@ test("searches for the file in order, in parent folders, or at --config, and rep
     "wrangler.json: warning: reelpost.jsonc in the same folder is ignored\n  fix: remove one of them, or choose with --config",
   );
   assert.equal((await read(root, { config: "a/reelpost.jsonc" })).name, "ours");
-  assert.equal(await refusal(root, { config: "nope.jsonc" }), "Cannot read <root>/nope.jsonc: there is no such file");
+  assert.equal(await refusal(root, { config: "nope.jsonc" }), "Cannot read <root>/nope.jsonc: the file does not exist");
   assert.match(
     await refusal("/").then((text) => text.replace("<root>", "/")),
     /^There is no configuration file in \/ or a folder above it \(looked for wrangler\.jsonc, wrangler\.json, wrangler\.toml, reelpost\.jsonc\)\.$/,

@@ -33,7 +33,7 @@ function fixture(graph: Record<string, string[] | Promise<string[]>>, limits: Pa
   return {
     ...consumers,
     calls,
-    emit: (more: Partial<Invocation>) => runtime.tell({ account: ACCOUNT, ...more }),
+    emit: (more: Partial<Invocation>) => runtime.emit({ account: ACCOUNT, ...more }),
     block: (promise: Promise<void>) => void (gate = promise),
     async untilCalled(count: number) {
       while (calls.length < count) await nextCall.promise;

@@ -1,4 +1,10 @@
 import { onEveryDatabase } from "../../../test/support/databases.ts";
-import { routingConformance } from "./routing.conformance.ts";
+import { domainsConformance } from "./domains.conformance.ts";
+import { hostOwnersConformance } from "./host-owners.conformance.ts";
+import { routesConformance } from "./routes.conformance.ts";
 
-onEveryDatabase(routingConformance);
+onEveryDatabase((engine) => {
+  routesConformance(engine);
+  hostOwnersConformance(engine);
+  domainsConformance(engine);
+});

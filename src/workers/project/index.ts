@@ -3,7 +3,7 @@ export { contentTypeOf } from "../assets/files/content-types.ts";
 export { type FolderAsset, listFolder, readRuleFile } from "../assets/files/folder.ts";
 export { compileRouting } from "../assets/site/routing.ts";
 export { watchedFiles } from "./bundle/build-command.ts";
-export { RATE_LIMIT_NAMESPACE } from "./config/schema.ts";
+export { RATE_LIMIT_NAMESPACE } from "./config/field-types.ts";
 export { type Bundler, type BundlerOptions, type ProjectBuild, createBundler } from "./bundle/bundler.ts";
 export { NEWEST_COMPATIBILITY_DATE, hasNodeCompat, isoDate } from "./config/compatibility.ts";
 export { readDotEnvFiles } from "./config/dot-env.ts";

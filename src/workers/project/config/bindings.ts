@@ -1,7 +1,8 @@
 import type { Binding, SendEmailBinding } from "../../scripts/script.ts";
 import type { DevVar } from "./dev-vars.ts";
 import { localIds } from "./local-ids.ts";
-import { rateLimitsAmong, type EnvironmentFields } from "./schema.ts";
+import { rateLimitsAmong } from "./binding-fields.ts";
+import type { EnvironmentFields } from "./schema.ts";
 
 /** Purpose of reading a worker: to run it on this machine, or to upload it to a server. */
 export type Purpose = "dev" | "deploy";

@@ -1,6 +1,6 @@
 import { relative, sep } from "node:path";
 import type { Binding } from "../../scripts/script.ts";
-import { IDENTIFIER } from "../config/schema.ts";
+import { IDENTIFIER } from "../config/field-types.ts";
 import type { Project } from "../project.ts";
 
 export const TYPES_FILE = "worker-configuration.d.ts";

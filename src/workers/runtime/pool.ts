@@ -21,7 +21,8 @@ import { withAssets } from "./service-calls/asset-calls.ts";
 import { createEntrypointLookup } from "./service-calls/entrypoint-lookup.ts";
 import { createSlot, type ScriptSlot } from "./slot.ts";
 import { DEFAULT_LIMITS, type RuntimeLimits } from "./watchdog.ts";
-import type { WorkerProcessDeps, WorkerProcess } from "./worker-process.ts";
+import type { WorkerProcess } from "./process-port.ts";
+import type { WorkerProcessDeps } from "./worker-process.ts";
 
 export interface RuntimeOptions {
   services: BindingServices;

@@ -3,7 +3,8 @@ import { workerErrors } from "../errors.ts";
 import type { WorkerScript } from "../scripts/script.ts";
 import { withSyntaxErrorPosition } from "./service-worker-syntax.ts";
 import { createStackMapper } from "./stacks.ts";
-import { startWorkerProcess, type WorkerProcessDeps, type WorkerProcess } from "./worker-process.ts";
+import type { WorkerProcess } from "./process-port.ts";
+import { startWorkerProcess, type WorkerProcessDeps } from "./worker-process.ts";
 
 /** The slot of one script name: its version, and the process that runs it while there is work. */
 export interface ScriptSlot {

@@ -1,5 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Duplex } from "node:stream";
+import type { IncomingMessage } from "node:http";
 import { messageOf, type Log } from "../../kernel/index.ts";
 import type { BindingServices } from "../bindings/service.ts";
 import type { ObjectStorage, OpenObjects } from "../objects/storage.ts";
@@ -18,21 +17,11 @@ import type { Identities } from "./identities.ts";
 import { objectsPath, type Launcher, type WorkerdProcess } from "./launch.ts";
 import type { LiveMessages } from "./live-messages.ts";
 import { createHttpPassthrough } from "./passthrough.ts";
-import type {
-  EmailOutcome,
-  EntrypointCalls,
-  InboundMail,
-  Invocation,
-  InvocationOutcome,
-  MailActions,
-  QueueBatch,
-  QueueOutcome,
-  TailBatch,
-  WorkerExports,
-} from "./port.ts";
+import type { Invocation, InvocationOutcome } from "./port.ts";
+import type { WorkerProcess } from "./process-port.ts";
 import type { RunFolders } from "./run-folders.ts";
 import { OBJECTS_ENTRYPOINT } from "./remote-bindings.ts";
-import { DEFAULT_ENTRYPOINT, type Entrypoint } from "./service-calls/entrypoints.ts";
+import { DEFAULT_ENTRYPOINT } from "./service-calls/entrypoints.ts";
 import { createProcessEntrypoints } from "./service-calls/process-entrypoints.ts";
 import { createStackMapper, mapException } from "./stacks.ts";
 import { isAlarm, isObjectEvent } from "./tail-items.ts";
@@ -60,35 +49,6 @@ export interface WorkerProcessDeps {
   siteOf(request: IncomingMessage, script: string): Site | undefined;
   emit(invocation: Invocation): void;
   log: Log;
-}
-
-/** One workerd process running one version of one script. */
-export interface WorkerProcess {
-  readonly pid: number;
-  /** Invocations that have not ended, including open WebSockets. */
-  readonly busy: number;
-  /** When the last invocation began or ended, by the clock of performance.now(). */
-  readonly lastUsed: number;
-  /** False as soon as its end has been decided: it must not get new work. */
-  readonly alive: boolean;
-  /** True if stop() was called. */
-  readonly retired: boolean;
-  readonly exited: Promise<void>;
-  /** How long running work may take, in ms, if longer than a message or a request. */
-  readonly maxInvocationMs: number;
-  email(mail: InboundMail, actions: MailActions): Promise<EmailOutcome>;
-  fetch(request: IncomingMessage, response: ServerResponse): Promise<InvocationOutcome>;
-  scheduled(event: { cron: string; scheduledTime: Date }): Promise<InvocationOutcome>;
-  queue(batch: QueueBatch): Promise<QueueOutcome>;
-  tail(batch: TailBatch): Promise<InvocationOutcome>;
-  readExports(): Promise<WorkerExports>;
-  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** Returns undefined if the process was started without it. */
-  entrypoint(wantedEntrypoint: Entrypoint): EntrypointCalls | undefined;
-  /** Resolves when only open WebSockets and idle RPC connections remain. */
-  drained(): Promise<void>;
-  /** Lets running work complete, for at most `graceMs`, then ends the process. */
-  stop(graceMs: number, options?: { patienceMs?: number }): Promise<void>;
 }
 
 /** Connections that remain after draining are open WebSockets: they are closed. */

@@ -55,7 +55,7 @@ export const workersSettings = group("Worker processes and their limits", {
     }),
   ai_remote_urls: z.boolean().default(false).meta({
     description:
-      "Let workers pass URLs, such as `image_url`, that the AI server fetches. Enable it only if the AI server cannot reach private services; otherwise only `data:` URLs are allowed",
+      "Let workers and clients of AI Gateway pass URLs, such as `image_url`, that the AI server fetches. Enable it only if the AI server cannot reach private services; otherwise only `data:` URLs are allowed",
     example: false,
   }),
   ai_providers: z

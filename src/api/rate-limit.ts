@@ -1,5 +1,5 @@
 import type { Clock } from "../kernel/index.ts";
-import { createFailureWindows } from "../kernel/failure-windows.ts";
+import { createFailureWindows, DEFAULT_REQUESTS_PER_WINDOW, RATE_WINDOW_SECONDS } from "../kernel/failure-windows.ts";
 import { apiErrors } from "./errors.ts";
 
 export interface RateLimit {
@@ -9,8 +9,10 @@ export interface RateLimit {
   seconds: number;
 }
 
-/** The published limit of the hosted API: 1,200 requests in five minutes. */
-export const DEFAULT_RATE_LIMIT: RateLimit = { requests: 1200, seconds: 300 };
+export const DEFAULT_RATE_LIMIT: RateLimit = {
+  requests: DEFAULT_REQUESTS_PER_WINDOW,
+  seconds: RATE_WINDOW_SECONDS,
+};
 
 /** Maximum number of tracked tokens; a new token evicts the one with the oldest window. */
 const MAX_TOKENS = 10_000;

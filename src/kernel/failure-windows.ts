@@ -3,6 +3,8 @@ import { networkOf } from "./networks.ts";
 
 /** Length of the windows in which requests and failed authentication attempts are counted. */
 export const RATE_WINDOW_SECONDS = 300;
+/** Requests per token and window by default: the published limit of the hosted API. */
+export const DEFAULT_REQUESTS_PER_WINDOW = 1200;
 
 /** Failed authentication attempts per client network, in fixed windows. */
 export interface FailureWindows {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { DEFAULT_REQUESTS_PER_WINDOW } from "./failure-windows.ts";
 import { count, group, host, port, ranges } from "./setting-types.ts";
 import { liveSettings, streamSettings } from "./video-settings.ts";
 import { r2Settings, workersSettings } from "./worker-settings.ts";
@@ -93,7 +94,12 @@ export const settingsSchema = z.strictObject({
           "Host names of the API and of the server's own pages. Requests for other host names are rejected, except for workers, videos and uploads. Empty: any name; then routes and custom domains apply only if `http.public_url` is set",
         example: ["api.example.com"],
       }),
-    rate_limit: count(1200, 0, 1_000_000_000, "Maximum number of requests per token in five minutes; 0: no limit"),
+    rate_limit: count(
+      DEFAULT_REQUESTS_PER_WINDOW,
+      0,
+      1_000_000_000,
+      "Maximum number of requests per token in five minutes; 0: no limit",
+    ),
   }),
   smtp: group("SMTP server for inbound mail", {
     host: host("Address to listen on"),

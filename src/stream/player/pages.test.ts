@@ -8,6 +8,7 @@ import { silentLog, systemClock } from "../../kernel/index.ts";
 import { createAccess } from "../access/access.ts";
 import { customerCode } from "../customers/customer-code.ts";
 import { createDelivery } from "../delivery/delivery.ts";
+import { testModel } from "../videos/videos.testing.ts";
 import type { Video } from "../videos/video.ts";
 import { createAssets } from "./assets.ts";
 import { createPlayer } from "./player.ts";
@@ -291,6 +292,19 @@ test("third-party players can read the public details in every state of the vide
     live: null,
     frames: null,
   });
+});
+
+test("the player shows the thumbnail of an audio-only video, its cover or waveform, once it is playable", () => {
+  const { video: _, ...audioOnly } = testModel();
+  const audio = { model: audioOnly, input: { width: -1, height: -1 } };
+  assert.deepEqual(
+    [
+      playerVideo(someVideo(audio), UID).picture,
+      playerVideo(someVideo(audio), UID).poster,
+      playerVideo(someVideo({ ...audio, readyToStream: false }), UID).poster,
+    ],
+    [false, "thumbnails/thumbnail.jpg?width=1280&height=720", null],
+  );
 });
 
 test("the upload page cannot be framed and sends no referrer", async (t) => {

@@ -208,8 +208,9 @@ export function queuesConformance(engine: TestEngine): void {
       clock.advance(59_000);
       await messages.send(kept, [json("new")]);
       clock.advance(1000);
-      await messages.sweep();
       assert.deepEqual((await pull()).map(valueOf), ["new"]);
+      await messages.sweep();
+      assert.equal((await messages.metrics(queue)).backlogCount, 1);
     });
 
     test("are counted, and purged immediately", async (t) => {
@@ -222,6 +223,16 @@ export function queuesConformance(engine: TestEngine): void {
       assert.deepEqual((await messages.send(queue, [json("late", 100)])).backlogCount, 3);
       await messages.purge(queue);
       assert.deepEqual(await messages.metrics(queue), { backlogCount: 0, backlogBytes: 0, oldestMessage: undefined });
+    });
+
+    test("are kept by a purge that began before they were sent", async (t) => {
+      const { messages, queue, clock } = await start(t);
+      await messages.send(queue, [json("before")]);
+      clock.advance(1);
+      await messages.send(queue, [json("after")]);
+      clock.advance(-1);
+      await messages.purge(queue);
+      assert.deepEqual((await messages.peek(queue, 10)).map(valueOf), ["after"]);
     });
 
     test("two processes never lease the same message", async (t) => {

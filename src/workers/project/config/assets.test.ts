@@ -30,7 +30,7 @@ test("a worker may consist of assets only, and their fields are checked", async 
     await refusal({ assets: { directory: "x" }, queues: { consumers: [{ queue: "q" }] } }),
     /"queues.consumers" is set, but there is no "main"/,
   );
-  assert.match(await refusal({ assets: {} }), /"assets.directory" is missing|assets.directory/);
+  assert.match(await refusal({ assets: {} }), /"assets\.directory" is missing/);
   const main = "src/index.ts";
   assert.match(
     await refusal({ main, assets: { directory: "x", run_worker_first: ["!/a"] } }),

@@ -17,7 +17,7 @@ export interface ProjectAssets {
 }
 
 export function readAssets({ assets }: EnvironmentFields, root: string): ProjectAssets | undefined {
-  if (assets === undefined) return undefined;
+  if (assets?.directory === undefined) return undefined;
   const { directory, binding, html_handling, not_found_handling, run_worker_first, base_path } = assets;
   const base = base_path === undefined ? undefined : readBasePath(base_path);
   return {
@@ -74,7 +74,7 @@ export function checkAssets(document: ConfigDocument, view: EnvironmentView): Pr
 }
 
 /**
- * Reports a missing directory: as a warning in development, because it may be built later, and as an error in a deploy.
+ * Requires the field, and reports a missing directory: as a warning in development, because it may be built later, and as an error in a deploy.
  */
 export function checkDirectory(
   document: ConfigDocument,
@@ -83,6 +83,14 @@ export function checkDirectory(
 ): Problem[] {
   const path = [...view.pathOf("assets"), "directory"];
   const directory: unknown = valueAt(document.value, path);
+  if (directory === undefined && view.get("assets") !== undefined)
+    return [
+      errorAt(
+        document.locate(view.pathOf("assets"), "name"),
+        '"assets.directory" is missing',
+        'add "directory": "./public"',
+      ),
+    ];
   if (typeof directory !== "string" || directory === "") return [];
   // The build command may create the directory.
   if (valueAt(view.get("build"), ["command"]) !== undefined) return [];

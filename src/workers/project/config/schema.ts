@@ -26,7 +26,8 @@ const rule = z.strictObject({
 });
 
 const assets = z.strictObject({
-  directory: z.string().min(1).meta({ description: "a directory with the files", example: "./public" }),
+  // Optional, because a configuration from which a build tool generates another one may omit it.
+  directory: z.string().min(1).optional().meta({ description: "a directory with the files", example: "./public" }),
   binding: bindingName.optional(),
   html_handling: z.enum(HTML_HANDLING).optional(),
   not_found_handling: z.enum(NOT_FOUND_HANDLING).optional(),

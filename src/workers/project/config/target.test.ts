@@ -24,3 +24,10 @@ test("reads the user's file although a build tool has generated another one, as 
   const generated = await readProjectTarget({ cwd: root });
   assert.deepEqual([generated?.name, generated?.userRoot], ["built", root]);
 });
+
+test("accepts assets without a directory, which a build tool adds to the configuration that it generates", async (t) => {
+  const root = await folder(t, {
+    "wrangler.jsonc": `{ ${minimal}, "assets": { "not_found_handling": "single-page-application" } }`,
+  });
+  assert.equal((await readProjectTarget({ cwd: root }))?.name, "mail");
+});

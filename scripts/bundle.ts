@@ -5,6 +5,7 @@
 import { build, type Plugin } from "esbuild";
 import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
+import { bundleDashboard } from "../src/dashboard/bundle.ts";
 import { bundleWeb } from "../src/stream/player/bundle.ts";
 
 /**
@@ -28,10 +29,18 @@ export type Built = Map<string, Uint8Array | string>;
 /** Builds all files of `dist`: the program, the modules for workerd, and the scripts and style sheets for browsers. */
 export async function buildProgram(root: string): Promise<Built> {
   const src = join(root, "src");
-  const parts = await Promise.all([bundleProgram(src), stripInside(src), bundleWeb(join(root, "web"))]);
-  const [program, inside, web] = parts;
-  return new Map([...program, ...inside, ...[...web].map(([name, body]) => [`web/${name}`, body] as const)]);
+  const web = join(root, "web");
+  const [program, inside, player, dashboard] = await Promise.all([
+    bundleProgram(src),
+    stripInside(src),
+    bundleWeb(web),
+    bundleDashboard(join(web, "dashboard")),
+  ]);
+  return new Map([...program, ...inside, ...inFolder("web", player), ...inFolder("web/dashboard", dashboard)]);
 }
+
+const inFolder = (folder: string, files: Map<string, Buffer>) =>
+  [...files].map(([name, body]) => [`${folder}/${name}`, body] as const);
 
 /** Writes the files to `folder`. */
 export async function writeBuilt(built: Built, folder: string): Promise<void> {

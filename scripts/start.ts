@@ -38,6 +38,7 @@ mkdirSync(folder, { recursive: true });
 
 const ports = {
   http: await portNear(8787),
+  dashboard: await portNear(8790),
   smtp: await portNear(2525),
   dns: await portNear(1053),
   submission: await portNear(2465),
@@ -50,6 +51,7 @@ const platform = await startPlatform(
   ["--data-dir", join(folder, "data"), "--port", String(ports.http), "--smtp-port", String(ports.smtp)],
   join(folder, "server.log"),
   {
+    REELPOST_DASHBOARD_PORT: String(ports.dashboard),
     REELPOST_DNS_PORT: String(ports.dns),
     REELPOST_SUBMISSION_PORT: String(ports.submission),
     REELPOST_LIVE_RTMP_PORT: String(ports.rtmp),

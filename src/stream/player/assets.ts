@@ -76,7 +76,9 @@ export function createAssets({
 
 async function loadFiles(): Promise<Map<string, Buffer>> {
   if (!existsSync(BUILT_FOLDER)) return bundleWeb(SOURCES);
-  const names = await readdir(BUILT_FOLDER);
+  const entries = await readdir(BUILT_FOLDER, { withFileTypes: true });
+  // The folder of the dashboard is next to these files.
+  const names = entries.filter((entry) => entry.isFile()).map(({ name }) => name);
   return new Map(
     await Promise.all(names.map(async (name) => [name, await readFile(join(BUILT_FOLDER, name))] as const)),
   );

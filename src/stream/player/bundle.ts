@@ -1,6 +1,6 @@
 import { build } from "esbuild";
-import { readFile, readdir } from "node:fs/promises";
-import { basename, join, resolve } from "node:path";
+import { basename, join } from "node:path";
+import { bundledLicenses } from "../../kernel/bundled-licenses.ts";
 
 /** Files that browsers load, by name, with their entry points in the sources. */
 const ENTRIES = {
@@ -32,21 +32,5 @@ export async function bundleWeb(folder: string): Promise<Map<string, Buffer>> {
     define: { "process.env.NODE_ENV": '"production"' },
   });
   const files = new Map(outputFiles.map((file) => [basename(file.path), Buffer.from(file.contents)]));
-  return files.set("licenses.txt", Buffer.from(await licencesOf(Object.keys(metafile.inputs), folder)));
-}
-
-/** The packages' own licence texts, each under its name and version. */
-async function licencesOf(inputs: string[], folder: string): Promise<string> {
-  const packages = new Set(inputs.flatMap((input) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1] ?? []));
-  const texts = await Promise.all(
-    [...packages].sort().map(async (path) => {
-      const packagePath = resolve(folder, path);
-      const { name, version, license } = JSON.parse(
-        await readFile(join(packagePath, "package.json"), "utf8"),
-      ) as Record<string, string>;
-      const file = (await readdir(packagePath)).find((one) => /^licen[cs]e/i.test(one));
-      return `${name} ${version} (${license})\n\n${file === undefined ? "" : await readFile(join(packagePath, file), "utf8")}`;
-    }),
-  );
-  return texts.join(`\n\n${"-".repeat(80)}\n\n`);
+  return files.set("licenses.txt", Buffer.from(await bundledLicenses(Object.keys(metafile.inputs), folder)));
 }

@@ -1,0 +1,34 @@
+/** The description of the server in /app.json. */
+interface AppInfo {
+  mode: "serve" | "dev";
+  version: string;
+  urls: {
+    /** Origin of the API. */
+    api: string;
+    upload: string;
+    /** Pattern with `<worker>`, or the URL of the development server. */
+    worker?: string;
+    /** Base URL of videos; may contain `<code>`, the customer code. */
+    video?: string;
+    /** `host:port` */
+    smtp?: string;
+  };
+  features: string[];
+}
+
+let loaded: AppInfo | undefined;
+
+/** Loads the information before the first page. Rejects if the server does not answer. */
+export async function loadAppInfo(): Promise<AppInfo> {
+  const response = await fetch("/app.json", { cache: "no-store", credentials: "omit" });
+  if (!response.ok) throw new Error(`/app.json: the server answered with status ${response.status}.`);
+  return (loaded = (await response.json()) as AppInfo);
+}
+
+/** The loaded information. */
+export function appInfo(): AppInfo {
+  if (loaded === undefined) throw new Error("appInfo() was called before loadAppInfo()");
+  return loaded;
+}
+
+export const isDev = (): boolean => appInfo().mode === "dev";

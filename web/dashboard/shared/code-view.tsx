@@ -1,0 +1,36 @@
+import { CopyButton } from "./copy.tsx";
+
+/** Text with line breaks as it is: source, headers, JSON, logs. `label` names it for screen readers. */
+export function CodeView({
+  label,
+  text,
+  maxHeight = "28rem",
+  wrap = false,
+  lineNumbers = false,
+}: {
+  label: string;
+  text: string;
+  maxHeight?: string;
+  wrap?: boolean;
+  lineNumbers?: boolean;
+}) {
+  const lines = lineNumbers ? text.split("\n").length : 0;
+  return (
+    <div className="rp-code">
+      <div className="rp-code-copy">
+        <CopyButton value={text} label={`Copy ${label}`} />
+      </div>
+      {/* Keyboard users scroll it. */}
+      <div className="rp-code-scroll" role="region" aria-label={label} tabIndex={0} style={{ maxHeight }}>
+        {lineNumbers && (
+          <pre className="rp-code-lines" aria-hidden="true">
+            {Array.from({ length: lines }, (_, line) => line + 1).join("\n")}
+          </pre>
+        )}
+        <pre className="rp-code-text" data-wrap={wrap}>
+          {text}
+        </pre>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,3 @@
+import type { NavEntry } from "../area.ts";
+
+export const homeNav: readonly NavEntry[] = [{ label: "Home", path: "/", icon: "home", shortcut: "h" }];

@@ -1,0 +1,5 @@
+import type { NavEntry } from "../area.ts";
+
+export const inboxNav: readonly NavEntry[] = [
+  { label: "Inbox", path: "/inbox", icon: "inbox", shortcut: "i", modes: ["dev"] },
+];

@@ -1,0 +1,3 @@
+import type { NavEntry } from "../area.ts";
+
+export const mailNav: readonly NavEntry[] = [{ label: "Mail", path: "/mail", icon: "mail", shortcut: "m" }];

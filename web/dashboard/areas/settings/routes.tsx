@@ -1,0 +1,5 @@
+import type { AreaPages } from "../area.ts";
+
+export const settingsPages: AreaPages = {
+  "/settings": () => import("./index-page.tsx"),
+};

@@ -1,0 +1,3 @@
+import type { NavEntry } from "../area.ts";
+
+export const streamNav: readonly NavEntry[] = [{ label: "Stream", path: "/stream", icon: "video", shortcut: "v" }];

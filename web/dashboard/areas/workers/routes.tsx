@@ -1,0 +1,5 @@
+import type { AreaPages } from "../area.ts";
+
+export const workersPages: AreaPages = {
+  "/workers": () => import("./index-page.tsx"),
+};

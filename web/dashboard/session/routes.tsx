@@ -1,0 +1,5 @@
+import type { AreaPages } from "../areas/area.ts";
+
+export const sessionPages: AreaPages = {
+  "/sign-in": () => import("./sign-in-page.tsx"),
+};

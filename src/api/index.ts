@@ -1,3 +1,4 @@
+export { createApiHandler } from "./api-handler.ts";
 export { createApi } from "./app.ts";
 export { createLocalStorageApi } from "./local-storage-api.ts";
 export { createPlatformApi } from "./platform-api.ts";

@@ -12,6 +12,7 @@ import type { Lookups, Zones } from "../zones/index.ts";
 import { meterApi } from "./api-meter.ts";
 import { createApi } from "./app.ts";
 import { createAccessControl } from "./gate.ts";
+import { openApiDocument } from "./openapi.ts";
 import type { Route } from "./operation.ts";
 import { type PlatformHttpOptions, UPLOADS } from "./platform-http.ts";
 import { aiGatewayRoutes } from "./routes/ai-gateway/routes.ts";
@@ -129,6 +130,15 @@ export function createPlatformApi(
     },
     wellKnown: [createMtaStsPolicyPage(mail.mtaSts)],
   };
+}
+
+/** The OpenAPI document of all operations, without a server, for generated clients. */
+export function platformDocument(version: string): object {
+  // Declarations do not depend on the domains, which handlers use only when they are called.
+  const absent: unknown = new Proxy(() => absent, {
+    get: (_, name) => (name === Symbol.toPrimitive ? () => "" : absent),
+  });
+  return openApiDocument(routesOf(absent as PlatformModules, absent as RouteOptions), version);
 }
 
 interface RouteOptions extends Pick<PlatformApiOptions, "workerUrl" | "diagnose" | "isOwnHost">, Pick<Basics, "clock"> {

@@ -1,13 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { getRequestListener } from "@hono/node-server";
 import { closeGracefully, HTTP_SERVER_OPTIONS, listen, trackUnused, type Log } from "../kernel/index.ts";
 import { createConnectionCount, type ConnectionLimits } from "../kernel/connection-limits.ts";
 import type { TlsSource } from "../kernel/tls-source.ts";
 import type { LiveWorkers, ScriptRef } from "../workers/index.ts";
 import type { createApi } from "./app.ts";
 import { API_BASE } from "./base.ts";
+import { createApiHandler } from "./api-handler.ts";
 import { cutIdleBody } from "./body-patience.ts";
 import { createHttpsServer } from "./https-server.ts";
 import { lingerBeforeClose } from "./lingering-close.ts";
@@ -50,6 +50,13 @@ export interface PlatformHttpOptions {
    * the host name in lower case, without a port.
    */
   sites?(host: string): SiteHandler | undefined | Promise<SiteHandler | undefined>;
+  /** The dashboard: an origin of its own at these host names. */
+  dashboard?: {
+    /** Takes the host name in lower case, without a port. */
+    isHost(host: string): boolean;
+    handle: SiteHandler;
+    upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  };
   /**
    * Handlers for `/.well-known/` (RFC 8615) on any host, called one after another before all others; false means not
    * handled.
@@ -108,6 +115,7 @@ export function createPlatformHttp({
   prefixes = {},
   assets,
   sites = () => undefined,
+  dashboard,
   wellKnown = [],
   others = [],
   log,
@@ -117,7 +125,8 @@ export function createPlatformHttp({
 }: PlatformHttpOptions): PlatformHttp {
   const servers: { server: Server; unused: ReturnType<typeof trackUnused> }[] = [];
   const upgraded = new Set<Duplex>();
-  const onApi = api && getRequestListener(api.fetch, { overrideGlobalObjects: false });
+  const onApi = api && createApiHandler(api, { bodyIdleMs: bodyIdleMs.platform });
+  const isDashboard = (request: IncomingMessage) => dashboard?.isHost(hostName(request.headers.host)) === true;
   function pick(request: IncomingMessage): Destination | Promise<Destination> {
     const { host } = request.headers;
     const defaultDestination = destinationOf(request.url!, host, hosts);
@@ -163,6 +172,7 @@ export function createPlatformHttp({
   }
 
   function onDefaultRequest(request: IncomingMessage, response: ServerResponse): void | Promise<void> {
+    if (isDashboard(request)) return dashboard!.handle(request, response);
     const site = sites(hostName(request.headers.host));
     if (site === undefined) return handlePlatform(request, response);
     return handleSite(site, request, response);
@@ -192,14 +202,14 @@ export function createPlatformHttp({
     request: IncomingMessage,
     response: ServerResponse,
   ): void | Promise<void> {
+    if (destination.kind === "platform" && onApi !== undefined && destination.path.startsWith(`${API_BASE}/`))
+      return onApi(request, response);
     if (!("script" in destination)) {
       cutIdleBody(request, bodyIdleMs.platform);
       lingerBeforeClose(request);
     } else {
       cutIdleBody(request, bodyIdleMs.worker, 1);
     }
-    if (destination.kind === "platform" && onApi !== undefined && destination.path.startsWith(`${API_BASE}/`))
-      return onApi(request, response);
     return onOther(destination, request, response);
   }
 
@@ -239,6 +249,7 @@ export function createPlatformHttp({
   async function onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
     if (namesTwoHosts(request.rawHeaders))
       return void socket.end("HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n");
+    if (isDashboard(request)) return dashboard!.upgrade(request, socket, head);
     const destination = await pick(request);
     if (destination.kind === "platform") {
       if (upgrade?.(request, socket, head) !== true) socket.end(NO_UPGRADE_RESPONSE);

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { dashboardSettings } from "./dashboard-settings.ts";
 import { DEFAULT_REQUESTS_PER_WINDOW } from "./failure-windows.ts";
 import { count, group, host, port, ranges } from "./setting-types.ts";
 import { liveSettings, streamSettings } from "./video-settings.ts";
@@ -101,6 +102,7 @@ export const settingsSchema = z.strictObject({
       "Maximum number of requests per token in five minutes; 0: no limit",
     ),
   }),
+  dashboard: dashboardSettings,
   smtp: group("SMTP server for inbound mail", {
     host: host("Address to listen on"),
     port: port(2525, "TCP port; 0 selects a free one. Mail from the internet arrives on port 25"),

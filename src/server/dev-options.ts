@@ -24,12 +24,19 @@ export interface DevOptions {
    * port; false disables SMTP.
    */
   smtpPort?: number | false;
+  /**
+   * Default: REELPOST_DASHBOARD_PORT, or the first free port from 8790 to 8799. 0 selects a free port; false disables the
+   * dashboard.
+   */
+  dashboardPort?: number | false;
   /** Default: `.reelpost` in the folder of the first configuration file. */
   dataDir?: string;
   /** Whether to rebuild when a file changes. Default true. */
   watch?: boolean;
   /** SQL files to run on D1 databases: `BINDING=FILE`, or `FILE` if there is only one database. Default: none. */
   seeds?: string[];
+  /** Version shown in the dashboard. Default "dev". */
+  version?: string;
   /** Receives all events. */
   report: EventReporter;
   log: Log;
@@ -44,6 +51,8 @@ export interface DevServer {
   readonly url: string;
   readonly port: number;
   readonly smtp: { host: string; port: number } | undefined;
+  /** URL of the dashboard; undefined if disabled. */
+  readonly dashboard: string | undefined;
   readonly dataDir: string;
   /** Folder of this run's `.eml` files. */
   readonly mailDir: string;

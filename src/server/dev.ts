@@ -4,6 +4,7 @@ import { readSettings } from "../kernel/settings-read.ts";
 import { openStore } from "../store/index.ts";
 import type { Bindings } from "../workers/index.ts";
 import { lockDataDirectory } from "./data-lock.ts";
+import { openDevDashboard } from "./dev-dashboard.ts";
 import type { DevOptions, DevServer } from "./dev-options.ts";
 import { createDevStorage } from "./dev-storage.ts";
 import { createDevVideo } from "./dev-video.ts";
@@ -37,8 +38,20 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
       basics,
     );
     const devListening = await dev.start(addresses);
+    const dashboard = await openDevDashboard(
+      {
+        settings,
+        env,
+        options,
+        serverUrl: devListening.url,
+        smtp: devListening.smtp,
+        report,
+      },
+      basics,
+    );
     return {
       ...devListening,
+      dashboard,
       dataDir,
       mailDir: dev.mailDir,
       get workers() {

@@ -38,6 +38,12 @@ export const serverErrors = defineErrors("start", {
     message: "The objects folder does not belong to this database.",
     fix: "Set objects.dir to the folder that all processes of this database share, or restore it from the same backup as the database.",
   },
+  dashboardHostInUse: {
+    code: "dashboard_host_in_use",
+    http: 400,
+    message: "The host name {host} of dashboard.hosts is also that of {setting}.",
+    fix: "Use another host name for the dashboard: workers must not share its origin.",
+  },
   unknownRole: { code: "unknown_role", http: 400, message: "Unknown role {role}.", fix: "Use one of: {roles}." },
   rolesApart: {
     code: "roles_apart",

@@ -55,13 +55,14 @@ test("uses the address of an inherited socket, and treats an unreadable address 
 test("lists the address of every port that the roles open", () => {
   const settings = settingsSchema.parse({
     http: { host: "10.0.0.1" },
+    dashboard: { host: "10.0.0.6" },
     smtp: { host: "10.0.0.2" },
     submission: { host: "10.0.0.3" },
     dns: { host: "10.0.0.4" },
     live: { host: "10.0.0.5" },
   });
   const hosts = (...roles: Role[]) => listenHosts(settings, new Set(roles), new Map()).map((host) => host.at(-1));
-  assert.deepEqual(hosts("api", "smtp", "dns", "live"), ["1", "2", "3", "4", "5"]);
+  assert.deepEqual(hosts("api", "smtp", "dns", "live"), ["1", "6", "2", "3", "4", "5"]);
   assert.deepEqual(hosts("playback"), ["1"]);
 });
 

@@ -4,7 +4,7 @@ import type { Role } from "./roles.ts";
 
 /** Every address that this process listens on with its roles: from the inherited socket or the setting. */
 export function listenHosts(
-  settings: Pick<Settings, "http" | "smtp" | "submission" | "dns" | "live" | "tls">,
+  settings: Pick<Settings, "http" | "dashboard" | "smtp" | "submission" | "dns" | "live" | "tls">,
   roles: ReadonlySet<Role>,
   sockets: Map<string, number>,
 ): string[] {
@@ -13,6 +13,7 @@ export function listenHosts(
     // Every role listens on the HTTP port for health and metrics.
     hostAt("http", settings.http.host),
     ...(settings.tls.https ? [hostAt("https", settings.http.host)] : []),
+    ...(roles.has("api") && settings.dashboard.enabled ? [hostAt("dashboard", settings.dashboard.host)] : []),
     ...(roles.has("smtp")
       ? [
           hostAt("smtp", settings.smtp.host),

@@ -3,8 +3,8 @@ import { createOwnAddresses, type OwnAddresses } from "../kernel/own-addresses.t
 import type { Settings } from "../kernel/settings.ts";
 
 /** The configured ports of all processes on this machine, except HTTP, which is public. */
-export const ownAddressesOf = ({ network, smtp, submission, dns, live }: Settings): OwnAddresses =>
+export const ownAddressesOf = ({ network, dashboard, smtp, submission, dns, live }: Settings): OwnAddresses =>
   createOwnAddresses({
     addresses: [...network.own_addresses, ...live.webrtc_addresses.filter((address) => isIP(address) !== 0)],
-    ports: [smtp.port, submission.port, dns.port, live.rtmp_port, live.rtmps_port],
+    ports: [dashboard.port, smtp.port, submission.port, dns.port, live.rtmp_port, live.rtmps_port],
   });

@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { hostname } from "node:os";
 import type { Settings } from "../kernel/settings.ts";
 
-type HostSettings = Pick<Settings, "api" | "http" | "smtp" | "email" | "stream" | "workers" | "r2">;
+type HostSettings = Pick<Settings, "api" | "http" | "dashboard" | "smtp" | "email" | "stream" | "workers" | "r2">;
 
 /**
  * True if the settings name the hosts of the API. Otherwise it answers on any host name, so any host name may be the one
@@ -17,12 +17,13 @@ export const hasApiHost = ({ api, http }: Pick<HostSettings, "api" | "http">): b
  * localhost.
  */
 export function createOwnHosts(
-  { api, http, smtp, email, stream, workers, r2 }: HostSettings,
+  { api, http, dashboard, smtp, email, stream, workers, r2 }: HostSettings,
   machineName: string = hostname(),
 ) {
   const names = new Set(
     [
       ...api.hosts,
+      ...dashboard.hosts,
       URL.parse(http.public_url)?.hostname ?? "",
       machineName,
       smtp.name,

@@ -46,7 +46,7 @@ export async function runDev({
   const releaseSignals = stopOnSignals(lifecycle, (code) => (code === 0 ? stop(0) : exit(code)));
   lifecycle.onStop("output", () => terminal.flushed(), { timeoutMs: 1000 });
   try {
-    const server = await startDev({ ...options, report, log });
+    const server = await startDev({ ...options, version, report, log });
     lifecycle.onStop("server", () => server.close(), { timeoutMs: 30_000 });
     lifecycle.onStop("hotkeys", () => terminal.close());
     // A stop request during the start did not reach the server.

@@ -43,7 +43,7 @@ export async function runServe({
 
 /** The event that a parent program waits for. */
 const readyEvent = (
-  { url, https, api, smtp, submission, dns, live, dataDir, roles, account, workersUrl, token }: ServeServer,
+  { url, https, api, dashboard, smtp, submission, dns, live, dataDir, roles, account, workersUrl, token }: ServeServer,
   version: string,
 ) => ({
   event: "ready",
@@ -51,6 +51,7 @@ const readyEvent = (
   url,
   ...(https !== undefined && { https }),
   ...(api !== undefined && { api }),
+  ...(dashboard !== undefined && { dashboard }),
   ...(smtp !== undefined && { smtp }),
   ...(submission !== undefined && { submission }),
   ...(dns !== undefined && { dns }),
@@ -82,6 +83,7 @@ function formatBanner(
     url,
     https,
     api,
+    dashboard,
     smtp,
     submission,
     dns,
@@ -97,6 +99,7 @@ function formatBanner(
   version: string,
 ): string[] {
   const rows: [string, string | undefined][] = [
+    ["Dashboard", dashboard],
     ["API", api],
     ["API docs", api && `${api}/docs`],
     ["Workers", workersUrl],

@@ -1,4 +1,5 @@
-import { createPlatformApi, createPlatformHttp, type PlatformHttp } from "../api/index.ts";
+import { createApiHandler, createPlatformApi, createPlatformHttp, type PlatformHttp } from "../api/index.ts";
+import type { Dashboard } from "../dashboard/index.ts";
 import type { Basics } from "../kernel/index.ts";
 import type { ConnectionLimits } from "../kernel/connection-limits.ts";
 import { networkSet } from "../kernel/networks.ts";
@@ -11,6 +12,7 @@ import { createProbes } from "./probes.ts";
 import type { Role } from "./roles.ts";
 import type { ServeModules } from "./serve-modules.ts";
 import type { ServeOptions } from "./serve-options.ts";
+import { createServeDashboard } from "./serve-dashboard.ts";
 import type { ServeUrls } from "./serve-urls.ts";
 
 interface ServeHttpDeps {
@@ -21,14 +23,25 @@ interface ServeHttpDeps {
   graceMs: number;
   /** The account whose workers are reachable under /workers/<worker>/. */
   account: { id: string } | undefined;
+  /** The label of that account in the host names of its workers. */
+  label: string | undefined;
   urls: ServeUrls;
 }
 
-/** The HTTP server of the platform, with the endpoints for this process's roles. */
+/** The HTTP server of the platform, with the endpoints for this process's roles, and the dashboard. */
 export function createServeHttp(
-  { modules, settings, roles, options: { version, checkAnswers = false }, graceMs, account, urls }: ServeHttpDeps,
+  {
+    modules,
+    settings,
+    roles,
+    options: { version, checkAnswers = false },
+    graceMs,
+    account,
+    label,
+    urls,
+  }: ServeHttpDeps,
   basics: Basics,
-): PlatformHttp {
+): { http: PlatformHttp; dashboard: Dashboard | undefined } {
   const { platform, bindings, certificates, dns, mail, stream, metrics } = modules;
   const { accounts, zones, scripts, assets, objectNamespaces, tails, live, routing } = platform;
   const { clock, log, lifecycle } = basics;
@@ -75,7 +88,20 @@ export function createServeHttp(
     rows: () => frontPageRows({ roles, urls, videoDomain: settings.stream.delivery_domain }),
   });
   const deliversVideo = roles.has("playback") || roles.has("live");
-  return createPlatformHttp({
+  const dashboard =
+    roles.has("api") && settings.dashboard.enabled
+      ? createServeDashboard({
+          settings,
+          roles,
+          version,
+          urls,
+          label,
+          api: { handle: createApiHandler(platformApi.api), upgrade: platformApi.upgrade },
+          graceMs,
+          log,
+        })
+      : undefined;
+  const http = createPlatformHttp({
     ...(roles.has("api") && platformApi),
     ...(roles.has("workers") && { workers }),
     assets: stream.deliverAssets,
@@ -95,10 +121,12 @@ export function createServeHttp(
       prefixes: { ...platformApi.prefixes, ...platform.r2Http.prefixes },
       sites: platform.r2Http.handlerFor,
     }),
+    ...(dashboard !== undefined && { dashboard }),
     wellKnown: [certificates.respond, ...wellKnown],
     log,
     graceMs,
   });
+  return { http, dashboard };
 }
 
 const connectionLimits = ({ http }: Settings): ConnectionLimits => ({

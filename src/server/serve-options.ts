@@ -35,6 +35,8 @@ export interface ServeServer {
   readonly https: string | undefined;
   /** Base URL for clients; absent without the role api. */
   readonly api: string | undefined;
+  /** URL of the dashboard; absent without the role api or if disabled. */
+  readonly dashboard: string | undefined;
   readonly smtp: { host: string; port: number } | undefined;
   /** The listener for mail submission with implicit TLS. */
   readonly submission: { host: string; port: number } | undefined;

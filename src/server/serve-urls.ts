@@ -8,16 +8,27 @@ export interface ServeUrls {
   base(): string;
   api(): string;
   worker(label: string, script: string): string;
+  /** URL of the dashboard; undefined before it listens, and without the role api. */
+  dashboard(): string | undefined;
+  /** Set once the port of the dashboard's own listener is known. */
+  dashboardListening: string | undefined;
 }
 
-export function createUrls({ http, workers }: Settings): ServeUrls {
+export function createUrls({ http, workers, dashboard }: Settings): ServeUrls {
   const urls: ServeUrls = {
     listening: "",
+    dashboardListening: undefined,
     base: () => (http.public_url === "" ? urls.listening : http.public_url.replace(/\/+$/, "")),
     api: () => `${urls.base()}/client/v4`,
     worker(label, script) {
       const { protocol, port } = new URL(urls.base());
       return `${protocol}//${script}.${label}.${workers.domain}${port === "" ? "" : `:${port}`}`;
+    },
+    dashboard() {
+      const [host] = dashboard.hosts;
+      if (urls.dashboardListening === undefined || host === undefined) return urls.dashboardListening;
+      const { protocol, port } = new URL(urls.base());
+      return `${protocol}//${host}${port === "" ? "" : `:${port}`}`;
     },
   };
   return urls;

@@ -1,3 +1,4 @@
+import type { Dashboard } from "../dashboard/index.ts";
 import { formatProblems } from "../kernel/config/index.ts";
 import { createLifecycle, createLog, isLoopback, randomIds, systemClock, type Basics } from "../kernel/index.ts";
 import { readSettings } from "../kernel/settings-read.ts";
@@ -53,7 +54,10 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     const account = await defaultAccount();
     const label = account && (await scripts.subdomain(account.id));
 
-    const http = createServeHttp({ modules, settings, roles, options, graceMs, account, urls }, basics);
+    const { http, dashboard } = createServeHttp(
+      { modules, settings, roles, options, graceMs, account, label, urls },
+      basics,
+    );
     const listeners: { close(): Promise<void> }[] = [http];
     // Concurrently, so that neither accepts new work while the other stops.
     lifecycle.onStop("listeners", async () => void (await Promise.all(listeners.map((listener) => listener.close()))), {
@@ -61,6 +65,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     });
     const { url } = await http.listen({ ...httpAt, ...fdOf("http") });
     urls.listening = url;
+    if (dashboard !== undefined) await listenForDashboard(dashboard);
     const https = settings.tls.https
       ? (
           await http.listen(
@@ -85,6 +90,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
       url,
       https,
       api: roles.has("api") ? urls.api() : undefined,
+      dashboard: urls.dashboard(),
       smtp,
       submission,
       dns,
@@ -100,6 +106,14 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
       warnings: warnings.length === 0 ? [] : [formatProblems(warnings, { cwd })],
       close: () => lifecycle.stop(),
     };
+
+    async function listenForDashboard(served: Dashboard) {
+      const { host, port } = settings.dashboard;
+      const listener = await served.listen({ host, port, ...fdOf("dashboard") });
+      listeners.push(served);
+      modules.own.listening(listener.port);
+      urls.dashboardListening = listener.url;
+    }
 
     async function listenForDns() {
       const server = await modules.dns.listen();

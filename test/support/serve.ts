@@ -17,6 +17,8 @@ export interface Ready {
   url: string;
   /** Base URL for clients: `<url>/client/v4`. */
   api?: string;
+  /** URL of the dashboard. */
+  dashboard?: string;
   smtp?: { host: string; port: number };
   account?: { id: string; name: string };
   /** Only set at the first start. */

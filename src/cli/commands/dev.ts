@@ -42,6 +42,13 @@ With several --config options the first worker is the default. With --json every
       defaultText: "2525, or the next free one",
     },
     "no-smtp": { type: "boolean", summary: "disable SMTP" },
+    "dashboard-port": {
+      type: "number",
+      max: 65_535,
+      summary: "port of the dashboard on 127.0.0.1; 0 selects a free port",
+      defaultText: "8790, or the next free one",
+    },
+    "no-dashboard": { type: "boolean", summary: "disable the dashboard" },
     "no-watch": { type: "boolean", summary: "disable rebuilding on change" },
     "data-dir": {
       type: "string",
@@ -75,6 +82,7 @@ With several --config options the first worker is the default. With --json every
   async run(values, _, { cwd, clock, version, json, env, stdin, stdout, stderr }) {
     const { runDev } = await import("../../server/index.ts");
     const smtpPort = values["no-smtp"] === true ? false : values["smtp-port"];
+    const dashboardPort = values["no-dashboard"] === true ? false : values["dashboard-port"];
     return runDev({
       cwd,
       env,
@@ -88,6 +96,7 @@ With several --config options the first worker is the default. With --json every
       ...(values.host === undefined ? {} : { host: values.host }),
       ...(values.port === undefined ? {} : { port: values.port }),
       ...(smtpPort === undefined ? {} : { smtpPort }),
+      ...(dashboardPort === undefined ? {} : { dashboardPort }),
       ...(values["data-dir"] === undefined ? {} : { dataDir: values["data-dir"] }),
       ...(values["log-level"] === undefined ? {} : { logLevel: values["log-level"] }),
       stdin,

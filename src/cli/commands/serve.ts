@@ -20,6 +20,12 @@ and first API token.`,
     host: { type: "string", placeholder: "address", summary: "HTTP address to listen on", defaultText: "127.0.0.1" },
     port: { type: "number", short: "p", max: 65_535, summary: "HTTP port; 0 selects a free port", defaultText: "8787" },
     "smtp-port": { type: "number", max: 65_535, summary: "SMTP port; 0 selects a free port", defaultText: "2525" },
+    "dashboard-port": {
+      type: "number",
+      max: 65_535,
+      summary: "port of the dashboard; 0 selects a free port",
+      defaultText: "8790",
+    },
     "data-dir": {
       type: "string",
       placeholder: "dir",
@@ -61,6 +67,7 @@ and first API token.`,
         },
       }),
       ...(values["smtp-port"] !== undefined && { smtp: { port: values["smtp-port"] } }),
+      ...(values["dashboard-port"] !== undefined && { dashboard: { port: values["dashboard-port"] } }),
       ...(values["log-level"] !== undefined && { log: { level: values["log-level"] } }),
     };
     return runServe({

@@ -5,6 +5,7 @@ export interface BannerContent {
   version: string;
   /** Without a trailing slash. */
   url: string;
+  dashboard?: string;
   smtp?: { host: string; port: number };
   dataDirectory: string;
   mailDirectory: string;
@@ -18,11 +19,12 @@ export interface BannerContent {
 export function renderBanner(content: BannerContent, colour: boolean): string {
   const paint = painter(colour);
   const row = (label: string, value: string) => `  ${label.padEnd(10)}  ${value}`;
-  const { url, smtp } = content;
+  const { url, dashboard, smtp } = content;
   const lines = [
     `${paint("bold", "reelpost dev")} ${paint("dim", content.version)}`,
     "",
     row("HTTP", paint("cyan", `${url}/`)),
+    ...(dashboard === undefined ? [] : [row("Dashboard", paint("cyan", dashboard))]),
     row("SMTP", smtp ? paint("cyan", `${smtp.host}:${smtp.port}`) : paint("dim", "off")),
     row("Data", content.dataDirectory),
     row("Mail out", `${content.mailDirectory} ${paint("dim", "(.eml files)")}`),

@@ -24,6 +24,7 @@ interface TerminalOptions {
 /** A server that accepts mail and requests. */
 interface ReadyServer {
   url: string;
+  dashboard?: string | undefined;
   smtp: { host: string; port: number } | undefined;
   dataDir: string;
   mailDir: string;
@@ -118,9 +119,10 @@ export function createTerminal({
 const interrupt = () => void process.kill(process.pid, "SIGINT");
 
 /** URLs, folders and workers, without the values of secrets. */
-function describe({ url, smtp, dataDir, mailDir, workers }: ReadyServer) {
+function describe({ url, dashboard, smtp, dataDir, mailDir, workers }: ReadyServer) {
   return {
     url,
+    ...(dashboard !== undefined && { dashboard }),
     ...(smtp !== undefined && { smtp }),
     dataDirectory: dataDir,
     mailDirectory: mailDir,

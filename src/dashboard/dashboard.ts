@@ -1,0 +1,177 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import { closeGracefully, HTTP_SERVER_OPTIONS, listen, trackUnused, type Log } from "../kernel/index.ts";
+import { createDashboardFiles, type DashboardFiles } from "./files.ts";
+import { DATA_HEADERS, type UsedOrigins } from "./headers.ts";
+import { refusalOf } from "./origin.ts";
+import { createPages, sendText } from "./pages.ts";
+
+/** The v4 API of this process. */
+interface DashboardApi {
+  handle(request: IncomingMessage, response: ServerResponse): void | Promise<void>;
+  /** Handles an upgrade request (a tail) and returns true. */
+  upgrade?(request: IncomingMessage, socket: Duplex, head: Buffer): boolean;
+}
+
+/** URLs of the server as the browser of a request reaches it. */
+interface ServerUrls {
+  /** Origin of the API and of the workers by path, without a trailing slash. */
+  api: string;
+  /** Origin of uploads. */
+  upload: string;
+  /** URL pattern of a worker: `http://<worker>.main.localhost:8787`. Absent: this process runs none. */
+  worker?: string;
+  /** Base URL of videos, or a pattern with `<code>`. Absent: this process serves none. */
+  video?: string;
+  /** `host:port` of the SMTP listener. */
+  smtp?: string;
+}
+
+export interface DashboardOptions {
+  /** `dev`: a development server, without accounts and sign-in. */
+  mode: "serve" | "dev";
+  version: string;
+  api: DashboardApi;
+  /** Handles `/auth/*`: sign-in. Absent: 404. */
+  auth?(request: IncomingMessage, response: ServerResponse): void | Promise<void>;
+  /** Host names under which the dashboard answers, besides localhost and IP addresses. */
+  hosts: readonly string[];
+  /** `hostname`: the host name of the request, without a port. */
+  urls(hostname: string): ServerUrls;
+  /** Other origins of the server for the Content-Security-Policy, besides those in `urls`. */
+  mediaOrigins?: readonly string[];
+  /** Names of optional parts that the pages show. */
+  features?: readonly string[];
+  log: Log;
+  /** How long close() waits for pending requests. Default 5 s. */
+  graceMs?: number;
+  /** For tests: replaces the bundled files. */
+  files?: DashboardFiles;
+}
+
+export interface Dashboard {
+  /** True if the host name (lower case, without a port) belongs to the dashboard on the HTTP ports of the server. */
+  isHost(host: string): boolean;
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** Opens the dashboard's own listener. Rejects with UserError if the port is in use. */
+  listen(address: { host: string; port: number; fd?: number }): Promise<{ url: string; port: number }>;
+  close(): Promise<void>;
+}
+
+const API_PREFIX = "/client/v4/";
+const AUTH_PREFIX = "/auth/";
+
+/**
+ * The dashboard on an origin of its own: its pages, the v4 API and sign-in. It sets no cookies, because browsers would
+ * also send them to workers on other ports of the same host.
+ */
+export function createDashboard({
+  mode,
+  version,
+  api,
+  auth,
+  hosts,
+  urls,
+  mediaOrigins = [],
+  features = [],
+  log,
+  graceMs = 5000,
+  files = createDashboardFiles({ log }),
+}: DashboardOptions): Dashboard {
+  const names = new Set(hosts.map((host) => host.toLowerCase()));
+  const isHost = (host: string) => names.has(host);
+  const answerPage = createPages(files);
+  const upgraded = new Set<Duplex>();
+  const servers: { close(): Promise<void> }[] = [];
+
+  const usedOrigins = ({ api: apiOrigin, upload, worker, video }: ServerUrls): UsedOrigins => ({
+    api: [apiOrigin, upload],
+    media: [worker, video].flatMap((url) => (url === undefined ? [] : [originPattern(url)])).concat(mediaOrigins),
+  });
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const refusal = refusalOf(request, { isConfigured: isHost });
+    if (refusal !== undefined) return sendText(response, refusal.status, refusal.reason);
+    const path = request.url!.split("?", 1)[0]!;
+    const serverUrls = urls(hostNameOf(request));
+    if (path.startsWith(API_PREFIX)) {
+      nameHost(request, new URL(serverUrls.api).host);
+      setHeaders(response, DATA_HEADERS);
+      return api.handle(request, response);
+    }
+    if (path.startsWith(AUTH_PREFIX)) {
+      if (auth === undefined) return sendText(response, 404, "Not found.");
+      setHeaders(response, DATA_HEADERS);
+      return auth(request, response);
+    }
+    if (path === "/app.json") {
+      response.writeHead(200, { ...DATA_HEADERS, "content-type": "application/json" });
+      response.end(JSON.stringify({ mode, version, urls: serverUrls, features }));
+      return;
+    }
+    return answerPage(request, response, usedOrigins(serverUrls));
+  }
+
+  function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const refusal = refusalOf(request, { isConfigured: isHost });
+    const status = refusal === undefined ? "404 Not Found" : `${refusal.status} Forbidden`;
+    if (refusal === undefined) nameHost(request, new URL(urls(hostNameOf(request)).api).host);
+    if (refusal !== undefined || api.upgrade?.(request, socket, head) !== true)
+      socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\n\r\n`);
+  }
+
+  return {
+    isHost,
+    handle,
+    upgrade,
+    async listen(address) {
+      const server = createServer({
+        ...HTTP_SERVER_OPTIONS,
+        shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === "websocket",
+      });
+      server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+        handle(request, response).catch((err: unknown) => {
+          log.error({ err }, "dashboard: request failed");
+          if (response.headersSent) response.destroy();
+          else sendText(response, 500, "Internal error. See the server log.");
+        });
+      });
+      server.on("upgrade", (request, socket, head) => {
+        upgraded.add(socket);
+        socket.once("close", () => upgraded.delete(socket)).on("error", () => socket.destroy());
+        upgrade(request, socket, head);
+      });
+      const unused = trackUnused(server);
+      const boundAddress = await listen(server, address);
+      server.on("error", (err) => log.error({ err }, "dashboard: server error"));
+      servers.push({ close: () => closeGracefully(server, { graceMs, unused }) });
+      // Passkeys require a domain name, and browsers accept localhost, but no address.
+      return { ...boundAddress, url: boundAddress.url.replace("//127.0.0.1:", "//localhost:") };
+    },
+    async close() {
+      const closed = Promise.all(servers.map((server) => server.close()));
+      for (const socket of upgraded) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+function setHeaders(response: ServerResponse, headers: Record<string, string>): void {
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+}
+
+/** The API derives URLs in its responses from the Host header. It does not serve uploads and videos on this origin. */
+function nameHost(request: IncomingMessage, host: string): void {
+  request.headers.host = host;
+  const { rawHeaders } = request;
+  for (let index = 0; index < rawHeaders.length; index += 2)
+    if (rawHeaders[index]!.toLowerCase() === "host") rawHeaders[index + 1] = host;
+}
+
+const hostNameOf = ({ headers: { host = "" } }: IncomingMessage) => host.replace(/:\d+$/, "").toLowerCase();
+
+/** `http://<worker>.main.localhost:8787/x` as a source of a policy: `http://*.main.localhost:8787`. */
+function originPattern(url: string): string {
+  return /^https?:\/\/[^/]+/.exec(url.replace(/[\w-]*<[\w-]+>/g, "*"))?.[0] ?? url;
+}

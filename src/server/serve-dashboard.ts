@@ -1,0 +1,80 @@
+import { createDashboard, type Dashboard } from "../dashboard/index.ts";
+import type { Log } from "../kernel/index.ts";
+import type { Settings } from "../kernel/settings.ts";
+import { serverErrors } from "./errors.ts";
+import type { Role } from "./roles.ts";
+import type { ServeUrls } from "./serve-urls.ts";
+
+interface ServeDashboardDeps {
+  settings: Settings;
+  roles: ReadonlySet<Role>;
+  version: string;
+  urls: ServeUrls;
+  /** Label of the account's worker hosts. */
+  label: string | undefined;
+  api: Parameters<typeof createDashboard>[0]["api"];
+  auth?: Parameters<typeof createDashboard>[0]["auth"];
+  graceMs: number;
+  log: Log;
+}
+
+/** The dashboard of a platform process. Throws dashboardHostInUse. */
+export function createServeDashboard({
+  settings,
+  roles,
+  version,
+  urls,
+  label,
+  api,
+  auth,
+  graceMs,
+  log,
+}: ServeDashboardDeps): Dashboard {
+  const { http, stream, smtp, dashboard } = settings;
+  checkHosts(settings);
+
+  /** Without a public URL, the API is at the host name that the browser uses, on the port of the API. */
+  function apiOrigin(hostname: string): string {
+    const base = new URL(urls.base());
+    if (http.public_url !== "" || dashboard.hosts.some((host) => host.toLowerCase() === hostname)) return base.origin;
+    base.hostname = hostname;
+    return base.origin;
+  }
+
+  return createDashboard({
+    mode: "serve",
+    version,
+    api,
+    ...(auth !== undefined && { auth }),
+    hosts: dashboard.hosts,
+    urls(hostname) {
+      const origin = apiOrigin(hostname);
+      const { protocol } = new URL(origin);
+      const deliversVideo = roles.has("playback") || roles.has("live");
+      return {
+        api: origin,
+        upload: stream.upload_host === "" ? origin : `${protocol}//${stream.upload_host}`,
+        ...(roles.has("workers") && label !== undefined && { worker: urls.worker(label, "<worker>") }),
+        ...(deliversVideo && {
+          video: stream.delivery_domain === "" ? origin : `${protocol}//customer-<code>.${stream.delivery_domain}`,
+        }),
+        ...(roles.has("smtp") && { smtp: `${smtp.name === "" ? hostname : smtp.name}:${smtp.port}` }),
+      };
+    },
+    log,
+    graceMs,
+  });
+}
+
+/** The API answers, with the workers below /workers/, at these names. */
+export function checkHosts({ dashboard, api, http, stream }: Pick<Settings, "dashboard" | "api" | "http" | "stream">) {
+  const names: [setting: string, host: string][] = [
+    ...api.hosts.map((host): [string, string] => ["api.hosts", host]),
+    ["http.public_url", URL.parse(http.public_url)?.hostname ?? ""],
+    ["stream.upload_host", stream.upload_host],
+  ];
+  for (const host of dashboard.hosts) {
+    const [setting] = names.find(([, name]) => name.replace(/:\d+$/, "").toLowerCase() === host.toLowerCase()) ?? [];
+    if (setting !== undefined) throw serverErrors.dashboardHostInUse({ host, setting });
+  }
+}

@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import type { AxeResults } from "axe-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { openBrowser } from "../support/browser.ts";
+import { spawnServe, type ServeProcess, type SpawnServeOptions } from "../support/serve.ts";
+
+/** Folder for screenshots, for manual review. */
+const SHOTS = process.env["REELPOST_SCREENSHOTS"];
+const WIDE = { width: 1440, height: 900 };
+const NARROW = { width: 390, height: 844 };
+const THEMES = ["light", "dark"] as const;
+/** The key of session/session.ts. */
+const SESSION_KEY = "reelpost.session";
+
+export const TOKEN = "dashboard-test-token-0123456789abcdef0123";
+
+interface Scope {
+  after(end: () => Promise<void>): void;
+}
+
+export interface DashboardServer {
+  server: ServeProcess;
+  /** Origin of the dashboard, without a trailing slash. */
+  origin: string;
+  /** Base URL of the API on its own origin. */
+  api: string;
+  account: string;
+  browser: Browser;
+  /** A page in a context of its own, signed in unless `token` is null, with a list of its errors. */
+  open(path: string, options?: OpenOptions): Promise<OpenedPage>;
+  /** Calls the API as the administrator and returns `result`. */
+  call<Result>(method: string, path: string, body?: unknown): Promise<Result>;
+}
+
+interface OpenOptions {
+  token?: string | null;
+  theme?: (typeof THEMES)[number];
+  viewport?: { width: number; height: number };
+}
+
+export interface OpenedPage {
+  page: Page;
+  context: BrowserContext;
+  /** Uncaught exceptions, console errors and violations of the Content-Security-Policy. */
+  problems: string[];
+}
+
+/** `reelpost serve` in a process of its own, and a browser. */
+export async function startDashboard(scope: Scope, options: SpawnServeOptions = {}): Promise<DashboardServer> {
+  const [server, browser] = await Promise.all([
+    spawnServe(scope, { ...options, env: { REELPOST_API_TOKEN: TOKEN, ...options.env } }),
+    openBrowser(scope),
+  ]);
+  const { dashboard, api, account } = server.ready;
+  const { origin } = new URL(dashboard!);
+
+  return {
+    server,
+    origin,
+    api: api!,
+    account: account!.id,
+    browser,
+    open: (path, openOptions) => openSignedIn(browser, origin, path, openOptions),
+    async call(method, path, body) {
+      const response = await fetch(`${api}${path}`, {
+        method,
+        headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+      const envelope = (await response.json()) as { success: boolean; result: never; errors: unknown };
+      assert.equal(envelope.success, true, `${method} ${path}: ${JSON.stringify(envelope.errors)}`);
+      return envelope.result;
+    },
+  };
+}
+
+export async function openSignedIn(
+  browser: Browser,
+  origin: string,
+  path: string,
+  { token = TOKEN, theme = "light", viewport = WIDE }: OpenOptions = {},
+): Promise<OpenedPage> {
+  const context = await browser.newContext({
+    viewport,
+    colorScheme: theme,
+    reducedMotion: "reduce",
+    storageState: {
+      cookies: [],
+      origins: token === null ? [] : [{ origin, localStorage: [{ name: SESSION_KEY, value: token }] }],
+    },
+  });
+  const page = await context.newPage();
+  const problems: string[] = [];
+  page.on("pageerror", (err) => problems.push(String(err)));
+  page.on("console", (message) => {
+    if (message.type() === "error")
+      problems.push([message.text(), message.location().url].filter(Boolean).join(" at "));
+  });
+  await page.goto(`${origin}${path}`);
+  return { page, context, problems };
+}
+
+let axeSource: Promise<string> | undefined;
+
+/** All violations that axe finds: rule, selector and explanation. */
+async function axeViolations(page: Page): Promise<string[]> {
+  axeSource ??= readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+  // Evaluated through the debugger: the page's Content-Security-Policy blocks injected scripts.
+  await page.evaluate(`${await axeSource};0`);
+  const { violations } = (await page.evaluate("axe.run(document, { resultTypes: ['violations'] })")) as AxeResults;
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(
+      ({ target, failureSummary }) => `${id}: ${target.flat().join(" ")} (${failureSummary?.replaceAll(/\s+/g, " ")})`,
+    ),
+  );
+}
+
+/**
+ * Checks the page as it is with axe in both themes, and that it fits into a narrow window. With REELPOST_SCREENSHOTS set,
+ * also writes `<name>-<width>-<theme>.png` at 1440 and 390 pixels.
+ */
+export async function checkPage(page: Page, name: string): Promise<void> {
+  for (const theme of THEMES) {
+    await useTheme(page, theme);
+    assert.deepEqual(await axeViolations(page), [], `${name} in the ${theme} theme`);
+    if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/${name}-${WIDE.width}-${theme}.png` });
+  }
+  await page.setViewportSize(NARROW);
+  await useTheme(page, "light");
+  const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+  assert.equal(overflow, 0, `${name} scrolls horizontally at ${NARROW.width} pixels`);
+  if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/${name}-${NARROW.width}-light.png` });
+  await page.setViewportSize(WIDE);
+}
+
+/** Resolves when the page is painted in the theme. */
+async function useTheme(page: Page, theme: (typeof THEMES)[number]): Promise<void> {
+  await page.emulateMedia({ colorScheme: theme });
+  await page.locator(`html[data-mantine-color-scheme=${theme}]`).waitFor();
+  await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
+}

@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import type { Role } from "./roles.ts";
 import type { AccountTables, AccountsExecutor } from "./tables.ts";
 import type { Account, Membership, MembershipStatus, User } from "./types.ts";
 
@@ -116,11 +117,11 @@ export async function otherAccountExists(db: AccountsExecutor, id: string): Prom
 
 export async function insertMembership(
   db: AccountsExecutor,
-  { id, user, account, status, createdAt }: Membership,
+  { id, user, account, status, role, createdAt }: Membership,
 ): Promise<void> {
   await db
     .insertInto("memberships")
-    .values({ id, user_id: user, account_id: account, status, created_at: createdAt })
+    .values({ id, user_id: user, account_id: account, status, role, created_at: createdAt })
     .execute();
 }
 
@@ -146,8 +147,8 @@ export async function deleteMembershipsOf(db: AccountsExecutor, account: string)
   await db.deleteFrom("memberships").where("account_id", "=", account).execute();
 }
 
-/** True if another membership gives access to the account. */
-export async function otherMemberExists(db: AccountsExecutor, { id, account }: Membership): Promise<boolean> {
+/** True if the account has another administrator. */
+export async function otherAdministratorExists(db: AccountsExecutor, { id, account }: Membership): Promise<boolean> {
   return (
     (await db
       .selectFrom("memberships")
@@ -155,22 +156,23 @@ export async function otherMemberExists(db: AccountsExecutor, { id, account }: M
       .where("account_id", "=", account)
       .where("id", "!=", id)
       .where("status", "=", "accepted")
+      .where("role", "=", "administrator" satisfies Role)
       .limit(1)
       .executeTakeFirst()) !== undefined
   );
 }
 
-/** Accounts that a user can access, ordered by membership, oldest first. */
-export async function accountsOfUser(db: AccountsExecutor, user: string): Promise<string[]> {
+/** Accounts that a user can access, with the user's role, ordered by membership, oldest first. */
+export async function rolesOfUser(db: AccountsExecutor, user: string): Promise<Map<string, Role>> {
   const rows = await db
     .selectFrom("memberships")
-    .select("account_id")
+    .select(["account_id", "role"])
     .where("user_id", "=", user)
     .where("status", "=", "accepted")
     .orderBy("created_at")
     .orderBy("id")
     .execute();
-  return rows.map(({ account_id }) => account_id);
+  return new Map(rows.map(({ account_id, role }) => [account_id, role as Role]));
 }
 
 export async function countMemberships(db: AccountsExecutor, user: string): Promise<number> {
@@ -208,6 +210,7 @@ export async function listMemberships(
     "memberships.user_id",
     "memberships.account_id",
     "memberships.status",
+    "memberships.role",
     "memberships.created_at",
     "accounts.name",
     "accounts.type",
@@ -258,5 +261,6 @@ const toMembership = (row: AccountTables["memberships"]): Membership => ({
   user: row.user_id,
   account: row.account_id,
   status: row.status as MembershipStatus,
+  role: row.role as Role,
   createdAt: row.created_at,
 });

@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { TestEngine } from "../../test/support/databases.ts";
 import { createManualClock, randomIds, silentLog } from "../kernel/index.ts";
-import { createLocalEvents } from "../store/index.ts";
+import { createLocalEvents, type Db } from "../store/index.ts";
 import { createAccounts } from "./create.ts";
 import { accountsMigrations } from "./migrations.ts";
+import { rolePolicies, roles, type Role } from "./roles.ts";
+import type { AccountTables } from "./tables.ts";
 import { permissionGroups } from "./tokens/permission-groups.ts";
 import { ACCOUNT, groups, refused, setUp } from "./accounts.testing.ts";
 
@@ -212,23 +214,23 @@ export function accountsConformance(engine: TestEngine): void {
       );
     });
 
-    test("cannot be left by the last member of an account", async (t) => {
+    test("cannot be left by the last administrator of an account", async (t) => {
       const { db, module, admin, first, caller } = await setUp(engine, t);
       const { membership } = (await module.memberships.list(admin, { page: 1, perPage: 1 })).items[0]!;
-      await assert.rejects(module.memberships.delete(admin, membership.id), refused("lastMember"));
-      await assert.rejects(module.memberships.setStatus(admin, membership.id, "rejected"), refused("lastMember"));
+      await assert.rejects(module.memberships.delete(admin, membership.id), refused("lastAdministrator"));
+      await assert.rejects(
+        module.memberships.setStatus(admin, membership.id, "rejected"),
+        refused("lastAdministrator"),
+      );
       await assert.rejects(module.memberships.get(admin, "0".repeat(32)), refused("noMembership"));
+      const other = { id: "1".repeat(32), user_id: "2".repeat(32), account_id: first.account.id };
       await db
-        .tables<{ memberships: Record<string, unknown> }>()
+        .tables<AccountTables>()
         .insertInto("memberships")
-        .values({
-          id: "1".repeat(32),
-          user_id: "2".repeat(32),
-          account_id: first.account.id,
-          status: "accepted",
-          created_at: 1,
-        })
+        .values({ ...other, status: "accepted", role: "editor", created_at: 1 })
         .execute();
+      await assert.rejects(module.memberships.delete(admin, membership.id), refused("lastAdministrator"));
+      await setRole(db, other.user_id, "administrator");
       assert.equal(
         (await module.memberships.setStatus(admin, membership.id, "rejected")).membership.status,
         "rejected",
@@ -239,5 +241,58 @@ export function accountsConformance(engine: TestEngine): void {
       await module.memberships.delete(admin, membership.id);
       assert.ok(!(await caller(first.token)).allows("Stream Read", { account: first.account.id }));
     });
+
+    test("limit the tokens of the member to the permissions of the role", async (t) => {
+      const { db, module, first, admin, caller } = await setUp(engine, t);
+      const [on, user] = [{ account: first.account.id }, { user: true as const }];
+      const zone = { ...on, zone: "f".repeat(32) };
+      const bucket = { ...on, bucket: "films", jurisdiction: "default" };
+      const allowed = async () => {
+        const by = await caller(first.token);
+        return [
+          by.allows("Stream Read", on) && by.allows("DNS Read", zone) && by.allows("Account Settings Read", on),
+          by.allows("Workers R2 Storage Bucket Item Read", bucket),
+          by.allows("Stream Write", on),
+          by.allows("DNS Write", zone),
+          by.allows("Workers R2 Storage Bucket Item Write", bucket),
+          by.allows("AI Gateway Run", on),
+          by.allows("Account Settings Write", on),
+          by.allows("Account API Tokens Read", on),
+          by.allows("User Details Write", user) && by.allows("API Tokens Write", user),
+        ];
+      };
+      assert.deepEqual(await allowed(), Array(9).fill(true));
+      const change = async (role: Role) => {
+        await setRole(db, first.user.id, role);
+        // Any change of a membership is announced.
+        await module.createGlobalKey();
+      };
+      await change("editor");
+      assert.deepEqual(await allowed(), [true, true, true, true, true, true, false, false, true]);
+      await assert.rejects(
+        module.tokens.create(on, { name: "deploy", policies: rolePolicies("viewer", first.account.id) }, admin),
+        refused("notAllowed"),
+        "a request that began before the change",
+      );
+      await change("viewer");
+      assert.deepEqual(await allowed(), [true, true, false, false, false, false, false, false, true]);
+    });
+
+    test("describe roles whose policies a token accepts", async (t) => {
+      const { module, first, admin, mine, caller } = await setUp(engine, t);
+      assert.deepEqual(
+        roles.map(({ role }) => role),
+        ["administrator", "editor", "viewer"],
+      );
+      for (const { role } of roles) {
+        const policies = rolePolicies(role, first.account.id);
+        const by = await caller((await module.tokens.create(mine, { name: role, policies }, admin)).value);
+        assert.equal(by.allows("Stream Write", { account: first.account.id }), role !== "viewer");
+        assert.ok(by.allows("DNS Read", { account: first.account.id, zone: "f".repeat(32) }));
+      }
+    });
   });
 }
+
+const setRole = (db: Db, user: string, role: Role) =>
+  db.tables<AccountTables>().updateTable("memberships").set({ role }).where("user_id", "=", user).execute();

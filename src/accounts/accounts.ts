@@ -99,6 +99,7 @@ export function createAccountList({ db, clock, ids, limits, contents, onChanged 
         user: by.user.id,
         account: account.id,
         status: "accepted" as const,
+        role: "administrator" as const,
         createdAt: now,
       };
       await db.transaction<AccountTables, void>(async (tx) => {

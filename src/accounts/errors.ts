@@ -63,12 +63,12 @@ export const accountErrors = defineErrors("accounts", {
     fix: "Delete unused accounts.",
   },
   noMembership: { code: 1031, http: 404, message: "Membership {id} not found" },
-  lastMember: {
+  lastAdministrator: {
     code: 1032,
     http: 409,
     permanent: true,
-    message: "Cannot delete the last membership of the account",
-    fix: "Delete the account instead.",
+    message: "Cannot remove the last administrator of the account",
+    fix: "Make another member an administrator first, or delete the account.",
   },
   weakToken: {
     code: "E_WEAK_TOKEN",

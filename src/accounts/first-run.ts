@@ -106,6 +106,7 @@ export function createFirstRun({
         user: user.id,
         account: account.id,
         status: "accepted" as const,
+        role: "administrator" as const,
         createdAt: now,
       };
       const done = await db

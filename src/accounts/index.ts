@@ -3,6 +3,7 @@ export type { Caller, Permission, Resource } from "./caller.ts";
 export { createAccounts, type AccountsModule } from "./create.ts";
 export { accountErrors } from "./errors.ts";
 export { accountsMigrations } from "./migrations.ts";
+export { describeRole, roleAllows, type Role } from "./roles.ts";
 export type { Memberships, MembershipWithAccount } from "./memberships.ts";
 export {
   findPermissionGroups,

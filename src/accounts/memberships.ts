@@ -6,7 +6,7 @@ import {
   findMembership,
   listMemberships,
   type MembershipQuery,
-  otherMemberExists,
+  otherAdministratorExists,
   setMembershipStatus,
 } from "./accounts-table.ts";
 import type { Caller } from "./caller.ts";
@@ -24,7 +24,7 @@ export interface Memberships {
   list(by: Caller, page: PageRequest, query?: MembershipQuery): Promise<Page<MembershipWithAccount>>;
   /** Throws noMembership, like the following functions. */
   get(by: Caller, id: string): Promise<MembershipWithAccount>;
-  /** Throws lastMember if the account has no other member; so does `delete`. */
+  /** Throws lastAdministrator if the account has no other administrator; so does `delete`. */
   setStatus(by: Caller, id: string, status: "accepted" | "rejected"): Promise<MembershipWithAccount>;
   delete(by: Caller, id: string): Promise<void>;
 }
@@ -43,8 +43,8 @@ export function createMemberships({ db, onChanged }: { db: Db; onChanged(account
   }
 
   async function refuseLast(tx: AccountsExecutor, membership: Membership): Promise<void> {
-    if (membership.status === "accepted" && !(await otherMemberExists(tx, membership)))
-      throw accountErrors.lastMember();
+    const isAdministrator = membership.status === "accepted" && membership.role === "administrator";
+    if (isAdministrator && !(await otherAdministratorExists(tx, membership))) throw accountErrors.lastAdministrator();
   }
 
   return {

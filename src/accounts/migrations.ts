@@ -102,6 +102,16 @@ export const accountsMigrations: Migration[] = [
             .execute();
     },
   },
+  {
+    // Until now, every member had all permissions.
+    name: "accounts-003-roles",
+    async up(db) {
+      await db.schema
+        .alterTable("memberships")
+        .addColumn("role", "text", (column) => column.notNull().defaultTo("administrator"))
+        .execute();
+    },
+  },
 ];
 
 const rehash = (oldHash: string): string => hashOfS3Secret(Buffer.from(oldHash, "base64url").toString("hex"));

@@ -16,7 +16,14 @@ export interface AccountTables {
     created_at: number;
   };
   accounts: { id: string; name: string; type: string; /** JSON. */ settings: string; created_at: number };
-  memberships: { id: string; user_id: string; account_id: string; status: string; created_at: number };
+  memberships: {
+    id: string;
+    user_id: string;
+    account_id: string;
+    status: string;
+    role: string;
+    created_at: number;
+  };
   tokens: {
     id: string;
     user_id: string | null;

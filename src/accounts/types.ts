@@ -1,3 +1,5 @@
+import type { Role } from "./roles.ts";
+
 /** Ids are 32 hex digits; times are in milliseconds since the Unix epoch. */
 export interface User {
   id: string;
@@ -21,12 +23,13 @@ export interface Account {
 
 export type MembershipStatus = "accepted" | "pending" | "rejected";
 
-/** A user's membership in an account, with all permissions. A token is further limited by its policies. */
+/** A user's membership in an account, with the permissions of a role. A token is further limited by its policies. */
 export interface Membership {
   id: string;
   user: string;
   account: string;
   status: MembershipStatus;
+  role: Role;
   createdAt: number;
 }
 

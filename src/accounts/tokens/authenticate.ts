@@ -1,9 +1,10 @@
 import type { Clock } from "../../kernel/index.ts";
 import { createReadThroughCache } from "../../kernel/recent.ts";
 import type { Db, Secrets } from "../../store/index.ts";
-import { accountsOfUser, emailKey, findUser, findUserByGlobalKey } from "../accounts-table.ts";
+import { emailKey, findUser, findUserByGlobalKey, rolesOfUser } from "../accounts-table.ts";
 import type { Caller } from "../caller.ts";
 import { accountErrors } from "../errors.ts";
+import { roleAllows, type Role } from "../roles.ts";
 import type { User } from "../types.ts";
 import { fullAccessPolicies } from "./everything.ts";
 import { compile, grantsOf, type Grant } from "./grants.ts";
@@ -93,9 +94,9 @@ export function createTokenAuthenticator({
     if (token.status === "disabled") return undefined;
     const user = await findUser(tables, token.createdBy);
     if (user === undefined) return undefined;
-    const owned = "account" in token.owner ? [token.owner.account] : await accountsOfUser(tables, token.owner.user);
+    const memberships = "user" in token.owner ? await rolesOfUser(tables, token.owner.user) : token.owner.account;
     return {
-      ...cachedCallerOf(user, { tokenId: token.id, grants: grantsOf(token.policies, token.owner), owned }),
+      ...cachedCallerOf(user, { tokenId: token.id, grants: grantsOf(token.policies, token.owner), memberships }),
       onlyWithEmail: false,
       notBefore: token.notBefore ?? -Infinity,
       expiresAt: token.expiresAt ?? Infinity,
@@ -106,10 +107,9 @@ export function createTokenAuthenticator({
 
   async function readGlobalKey(user: User | undefined): Promise<CachedCaller | undefined> {
     if (user === undefined) return undefined;
-    const owned = await accountsOfUser(tables, user.id);
-    const fullAccess = { tokenId: user.id, grants: grantsOf(fullAccessPolicies(user.id), { user: user.id }), owned };
+    const grants = grantsOf(fullAccessPolicies(user.id), { user: user.id });
     return {
-      ...cachedCallerOf(user, fullAccess),
+      ...cachedCallerOf(user, { tokenId: user.id, grants, memberships: await rolesOfUser(tables, user.id) }),
       onlyWithEmail: true,
       notBefore: -Infinity,
       expiresAt: Infinity,
@@ -193,17 +193,28 @@ export function createTokenAuthenticator({
   };
 }
 
+/** `memberships`: the roles of the user who owns the token, or the account that owns it, which has no role. */
 function cachedCallerOf(
   user: User,
-  { tokenId, grants, owned }: { tokenId: string; grants: Grant[]; owned: string[] },
+  {
+    tokenId,
+    grants,
+    memberships,
+  }: { tokenId: string; grants: Grant[]; memberships: ReadonlyMap<string, Role> | string },
 ): Pick<CachedCaller, "caller" | "emailKey"> {
+  const owned = typeof memberships === "string" ? [memberships] : [...memberships.keys()];
+  const isGranted = compile(grants, new Set(owned));
   return {
     caller: {
       tokenId,
       user: { id: user.id, email: user.email },
       accounts: reachableAccountsOf(grants, owned),
       deniedZones: deniedZonesOf(grants),
-      allows: compile(grants, new Set(owned)),
+      allows:
+        typeof memberships === "string"
+          ? isGranted
+          : (permission, on) =>
+              isGranted(permission, on) && ("user" in on || roleAllows(memberships.get(on.account)!, permission)),
     },
     emailKey: emailKey(user.email),
   };

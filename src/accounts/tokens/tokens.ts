@@ -4,6 +4,8 @@ import type { Db } from "../../store/index.ts";
 import type { Caller } from "../caller.ts";
 import { accountErrors } from "../errors.ts";
 import type { AccountLimits } from "../types.ts";
+import { rolesOfUser } from "../accounts-table.ts";
+import { roleAllows } from "../roles.ts";
 import { fullAccessPolicies } from "./everything.ts";
 import { findExceedingGrant, grantsOf, type Grant } from "./grants.ts";
 import { checkIpCondition } from "./ip-condition.ts";
@@ -79,12 +81,22 @@ export function createTokens({ db, clock, ids, limits, sealValue, onChanged }: T
       throw accountErrors.outlasts({ bound: "its expires_on, or an earlier one" });
     if (callerLimits.ip !== null && !isDeepStrictEqual(ip, callerLimits.ip))
       throw accountErrors.outlasts({ bound: "its condition.request_ip" });
+    if ("account" in owner && !(await mayCreateAccountTokens(tx, by, owner.account)))
+      throw accountErrors.notAllowed({ why: "Only an administrator of the account can create or change its tokens." });
     const exceedingGrant = findExceedingGrant(grantsOf(policies, owner), callerLimits.grants);
     if (exceedingGrant !== undefined)
       throw accountErrors.exceeds({
         permission: JSON.stringify(exceedingGrant.permission),
         place: describeResource(exceedingGrant.resource),
       });
+  }
+
+  // Later role changes do not affect account tokens, so the role is read within the transaction.
+  async function mayCreateAccountTokens(tx: AccountsExecutor, { tokenId, user }: Caller, account: string) {
+    const token = await findToken(tx, tokenId, clock.now());
+    if (token !== undefined && "account" in token.owner) return true;
+    const role = (await rolesOfUser(tx, user.id)).get(account);
+    return role !== undefined && roleAllows(role, "Account API Tokens Write");
   }
 
   // Reads the permissions again: they may have been revoked after the request began.

@@ -1,13 +1,19 @@
 import { z } from "@hono/zod-openapi";
-import { permissionGroups, SCOPE_NAMES, type Memberships, type MembershipWithAccount } from "../../accounts/index.ts";
+import {
+  describeRole,
+  permissionGroups,
+  roleAllows,
+  SCOPE_NAMES,
+  type Memberships,
+  type MembershipWithAccount,
+  type Role,
+} from "../../accounts/index.ts";
 import { answer, pageAnswer, route, type Route } from "../operation.ts";
 import { pageQuery, pageRequest } from "../paging.ts";
 import { accountResult, direction, idResult, showAccount } from "./account-schema.ts";
 
 const tag = "Memberships";
 
-// A member has every permission; a token is limited by its policies.
-const ROLE = "Super Administrator - All Privileges";
 const AREAS = [
   "analytics",
   "billing",
@@ -49,20 +55,23 @@ const detailedResult = membershipResult.extend({
   ),
 });
 
-const allAreaPermissions = Object.fromEntries(AREAS.map((area) => [area, { read: true, write: true }])) as Record<
-  (typeof AREAS)[number],
-  z.infer<typeof grants>
->;
+const areaPermissionsOf = (role: Role) =>
+  Object.fromEntries(
+    AREAS.map((area) => [
+      area,
+      { read: true, write: area === "organization" ? role === "administrator" : role !== "viewer" },
+    ]),
+  ) as Record<(typeof AREAS)[number], z.infer<typeof grants>>;
 
 const showMembership = ({
-  membership: { id, status },
+  membership: { id, status, role },
   account,
 }: MembershipWithAccount): z.input<typeof membershipResult> => ({
   id,
   account: showAccount(account),
   status,
-  roles: [ROLE],
-  permissions: allAreaPermissions,
+  roles: [describeRole(role).name],
+  permissions: areaPermissionsOf(role),
   api_access_enabled: null,
 });
 
@@ -75,7 +84,7 @@ const showDetails = (found: MembershipWithAccount): z.input<typeof detailedResul
         id: found.membership.id,
         access: "allow",
         permission_groups: permissionGroups
-          .filter(({ scope }) => scope !== "user")
+          .filter(({ name: permission, scope }) => scope !== "user" && roleAllows(found.membership.role, permission))
           .map((group) => ({ id: group.id, name: group.name })),
         resource_groups: [{ id: found.account.id, name, scope: { key: name, objects: [{ key: "*" }] } }],
       },

@@ -36,6 +36,11 @@ export async function findUser(db: AccountsExecutor, id: string): Promise<User |
   return row && toUser(row);
 }
 
+export async function findUserByEmail(db: AccountsExecutor, email: string): Promise<User | undefined> {
+  const row = await db.selectFrom("users").selectAll().where("email_key", "=", emailKey(email)).executeTakeFirst();
+  return row && toUser(row);
+}
+
 export async function findUserByGlobalKey(db: AccountsExecutor, hash: string): Promise<User | undefined> {
   const row = await db.selectFrom("users").selectAll().where("global_key_hash", "=", hash).executeTakeFirst();
   return row && toUser(row);

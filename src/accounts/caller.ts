@@ -33,10 +33,12 @@ export type Resource =
   | { zone: string; account: string }
   | { bucket: string; jurisdiction: string; account: string };
 
-/** The client behind a request, as identified by its token. */
+/** The client behind a request, as identified by its token or session. */
 export interface Caller {
-  /** 32 hex digits. */
+  /** 32 hex digits. For a session, the id of the session. */
   tokenId: string;
+  /** Present only for a session: a user who signed in. */
+  sessionId?: string;
   user: { id: string; email: string };
   /** Accounts for which the token has any permission; "all" for all accounts of the user. */
   accounts: readonly string[];

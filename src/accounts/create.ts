@@ -1,13 +1,22 @@
+import { randomBytes } from "node:crypto";
 import type { Clock, Ids, Log } from "../kernel/index.ts";
+import type { Settings } from "../kernel/settings.ts";
 import { createReadThroughCache } from "../kernel/recent.ts";
-import type { Db, Events, Secrets } from "../store/index.ts";
+import { createSecrets, type Db, type Events, type Secrets } from "../store/index.ts";
 import { findAccount } from "./accounts-table.ts";
 import { createAccountList, type AccountContents, type Accounts } from "./accounts.ts";
+import { accountErrors } from "./errors.ts";
 import { createFirstRun, type FirstRun } from "./first-run.ts";
 import { createMemberships, type Memberships } from "./memberships.ts";
+import { createSessions, type SessionLimits, type Sessions } from "./sessions/sessions.ts";
+import { setSessionUses, type SessionUse } from "./sessions/sessions-table.ts";
+import type { OidcSettings } from "./sign-in/oidc.ts";
+import type { PasswordHasher } from "./sign-in/password-hash.ts";
+import { createSignIn, type SignInModule } from "./sign-in/sign-in.ts";
 import { createTokenAuthenticator, type TokenAuthenticator } from "./tokens/authenticate.ts";
 import { createLastUsed } from "./tokens/last-used.ts";
 import { createTokens, type Tokens } from "./tokens/tokens.ts";
+import { setLastUsed } from "./tokens/tokens-table.ts";
 import { createValueSealer } from "./tokens/value.ts";
 import { type AccountLimits, DEFAULT_ACCOUNT_LIMITS } from "./types.ts";
 import { createUsers, type Users } from "./users.ts";
@@ -22,36 +31,52 @@ export interface AccountsOptions {
   limits?: Partial<AccountLimits>;
   /** Describes an account's resources. Default: accounts hold no resources. */
   contents?: AccountContents;
-  /** Encrypts the S3 secrets of tokens. Default: tokens have no S3 secrets. */
+  /**
+   * Encrypts the S3 secrets of tokens, and the secrets of one-time codes. Default: tokens have no S3 secrets, and
+   * one-time codes end with the process.
+   */
   secrets?: Secrets;
+  /** Expiry of sessions, and the OpenID Connect provider. Default: the defaults of the settings. */
+  dashboard?: DashboardSettings;
+  /** For tests: passwords that cost less. */
+  hasher?: PasswordHasher;
 }
 
-/** Accounts, users, memberships and API tokens. */
-export interface AccountsModule extends FirstRun {
+type DashboardSettings = Pick<
+  Settings["dashboard"],
+  "session_idle_hours" | "session_max_days" | "oidc_issuer" | "oidc_client_id" | "oidc_client_secret" | "oidc_domains"
+>;
+
+/** Accounts, users, memberships, API tokens, sessions and sign-in. */
+export interface AccountsModule extends FirstRun, SignInModule {
   accounts: Accounts;
   users: Users;
   memberships: Memberships;
   tokens: Tokens;
+  sessions: Sessions;
   authenticate: TokenAuthenticator["authenticate"];
   isKnown: TokenAuthenticator["isKnown"];
   s3Credentials: TokenAuthenticator["s3Credentials"];
   stillValid: TokenAuthenticator["stillValid"];
   /**
-   * Calls the listener when a token, an account or a membership changes in any process. Returns a function that
+   * Calls the listener when a token, a session, an account or a membership changes in any process. Returns a function that
    * unsubscribes.
    */
   onChanged(listener: () => void): () => void;
   /** The result is cached for a few seconds. */
   accountExists(id: string): Promise<boolean>;
   nameOf(account: string): Promise<string | undefined>;
-  /** Writes buffered updates of the times at which tokens were last used. */
+  /** Writes buffered updates of the times at which tokens and sessions were last used. */
   flush(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Topics of `store/events`. The notifications carry token ids and account ids. */
+/** Topics of `store/events`. The notifications carry ids of tokens, sessions and accounts. */
 const TOKENS_TOPIC = "tokens";
 const ACCOUNTS_TOPIC = "accounts";
+
+const HOUR_MS = 3_600_000;
+const DEFAULT_SESSION_LIMITS: SessionLimits = { idleMs: 72 * HOUR_MS, maxMs: 30 * 24 * HOUR_MS };
 
 const MAX_CACHED_ACCOUNTS = 10_000;
 const ACCOUNT_TTL_MS = 5000;
@@ -65,11 +90,23 @@ export function createAccounts({
   limits: limitOverrides = {},
   contents = async () => undefined,
   secrets,
+  dashboard,
+  hasher,
 }: AccountsOptions): AccountsModule {
   const limits = { ...DEFAULT_ACCOUNT_LIMITS, ...limitOverrides };
   const sealValue = createValueSealer(secrets);
-  const lastUsed = createLastUsed({ db, clock, log });
-  const authenticator = createTokenAuthenticator({ db, clock, lastUsed, sealValue, ...(secrets && { secrets }) });
+  const lastUsed = createLastUsed<number>({ db, clock, log, what: "API tokens", write: setLastUsed });
+  const sessionUses = createLastUsed<SessionUse>({ db, clock, log, what: "sessions", write: setSessionUses });
+  const sessionLimits = dashboard === undefined ? DEFAULT_SESSION_LIMITS : sessionLimitsOf(dashboard);
+  const authenticator = createTokenAuthenticator({
+    db,
+    clock,
+    lastUsed,
+    sessionUses,
+    sessionIdleMs: sessionLimits.idleMs,
+    sealValue,
+    ...(secrets && { secrets }),
+  });
   const tables = db.tables<AccountTables>();
   const existenceCache = createReadThroughCache({
     read: async (id) => ((await findAccount(tables, id)) === undefined ? undefined : true),
@@ -105,7 +142,21 @@ export function createAccounts({
   };
   const unsubscribe = [events.subscribe(TOKENS_TOPIC, forget.token), events.subscribe(ACCOUNTS_TOPIC, forget.account)];
 
+  // A session is announced like a token: the two have ids of the same kind.
+  const sessions = createSessions({ db, clock, ids, limits: sessionLimits, onEnded: publishChange.token });
+  const signIn = createSignIn({
+    db,
+    clock,
+    ids,
+    secrets: secrets ?? createSecrets({ keys: [randomBytes(32)] }),
+    sessions,
+    oidc: dashboard && oidcOf(dashboard),
+    hasher,
+  });
+
   return {
+    ...signIn,
+    sessions,
     accounts: createAccountList({
       db,
       clock,
@@ -128,10 +179,27 @@ export function createAccounts({
     accountExists: async (id) => (await existenceCache.get(id)) === true,
     nameOf: async (id) => (await findAccount(tables, id))?.name,
     ...createFirstRun({ db, clock, ids, sealValue, onChanged: () => publishChange.account("all") }),
-    flush: lastUsed.flush,
+    flush: async () => void (await Promise.all([lastUsed.flush(), sessionUses.flush()])),
     async close() {
       for (const end of unsubscribe) end();
-      await lastUsed.close();
+      await Promise.all([lastUsed.close(), sessionUses.close()]);
     },
   };
+}
+
+const sessionLimitsOf = ({ session_idle_hours: idle, session_max_days: max }: DashboardSettings): SessionLimits => ({
+  idleMs: idle * HOUR_MS,
+  maxMs: max * 24 * HOUR_MS,
+});
+
+/** Throws oidcIncomplete. */
+function oidcOf({
+  oidc_issuer: issuer,
+  oidc_client_id: clientId,
+  oidc_client_secret: clientSecret,
+  oidc_domains: allowedDomains,
+}: DashboardSettings): OidcSettings | undefined {
+  if (issuer === "") return undefined;
+  if (clientId === "") throw accountErrors.oidcIncomplete();
+  return { issuer, clientId, clientSecret, allowedDomains };
 }

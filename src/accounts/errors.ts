@@ -82,4 +82,122 @@ export const accountErrors = defineErrors("accounts", {
     message: "There is no user yet",
     fix: "Start `reelpost serve` once: the first run creates a user.",
   },
+
+  // ---- sessions and sign-in
+  noSession: { code: 1051, http: 404, message: "Session {id} not found" },
+  signInFailed: {
+    code: 1052,
+    http: 401,
+    message: "Wrong email address or password",
+    fix: "Check both, or sign in in another way. Lost access: run `reelpost sign-in-link` on the server.",
+  },
+  badLink: {
+    code: 1053,
+    http: 401,
+    message: "The sign-in link is invalid, was used, or has expired",
+    fix: "Create another one with `reelpost sign-in-link` on the server.",
+  },
+  badCode: {
+    code: 1054,
+    http: 401,
+    message: "Wrong code",
+    fix: "Enter the current code of the app. Each code can be used once. A recovery code has 16 characters.",
+  },
+  signInExpired: {
+    code: 1055,
+    http: 401,
+    message: "The sign-in took too long, or was started elsewhere",
+    fix: "Start again.",
+  },
+  badPasskey: {
+    code: 1056,
+    http: 401,
+    message: "The passkey was not accepted: {reason}",
+    fix: "Use a passkey that was registered for {host}, or sign in in another way.",
+  },
+  oidcOff: {
+    code: 1057,
+    http: 404,
+    message: "Sign-in with OpenID Connect is not configured",
+    fix: "Set dashboard.oidc_issuer, dashboard.oidc_client_id and dashboard.oidc_client_secret.",
+  },
+  oidcIncomplete: {
+    code: "E_OIDC_INCOMPLETE",
+    http: 400,
+    message: "dashboard.oidc_issuer is set, but dashboard.oidc_client_id is not",
+    fix: "Register this server at the provider and set dashboard.oidc_client_id and dashboard.oidc_client_secret.",
+  },
+  oidcFailed: {
+    code: 1058,
+    http: 401,
+    message: "The sign-in at {issuer} failed: {reason}",
+    fix: "Start again. If it fails again, check the dashboard.oidc settings.",
+  },
+  oidcUnreachable: {
+    code: 1059,
+    http: 502,
+    message: "Cannot reach {issuer}: {reason}",
+    fix: "Check dashboard.oidc_issuer, and sign in in another way meanwhile.",
+  },
+  notMember: {
+    code: 1060,
+    http: 403,
+    message: "{email} cannot sign in here: {reason}",
+    fix: "Ask an administrator for an invitation to this address.",
+  },
+  tooManySignIns: {
+    code: 1061,
+    http: 429,
+    message: "Too many failed sign-in attempts",
+    fix: "Try again in {seconds} seconds.",
+  },
+  signInBusy: {
+    code: 1062,
+    http: 503,
+    message: "Too many sign-ins at the same time",
+    fix: "Try again in a few seconds.",
+  },
+
+  // ---- sign-in methods of a user
+  confirmationRequired: {
+    code: 1063,
+    http: 403,
+    message: "Changing how a user signs in needs a confirmation: {reason}",
+    fix: "{how}",
+  },
+  badPassword: { code: 1064, http: 400, message: "The password {reason}", fix: "Choose another password." },
+  twoFactorOn: {
+    code: 1065,
+    http: 409,
+    permanent: true,
+    message: "Two-factor authentication is already enabled",
+    fix: "Disable it first.",
+  },
+  twoFactorOff: {
+    code: 1066,
+    http: 409,
+    permanent: true,
+    message: "Two-factor authentication is not enabled",
+    fix: "Enrol an app, and confirm it with a code.",
+  },
+  noPasskey: { code: 1067, http: 404, message: "Passkey {id} not found" },
+  tooManyPasskeys: {
+    code: 1068,
+    http: 400,
+    message: "The limit of {limit} passkeys has been reached",
+    fix: "Delete unused passkeys.",
+  },
+  noPasskeyHost: {
+    code: 1069,
+    http: 400,
+    message: "Passkeys cannot be used at {origin}",
+    fix: "Open the dashboard over HTTPS at a host name, or at http://localhost on this machine.",
+  },
+  noUserOf: { code: 1070, http: 404, message: "There is no user {email}" },
+  noPassword: {
+    code: 1071,
+    http: 404,
+    message: "The user has no password",
+    fix: "Set one in the dashboard.",
+  },
 });

@@ -12,7 +12,10 @@ export {
   SCOPE_NAMES,
   type PermissionGroup,
 } from "./tokens/permission-groups.ts";
+export type { Session } from "./sessions/types.ts";
+export type { Confirmation } from "./sign-in/confirmation.ts";
+export type { Passkey } from "./sign-in/passkeys-table.ts";
+export type { SignedIn, SignIn, SignInResult } from "./sign-in/sign-in.ts";
 export type { Tokens } from "./tokens/tokens.ts";
 export type { Token, TokenOwner, TokenRequest } from "./tokens/types.ts";
 export { type Account, type User } from "./types.ts";
-export type { Users } from "./users.ts";

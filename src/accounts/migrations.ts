@@ -112,6 +112,74 @@ export const accountsMigrations: Migration[] = [
         .execute();
     },
   },
+  {
+    name: "accounts-004-sign-in",
+    async up(db, types) {
+      const key = sql.raw(types.keyText);
+      await db.schema
+        .createTable("sessions")
+        .addColumn("id", key, (column) => column.primaryKey())
+        .addColumn("user_id", key, (column) => column.notNull())
+        .addColumn("secret_hash", key, (column) => column.notNull().unique())
+        .addColumn("method", "text", (column) => column.notNull())
+        .addColumn("two_factor", "integer", (column) => column.notNull())
+        .addColumn("created_at", "bigint", (column) => column.notNull())
+        .addColumn("last_used_at", "bigint", (column) => column.notNull())
+        .addColumn("expires_at", "bigint", (column) => column.notNull())
+        .addColumn("ip", "text")
+        .addColumn("user_agent", "text")
+        .execute();
+      await db.schema.createIndex("sessions_user").on("sessions").columns(["user_id", "created_at", "id"]).execute();
+      await db.schema.createIndex("sessions_expiry").on("sessions").columns(["expires_at"]).execute();
+      await db.schema.createIndex("sessions_use").on("sessions").columns(["last_used_at"]).execute();
+      await db.schema
+        .createTable("sign_in_links")
+        .addColumn("secret_hash", key, (column) => column.primaryKey())
+        .addColumn("user_id", key, (column) => column.notNull())
+        .addColumn("skips_two_factor", "integer", (column) => column.notNull())
+        .addColumn("expires_at", "bigint", (column) => column.notNull())
+        .execute();
+      await db.schema
+        .createTable("user_passwords")
+        .addColumn("user_id", key, (column) => column.primaryKey())
+        .addColumn("hash", "text", (column) => column.notNull())
+        .addColumn("changed_at", "bigint", (column) => column.notNull())
+        .execute();
+      await db.schema
+        .createTable("user_totp")
+        .addColumn("user_id", key, (column) => column.primaryKey())
+        .addColumn("secret", "text", (column) => column.notNull())
+        .addColumn("confirmed_at", "bigint")
+        .addColumn("last_step", "bigint", (column) => column.notNull())
+        .execute();
+      await db.schema
+        .createTable("recovery_codes")
+        .addColumn("user_id", key, (column) => column.notNull())
+        .addColumn("code_hash", key, (column) => column.notNull())
+        .addPrimaryKeyConstraint("recovery_codes_pk", ["user_id", "code_hash"])
+        .execute();
+      await db.schema
+        .createTable("passkeys")
+        .addColumn("id", key, (column) => column.primaryKey())
+        .addColumn("user_id", key, (column) => column.notNull())
+        .addColumn("credential_id", key, (column) => column.notNull().unique())
+        .addColumn("rp_id", "text", (column) => column.notNull())
+        .addColumn("public_key", "text", (column) => column.notNull())
+        .addColumn("counter", "bigint", (column) => column.notNull())
+        .addColumn("transports", "text", (column) => column.notNull())
+        .addColumn("name", "text", (column) => column.notNull())
+        .addColumn("synced", "integer", (column) => column.notNull())
+        .addColumn("created_at", "bigint", (column) => column.notNull())
+        .addColumn("last_used_at", "bigint")
+        .execute();
+      await db.schema.createIndex("passkeys_user").on("passkeys").columns(["user_id", "created_at", "id"]).execute();
+      await db.schema
+        .createTable("used_challenges")
+        .addColumn("challenge_hash", key, (column) => column.primaryKey())
+        .addColumn("expires_at", "bigint", (column) => column.notNull())
+        .execute();
+    },
+  },
 ];
 
 const rehash = (oldHash: string): string => hashOfS3Secret(Buffer.from(oldHash, "base64url").toString("hex"));

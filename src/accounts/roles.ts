@@ -3,10 +3,10 @@ import type { Permission, PermissionArea } from "./caller.ts";
 import { permissionGroups, SCOPE_NAMES } from "./tokens/permission-groups.ts";
 import type { Policy } from "./tokens/types.ts";
 
-/** What a member may do in one account. */
+/** A role determines the permissions of a member in one account. */
 export type Role = "administrator" | "editor" | "viewer";
 
-export interface RoleDescription {
+interface RoleDescription {
   /** 32 hex digits, the same on every server. */
   id: string;
   role: Role;

@@ -44,6 +44,57 @@ export interface AccountTables {
     modified_at: number;
     last_used_at: number | null;
   };
+  sessions: {
+    id: string;
+    user_id: string;
+    secret_hash: string;
+    method: string;
+    two_factor: number;
+    created_at: number;
+    last_used_at: number;
+    expires_at: number;
+    ip: string | null;
+    user_agent: string | null;
+  };
+  sign_in_links: {
+    secret_hash: string;
+    user_id: string;
+    /** 1: the link replaces the second factor, too. */
+    skips_two_factor: number;
+    expires_at: number;
+  };
+  user_passwords: {
+    user_id: string;
+    /** The parameters of scrypt, the salt and the key. */ hash: string;
+    changed_at: number;
+  };
+  user_totp: {
+    user_id: string;
+    /** Encrypted. */
+    secret: string;
+    /** Null until the user has entered a first code. */
+    confirmed_at: number | null;
+    /** The time step of the last accepted code. */
+    last_step: number;
+  };
+  recovery_codes: { user_id: string; code_hash: string };
+  passkeys: {
+    id: string;
+    user_id: string;
+    credential_id: string;
+    /** The host name for which the passkey was created. */
+    rp_id: string;
+    /** COSE, in base64url. */
+    public_key: string;
+    counter: number;
+    /** JSON. */
+    transports: string;
+    name: string;
+    synced: number;
+    created_at: number;
+    last_used_at: number | null;
+  };
+  used_challenges: { challenge_hash: string; expires_at: number };
 }
 
 export type AccountsExecutor = Kysely<AccountTables>;

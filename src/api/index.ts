@@ -1,5 +1,6 @@
 export { createApiHandler } from "./api-handler.ts";
 export { createApi } from "./app.ts";
+export { createJsonEndpoints, jsonEndpoint } from "./json-endpoints.ts";
 export { createLocalStorageApi } from "./local-storage-api.ts";
 export { createPlatformApi } from "./platform-api.ts";
 export { workerParent } from "./platform-host.ts";

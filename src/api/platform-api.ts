@@ -34,6 +34,8 @@ import { r2Routes } from "./routes/r2/routes.ts";
 import { streamRoutes } from "./routes/stream/index.ts";
 import { tokenRoutes } from "./routes/tokens.ts";
 import { userRoutes } from "./routes/user.ts";
+import { userSessionRoutes } from "./routes/user-sessions.ts";
+import { userSignInRoutes } from "./routes/user-sign-in.ts";
 import { workersTailsRoutes } from "./routes/workers-tails.ts";
 import { workerRoutes } from "./routes/workers/index.ts";
 import { zonesRoutes } from "./routes/zones.ts";
@@ -169,6 +171,8 @@ function routesOf(
   return [
     ...accountRoutes(accounts),
     ...userRoutes(accounts),
+    ...userSessionRoutes(accounts),
+    ...userSignInRoutes(accounts),
     ...tokenRoutes(accounts),
     ...membershipRoutes(accounts),
     ...zonesRoutes({ zones, accounts: accounts.accounts }),

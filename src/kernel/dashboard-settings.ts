@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { group, host, port } from "./setting-types.ts";
+import { signInSettings } from "./sign-in-settings.ts";
 
 export const dashboardSettings = group("Dashboard", {
   enabled: z.boolean().default(true).meta({
@@ -22,4 +23,5 @@ export const dashboardSettings = group("Dashboard", {
         "Host names of the dashboard: requests for them on the HTTP and HTTPS ports go to the dashboard, and its own listener accepts them besides localhost and addresses. They must differ from the names of the API, the workers and the videos",
       example: ["dashboard.example.com"],
     }),
+  ...signInSettings,
 });

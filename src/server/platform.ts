@@ -51,7 +51,16 @@ export function composePlatform(
 ): Platform {
   const { db, events } = store;
   const { clock, ids, log, lifecycle } = basics;
-  const accounts = createAccounts({ db, clock, ids, events, log, secrets, contents: (account) => contentsOf(account) });
+  const accounts = createAccounts({
+    db,
+    clock,
+    ids,
+    events,
+    log,
+    secrets,
+    dashboard: settings.dashboard,
+    contents: (account) => contentsOf(account),
+  });
   lifecycle.onStop("accounts", () => accounts.close());
   const zones = createZones({ db, clock, ids, events, nameServers: settings.dns.name_servers });
   lifecycle.onStop("zones", () => zones.close());

@@ -2,14 +2,18 @@ import type { Clock } from "../../kernel/index.ts";
 import { createReadThroughCache } from "../../kernel/recent.ts";
 import type { Db, Secrets } from "../../store/index.ts";
 import { emailKey, findUser, findUserByGlobalKey, rolesOfUser } from "../accounts-table.ts";
-import type { Caller } from "../caller.ts";
+import type { Caller, Permission } from "../caller.ts";
 import { accountErrors } from "../errors.ts";
 import { roleAllows, type Role } from "../roles.ts";
+import { findSession, findSessionByHash, type SessionUse } from "../sessions/sessions-table.ts";
+import type { Session } from "../sessions/types.ts";
+import { isSessionSecret } from "../sessions/value.ts";
 import type { User } from "../types.ts";
 import { fullAccessPolicies } from "./everything.ts";
 import { compile, grantsOf, type Grant } from "./grants.ts";
 import { ipMatcher } from "./ip-condition.ts";
 import type { LastUsed } from "./last-used.ts";
+import { permissionGroups } from "./permission-groups.ts";
 import { findS3Secret, findToken, findTokenByHash, setS3Secret } from "./tokens-table.ts";
 import type { Token } from "./types.ts";
 import { hashSecret, s3SecretContext, type SealValue } from "./value.ts";
@@ -17,8 +21,8 @@ import type { AccountTables } from "../tables.ts";
 
 export interface TokenAuthenticator {
   /**
-   * The caller behind a token, or behind a user's address with the global key or one of the user's tokens. Undefined if
-   * unknown, revoked, disabled, expired or not yet valid. Throws wrongAddress.
+   * The caller behind a token or a session, or behind a user's address with the global key or one of the user's tokens.
+   * Undefined if unknown, revoked, disabled, expired or not yet valid. Throws wrongAddress.
    */
   authenticate(credentials: { secret: string; email?: string; ip?: string }): Promise<Caller | undefined>;
   /**
@@ -30,11 +34,11 @@ export interface TokenAuthenticator {
   /** True if the cache holds this value as a valid token. Does not read the database. */
   isKnown(secret: string): boolean;
   /**
-   * The caller of a token id, for a session opened at `since`. Undefined if the token is revoked, disabled, not valid
-   * now, or changed after `since`. Reads the database.
+   * The caller of a token id or session id, for a connection opened at `since`. Undefined if the token is revoked,
+   * disabled, not valid now, or changed after `since`. Reads the database.
    */
   stillValid(tokenId: string, since: number): Promise<Caller | undefined>;
-  /** Call this when the token has changed. */
+  /** Call this when the token has changed, or the session has ended. */
   forgetToken(id: string): void;
   /** Call this when users or memberships have changed, or when notifications may have been lost. */
   forgetAll(): void;
@@ -56,7 +60,7 @@ interface CachedCaller {
   expiresAt: number;
   letsIn(ip: string | undefined): boolean;
   /** Absent for a global key. */
-  token?: { lastUsedAt: number | null; notedAt: number };
+  use?: { lastUsedAt: number | null; notedAt: number };
   /** False if the token was created before tokens had S3 secrets. */
   hasS3Secret?: boolean;
 }
@@ -68,22 +72,31 @@ const CALLER_TTL_MS = 5000;
 /** Minimum interval between updates of a token's last use. */
 const LAST_USED_INTERVAL_MS = 10_000;
 
+interface AuthenticatorDeps {
+  db: Db;
+  clock: Clock;
+  lastUsed: LastUsed<number>;
+  sessionUses: LastUsed<SessionUse>;
+  /** A session that is not used for this time ends. */
+  sessionIdleMs: number;
+  sealValue: SealValue;
+  secrets?: Secrets;
+}
+
 export function createTokenAuthenticator({
   db,
   clock,
   lastUsed,
+  sessionUses,
+  sessionIdleMs,
   sealValue,
   secrets,
-}: {
-  db: Db;
-  clock: Clock;
-  lastUsed: LastUsed;
-  sealValue: SealValue;
-  secrets?: Secrets;
-}): TokenAuthenticator {
+}: AuthenticatorDeps): TokenAuthenticator {
   const tables = db.tables<AccountTables>();
 
-  async function read(secretHash: string): Promise<CachedCaller | undefined> {
+  async function read(key: string): Promise<CachedCaller | undefined> {
+    if (key.startsWith(SESSION_KEY)) return readSession(await findSessionByHash(tables, key.slice(SESSION_KEY.length)));
+    const secretHash = key;
     const token = await findTokenByHash(tables, secretHash, clock.now());
     if (token === undefined) return readGlobalKey(await findUserByGlobalKey(tables, secretHash));
     const entry = await readToken(token);
@@ -101,7 +114,32 @@ export function createTokenAuthenticator({
       notBefore: token.notBefore ?? -Infinity,
       expiresAt: token.expiresAt ?? Infinity,
       letsIn: ipMatcher(token.ip),
-      token: { lastUsedAt: token.lastUsedAt, notedAt: -Infinity },
+      use: { lastUsedAt: token.lastUsedAt, notedAt: -Infinity },
+    };
+  }
+
+  async function readSession(session: Session | undefined): Promise<CachedCaller | undefined> {
+    const user = session && (await findUser(tables, session.user));
+    if (session === undefined || user === undefined) return undefined;
+    const memberships = await rolesOfUser(tables, user.id);
+    return {
+      caller: {
+        tokenId: session.id,
+        sessionId: session.id,
+        user: { id: user.id, email: user.email },
+        accounts: [...memberships.keys()],
+        allows(permission, on) {
+          if ("user" in on) return isUserPermission(permission);
+          const role = memberships.get(on.account);
+          return role !== undefined && roleAllows(role, permission);
+        },
+      },
+      emailKey: emailKey(user.email),
+      onlyWithEmail: false,
+      notBefore: -Infinity,
+      expiresAt: Math.min(session.expiresAt, session.lastUsedAt + sessionIdleMs),
+      letsIn: () => true,
+      use: { lastUsedAt: session.lastUsedAt, notedAt: -Infinity },
     };
   }
 
@@ -116,6 +154,10 @@ export function createTokenAuthenticator({
       letsIn: () => true,
     };
   }
+
+  /** The caller of an id that does not belong to a token. For a global key, the id is the user's. */
+  const readOther = async (id: string): Promise<CachedCaller | undefined> =>
+    (await readSession(await findSession(tables, id))) ?? readGlobalKey(await findUser(tables, id));
 
   async function readS3Credentials(id: string): Promise<(CachedCaller & { secret: string }) | undefined> {
     const sealedSecret = secrets && (await findS3Secret(tables, id));
@@ -146,40 +188,36 @@ export function createTokenAuthenticator({
       .catch(() => void (entry.hasS3Secret = false));
   }
 
-  function note(entry: CachedCaller): void {
+  function note({ use, caller: { tokenId, sessionId } }: CachedCaller, ip: string | undefined): void {
     const now = clock.now();
-    if (entry.token === undefined || now - entry.token.notedAt < LAST_USED_INTERVAL_MS) return;
-    entry.token.notedAt = now;
-    lastUsed.record(entry.caller.tokenId, entry.token.lastUsedAt);
+    if (use === undefined || now - use.notedAt < LAST_USED_INTERVAL_MS) return;
+    use.notedAt = now;
+    if (sessionId === undefined) lastUsed.record(tokenId, use.lastUsedAt, now);
+    else sessionUses.record(sessionId, use.lastUsedAt, { at: now, ip: ip ?? null });
   }
 
   return {
     async authenticate({ secret, email, ip }) {
-      const entry = await callers.get(hashSecret(secret));
+      const entry = await callers.get(keyOf(secret));
       if (entry === undefined) return undefined;
       if (email === undefined ? entry.onlyWithEmail : entry.emailKey !== emailKey(email)) return undefined;
       const caller = admit(entry, ip);
       if (caller === undefined) return undefined;
-      note(entry);
+      note(entry, ip);
       await addS3Secret(entry, secret);
       return caller;
     },
     async s3Credentials(accessKeyId, ip) {
       const entry = await s3Keys.get(accessKeyId);
       const caller = entry && admit(entry, ip);
-      return caller && { caller, secret: entry!.secret, recordUse: () => note(entry!) };
+      return caller && { caller, secret: entry!.secret, recordUse: () => note(entry!, ip) };
     },
-    isKnown: (secret) => callers.has(hashSecret(secret)),
+    isKnown: (secret) => callers.has(keyOf(secret)),
     async stillValid(tokenId, since) {
       const now = clock.now();
       const token = await findToken(tables, tokenId, now);
-      // For a global key, the token id is the user id.
       const entry =
-        token === undefined
-          ? await readGlobalKey(await findUser(tables, tokenId))
-          : token.modifiedAt > since
-            ? undefined
-            : await readToken(token);
+        token === undefined ? await readOther(tokenId) : token.modifiedAt > since ? undefined : await readToken(token);
       return entry !== undefined && now >= entry.notBefore && now < entry.expiresAt ? entry.caller : undefined;
     },
     forgetToken(id) {
@@ -192,6 +230,12 @@ export function createTokenAuthenticator({
     },
   };
 }
+
+const SESSION_KEY = "session ";
+const keyOf = (secret: string) => (isSessionSecret(secret) ? SESSION_KEY : "") + hashSecret(secret);
+
+const userPermissions = new Set(permissionGroups.filter(({ scope }) => scope === "user").map(({ name }) => name));
+const isUserPermission = (permission: Permission) => userPermissions.has(permission);
 
 /** `memberships`: the roles of the user who owns the token, or the account that owns it, which has no role. */
 function cachedCallerOf(

@@ -1,12 +1,11 @@
 import type { Clock, Log } from "../../kernel/index.ts";
 import type { Db } from "../../store/index.ts";
-import { setLastUsed } from "./tokens-table.ts";
-import type { AccountTables } from "../tables.ts";
+import type { AccountTables, AccountsExecutor } from "../tables.ts";
 
-/** Keeps `last_used_on` approximately up to date without one write per request. */
-export interface LastUsed {
+/** Keeps the last uses of tokens or sessions approximately up to date without one write per request. */
+export interface LastUsed<Use> {
   /** `before`: the time stored so far. */
-  record(token: string, before: number | null): void;
+  record(id: string, before: number | null, use: Use): void;
   /** Writes the buffered times. */
   flush(): Promise<void>;
   close(): Promise<void>;
@@ -18,8 +17,17 @@ const STEP_MS = 60_000;
 const BATCH_DELAY_MS = 1000;
 const MAX_PENDING = 2000;
 
-export function createLastUsed({ db, clock, log }: { db: Db; clock: Clock; log: Log }): LastUsed {
-  let pendingUses = new Map<string, number>();
+interface LastUsedDeps<Use> {
+  db: Db;
+  clock: Clock;
+  log: Log;
+  /** "API tokens" */
+  what: string;
+  write(tx: AccountsExecutor, uses: ReadonlyMap<string, Use>): Promise<void>;
+}
+
+export function createLastUsed<Use>({ db, clock, log, what, write }: LastUsedDeps<Use>): LastUsed<Use> {
+  let pendingUses = new Map<string, Use>();
   let writing = Promise.resolve();
   const closing = new AbortController();
   let isFlushScheduled = false;
@@ -29,8 +37,8 @@ export function createLastUsed({ db, clock, log }: { db: Db; clock: Clock; log: 
     pendingUses = new Map();
     if (batch.size > 0) {
       writing = writing
-        .then(() => db.transaction<AccountTables, void>((tx) => setLastUsed(tx, batch)))
-        .catch((err: unknown) => log.warn({ err }, "accounts: failed to update the last-used time of API tokens"));
+        .then(() => db.transaction<AccountTables, void>((tx) => write(tx, batch)))
+        .catch((err: unknown) => log.warn({ err }, `accounts: failed to update the last use of ${what}`));
     }
     return writing;
   }
@@ -43,16 +51,16 @@ export function createLastUsed({ db, clock, log }: { db: Db; clock: Clock; log: 
   }
 
   return {
-    record(token, before) {
+    record(id, before, use) {
       const now = clock.now();
       if (
         (before !== null && now - before < STEP_MS) ||
-        pendingUses.has(token) ||
+        pendingUses.has(id) ||
         pendingUses.size >= MAX_PENDING ||
         closing.signal.aborted
       )
         return;
-      pendingUses.set(token, now);
+      pendingUses.set(id, use);
       if (!isFlushScheduled) void flushLater();
     },
     flush,

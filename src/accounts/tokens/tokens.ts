@@ -6,6 +6,7 @@ import { accountErrors } from "../errors.ts";
 import type { AccountLimits } from "../types.ts";
 import { rolesOfUser } from "../accounts-table.ts";
 import { roleAllows } from "../roles.ts";
+import { findSession } from "../sessions/sessions-table.ts";
 import { fullAccessPolicies } from "./everything.ts";
 import { findExceedingGrant, grantsOf, type Grant } from "./grants.ts";
 import { checkIpCondition } from "./ip-condition.ts";
@@ -102,9 +103,11 @@ export function createTokens({ db, clock, ids, limits, sealValue, onChanged }: T
   // Reads the permissions again: they may have been revoked after the request began.
   async function readCallerLimits(
     tx: AccountsExecutor,
-    { tokenId, user }: Caller,
+    { tokenId, sessionId, user }: Caller,
   ): Promise<Pick<Token, "expiresAt" | "ip"> & { grants: Grant[] }> {
-    if (tokenId === user.id)
+    if (sessionId !== undefined && (await findSession(tx, sessionId)) === undefined) throw accountErrors.invalidToken();
+    // A token of a user is limited to the user's role at each use, so its policies may name more.
+    if (tokenId === user.id || sessionId !== undefined)
       return { grants: grantsOf(fullAccessPolicies(user.id), { user: user.id }), expiresAt: null, ip: null };
     const token = await findToken(tx, tokenId, clock.now());
     if (token?.status !== "active") throw accountErrors.invalidToken();

@@ -11,6 +11,8 @@ import { accountRoutes } from "./accounts.ts";
 import { membershipRoutes } from "./memberships.ts";
 import { tokenRoutes } from "./tokens.ts";
 import { userRoutes } from "./user.ts";
+import { userSessionRoutes } from "./user-sessions.ts";
+import { userSignInRoutes } from "./user-sign-in.ts";
 
 export const ACCOUNT = "com.cloudflare.api.account";
 export const STREAM_READ = "de21485a24744b76a004aa153898f7fe";
@@ -37,6 +39,8 @@ export async function setUpAccounts(t: TestContext, { contents }: { contents?: A
   const routes = [
     ...accountRoutes(available),
     ...userRoutes(available),
+    ...userSessionRoutes(available),
+    ...userSignInRoutes(available),
     ...membershipRoutes(available),
     ...tokenRoutes(available),
   ];

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import type { User, Users } from "../../accounts/index.ts";
+import type { AccountsModule, Caller, User } from "../../accounts/index.ts";
 import { answer, route, type Route } from "../operation.ts";
 
 const tag = "User";
@@ -31,7 +31,8 @@ const showUser = ({
   telephone,
   country,
   zipcode,
-}: User): z.input<typeof userResult> => ({
+  hasTwoFactor,
+}: User & { hasTwoFactor: boolean }): z.input<typeof userResult> => ({
   id,
   email,
   first_name: firstName,
@@ -40,7 +41,7 @@ const showUser = ({
   country,
   zipcode,
   suspended: false,
-  two_factor_authentication_enabled: false,
+  two_factor_authentication_enabled: hasTwoFactor,
   two_factor_authentication_locked: false,
   has_pro_zones: false,
   has_business_zones: false,
@@ -58,38 +59,42 @@ const text = (max: number) =>
     .regex(/^[^\u0000-\u001f\u007f]*$/, "must have no control characters")
     .nullish();
 
-export const userRoutes = ({ users }: { users: Users }): Route[] => [
-  route(
-    {
-      id: "user-user-details",
-      method: "get",
-      path: "/user",
-      tag,
-      summary: "Get the user",
-      permission: "User Details Read",
-      result: userResult,
-    },
-    async ({ caller }) => answer(showUser(await users.get(caller))),
-  ),
+export const userRoutes = ({ users, twoFactor }: Pick<AccountsModule, "users" | "twoFactor">): Route[] => {
+  const show = async (caller: Caller, user: User) =>
+    showUser({ ...user, hasTwoFactor: (await twoFactor.status(caller)).enabled });
+  return [
+    route(
+      {
+        id: "user-user-details",
+        method: "get",
+        path: "/user",
+        tag,
+        summary: "Get the user",
+        permission: "User Details Read",
+        result: userResult,
+      },
+      async ({ caller }) => answer(await show(caller, await users.get(caller))),
+    ),
 
-  route(
-    {
-      id: "user-edit-user",
-      method: "patch",
-      path: "/user",
-      tag,
-      summary: "Edit the user",
-      permission: "User Details Write",
-      body: z.object({
-        first_name: text(60),
-        last_name: text(60),
-        telephone: text(20),
-        country: text(30),
-        zipcode: text(20),
-      }),
-      result: userResult,
-    },
-    async ({ caller, body: { first_name: firstName, last_name: lastName, telephone, country, zipcode } }) =>
-      answer(showUser(await users.update(caller, { firstName, lastName, telephone, country, zipcode }))),
-  ),
-];
+    route(
+      {
+        id: "user-edit-user",
+        method: "patch",
+        path: "/user",
+        tag,
+        summary: "Edit the user",
+        permission: "User Details Write",
+        body: z.object({
+          first_name: text(60),
+          last_name: text(60),
+          telephone: text(20),
+          country: text(30),
+          zipcode: text(20),
+        }),
+        result: userResult,
+      },
+      async ({ caller, body: { first_name: firstName, last_name: lastName, telephone, country, zipcode } }) =>
+        answer(await show(caller, await users.update(caller, { firstName, lastName, telephone, country, zipcode }))),
+    ),
+  ];
+};

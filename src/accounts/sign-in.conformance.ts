@@ -1,0 +1,353 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { TestEngine } from "../../test/support/databases.ts";
+import { randomIds, silentLog } from "../kernel/index.ts";
+import { MINUTE, refused, setUp } from "./accounts.testing.ts";
+import { createAccounts } from "./create.ts";
+import { createPasswordHasher } from "./sign-in/password-hash.ts";
+import { CHEAP, codeAt, PASSWORD, setUpSignIn, signedIn } from "./sign-in/sign-in.testing.ts";
+import type { AccountTables } from "./tables.ts";
+
+/** Behavior of the ways of signing in on every database. */
+export function signInConformance(engine: TestEngine): void {
+  describe("sign-in links", () => {
+    test("open one session", async (t) => {
+      const { module, first, client, caller } = await setUpSignIn(engine, t);
+      const { secret, user } = await module.createSignInLink({ email: "ANN@example.com" });
+      assert.equal(user.id, first.user.id);
+      const { secret: session } = signedIn(await module.signIn.withLink(secret, client));
+      assert.equal((await caller(session))!.user.id, first.user.id);
+      await assert.rejects(module.signIn.withLink(secret, client), refused("badLink"));
+    });
+
+    test("open one session in concurrent attempts of two processes", async (t) => {
+      const { another, clock, events, secrets, module, client } = await setUpSignIn(engine, t);
+      const other = createAccounts({ db: await another(), clock, ids: randomIds, events, log: silentLog, secrets });
+      t.after(() => other.close());
+      const { secret } = await module.createSignInLink();
+      const results = await Promise.allSettled(
+        [module, other, module, other].map(({ signIn }) => signIn.withLink(secret, client)),
+      );
+      assert.equal(results.filter(({ status }) => status === "fulfilled").length, 1);
+    });
+
+    test("expire after 30 minutes, and are stored as hashes", async (t) => {
+      const { db, clock, module, client } = await setUpSignIn(engine, t);
+      const [late, inTime] = [await module.createSignInLink(), await module.createSignInLink()];
+      const rows = await db.tables<AccountTables>().selectFrom("sign_in_links").selectAll().execute();
+      assert.ok(!JSON.stringify(rows).includes(late.secret));
+      assert.equal(late.expiresAt, clock.now() + 30 * MINUTE);
+      clock.advance(30 * MINUTE - 1);
+      assert.ok(await module.signIn.withLink(inTime.secret, client));
+      clock.advance(1);
+      await assert.rejects(module.signIn.withLink(late.secret, client), refused("badLink"));
+    });
+
+    test("are limited to existing users, and in failures per network", async (t) => {
+      const { module, clock, client } = await setUpSignIn(engine, t);
+      await assert.rejects(module.createSignInLink({ email: "bob@example.com" }), refused("noUserOf"));
+      const { secret } = await module.createSignInLink();
+      for (let count = 0; count < 30; count++)
+        await assert.rejects(module.signIn.withLink(`guess${count}`, client), refused("badLink"));
+      await assert.rejects(module.signIn.withLink(secret, client), refused("tooManySignIns"));
+      clock.advance(5 * MINUTE);
+      assert.ok(await module.signIn.withLink(secret, client));
+    });
+  });
+
+  describe("passwords", () => {
+    test("open sessions, in any spelling of the address", async (t) => {
+      const { module, first, client, caller, withPassword } = await setUpSignIn(engine, t);
+      await withPassword();
+      for (const email of ["Ann@example.com", "ann@EXAMPLE.com"]) {
+        const { secret } = signedIn(await module.signIn.withPassword({ email, password: PASSWORD }, client));
+        assert.equal((await caller(secret))!.user.id, first.user.id);
+      }
+    });
+
+    test("are compared in Unicode's compatible form", async (t) => {
+      const { module, email, client, user } = await setUpSignIn(engine, t);
+      await module.passwords.set((await user())!, "zwölf Zeichen!", {});
+      assert.ok(await module.signIn.withPassword({ email, password: "zwo\u0308lf Zeichen!" }, client));
+    });
+
+    test("give the same answer after the same work for unknown users, users without one, and wrong ones", async (t) => {
+      const { module, email, client, hasher, withPassword } = await setUpSignIn(engine, t);
+      const attempt = async (address: string, password: string) => {
+        const before = hasher.count;
+        const thrown = await module.signIn.withPassword({ email: address, password }, client).catch((err) => err);
+        return [thrown.kind, thrown.code, thrown.message, thrown.fix, hasher.count - before];
+      };
+      const withoutPassword = await attempt(email, PASSWORD);
+      await withPassword();
+      const wrong = await attempt(email, "wrong password");
+      const unknown = await attempt("bob@example.com", PASSWORD);
+      assert.equal(wrong[0], "signInFailed");
+      assert.equal(wrong[4], 1, "scrypt ran once");
+      assert.deepEqual(withoutPassword, wrong);
+      assert.deepEqual(unknown, wrong);
+    });
+
+    test("are limited in failures per user, whether the user exists or not", async (t) => {
+      const { module, clock, email, withPassword } = await setUpSignIn(engine, t);
+      await withPassword();
+      for (const address of [email, "bob@example.com"]) {
+        const attempt = (count: number, password: string) =>
+          module.signIn.withPassword({ email: address, password }, { ip: `198.51.100.${count}` });
+        for (let count = 0; count < 10; count++)
+          await assert.rejects(attempt(count, "wrong password"), refused("signInFailed"));
+        await assert.rejects(attempt(100, PASSWORD), refused("tooManySignIns"), address);
+      }
+      clock.advance(5 * MINUTE);
+      assert.ok(await module.signIn.withPassword({ email, password: PASSWORD }, { ip: "198.51.100.1" }));
+    });
+
+    test("are limited in failures per network", async (t) => {
+      const { module, email, withPassword } = await setUpSignIn(engine, t);
+      await withPassword();
+      const from = (ip: string, address: string) =>
+        module.signIn.withPassword({ email: address, password: PASSWORD }, { ip });
+      for (let count = 0; count < 30; count++)
+        await assert.rejects(from(`2001:db8::${count}`, `user${count}@example.com`), refused("signInFailed"));
+      await assert.rejects(from("2001:db8::ffff", email), refused("tooManySignIns"));
+      assert.ok(await from("2001:db8:1::1", email));
+    });
+
+    test("reveal nothing to concurrent attempts beyond the limit", async (t) => {
+      const { module, email, withPassword } = await setUpSignIn(engine, t);
+      await withPassword();
+      const results = await Promise.all(
+        Array.from({ length: 20 }, (_, count) =>
+          module.signIn
+            .withPassword({ email, password: "wrong password" }, { ip: `198.51.100.${count}` })
+            .catch(({ kind }) => kind),
+        ),
+      );
+      assert.deepEqual(results.sort(), [
+        ...Array<string>(10).fill("signInFailed"),
+        ...Array<string>(10).fill("tooManySignIns"),
+      ]);
+    });
+
+    test("must have 12 characters, and not be the address", async (t) => {
+      const { module, email, user } = await setUpSignIn(engine, t);
+      const by = (await user())!;
+      for (const weak of ["elevenchars", email, "aaaaaaaaaaaaaaaa", "a".repeat(257)])
+        await assert.rejects(module.passwords.set(by, weak, {}), refused("badPassword"), weak);
+    });
+
+    test("revoke the other sessions of the user when they change", async (t) => {
+      const { module, signIn, caller, email, client } = await setUpSignIn(engine, t);
+      const [mine, other] = [await signIn(), await signIn()];
+      const by = (await caller(mine.secret))!;
+      await module.passwords.set(by, PASSWORD, {});
+      assert.ok(await caller(mine.secret));
+      assert.equal(await caller(other.secret), undefined);
+      await module.passwords.set(by, "another passphrase", {});
+      await assert.rejects(module.signIn.withPassword({ email, password: PASSWORD }, client), refused("signInFailed"));
+      await module.passwords.delete(by, {});
+      assert.equal(await module.passwords.changedAt(by), undefined);
+      await assert.rejects(
+        module.signIn.withPassword({ email, password: "another passphrase" }, client),
+        refused("signInFailed"),
+      );
+      await assert.rejects(module.passwords.delete(by, {}), refused("noPassword"));
+    });
+
+    test("are hashed again when the parameters have changed", async (t) => {
+      const { db, another, clock, events, secrets, email, client, withPassword } = await setUpSignIn(engine, t);
+      await withPassword();
+      const stored = async () =>
+        (await db.tables<AccountTables>().selectFrom("user_passwords").select("hash").executeTakeFirstOrThrow()).hash;
+      assert.match(await stored(), /^scrypt\$ln=4,r=8,p=1\$[\w-]{22}\$[\w-]{43}$/);
+      const hasher = createPasswordHasher({ ...CHEAP, ln: 5 });
+      const next = createAccounts({
+        db: await another(),
+        clock,
+        ids: randomIds,
+        events,
+        log: silentLog,
+        secrets,
+        hasher,
+      });
+      t.after(() => next.close());
+      assert.ok(await next.signIn.withPassword({ email, password: PASSWORD }, client));
+      assert.match(await stored(), /^scrypt\$ln=5,r=8,p=1\$/);
+      assert.ok(await next.signIn.withPassword({ email, password: PASSWORD }, client));
+    });
+  });
+
+  describe("two-factor authentication", () => {
+    /** A user with password and authenticator app. */
+    async function setUpTwoFactor(t: Parameters<typeof setUp>[1]) {
+      const base = await setUpSignIn(engine, t);
+      const { module, clock, email, client, withPassword } = base;
+      const by = (await withPassword())!;
+      const { secret, uri } = await module.twoFactor.enrol(by, {});
+      const recoveryCodes = await module.twoFactor.confirm(by, codeAt(secret, clock.now()));
+      clock.advance(MINUTE);
+      const ticket = async () => {
+        const result = await module.signIn.withPassword({ email, password: PASSWORD }, client);
+        if (!("ticket" in result)) throw new Error("no code is required");
+        return result.ticket;
+      };
+      return { ...base, by, secret, uri, recoveryCodes, ticket };
+    }
+
+    test("asks for a code after the password, and accepts each code once", async (t) => {
+      const { module, clock, client, secret, ticket, caller } = await setUpTwoFactor(t);
+      const code = codeAt(secret, clock.now());
+      const step = { ticket: await ticket(), code: `${code.slice(0, 3)} ${code.slice(3)}` };
+      const { secret: session, session: opened } = await module.signIn.withCode(step, client);
+      assert.ok(await caller(session));
+      assert.deepEqual([opened.method, opened.twoFactor], ["password", true]);
+      await assert.rejects(module.signIn.withCode(step, client), refused("badCode"), "the same code again");
+      await assert.rejects(
+        module.signIn.withCode({ ticket: await ticket(), code: codeAt(secret, clock.now() - 30_000) }, client),
+        refused("badCode"),
+        "an earlier code than the last one",
+      );
+      clock.advance(30_000);
+      assert.ok(await module.signIn.withCode({ ticket: await ticket(), code: codeAt(secret, clock.now()) }, client));
+    });
+
+    test("accepts codes of clocks that differ by half a minute", async (t) => {
+      const { module, clock, client, secret, ticket } = await setUpTwoFactor(t);
+      const withCodeOf = async (offset: number) =>
+        module.signIn.withCode({ ticket: await ticket(), code: codeAt(secret, clock.now() + offset) }, client);
+      await assert.rejects(withCodeOf(-60_000), refused("badCode"));
+      await assert.rejects(withCodeOf(60_000), refused("badCode"));
+      assert.ok(await withCodeOf(-30_000));
+      assert.ok(await withCodeOf(30_000));
+    });
+
+    test("accepts each recovery code once", async (t) => {
+      const { module, client, by, recoveryCodes, ticket } = await setUpTwoFactor(t);
+      assert.equal(recoveryCodes.length, 10);
+      for (const code of recoveryCodes) assert.match(code, /^([a-z2-7]{4}-){3}[a-z2-7]{4}$/);
+      const typed = recoveryCodes[3]!.replaceAll("-", " ").toUpperCase();
+      assert.ok(await module.signIn.withCode({ ticket: await ticket(), code: typed }, client));
+      await assert.rejects(
+        module.signIn.withCode({ ticket: await ticket(), code: recoveryCodes[3]! }, client),
+        refused("badCode"),
+      );
+      assert.deepEqual(await module.twoFactor.status(by), { enabled: true, recoveryCodes: 9 });
+      const fresh = await module.twoFactor.createRecoveryCodes(by, { password: PASSWORD });
+      await assert.rejects(
+        module.signIn.withCode({ ticket: await ticket(), code: recoveryCodes[0]! }, client),
+        refused("badCode"),
+      );
+      assert.ok(await module.signIn.withCode({ ticket: await ticket(), code: fresh[0]! }, client));
+    });
+
+    test("limits wrong codes per user for an hour", async (t) => {
+      const { module, clock, secret, ticket } = await setUpTwoFactor(t);
+      const attempt = async (code: string, count: number) =>
+        module.signIn.withCode({ ticket: await ticket(), code }, { ip: `198.51.100.${count}` });
+      for (let count = 0; count < 10; count++)
+        await assert.rejects(attempt(codeAt(secret, 0), count), refused("badCode"));
+      await assert.rejects(attempt(codeAt(secret, clock.now()), 100), refused("tooManySignIns"));
+      clock.advance(60 * MINUTE);
+      assert.ok(await attempt(codeAt(secret, clock.now()), 100));
+    });
+
+    test("rejects a step without a valid ticket", async (t) => {
+      const { module, clock, client, secret, ticket } = await setUpTwoFactor(t);
+      const old = await ticket();
+      clock.advance(5 * MINUTE);
+      const code = codeAt(secret, clock.now());
+      const other = (await module.signIn.passkeyOptions("http://localhost:8790")).ticket;
+      for (const bad of [old, "", `${await ticket()}x`, other])
+        await assert.rejects(module.signIn.withCode({ ticket: bad, code }, client), refused("signInExpired"));
+    });
+
+    test("is enabled by a first code, which ends other sessions", async (t) => {
+      const { module, clock, signIn, caller } = await setUpSignIn(engine, t);
+      const [mine, other] = [await signIn(), await signIn()];
+      const by = (await caller(mine.secret))!;
+      await assert.rejects(module.twoFactor.confirm(by, "123456"), refused("twoFactorOff"));
+      const old = await module.twoFactor.enrol(by, {});
+      const { secret, uri } = await module.twoFactor.enrol(by, {});
+      assert.ok(uri.startsWith("otpauth://totp/Reelpost:Ann%40example.com?"), uri);
+      assert.deepEqual(await module.twoFactor.status(by), { enabled: false, recoveryCodes: 0 });
+      assert.ok(!("ticket" in (await signIn())), "an unconfirmed app requires no code");
+      await assert.rejects(module.twoFactor.confirm(by, codeAt(old.secret, clock.now())), refused("badCode"));
+      await module.twoFactor.confirm(by, codeAt(secret, clock.now()));
+      assert.equal(await caller(other.secret), undefined);
+      await assert.rejects(module.twoFactor.enrol(by, {}), refused("twoFactorOn"));
+      await assert.rejects(module.twoFactor.confirm(by, codeAt(secret, clock.now())), refused("twoFactorOn"));
+      await module.twoFactor.disable(by, {});
+      await assert.rejects(module.twoFactor.disable(by, {}), refused("twoFactorOff"));
+      await assert.rejects(module.twoFactor.createRecoveryCodes(by, {}), refused("twoFactorOff"));
+    });
+
+    test("applies to links, except those of an operator", async (t) => {
+      const { module, client } = await setUpTwoFactor(t);
+      const link = await module.createSignInLink();
+      assert.ok("ticket" in (await module.signIn.withLink(link.secret, client)));
+      const rescue = await module.createSignInLink(undefined, { skipsTwoFactor: true });
+      assert.ok("session" in (await module.signIn.withLink(rescue.secret, client)));
+    });
+
+    test("encrypts the secret", async (t) => {
+      const { db, secret, recoveryCodes } = await setUpTwoFactor(t);
+      const rows = JSON.stringify([
+        await db.tables<AccountTables>().selectFrom("user_totp").selectAll().execute(),
+        await db.tables<AccountTables>().selectFrom("recovery_codes").selectAll().execute(),
+      ]);
+      assert.ok(!rows.includes(secret));
+      assert.ok(!rows.includes(recoveryCodes[0]!.slice(0, 4)));
+    });
+  });
+
+  describe("changes of how a user signs in", () => {
+    test("need the password in a session that is older than 15 minutes", async (t) => {
+      const { module, clock, user, withPassword } = await setUpSignIn(engine, t);
+      const stale = (await user())!;
+      clock.advance(15 * MINUTE);
+      await assert.rejects(module.passwords.set(stale, PASSWORD, {}), refused("confirmationRequired"));
+      const by = (await withPassword())!;
+      clock.advance(15 * MINUTE);
+      await assert.rejects(module.twoFactor.enrol(by, {}), refused("confirmationRequired"));
+      await assert.rejects(module.twoFactor.enrol(by, { password: "wrong password" }), refused("signInFailed"));
+      assert.ok(await module.twoFactor.enrol(by, { password: PASSWORD }));
+    });
+
+    test("need the password, and a code if enabled, with an API token", async (t) => {
+      const { module, clock, admin, hasher, withPassword } = await setUpSignIn(engine, t);
+      await assert.rejects(module.passwords.set(admin, PASSWORD, {}), refused("confirmationRequired"));
+      await assert.rejects(
+        module.passwords.set(admin, PASSWORD, { password: "any" }),
+        refused("confirmationRequired"),
+        "the first password",
+      );
+      const by = (await withPassword())!;
+      await assert.rejects(module.twoFactor.enrol(admin, {}), refused("confirmationRequired"));
+      const { secret } = await module.twoFactor.enrol(admin, { password: PASSWORD });
+      await module.twoFactor.confirm(by, codeAt(secret, clock.now()));
+      clock.advance(MINUTE);
+      await assert.rejects(
+        module.twoFactor.disable(admin, { password: PASSWORD }),
+        refused("confirmationRequired"),
+        "without a code",
+      );
+      await assert.rejects(module.twoFactor.disable(admin, { password: PASSWORD, code: "000000" }), refused("badCode"));
+      await module.twoFactor.disable(admin, { password: PASSWORD, code: codeAt(secret, clock.now()) });
+      const before = hasher.count;
+      for (let count = 0; count < 10; count++)
+        await assert.rejects(module.twoFactor.enrol(admin, { password: "guess" }), refused("signInFailed"));
+      await assert.rejects(module.twoFactor.enrol(admin, { password: PASSWORD }), refused("tooManySignIns"));
+      assert.equal(hasher.count - before, 10);
+    });
+
+    test("are rejected in a session that has ended since the request began", async (t) => {
+      const { module, withPassword } = await setUpSignIn(engine, t);
+      const by = (await withPassword())!;
+      await module.sessions.revoke(by, by.sessionId!);
+      await assert.rejects(
+        module.passwords.set(by, "another passphrase", { password: PASSWORD }),
+        refused("confirmationRequired"),
+      );
+    });
+  });
+}

@@ -1,0 +1,157 @@
+import type { AuthenticationResponseJSON, PublicKeyCredentialRequestOptionsJSON } from "@simplewebauthn/server";
+import type { Clock, Ids } from "../../kernel/index.ts";
+import type { Db, Secrets } from "../../store/index.ts";
+import { findUser, findUserByEmail } from "../accounts-table.ts";
+import { accountErrors } from "../errors.ts";
+import type { SessionStore } from "../sessions/sessions.ts";
+import type { Session, SignInClient, SignInMethod } from "../sessions/types.ts";
+import type { User } from "../types.ts";
+import type { AccountTables } from "../tables.ts";
+import { createSignInAttempts } from "./attempts.ts";
+import { createConfirmations } from "./confirmation.ts";
+import { createSignInLinks, type SignInLinks } from "./links.ts";
+import { createOidc, type OidcSettings } from "./oidc.ts";
+import { createPasskeys, type Passkeys } from "./passkeys.ts";
+import { createPasswordHasher, type PasswordHasher } from "./password-hash.ts";
+import { createPasswords, type Passwords } from "./passwords.ts";
+import { createTickets } from "./tickets.ts";
+import { createTwoFactorCodes } from "./two-factor-codes.ts";
+import { createTwoFactor, type TwoFactor } from "./two-factor.ts";
+
+/** The ways of opening a session. Each function throws tooManySignIns after too many failures. */
+export interface SignIn {
+  /** The ways that this server offers. */
+  methods(): SignInMethod[];
+  /** Throws badLink. */
+  withLink(secret: string, client: SignInClient): Promise<SignInResult>;
+  /** Throws signInFailed, signInBusy. */
+  withPassword(credentials: { email: string; password: string }, client: SignInClient): Promise<SignInResult>;
+  /** The second step, with the ticket of the first one. Throws badCode, signInExpired. */
+  withCode(step: { ticket: string; code: string }, client: SignInClient): Promise<SignedIn>;
+  /** `origin`: the origin of the sign-in page. Throws noPasskeyHost. */
+  passkeyOptions(origin: string): Promise<{ options: PublicKeyCredentialRequestOptionsJSON; ticket: string }>;
+  /** Throws badPasskey, signInExpired. */
+  withPasskey(
+    assertion: { ticket: string; response: AuthenticationResponseJSON },
+    origin: string,
+    client: SignInClient,
+  ): Promise<SignedIn>;
+  /** Throws oidcOff, oidcUnreachable. */
+  startOidc(redirectUri: string): Promise<{ url: string; ticket: string }>;
+  /** Throws oidcOff, oidcUnreachable, oidcFailed, notMember, signInExpired. */
+  withOidc(callback: { ticket: string; url: string }, client: SignInClient): Promise<SignedIn>;
+  /** Ends the session. Does nothing if the secret is unknown. */
+  signOut(secret: string): Promise<void>;
+}
+
+export interface SignedIn {
+  user: User;
+  session: Session;
+  /** `rps_…`: the bearer value of the session. It is not stored. */
+  secret: string;
+}
+
+/** With two-factor authentication, a ticket for `withCode`. */
+export type SignInResult = SignedIn | { ticket: string };
+
+export interface SignInModule extends SignInLinks {
+  signIn: SignIn;
+  passwords: Passwords;
+  twoFactor: TwoFactor;
+  passkeys: Passkeys;
+}
+
+interface SignInDeps {
+  db: Db;
+  clock: Clock;
+  ids: Ids;
+  secrets: Secrets;
+  sessions: SessionStore;
+  oidc?: OidcSettings | undefined;
+  hasher?: PasswordHasher | undefined;
+}
+
+export function createSignIn({
+  db,
+  clock,
+  ids,
+  secrets,
+  sessions,
+  oidc: oidcSettings,
+  hasher = createPasswordHasher(),
+}: SignInDeps): SignInModule {
+  const tables = db.tables<AccountTables>();
+  const attempts = createSignInAttempts(clock);
+  const codes = createTwoFactorCodes({ db, clock, secrets, attempts });
+  const confirmations = createConfirmations({ db, clock, attempts, hasher, codes });
+  const links = createSignInLinks({ db, clock, ids, attempts });
+  const passwords = createPasswords({ db, clock, hasher, attempts, confirmations, sessions });
+  const passkeys = createPasskeys({ db, clock, ids, secrets, attempts, confirmations });
+  const oidc = oidcSettings && createOidc({ settings: oidcSettings, secrets, clock, ids });
+  const secondSteps = createTickets<{ user: string; method: SignInMethod }>({
+    secrets,
+    clock,
+    ids,
+    purpose: "second factor",
+  });
+
+  async function open(
+    user: User,
+    method: SignInMethod,
+    more: SignInClient & { twoFactor?: boolean },
+  ): Promise<SignedIn> {
+    return { user, ...(await sessions.open(user.id, method, more)) };
+  }
+
+  const openOrAskForCode = async (user: User, method: SignInMethod, client: SignInClient): Promise<SignInResult> =>
+    (await codes.isEnabled(user.id))
+      ? { ticket: secondSteps.create({ user: user.id, method }) }
+      : open(user, method, client);
+
+  const requireOidc = () => {
+    if (oidc === undefined) throw accountErrors.oidcOff();
+    return oidc;
+  };
+
+  return {
+    createSignInLink: links.createSignInLink,
+    passwords,
+    passkeys,
+    twoFactor: createTwoFactor({ db, clock, secrets, codes, confirmations, sessions }),
+    signIn: {
+      methods: () => ["password", "passkey", ...(oidc === undefined ? [] : ["oidc" as const]), "link"],
+      async withLink(secret, client) {
+        const { user, skipsTwoFactor } = await links.take(secret, client.ip);
+        return skipsTwoFactor ? open(user, "link", client) : openOrAskForCode(user, "link", client);
+      },
+      withPassword: async (credentials, client) =>
+        openOrAskForCode(await passwords.verify(credentials, client.ip), "password", client),
+      async withCode({ ticket, code }, client) {
+        const { user: id, method } = secondSteps.open(ticket);
+        const user = await findUser(tables, id);
+        if (user === undefined) throw accountErrors.signInExpired();
+        await codes.check(id, code, client.ip);
+        return open(user, method, { ...client, twoFactor: true });
+      },
+      passkeyOptions: passkeys.signInOptions,
+      withPasskey: async (assertion, origin, client) =>
+        open(await passkeys.verify(assertion, origin, client.ip), "passkey", client),
+      startOidc: async (redirectUri) => requireOidc().start(redirectUri),
+      async withOidc(callback, client) {
+        attempts.check(client.ip);
+        const { email } = await requireOidc()
+          .finish(callback)
+          .catch((thrown: unknown) => {
+            attempts.failed(client.ip);
+            throw thrown;
+          });
+        const user = await findUserByEmail(tables, email);
+        if (user === undefined) throw accountErrors.notMember({ email, reason: "no member has this address" });
+        return open(user, "oidc", client);
+      },
+      async signOut(secret) {
+        await sessions.close(secret);
+      },
+    },
+  };
+}

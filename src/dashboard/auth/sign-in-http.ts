@@ -1,0 +1,114 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { z } from "zod";
+import type { SignedIn, SignIn, SignInResult } from "../../accounts/index.ts";
+import { createJsonEndpoints, jsonEndpoint } from "../../api/index.ts";
+import type { ClientAddress } from "../../kernel/client-address.ts";
+import type { Ids, Log } from "../../kernel/index.ts";
+
+interface SignInHttpDeps {
+  signIn: SignIn;
+  /** The client's address and scheme, behind trusted proxies. */
+  address: ClientAddress;
+  ids: Ids;
+  log: Log;
+}
+
+/** The page to which an OpenID Connect provider sends the browser. */
+const CALLBACK_PATH = "/sign-in/callback";
+const MAX_BODY_BYTES = 64 * 1024;
+
+const ticket = z.string().max(8192);
+
+/** Structures of Web Authentication Level 3; the domain validates what the authenticator signed. */
+const assertionResponse = z.looseObject({
+  id: z.string().max(2048),
+  rawId: z.string().max(2048),
+  type: z.literal("public-key"),
+  response: z.looseObject({ clientDataJSON: z.string(), authenticatorData: z.string(), signature: z.string() }),
+  clientExtensionResults: z.looseObject({}),
+});
+type Assertion = Parameters<SignIn["withPasskey"]>[0]["response"];
+
+/**
+ * The sign-in endpoints of the dashboard: `/auth/*`, POST with JSON, answered with the envelope of the v4 API. The
+ * caller must have refused requests for foreign host names and from other origins. Resolves with false, without a
+ * response, if the path is none of them.
+ */
+export function createSignInHttp({
+  signIn,
+  address,
+  ids,
+  log,
+}: SignInHttpDeps): (request: IncomingMessage, response: ServerResponse) => Promise<boolean> {
+  const clientOf = (request: IncomingMessage) => ({
+    ip: address.ip(request),
+    userAgent: request.headers["user-agent"],
+  });
+
+  // A proxy that terminates TLS may not be listed as trusted: the browser knows the scheme, and its host is checked.
+  const originOf = (request: IncomingMessage) =>
+    request.headers.origin ?? `${address.scheme(request)}://${request.headers.host ?? ""}`;
+
+  return createJsonEndpoints({
+    ids,
+    log,
+    maxBytes: MAX_BODY_BYTES,
+    endpoints: {
+      "/auth/methods": jsonEndpoint({
+        body: z.object({}),
+        handle: async () => ({ methods: signIn.methods() }),
+      }),
+      "/auth/link": jsonEndpoint({
+        body: z.object({ link: z.string().max(256) }),
+        handle: async ({ link }, request) => showResult(await signIn.withLink(link, clientOf(request))),
+      }),
+      "/auth/password": jsonEndpoint({
+        body: z.object({ email: z.string().max(320), password: z.string().max(1024) }),
+        handle: async (credentials, request) => showResult(await signIn.withPassword(credentials, clientOf(request))),
+      }),
+      "/auth/totp": jsonEndpoint({
+        body: z.object({ ticket, code: z.string().max(64) }),
+        handle: async (step, request) => showSession(await signIn.withCode(step, clientOf(request))),
+      }),
+      "/auth/passkey/options": jsonEndpoint({
+        body: z.object({}),
+        handle: async (_, request) => signIn.passkeyOptions(originOf(request)),
+      }),
+      "/auth/passkey/verify": jsonEndpoint({
+        body: z.object({ ticket, response: assertionResponse }),
+        handle: async ({ ticket: sent, response }, request) =>
+          showSession(
+            await signIn.withPasskey(
+              { ticket: sent, response: response as unknown as Assertion },
+              originOf(request),
+              clientOf(request),
+            ),
+          ),
+      }),
+      "/auth/oidc/start": jsonEndpoint({
+        body: z.object({}),
+        handle: async (_, request) => signIn.startOidc(originOf(request) + CALLBACK_PATH),
+      }),
+      "/auth/oidc/finish": jsonEndpoint({
+        body: z.object({ ticket, url: z.string().max(8192) }),
+        handle: async (callback, request) => showSession(await signIn.withOidc(callback, clientOf(request))),
+      }),
+      "/auth/sign-out": jsonEndpoint({
+        body: z.object({}),
+        async handle(_, { headers: { authorization = "" } }) {
+          const secret = /^Bearer +(\S+)$/i.exec(authorization)?.[1];
+          if (secret !== undefined) await signIn.signOut(secret);
+          return {};
+        },
+      }),
+    },
+  });
+}
+
+const showResult = (result: SignInResult) =>
+  "ticket" in result ? { two_factor: true, ...result } : showSession(result);
+
+const showSession = ({ secret, session, user }: SignedIn) => ({
+  session: { id: session.id, secret, expires_on: new Date(session.expiresAt).toISOString() },
+  user: { id: user.id, email: user.email },
+});

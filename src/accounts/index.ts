@@ -13,6 +13,7 @@ export {
   type PermissionGroup,
 } from "./tokens/permission-groups.ts";
 export type { Session } from "./sessions/types.ts";
+export { createLinkInDatabase } from "./sign-in/link-in-database.ts";
 export type { Confirmation } from "./sign-in/confirmation.ts";
 export type { Passkey } from "./sign-in/passkeys-table.ts";
 export type { SignedIn, SignIn, SignInResult } from "./sign-in/sign-in.ts";

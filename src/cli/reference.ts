@@ -12,6 +12,7 @@ const AREAS: readonly [title: string, heads: readonly string[]][] = [
   ["Video", ["stream"]],
   ["Live video", ["live"]],
   ["Servers and tokens", ["login", "logout", "whoami", "token"]],
+  ["Dashboard", ["sign-in-link", "user", "sessions"]],
 ];
 
 const HEAD = `# Commands

@@ -176,6 +176,23 @@ export const NOUNS: readonly Noun[] = [
     load: async () => (await import("./commands/token.ts")).tokenCommands,
   },
   {
+    name: "sessions",
+    summary: "your dashboard sessions",
+    verbs: ["list", "revoke"],
+    load: async () => (await import("./commands/sessions.ts")).sessionsCommands,
+  },
+  {
+    name: "user",
+    summary: "how you sign in to the dashboard",
+    verbs: ["password", "two-factor", "passkeys"],
+    load: async () => (await import("./commands/user.ts")).userCommands,
+  },
+  {
+    name: "sign-in-link",
+    summary: "create a one-time link for signing in to the dashboard",
+    load: async () => [(await import("./commands/sign-in-link.ts")).signInLink],
+  },
+  {
     name: "completion",
     summary: "print a shell completion script",
     load: async () => [(await import("./commands/completion.ts")).createCompletion(allCommands)],

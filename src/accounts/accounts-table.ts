@@ -37,6 +37,8 @@ export async function findUser(db: AccountsExecutor, id: string): Promise<User |
 }
 
 export async function findUserByEmail(db: AccountsExecutor, email: string): Promise<User | undefined> {
+  // PostgreSQL rejects U+0000 in text.
+  if (email.includes("\0")) return undefined;
   const row = await db.selectFrom("users").selectAll().where("email_key", "=", emailKey(email)).executeTakeFirst();
   return row && toUser(row);
 }

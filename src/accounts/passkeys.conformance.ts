@@ -103,7 +103,10 @@ export function passkeysConformance(engine: TestEngine): void {
         const { options, ticket } = await module.signIn.passkeyOptions(ORIGIN);
         return module.signIn.withPasskey({ ticket, response: unknown.get(options) }, ORIGIN, client);
       };
-      for (let count = 0; count < 30; count++) await assert.rejects(attempt(), refused("badPasskey"));
+      const { options, ticket } = await module.signIn.passkeyOptions(ORIGIN);
+      const response = { ...unknown.get(options), id: "\0" };
+      await assert.rejects(module.signIn.withPasskey({ ticket, response }, ORIGIN, client), refused("badPasskey"));
+      for (let count = 1; count < 30; count++) await assert.rejects(attempt(), refused("badPasskey"));
       await assert.rejects(signInWith(), refused("tooManySignIns"));
     });
 

@@ -82,6 +82,7 @@ export function signInConformance(engine: TestEngine): void {
       await withPassword();
       const wrong = await attempt(email, "wrong password");
       const unknown = await attempt("bob@example.com", PASSWORD);
+      assert.deepEqual(await attempt("bob\0@example.com", PASSWORD), unknown);
       assert.equal(wrong[0], "signInFailed");
       assert.equal(wrong[4], 1, "scrypt ran once");
       assert.deepEqual(withoutPassword, wrong);

@@ -54,6 +54,8 @@ export async function findPasskeyByCredential(
   db: AccountsExecutor,
   credentialId: string,
 ): Promise<Passkey | undefined> {
+  // PostgreSQL rejects U+0000 in text.
+  if (!/^[\w-]+$/.test(credentialId)) return undefined;
   const row = await db.selectFrom("passkeys").selectAll().where("credential_id", "=", credentialId).executeTakeFirst();
   return row && toPasskey(row);
 }

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { SignedIn, SignIn, SignInResult } from "../../accounts/index.ts";
 import { createJsonEndpoints, jsonEndpoint } from "../../api/index.ts";
 import type { ClientAddress } from "../../kernel/client-address.ts";
-import type { Ids, Log } from "../../kernel/index.ts";
+import { UserError, type Ids, type Log } from "../../kernel/index.ts";
 
 interface SignInHttpDeps {
   signIn: SignIn;
@@ -49,6 +49,19 @@ export function createSignInHttp({
   const originOf = (request: IncomingMessage) =>
     request.headers.origin ?? `${address.scheme(request)}://${request.headers.host ?? ""}`;
 
+  /** Logs the sign-in. */
+  async function opened(request: IncomingMessage, signingIn: Promise<SignInResult>) {
+    const ip = address.ip(request);
+    const result = await signingIn.catch((thrown: unknown) => {
+      if (thrown instanceof UserError) log.info({ ip, reason: thrown.kind }, "dashboard: sign-in failed");
+      throw thrown;
+    });
+    if ("ticket" in result) return { two_factor: true, ...result };
+    const { session, user } = result;
+    log.info({ ip, user: user.id, session: session.id, method: session.method }, "dashboard: user signed in");
+    return showSession(result);
+  }
+
   return createJsonEndpoints({
     ids,
     log,
@@ -60,15 +73,15 @@ export function createSignInHttp({
       }),
       "/auth/link": jsonEndpoint({
         body: z.object({ link: z.string().max(256) }),
-        handle: async ({ link }, request) => showResult(await signIn.withLink(link, clientOf(request))),
+        handle: async ({ link }, request) => opened(request, signIn.withLink(link, clientOf(request))),
       }),
       "/auth/password": jsonEndpoint({
         body: z.object({ email: z.string().max(320), password: z.string().max(1024) }),
-        handle: async (credentials, request) => showResult(await signIn.withPassword(credentials, clientOf(request))),
+        handle: async (credentials, request) => opened(request, signIn.withPassword(credentials, clientOf(request))),
       }),
       "/auth/totp": jsonEndpoint({
         body: z.object({ ticket, code: z.string().max(64) }),
-        handle: async (step, request) => showSession(await signIn.withCode(step, clientOf(request))),
+        handle: async (step, request) => opened(request, signIn.withCode(step, clientOf(request))),
       }),
       "/auth/passkey/options": jsonEndpoint({
         body: z.object({}),
@@ -77,8 +90,9 @@ export function createSignInHttp({
       "/auth/passkey/verify": jsonEndpoint({
         body: z.object({ ticket, response: assertionResponse }),
         handle: async ({ ticket: sent, response }, request) =>
-          showSession(
-            await signIn.withPasskey(
+          opened(
+            request,
+            signIn.withPasskey(
               { ticket: sent, response: response as unknown as Assertion },
               originOf(request),
               clientOf(request),
@@ -91,7 +105,7 @@ export function createSignInHttp({
       }),
       "/auth/oidc/finish": jsonEndpoint({
         body: z.object({ ticket, url: z.string().max(8192) }),
-        handle: async (callback, request) => showSession(await signIn.withOidc(callback, clientOf(request))),
+        handle: async (callback, request) => opened(request, signIn.withOidc(callback, clientOf(request))),
       }),
       "/auth/sign-out": jsonEndpoint({
         body: z.object({}),
@@ -104,9 +118,6 @@ export function createSignInHttp({
     },
   });
 }
-
-const showResult = (result: SignInResult) =>
-  "ticket" in result ? { two_factor: true, ...result } : showSession(result);
 
 const showSession = ({ secret, session, user }: SignedIn) => ({
   session: { id: session.id, secret, expires_on: new Date(session.expiresAt).toISOString() },

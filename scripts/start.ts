@@ -287,7 +287,7 @@ async function showLog({ cli }: Platform): Promise<void> {
 }
 
 function showWays(
-  { url, api, token }: Platform,
+  { url, api, token, signInLink }: Platform,
   { config, url: worker }: Deployed,
   watch: { video: string; broadcast: string } | undefined,
 ): void {
@@ -309,5 +309,9 @@ Next steps
                    npx reelpost deploy --config ${fromHere(config)}      after a change in examples/inbox/src
 
 Ctrl-C stops the server. The next start creates new data.
+
+The dashboard, with a link that signs you in once, within 30 minutes:
+
+  ${signInLink}
 `);
 }

@@ -15,6 +15,8 @@ interface Ready {
   smtp: { host: string; port: number };
   /** `http://<worker>.main.localhost:8787` */
   workers: string;
+  /** A link for the first sign-in to the dashboard, valid for 30 minutes. */
+  signInLink: string;
 }
 
 export interface Platform extends Ready {

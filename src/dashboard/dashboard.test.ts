@@ -170,7 +170,14 @@ test("passes WebSocket upgrades of its own pages to the API", async (t) => {
 test("passes /auth/ to sign-in, and has no sign-in without it", async (t) => {
   const without = await start(t);
   assert.equal((await send(`${without.url}/auth/methods`, { method: "POST" })).response.statusCode, 404);
-  const { url } = await start(t, { auth: async (incoming, response) => void response.end(`auth ${incoming.url}`) });
+  const { url } = await start(t, {
+    auth: async ({ url: path }, response) => {
+      if (path !== "/auth/methods") return false;
+      response.end(`auth ${path}`);
+      return true;
+    },
+  });
+  assert.equal((await send(`${url}/auth/other`, { method: "POST" })).response.statusCode, 404);
   assert.equal((await send(`${url}/auth/methods`, { method: "POST" })).body.toString(), "auth /auth/methods");
   const foreign = await send(`${url}/auth/methods`, { method: "POST", headers: { origin: "https://evil.example" } });
   assert.equal(foreign.response.statusCode, 403);

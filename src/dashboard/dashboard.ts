@@ -32,8 +32,8 @@ export interface DashboardOptions {
   mode: "serve" | "dev";
   version: string;
   api: DashboardApi;
-  /** Handles `/auth/*`: sign-in. Absent: 404. */
-  auth?(request: IncomingMessage, response: ServerResponse): void | Promise<void>;
+  /** Handles `/auth/*`: sign-in. Resolves with false if there is no such endpoint. Absent: 404. */
+  auth?(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
   /** Host names under which the dashboard answers, besides localhost and IP addresses. */
   hosts: readonly string[];
   /** `hostname`: the host name of the request, without a port. */
@@ -103,7 +103,8 @@ export function createDashboard({
     if (path.startsWith(AUTH_PREFIX)) {
       if (auth === undefined) return sendText(response, 404, "Not found.");
       setHeaders(response, DATA_HEADERS);
-      return auth(request, response);
+      if (!(await auth(request, response))) sendText(response, 404, "Not found.");
+      return;
     }
     if (path === "/app.json") {
       response.writeHead(200, { ...DATA_HEADERS, "content-type": "application/json" });

@@ -43,7 +43,22 @@ export async function runServe({
 
 /** The event that a parent program waits for. */
 const readyEvent = (
-  { url, https, api, dashboard, smtp, submission, dns, live, dataDir, roles, account, workersUrl, token }: ServeServer,
+  {
+    url,
+    https,
+    api,
+    dashboard,
+    smtp,
+    submission,
+    dns,
+    live,
+    dataDir,
+    roles,
+    account,
+    workersUrl,
+    token,
+    signInLink,
+  }: ServeServer,
   version: string,
 ) => ({
   event: "ready",
@@ -61,6 +76,7 @@ const readyEvent = (
   ...(account !== undefined && { account }),
   ...(workersUrl !== undefined && { workers: workersUrl }),
   ...(token !== undefined && { token }),
+  ...(signInLink !== undefined && { signInLink }),
 });
 
 function formatLiveRow({ host, rtmpPort, rtmpsPort, srtPort }: NonNullable<ServeServer["live"]>): string {
@@ -94,6 +110,7 @@ function formatBanner(
     workersUrl,
     workersMail,
     token,
+    signInLink,
     roles,
   }: ServeServer,
   version: string,
@@ -124,6 +141,8 @@ function formatBanner(
     "",
     ...rows.filter(([, value]) => value !== undefined).map(([name, value]) => `  ${name.padEnd(9)} ${value}`),
   ];
+  if (signInLink !== undefined)
+    lines.push("", "  Sign in to the dashboard with this link, within 30 minutes:", "", `    ${signInLink}`);
   if (token !== undefined) {
     lines.push(
       "",

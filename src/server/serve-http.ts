@@ -1,5 +1,6 @@
 import { createApiHandler, createPlatformApi, createPlatformHttp, type PlatformHttp } from "../api/index.ts";
-import type { Dashboard } from "../dashboard/index.ts";
+import { createSignInHttp, type Dashboard } from "../dashboard/index.ts";
+import { createClientAddress } from "../kernel/client-address.ts";
 import type { Basics } from "../kernel/index.ts";
 import type { ConnectionLimits } from "../kernel/connection-limits.ts";
 import { networkSet } from "../kernel/networks.ts";
@@ -44,7 +45,7 @@ export function createServeHttp(
 ): { http: PlatformHttp; dashboard: Dashboard | undefined } {
   const { platform, bindings, certificates, dns, mail, stream, metrics } = modules;
   const { accounts, zones, scripts, assets, objectNamespaces, tails, live, routing } = platform;
-  const { clock, log, lifecycle } = basics;
+  const { clock, ids, log, lifecycle } = basics;
   const confinement = () => confinementFindings({ settings, media: stream.media });
   const isOwnHost = createOwnHosts(settings);
   const { wellKnown, ...platformApi } = createPlatformApi(
@@ -97,6 +98,12 @@ export function createServeHttp(
           urls,
           label,
           api: { handle: createApiHandler(platformApi.api), upgrade: platformApi.upgrade },
+          auth: createSignInHttp({
+            signIn: accounts.signIn,
+            address: createClientAddress(settings.http.trusted_proxies),
+            ids,
+            log,
+          }),
           graceMs,
           log,
         })

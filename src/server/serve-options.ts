@@ -54,6 +54,8 @@ export interface ServeServer {
   readonly workersMail: string | undefined;
   /** The new token: created at the first start unless configured, or on request. It is not stored. */
   readonly token: string | undefined;
+  /** A link for the first sign-in to the dashboard, valid for 30 minutes. Only at the first start. */
+  readonly signInLink: string | undefined;
   /** Problems with the settings that do not prevent the start. */
   readonly warnings: string[];
   close(): Promise<void>;

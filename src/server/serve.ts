@@ -11,6 +11,7 @@ import { createServeHttp } from "./serve-http.ts";
 import type { ServeOptions, ServeServer } from "./serve-options.ts";
 import { GRACE_MS, openModules } from "./serve-modules.ts";
 import { createUrls } from "./serve-urls.ts";
+import { signInUrl } from "./sign-in-link.ts";
 
 /**
  * Starts the platform and resolves when it accepts requests. Rejects with UserError for unusable settings, for a port
@@ -74,6 +75,11 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
           )
         ).url
       : undefined;
+    const dashboardUrl = urls.dashboard();
+    const signInLink =
+      first === undefined || dashboardUrl === undefined
+        ? undefined
+        : signInUrl(dashboardUrl, (await accounts.createSignInLink()).secret);
     const smtp = roles.has("smtp") ? await listenForMail() : undefined;
     const submission = roles.has("smtp") ? await listenForSubmission() : undefined;
     const dns = roles.has("dns") ? await listenForDns() : undefined;
@@ -90,7 +96,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
       url,
       https,
       api: roles.has("api") ? urls.api() : undefined,
-      dashboard: urls.dashboard(),
+      dashboard: dashboardUrl,
       smtp,
       submission,
       dns,
@@ -103,6 +109,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
       workersMail:
         label !== undefined && smtp !== undefined ? `<worker>@${label}.${settings.workers.domain}` : undefined,
       token: firstToken ?? newToken,
+      signInLink,
       warnings: warnings.length === 0 ? [] : [formatProblems(warnings, { cwd })],
       close: () => lifecycle.stop(),
     };

@@ -40,7 +40,7 @@ export async function createSignInLink({
 }
 
 /** The page of the dashboard that uses the link. The secret follows "#", so that no proxy and no log receives it. */
-const signInUrl = (dashboard: string, secret: string): string => `${dashboard}/sign-in#link=${secret}`;
+export const signInUrl = (dashboard: string, secret: string): string => `${dashboard}/sign-in#link=${secret}`;
 
 /** The URL of the dashboard of a server in another process, according to its settings. */
 function dashboardUrl({ dashboard: { hosts, port }, http, tls }: Settings): string {

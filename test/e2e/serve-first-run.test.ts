@@ -39,11 +39,24 @@ function run(
   });
 }
 
+/** Uses a sign-in link at the dashboard. */
+async function signIn(dashboard: string, link: string): Promise<{ id: string; secret: string; user: string }> {
+  const response = await fetch(`${dashboard}/auth/link`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ link }),
+  });
+  const { result } = (await response.json()) as {
+    result: { session: { id: string; secret: string }; user: { id: string } };
+  };
+  return { ...result.session, user: result.user.id };
+}
+
 describe("the first start", { concurrency: 2 }, () => {
   test("creates an account, prints its token once, and creates another token on request", async (t) => {
     const dataDirectory = await temporaryFolder(t);
     const first = await spawnServe(t, { dataDirectory });
-    const { token, account, url, api: base, smtp, ...ready } = first.ready;
+    const { token, account, url, api: base, smtp, dashboard, signInLink, ...ready } = first.ready;
     assert.match(token!, /^[\w-]{40}$/);
     assert.match(account!.id, /^[0-9a-f]{32}$/);
     assert.equal(base, `${url}/client/v4`);
@@ -56,6 +69,11 @@ describe("the first start", { concurrency: 2 }, () => {
       (await api.ok("get", "/accounts")).map(({ id, name }: { id: string; name: string }) => [id, name]),
       [[account!.id, "Main"]],
     );
+    const [, link] = new RegExp(`^${dashboard}/sign-in#link=([\\w-]{40})$`).exec(signInLink!)!;
+    const session = await signIn(dashboard!, link!);
+    const bySession = createApi(first.ready, session.secret);
+    assert.equal((await bySession.ok("get", "/user/sessions"))[0].id, session.id);
+    assert.equal((await api.ok("get", "/user/sessions"))[0].method, "link");
     assert.equal((await stat(join(dataDirectory, "secrets.key"))).mode & 0o777, 0o600);
     assert.deepEqual(await first.stop(), { code: 0, signal: null });
     assert.equal(first.log().includes(token!), false, "the token is not in the log");
@@ -65,6 +83,8 @@ describe("the first start", { concurrency: 2 }, () => {
 
     const second = await spawnServe(t, { dataDirectory, args: ["--new-token"] });
     assert.equal(second.ready.account!.id, account!.id);
+    assert.equal(second.ready.signInLink, undefined);
+    assert.equal((await createApi(second.ready, session.secret).ok("get", "/user")).id, session.user);
     assert.match(second.ready.token!, /^[\w-]{40}$/);
     assert.notEqual(second.ready.token, token);
     for (const each of [token!, second.ready.token!])
@@ -97,6 +117,7 @@ describe("the first start", { concurrency: 2 }, () => {
       /Health +\S+\/healthz/,
       new RegExp(`Data +${dataDirectory}\n`),
       /Account +[0-9a-f]{32} +Main\n/,
+      /Sign in to the dashboard .*\n\n +http:\/\/localhost:\d+\/sign-in#link=[\w-]{40}\n/,
       /shown only once/,
       /export CLOUDFLARE_API_TOKEN=[\w-]{40}\n/,
     ])

@@ -19,6 +19,8 @@ export interface Ready {
   api?: string;
   /** URL of the dashboard. */
   dashboard?: string;
+  /** Link for the first sign-in to the dashboard. Only set at the first start. */
+  signInLink?: string;
   smtp?: { host: string; port: number };
   account?: { id: string; name: string };
   /** Only set at the first start. */

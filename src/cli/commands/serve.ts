@@ -4,7 +4,7 @@ import { defineCommand } from "../command.ts";
 export const serve = defineCommand({
   name: "serve",
   summary: "run the platform: API, deployed workers, mail and video",
-  description: `Runs until it is stopped, and stores everything in one data directory. The first start creates an account and prints an API token once.
+  description: `Runs until it is stopped, and stores everything in one data directory. The first start creates an account and prints an API token and a sign-in link once.
 The first Ctrl-C or SIGTERM waits for pending work, the second one exits immediately.
 
 Settings come from the command line, then REELPOST_ variables, then a settings file. A public address requires a configured secrets key

@@ -8,6 +8,7 @@ import {
   insertUser,
   setGlobalKey,
 } from "./accounts-table.ts";
+import { checkEmail } from "./email.ts";
 import { accountErrors } from "./errors.ts";
 import { makeAdminToken } from "./tokens/tokens.ts";
 import { insertToken } from "./tokens/tokens-table.ts";
@@ -42,10 +43,6 @@ export interface FirstRun {
 
 /** `.internal` is reserved for private use, so mail to this address never leaves the machine. */
 const DEFAULT_EMAIL = "admin@reelpost.internal";
-/** Clients validate the address that they display. */
-const EMAIL =
-  /^[\w.!#$%&'*+/=?^`{|}~-]{1,64}@(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+$/i;
-
 /** `onChanged` is called when cached credentials have become stale. */
 export function createFirstRun({
   db,
@@ -70,11 +67,7 @@ export function createFirstRun({
     async bootstrap({ accountName = "My account", email = DEFAULT_EMAIL, token: configuredToken } = {}) {
       if (configuredToken !== undefined && !/^[\x21-\x7e]{32,200}$/.test(configuredToken))
         throw accountErrors.weakToken();
-      if (!EMAIL.test(email))
-        throw accountErrors.badAccount({
-          field: "email",
-          reason: `${JSON.stringify(email)} is not an address such as ann@example.com`,
-        });
+      checkEmail(email);
       const now = clock.now();
       const user: User = {
         id: ids.hex(),

@@ -4,6 +4,7 @@ import type { Settings } from "../kernel/settings.ts";
 import { createReadThroughCache } from "../kernel/recent.ts";
 import { createSecrets, type Db, type Events, type Secrets } from "../store/index.ts";
 import { findAccount } from "./accounts-table.ts";
+import { createAuditLog, type AuditLog } from "./audit/audit-log.ts";
 import { createAccountList, type AccountContents, type Accounts } from "./accounts.ts";
 import { accountErrors } from "./errors.ts";
 import { createFirstRun, type FirstRun } from "./first-run.ts";
@@ -38,6 +39,8 @@ export interface AccountsOptions {
   secrets?: Secrets;
   /** Expiry of sessions, and the OpenID Connect provider. Default: the defaults of the settings. */
   dashboard?: DashboardSettings;
+  /** Retention period of the audit log in days. Default 365. */
+  auditDays?: number;
   /** For tests: passwords that cost less. */
   hasher?: PasswordHasher;
 }
@@ -54,6 +57,7 @@ export interface AccountsModule extends FirstRun, SignInModule {
   memberships: Memberships;
   tokens: Tokens;
   sessions: Sessions;
+  audit: AuditLog;
   authenticate: TokenAuthenticator["authenticate"];
   isKnown: TokenAuthenticator["isKnown"];
   s3Credentials: TokenAuthenticator["s3Credentials"];
@@ -91,6 +95,7 @@ export function createAccounts({
   contents = async () => undefined,
   secrets,
   dashboard,
+  auditDays = 365,
   hasher,
 }: AccountsOptions): AccountsModule {
   const limits = { ...DEFAULT_ACCOUNT_LIMITS, ...limitOverrides };
@@ -107,6 +112,7 @@ export function createAccounts({
     sealValue,
     ...(secrets && { secrets }),
   });
+  const audit = createAuditLog({ db, clock, ids, log, days: auditDays });
   const tables = db.tables<AccountTables>();
   const existenceCache = createReadThroughCache({
     read: async (id) => ((await findAccount(tables, id)) === undefined ? undefined : true),
@@ -157,6 +163,7 @@ export function createAccounts({
   return {
     ...signIn,
     sessions,
+    audit,
     accounts: createAccountList({
       db,
       clock,
@@ -178,7 +185,7 @@ export function createAccounts({
     },
     accountExists: async (id) => (await existenceCache.get(id)) === true,
     nameOf: async (id) => (await findAccount(tables, id))?.name,
-    ...createFirstRun({ db, clock, ids, sealValue, onChanged: () => publishChange.account("all") }),
+    ...createFirstRun({ db, clock, ids, audit, sealValue, onChanged: () => publishChange.account("all") }),
     flush: async () => void (await Promise.all([lastUsed.flush(), sessionUses.flush()])),
     async close() {
       for (const end of unsubscribe) end();

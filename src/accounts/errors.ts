@@ -70,6 +70,7 @@ export const accountErrors = defineErrors("accounts", {
     message: "Cannot remove the last administrator of the account",
     fix: "Make another member an administrator first, or delete the account.",
   },
+  badAuditFilter: { code: 1001, http: 400, message: "Invalid filter: {field}: {reason}" },
   weakToken: {
     code: "E_WEAK_TOKEN",
     http: 400,

@@ -10,7 +10,14 @@ onEveryDatabase((engine) =>
   test("accepts a first token of 32 to 200 visible characters and rejects others with the setting's error", async (t) => {
     const { db } = await engine.open(t, accountsMigrations);
     const sealValue = createValueSealer(undefined);
-    const firstRun = createFirstRun({ db, ids: randomIds, clock: systemClock, sealValue, onChanged() {} });
+    const firstRun = createFirstRun({
+      audit: { record: async () => {} },
+      db,
+      ids: randomIds,
+      clock: systemClock,
+      sealValue,
+      onChanged() {},
+    });
     for (const token of ["t".repeat(31), "t".repeat(201), "two words ".repeat(4), `${"t".repeat(40)}\n`]) {
       await assert.rejects(
         firstRun.bootstrap({ token }),

@@ -8,6 +8,7 @@ import {
   insertUser,
   setGlobalKey,
 } from "./accounts-table.ts";
+import type { AuditLog } from "./audit/audit-log.ts";
 import { checkEmail } from "./email.ts";
 import { accountErrors } from "./errors.ts";
 import { makeAdminToken } from "./tokens/tokens.ts";
@@ -43,17 +44,20 @@ export interface FirstRun {
 
 /** `.internal` is reserved for private use, so mail to this address never leaves the machine. */
 const DEFAULT_EMAIL = "admin@reelpost.internal";
+
 /** `onChanged` is called when cached credentials have become stale. */
 export function createFirstRun({
   db,
   clock,
   ids,
+  audit,
   sealValue,
   onChanged,
 }: {
   db: Db;
   clock: Clock;
   ids: Ids;
+  audit: Pick<AuditLog, "record">;
   sealValue: SealValue;
   onChanged(): void;
 }): FirstRun {
@@ -117,13 +121,33 @@ export function createFirstRun({
           if (isUniqueViolation(err)) return false;
           throw err;
         });
-      return done ? { user, account, token: value } : undefined;
+      if (!done) return undefined;
+      await audit.record({
+        interface: "system",
+        user: user.id,
+        operation: "first-run",
+        summary: "Create the first user, account and token",
+        action: "create",
+        account: account.id,
+        resource: { type: "accounts", id: account.id },
+        after: { user: user.email, account: account.name, token: { id: token.id, name: token.name } },
+      });
+      return { user, account, token: value };
     },
     firstAccount: () => firstAccount(db.tables<AccountTables>()),
     async createAdminToken({ name = "Made on the machine" } = {}) {
       const user = await findSoleUser();
       const { token, value } = makeAdminToken({ ids, now: clock.now(), user: user.id, name });
       await db.transaction<AccountTables, void>((tx) => insertToken(tx, token, sealValue(token.id, value)));
+      await audit.record({
+        interface: "command line",
+        user: user.id,
+        operation: "create-admin-token",
+        summary: "Create a token with every permission on the server's machine",
+        action: "create",
+        resource: { type: "tokens", id: token.id },
+        after: { id: token.id, name: token.name },
+      });
       return { user, token: value };
     },
     async createGlobalKey() {
@@ -131,6 +155,14 @@ export function createFirstRun({
       const key = makeGlobalKey(ids);
       await db.transaction<AccountTables, void>((tx) => setGlobalKey(tx, user.id, hashSecret(key)));
       onChanged();
+      await audit.record({
+        interface: "command line",
+        user: user.id,
+        operation: "create-global-key",
+        summary: "Replace the global API key on the server's machine",
+        action: "update",
+        resource: { type: "global_key", id: user.id },
+      });
       return { user, key };
     },
   };

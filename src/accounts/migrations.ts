@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Migration } from "../store/index.ts";
+import { auditMigrations } from "./audit/audit-table.ts";
 import { hashOfS3Secret } from "./tokens/value.ts";
 
 export const accountsMigrations: Migration[] = [
@@ -180,6 +181,7 @@ export const accountsMigrations: Migration[] = [
         .execute();
     },
   },
+  ...auditMigrations,
 ];
 
 const rehash = (oldHash: string): string => hashOfS3Secret(Buffer.from(oldHash, "base64url").toString("hex"));

@@ -103,6 +103,9 @@ export const settingsSchema = z.strictObject({
     ),
   }),
   dashboard: dashboardSettings,
+  audit: group("Audit log: changes made by the API and the dashboard", {
+    days: count(365, 1, 36_500, "Days for which entries are kept. At most one million entries are kept"),
+  }),
   smtp: group("SMTP server for inbound mail", {
     host: host("Address to listen on"),
     port: port(2525, "TCP port; 0 selects a free one. Mail from the internet arrives on port 25"),

@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { createAccounts, type AccountsModule } from "../accounts/index.ts";
 import { createClientAddress } from "../kernel/client-address.ts";
 import type { Basics } from "../kernel/index.ts";
+import { every } from "../kernel/periodic.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { Secrets, Store } from "../store/index.ts";
 import { createWorkers, type Bindings, type WorkerRuntime, type Workers } from "../workers/index.ts";
@@ -36,6 +37,8 @@ interface PlatformDeps {
   otherReferences: Parameters<typeof createWorkers>[0]["otherReferences"];
 }
 
+const HOUR_MS = 3_600_000;
+
 const r2HttpOptions = (settings: Settings) => ({
   s3Domain: settings.r2.s3_domain,
   publicDomain: settings.r2.public_domain,
@@ -59,9 +62,13 @@ export function composePlatform(
     log,
     secrets,
     dashboard: settings.dashboard,
+    auditDays: settings.audit.days,
     contents: (account) => contentsOf(account),
   });
   lifecycle.onStop("accounts", () => accounts.close());
+  const auditSweep = every(HOUR_MS, accounts.audit.sweep, { name: "audit: sweep of entries", log });
+  void auditSweep.run();
+  lifecycle.onStop("audit log", () => auditSweep.stop());
   const zones = createZones({ db, clock, ids, events, nameServers: settings.dns.name_servers });
   lifecycle.onStop("zones", () => zones.close());
   const scriptBytes = settings.workers.script_mb * 1024 * 1024;

@@ -1,3 +1,6 @@
+export type { AuditLog } from "./audit/audit-log.ts";
+export type { AuditEntry, AuditEvent, AuditQuery } from "./audit/types.ts";
+export type { AuditScope } from "./audit/audit-table.ts";
 export type { AccountContents, Accounts } from "./accounts.ts";
 export type { Caller, Permission, Resource } from "./caller.ts";
 export { createAccounts, type AccountsModule } from "./create.ts";

@@ -6,6 +6,7 @@ import { publishedOpenApi } from "../../test/support/published-openapi.ts";
 import type { Caller } from "../accounts/index.ts";
 import { HTTP_SERVER_OPTIONS, randomIds, silentLog, systemClock, type Clock, type Log } from "../kernel/index.ts";
 import { createApi } from "./app.ts";
+import type { ChangeRecorderDeps } from "./change-recorder.ts";
 import { API_BASE } from "./base.ts";
 import { lingerBeforeClose } from "./lingering-close.ts";
 import type { Route } from "./operation.ts";
@@ -34,6 +35,8 @@ export interface TestApiOptions {
   log?: Log;
   rateLimit?: RateLimit;
   bodyMemory?: number;
+  /** Default: changes are not recorded. */
+  changes?: Omit<ChangeRecorderDeps, "routes">;
 }
 
 export interface TestAnswer {
@@ -74,6 +77,7 @@ export async function startApi(
     log = silentLog,
     rateLimit = { requests: 0, seconds: 1 },
     bodyMemory,
+    changes,
   }: TestApiOptions,
 ): Promise<TestApi> {
   const app = createApi({
@@ -90,6 +94,7 @@ export async function startApi(
     version: "0.0.0",
     rateLimit,
     ...(bodyMemory !== undefined && { bodyMemory }),
+    ...(changes && { changes }),
     checkAnswers: true,
   });
   const server = createAdaptorServer({

@@ -8,6 +8,7 @@ import { authorize, credentialsOf } from "./authorize.ts";
 import { API_BASE } from "./base.ts";
 import { createBodyMemory } from "./body-memory.ts";
 import { createCall } from "./call.ts";
+import { createChangeRecorders, type ChangeRecorderDeps } from "./change-recorder.ts";
 import { success } from "./envelope.ts";
 import { failureOf } from "./error-response.ts";
 import { apiErrors } from "./errors.ts";
@@ -33,6 +34,8 @@ interface ApiOptions {
   clientIp?(incoming: IncomingMessage): string | undefined;
   /** Called for every response with its duration. */
   onAnswer?(operation: string, status: number, ms: number): void;
+  /** The audit log, in which completed changes are recorded before their response is sent. Default: none. */
+  changes?: Omit<ChangeRecorderDeps, "routes">;
   /** For tests: throws a Fault instead of sending a response that violates its schema. */
   checkAnswers?: boolean;
 }
@@ -51,6 +54,7 @@ export function createApi({
   bodyMemory,
   clientIp = ({ socket }) => socket.remoteAddress,
   onAnswer,
+  changes,
   checkAnswers = false,
 }: ApiOptions): Hono<Env> {
   const app = new Hono<Env>({ getPath: sentPath, router: createSegmentRouter() });
@@ -59,9 +63,11 @@ export function createApi({
   const cache = createReadCache();
   const memory = createBodyMemory(bodyMemory);
   const methods = methodsByPath(routes);
+  const recorderOf = changes && createChangeRecorders({ ...changes, routes });
 
   for (const { operation, handle } of routes) {
     const { method, status: defaultStatus = 200, version: versionOf } = operation;
+    const recordChange = recorderOf?.(operation);
 
     /** Authenticates, authorizes and responds to a request. */
     async function serve(
@@ -85,7 +91,7 @@ export function createApi({
       logged.token = caller.tokenId;
       limit(caller.tokenId);
       const params = context.req.param();
-      await authorize(accessControl, caller, operation, params, context.req.path);
+      const resource = await authorize(accessControl, caller, operation, params, context.req.path);
       const readAt = versionOf?.(params);
       const cachedAnswer = readAt === undefined ? undefined : cache.get(incoming.url!, readAt);
       if (cachedAnswer !== undefined) return sendEnvelope(outgoing, defaultStatus, id, cachedAnswer);
@@ -101,16 +107,17 @@ export function createApi({
       };
       // Creating a child log is expensive, and most requests never log anything.
       let child: Log | undefined;
-      const answer = await handle(
-        await createCall(context, {
-          id,
-          operation,
-          caller,
-          log: () => (child ??= log.child({ request: id, operation: operation.id })),
-          confirm,
-          reserveMemory,
-        }),
-      );
+      const call = await createCall(context, {
+        id,
+        operation,
+        caller,
+        log: () => (child ??= log.child({ request: id, operation: operation.id })),
+        confirm,
+        reserveMemory,
+      });
+      const recordAnswer = await recordChange?.(call, { resource, ip: credentials.ip });
+      const answer = await handle(call);
+      await recordAnswer?.(answer);
       if (answer instanceof Response) {
         logged.status = answer.status;
         return withHeaders(answer, id);

@@ -26,16 +26,19 @@ export function credentialsOf(headers: IncomingHttpHeaders, ip: string | undefin
   return { secret: key, email, ...from };
 }
 
-/** Determines the resource from the path and checks the caller's permission. Throws badIdentifier, notAllowed. */
+/**
+ * Determines the resource from the path, checks the caller's permission, and returns the resource. Throws badIdentifier,
+ * notAllowed.
+ */
 export async function authorize(
   gate: AccessControl,
   caller: Caller,
   { permission }: Operation,
   params: Record<string, string>,
   path: string,
-): Promise<void> {
+): Promise<Resource> {
   const resource = await resourceOf(gate, params, path);
-  if (permission === null || caller.allows(permission, resource)) return;
+  if (permission === null || caller.allows(permission, resource)) return resource;
   throw apiErrors.notAllowed({ permission: JSON.stringify(permission) });
 }
 

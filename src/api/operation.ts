@@ -53,8 +53,20 @@ export interface Operation<
   raw?: string;
   /** Status of the response. Default 200. */
   status?: number;
+  /**
+   * How a completed change is recorded in the audit log. False: not at all, for operations on data (values, objects,
+   * messages) and for those that change nothing. Reads are never recorded.
+   */
+  audit?: false | AuditDeclaration;
   /** Response headers for OPTIONS at this path, in addition to the CORS headers. */
   options?: Record<string, string>;
+}
+
+interface AuditDeclaration {
+  /** False: the value before the change is not read with the GET operation of the same path. */
+  before?: false;
+  /** The account of the change, if the path does not contain it. Undefined: the change belongs to the user. */
+  account?(values: { before: unknown; after: unknown }): string | undefined;
 }
 
 /** A validated request to an operation. */

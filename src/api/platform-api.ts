@@ -18,6 +18,7 @@ import { type PlatformHttpOptions, UPLOADS } from "./platform-http.ts";
 import { aiGatewayRoutes } from "./routes/ai-gateway/routes.ts";
 import { analyticsEngineRoutes } from "./routes/analytics-engine.ts";
 import { accountRoutes } from "./routes/accounts.ts";
+import { auditLogRoutes } from "./routes/audit-logs.ts";
 import { createD1TransferHttp, d1Routes, D1_TRANSFERS } from "./routes/d1/routes.ts";
 import { dnsRecordRoutes } from "./routes/dns-records.ts";
 import type { DoctorDeps } from "./routes/email/doctor.ts";
@@ -114,6 +115,7 @@ export function createPlatformApi(
       rateLimit: { requests: settings.api.rate_limit, seconds: RATE_WINDOW_SECONDS },
       clientIp: address.ip,
       onAnswer: meterApi(metrics),
+      changes: { audit: accounts.audit, zoneName: async (id) => (await zones.find(id))?.name },
     }),
     upgrade: tailSockets.upgrade,
     prefixes: {
@@ -175,6 +177,7 @@ function routesOf(
     ...userSignInRoutes(accounts),
     ...tokenRoutes(accounts),
     ...membershipRoutes(accounts),
+    ...auditLogRoutes(accounts),
     ...zonesRoutes({ zones, accounts: accounts.accounts }),
     ...dnsRecordRoutes({ zones }),
     ...workerRoutes({ scripts, assets, routing, objectNamespaces, offersAi: ai.isOffered, urlOf: workerUrl }),

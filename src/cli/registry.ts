@@ -193,6 +193,12 @@ export const NOUNS: readonly Noun[] = [
     load: async () => [(await import("./commands/sign-in-link.ts")).signInLink],
   },
   {
+    name: "audit",
+    summary: "the audit log: who changed what",
+    verbs: ["list"],
+    load: async () => (await import("./commands/audit.ts")).auditCommands,
+  },
+  {
     name: "completion",
     summary: "print a shell completion script",
     load: async () => [(await import("./commands/completion.ts")).createCompletion(allCommands)],

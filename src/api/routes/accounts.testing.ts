@@ -8,6 +8,7 @@ import { createLocalEvents, migrate, openSqlite } from "../../store/index.ts";
 import { startApi } from "../api.testing.ts";
 import { createAccessControl } from "../gate.ts";
 import { accountRoutes } from "./accounts.ts";
+import { auditLogRoutes } from "./audit-logs.ts";
 import { membershipRoutes } from "./memberships.ts";
 import { tokenRoutes } from "./tokens.ts";
 import { userRoutes } from "./user.ts";
@@ -43,9 +44,11 @@ export async function setUpAccounts(t: TestContext, { contents }: { contents?: A
     ...userSignInRoutes(available),
     ...membershipRoutes(available),
     ...tokenRoutes(available),
+    ...auditLogRoutes(available),
   ];
   const api = await startApi(t, {
     routes,
+    changes: { audit: available.audit },
     gate: createAccessControl({ accounts: available, zoneAccount: async () => undefined }),
   });
   const as =

@@ -97,6 +97,8 @@ export const accountRoutes = ({ accounts }: { accounts: Accounts }): Route[] => 
       tag,
       summary: "Delete an account, which must be empty and not the last one",
       permission: "Account Settings Write",
+      // The log of the account is no longer accessible.
+      audit: { account: () => undefined },
       result: idResult,
     },
     async ({ params }) => {

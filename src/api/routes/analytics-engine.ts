@@ -29,6 +29,7 @@ export function analyticsEngineRoutes({ analytics }: { analytics: Pick<Analytics
         id: "analytics-engine-sql-query-post",
         method: "post",
         summary: "Execute an Analytics Engine SQL query via request body",
+        audit: false,
         maxBytes: ANALYTICS_QUERY_BYTES,
       },
       async ({ params, bytes }) => runQuery(params["account_id"]!, new TextDecoder().decode(await bytes())),

@@ -81,6 +81,7 @@ const scanRoutes: Route[] = [
       path: `${RECORDS_PATH}/scan`,
       tag,
       summary: "Scan for DNS records; never finds any",
+      audit: false,
       permission: "DNS Write",
       result: importResult,
     },
@@ -93,6 +94,7 @@ const scanRoutes: Route[] = [
       path: `${RECORDS_PATH}/scan/trigger`,
       tag,
       summary: "Start a scan for DNS records; never finds any",
+      audit: false,
       permission: "DNS Write",
       result: z.object({}),
     },
@@ -117,6 +119,7 @@ const scanRoutes: Route[] = [
       path: `${RECORDS_PATH}/scan/review`,
       tag,
       summary: "Accept or reject the DNS records found by a scan",
+      audit: false,
       permission: "DNS Write",
       body: z.object({
         accepts: z.array(z.object({ id: z.string().optional() })).nullish(),

@@ -92,6 +92,9 @@ const showDetails = (found: MembershipWithAccount): z.input<typeof detailedResul
   };
 };
 
+const accountOf = ({ before }: { before: unknown }) =>
+  (before as z.input<typeof detailedResult> | undefined)?.account.id;
+
 export const membershipRoutes = ({ memberships }: { memberships: Memberships }): Route[] => [
   route(
     {
@@ -144,6 +147,7 @@ export const membershipRoutes = ({ memberships }: { memberships: Memberships }):
       tag,
       summary: "Accept or reject a membership",
       permission: "Memberships Write",
+      audit: { account: accountOf },
       body: z.object({ status: z.enum(["accepted", "rejected"]) }),
       result: detailedResult,
     },
@@ -159,6 +163,7 @@ export const membershipRoutes = ({ memberships }: { memberships: Memberships }):
       tag,
       summary: "Leave an account",
       permission: "Memberships Write",
+      audit: { account: accountOf },
       result: idResult,
     },
     async ({ caller, params }) => {

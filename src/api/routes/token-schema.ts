@@ -6,6 +6,7 @@ import {
   type Token,
   type TokenRequest,
 } from "../../accounts/index.ts";
+import { secretField } from "../secret-fields.ts";
 
 const time = z.iso.datetime({ offset: true });
 const status = z.enum(["active", "disabled", "expired"]);
@@ -79,7 +80,7 @@ export const tokenResult = z.object({
     }),
   ),
 });
-export const createdResult = tokenResult.extend({ value: z.string() });
+export const createdResult = tokenResult.extend({ value: secretField(z.string()) });
 export const verifyResult = tokenResult.pick({ id: true, status: true, not_before: true, expires_on: true });
 
 export const groupResult = z.object({

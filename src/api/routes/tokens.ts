@@ -9,6 +9,7 @@ import {
 import { offsetOf } from "../../kernel/index.ts";
 import { answer, pageAnswer, route, type Call, type Route } from "../operation.ts";
 import { pageQuery, pageRequest } from "../paging.ts";
+import { secretField } from "../secret-fields.ts";
 import { direction, idResult } from "./account-schema.ts";
 import {
   createdResult,
@@ -214,7 +215,7 @@ function routesOf({ tag, base, read, write, ids, owner, verified }: Kind, tokens
         permission: write,
         body: z.looseObject({}),
         bodyOptional: true,
-        result: z.string(),
+        result: secretField(z.string()),
       },
       async (call) => answer(await tokens.roll(owner(call), call.params.token_id!, call.caller)),
     ),

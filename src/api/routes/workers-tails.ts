@@ -45,6 +45,7 @@ export function workersTailsRoutes({ tails, scripts, address, publicUrl }: Worke
         path: PATH,
         tag,
         summary: "Start a tail",
+        audit: false,
         permission,
         bodyOptional: true,
         body: z.object({
@@ -94,6 +95,7 @@ export function workersTailsRoutes({ tails, scripts, address, publicUrl }: Worke
         path: `${PATH}/{id}`,
         tag,
         summary: "Delete a tail",
+        audit: false,
         permission,
         result: z.null(),
       },

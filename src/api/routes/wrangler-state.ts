@@ -30,6 +30,7 @@ export const wranglerStateRoutes = (storage: WranglerStateDeps): Route[] => [
       tag: "Development",
       permission: null,
       summary: "Import wrangler's local state",
+      audit: false,
       body: z.object({
         state: z.string(),
         kv: configuredResources,

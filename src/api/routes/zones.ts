@@ -70,6 +70,7 @@ export function zonesRoutes({ zones, accounts }: ZoneRoutesDeps): Route[] {
         tag: TAG,
         summary: "Create a zone",
         permission: null,
+        audit: { account: ({ after }) => (after as z.input<typeof zoneSchema>).account.id ?? undefined },
         body: createZoneBody,
         result: zoneSchema,
       },

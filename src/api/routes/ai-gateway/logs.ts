@@ -77,6 +77,7 @@ export const logRoutes = ({ gateways }: AiGatewayRouteDeps): Route[] => [
       method: "delete",
       path: LOGS_PATH,
       summary: "Delete Gateway Logs",
+      audit: { before: false },
       query: z.object({ ...filter, ...order, limit: z.coerce.number().int().min(1).optional() }),
       result: z.object({ success: z.boolean() }),
     },
@@ -106,6 +107,7 @@ export const logRoutes = ({ gateways }: AiGatewayRouteDeps): Route[] => [
       method: "patch",
       path: LOG_PATH,
       summary: "Patch Gateway Log",
+      audit: false,
       body: z.object({
         feedback: z.number().nullish(),
         score: z.number().nullish(),

@@ -20,6 +20,7 @@ export function queryRoutes(parts: D1RouteDeps): Route[] {
     maxBytes: parts.databases?.limits.requestBytes ?? d1Limits.requestBytes,
     maxValues: MAX_VALUES,
     raw: "application/json",
+    audit: false,
   } as const;
 
   async function run(

@@ -36,7 +36,7 @@ export function transferRoutes({
   transfers,
   origin = ({ url }) => new URL(url).origin,
 }: D1TransferDeps): Route[] {
-  const sharedFields = { tag: "D1", permission: "D1 Write", method: "post", result } as const;
+  const sharedFields = { tag: "D1", permission: "D1 Write", method: "post", audit: false, result } as const;
   const url = (request: Request, file: { token: string; filename: string }) => origin(request) + transferPath(file);
   const idOf = async (params: Record<string, string>) => (await list.get(params.account_id!, params.database_id!)).id;
 

@@ -198,6 +198,7 @@ export function routingRulesRoutes({ zones, routing: { rules, plan } }: EmailRou
         body: planBody,
         result: planSchema,
         summary: "Plan the rule changes required for a Worker to own these addresses; changes nothing",
+        audit: false,
       },
       async ({ params: { account_id: account }, body, caller }) => {
         const catchAll = (body.catch_all_rules ?? []).map(({ target, rule }) => ({ target, rule: rulePartsOf(rule) }));

@@ -90,6 +90,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
         path: `${SUBDOMAINS_PATH}/preview`,
         tag,
         summary: "Preview the DNS records of a sending domain and conflicting records; changes nothing",
+        audit: false,
         permission: READ,
         body: nameBody,
         result: previewSchema,

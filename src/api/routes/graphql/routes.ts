@@ -41,6 +41,7 @@ export function graphqlRoutes({
         path: "/graphql",
         tag: "Analytics",
         summary: "Query analytics: email by zone, and the datasets that wrangler requests",
+        audit: false,
         permission: null,
         body,
         raw: "application/json",

@@ -63,7 +63,8 @@ export function keyRoutes({
     body: z.array(z.string()),
     maxBytes: MAX_DELETE_BYTES,
     result: bulkDone,
-  };
+    audit: false,
+  } as const;
 
   const removeKeys: Parameters<typeof route<z.ZodType, typeof deletion.body, typeof bulkDone>>[1] = async (call) => {
     const { id } = await namespaceOf(namespaces, call, "bulk delete");
@@ -106,6 +107,7 @@ export function keyRoutes({
         method: "put",
         path: `${ONE_NAMESPACE}/bulk`,
         summary: "Write multiple key-value pairs",
+        audit: false,
         body: z.array(pair),
         maxBytes: kvLimits.bulkRequestBytes,
         maxValues: MAX_VALUES,
@@ -141,6 +143,7 @@ export function keyRoutes({
         method: "post",
         path: `${ONE_NAMESPACE}/bulk/get`,
         summary: "Get multiple key-value pairs",
+        audit: false,
         body: bulkGet,
         result: z.object({ values: z.record(z.string(), z.unknown()) }),
       },

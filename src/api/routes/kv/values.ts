@@ -66,6 +66,7 @@ export function valueRoutes({
         method: "put",
         path: VALUE,
         summary: "Write a value",
+        audit: false,
         query: expiry,
         maxBytes: MAX_FORM_BYTES,
         result: z.null(),
@@ -86,6 +87,7 @@ export function valueRoutes({
         method: "delete",
         path: VALUE,
         summary: "Delete a value",
+        audit: false,
         result: z.null(),
       },
       async (call) => {

@@ -76,6 +76,7 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
         method: "post",
         path: MESSAGES,
         summary: "Push Message",
+        audit: false,
         body: messageBody,
         result: z.object({ metadata }),
       },
@@ -91,6 +92,7 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
         method: "post",
         path: `${MESSAGES}/batch`,
         summary: "Push Message Batch",
+        audit: false,
         body: z.object({ messages: z.array(messageBody), delay_seconds: optionalSeconds }),
         result: z.object({ metadata }),
       },
@@ -110,6 +112,7 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
         method: "post",
         path: `${MESSAGES}/pull`,
         summary: "Pull Queue Messages",
+        audit: false,
         body: z.object({
           batch_size: batchSize,
           visibility_timeout_ms: z.number().int().min(visibilityMs.min).max(visibilityMs.max).nullish(),
@@ -144,6 +147,7 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
         method: "post",
         path: `${MESSAGES}/ack`,
         summary: "Acknowledge + Retry Queue Messages",
+        audit: false,
         body: z.object({
           acks: z
             .array(z.object({ lease_id: z.string() }))
@@ -183,6 +187,7 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
         method: "post",
         path: `${MESSAGES}/peek`,
         summary: "Peek Queue Messages",
+        audit: false,
         body: z.object({ batch_size: batchSize }),
         bodyOptional: true,
         result: z.object({ messages: z.array(messageSchema) }),
@@ -215,6 +220,7 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
         method: "post",
         path: `${QUEUE}/purge`,
         summary: "Purge Queue",
+        audit: { before: false },
         body: z.object({ delete_messages_permanently: z.boolean().optional() }),
         result: queueShape,
       },

@@ -48,7 +48,14 @@ export function objectRoutes({ bucketList, buckets }: R2RouteDeps): Route[] {
       },
     ),
     route(
-      { ...writeAccess, id: "r2-put-object", method: "put", summary: "Upload an object", result: putResult },
+      {
+        ...writeAccess,
+        id: "r2-put-object",
+        method: "put",
+        summary: "Upload an object",
+        audit: false,
+        result: putResult,
+      },
       async (call) => {
         const { params, request, node } = call;
         const { headers } = request;
@@ -85,6 +92,7 @@ export function objectRoutes({ bucketList, buckets }: R2RouteDeps): Route[] {
         id: "r2-delete-object",
         method: "delete",
         summary: "Delete an object",
+        audit: false,
         result: z.object({ key: z.string() }),
       },
       async (call) => {

@@ -86,6 +86,7 @@ export function objectListRoutes({ bucketList, buckets, clock }: R2RouteDeps & {
         id: "r2-delete-objects",
         method: "delete",
         summary: "Delete objects by key or prefix",
+        audit: false,
         query: z.object({ prefix: z.string().optional() }),
         maxBytes: MAX_DELETE_BYTES,
         result: deletedSchema,

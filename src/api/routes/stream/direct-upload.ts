@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { showVideo, type StreamUrls, type Uploads } from "../../../stream/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
+import { secretField } from "../../secret-fields.ts";
 import { requestedFields, requestedVideo } from "./requested-video.ts";
 import { translate } from "./bad-parameter.ts";
 import { instant, watermarkSchema } from "./video-schemas.ts";
@@ -12,7 +13,7 @@ interface StreamDirectUploadDeps {
 
 const directBody = z.object({ ...requestedFields, maxDurationSeconds: z.number(), expiry: instant.nullish() });
 const directSchema = z.object({
-  uploadURL: z.string(),
+  uploadURL: secretField(z.string()),
   uid: z.string(),
   creator: z.string().optional(),
   watermark: watermarkSchema.nullable(),

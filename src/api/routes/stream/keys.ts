@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { jwkForm, pemForm, type SigningKeys } from "../../../stream/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
+import { secretField } from "../../secret-fields.ts";
 import { itemsOfPage, wholeListQuery } from "./whole-list.ts";
 
 interface StreamKeysDeps {
@@ -10,7 +11,12 @@ interface StreamKeysDeps {
 const tag = "Stream Signing Keys";
 const KEYS_PATH = "/accounts/{account_id}/stream/keys";
 
-const newKeySchema = z.object({ id: z.string(), pem: z.string(), jwk: z.string(), created: z.string() });
+const newKeySchema = z.object({
+  id: z.string(),
+  pem: secretField(z.string()),
+  jwk: secretField(z.string()),
+  created: z.string(),
+});
 const keySchema = z.object({ id: z.string(), key_id: z.string(), created: z.string() });
 
 export const streamKeysRoutes = ({ keys }: StreamKeysDeps): Route[] => [

@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { secretField } from "../../secret-fields.ts";
 import { creatorField, metaField } from "./video-schemas.ts";
 
 /** Schemas of live inputs, as returned by `showLiveInput` and its siblings. */
@@ -15,8 +16,8 @@ const states = [
 ] as const;
 const liveStateSchema = z.enum(states).nullable();
 
-const rtmpSchema = z.object({ url: text, streamKey: text });
-const srtSchema = z.object({ url: text, streamId: text, passphrase: text });
+const rtmpSchema = z.object({ url: text, streamKey: secretField(z.string()) });
+const srtSchema = z.object({ url: text, streamId: text, passphrase: secretField(z.string()) });
 const recordingSchema = z.object({
   mode: z.enum(["off", "automatic"]),
   timeoutSeconds: z.number(),
@@ -41,7 +42,8 @@ export const liveInputSchema = listedInputSchema.extend({
   rtmpPlayback: rtmpSchema.optional(),
   srt: srtSchema.optional(),
   srtPlayback: srtSchema.optional(),
-  webRTC: z.object({ url: text }),
+  // The URL contains the publishing key.
+  webRTC: secretField(z.object({ url: text })),
   webRTCPlayback: z.object({ url: text }),
   playback: z.object({ hls: text, dash: text }),
   status: liveStateSchema,
@@ -81,8 +83,9 @@ export const liveInputBody = z.object({
 
 export const liveOutputSchema = z.object({
   uid: text,
-  url: text,
-  streamKey: text,
+  // SRT URLs may contain a passphrase.
+  url: secretField(z.string()),
+  streamKey: secretField(z.string()),
   enabled: z.boolean(),
   status: z
     .object({ state: z.enum(["connecting", "connected", "error", "ended"]), reason: text.optional(), at: text })

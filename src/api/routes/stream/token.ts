@@ -41,6 +41,7 @@ export const streamTokenRoutes = ({ tokens }: StreamTokenDeps): Route[] => [
       path: "/accounts/{account_id}/stream/{identifier}/token",
       tag: "Stream Videos",
       summary: "Create a signed token, which is used in place of the video's id",
+      audit: false,
       permission: "Stream Write",
       translate,
       body: bodySchema,

@@ -2,6 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { streamErrors, type WebhookDelivery, type WebhookEndpoint, type Webhooks } from "../../../stream/index.ts";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
+import { secretField } from "../../secret-fields.ts";
 import { translate } from "./bad-parameter.ts";
 import { itemsOfPage, wholeListQuery } from "./whole-list.ts";
 
@@ -18,7 +19,12 @@ const [READ, WRITE] = ["Stream Read", "Stream Write"] as const;
 
 const text = z.string();
 const urlBody = z.object({ notificationUrl: text.optional(), notification_url: text.optional() });
-const mainSchema = z.object({ notificationUrl: text, notification_url: text, modified: text, secret: text });
+const mainSchema = z.object({
+  notificationUrl: text,
+  notification_url: text,
+  modified: text,
+  secret: secretField(z.string()),
+});
 const topicsSchema = z.array(z.enum(["videos", "live"]));
 const endpointBody = urlBody.extend({ topics: topicsSchema.min(1).optional(), liveInputs: z.array(text).optional() });
 const endpointSchema = mainSchema.extend({
@@ -221,6 +227,7 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
         path: `${ENDPOINT_PATH}/deliveries/{delivery_id}/replay`,
         tag,
         summary: "Replay a delivery: send the same event again",
+        audit: false,
         permission: WRITE,
         result: deliverySchema,
       },
@@ -233,6 +240,7 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
         path: `${ENDPOINT_PATH}/test`,
         tag,
         summary: "Send a test event immediately, without retries",
+        audit: false,
         permission: WRITE,
         result: deliverySchema,
       },

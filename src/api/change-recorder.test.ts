@@ -1,0 +1,258 @@
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import { z } from "@hono/zod-openapi";
+import type { AuditEvent } from "../accounts/index.ts";
+import { defineErrors } from "../kernel/index.ts";
+import { startApi, TEST_ACCOUNT, TEST_ZONE, unrestrictedCaller } from "./api.testing.ts";
+import { answer, route, type Route } from "./operation.ts";
+import { pageQuery } from "./paging.ts";
+import { secretField } from "./secret-fields.ts";
+
+const errors = defineErrors("things", { gone: { code: 10007, http: 404, message: "There is no {name}." } });
+const thing = z.object({ id: z.string(), size: z.number(), key: secretField(z.string()).optional() });
+const PATH = "/accounts/{account_id}/things";
+
+/** Things by id, with the operations of a typical list. */
+function thingRoutes(): Route[] {
+  const things = new Map<string, z.infer<typeof thing>>();
+  const shared = { tag: "Things", permission: "Workers Scripts Write" } as const;
+  const find = (id: string) => {
+    const found = things.get(id);
+    if (found === undefined) throw errors.gone({ name: id });
+    return found;
+  };
+  return [
+    route(
+      {
+        ...shared,
+        id: "list",
+        method: "get",
+        path: PATH,
+        summary: "List",
+        query: z.object(pageQuery()),
+        result: z.array(thing),
+      },
+      async () => answer([...things.values()]),
+    ),
+    route(
+      {
+        ...shared,
+        id: "create",
+        method: "post",
+        path: PATH,
+        summary: "Create a thing",
+        body: z.object({ id: z.string() }),
+        result: thing,
+      },
+      async ({ body }) => {
+        things.set(body.id, { id: body.id, size: 1, key: "hunter2" });
+        return answer(find(body.id));
+      },
+    ),
+    route(
+      { ...shared, id: "get", method: "get", path: `${PATH}/{thing_id}`, summary: "Get", result: thing },
+      async ({ params }) => answer(find(params.thing_id!)),
+    ),
+    route(
+      {
+        ...shared,
+        id: "put",
+        method: "put",
+        path: `${PATH}/{thing_id}`,
+        summary: "Replace a thing",
+        body: z.object({ size: z.number() }),
+        result: thing,
+      },
+      async ({ params, body }) => {
+        things.set(params.thing_id!, { id: params.thing_id!, size: body.size, key: "hunter2" });
+        return answer(find(params.thing_id!));
+      },
+    ),
+    route(
+      {
+        ...shared,
+        id: "delete",
+        method: "delete",
+        path: `${PATH}/{thing_id}`,
+        summary: "Delete a thing",
+        result: z.object({ id: z.string() }),
+      },
+      async ({ params }) => {
+        things.delete(find(params.thing_id!).id);
+        return answer({ id: params.thing_id! });
+      },
+    ),
+    route(
+      {
+        ...shared,
+        id: "grow",
+        method: "post",
+        path: `${PATH}/{thing_id}/grow`,
+        summary: "Grow a thing",
+        result: thing,
+      },
+      async ({ params }) => answer(find(params.thing_id!)),
+    ),
+    route(
+      { ...shared, id: "refuse", method: "delete", path: `${PATH}/{thing_id}/refused`, summary: "Refuse" },
+      async () => new Response(null, { status: 409 }),
+    ),
+    route(
+      {
+        ...shared,
+        id: "value",
+        method: "put",
+        path: `${PATH}/{thing_id}/value`,
+        summary: "Write a value",
+        audit: false,
+        result: z.null(),
+      },
+      async () => answer(null),
+    ),
+    route(
+      {
+        tag: "Things",
+        permission: "DNS Write",
+        id: "zone-raw",
+        method: "delete",
+        path: "/zones/{zone_id}/raw",
+        summary: "Delete",
+      },
+      async () => new Response(null, { status: 204 }),
+    ),
+    route(
+      {
+        tag: "Things",
+        permission: null,
+        id: "moved",
+        method: "post",
+        path: "/moved",
+        summary: "Move",
+        audit: { account: ({ after }) => (after as { account: string }).account },
+        result: z.object({ id: z.string(), account: z.string() }),
+      },
+      async () => answer({ id: "m", account: TEST_ACCOUNT }),
+    ),
+    route(
+      {
+        tag: "Things",
+        permission: "User Details Write",
+        id: "self",
+        method: "patch",
+        path: "/self",
+        summary: "Edit the user",
+        result: z.object({ id: z.string() }),
+      },
+      async () => answer({ id: "u" }),
+    ),
+  ];
+}
+
+async function setUp(t: TestContext, routes = thingRoutes()) {
+  const recorded: AuditEvent[] = [];
+  const api = await startApi(t, {
+    routes,
+    changes: { audit: { record: async (event) => void recorded.push(event) }, zoneName: async () => "example.com" },
+  });
+  const base = `/accounts/${TEST_ACCOUNT}/things`;
+  return { api, recorded, base, last: () => recorded.at(-1)! };
+}
+
+test("records who changed what, from where, with both values and without secrets", async (t) => {
+  const { api, recorded, base, last } = await setUp(t);
+  const { headers } = await api.call("post", `${base}?verbose=1`, {
+    body: { id: "t1" },
+    headers: { "user-agent": "curl/8" },
+  });
+  assert.deepEqual(last(), {
+    actor: unrestrictedCaller.user,
+    interface: "API",
+    credential: unrestrictedCaller.tokenId,
+    ip: "127.0.0.1",
+    userAgent: "curl/8",
+    request: { id: headers.get("x-request-id"), method: "POST", path: base, params: { account_id: TEST_ACCOUNT } },
+    operation: "create",
+    summary: "Create a thing",
+    action: "create",
+    account: TEST_ACCOUNT,
+    zone: undefined,
+    resource: { type: "things", id: "t1" },
+    before: undefined,
+    after: { id: "t1", size: 1, key: "[redacted]" },
+  });
+
+  await api.call("put", `${base}/t1`, { body: { size: 2 } });
+  assert.deepEqual(
+    [last().action, last().resource, last().before, last().after],
+    [
+      "update",
+      { type: "things", id: "t1" },
+      { id: "t1", size: 1, key: "[redacted]" },
+      { id: "t1", size: 2, key: "[redacted]" },
+    ],
+  );
+  await api.call("put", `${base}/new`, { body: { size: 3 } });
+  assert.deepEqual([last().action, last().before], ["create", undefined]);
+  await api.call("post", `${base}/t1/grow`);
+  assert.deepEqual([last().action, last().resource], ["update", { type: "things", id: "t1" }]);
+  await api.call("delete", `${base}/t1`);
+  assert.deepEqual(
+    [last().action, last().before, last().after],
+    ["delete", { id: "t1", size: 2, key: "[redacted]" }, undefined],
+  );
+  assert.equal(recorded.length, 5);
+});
+
+test("does not record reads, rejected changes, and operations on data", async (t) => {
+  const { api, recorded, base } = await setUp(t);
+  const statuses = [
+    await api.call("get", base),
+    await api.call("delete", `${base}/missing`),
+    await api.call("put", `${base}/t1`, { body: { size: "large" } }),
+    await api.call("delete", `${base}/t1/refused`),
+    await api.call("put", `${base}/t1/value`),
+  ].map(({ status }) => status);
+  assert.deepEqual([statuses, recorded], [[200, 404, 400, 409, 200], []]);
+});
+
+test("derives account and zone from the path, or as declared", async (t) => {
+  const { api, last } = await setUp(t);
+  await api.call("delete", `/zones/${TEST_ZONE}/raw`);
+  assert.deepEqual(
+    [last().account, last().zone, last().resource],
+    [TEST_ACCOUNT, { id: TEST_ZONE, name: "example.com" }, { type: "raw" }],
+  );
+  await api.call("post", "/moved");
+  assert.deepEqual([last().account, last().resource], [TEST_ACCOUNT, { type: "moved", id: "m" }]);
+  await api.call("patch", "/self");
+  assert.deepEqual([last().account, last().resource], [undefined, { type: "self", id: "u" }]);
+});
+
+test("records a change before its response is sent", async (t) => {
+  const stored = Promise.withResolvers<void>();
+  const reached = Promise.withResolvers<void>();
+  const api = await startApi(t, {
+    routes: thingRoutes(),
+    changes: { audit: { record: () => (reached.resolve(), stored.promise) } },
+  });
+  let responded = false;
+  const call = api
+    .call("post", `/accounts/${TEST_ACCOUNT}/things`, { body: { id: "t1" } })
+    .finally(() => (responded = true));
+  await reached.promise;
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(responded, false);
+  stored.resolve();
+  assert.equal((await call).status, 200);
+});
+
+test("a value that cannot be read does not prevent the change", async (t) => {
+  const routes = thingRoutes().map(({ operation, handle }) =>
+    operation.id === "get"
+      ? { operation, handle: () => Promise.reject(new TypeError("a bug")) }
+      : { operation, handle },
+  );
+  const { api, base, last } = await setUp(t, routes);
+  assert.equal((await api.call("put", `${base}/t1`, { body: { size: 2 } })).status, 200);
+  assert.deepEqual([last().operation, last().before], ["put", undefined]);
+});

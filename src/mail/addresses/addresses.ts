@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { Fault, type Clock, type Ids, type Page, type PageRequest } from "../../kernel/index.ts";
 import { isUniqueViolation, type Db } from "../../store/index.ts";
-import { createQuota } from "../quota.ts";
+import { createQuota } from "../../kernel/quota.ts";
 import { recipientKey, readRecipient } from "../recipient.ts";
 import {
   addressById,

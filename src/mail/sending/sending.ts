@@ -16,7 +16,7 @@ import {
   type Trace,
   type Transport,
 } from "../messages/index.ts";
-import { createQuota } from "../quota.ts";
+import { createQuota } from "../../kernel/quota.ts";
 import type { BouncesService } from "../bounces/index.ts";
 import type { Suppressions } from "../suppressions/index.ts";
 import { readOutgoingMessage, type OutgoingMessage } from "./outgoing-message.ts";

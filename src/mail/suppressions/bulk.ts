@@ -1,5 +1,5 @@
 import { UserError, type Clock } from "../../kernel/index.ts";
-import { createQuota } from "../quota.ts";
+import { createQuota } from "../../kernel/quota.ts";
 import { suppressionErrors } from "./errors.ts";
 import { isReadOnly, suppressionScopeOf } from "./shown.ts";
 import {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createManualClock } from "../kernel/index.ts";
+import { createManualClock } from "./clock.ts";
 import { createQuota } from "./quota.ts";
 
 test("limits each key per period, and does not count attempts beyond the limit", () => {

@@ -1,4 +1,4 @@
-import type { Clock } from "../kernel/index.ts";
+import type { Clock } from "./clock.ts";
 
 interface Quota {
   /** Counts one event and returns 0; if the quota is used up, counts nothing and returns the seconds to wait. */

@@ -155,7 +155,10 @@ export async function deleteMembershipsOf(db: AccountsExecutor, account: string)
 }
 
 /** True if the account has another administrator. */
-export async function otherAdministratorExists(db: AccountsExecutor, { id, account }: Membership): Promise<boolean> {
+export async function otherAdministratorExists(
+  db: AccountsExecutor,
+  { id, account }: Pick<Membership, "id" | "account">,
+): Promise<boolean> {
   return (
     (await db
       .selectFrom("memberships")

@@ -1,6 +1,7 @@
 import { onEveryDatabase } from "../../test/support/databases.ts";
 import { accountsConformance } from "./accounts.conformance.ts";
 import { passkeysConformance } from "./passkeys.conformance.ts";
+import { membersConformance } from "./members/members.conformance.ts";
 import { s3CredentialsConformance } from "./s3-credentials.conformance.ts";
 import { sessionsConformance } from "./sessions.conformance.ts";
 import { signInConformance } from "./sign-in.conformance.ts";
@@ -13,4 +14,5 @@ onEveryDatabase((engine) => {
   sessionsConformance(engine);
   signInConformance(engine);
   passkeysConformance(engine);
+  membersConformance(engine);
 });

@@ -13,6 +13,7 @@ import {
 } from "./accounts-table.ts";
 import type { Caller } from "./caller.ts";
 import { accountErrors } from "./errors.ts";
+import { deleteInvitationsTo } from "./members/members-table.ts";
 import { deleteTokensOf } from "./tokens/tokens-table.ts";
 import type { Account, AccountLimits } from "./types.ts";
 import type { AccountTables } from "./tables.ts";
@@ -128,6 +129,7 @@ export function createAccountList({ db, clock, ids, limits, contents, onChanged 
       const tokens = await db.transaction<AccountTables, string[]>(async (tx) => {
         if ((await findAccount(tx, id)) === undefined) throw accountErrors.noAccount({ id });
         if (!(await otherAccountExists(tx, id))) throw accountErrors.lastAccount();
+        await deleteInvitationsTo(tx, id);
         await deleteMembershipsOf(tx, id);
         await deleteAccount(tx, id);
         return deleteTokensOf(tx, id);

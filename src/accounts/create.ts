@@ -8,6 +8,7 @@ import { createAuditLog, type AuditLog } from "./audit/audit-log.ts";
 import { createAccountList, type AccountContents, type Accounts } from "./accounts.ts";
 import { accountErrors } from "./errors.ts";
 import { createFirstRun, type FirstRun } from "./first-run.ts";
+import { createMembers, type Members } from "./members/members.ts";
 import { createMemberships, type Memberships } from "./memberships.ts";
 import { createSessions, type SessionLimits, type Sessions } from "./sessions/sessions.ts";
 import { setSessionUses, type SessionUse } from "./sessions/sessions-table.ts";
@@ -55,6 +56,7 @@ export interface AccountsModule extends FirstRun, SignInModule {
   accounts: Accounts;
   users: Users;
   memberships: Memberships;
+  members: Members;
   tokens: Tokens;
   sessions: Sessions;
   audit: AuditLog;
@@ -173,7 +175,8 @@ export function createAccounts({
       onChanged: (account, tokens = []) => (tokens.forEach(publishChange.token), publishChange.account(account)),
     }),
     users: createUsers({ db }),
-    memberships: createMemberships({ db, onChanged: publishChange.account }),
+    memberships: createMemberships({ db, clock, onChanged: publishChange.account }),
+    members: createMembers({ db, clock, ids, audit, limits, onChanged: publishChange.account }),
     tokens: createTokens({ db, clock, ids, limits, sealValue, onChanged: publishChange.token }),
     authenticate: authenticator.authenticate,
     isKnown: authenticator.isKnown,

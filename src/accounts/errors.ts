@@ -201,4 +201,70 @@ export const accountErrors = defineErrors("accounts", {
     message: "The user has no password",
     fix: "Set one in the dashboard.",
   },
+
+  // ---- members
+  memberExists: { code: 1080, http: 409, permanent: true, message: "{email} is already a member of the account" },
+  alreadyInvited: {
+    code: 1081,
+    http: 409,
+    permanent: true,
+    message: "{email} is already invited to the account",
+    fix: "Send the invitation again, or remove the member to cancel it.",
+  },
+  notInvited: {
+    code: 1082,
+    http: 409,
+    permanent: true,
+    message: "{email} has no pending invitation",
+    fix: "Only pending invitations can be sent again.",
+  },
+  tooManyMembers: {
+    code: 1083,
+    http: 400,
+    message: "The account has the maximum of {limit} members",
+    fix: "Remove members, or cancel invitations.",
+  },
+  tooManyInvitations: {
+    code: 1084,
+    http: 429,
+    message: "Rate limit exceeded: {limit} invitations per account per day",
+  },
+  exceedsRole: {
+    code: 9109,
+    http: 403,
+    message: "Unauthorized to access requested resource",
+    fix: "The role {role} includes {permission}, which the calling token does not have. Use a token of an administrator with every permission, or the dashboard.",
+  },
+  noRole: {
+    code: 1085,
+    http: 404,
+    message: "Role {id} not found",
+    fix: "GET /accounts/<account>/roles lists the roles.",
+  },
+  badMember: { code: 1086, http: 400, message: "Invalid member: {field}: {reason}" },
+  noInvitation: { code: 1087, http: 404, message: "Invitation {id} not found" },
+  invitationExpired: {
+    code: 1088,
+    http: 410,
+    message: "The invitation has expired",
+    fix: "Ask an administrator of the account to send it again.",
+  },
+  badInvitation: {
+    code: 1089,
+    http: 401,
+    message: "The invitation is invalid, was used, or has expired",
+    fix: "Ask an administrator of the account to send it again.",
+  },
+  invitationRefused: {
+    code: 1090,
+    http: 422,
+    message: "The invitation to {address} was rejected: {reply}",
+    fix: "Check the address. If it is correct, have its mail server allow mail from {from}, then invite it again.",
+  },
+  invitationDelayed: {
+    code: 1091,
+    http: 503,
+    message: "Cannot send the invitation to {address} now: {reply}",
+    fix: "Try again later.",
+  },
 });

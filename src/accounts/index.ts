@@ -6,7 +6,9 @@ export type { Caller, Permission, Resource } from "./caller.ts";
 export { createAccounts, type AccountsModule } from "./create.ts";
 export { accountErrors } from "./errors.ts";
 export { accountsMigrations } from "./migrations.ts";
-export { describeRole, roleAllows, type Role } from "./roles.ts";
+export { describeRole, roleAllows, roles, type Role, type RoleDescription } from "./roles.ts";
+export type { Members } from "./members/members.ts";
+export type { InvitationEmail, Member, ReceivedInvitation } from "./members/types.ts";
 export type { Memberships, MembershipWithAccount } from "./memberships.ts";
 export {
   findPermissionGroups,

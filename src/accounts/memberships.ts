@@ -1,4 +1,4 @@
-import { offsetOf, type Page, type PageRequest } from "../kernel/index.ts";
+import { offsetOf, type Clock, type Page, type PageRequest } from "../kernel/index.ts";
 import type { Db } from "../store/index.ts";
 import {
   deleteMembership,
@@ -11,6 +11,7 @@ import {
 } from "./accounts-table.ts";
 import type { Caller } from "./caller.ts";
 import { accountErrors } from "./errors.ts";
+import { deleteInvitation, findInvitation } from "./members/members-table.ts";
 import type { Account, Membership } from "./types.ts";
 import type { AccountTables, AccountsExecutor } from "./tables.ts";
 
@@ -24,13 +25,24 @@ export interface Memberships {
   list(by: Caller, page: PageRequest, query?: MembershipQuery): Promise<Page<MembershipWithAccount>>;
   /** Throws noMembership, like the following functions. */
   get(by: Caller, id: string): Promise<MembershipWithAccount>;
-  /** Throws lastAdministrator if the account has no other administrator; so does `delete`. */
+  /**
+   * Throws lastAdministrator if the account has no other administrator; so does `delete`. Accepting needs an invitation:
+   * throws invitationExpired.
+   */
   setStatus(by: Caller, id: string, status: "accepted" | "rejected"): Promise<MembershipWithAccount>;
   delete(by: Caller, id: string): Promise<void>;
 }
 
 /** `onChanged` is called after the commit of a change and before the response. */
-export function createMemberships({ db, onChanged }: { db: Db; onChanged(account: string): void }): Memberships {
+export function createMemberships({
+  db,
+  clock,
+  onChanged,
+}: {
+  db: Db;
+  clock: Pick<Clock, "now">;
+  onChanged(account: string): void;
+}): Memberships {
   const tables = db.tables<AccountTables>();
   const transaction = <Result>(work: (tx: AccountsExecutor) => Promise<Result>) =>
     db.transaction<AccountTables, Result>(work);
@@ -47,6 +59,14 @@ export function createMemberships({ db, onChanged }: { db: Db; onChanged(account
     if (isAdministrator && !(await otherAdministratorExists(tx, membership))) throw accountErrors.lastAdministrator();
   }
 
+  /** Users who left an account may return, but not those who rejected an invitation to it. */
+  async function requireInvitation(tx: AccountsExecutor, { id, status }: Membership): Promise<void> {
+    const invitation = await findInvitation(tx, id);
+    const isValid =
+      status === "pending" ? clock.now() < (invitation?.expiresAt ?? -Infinity) : invitation === undefined;
+    if (!isValid) throw accountErrors.invitationExpired();
+  }
+
   return {
     async list(by, page, query = {}) {
       const { rows, total } = await listMemberships(tables, by.user.id, query, {
@@ -60,6 +80,10 @@ export function createMemberships({ db, onChanged }: { db: Db; onChanged(account
       const membershipAndAccount = await transaction(async (tx) => {
         const { membership, account } = await find(tx, by, id);
         if (status === "rejected") await refuseLast(tx, membership);
+        if (status === "accepted") {
+          await requireInvitation(tx, membership);
+          await deleteInvitation(tx, id);
+        }
         await setMembershipStatus(tx, id, status);
         return { membership: { ...membership, status }, account };
       });
@@ -70,6 +94,7 @@ export function createMemberships({ db, onChanged }: { db: Db; onChanged(account
       const account = await transaction(async (tx) => {
         const { membership } = await find(tx, by, id);
         await refuseLast(tx, membership);
+        await deleteInvitation(tx, id);
         await deleteMembership(tx, id);
         return membership.account;
       });

@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import type { Migration } from "../store/index.ts";
 import { auditMigrations } from "./audit/audit-table.ts";
+import { membersMigrations } from "./members/members-table.ts";
 import { hashOfS3Secret } from "./tokens/value.ts";
 
 export const accountsMigrations: Migration[] = [
@@ -182,6 +183,7 @@ export const accountsMigrations: Migration[] = [
     },
   },
   ...auditMigrations,
+  ...membersMigrations,
 ];
 
 const rehash = (oldHash: string): string => hashOfS3Secret(Buffer.from(oldHash, "base64url").toString("hex"));

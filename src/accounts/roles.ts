@@ -6,7 +6,7 @@ import type { Policy } from "./tokens/types.ts";
 /** A role determines the permissions of a member in one account. */
 export type Role = "administrator" | "editor" | "viewer";
 
-interface RoleDescription {
+export interface RoleDescription {
   /** 32 hex digits, the same on every server. */
   id: string;
   role: Role;

@@ -24,6 +24,16 @@ export interface AccountTables {
     role: string;
     created_at: number;
   };
+  /** Pending memberships that were invited by email. */
+  invitations: {
+    membership_id: string;
+    secret_hash: string;
+    invited_by: string;
+    /** 1: the invitation created the user. */
+    creates_user: number;
+    sent_at: number;
+    expires_at: number;
+  };
   tokens: {
     id: string;
     user_id: string | null;

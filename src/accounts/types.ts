@@ -40,7 +40,14 @@ export interface AccountLimits {
   accountTokens: number;
   /** Maximum number of accounts per user. */
   accounts: number;
+  /** Maximum number of members per account, including pending invitations. */
+  members: number;
 }
 
 /** Limits of the hosted service, where it has one. */
-export const DEFAULT_ACCOUNT_LIMITS: AccountLimits = { userTokens: 50, accountTokens: 500, accounts: 500 };
+export const DEFAULT_ACCOUNT_LIMITS: AccountLimits = {
+  userTokens: 50,
+  accountTokens: 500,
+  accounts: 500,
+  members: 1000,
+};

@@ -37,7 +37,12 @@ import {
   type SendingDomains,
 } from "./sending/index.ts";
 import { setUpSuppressions, type Suppressions } from "./suppressions/index.ts";
-import { createSystemMail, createVerificationMail } from "./system-mail/index.ts";
+import {
+  createInvitationMail,
+  createSystemMail,
+  createVerificationMail,
+  type SendInvitationMail,
+} from "./system-mail/index.ts";
 import { setUpTlsReports } from "./tls-reports/index.ts";
 
 interface MailDeps {
@@ -84,6 +89,8 @@ export interface Mail extends Listeners {
   reports: DmarcReporting;
   /** The MTA-STS policies of routed domains. */
   mtaSts: MtaSts;
+  /** Invites a user to an account by email. */
+  sendInvitation: SendInvitationMail;
   /** The DNS records that the forward domain needs. */
   records(): Promise<NeededRecord[]>;
   /** Holds raw messages while they are sent. */
@@ -287,6 +294,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
     sentMessages,
     reports,
     mtaSts,
+    sendInvitation: createInvitationMail({ transport: systemMail, clock, ids, from: email.from }),
     records: async () =>
       neededRecords(
         serviceKeys.domain,

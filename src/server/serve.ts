@@ -45,6 +45,9 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     const urls = createUrls(settings);
     const hosts = listenHosts(settings, roles, sockets);
     const modules = await openModules(settings, roles, urls.base, limits, basics, !hosts.every(isLoopback));
+    modules.platform.accounts.members.onInvitation(({ secret, ...invitation }) =>
+      modules.mail.sendInvitation(invitation, `${urls.base()}/sign-in#invite=${secret}`),
+    );
     const { accounts, scripts, defaultAccount } = modules.platform;
 
     checkPublicAddress(hosts, settings, (await defaultAccount()) !== undefined);

@@ -1,0 +1,232 @@
+import assert from "node:assert/strict";
+import { describe, test, type TestContext } from "node:test";
+import type { TestEngine } from "../../../test/support/databases.ts";
+import { refused, setUp } from "../accounts.testing.ts";
+import type { Caller } from "../caller.ts";
+import { rolePolicies, type Role } from "../roles.ts";
+import type { InvitationEmail } from "./types.ts";
+
+const DAY_MS = 24 * 3_600_000;
+const FIRST_PAGE = { page: 1, perPage: 100 };
+
+export function membersConformance(engine: TestEngine): void {
+  async function open(t: TestContext, limits: { members?: number } = {}) {
+    const parts = await setUp(engine, t, { limits });
+    const { module, first, admin } = parts;
+    const account = first.account.id;
+    const sent: InvitationEmail[] = [];
+    const outcome: { failure?: Error } = {};
+    module.members.onInvitation(async (email) => {
+      if (outcome.failure !== undefined) throw outcome.failure;
+      sent.push(email);
+    });
+    const { members } = module;
+    const invite = (email: string, role: Role = "viewer") => members.invite(admin, account, { email, role });
+    const emails = async () => (await members.list(account, FIRST_PAGE)).items.map(({ user }) => user.email).sort();
+    /** A caller with one token for everything that the user may do. */
+    const callerOf = async (user: { id: string; email: string }): Promise<Caller> => ({
+      ...admin,
+      user: { id: user.id, email: user.email },
+    });
+    return { ...parts, members, account, sent, outcome, invite, emails, callerOf };
+  }
+
+  describe("members", () => {
+    test("are invited by email, and join with the secret of the email, once", async (t) => {
+      const { members, module, account, sent, invite, clock, first, emails } = await open(t);
+      const invited = await invite("Bob@example.com", "editor");
+      const expiresAt = clock.now() + 7 * DAY_MS;
+      const [{ secret, ...email }] = sent as [InvitationEmail];
+      assert.deepEqual(email, {
+        to: "Bob@example.com",
+        account: "Home",
+        invitedBy: "Ann@example.com",
+        role: "editor",
+        expiresAt,
+      });
+      assert.deepEqual(invited, {
+        id: invited.id,
+        account,
+        user: { id: invited.user.id, email: "Bob@example.com", firstName: null, lastName: null },
+        role: "editor",
+        status: "pending",
+        invitation: { invitedBy: "Ann@example.com", sentAt: clock.now(), expiresAt },
+      });
+      const found = await members.invitations.find(secret);
+      assert.deepEqual([found.account.name, found.user.email, found.role], ["Home", "Bob@example.com", "editor"]);
+
+      const { user, isNew } = await members.invitations.accept(secret, { ip: "192.0.2.7" });
+      assert.deepEqual([user.id, isNew], [invited.user.id, true]);
+      const { status, invitation } = await members.get(account, invited.id);
+      assert.deepEqual([status, invitation], ["accepted", undefined]);
+      assert.deepEqual(await emails(), ["Ann@example.com", "Bob@example.com"]);
+      for (const call of [members.invitations.accept(secret), members.invitations.find(secret)])
+        await assert.rejects(call, refused("badInvitation"));
+      const { items } = await module.audit.list({ account }, { operation: "accept-invitation" }, FIRST_PAGE);
+      assert.deepEqual([items[0]!.actor!.email, items[0]!.ip], ["Bob@example.com", "192.0.2.7"]);
+      assert.notEqual(first.user.id, user.id);
+    });
+
+    test("accept with their own session instead, or reject", async (t) => {
+      const { members, module, account, invite, callerOf, sent } = await open(t);
+      const bob = await invite("bob@example.com");
+      const eve = await invite("eve@example.com", "administrator");
+      const { invitations } = members;
+      assert.deepEqual(
+        (await invitations.list(bob.user.id)).map(({ id, invitedBy }) => [id, invitedBy]),
+        [[bob.id, "Ann@example.com"]],
+      );
+      await assert.rejects(invitations.get(eve.user.id, bob.id), refused("noInvitation"));
+      await assert.rejects(invitations.answer(eve.user.id, bob.id, "accepted"), refused("noInvitation"));
+      await invitations.answer(bob.user.id, bob.id, "accepted");
+      await invitations.answer(eve.user.id, eve.id, "rejected");
+      assert.deepEqual(
+        [(await members.get(account, bob.id)).status, (await members.get(account, eve.id)).status],
+        ["accepted", "rejected"],
+      );
+      // A rejected invitation cannot be accepted later, by any way.
+      await assert.rejects(invitations.accept(sent[1]!.secret), refused("badInvitation"));
+      await assert.rejects(
+        module.memberships.setStatus(await callerOf(eve.user), eve.id, "accepted"),
+        refused("invitationExpired"),
+      );
+      assert.equal((await invite("eve@example.com")).id, eve.id);
+      assert.equal(
+        (await module.memberships.setStatus(await callerOf(eve.user), eve.id, "accepted")).membership.status,
+        "accepted",
+      );
+    });
+
+    test("cannot join after seven days, until the invitation is sent again", async (t) => {
+      const { members, module, admin, account, invite, sent, clock, callerOf } = await open(t);
+      const { id, user } = await invite("bob@example.com");
+      clock.advance(7 * DAY_MS);
+      await assert.rejects(members.invitations.accept(sent[0]!.secret), refused("badInvitation"));
+      await assert.rejects(members.invitations.answer(user.id, id, "accepted"), refused("invitationExpired"));
+      await assert.rejects(
+        module.memberships.setStatus(await callerOf(user), id, "accepted"),
+        refused("invitationExpired"),
+      );
+      const again = await members.resend(admin, account, id);
+      assert.equal(again.invitation!.expiresAt, clock.now() + 7 * DAY_MS);
+      await assert.rejects(members.invitations.accept(sent[0]!.secret), refused("badInvitation"));
+      assert.equal((await members.invitations.accept(sent[1]!.secret)).isNew, true);
+      await assert.rejects(members.resend(admin, account, id), refused("notInvited"));
+    });
+
+    test("are not invited twice, nor without a valid address or an email that was sent", async (t) => {
+      const { db, members, account, invite, outcome, emails } = await open(t, { members: 3 });
+      await assert.rejects(invite("ann@EXAMPLE.com"), refused("memberExists"));
+      await assert.rejects(invite("nobody"), refused("badAccount"));
+      outcome.failure = new Error("refused");
+      await assert.rejects(invite("bob@example.com"), /refused/);
+      assert.deepEqual(await emails(), ["Ann@example.com"]);
+      delete outcome.failure;
+      const { id } = await invite("bob@example.com");
+      await assert.rejects(invite("BOB@example.com"), refused("alreadyInvited"));
+      await invite("carl@example.com");
+      await assert.rejects(invite("dave@example.com"), refused("tooManyMembers"));
+      await members.remove(account, id);
+      await invite("dave@example.com");
+      // Of cancelled invitations, no user remains.
+      const users = await db.tables<{ users: { email: string } }>().selectFrom("users").select("email").execute();
+      assert.deepEqual(users.map(({ email }) => email).sort(), [
+        "Ann@example.com",
+        "carl@example.com",
+        "dave@example.com",
+      ]);
+    });
+
+    test("are invited at most 100 times a day", async (t) => {
+      const { members, account, invite, clock } = await open(t);
+      for (let number = 0; number < 100; number++) await members.remove(account, (await invite("bob@example.com")).id);
+      await assert.rejects(invite("bob@example.com"), refused("tooManyInvitations"));
+      clock.advance(DAY_MS);
+      await invite("bob@example.com");
+    });
+
+    test("leave an account always with an administrator", async (t) => {
+      const { members, module, admin, account, invite, sent } = await open(t);
+      const ann = (await members.list(account, FIRST_PAGE)).items[0]!.id;
+      const bob = await invite("bob@example.com", "administrator");
+      for (const last of [
+        () => members.remove(account, ann),
+        () => members.setRole(admin, account, ann, "viewer"),
+        () => module.memberships.delete(admin, ann),
+      ])
+        await assert.rejects(last(), refused("lastAdministrator"), "a pending administrator does not count");
+      await members.invitations.accept(sent[0]!.secret);
+      assert.equal((await members.setRole(admin, account, ann, "viewer")).role, "viewer");
+      await assert.rejects(members.remove(account, bob.id), refused("lastAdministrator"));
+      await members.remove(account, ann);
+      await assert.rejects(members.get(account, ann), refused("noMembership"));
+      await assert.rejects(members.get("0".repeat(32), bob.id), refused("noMembership"));
+    });
+
+    test("get no role that includes more than the token of the caller", async (t) => {
+      const { members, module, account, admin, caller, mine, invite } = await open(t);
+      const token = async (role: Role) => {
+        const [onAccount, onZones] = rolePolicies(role, account);
+        return caller(
+          (await module.tokens.create(mine, { name: role, policies: [onAccount!, onZones!] }, admin)).value,
+        );
+      };
+      const editor = await token("editor");
+      const { id } = await invite("bob@example.com");
+      const request = (role: Role) => ({ email: "carl@example.com", role });
+      for (const call of [
+        members.invite(editor, account, request("administrator")),
+        members.setRole(editor, account, id, "administrator"),
+      ])
+        await assert.rejects(call, refused("exceedsRole"));
+      await members.setRole(editor, account, id, "editor");
+      await members.invite(editor, account, request("viewer"));
+      const viewer = await token("viewer");
+      await assert.rejects(members.resend(viewer, account, id), refused("exceedsRole"));
+      assert.equal(
+        (
+          await members.invite(await token("administrator"), account, {
+            email: "eve@example.com",
+            role: "administrator",
+          })
+        ).role,
+        "administrator",
+      );
+    });
+
+    test("are listed in the requested order, and by status", async (t) => {
+      const { members, account, invite } = await open(t);
+      for (const email of ["carl@example.com", "bob@example.com"]) await invite(email);
+      const list = async (query: Parameters<typeof members.list>[2], page = FIRST_PAGE) => {
+        const { items, total } = await members.list(account, page, query);
+        return [total, ...items.map(({ user }) => user.email)];
+      };
+      assert.deepEqual(await list({ order: "user.email" }), [
+        3,
+        "Ann@example.com",
+        "bob@example.com",
+        "carl@example.com",
+      ]);
+      assert.deepEqual(await list({ order: "user.email", direction: "desc" }, { page: 1, perPage: 1 }), [
+        3,
+        "carl@example.com",
+      ]);
+      assert.deepEqual(await list({ status: "accepted" }), [1, "Ann@example.com"]);
+      assert.deepEqual(await list({ status: "pending", order: "user.email" }), [
+        2,
+        "bob@example.com",
+        "carl@example.com",
+      ]);
+    });
+
+    test("lose access with the account", async (t) => {
+      const { module, admin, invite, members } = await open(t);
+      const other = await module.accounts.create(admin, { name: "Other" });
+      const [again] = [await module.authenticate({ secret: (await module.createAdminToken()).token })];
+      await members.invite(again!, other.id, { email: "bob@example.com", role: "viewer" });
+      await module.accounts.delete(other.id);
+      const { user } = await invite("bob@example.com");
+      assert.equal((await members.invitations.list(user.id)).length, 1);
+    });
+  });
+}

@@ -28,12 +28,14 @@ import { createVerifyPage, VERIFY_PREFIX } from "./routes/email/verify-page.ts";
 import { emailDatasets } from "./routes/graphql/email-datasets.ts";
 import { graphqlRoutes } from "./routes/graphql/routes.ts";
 import { kvRoutes } from "./routes/kv/routes.ts";
+import { memberRoutes } from "./routes/members.ts";
 import { membershipRoutes } from "./routes/memberships.ts";
 import { secretsStoreRoutes } from "./routes/secrets-store/routes.ts";
 import { queuesRoutes } from "./routes/queues/routes.ts";
 import { r2Routes } from "./routes/r2/routes.ts";
 import { streamRoutes } from "./routes/stream/index.ts";
 import { tokenRoutes } from "./routes/tokens.ts";
+import { userInviteRoutes } from "./routes/user-invites.ts";
 import { userRoutes } from "./routes/user.ts";
 import { userSessionRoutes } from "./routes/user-sessions.ts";
 import { userSignInRoutes } from "./routes/user-sign-in.ts";
@@ -177,6 +179,8 @@ function routesOf(
     ...userSignInRoutes(accounts),
     ...tokenRoutes(accounts),
     ...membershipRoutes(accounts),
+    ...memberRoutes(accounts),
+    ...userInviteRoutes(accounts, clock),
     ...auditLogRoutes(accounts),
     ...zonesRoutes({ zones, accounts: accounts.accounts }),
     ...dnsRecordRoutes({ zones }),

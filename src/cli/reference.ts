@@ -13,7 +13,7 @@ const AREAS: readonly [title: string, heads: readonly string[]][] = [
   ["Live video", ["live"]],
   ["Servers and tokens", ["login", "logout", "whoami", "token"]],
   ["Dashboard", ["sign-in-link", "user", "sessions"]],
-  ["Accounts", ["audit"]],
+  ["Accounts", ["members", "audit"]],
 ];
 
 const HEAD = `# Commands

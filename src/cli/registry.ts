@@ -193,6 +193,12 @@ export const NOUNS: readonly Noun[] = [
     load: async () => [(await import("./commands/sign-in-link.ts")).signInLink],
   },
   {
+    name: "members",
+    summary: "members of the account and invitations",
+    verbs: ["list", "invite", "update", "remove"],
+    load: async () => (await import("./commands/members.ts")).membersCommands,
+  },
+  {
     name: "audit",
     summary: "the audit log: who changed what",
     verbs: ["list"],

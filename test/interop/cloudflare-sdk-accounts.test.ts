@@ -3,6 +3,15 @@ import { after, before, describe, it } from "node:test";
 import { all, AuthenticationError, failsWith, PermissionDeniedError, sdk } from "./cloudflare-sdk.ts";
 import { createScope, startPlatform, type Platform } from "./platform.ts";
 
+interface Role {
+  id: string;
+  name: string;
+}
+interface AuditEntry {
+  metadata: { operation: string };
+  oldValueJson?: { user?: { email: string } };
+}
+
 describe("cloudflare SDK: user, accounts, tokens", () => {
   const scope = createScope();
   let platform: Platform;
@@ -122,6 +131,53 @@ describe("cloudflare SDK: user, accounts, tokens", () => {
     );
     await client.accounts.tokens.delete(made.id, { account_id });
     assert.deepEqual(await all(client.accounts.tokens.list({ account_id })), []);
+  });
+
+  it("invites, changes and removes members", async () => {
+    const roles = await all<{ id: string; name: string; permissions: object }>(
+      client.accounts.roles.list({ account_id }),
+    );
+    const [administrator, editor, viewer] = roles as unknown as [Role, Role, Role];
+    assert.equal((await client.accounts.roles.get(editor.id, { account_id })).name, editor.name);
+    const invited = await client.accounts.members.create({ account_id, email: "bob@example.com", roles: [viewer.id] });
+    assert.deepEqual(
+      [invited.status, invited.user.email, invited.roles[0].id],
+      ["pending", "bob@example.com", viewer.id],
+    );
+    const members = await all<{ id: string; roles: Role[] }>(client.accounts.members.list({ account_id, per_page: 5 }));
+    assert.deepEqual(new Set(members.map(({ roles: [role] }) => role!.id)), new Set([administrator.id, viewer.id]));
+    const changed = await client.accounts.members.update(invited.id, { account_id, roles: [{ id: editor.id }] });
+    assert.equal(changed.roles[0].id, editor.id);
+    assert.deepEqual(await client.accounts.members.get(invited.id, { account_id }), changed);
+    await client.accounts.members.delete(invited.id, { account_id });
+    const [own, ...others] = await all<{ id: string }>(client.accounts.members.list({ account_id }));
+    assert.deepEqual(others, []);
+    await assert.rejects(client.accounts.members.delete(own!.id, { account_id }), failsWith(409, 1032));
+    assert.deepEqual(await all(client.user.invites.list()), []);
+  });
+
+  it("lists what was changed, to the end and with filters", async () => {
+    const { email } = await client.user.get();
+    const entries = await all<AuditEntry>(client.auditLogs.list({ account_id, per_page: 3 }));
+    assert.equal(entries.at(-1)!.metadata.operation, "first-run");
+    const removed = await all<AuditEntry>(
+      client.auditLogs.list({
+        account_id,
+        action: { type: "delete" },
+        actor: { email, ip: "127.0.0.0/8" },
+        hide_user_logs: true,
+      }),
+    );
+    assert.deepEqual(
+      removed.map(({ metadata, oldValueJson }) => [metadata.operation, oldValueJson?.user?.email]),
+      [
+        ["account-members-remove-member", "bob@example.com"],
+        ["account-api-tokens-delete-token", undefined],
+      ],
+    );
+    assert.deepEqual(await all(client.auditLogs.list({ account_id, before: "2000-01-01" })), []);
+    const own = await all<AuditEntry>(client.user.auditLogs.list({ direction: "asc" }));
+    assert.ok(own.some(({ metadata }) => metadata.operation === "user-api-tokens-roll-token"));
   });
 
   it("accepts matching X-Auth-Email and X-Auth-Key instead of a bearer token", async () => {

@@ -9,8 +9,10 @@ import { startApi } from "../api.testing.ts";
 import { createAccessControl } from "../gate.ts";
 import { accountRoutes } from "./accounts.ts";
 import { auditLogRoutes } from "./audit-logs.ts";
+import { memberRoutes } from "./members.ts";
 import { membershipRoutes } from "./memberships.ts";
 import { tokenRoutes } from "./tokens.ts";
+import { userInviteRoutes } from "./user-invites.ts";
 import { userRoutes } from "./user.ts";
 import { userSessionRoutes } from "./user-sessions.ts";
 import { userSignInRoutes } from "./user-sign-in.ts";
@@ -45,6 +47,8 @@ export async function setUpAccounts(t: TestContext, { contents }: { contents?: A
     ...membershipRoutes(available),
     ...tokenRoutes(available),
     ...auditLogRoutes(available),
+    ...memberRoutes(available),
+    ...userInviteRoutes(available, systemClock),
   ];
   const api = await startApi(t, {
     routes,

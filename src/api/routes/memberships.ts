@@ -6,36 +6,20 @@ import {
   SCOPE_NAMES,
   type Memberships,
   type MembershipWithAccount,
-  type Role,
 } from "../../accounts/index.ts";
 import { answer, pageAnswer, route, type Route } from "../operation.ts";
 import { pageQuery, pageRequest } from "../paging.ts";
 import { accountResult, direction, idResult, showAccount } from "./account-schema.ts";
+import { areaPermissionsOf, areaPermissionsResult } from "./role-schema.ts";
 
 const tag = "Memberships";
 
-const AREAS = [
-  "analytics",
-  "billing",
-  "cache_purge",
-  "dns",
-  "dns_records",
-  "lb",
-  "logs",
-  "organization",
-  "ssl",
-  "waf",
-  "zone_settings",
-  "zones",
-] as const;
-
-const grants = z.object({ read: z.boolean(), write: z.boolean() });
 const membershipResult = z.object({
   id: z.string(),
   account: accountResult,
   status: z.enum(["accepted", "pending", "rejected"]),
   roles: z.array(z.string()),
-  permissions: z.record(z.enum(AREAS), grants),
+  permissions: areaPermissionsResult,
   api_access_enabled: z.boolean().nullable(),
 });
 const detailedResult = membershipResult.extend({
@@ -54,14 +38,6 @@ const detailedResult = membershipResult.extend({
     }),
   ),
 });
-
-const areaPermissionsOf = (role: Role) =>
-  Object.fromEntries(
-    AREAS.map((area) => [
-      area,
-      { read: true, write: area === "organization" ? role === "administrator" : role !== "viewer" },
-    ]),
-  ) as Record<(typeof AREAS)[number], z.infer<typeof grants>>;
 
 const showMembership = ({
   membership: { id, status, role },

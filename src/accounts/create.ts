@@ -158,6 +158,7 @@ export function createAccounts({
     ids,
     secrets: secrets ?? createSecrets({ keys: [randomBytes(32)] }),
     sessions,
+    audit,
     oidc: dashboard && oidcOf(dashboard),
     hasher,
   });

@@ -20,6 +20,30 @@ export function signInConformance(engine: TestEngine): void {
       await assert.rejects(module.signIn.withLink(secret, client), refused("badLink"));
     });
 
+    test("are recorded in the audit log, like the sign-in, without secrets", async (t) => {
+      const { module, first, client } = await setUpSignIn(engine, t);
+      const { secret } = await module.createSignInLink();
+      const opened = signedIn(await module.signIn.withLink(secret, client));
+      const { items } = await module.audit.list({ account: first.account.id }, {}, { page: 1, perPage: 10 });
+      assert.deepEqual(
+        items.map(({ operation, actor, credential, ip, resource }) => [
+          operation,
+          actor?.id,
+          credential,
+          ip,
+          resource.id,
+        ]),
+        [
+          ["sign-in-link", first.user.id, opened.session.id, client.ip, opened.session.id],
+          ["create-sign-in-link", undefined, undefined, undefined, undefined],
+          ["first-run", undefined, undefined, undefined, first.account.id],
+        ],
+      );
+      const own = await module.audit.list({ user: first.user.id, accounts: [] }, {}, { page: 1, perPage: 10 });
+      assert.equal(own.items[0]!.after, '{"method":"link","two_factor":false}');
+      for (const each of [secret, opened.secret]) assert.ok(!JSON.stringify([items, own]).includes(each));
+    });
+
     test("open one session in concurrent attempts of two processes", async (t) => {
       const { another, clock, events, secrets, module, client } = await setUpSignIn(engine, t);
       const other = createAccounts({ db: await another(), clock, ids: randomIds, events, log: silentLog, secrets });

@@ -2,6 +2,7 @@ import type { AuthenticationResponseJSON, PublicKeyCredentialRequestOptionsJSON 
 import type { Clock, Ids } from "../../kernel/index.ts";
 import type { Db, Secrets } from "../../store/index.ts";
 import { findUser, findUserByEmail } from "../accounts-table.ts";
+import type { AuditLog } from "../audit/audit-log.ts";
 import { accountErrors } from "../errors.ts";
 import type { SessionStore } from "../sessions/sessions.ts";
 import type { Session, SignInClient, SignInMethod } from "../sessions/types.ts";
@@ -67,6 +68,7 @@ interface SignInDeps {
   ids: Ids;
   secrets: Secrets;
   sessions: SessionStore;
+  audit: Pick<AuditLog, "record">;
   oidc?: OidcSettings | undefined;
   hasher?: PasswordHasher | undefined;
 }
@@ -77,6 +79,7 @@ export function createSignIn({
   ids,
   secrets,
   sessions,
+  audit,
   oidc: oidcSettings,
   hasher = createPasswordHasher(),
 }: SignInDeps): SignInModule {
@@ -100,7 +103,20 @@ export function createSignIn({
     method: SignInMethod,
     more: SignInClient & { twoFactor?: boolean },
   ): Promise<SignedIn> {
-    return { user, ...(await sessions.open(user.id, method, more)) };
+    const opened = await sessions.open(user.id, method, more);
+    await audit.record({
+      actor: user,
+      interface: "dashboard",
+      credential: opened.session.id,
+      ip: more.ip,
+      userAgent: more.userAgent,
+      operation: `sign-in-${method}`,
+      summary: "Sign in to the dashboard",
+      action: "sign_in",
+      resource: { type: "sessions", id: opened.session.id },
+      after: { method, two_factor: more.twoFactor === true },
+    });
+    return { user, ...opened };
   }
 
   const openOrAskForCode = async (user: User, method: SignInMethod, client: SignInClient): Promise<SignInResult> =>
@@ -114,7 +130,19 @@ export function createSignIn({
   };
 
   return {
-    createSignInLink: links.createSignInLink,
+    async createSignInLink(target, options) {
+      const link = await links.createSignInLink(target, options);
+      await audit.record({
+        interface: "command line",
+        user: link.user.id,
+        operation: "create-sign-in-link",
+        summary: "Create a sign-in link on the server's machine",
+        action: "create",
+        resource: { type: "sign_in_links" },
+        after: { email: link.user.email, skips_two_factor: options?.skipsTwoFactor === true },
+      });
+      return link;
+    },
     passwords,
     passkeys,
     twoFactor: createTwoFactor({ db, clock, secrets, codes, confirmations, sessions }),

@@ -11,12 +11,16 @@ import { dnsRecordRoutes } from "./dns-records.ts";
 import { emailRoutes } from "./email/index.ts";
 import { graphqlRoutes } from "./graphql/routes.ts";
 import { kvRoutes } from "./kv/routes.ts";
+import { memberRoutes } from "./members.ts";
 import { membershipRoutes } from "./memberships.ts";
 import { queuesRoutes } from "./queues/routes.ts";
 import { r2Routes } from "./r2/routes.ts";
 import { secretsStoreRoutes } from "./secrets-store/routes.ts";
 import { streamRoutes } from "./stream/index.ts";
 import { tokenRoutes } from "./tokens.ts";
+import { userInviteRoutes } from "./user-invites.ts";
+import { userSessionRoutes } from "./user-sessions.ts";
+import { userSignInRoutes } from "./user-sign-in.ts";
 import { userRoutes } from "./user.ts";
 import { workersTailsRoutes } from "./workers-tails.ts";
 import { workerRoutes } from "./workers/index.ts";
@@ -35,13 +39,17 @@ const operations = [
   emailRoutes,
   graphqlRoutes,
   kvRoutes,
+  memberRoutes,
   membershipRoutes,
   queuesRoutes,
   r2Routes,
   secretsStoreRoutes,
   streamRoutes,
   tokenRoutes,
+  userInviteRoutes,
   userRoutes,
+  userSessionRoutes,
+  userSignInRoutes,
   workersTailsRoutes,
   workerRoutes,
   zonesRoutes,
@@ -61,6 +69,7 @@ const UNRECORDED = [
   /^r2-(put-object|delete-object)/,
   /^stream-(videos-create-signed-url-tokens|webhooks-(test|replay))/,
   /^worker-(tail-logs|assets-upload|script-update-create-assets)/,
+  /^user-passkeys-registration-options$/,
   /^workers-kv-namespace-(write|delete|get-multiple)/,
 ];
 const isExpectedUnrecorded = ({ id }: Operation) =>
@@ -79,8 +88,8 @@ test("records all operations but those on data", () => {
 });
 
 /** Fields whose names sound like secrets. Their values are public. */
-const NO_SECRETS = new Set(["requireSignedURLs", "tokens_in", "tokens_out", "private_routing"]);
-const SECRET_NAME = /secret|password|passphrase|token|pem$|jwk|streamKey|private|uploadURL|signed/i;
+const NO_SECRETS = new Set(["private_routing", "tokens_in", "tokens_out"]);
+const SECRET_NAME = /secret|password|recovery|ticket|passphrase|token|pem$|jwk|streamKey|private|uploadURL|signed/i;
 
 test("marks the secret fields of everything that is recorded", () => {
   const recorded = new Set(changes.filter(({ audit }) => audit !== false).map(({ path }) => path));
@@ -97,11 +106,16 @@ test("marks the secret fields of everything that is recorded", () => {
   assert.deepEqual(unmarked, []);
 });
 
+/** The names of all fields but numbers and flags. */
 function fieldNames(schema: unknown): string[] {
   if (Array.isArray(schema)) return schema.flatMap(fieldNames);
   if (typeof schema !== "object" || schema === null) return [];
   return Object.entries(schema).flatMap(([key, child]) => [
-    ...(key === "properties" ? Object.keys(child as object) : []),
+    ...(key === "properties"
+      ? Object.entries(child as Record<string, { type?: string }>)
+          .filter(([, { type = "" }]) => !["number", "integer", "boolean"].includes(type))
+          .map(([name]) => name)
+      : []),
     ...fieldNames(child),
   ]);
 }

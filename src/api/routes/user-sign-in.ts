@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { AccountsModule, Confirmation, Passkey } from "../../accounts/index.ts";
 import { answer, route, type Call, type Route } from "../operation.ts";
+import { secretField } from "../secret-fields.ts";
 import { idResult } from "./account-schema.ts";
 
 const tag = "Sign-in";
@@ -22,7 +23,7 @@ const showTime = (ms: number) => new Date(ms).toISOString();
 
 const passwordResult = z.object({ enabled: z.boolean(), changed_on: z.string().nullable() });
 const twoFactorResult = z.object({ enabled: z.boolean(), recovery_codes: z.number() });
-const recoveryCodesResult = z.object({ recovery_codes: z.array(z.string()) });
+const recoveryCodesResult = z.object({ recovery_codes: secretField(z.array(z.string())) });
 
 const passkeyResult = z.object({
   id: z.string(),
@@ -154,7 +155,7 @@ const twoFactorRoutes = ({ twoFactor }: Pick<SignInDomains, "twoFactor">): Route
         permission: "User Details Write",
         body: confirmationBody,
         bodyOptional: true,
-        result: z.object({ secret: z.string(), uri: z.string() }),
+        result: z.object({ secret: secretField(z.string()), uri: secretField(z.string()) }),
       },
       async ({ caller, body }) => answer(await twoFactor.enrol(caller, confirmationOf(body))),
     ),
@@ -230,6 +231,7 @@ const passkeyRoutes = ({ passkeys }: Pick<SignInDomains, "passkeys">): Route[] =
       path: "/user/passkeys/registration_options",
       tag,
       summary: "Create the options of navigator.credentials.create() for a page of the dashboard",
+      audit: false,
       permission: "User Details Write",
       body: confirmationBody,
       bodyOptional: true,

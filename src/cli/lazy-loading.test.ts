@@ -6,32 +6,47 @@ import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 
 const SOURCES = pathToFileURL(join(import.meta.dirname, "..")).href;
-/** Prints the number of loaded modules of this program on exit. */
-const COUNTER = `data:text/javascript,${encodeURIComponent(`
+/** Prints the URLs of all loaded modules on exit. */
+const LISTER = `data:text/javascript,${encodeURIComponent(`
 import { registerHooks } from "node:module";
-let count = 0;
+import { writeSync } from "node:fs";
+const urls = [];
 registerHooks({
   load(url, context, next) {
-    if (url.startsWith(${JSON.stringify(SOURCES)})) count++;
+    urls.push(url);
     return next(url, context);
   },
 });
-process.on("exit", () => process.stderr.write("modules: " + count));
+process.on("exit", () => writeSync(2, "modules: " + urls.join(" ")));
 `)}`;
 
-/** Modules of this program that a command line loads. */
-async function loadedModules(...args: string[]): Promise<number> {
-  const main = join(import.meta.dirname, "main.ts");
-  const { stderr } = await promisify(execFile)(process.execPath, ["--import", COUNTER, main, ...args]);
-  return Number(/modules: (\d+)$/.exec(stderr)![1]);
+/** URLs of the modules that Node loads with these arguments. */
+async function loadedModules(...args: string[]): Promise<string[]> {
+  const { stderr } = await promisify(execFile)(process.execPath, ["--import", LISTER, ...args], { maxBuffer: 2 ** 24 });
+  return /modules: (.*)$/.exec(stderr)![1]!.split(" ");
+}
+
+/** Number of modules of this program that a command line loads. */
+async function countModules(...args: string[]): Promise<number> {
+  const urls = await loadedModules(join(import.meta.dirname, "main.ts"), ...args);
+  return urls.filter((url) => url.startsWith(SOURCES)).length;
 }
 
 test("the general help loads no command modules", async () => {
-  const count = await loadedModules("--help");
+  const count = await countModules("--help");
   assert.ok(count >= 10 && count < 60, `--help loads ${count} modules`);
 });
 
 test("the help of a command loads neither the server nor its domains", async () => {
-  const count = await loadedModules("d1", "--help");
+  const count = await countModules("d1", "--help");
   assert.ok(count >= 10 && count < 80, `d1 --help loads ${count} modules`);
+});
+
+test("a server starts without the library that authenticates messages", async () => {
+  const urls = await loadedModules("--eval", `import(${JSON.stringify(`${SOURCES}/server/serve.ts`)})`);
+  assert.ok(urls.some((url) => url.endsWith("/src/mail/authenticate/spf.ts")));
+  assert.deepEqual(
+    urls.filter((url) => url.includes("/node_modules/mailauth/")),
+    [],
+  );
 });

@@ -1,4 +1,4 @@
-import { dmarc, type DNSResolver } from "mailauth";
+import type { DNSResolver } from "mailauth";
 import { domainOf } from "../../protocol/rfc5322/index.ts";
 import type { Authors } from "./policy.ts";
 import type { Resolver } from "./resolver.ts";
@@ -13,6 +13,7 @@ export async function checkDmarc(
   { dkim, from, fromFields }: SignatureResults,
   resolver: Resolver,
 ): Promise<{ dmarc: DmarcResult; authors: Authors }> {
+  const { dmarc } = await import("./library.ts");
   const dmarcCheck = await dmarc({
     headerFrom: from,
     fromFields,

@@ -1,15 +1,9 @@
 import type { Readable } from "node:stream";
-import {
-  arc,
-  dkimVerify,
-  getARChain,
-  type ARCData,
-  type DKIMResult,
-  type DKIMVerifyResult,
-  type DNSResolver,
-} from "mailauth";
+import type { ARCData, ARCResult, DKIMResult, DKIMVerifyResult, DNSResolver } from "mailauth";
 import type { Resolver } from "./resolver.ts";
 import type { ArcResult, DkimResult, ResultWord } from "./verdict.ts";
+
+type Library = typeof import("./library.ts");
 
 /** Verification results for the signatures of a message. Plain data, because it may come from another thread. */
 export interface SignatureResults {
@@ -36,6 +30,7 @@ export async function verifySignatures(
   resolver: Resolver,
   { minKeyBits, now, ip, partialBody }: SignatureOptions,
 ): Promise<SignatureResults> {
+  const { arc, dkimVerify, getARChain } = await import("./library.ts");
   const dnsResolver = resolver as unknown as DNSResolver;
   const dkimCheck = await dkimVerify(message, {
     resolver: dnsResolver,
@@ -44,7 +39,7 @@ export async function verifySignatures(
     rejectRsaSha1: true,
     sender: "",
   });
-  const chain = await arc(strictChain(dkimCheck), {
+  const chain = await arc(strictChain(dkimCheck, getARChain), {
     resolver: dnsResolver,
     minBitLength: minKeyBits,
     ip,
@@ -62,7 +57,7 @@ export async function verifySignatures(
  * DKIM is parsed as leniently as in other implementations. A seal only counts if it follows the specification exactly
  * (RFC 8617 5.2), so its chain is parsed again.
  */
-function strictChain({ arc: data, headers }: DKIMVerifyResult): ARCData {
+function strictChain({ arc: data, headers }: DKIMVerifyResult, getARChain: Library["getARChain"]): ARCData {
   const lenient = data as unknown as ARCData;
   try {
     getARChain(headers, { strict: true });
@@ -93,9 +88,7 @@ function dkimResult(
   return { result: status.result as ResultWord, ...rest, ...(why ? { why } : {}) };
 }
 
-type Chain = Awaited<ReturnType<typeof arc>>;
-
-function arcResult({ i, status, chain, authenticationResults }: Chain): ArcResult {
+function arcResult({ i, status, chain, authenticationResults }: ARCResult): ArcResult {
   const sealer = (chain || undefined)?.at(-1)?.["arc-seal"]?.parsed?.d?.value;
   const result = status.result === "pass" || status.result === "fail" ? status.result : "none";
   return {

@@ -1,4 +1,4 @@
-import { spf, type DNSResolver } from "mailauth";
+import type { DNSResolver } from "mailauth";
 import type { Envelope } from "../messages/index.ts";
 import type { Resolver } from "./resolver.ts";
 import type { ResultWord, SpfResult } from "./verdict.ts";
@@ -9,6 +9,7 @@ export async function checkSpf(
   resolver: Resolver,
   receiver: string,
 ): Promise<SpfResult> {
+  const { spf } = await import("./library.ts");
   const spfCheck = await spf({
     sender: from,
     ip,

@@ -13,8 +13,15 @@ export async function bundledLicenses(inputs: string[], folder: string): Promise
       const { name, version, license } = JSON.parse(
         await readFile(join(packagePath, "package.json"), "utf8"),
       ) as Record<string, string>;
-      const file = (await readdir(packagePath)).find((one) => /^licen[cs]e/i.test(one));
-      return `${name} ${version} (${license})\n\n${file === undefined ? "" : await readFile(join(packagePath, file), "utf8")}`;
+      const files = await readdir(packagePath);
+      const textOf = async (name: RegExp) => {
+        const file = files.find((one) => name.test(one));
+        return file === undefined ? "" : readFile(join(packagePath, file), "utf8");
+      };
+      // Without a file of its own, the text is in the last sections of the description.
+      const text =
+        (await textOf(/^licen[cs]e/i)) || (/^#+ *licen[cs]e[^]*/im.exec(await textOf(/^readme/i))?.[0] ?? "");
+      return `${name} ${version} (${license})\n\n${text}`;
     }),
   );
   return texts.join(`\n\n${"-".repeat(80)}\n\n`);

@@ -4,12 +4,14 @@
 "use strict";
 
 const { existsSync, mkdirSync, statSync } = require("node:fs");
-const { enableCompileCache } = require("node:module");
+const { enableCompileCache, flushCompileCache } = require("node:module");
 const { constants, homedir } = require("node:os");
 const { dirname, isAbsolute, join } = require("node:path");
 const { pathToFileURL } = require("node:url");
 
 const WANTED = 26;
+/** A server has started by then, and has handled its first requests. */
+const COMPILED_AFTER_MS = 30000;
 /** Set for the child process, so that two unsuitable versions cannot start each other forever. */
 const GUARD = "REELPOST_LAUNCHED";
 
@@ -21,8 +23,14 @@ if (main === undefined)
     "its files are missing: neither dist/cli/main.js nor src/cli/main.ts is there",
     "install the package again, or run `npm run build` in a checkout",
   );
+else if (isVersionOnly(process.argv.slice(2))) process.stdout.write(require("../package.json").version + "\n");
 else if (major() >= WANTED) start(main);
 else relaunch();
+
+/** The version needs no part of the program. With further options, the program prints it. */
+function isVersionOnly(args) {
+  return args.length === 1 && (args[0] === "--version" || args[0] === "-v");
+}
 
 function start(file) {
   delete process.env[GUARD];
@@ -44,6 +52,8 @@ function keepCompiled() {
     // Creates one folder at a time: on some file systems, such as /proc, a recursive mkdir in Node never ends.
     for (const folder of [cache, join(cache, "reelpost")]) if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 });
     enableCompileCache(join(cache, "reelpost", "compiled"));
+    // Node writes the code when the process exits, which a killed server never does.
+    setTimeout(flushCompileCache, COMPILED_AFTER_MS).unref();
   } catch {
     // Without a writable home directory, nothing is cached.
   }

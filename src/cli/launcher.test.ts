@@ -17,6 +17,7 @@ console.log(JSON.stringify({ args: process.argv.slice(2), guard: process.env.REE
 if (what === "exit") process.exitCode = 7;
 if (what === "stdin") process.stdin.pipe(process.stdout);
 if (what === "die") process.kill(process.pid, "SIGKILL");
+if (what === "die-later") { globalThis.pendingTimer(); process.kill(process.pid, "SIGKILL"); }
 if (what === "throw") throw new Error("from main");
 `;
 
@@ -72,6 +73,20 @@ test("a recent Node version runs the program directly", async (t) => {
   const root = await install(t);
   const { code, stdout } = await launch(root, ["exit", "--flag", "a b"]).ended;
   assert.deepEqual([code, JSON.parse(stdout)], [7, { args: ["exit", "--flag", "a b"], guard: null }]);
+});
+
+test("prints the version without loading the program, with any Node version", async (t) => {
+  const root = await install(t);
+  await writeFile(join(root, "package.json"), '{ "type": "module", "version": "1.2.3" }');
+  for (const old of [false, true])
+    for (const option of ["--version", "-v"]) {
+      const { code, stdout, stderr } = await launch(root, [option], { old }).ended;
+      assert.deepEqual([code, stdout, stderr], [0, "1.2.3\n", ""]);
+    }
+  assert.deepEqual(JSON.parse((await launch(root, ["--version", "--json"]).ended).stdout).args, [
+    "--version",
+    "--json",
+  ]);
 });
 
 test("an old Node version starts the packaged one, with the same arguments, stdin and exit code", async (t) => {
@@ -132,6 +147,15 @@ test("compiled code is cached for the next start, under the home directory or in
   await mkdir(join(root, "cache"));
   assert.equal((await launch(root, [], { env: { XDG_CACHE_HOME: join(root, "cache") } }).ended).code, 0);
   assert.ok((await keptIn("cache")).length > 1);
+});
+
+test("compiled code of a server that is killed later is cached, too", async (t) => {
+  const root = await install(t);
+  const timers = join(root, "timers.cjs");
+  await writeFile(timers, "globalThis.setTimeout = (run) => ({ unref() { globalThis.pendingTimer = run; } });");
+  const { signal } = await launch(root, ["die-later"], { env: { NODE_OPTIONS: `--require=${timers}` } }).ended;
+  assert.equal(signal, "SIGKILL");
+  assert.ok((await readdir(join(root, ".cache/reelpost/compiled"), { recursive: true })).length > 1);
 });
 
 test("starts even if HOME does not exist, is a file or is not writable", async (t) => {

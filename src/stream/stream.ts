@@ -52,7 +52,7 @@ interface StreamDeps {
   own?: OwnAddresses;
   /** For RTMPS. Absent: the server does not listen for RTMPS. */
   tls?: Pick<TlsSource, "context">;
-  /** Whether to look for ffmpeg at startup and log its absence. Default: true in processes that need it. */
+  /** Whether to look for ffmpeg after the start and log its absence. Default: true in processes that need it. */
   warm?: boolean;
   /** Whether other machines can reach this server. Default false. */
   exposed?: boolean;
@@ -174,7 +174,7 @@ export function createStream(
       tokenHours: settings.stream.token_hours,
     });
 
-  const tools = createMeteredTools({ settings, warm, exposed, ...(metrics && { metrics }) }, basics);
+  const tools = createMeteredTools({ settings, exposed, ...(metrics && { metrics }) }, basics);
   const watermarks = createWatermarks({ db, objects, tools, fetch, clock, ids, log });
   lifecycle.onStop("watermarks", () => watermarks.close());
   const source = createSourcePassthrough({ objects, log, enabled: settings.stream.passthrough });
@@ -382,6 +382,8 @@ export function createStream(
     media: warm ? tools.ready : undefined,
     listen: live.listen,
     start() {
+      // Starting a program blocks this thread: not before the server has reported that it is ready.
+      if (warm) setImmediate(tools.find);
       watermarks.start();
       if (roles.has("api")) for (const service of [videos, webhooks, uploads]) service.start();
       if (roles.has("api")) live.startInputs();

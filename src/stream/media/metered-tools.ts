@@ -7,22 +7,25 @@ import { createMediaTools } from "./tools.ts";
 interface MeteredToolsDeps {
   settings: Pick<Settings, "stream">;
   metrics?: Metrics;
-  /** Finds the programs now rather than when the first video needs them. */
-  warm: boolean;
   /** True if other machines can reach this server. */
   exposed: boolean;
 }
 
 const STOP_MS = 15_000;
 
-/**
- * ffmpeg and ffprobe of this system, with metrics. Without them everything except video works: the reason is logged
- * once, and is the error of every run.
- */
+interface MeteredTools extends MediaTools {
+  /**
+   * Finds the programs now rather than when the first video needs them, and logs the result. Without them everything
+   * except video works, and the reason is the error of every run.
+   */
+  find(): void;
+}
+
+/** ffmpeg and ffprobe of this system, with metrics. */
 export function createMeteredTools(
-  { settings: { stream }, metrics, warm, exposed }: MeteredToolsDeps,
+  { settings: { stream }, metrics, exposed }: MeteredToolsDeps,
   { log, lifecycle }: Pick<Basics, "log" | "lifecycle">,
-): MediaTools {
+): MeteredTools {
   const runs = metrics?.histogram(
     "reelpost_media_run_seconds",
     "Duration of ffmpeg and ffprobe runs in seconds, by outcome",
@@ -48,15 +51,18 @@ export function createMeteredTools(
   });
   if (metrics !== undefined) watch(metrics, tools);
   lifecycle.onStop("video programs", () => tools.close(), { timeoutMs: STOP_MS });
-  if (warm) {
-    tools.ready().then(
-      ({ version, sandbox, user, offline }) =>
-        log.info({ ffmpeg: version, sandbox, user: user?.uid, offline }, "stream: ffmpeg found"),
-      (err: unknown) =>
-        lifecycle.stopping.aborted || log.warn({ err }, "stream: ffmpeg is unavailable, videos will not be processed"),
-    );
-  }
-  return tools;
+  return {
+    ...tools,
+    find() {
+      tools.ready().then(
+        ({ version, sandbox, user, offline }) =>
+          log.info({ ffmpeg: version, sandbox, user: user?.uid, offline }, "stream: ffmpeg found"),
+        (err: unknown) =>
+          lifecycle.stopping.aborted ||
+          log.warn({ err }, "stream: ffmpeg is unavailable, videos will not be processed"),
+      );
+    },
+  };
 }
 
 function watch(metrics: Metrics, { load }: ReturnType<typeof createMediaTools>): void {

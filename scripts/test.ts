@@ -10,7 +10,7 @@
  *
  * With REQUIRE_ALL=1 a skipped or todo test fails the run.
  */
-import { globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { run } from "node:test";
@@ -21,6 +21,7 @@ import { PROGRAM } from "../test/support/program.ts";
 import { createSources } from "./imports.ts";
 import { memoryFolder } from "./memory-folder.ts";
 import { ensureSystem } from "./system.ts";
+import { testFiles } from "./test/files.ts";
 import { needsOf } from "./test/needs.ts";
 import { type Times, schedule } from "./test/order.ts";
 import { impurity } from "./test/pure.ts";
@@ -48,7 +49,7 @@ const { values: options, positionals: words } = parseArgs({
   },
 });
 
-const files = globSync(["src/**/*.test.ts", "test/**/*.test.ts", "drills/**/*.test.ts"], { cwd: ROOT })
+const files = testFiles(ROOT)
   .filter((file) => file.endsWith(".soak.test.ts") === options.soak)
   .filter((file) => words.length === 0 || words.some((word) => file.includes(word)));
 

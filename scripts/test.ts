@@ -10,7 +10,7 @@
  *
  * With REQUIRE_ALL=1 a skipped or todo test fails the run.
  */
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { run } from "node:test";
@@ -22,6 +22,7 @@ import { createSources } from "./imports.ts";
 import { memoryFolder } from "./memory-folder.ts";
 import { ensureSystem } from "./system.ts";
 import { testFiles } from "./test/files.ts";
+import { sharesProcess, writeGroups } from "./test/in-turn.ts";
 import { needsOf } from "./test/needs.ts";
 import { type Times, schedule } from "./test/order.ts";
 import { impurity } from "./test/pure.ts";
@@ -37,6 +38,8 @@ const PURE_GROUP = "scripts/test/pure-files.ts";
 /** Durations of faster files are not recorded for fresh checkouts. */
 const RECORDED_MS = 5_000;
 const CACHE = join(ROOT, "node_modules/.cache");
+/** Programs that this run generates. */
+const GROUPS = join(CACHE, `reelpost-test-groups/${process.pid}`);
 const LAST_TIMES = join(CACHE, "reelpost-test-times.json");
 const RECORDED_TIMES = join(ROOT, "scripts/test/times.json");
 
@@ -84,6 +87,7 @@ try {
 } finally {
   await cluster?.stop();
   memory?.remove();
+  rmSync(GROUPS, { recursive: true, force: true });
 }
 
 // Loaded on demand: a run of pure files starts quickly because it needs none of these.
@@ -115,10 +119,11 @@ async function runTests() {
   // A file with its servers and child processes uses less than one core: it also waits for timers, players, disks
   // and background encoding. More than eight at a time do not help.
   const concurrency = Math.min(8, availableParallelism() + 1);
-  const times: Times = { ...readTimes(RECORDED_TIMES), ...readTimes(LAST_TIMES) };
+  const recorded = readTimes(RECORDED_TIMES);
+  const times: Times = { ...recorded, ...readTimes(LAST_TIMES) };
   const events = run({
     cwd: ROOT,
-    files: schedule(grouped(), times, concurrency).map((file) => join(ROOT, file)),
+    files: schedule(grouped(recorded, times), times, concurrency).map((file) => join(ROOT, file)),
     concurrency,
     // forceExit is not set: it would end a file's process with its last results still in the pipe.
     timeout: TEST_TIMEOUT_MS[kind],
@@ -162,11 +167,20 @@ async function runTests() {
   }
 }
 
-/** The files of the run; all pure files share one process. */
-function grouped(): string[] {
-  if (pure.length < 2) return files;
-  process.env["TEST_PURE_FILES"] = JSON.stringify(pure.map((file) => join(ROOT, file)));
-  return [PURE_GROUP, ...files.filter((file) => !pure.includes(file))];
+/**
+ * The programs of the run: all pure files share one process, other fast files take turns in some, and each of the rest
+ * has its own. Adds the expected durations of the groups to `times`.
+ */
+function grouped(recorded: Times, times: Times): string[] {
+  const impure = files.filter((file) => !pure.includes(file));
+  const inTurn = impure.filter((file) => sharesProcess(file, sources.get(file)!.text, recorded[file]));
+  if (pure.length > 1) process.env["TEST_PURE_FILES"] = JSON.stringify(pure.map((file) => join(ROOT, file)));
+  const groups = writeGroups(GROUPS, ROOT, inTurn, recorded).map(({ program, ms }) => {
+    const name = relative(ROOT, program);
+    times[name] = ms;
+    return name;
+  });
+  return [...(pure.length > 1 ? [PURE_GROUP] : pure), ...groups, ...impure.filter((file) => !inTurn.includes(file))];
 }
 
 function readTimes(path: string): Times {
@@ -179,11 +193,12 @@ function readTimes(path: string): Times {
 }
 
 function keepTimes(before: Times, took: ReadonlyMap<string, number>): void {
-  const times: Times = { ...before, ...Object.fromEntries(took) };
+  const ofFiles = [...took].filter(([file]) => !file.startsWith(relative(ROOT, GROUPS)));
+  const times: Times = { ...before, ...Object.fromEntries(ofFiles) };
   mkdirSync(dirname(LAST_TIMES), { recursive: true });
   writeFileSync(LAST_TIMES, JSON.stringify(times));
   if (!options.record) return;
-  const slow = [...took].filter(([, ms]) => ms >= RECORDED_MS).sort(([, a], [, b]) => b - a);
+  const slow = ofFiles.filter(([, ms]) => ms >= RECORDED_MS).sort(([, a], [, b]) => b - a);
   const rounded = Object.fromEntries(slow.map(([file, ms]) => [file, Math.round(ms / 1000) * 1000]));
   writeFileSync(RECORDED_TIMES, `${JSON.stringify(rounded, null, 2)}\n`);
 }

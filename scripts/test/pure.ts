@@ -29,16 +29,17 @@ const PACKAGES = new Set([
   "smol-toml",
   "zod",
 ]);
-/** Uses of globals that have effects outside the process or on other test files. */
-const SHARED_STATE = [
-  /\bfetch\(/,
-  /\bnew (WebSocket|Worker|EventSource)\(/,
+/** Connections of globals. */
+const CONNECTIONS = [/\bfetch\(/, /\bnew (WebSocket|Worker|EventSource)\(/];
+/** Changes of the process, which other test files would notice. */
+export const PROCESS_STATE = [
   /\bprocess\.(?!env\b|platform\b|version|arch\b|nextTick\b|pid\b|cwd\b|get\w+\b|execPath\b|stdout\b|stderr\b|memoryUsage\b|hrtime\b)[a-z]/,
   /\bprocess\.env(\.\w+|\[[^\]]+\])\s*(\?\?|\|\|)?=[^=]/,
   /\b(delete|Object\.assign\() ?process\.env\b/,
   /\b(globalThis|global)(\.\w+|\[[^\]]+\])\s*=[^=]/,
   /\.prototype\.\w+\s*=[^=]/,
 ];
+const SHARED_STATE = [...CONNECTIONS, ...PROCESS_STATE];
 /** In a test file: hooks and mocks for every test in the process, and measurements disturbed by other tests. */
 const OF_THE_PROCESS = [/^(before|after)(Each)?\(/m, /\bmock\./, /\bperformance\b|memoryUsage|hrtime/, /\bgc\(/];
 

@@ -92,9 +92,9 @@ export const mutations: Mutation[] = [
     test: "src/api/routes/graphql/permissions.test.ts",
   },
   {
-    file: "src/api/routes/graphql/email-filter.ts",
-    from: "Math.min(range.until, value + step)",
-    to: "Math.min(range.until, value)",
+    file: "src/api/routes/graphql/filter.ts",
+    from: "(Math.floor(value / step) + 1) * step",
+    to: "Math.floor(value / step) * step",
     test: "src/api/routes/graphql/email-filter.test.ts",
   },
   {

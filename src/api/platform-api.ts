@@ -25,7 +25,7 @@ import type { DoctorDeps } from "./routes/email/doctor.ts";
 import { emailRoutes } from "./routes/email/index.ts";
 import { createMtaStsPolicyPage } from "./routes/email/mta-sts-policy.ts";
 import { createVerifyPage, VERIFY_PREFIX } from "./routes/email/verify-page.ts";
-import { emailDatasets } from "./routes/graphql/email-datasets.ts";
+import { emailAccountDatasets, emailDatasets } from "./routes/graphql/email-datasets.ts";
 import { graphqlRoutes } from "./routes/graphql/routes.ts";
 import { kvRoutes } from "./routes/kv/routes.ts";
 import { memberRoutes } from "./routes/members.ts";
@@ -213,7 +213,12 @@ function routesOf(
       diagnose,
     }),
     ...graphqlRoutes({
-      datasets: { zones: emailDatasets({ activity: mail.activity, days: mail.activity.days }) },
+      datasets: {
+        accounts: {
+          ...emailAccountDatasets({ activity: mail.activity, days: mail.activity.days }),
+        },
+        zones: emailDatasets({ activity: mail.activity, days: mail.activity.days }),
+      },
       zoneAccount: zones.zoneAccount,
     }),
     ...streamRoutes(stream),

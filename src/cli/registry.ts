@@ -111,11 +111,12 @@ export const NOUNS: readonly Noun[] = [
   {
     name: "email",
     summary: "email for your domains",
-    verbs: ["routing", "sending", "dmarc", "log", "queue", "tls"],
+    verbs: ["routing", "sending", "dmarc", "log", "queue", "tls", "analytics"],
     load: async () => [
       ...(await import("./commands/email-routing.ts")).emailRoutingCommands,
       ...(await import("./commands/email-sending.ts")).emailSendingCommands,
       ...(await import("./commands/email-messages.ts")).emailMessagesCommands,
+      ...(await import("./commands/email-analytics.ts")).emailAnalyticsCommands,
     ],
   },
   {

@@ -7,7 +7,6 @@ export {
   type Activity,
   type CountColumn,
   type CountFilter,
-  type CountOperator,
   type Entry,
   type EntryKind,
   type EntryQuery,

@@ -3,6 +3,13 @@ export { createGroupCommitter, type GroupCommitter } from "./db/commits.ts";
 export { migrate } from "./db/migrate.ts";
 export { prepared } from "./db/prepared-query.ts";
 export { openPostgres } from "./db/postgres.ts";
+export {
+  filterCondition,
+  roundedTime,
+  type ColumnValue,
+  type FilterOperator,
+  type RowFilter,
+} from "./db/row-filter.ts";
 export { openSqlite } from "./db/sqlite.ts";
 export { isUniqueViolation } from "./db/unique-violation.ts";
 export { makeDurableFolder } from "./durable-folder.ts";

@@ -1,5 +1,5 @@
 import { sql, type RawBuilder } from "kysely";
-import type { Db } from "../../store/index.ts";
+import { filterCondition, roundedTime, type ColumnValue, type Db, type RowFilter } from "../../store/index.ts";
 import type { EntryRow, EntryTables } from "./entries-table.ts";
 import { activityErrors } from "./errors.ts";
 import type { EntryKind } from "./types.ts";
@@ -9,19 +9,15 @@ import type { EntryKind } from "./types.ts";
  * `session` is shared by the recipients of one message.
  */
 export type CountColumn =
-  | Exclude<keyof EntryRow, "details" | "version" | "account_id" | "zone_id" | "kind" | "size">
+  | Exclude<keyof EntryRow, "details" | "version" | "account_id" | "kind" | "size">
   | `at/${number}`
   | "session";
-export type CountOperator = "=" | "!=" | ">" | ">=" | "<" | "<=" | "in" | "not in" | "like" | "not like";
-
-/** All conditions of `all`, or at least one of `any`. */
-export type CountFilter =
-  | { all: CountFilter[] }
-  | { any: CountFilter[] }
-  | { column: CountColumn; operator: CountOperator; value: string | number | (string | number)[] | null };
+export type CountFilter = RowFilter<CountColumn>;
 
 export interface CountQuery {
-  zone: string;
+  /** The entries of a zone, of an account, or both. */
+  zone?: string;
+  account?: string;
   kind: EntryKind;
   /** Range of the time of the first step; `since` is inclusive, `until` exclusive. */
   since: number;
@@ -36,7 +32,7 @@ export interface RowsQuery extends Omit<CountQuery, "groupBy"> {
   columns: CountColumn[];
 }
 
-export type ColumnValue = string | number | null;
+export type { ColumnValue };
 
 export interface Count {
   count: number;
@@ -59,13 +55,15 @@ export function createCounts(db: Db, { maxEntries }: CountsOptions) {
 
   /** Splits a time range into windows, from the oldest or from the newest. */
   async function* windows(
-    { zone, kind, since, until }: Pick<CountQuery, "zone" | "kind" | "since" | "until">,
+    { zone, account, kind, since, until }: Pick<CountQuery, "zone" | "account" | "kind" | "since" | "until">,
     { backward = false } = {},
   ) {
     const [direction, pastOperator, upTo] = backward ? (["desc", "<", ">="] as const) : (["asc", ">", "<="] as const);
-    const zoneRowsQuery = tables
+    if (zone === undefined && account === undefined) throw new TypeError("a count needs a zone or an account");
+    const ownRowsQuery = tables
       .selectFrom("email_log")
-      .where("zone_id", "=", zone)
+      .$if(zone !== undefined, (query) => query.where("zone_id", "=", zone!))
+      .$if(account !== undefined, (query) => query.where("account_id", "=", account!))
       .where("kind", "=", kind)
       .where("at", ">=", since)
       .where("at", "<", until);
@@ -75,8 +73,8 @@ export function createCounts(db: Db, { maxEntries }: CountsOptions) {
       const after = from;
       const rest =
         after === undefined
-          ? zoneRowsQuery
-          : zoneRowsQuery.where((eb) => eb(eb.refTuple("at", "id"), pastOperator, eb.tuple(after.at, after.id)));
+          ? ownRowsQuery
+          : ownRowsQuery.where((eb) => eb(eb.refTuple("at", "id"), pastOperator, eb.tuple(after.at, after.id)));
       const [last] = await db.read<{ at: number; id: string }>(
         rest
           .select(["at", "id"])
@@ -100,7 +98,7 @@ export function createCounts(db: Db, { maxEntries }: CountsOptions) {
       for await (const window of windows(about)) {
         const columns = groupBy.map((column, i) => expression(column).as(`c${i}`));
         const counted = window
-          .where(condition(filter))
+          .where(filterCondition(filter, expression))
           .select([...columns, sql<number>`count(*)`.as("n")])
           .$if(groupBy.length > 0, (some) => some.groupBy(groupBy.map((_, i) => sql.ref(`c${i}`)) as never));
         for (const row of (await db.read(counted)) as Record<string, string | number | null>[]) {
@@ -122,7 +120,7 @@ export function createCounts(db: Db, { maxEntries }: CountsOptions) {
       const foundRows: Found[] = [];
       for await (const window of windows(about, { backward: isBackward })) {
         let some = window
-          .where(condition(filter))
+          .where(filterCondition(filter, expression))
           .select([
             ...columns.map((column, i) => expression(column).as(`c${i}`)),
             ...order.map(({ column }, i) => expression(column).as(`o${i}`)),
@@ -145,28 +143,8 @@ function expression(column: CountColumn): RawBuilder<ColumnValue> {
   if (column === "session") return sql`substr(id, 1, 12)`;
   const step = /^at\/(\d+)$/.exec(column)?.[1];
   if (step === undefined) return sql`${sql.ref(column)}`;
-  // PostgreSQL would infer a separate type for a bound number, and would treat the same expression in two places as two
-  // different ones.
-  return sql`(at - at % ${sql.lit(Number(step))})`;
+  return roundedTime("at", Number(step));
 }
-
-function condition(filter: CountFilter): RawBuilder<boolean> {
-  if ("all" in filter) return joinConditions(filter.all, "and");
-  if ("any" in filter) return joinConditions(filter.any, "or");
-  const { column, operator, value } = filter;
-  const left = expression(column);
-  if (value === null) return operator === "=" ? sql`${left} is null` : sql`${left} is not null`;
-  if (Array.isArray(value)) {
-    if (value.length === 0) return operator === "in" ? sql`1 = 0` : sql`1 = 1`;
-    return sql`${left} ${sql.raw(operator)} (${sql.join(value)})`;
-  }
-  if (operator === "like" || operator === "not like") return sql`${left} ${sql.raw(operator)} ${value}`;
-  if (operator === "!=") return sql`(${left} <> ${value} or ${left} is null)`;
-  return sql`${left} ${sql.raw(operator)} ${value}`;
-}
-
-const joinConditions = (parts: CountFilter[], word: "and" | "or"): RawBuilder<boolean> =>
-  parts.length === 0 ? sql`1 = 1` : sql`(${sql.join(parts.map(condition), sql.raw(` ${word} `))})`;
 
 /** Sorts the rows found so far and keeps those that can still be among the first. */
 function keepFirst(foundRows: Found[], order: RowsQuery["order"], limit: number): void {

@@ -19,6 +19,12 @@ export const activityErrors = defineErrors("email log", {
     message: "The time range contains more than {limit} messages",
     fix: "Narrow the range with datetime_geq and datetime_leq.",
   },
+  tooManyPoints: {
+    code: 10001,
+    http: 400,
+    message: "The time range has more than {limit} points",
+    fix: "Shorten it with since and until, or use time_delta=day.",
+  },
   // Code and text as in the published error table of Email Sending.
   noMessage: {
     code: 10000,

@@ -1,5 +1,5 @@
 export { createActivity, type Activity } from "./activity.ts";
-export type { CountColumn, CountFilter, CountOperator } from "./counts-table.ts";
+export type { CountColumn, CountFilter } from "./counts-table.ts";
 export { activityMigrations } from "./entries-table.ts";
 export { activityErrors } from "./errors.ts";
 export { sessionOf } from "./entry-reference.ts";

@@ -3,6 +3,7 @@ import type { Mail } from "../../../mail/index.ts";
 import type { Zones } from "../../../zones/index.ts";
 import type { Route } from "../../operation.ts";
 import { activityRoutes } from "./activity.ts";
+import { emailAnalyticsRoutes } from "./analytics.ts";
 import { emailAuthRoutes } from "./auth.ts";
 import { doctorRoutes, type DoctorDeps } from "./doctor.ts";
 import { queueRoutes } from "./queue.ts";
@@ -54,5 +55,6 @@ export const emailRoutes = (
     zoneAccount: zones.zoneAccount,
     operator,
   }),
+  ...emailAnalyticsRoutes({ activity, clock }),
   ...queueRoutes({ queue, operator }),
 ];

@@ -21,6 +21,8 @@ export interface DatasetScope {
   account: string;
   /** For datasets of a zone. */
   zone?: string;
+  /** Zones of the account that the caller may not see. */
+  hiddenZones?: readonly string[];
 }
 
 /** An empty dataset, which clients read as zeros. */

@@ -5,7 +5,8 @@ import { createManualClock, silentLog } from "../../../kernel/index.ts";
 import { activityMigrations, createActivity } from "../../../mail/activity/index.ts";
 import type { TraceEvent } from "../../../mail/messages/index.ts";
 import { startApi, TEST_ACCOUNT, TEST_ZONE, unrestrictedCaller } from "../../api.testing.ts";
-import { emailDatasets } from "./email-datasets.ts";
+import { emailAnalyticsRoutes } from "../email/analytics.ts";
+import { emailAccountDatasets, emailDatasets } from "./email-datasets.ts";
 import { graphqlRoutes, type GraphqlDeps } from "./routes.ts";
 
 const START = Date.UTC(2026, 10, 20, 22, 30);
@@ -20,8 +21,14 @@ export async function startEmailAnalytics(
   {
     allowed,
     allows,
+    deniedZones,
     limits = {},
-  }: { allowed?: Permission[]; allows?: Caller["allows"]; limits?: GraphqlDeps["limits"] & object } = {},
+  }: {
+    allowed?: Permission[];
+    allows?: Caller["allows"];
+    deniedZones?: string[];
+    limits?: GraphqlDeps["limits"] & object;
+  } = {},
 ) {
   const { db } = await engine.open(scope, activityMigrations);
   const clock = createManualClock(START);
@@ -31,14 +38,21 @@ export async function startEmailAnalytics(
     ...unrestrictedCaller,
     ...(allowed !== undefined && { allows: (permission: Permission) => allowed.includes(permission) }),
     ...(allows !== undefined && { allows }),
+    ...(deniedZones !== undefined && { deniedZones }),
   };
   const { call } = await startApi(scope, {
     caller,
-    routes: graphqlRoutes({
-      limits,
-      datasets: { zones: emailDatasets({ activity, days: 31 }) },
-      zoneAccount: async (zone) => (zone === TEST_ZONE ? TEST_ACCOUNT : undefined),
-    }),
+    routes: [
+      ...graphqlRoutes({
+        limits,
+        datasets: {
+          accounts: emailAccountDatasets({ activity, days: 31 }),
+          zones: emailDatasets({ activity, days: 31 }),
+        },
+        zoneAccount: async (zone) => (zone === TEST_ZONE ? TEST_ACCOUNT : undefined),
+      }),
+      ...emailAnalyticsRoutes({ activity, clock }),
+    ],
   });
 
   const recordStep = (message: string, step: TraceEvent["step"], detail: TraceEvent["detail"], rcpt?: string) => {

@@ -1,19 +1,7 @@
 import type { CountColumn } from "../../../mail/index.ts";
+import { type DatasetColumn, indexByName } from "./columns.ts";
 
-/** Input and output format of a column's values. */
-type ColumnType = "text" | "address" | "time" | "date" | "flag" | "number";
-
-export interface EmailColumn {
-  name: string;
-  column: CountColumn;
-  /** The column used in filter comparisons, if it is a different one. */
-  compared?: CountColumn;
-  type: ColumnType;
-  /** Granularity of a timestamp, in milliseconds. */
-  step?: number;
-  /** Available only for single messages: cannot be used for grouping. */
-  single?: true;
-}
+export type EmailColumn = DatasetColumn<CountColumn>;
 
 const MINUTE_MS = 60_000;
 
@@ -51,31 +39,15 @@ const BOTH: EmailColumn[] = [
   { name: "to", column: "rcpt", compared: "rcpt_key", type: "address", single: true },
 ];
 
-const indexByName = (columns: EmailColumn[]) => new Map(columns.map((column) => [column.name, column]));
-
 export const ROUTING_COLUMNS: ReadonlyMap<string, EmailColumn> = indexByName([
   ...BOTH,
   text("action", "action"),
   text("ruleMatched", "rule"),
 ]);
+/** The zone, which only queries for an account need. */
+export const ZONE_COLUMN: EmailColumn = text("zoneTag", "zone_id");
 export const SENDING_COLUMNS: ReadonlyMap<string, EmailColumn> = indexByName([
   ...BOTH,
   text("sendingDomain", "domain"),
   { name: "envelopeTo", column: "rcpt_key", compared: "rcpt_key", type: "address" },
 ]);
-
-/** The value in a response: missing texts become empty strings, as in the hosted service. */
-export function renderedValue({ type }: EmailColumn, value: string | number | null): unknown {
-  switch (type) {
-    case "time":
-      return new Date(value as number).toISOString().replace(".000Z", "Z");
-    case "date":
-      return new Date(value as number).toISOString().slice(0, 10);
-    case "flag":
-      return Number(value);
-    case "number":
-      return value;
-    default:
-      return value ?? "";
-  }
-}

@@ -1,39 +1,66 @@
-import { setImmediate } from "node:timers/promises";
 import type { Permission } from "../../../accounts/index.ts";
-import { UserError } from "../../../kernel/index.ts";
-import type { Activity, EntryKind } from "../../../mail/index.ts";
+import type { Activity, CountColumn, CountFilter, EntryKind } from "../../../mail/index.ts";
+import { branchOf, buildInParts, MAX_ROWS, readArguments, readOrder, withQueryErrors } from "./arguments.ts";
 import type { Budget } from "./budget.ts";
+import { renderedValue } from "./columns.ts";
 import type { Dataset } from "./dataset.ts";
-import { ROUTING_COLUMNS, SENDING_COLUMNS, renderedValue, type EmailColumn } from "./email-columns.ts";
-import { readFilter } from "./email-filter.ts";
+import { ROUTING_COLUMNS, SENDING_COLUMNS, ZONE_COLUMN, type EmailColumn } from "./email-columns.ts";
 import type { Field } from "./fields.ts";
+import { readFilter, type DatasetFilter } from "./filter.ts";
 import { QueryError } from "./lex.ts";
 
 interface Kind {
   kind: EntryKind;
+  area: "Email Routing Rules" | "Email Sending";
   columns: ReadonlyMap<string, EmailColumn>;
 }
 
+const ROUTING: Kind = { kind: "routing", area: "Email Routing Rules", columns: ROUTING_COLUMNS };
+const SENDING: Kind = { kind: "sending", area: "Email Sending", columns: SENDING_COLUMNS };
+const ofAccount = (kind: Kind): Kind => ({
+  ...kind,
+  columns: new Map([...kind.columns, [ZONE_COLUMN.name, ZONE_COLUMN]]),
+});
+
 type Row = Record<string, unknown>;
 
-const MAX_ROWS = 10_000;
-const MAX_ORDER_BY = 10;
 const DAY_SECONDS = 24 * 3600;
+const NEVER: CountFilter = { column: "at", operator: "<", value: 0 };
+
+interface EmailDatasetsDeps {
+  activity: Pick<Activity, "count" | "first">;
+  days: number;
+}
+
+type Owner = { zone: string } | { account: string; hiddenZones: readonly string[] };
 
 /**
  * The message log in the form of the hosted service's datasets: `emailRoutingAdaptive`, `emailSendingAdaptive` and
  * their groups.
  */
-export function emailDatasets({
-  activity,
-  days,
-}: {
-  activity: Pick<Activity, "count" | "first">;
-  days: number;
-}): Record<string, Dataset> {
+export const emailDatasets = (deps: EmailDatasetsDeps): Record<string, Dataset> => {
+  const { dataset, messages, groups } = createEmailDatasets(deps);
+  return {
+    emailRoutingAdaptive: dataset(ROUTING, messages),
+    emailRoutingAdaptiveGroups: dataset(ROUTING, groups),
+    emailSendingAdaptive: dataset(SENDING, messages),
+    emailSendingAdaptiveGroups: dataset(SENDING, groups),
+  };
+};
+
+/** The groups of all zones of an account, which the hosted service does not have. */
+export const emailAccountDatasets = (deps: EmailDatasetsDeps): Record<string, Dataset> => {
+  const { dataset, groups } = createEmailDatasets(deps);
+  return {
+    emailRoutingAdaptiveGroups: dataset(ofAccount(ROUTING), groups),
+    emailSendingAdaptiveGroups: dataset(ofAccount(SENDING), groups),
+  };
+};
+
+function createEmailDatasets({ activity, days }: EmailDatasetsDeps) {
   async function messages(
     { kind, columns }: Kind,
-    zone: string,
+    owner: Owner,
     args: Row,
     fields: Field[],
     budget: Budget,
@@ -47,9 +74,8 @@ export function emailDatasets({
     const requestedColumns = leaves.flatMap(({ column }) => (column === undefined ? [] : [column.column]));
     // One extra row reveals that the result does not fit.
     const rows = await activity.first({
-      zone,
       kind,
-      ...readFilter(filter, columns),
+      ...readOwned(owner, readFilter(filter, columns, { never: NEVER })),
       order,
       limit: Math.min(limit, budget.rows(leaves.length) + 1),
       columns: requestedColumns,
@@ -60,7 +86,7 @@ export function emailDatasets({
 
   async function groups(
     { kind, columns }: Kind,
-    zone: string,
+    owner: Owner,
     args: Row,
     fields: Field[],
     budget: Budget,
@@ -84,9 +110,8 @@ export function emailDatasets({
       return { place, descending };
     });
     const countedRows = await activity.count({
-      zone,
       kind,
-      ...readFilter(filter, columns),
+      ...readOwned(owner, readFilter(filter, columns, { never: NEVER })),
       groupBy: requestedColumns.map(({ column }) => column.column),
     });
     countedRows.sort((a, b) => {
@@ -113,8 +138,8 @@ export function emailDatasets({
     );
   }
 
-  function dataset(kind: Kind, area: "Email Routing Rules" | "Email Sending", rows: typeof messages): Dataset {
-    const permissions: Permission[] = ["Account Analytics Read", `${area} Read`];
+  function dataset(kind: Kind, rows: typeof messages): Dataset {
+    const permissions: Permission[] = ["Account Analytics Read", `${kind.area} Read`];
     const fields = [...kind.columns.keys(), "isLastEvent"];
     return {
       permissions,
@@ -126,46 +151,22 @@ export function emailDatasets({
         maxNumberOfFields: fields.length,
         availableFields: fields,
       },
-      rows: ({ zone }, args, requestedFields, budget) =>
-        withQueryErrors(() => rows(kind, zone!, args, requestedFields, budget)),
+      rows: ({ account, zone, hiddenZones = [] }, args, requestedFields, budget) =>
+        withQueryErrors(() =>
+          rows(kind, zone === undefined ? { account, hiddenZones } : { zone }, args, requestedFields, budget),
+        ),
     };
   }
 
-  const [routing, sending]: [Kind, Kind] = [
-    { kind: "routing", columns: ROUTING_COLUMNS },
-    { kind: "sending", columns: SENDING_COLUMNS },
-  ];
-  return {
-    emailRoutingAdaptive: dataset(routing, "Email Routing Rules", messages),
-    emailRoutingAdaptiveGroups: dataset(routing, "Email Routing Rules", groups),
-    emailSendingAdaptive: dataset(sending, "Email Sending", messages),
-    emailSendingAdaptiveGroups: dataset(sending, "Email Sending", groups),
-  };
+  return { dataset, messages, groups };
 }
 
-function readArguments(args: Row): { filter: unknown; limit: number; orderBy: unknown } {
-  for (const name in args)
-    if (!["filter", "limit", "orderBy"].includes(name))
-      throw new QueryError(`unknown argument "${name}": use filter, limit or orderBy`);
-  const limit = args["limit"] ?? MAX_ROWS;
-  if (!Number.isInteger(limit) || (limit as number) < 1 || (limit as number) > MAX_ROWS)
-    throw new QueryError(`limit must be a whole number from 1 to ${MAX_ROWS}`);
-  return { filter: args["filter"], limit: limit as number, orderBy: args["orderBy"] };
-}
-
-/** `[datetime_DESC, status_ASC]`; a single order may be given without a list. */
-function readOrder(input: unknown): { name: string; descending: boolean }[] {
-  if (input === undefined || input === null) return [];
-  const list = Array.isArray(input) ? input : [input];
-  if (list.length > MAX_ORDER_BY) throw new QueryError(`orderBy accepts at most ${MAX_ORDER_BY} fields`);
-  return list.map((item) => {
-    const read = typeof item === "string" ? /^(.+)_(ASC|DESC)$/.exec(item) : null;
-    if (read === null)
-      throw new QueryError(
-        `orderBy accepts fields with _ASC or _DESC, such as datetime_DESC, not ${JSON.stringify(item)?.slice(0, 60)}`,
-      );
-    return { name: read[1]!, descending: read[2] === "DESC" };
-  });
+/** Restricts the query to the zone, or to the zones of the account that the caller may see. */
+function readOwned(owner: Owner, read: DatasetFilter<CountColumn>) {
+  if ("zone" in owner) return { ...read, zone: owner.zone };
+  const { account, hiddenZones } = owner;
+  const hidden: CountFilter = { column: "zone_id", operator: "not in", value: [...hiddenZones] };
+  return { ...read, filter: { all: [read.filter, hidden] }, account };
 }
 
 function columnOf(columns: Kind["columns"], name: string, what: string): EmailColumn {
@@ -184,11 +185,6 @@ function leafOf({ name, args, fields }: Field, columns: Kind["columns"], isGroup
   if (isGrouped && column.single === true)
     throw new QueryError(`"${name}" belongs to single messages and cannot be grouped: use the dataset without Groups`);
   return column;
-}
-
-function branchOf({ name, fields }: Field): Field[] {
-  if (fields.length === 0) throw new QueryError(`${name} needs fields: ${name} { … }`);
-  return fields;
 }
 
 interface Group {
@@ -213,30 +209,6 @@ function groupBuilder(field: Field, dimensions: (values: Values) => Row): (group
   }
 }
 
-/** Number of values to build before yielding to the event loop. */
-const PART = 10_000;
-
-/** `width`: number of values per row. */
-async function buildInParts<Item>(
-  items: readonly Item[],
-  width: number,
-  budget: Budget,
-  build: (item: Item) => Row,
-): Promise<Row[]> {
-  const rows: Row[] = [];
-  const part = Math.max(1, Math.floor(PART / Math.max(1, width)));
-  for (const item of items) {
-    if (rows.length % part === part - 1) {
-      await setImmediate();
-      budget.check();
-    }
-    const row = build(item);
-    for (const key in row) budget.text(row[key]);
-    rows.push(row);
-  }
-  return rows;
-}
-
 interface Leaf {
   key: string;
   column: EmailColumn | undefined;
@@ -257,14 +229,3 @@ const toComparable = ({ column, compared, name, single, type }: EmailColumn) => 
   if (single === true && type === "text" && name !== "sessionId") throw new QueryError(`cannot order by ${name}`);
   return compared ?? column;
 };
-
-/** Converts errors of the log to GraphQL errors. */
-async function withQueryErrors<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (err) {
-    throw err instanceof UserError
-      ? new QueryError(`${err.message}.${err.fix === undefined ? "" : ` ${err.fix}`}`)
-      : err;
-  }
-}

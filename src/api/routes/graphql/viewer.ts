@@ -1,4 +1,5 @@
 import type { Caller } from "../../../accounts/index.ts";
+import { hiddenZones } from "../../hidden-zones.ts";
 import type { Budget } from "./budget.ts";
 import type { Dataset, DatasetScope } from "./dataset.ts";
 import type { Field } from "./fields.ts";
@@ -108,7 +109,13 @@ export async function answerFields(
     if (field.fields.length === 0) throw new QueryError(`${field.name} needs fields: ${field.name} { … }`, path);
     try {
       budget.check();
-      return await dataset.rows(scope, field.args, field.fields, budget);
+      const hidden = scope.zone === undefined ? hiddenZones(caller, scope.account, ...dataset.permissions) : undefined;
+      return await dataset.rows(
+        { ...scope, ...(hidden !== undefined && { hiddenZones: hidden }) },
+        field.args,
+        field.fields,
+        budget,
+      );
     } catch (err) {
       throw err instanceof QueryError ? new QueryError(err.message, path) : err;
     }

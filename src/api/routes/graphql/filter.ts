@@ -1,15 +1,25 @@
-import type { CountColumn, CountFilter, CountOperator } from "../../../mail/index.ts";
-import type { EmailColumn } from "./email-columns.ts";
+import type { FilterOperator, RowFilter } from "../../../store/index.ts";
+import type { DatasetColumn } from "./columns.ts";
 import { QueryError } from "./lex.ts";
 
-interface EmailFilter {
-  filter: CountFilter;
+export interface DatasetFilter<Column extends string> {
+  filter: RowFilter<Column>;
   /** The time range to which the conditions restrict the rows: start inclusive, end exclusive. */
   since: number;
   until: number;
 }
 
-const OPERATORS: Record<string, CountOperator> = {
+interface FilterOptions<Column extends string> {
+  /**
+   * A condition that no row meets. With it, `isLastEvent` can be compared: every row describes the final state of its
+   * message.
+   */
+  never?: RowFilter<Column>;
+  /** The rows are sums of a period: conditions that hold for all of them on the time appear only in the range. */
+  isSummed?: boolean;
+}
+
+const OPERATORS: Record<string, FilterOperator> = {
   "": "=",
   _neq: "!=",
   _gt: ">",
@@ -25,7 +35,11 @@ const MAX_CONDITIONS = 100;
 const MAX_VALUES = 100;
 
 /** Parses `filter: { datetime_geq: "…", status: "delivered", OR: [{…}] }`. Throws QueryError. */
-export function readFilter(input: unknown, columns: ReadonlyMap<string, EmailColumn>): EmailFilter {
+export function readFilter<Column extends string>(
+  input: unknown,
+  columns: ReadonlyMap<string, DatasetColumn<Column>>,
+  { never, isSummed = false }: FilterOptions<Column> = {},
+): DatasetFilter<Column> {
   const range = { since: 0, until: Number.MAX_SAFE_INTEGER };
   let count = 0;
 
@@ -33,7 +47,7 @@ export function readFilter(input: unknown, columns: ReadonlyMap<string, EmailCol
     if (++count > MAX_CONDITIONS) throw new QueryError(`the filter has more than ${MAX_CONDITIONS} conditions`);
   }
 
-  function read(filter: unknown, certain: boolean): CountFilter {
+  function read(filter: unknown, certain: boolean): RowFilter<Column> {
     if (typeof filter !== "object" || filter === null || Array.isArray(filter))
       throw new QueryError(
         `filter must be an object such as {datetime_geq: "2026-01-31T12:00:00Z"}, not ${show(filter)}`,
@@ -42,7 +56,7 @@ export function readFilter(input: unknown, columns: ReadonlyMap<string, EmailCol
     if (Object.keys(filter).length === 0) counted();
     const all = Object.entries(filter)
       .filter(([, value]) => value !== undefined)
-      .map(([key, value]): CountFilter => {
+      .map(([key, value]): RowFilter<Column> => {
         counted();
         if (key === "AND" || key === "OR") {
           if (!Array.isArray(value)) throw new QueryError(`${key} must be a list of filters`);
@@ -54,11 +68,11 @@ export function readFilter(input: unknown, columns: ReadonlyMap<string, EmailCol
     return { all };
   }
 
-  function parseCondition(key: string, value: unknown, certain: boolean): CountFilter {
+  function parseCondition(key: string, value: unknown, certain: boolean): RowFilter<Column> {
     // Variable names may contain any characters, including line breaks.
     const [, name, suffix] = /^(.*?)(_[a-z]+)?$/s.exec(key)!;
-    if (name === "isLastEvent" && suffix === undefined)
-      return value === 1 || value === true ? { all: [] } : { any: [{ column: "at", operator: "<", value: 0 }] };
+    if (name === "isLastEvent" && suffix === undefined && never !== undefined)
+      return value === 1 || value === true ? { all: [] } : never;
     const column = columns.get(name!);
     const operator = OPERATORS[suffix ?? ""];
     if (column === undefined || operator === undefined) throw new QueryError(`unknown filter "${key}"`);
@@ -69,11 +83,11 @@ export function readFilter(input: unknown, columns: ReadonlyMap<string, EmailCol
     if (isList && (!Array.isArray(value) || value.length > MAX_VALUES))
       throw new QueryError(`${key} must be a list of at most ${MAX_VALUES} values`);
     const read = isList ? (value as unknown[]).map((one) => valueOf(column, key, one)) : valueOf(column, key, value);
-    if (certain && !Array.isArray(read)) narrow(column, operator, read);
-    const comparedColumn: CountColumn = column.compared ?? column.column;
+    if (certain && !Array.isArray(read) && narrow(column, operator, read) && isSummed) return { all: [] };
+    const comparedColumn: Column = column.compared ?? column.column;
     // An empty string matches missing values.
     if (isText && read === "" && (operator === "=" || operator === "!=")) {
-      const empty: CountFilter[] = [
+      const empty: RowFilter<Column>[] = [
         { column: comparedColumn, operator, value: "" },
         { column: comparedColumn, operator, value: null },
       ];
@@ -82,11 +96,34 @@ export function readFilter(input: unknown, columns: ReadonlyMap<string, EmailCol
     return { column: comparedColumn, operator, value: read };
   }
 
-  function narrow({ type, step = 1 }: EmailColumn, operator: CountOperator, value: string | number) {
-    if ((type !== "time" && type !== "date") || typeof value !== "number") return;
-    if (operator === ">=" || operator === ">" || operator === "=") range.since = Math.max(range.since, value);
-    if (operator === "<") range.until = Math.min(range.until, value + step - 1);
-    if (operator === "<=" || operator === "=") range.until = Math.min(range.until, value + step);
+  /** True if the range now expresses the condition. */
+  function narrow(
+    { type, step = 1 }: DatasetColumn<Column>,
+    operator: FilterOperator,
+    value: string | number,
+  ): boolean {
+    if ((type !== "time" && type !== "date") || typeof value !== "number") return false;
+    const [begin, next] = [Math.ceil(value / step) * step, (Math.floor(value / step) + 1) * step];
+    switch (operator) {
+      case ">=":
+        range.since = Math.max(range.since, begin);
+        return true;
+      case ">":
+        range.since = Math.max(range.since, next);
+        return true;
+      case "<":
+        range.until = Math.min(range.until, begin);
+        return true;
+      case "<=":
+        range.until = Math.min(range.until, next);
+        return true;
+      case "=":
+        range.since = Math.max(range.since, begin);
+        range.until = Math.min(range.until, next);
+        return true;
+      default:
+        return false;
+    }
   }
 
   const filter = input === undefined || input === null ? { all: [] } : read(input, true);
@@ -95,7 +132,7 @@ export function readFilter(input: unknown, columns: ReadonlyMap<string, EmailCol
 
 const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/;
 
-function valueOf({ type }: EmailColumn, key: string, value: unknown): string | number {
+function valueOf({ type }: Pick<DatasetColumn<string>, "type">, key: string, value: unknown): string | number {
   switch (type) {
     case "time":
     case "date": {

@@ -161,4 +161,16 @@ export const mutations: Mutation[] = [
     to: '.whereRef("attempt", ">=", "max_attempts")',
     test: "src/store/jobs/jobs.test.ts",
   },
+  {
+    file: "src/store/db/period-sums.ts",
+    from: "last.start_at > start ? last.start_at : start + period.ms",
+    to: "start + period.ms",
+    test: "src/store/db/period-sums.test.ts",
+  },
+  {
+    file: "src/store/db/figure-buffer.ts",
+    from: "else merge(existing, cell);",
+    to: "",
+    test: "src/store/db/figure-buffer.test.ts",
+  },
 ];

@@ -182,4 +182,16 @@ export const mutations: Mutation[] = [
     test: "src/stream/webhooks/webhooks.test.ts",
     name: "do not delay those of others",
   },
+  {
+    file: "src/stream/audience/sessions.ts",
+    from: "now - session.seenAt > VIEW_GAP_MS",
+    to: "false",
+    test: "src/stream/audience/audience.test.ts",
+  },
+  {
+    file: "src/stream/audience/audience.ts",
+    from: "if (session.minute === minute) return;",
+    to: "",
+    test: "src/stream/audience/audience.test.ts",
+  },
 ];

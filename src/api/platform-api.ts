@@ -27,6 +27,7 @@ import { createMtaStsPolicyPage } from "./routes/email/mta-sts-policy.ts";
 import { createVerifyPage, VERIFY_PREFIX } from "./routes/email/verify-page.ts";
 import { emailAccountDatasets, emailDatasets } from "./routes/graphql/email-datasets.ts";
 import { graphqlRoutes } from "./routes/graphql/routes.ts";
+import { streamDatasets } from "./routes/graphql/stream-datasets.ts";
 import { kvRoutes } from "./routes/kv/routes.ts";
 import { memberRoutes } from "./routes/members.ts";
 import { membershipRoutes } from "./routes/memberships.ts";
@@ -215,6 +216,7 @@ function routesOf(
     ...graphqlRoutes({
       datasets: {
         accounts: {
+          ...streamDatasets({ audience: stream.services.audience, clock }),
           ...emailAccountDatasets({ activity: mail.activity, days: mail.activity.days }),
         },
         zones: emailDatasets({ activity: mail.activity, days: mail.activity.days }),

@@ -1,6 +1,8 @@
 export type { Db, Migration } from "./db/port.ts";
 export { createGroupCommitter, type GroupCommitter } from "./db/commits.ts";
+export { createFigureBuffer } from "./db/figure-buffer.ts";
 export { migrate } from "./db/migrate.ts";
+export { choosePeriod, deleteOldSums, readSums, startOf, type SumPeriod, type SumsRow } from "./db/period-sums.ts";
 export { prepared } from "./db/prepared-query.ts";
 export { openPostgres } from "./db/postgres.ts";
 export {

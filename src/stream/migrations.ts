@@ -1,5 +1,6 @@
 import type { Migration } from "../store/index.ts";
 import { liveMigrations } from "./live/index.ts";
+import { audienceMigrations } from "./audience/index.ts";
 import { audioMigrations } from "./audio/index.ts";
 import { streamCaptionsMigrations } from "./captions/index.ts";
 import { downloadsMigrations } from "./downloads/index.ts";
@@ -21,4 +22,5 @@ export const streamMigrations: Migration[] = [
   ...webhooksMigrations,
   ...viewedMigrations,
   ...liveMigrations,
+  ...audienceMigrations,
 ];

@@ -10,6 +10,7 @@ import type { TlsSource } from "../kernel/tls-source.ts";
 import type { Db, Events, Jobs, ObjectStore, Secrets } from "../store/index.ts";
 import type { StreamPort } from "../workers/index.ts";
 import { type AccessOptions, createAccess, createCountries } from "./access/index.ts";
+import { type Audience, createAudience } from "./audience/index.ts";
 import { type Audio, createAudio } from "./audio/index.ts";
 import { createStreamBinding } from "./binding/index.ts";
 import { type Captions, createCaptions } from "./captions/index.ts";
@@ -64,6 +65,7 @@ interface StreamDeps {
 interface StreamServices {
   videos: VideosModule;
   viewed: ViewedMinutes;
+  audience: Audience;
   urls: StreamUrls;
   uploads: Uploads;
   clips: Clips;
@@ -164,6 +166,8 @@ export function createStream(
   const keys = createSigningKeys({ db, events, secrets, clock, ids });
   lifecycle.onStop("signing keys", () => keys.close());
   const countryOf = createCountries({ file: settings.stream.country_database });
+  const audience = createAudience({ db, clock, countryOf, log, days: settings.stream.analytics_days });
+  lifecycle.onStop("figures of viewers", () => audience.close());
   const accessTo = (from: Pick<AccessOptions, "videos" | "live">) =>
     createAccess({
       ...from,
@@ -253,6 +257,12 @@ export function createStream(
       base,
       address,
       origin,
+      onWatched(connection, seconds) {
+        live.addresses.videoOf(connection.input).then(
+          (video) => video !== undefined && audience.onConnected({ ...connection, video }, seconds),
+          (err: unknown) => log.warn({ err }, "stream: failed to count a viewer of a broadcast"),
+        );
+      },
       ...(tls && { tls }),
       ...(own && { ownAddresses: own.has }),
     },
@@ -296,7 +306,8 @@ export function createStream(
     rates: createRenditionRates({ objects, log }),
     live: live.playback,
     counters: [
-      (route) => viewedMinutes.watch(route, firstLength(live.playback.length, createUploadedLength(source))),
+      (route) =>
+        viewedMinutes.watch(route, firstLength(live.playback.length, createUploadedLength(source)), audience.onSegment),
       live.watch,
     ],
     hotBytes: settings.stream.segment_cache_mb * 1024 * 1024,
@@ -315,7 +326,7 @@ export function createStream(
       ...live.thumbnails(thumbnails.routes),
       ...downloads.delivery,
       ...live.delivery,
-      ...player.delivery,
+      ...player.delivery.map(audience.watchPage),
     ],
   });
 
@@ -342,6 +353,7 @@ export function createStream(
     services: {
       videos,
       viewed: viewedMinutes,
+      audience,
       urls,
       uploads,
       clips,

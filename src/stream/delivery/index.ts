@@ -3,3 +3,4 @@ export { createDelivery } from "./delivery.ts";
 export { httpError, sendErrorResponse } from "./refusal.ts";
 export type { DeliveryRoute, PublicRoute, Viewing } from "./route.ts";
 export type { Sendable } from "./send-bytes.ts";
+export { viewerName } from "./viewer-name.ts";

@@ -33,7 +33,7 @@ import { type Assembly, createAssembly } from "./record/assembly.ts";
 import { createClipFiles } from "./record/clip.ts";
 import type { Recordings } from "./record/port.ts";
 import { createRecordings } from "./record/recordings.ts";
-import { createLiveViewers, type LiveViewers } from "./viewers/viewers.ts";
+import { createLiveViewers, type LiveViewers, type ViewerConnection } from "./viewers/viewers.ts";
 import { createTranscoder } from "./webrtc/transcoder.ts";
 import { createLiveWebrtc, type LiveWebrtc } from "./webrtc/webrtc.ts";
 
@@ -64,6 +64,8 @@ interface LiveDeps {
   tls?: Pick<TlsSource, "context">;
   /** Addresses of this machine, blocked for outputs. Default: those of its interfaces. */
   ownAddresses?: NetworkSet;
+  /** Called every few seconds for each viewer over WebRTC, SRT and RTMP, with the seconds since the last call. */
+  onWatched?(connection: ViewerConnection, seconds: number): void;
 }
 
 /** Live input operations for their owner. */
@@ -122,7 +124,7 @@ export function createLive(deps: LiveDeps, basics: Basics): Live {
   });
   const { directory, broadcasts } = inputs;
   inputs.onEvent(createLiveNotifications({ webhooks, inputs: directory }));
-  const viewers = createLiveViewers({ db, clock, ids, log });
+  const viewers = createLiveViewers({ db, clock, ids, onWatched: deps.onWatched, log });
   lifecycle.onStop("live inputs", async () => {
     await viewers.close();
     await inputs.close();
@@ -276,7 +278,7 @@ function createIngest(deps: IngestDeps, { clock, ids, log, lifecycle }: Basics) 
       access: deps.accessTo({ videos: { find: addresses.onAir } }),
       domain: settings.stream.delivery_domain,
     }),
-    onViewer: (input, { session }) => viewers.join(input, session),
+    onViewer: (input, { session, ip }) => viewers.join(input, session, { ip, player: "WebRTC" }),
     onInputChange: directory.onChange,
   });
   // Stop handlers run in reverse order of registration: publishers disconnect before their broadcasts end.

@@ -1,6 +1,6 @@
 import type { Clock, Log } from "../../kernel/index.ts";
 import type { Db } from "../../store/index.ts";
-import type { DeliveryRoute } from "../delivery/index.ts";
+import type { DeliveryRoute, Viewing } from "../delivery/index.ts";
 import type { SegmentLength } from "./length.ts";
 import { startOfPeriod, nextPeriodStart, type Period } from "./periods.ts";
 import { createViewedTable, type ViewedHour } from "./viewed-table.ts";
@@ -9,8 +9,13 @@ import { createViewedTable, type ViewedHour } from "./viewed-table.ts";
 export interface ViewedMinutes {
   /**
    * Wraps the route to count the seconds of segments that have been sent completely. Other responses are not counted.
+   * `onSegment` is called with each counted segment.
    */
-  watch(route: DeliveryRoute, length: SegmentLength): DeliveryRoute;
+  watch(
+    route: DeliveryRoute,
+    length: SegmentLength,
+    onSegment?: (viewing: Viewing, seconds: number) => void,
+  ): DeliveryRoute;
   record(account: string, seconds: number): void;
   /**
    * One point per period from the one that contains `since` to the one that contains `until`, at most `limit`. Times in
@@ -76,7 +81,7 @@ export function createViewedMinutes({
   return {
     record,
     flush,
-    watch: (route, length) =>
+    watch: (route, length, onSegment) =>
       route.path !== "segments/{rendition}/{file}"
         ? route
         : {
@@ -85,7 +90,9 @@ export function createViewedMinutes({
               await route.handle(viewing);
               if (viewing.request.method !== "GET" || viewing.response.statusCode !== 200) return;
               const seconds = await length(viewing);
-              if (seconds !== undefined && seconds > 0) record(viewing.video.account, seconds);
+              if (seconds === undefined || seconds <= 0) return;
+              record(viewing.video.account, seconds);
+              onSegment?.(viewing, seconds);
             },
           },
     async minutes(account, { since, until, period, limit }) {

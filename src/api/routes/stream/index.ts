@@ -1,5 +1,6 @@
 import type { Stream } from "../../../stream/index.ts";
 import type { Route } from "../../operation.ts";
+import { streamAnalyticsRoutes } from "./analytics.ts";
 import { streamAudioRoutes } from "./audio.ts";
 import { streamCaptionsRoutes } from "./captions.ts";
 import { streamClipRoutes } from "./clip.ts";
@@ -20,6 +21,7 @@ import { streamWebhookRoutes } from "./webhook.ts";
 export const streamRoutes = ({ services }: Pick<Stream, "services">): Route[] => [
   ...streamVideosRoutes(services),
   ...streamUsageRoutes(services),
+  ...streamAnalyticsRoutes(services),
   ...streamUploadsRoutes(services),
   ...streamCopyRoutes(services),
   ...streamDirectUploadRoutes(services),

@@ -88,6 +88,36 @@ export function viewersConformance(engine: TestEngine): void {
     assert.equal(await viewers.count(INPUT), 0);
   });
 
+  test("reports the time of each connection when it ends, and at every publication", async (t) => {
+    const { db } = await engine.open(t, liveViewersMigrations);
+    const clock = createManualClock(1_000_000);
+    const watched: string[] = [];
+    const viewers = createLiveViewers({
+      db,
+      clock,
+      ids: randomIds,
+      log: silentLog,
+      onWatched: ({ input, session, ip, player }, seconds) =>
+        void watched.push(`${input === INPUT ? "input" : input} ${session} ${ip} ${player} ${seconds}`),
+    });
+    const leave = viewers.join(INPUT, "one", { ip: "192.0.2.1", player: "WebRTC" });
+    clock.advance(4000);
+    viewers.join(INPUT, "two", { player: "SRT" });
+    clock.advance(3000);
+    await viewers.publish();
+    clock.advance(1000);
+    leave();
+    leave();
+    clock.advance(2000);
+    await viewers.close();
+    assert.deepEqual(watched, [
+      "input one 192.0.2.1 WebRTC 7",
+      "input two  SRT 3",
+      "input one 192.0.2.1 WebRTC 1",
+      "input two  SRT 3",
+    ]);
+  });
+
   test("aggregates viewers across processes, and counts a viewer present in two of them once", async (t) => {
     const { viewers, clock, other } = await open(t, engine);
     const second = await other();

@@ -1,16 +1,28 @@
-import type { IncomingMessage } from "node:http";
 import { every } from "../../../kernel/periodic.ts";
 import type { Clock, Ids, Log } from "../../../kernel/index.ts";
 import type { Db } from "../../../store/index.ts";
-import type { DeliveryRoute } from "../../delivery/index.ts";
+import { type DeliveryRoute, viewerName } from "../../delivery/index.ts";
 import { createViewerPresence } from "./present.ts";
 import { countDistinct, sketchOf, readSketch, writeSketch } from "./sketch.ts";
 import { createViewersTable } from "./viewers-table.ts";
+
+/** A viewer that is connected instead of requesting segments. */
+export interface ViewerConnection {
+  input: string;
+  /** Unique per connection. */
+  session: string;
+  /** "" if unknown. */
+  ip: string;
+  /** The protocol, as the name of the player: "WebRTC", "SRT" or "RTMP". */
+  player: string;
+}
 
 interface LiveViewersDeps {
   db: Db;
   clock: Clock;
   ids: Pick<Ids, "hex">;
+  /** Called for each connected viewer every few seconds and when it leaves, with the seconds since the last call. */
+  onWatched?: ((connection: ViewerConnection, seconds: number) => void) | undefined;
   log: Log;
 }
 
@@ -22,7 +34,7 @@ export interface LiveViewers {
   /** Wraps a route: counts clients that get a playlist or segment of a live broadcast. */
   watch(route: DeliveryRoute): DeliveryRoute;
   /** Counts a connected viewer until the returned function is called. `session`: unique per connection. */
-  join(input: string, session: string): () => void;
+  join(input: string, session: string, from?: Partial<Pick<ViewerConnection, "ip" | "player">>): () => void;
   /**
    * Count across all processes; other processes' numbers are a few seconds old. Exact up to a few hundred; above that,
    * the overlap between processes is estimated.
@@ -40,16 +52,24 @@ const MAX_AGE_MS = 25_000;
 const READ_CACHE_MS = 5000;
 const MAX_CACHED_INPUTS = 1000;
 
-export function createLiveViewers({ db, clock, ids, log }: LiveViewersDeps): LiveViewers {
+export function createLiveViewers({ db, clock, ids, onWatched, log }: LiveViewersDeps): LiveViewers {
   const table = createViewersTable(db);
   const process = ids.hex();
   const presence = createViewerPresence({ now: () => clock.now() });
   const otherSketches = new Map<string, { at: number; sketches: Promise<number[][]> }>();
+  const connections = new Set<{ about: ViewerConnection; countedAt: number }>();
   let hasReported = false;
   const publishing = every(PUBLISH_INTERVAL_MS, write, { name: "live: publication of viewer counts", log });
 
+  function countTime(connection: { about: ViewerConnection; countedAt: number }) {
+    const now = clock.now();
+    if (now > connection.countedAt) onWatched?.(connection.about, (now - connection.countedAt) / 1000);
+    connection.countedAt = now;
+  }
+
   async function write(): Promise<void> {
     const now = clock.now();
+    for (const connection of connections) countTime(connection);
     presence.forget(now - WATCHING_TTL_MS);
     const inputs = presence.inputs();
     if (inputs.length === 0 && !hasReported) return;
@@ -90,10 +110,18 @@ export function createLiveViewers({ db, clock, ids, log }: LiveViewersDeps): Liv
                 response.statusCode >= 400
               )
                 return;
-              presence.markSeen(video.liveInput, nameOf(viewer.ip, request));
+              presence.markSeen(video.liveInput, viewerName(viewer.ip, request));
             },
           },
-    join: (input, session) => presence.join(input, session),
+    join(input, session, { ip = "", player = "Other" } = {}) {
+      const leave = presence.join(input, session);
+      const connection = { about: { input, session, ip, player }, countedAt: clock.now() };
+      connections.add(connection);
+      return () => {
+        leave();
+        if (connections.delete(connection)) countTime(connection);
+      };
+    },
     async count(input) {
       presence.forget(clock.now() - WATCHING_TTL_MS);
       const sketches = await sketchesOfOthers(input).catch((err: unknown) => {
@@ -106,21 +134,11 @@ export function createLiveViewers({ db, clock, ids, log }: LiveViewersDeps): Liv
     },
     async close() {
       await publishing.stop();
+      for (const connection of connections) countTime(connection);
       if (hasReported)
         await table
           .forget({ before: 0, process })
           .catch((err: unknown) => log.warn({ err }, "live: failed to remove viewers that have left"));
     },
   };
-}
-
-/**
- * Behind one IP address, players are distinguished by their session id (CTA-5004, `sid`), others by their user agent.
- */
-function nameOf(ip: string, { headers, url = "" }: IncomingMessage): string {
-  const cmcdSession =
-    headers["cmcd-session"] ??
-    (url.includes("CMCD=") ? new URL(url, "http://localhost").searchParams.get("CMCD") : undefined);
-  const session = /(?:^|,)\s*sid="([^"]{1,64})"/.exec(String(cmcdSession ?? ""))?.[1];
-  return `${ip}\n${session ?? headers["user-agent"] ?? ""}`;
 }

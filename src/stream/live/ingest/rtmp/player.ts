@@ -13,7 +13,7 @@ interface PlayerDeps {
 
 export interface PlayerPorts extends PlayerDeps {
   /** Counts viewers until the returned function is called. Absent: viewers are not counted. */
-  viewers?: { join(input: string, session: string): () => void };
+  viewers?: { join(input: string, session: string, from?: { player: string }): () => void };
 }
 
 interface AdmittedPlayer {
@@ -63,7 +63,7 @@ export function startPlayback({
         head,
       ),
   });
-  const leaveViewers = viewers?.join(input.uid, randomIds.hex());
+  const leaveViewers = viewers?.join(input.uid, randomIds.hex(), { player: "RTMP" });
   let isOver = false;
   const end = (reason: UserError | undefined, notify = true) => {
     if (isOver) return;

@@ -10,7 +10,7 @@ export interface PlayerDeps {
   sessions: Pick<LiveSessions, "of">;
   inputs: Pick<LiveInputDirectory, "bySrtStreamId" | "onChange">;
   /** Counts viewers until the returned function is called. */
-  viewers: { join(input: string, session: string): () => void };
+  viewers: { join(input: string, session: string, from?: { player: string }): () => void };
 }
 
 /** Payload of one datagram: the usual seven transport stream packets. */
@@ -44,7 +44,7 @@ function play(
         connection.send(packets.subarray(offset, offset + DATAGRAM_BYTES));
     },
   });
-  const leaveViewers = viewers.join(input.uid, randomIds.hex());
+  const leaveViewers = viewers.join(input.uid, randomIds.hex(), { player: "SRT" });
   /** The subscription may end before `unsubscribe` is assigned. */
   let unsubscribe = () => {};
   let isOver = false;

@@ -1,0 +1,4 @@
+import { onEveryDatabase } from "../../../test/support/databases.ts";
+import { audienceConformance } from "./audience.conformance.ts";
+
+onEveryDatabase(audienceConformance);

@@ -1,0 +1,2 @@
+export { audienceMigrations, type AudienceColumn } from "./audience-table.ts";
+export { createAudience, type Audience } from "./audience.ts";

@@ -214,4 +214,16 @@ export const mutations: Mutation[] = [
     to: "since: clock.now()",
     test: "src/workers/scripts/scripts.test.ts",
   },
+  {
+    file: "src/workers/invocation-figures/figures.ts",
+    from: "if (isError(outcome)) cell.errors++;",
+    to: "cell.errors++;",
+    test: "src/workers/invocation-figures/figures.test.ts",
+  },
+  {
+    file: "src/workers/runtime/usage-meter.ts",
+    from: "Math.max(1, running.size + ended.length)",
+    to: "Math.max(1, ended.length)",
+    test: "src/workers/runtime/usage-meter.test.ts",
+  },
 ];

@@ -7,7 +7,15 @@ import type { Settings } from "../kernel/settings.ts";
 import type { Mail } from "../mail/index.ts";
 import type { Stream } from "../stream/index.ts";
 import { AI_GATEWAY_PREFIX, createAiGatewayHttp } from "../workers/index.ts";
-import type { AssetUploads, Bindings, ObjectNamespaces, Scripts, Tails, WorkerRouting } from "../workers/index.ts";
+import type {
+  AssetUploads,
+  Bindings,
+  InvocationFigures,
+  ObjectNamespaces,
+  Scripts,
+  Tails,
+  WorkerRouting,
+} from "../workers/index.ts";
 import type { Lookups, Zones } from "../zones/index.ts";
 import { meterApi } from "./api-meter.ts";
 import { createApi } from "./app.ts";
@@ -28,6 +36,7 @@ import { createVerifyPage, VERIFY_PREFIX } from "./routes/email/verify-page.ts";
 import { emailAccountDatasets, emailDatasets } from "./routes/graphql/email-datasets.ts";
 import { graphqlRoutes } from "./routes/graphql/routes.ts";
 import { streamDatasets } from "./routes/graphql/stream-datasets.ts";
+import { workerDatasets } from "./routes/graphql/worker-datasets.ts";
 import { kvRoutes } from "./routes/kv/routes.ts";
 import { memberRoutes } from "./routes/members.ts";
 import { membershipRoutes } from "./routes/memberships.ts";
@@ -57,6 +66,7 @@ interface PlatformModules {
   bindings: Bindings;
   mail: Mail;
   stream: Pick<Stream, "services" | "upload">;
+  invocationFigures: InvocationFigures;
   /** Resolves the names that an SPF record includes. */
   lookups: Pick<Lookups, "resolveTxt">;
   /** Counts the responses. */
@@ -169,6 +179,7 @@ function routesOf(
     bindings: { kv, r2, d1, queue, analytics, secretsStore, ai, aiGateway },
     mail,
     stream,
+    invocationFigures,
     lookups,
   }: PlatformModules,
   { address, publicUrl, publicDomain, workerUrl, diagnose, isOwnHost, clock }: RouteOptions,
@@ -217,6 +228,7 @@ function routesOf(
       datasets: {
         accounts: {
           ...streamDatasets({ audience: stream.services.audience, clock }),
+          ...workerDatasets({ figures: invocationFigures, clock }),
           ...emailAccountDatasets({ activity: mail.activity, days: mail.activity.days }),
         },
         zones: emailDatasets({ activity: mail.activity, days: mail.activity.days }),

@@ -6,7 +6,7 @@ const SHARED: Record<string, Option> = { ...configOptions, ...serverOptions, ...
 
 const AREAS: readonly [title: string, heads: readonly string[]][] = [
   ["On this machine", ["init", "dev", "import", "types", "serve"]],
-  ["Workers on a server", ["deploy", "versions", "deployments", "rollback", "tail", "delete", "secret"]],
+  ["Workers on a server", ["deploy", "versions", "deployments", "rollback", "tail", "workers", "delete", "secret"]],
   ["Storage", ["kv", "r2", "d1", "secrets-store"]],
   ["Domains and mail", ["zone", "email", "doctor"]],
   ["Video", ["stream"]],

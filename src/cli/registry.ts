@@ -56,6 +56,12 @@ export const NOUNS: readonly Noun[] = [
     load: async () => [(await import("./commands/tail.ts")).tail],
   },
   {
+    name: "workers",
+    summary: "figures of deployed workers",
+    verbs: ["metrics"],
+    load: async () => (await import("./commands/workers.ts")).workersCommands,
+  },
+  {
     name: "delete",
     summary: "delete a worker with its versions and secrets",
     load: async () => [(await import("./commands/delete.ts")).deleteWorker],

@@ -34,6 +34,8 @@ export interface ServeModules {
   dns: Dns;
   mail: Mail;
   stream: Stream;
+  /** Figures of the invocations of workers. */
+  invocationFigures: NonNullable<ReturnType<typeof createWorkerRuntime>["figures"]>;
   metrics: Metrics;
   /** Addresses and ports that are blocked for connections on behalf of users. */
   own: OwnAddresses;
@@ -81,6 +83,7 @@ export async function openModules(
   const runtime = createWorkerRuntime(
     {
       bindings,
+      figuresDb: store.db,
       // An object's files belong to the process that runs it, and several processes cannot find each other's objects.
       durableObjects: database.url === "",
       sendEmail: () => lateModules.mail!.binding,
@@ -173,7 +176,17 @@ export async function openModules(
     basics,
   );
   lateModules.stream = stream;
-  return { platform, bindings, certificates, dns, mail, stream, metrics, own: ownAddresses };
+  return {
+    platform,
+    bindings,
+    certificates,
+    dns,
+    mail,
+    stream,
+    invocationFigures: runtime.figures!,
+    metrics,
+    own: ownAddresses,
+  };
 }
 
 /** Whether a worker is served at its own host or, by path, at a host that it shares with others. */

@@ -19,6 +19,13 @@ export {
   type AiGateways,
   type AiGatewaySettings,
 } from "./ai/index.ts";
+export {
+  createInvocationFigures,
+  quantile,
+  type InvocationColumn,
+  type InvocationFigures,
+  type InvocationSums,
+} from "./invocation-figures/index.ts";
 export { workerUsers } from "./runtime/identities.ts";
 export { createRuntime, type RuntimeOptions } from "./runtime/pool.ts";
 export { createEgressCheck, devEgress, serveEgress } from "./runtime/egress/policy.ts";

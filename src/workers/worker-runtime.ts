@@ -2,11 +2,13 @@ import { join } from "node:path";
 import type { Basics } from "../kernel/index.ts";
 import { parseIdRange } from "../kernel/privileges.ts";
 import type { Settings } from "../kernel/settings.ts";
+import type { Db } from "../store/index.ts";
 import type { Bindings } from "./bindings/bindings.ts";
 import { createSendEmailService } from "./bindings/send-email/service.ts";
 import type { WorkerCalls } from "./bindings/services/port.ts";
 import { createServiceBindingService } from "./bindings/services/service.ts";
 import { createStreamService } from "./bindings/stream/service.ts";
+import { createInvocationFigures, type InvocationFigures } from "./invocation-figures/index.ts";
 import { openObjectStorage } from "./objects/storage.ts";
 import type { SendEmailPort, StreamPort } from "./ports.ts";
 import type { WorkerRuntime } from "./runtime/port.ts";
@@ -21,6 +23,8 @@ interface WorkerRuntimeOptions extends Pick<RuntimeOptions, "egress" | "limits" 
   /** Calls between workers. Evaluated for each call, because it may be set after the runtime has been created. */
   calls(): WorkerCalls;
   settings: Pick<Settings, "workers">;
+  /** Stores the figures of invocations. Absent: invocations are not counted. */
+  figuresDb?: Db;
   /** Whether to support Durable Objects; false in a server with several processes. Default true. */
   durableObjects?: boolean;
   /** The processes' folders are created in its subfolder `run`, accessible only to the server. */
@@ -37,11 +41,12 @@ export function createWorkerRuntime(
     settings: { workers },
     dataDirectory,
     limits,
+    figuresDb,
     durableObjects = true,
     ...options
   }: WorkerRuntimeOptions,
   { clock, ids, log, lifecycle }: Basics,
-): WorkerRuntime {
+): WorkerRuntime & { figures?: InvocationFigures } {
   const runtime = createRuntime({
     ...options,
     services: {
@@ -80,6 +85,12 @@ export function createWorkerRuntime(
     log,
     clock,
   });
+  const figures = figuresDb && createInvocationFigures({ db: figuresDb, clock, log, days: workers.analytics_days });
+  if (figures !== undefined) {
+    figures.watch(runtime);
+    // Stop handlers run in reverse order: the figures are written after the last invocation.
+    lifecycle.onStop("figures of invocations", () => figures.close());
+  }
   lifecycle.onStop("workers", () => runtime.close(), { timeoutMs: 15_000 });
-  return runtime;
+  return { ...runtime, ...(figures && { figures }) };
 }

@@ -19,6 +19,8 @@ interface BindingServerOptions {
   onTail(items: TraceItem[]): void;
   /** Called for every request, as a sign that the worker is alive and active. */
   onActivity(): void;
+  /** Called for every call of a binding. */
+  onCall?(): void;
   /** True if the process has no running invocation. */
   isIdle(): boolean;
   log: Log;
@@ -42,6 +44,7 @@ export async function startBindingServer({
   gid,
   onTail,
   onActivity,
+  onCall = () => {},
   isIdle,
   log,
 }: BindingServerOptions): Promise<SocketServer> {
@@ -67,6 +70,7 @@ export async function startBindingServer({
       const name = String(request.headers[SERVICE_HEADER]);
       const handle = handles.get(name);
       if (handle === undefined) return void response.writeHead(403).end("no such binding");
+      if (name !== TAIL_SERVICE) onCall();
       handle(request, response).catch((err: unknown) => {
         log.error({ err, script: script.name, binding: name }, `workers: binding failed: ${messageOf(err)}`);
         return sendError(request, response, err);
@@ -77,6 +81,7 @@ export async function startBindingServer({
     onActivity();
     const binding = serviceBindings.find((candidate) => serviceName(candidate) === request.headers[SERVICE_HEADER]);
     if (binding === undefined) return void connection.end("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
+    onCall();
     services.service.upgrade(request, connection, head, { script, binding: asServiceBinding(binding) });
   });
   // For RPC, workerd sends CONNECT with only the configured host. connect() in the worker's code adds a port, so it
@@ -85,6 +90,7 @@ export async function startBindingServer({
     onActivity();
     const binding = serviceBindings.find((candidate) => rpcHost(candidate) === request.url);
     if (binding === undefined) return void connection.end("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
+    onCall();
     if (head.length > 0) connection.unshift(head);
     services.service.connect(connection, { script, binding: asServiceBinding(binding), isIdle });
   });

@@ -2,10 +2,12 @@ import { systemClock, type Clock } from "../../kernel/index.ts";
 import type { WorkerScript } from "../scripts/script.ts";
 import type { EmailOutcome, Invocation, InvocationOutcome } from "./port.ts";
 import type { StackMapper } from "./stacks.ts";
+import { noUsageMeter, type UsageMeter } from "./usage-meter.ts";
 import {
   invocationDetailsOf,
   exceptionsOf,
   invocationIdOf,
+  isObjectEvent,
   isQuestion,
   logsOf,
   invocationOutcome,
@@ -53,6 +55,7 @@ interface Pending {
   lingering: boolean;
   isReported: boolean;
   tailOutcome: InvocationOutcome["outcome"] | undefined;
+  metered: ReturnType<UsageMeter["begin"]>;
   timer: NodeJS.Timeout | undefined;
   finish: (record: Invocation) => void;
 }
@@ -76,11 +79,13 @@ export function createInvocations({
   mapStack,
   emit,
   clock = systemClock,
+  meter = noUsageMeter,
 }: {
   script: Identity;
   mapStack: StackMapper;
   emit: (invocation: Invocation) => void;
   clock?: Clock;
+  meter?: Pick<UsageMeter, "begin">;
 }): Invocations {
   const identity = identityOf(script);
   const pending = new Map<string, Pending>();
@@ -100,6 +105,7 @@ export function createInvocations({
       record.outcome = "exception";
     // If a handler fails, workerd itself responds; only the tail contains the reason.
     if (record.outcome === "exception") record.exception ??= record.exceptions.shift();
+    entry.metered.ended(entry.isReported ? record.outcome : undefined);
     if (entry.isReported) emit(record);
     entry.finish(record);
     if (entry.lingering || --holdCount > 0) return;
@@ -128,6 +134,7 @@ export function createInvocations({
         lingering,
         isReported: true,
         tailOutcome: undefined,
+        metered: meter.begin(),
         timer: undefined,
         finish,
       };
@@ -161,7 +168,9 @@ export function createInvocations({
         const id = invocationIdOf(item);
         const entry = id === undefined ? undefined : pending.get(id);
         if (entry === undefined) {
-          emit({ ...identity, ...fromTraceItem(item, mapStack) });
+          const invocation = { ...identity, ...fromTraceItem(item, mapStack) };
+          meter.begin().ended(isObjectEvent(item) ? undefined : invocation.outcome);
+          emit(invocation);
           continue;
         }
         Object.assign(entry.record, invocationDetailsOf(item));

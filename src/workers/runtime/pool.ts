@@ -14,7 +14,7 @@ import { createIdentities, type Identities } from "./identities.ts";
 import { createLauncher } from "./launch.ts";
 import type { IdRange } from "../../kernel/privileges.ts";
 import { createLiveMessages } from "./live-messages.ts";
-import type { Invocation, InvocationOutcome, WorkerRuntime } from "./port.ts";
+import type { Invocation, InvocationOutcome, WorkerRuntime, WorkerUsage } from "./port.ts";
 import { createObjectOwners } from "./object-owners.ts";
 import { createRunFolders } from "./run-folders.ts";
 import { withAssets } from "./service-calls/asset-calls.ts";
@@ -84,6 +84,7 @@ export function createRuntime({
   /** Number of processes that are being started. */
   let starting = 0;
   const listeners = new Set<(invocation: Invocation) => void>();
+  const usageListeners = new Set<(usage: WorkerUsage) => void>();
   const launcher = createLauncher({ log });
   const identities: Identities = createIdentities({ range: uidRange, log, ...(!launcher.confines && { able: false }) });
   const folders = createRunFolders(runFolder);
@@ -103,6 +104,9 @@ export function createRuntime({
     siteOf,
     emit(invocation) {
       for (const listener of listeners) listener(invocation);
+    },
+    emitUsage(usage) {
+      for (const listener of usageListeners) listener(usage);
     },
     log,
   };
@@ -281,6 +285,10 @@ export function createRuntime({
     onInvocation(listener) {
       listeners.add(listener);
       return () => void listeners.delete(listener);
+    },
+    onUsage(listener) {
+      usageListeners.add(listener);
+      return () => void usageListeners.delete(listener);
     },
     async close() {
       isClosed = true;

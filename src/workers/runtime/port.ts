@@ -64,6 +64,11 @@ export interface WorkerRuntime {
    * unsubscribe function.
    */
   onInvocation(listener: (invocation: Invocation) => void): () => void;
+  /**
+   * Called up to four times per second for each process that works, with what its invocations used. Returns the
+   * unsubscribe function.
+   */
+  onUsage(listener: (usage: WorkerUsage) => void): () => void;
   close(): Promise<void>;
 }
 
@@ -188,6 +193,14 @@ export interface ObjectInvocation {
     | null;
   /** The values of a request that are redacted in `event`. */
   unredacted?: { url: string; headers: Record<string, string> };
+}
+
+/** CPU time and requests of the invocations of one process since the last report. */
+export interface WorkerUsage extends Pick<Invocation, "script" | "version" | "account"> {
+  /** Requests of the worker: fetches, sockets, and calls of bindings. */
+  subrequests: number;
+  /** CPU times in microseconds of invocations that have ended: `count` of them took `us`. */
+  cpuTimes: { outcome: InvocationOutcome["outcome"]; us: number; count: number }[];
 }
 
 export interface Invocation extends InvocationOutcome {

@@ -12,12 +12,12 @@ import type { EgressCheck } from "./egress/policy.ts";
 import type { ClientOf } from "./client.ts";
 import { fetchEvent } from "./fetch-event.ts";
 import type { IsolateModules } from "./isolate-modules.ts";
-import { createInvocations } from "./invocations.ts";
+import { createInvocations, identityOf } from "./invocations.ts";
 import type { Identities } from "./identities.ts";
 import { objectsPath, type Launcher, type WorkerdProcess } from "./launch.ts";
 import type { LiveMessages } from "./live-messages.ts";
 import { createHttpPassthrough } from "./passthrough.ts";
-import type { Invocation, InvocationOutcome } from "./port.ts";
+import type { Invocation, InvocationOutcome, WorkerUsage } from "./port.ts";
 import type { WorkerProcess } from "./process-port.ts";
 import type { RunFolders } from "./run-folders.ts";
 import { OBJECTS_ENTRYPOINT } from "./remote-bindings.ts";
@@ -25,6 +25,7 @@ import { DEFAULT_ENTRYPOINT } from "./service-calls/entrypoints.ts";
 import { createProcessEntrypoints } from "./service-calls/process-entrypoints.ts";
 import { createStackMapper, mapException } from "./stacks.ts";
 import { isAlarm, isObjectEvent } from "./tail-items.ts";
+import { createUsageMeter, noUsageMeter, readMainThreadUs, type UsageMeter } from "./usage-meter.ts";
 import { readProcessUsage, watchProcess, type RuntimeLimits } from "./watchdog.ts";
 
 /** Shared by all worker processes of a server. */
@@ -48,6 +49,7 @@ export interface WorkerProcessDeps {
    */
   siteOf(request: IncomingMessage, script: string): Site | undefined;
   emit(invocation: Invocation): void;
+  emitUsage(usage: WorkerUsage): void;
   log: Log;
 }
 
@@ -71,12 +73,17 @@ export async function startWorkerProcess(
   requestedScript: WorkerScript,
   deps: WorkerProcessDeps,
 ): Promise<WorkerProcess> {
-  const { launcher, folders, identities, inside, services, messages, egress, emit, log } = deps;
+  const { launcher, folders, identities, inside, services, messages, egress, emit, emitUsage, log } = deps;
   const script = services.ai.isOffered ? requestedScript : withoutAiBindings(requestedScript);
   // A script can lower the operator's limits but not raise them.
   const limits = { ...deps.limits, cpuMs: Math.min(script.limits?.cpuMs ?? Infinity, deps.limits.cpuMs) };
   const mapStack = createStackMapper(script);
-  const invocations = createInvocations({ script, mapStack, emit });
+  const invocations = createInvocations({
+    script,
+    mapStack,
+    emit,
+    meter: { begin: () => (usage ?? noUsageMeter).begin() },
+  });
   let lastUsed = performance.now();
   let isRetired = false;
   let longRuns = 0;
@@ -105,6 +112,7 @@ export async function startWorkerProcess(
   let workerd: WorkerdProcess | undefined;
   const onActivity = () => watch?.activity();
   let watch: ReturnType<typeof watchProcess> | undefined;
+  let usage: UsageMeter | undefined;
   try {
     workerd = launcher.launch(folder, listening.length, { identity, memoryMb: limits.rssMb, objects: openedObjects });
     const { pid } = workerd;
@@ -122,6 +130,7 @@ export async function startWorkerProcess(
           invocations.tail(items);
         },
         onActivity,
+        onCall: () => usage?.subrequest(),
         isIdle: () => workerProcess.busy === 0,
         log,
       }),
@@ -133,6 +142,7 @@ export async function startWorkerProcess(
         check: egress,
         actions: messages.handle,
         onActivity,
+        onFetch: () => usage?.subrequest(),
       }),
     );
     const timer = setTimeout(
@@ -142,6 +152,10 @@ export async function startWorkerProcess(
     await workerd.ready.finally(() => clearTimeout(timer));
     watch.stop();
     watch = watchProcess(watched, limits);
+    usage = createUsageMeter({
+      cpuUs: () => readMainThreadUs(pid),
+      emit: (used) => emitUsage({ ...identityOf(script), ...used }),
+    });
     for (const name of listening) folder.takeSocket(name);
   } catch (err) {
     workerd?.kill("SIGKILL");
@@ -177,6 +191,7 @@ export async function startWorkerProcess(
     passthrough.close();
     entrypoints.close();
     invocations.abandon();
+    usage?.stop();
     release();
   });
 
@@ -391,6 +406,8 @@ export async function startWorkerProcess(
       // A caller that has just been given this process has begun its invocation by the next event loop turn.
       await new Promise((resolve) => void setImmediate(resolve));
       await Promise.race([Promise.all([waitForDrain(), entrypoints.retire()]), exitPromise]);
+      // The CPU time of an ended process cannot be read.
+      usage?.sample();
       // On SIGTERM workerd accepts no new connections, completes its running requests, and exits.
       workerd.kill("SIGTERM");
       const killTimer = setTimeout(() => workerd.kill("SIGKILL"), patienceMs);

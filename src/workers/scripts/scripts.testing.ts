@@ -100,6 +100,7 @@ export function createFakeRuntime() {
     claimObjects: () => {},
     upgrade: () => {},
     onInvocation: () => () => {},
+    onUsage: () => () => {},
     close: async () => {},
   };
   return { runtime, known, state };

@@ -17,6 +17,8 @@ interface EgressProxyOptions {
   /** Handles requests to the actions host: a live message's forward() and reply(). */
   actions(request: IncomingMessage, response: ServerResponse): Promise<void>;
   onActivity(): void;
+  /** Called for every fetch and socket. */
+  onFetch?(): void;
   /** Maximum number of open connections per worker. */
   maxConnections?: number;
 }
@@ -46,10 +48,12 @@ export async function startEgressProxy({
   lookup = systemLookup,
   actions,
   onActivity,
+  onFetch = () => {},
   maxConnections = 256,
 }: EgressProxyOptions): Promise<SocketServer> {
   let openCount = 0;
   const countRequest = (closable: { once(event: "close", decrement: () => void): unknown }) => {
+    onFetch();
     if (openCount >= maxConnections)
       throw new EgressDenied(`a worker can have at most ${maxConnections} open connections`);
     openCount++;

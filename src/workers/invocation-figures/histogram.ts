@@ -1,0 +1,27 @@
+/**
+ * Times in a histogram whose buckets grow by ten percent: a quantile is within five percent. Bucket 0 is zero, bucket n
+ * begins at 1.1^(n-1) microseconds.
+ */
+const GROWTH = Math.log(1.1);
+
+export const bucketOf = (us: number): number => (us < 1 ? 0 : 1 + Math.floor(Math.log(us) / GROWTH));
+
+/** The middle of a bucket, in microseconds. */
+export const timeOf = (bucket: number): number => (bucket === 0 ? 0 : Math.exp((bucket - 0.5) * GROWTH));
+
+/** Counts by bucket. */
+export type Histogram = ReadonlyMap<number, number>;
+
+/** The time that this share of the invocations did not exceed, in microseconds; null if there are none. */
+export function quantile(histogram: Histogram, share: number): number | null {
+  const total = [...histogram.values()].reduce((sum, count) => sum + count, 0);
+  if (total === 0) return null;
+  const wanted = Math.max(1, Math.ceil(total * share));
+  let seen = 0;
+  const buckets = [...histogram].sort(([a], [b]) => a - b);
+  for (const [bucket, count] of buckets) {
+    seen += count;
+    if (seen >= wanted) return timeOf(bucket);
+  }
+  return timeOf(buckets.at(-1)![0]);
+}

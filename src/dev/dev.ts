@@ -2,11 +2,12 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { isLoopback, type Basics } from "../kernel/index.ts";
 import type { Settings } from "../kernel/settings.ts";
-import { createLocalMail } from "../mail/index.ts";
+import { createLocalMail, openInbox, type Inbox, type InboxActions } from "../mail/index.ts";
 import type { Store } from "../store/index.ts";
 import {
   createBindings,
   createLocalBucketList,
+  createLocalPlatform,
   createLocalWorkerCalls,
   createS3HttpHandler,
   createWorkerRuntime,
@@ -14,12 +15,13 @@ import {
   devEgress,
   localS3Key,
   meterWorkers,
-  type Bindings,
+  type LocalPlatform,
   type RuntimeLimits,
   type StreamPort,
 } from "../workers/index.ts";
 import { openRunFolder } from "./data-directory.ts";
 import { warnWithoutAi } from "./ai-warning.ts";
+import type { DevApi } from "./dev-api.ts";
 import type { DevSettings } from "./dev-settings.ts";
 import type { EventReporter } from "./events.ts";
 import { createDevHttp, S3_PREFIX, STORAGE_PREFIX } from "./http/dev-http.ts";
@@ -35,16 +37,15 @@ export interface DevVideo {
   binding: StreamPort;
   /** Serves paths under VIDEO_PREFIX. Resolves with false if there is nothing under the path. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
+  /** The v4 API operations on videos and live inputs. Opens video. */
+  api(request: IncomingMessage, response: ServerResponse): Promise<void>;
 }
 
-/** The API to the storage of local workers, for the command line. */
-export interface DevStorage {
-  /** Handles API requests. Their paths are relative to the announced URL. */
-  handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
-  /** Lets commands find the server. Call it once the server handles requests under this URL. */
-  announce(url: string): void;
-  /** Removes the announcement, so that commands open the storage directly. */
-  withdraw(): void;
+/** The parts of a development server that its API presents. */
+interface DevModules {
+  platform: LocalPlatform;
+  inbox: { store: Inbox; actions: InboxActions };
+  video: Pick<DevVideo, "api">;
 }
 
 /** Small values for tests. */
@@ -59,12 +60,14 @@ export interface DevLimits {
 
 interface DevDeps {
   workers: DevWorkers;
-  settings: Pick<Settings, "workers">;
+  settings: Pick<Settings, "workers" | "inbox">;
+  /** The only account and its user. */
+  owner: { account: string; user: { id: string; email: string } };
   store: Store;
   dataDir: string;
   /** `serverUrl` returns the URL of the HTTP server, which is known once it listens. */
   openVideo(serverUrl: () => string): DevVideo;
-  openStorage(bindings: Bindings): DevStorage;
+  openApi(modules: DevModules): DevApi;
   /** SQL files to run before the workers start: `FILE` or `BINDING=FILE`, relative to `cwd`. */
   seeds: readonly string[];
   cwd: string;
@@ -76,6 +79,7 @@ interface DevDeps {
 interface Dev {
   /** Folder of this run's `.eml` files. */
   readonly mailDir: string;
+  readonly api: DevApi;
   /**
    * Runs the seeds, builds the workers, then listens for requests and mail. A worker that fails to build is reported but
    * does not prevent the start. Rejects with UserError if a seed fails or a port is in use.
@@ -93,10 +97,10 @@ interface Dev {
  * The development server of some workers: receives their mail over SMTP and HTTP, passes requests to them, writes
  * their outbound mail to files, and reports each invocation.
  */
-export function createDev(
-  { workers, settings, store, dataDir, openVideo, openStorage, seeds, cwd, report, limits }: DevDeps,
+export async function createDev(
+  { workers, settings, owner, store, dataDir, openVideo, openApi, seeds, cwd, report, limits }: DevDeps,
   basics: Basics,
-): Dev {
+): Promise<Dev> {
   const { graceMs = 5000 } = limits;
   const { clock, ids, log, lifecycle } = basics;
   const { names, unavailable } = workers;
@@ -110,6 +114,16 @@ export function createDev(
   // Stops after the workers, so that their last invocations are reported.
   lifecycle.onStop("invocation reports", () => reports.close());
   const mailDir = openRunFolder(join(dataDir, "mail"), clock.now());
+  const inbox = await openInbox({
+    db: store.db,
+    objects: store.objects,
+    clock,
+    log,
+    maxMessages: settings.inbox.max_messages,
+    maxBytes: settings.inbox.max_mb * 1024 * 1024,
+    stopping: lifecycle.stopping,
+  });
+  lifecycle.onStop("inbox", () => inbox.close());
   const mail = createLocalMail(
     {
       mailDirectory: mailDir,
@@ -118,13 +132,19 @@ export function createDev(
       onWritten: reports.mailWritten,
       route: (recipient) => ({ kind: "worker", script: workers.workerFor(recipient) }),
       rules: { isVerified: workers.isVerified, routesToWorker: (address, script) => workers.claims(script, address) },
+      inbox: {
+        store: inbox,
+        account: owner.account,
+        causeOf: ({ script }) => reports.messageOf(script ?? ""),
+        workers: () => names,
+        releaseServer: settings.inbox.release_server,
+      },
     },
     basics,
   );
   const video = openVideo(() => serverUrl);
   const bindings = createBindings(store, dataDir, basics, { createQueues: true, settings, unlisted: true });
   warnWithoutAi({ workers, isOffered: bindings.ai.isOffered, report });
-  const storage = openStorage(bindings);
   const processes = createWorkerRuntime(
     {
       bindings,
@@ -154,6 +174,11 @@ export function createDev(
   lifecycle.onStop("metrics", () => metrics.close());
   runDevTailWorkers({ workers, runtime, report }, basics);
   const receiver = mail.receiver(runtime);
+  const api = openApi({
+    platform: createLocalPlatform({ store, bindings, runtime, workers: workers.list, owner }, basics),
+    inbox: { store: inbox, actions: mail.inboxActions(receiver) },
+    video,
+  });
   const s3 = createS3HttpHandler({
     ...bindings.r2,
     bucketList: createLocalBucketList(() =>
@@ -180,7 +205,8 @@ export function createDev(
     metrics: metrics.render,
     video: video.handle,
     s3: s3.handle,
-    storage: storage.handle,
+    storage: api.handle,
+    tails: api.upgrade,
     analytics: bindings.analytics,
     health: () => ({ workers: workers.status() }),
   });
@@ -201,6 +227,7 @@ export function createDev(
 
   return {
     mailDir,
+    api,
     async start({ host, port, smtpPort }) {
       const { databases } = bindings.d1;
       await runSeeds(seeds, { databases, workers: workers.describe(), cwd, dataDir, report });
@@ -212,8 +239,8 @@ export function createDev(
       const boundHttp = await http.listen({ host, port });
       serverUrl = boundHttp.url;
       lifecycle.onStop("http", () => http.close());
-      storage.announce(`${boundHttp.url}${STORAGE_PREFIX}`);
-      lifecycle.onStop("storage announcement", () => storage.withdraw());
+      api.announce(`${boundHttp.url}${STORAGE_PREFIX}`);
+      lifecycle.onStop("storage announcement", () => api.withdraw());
       if (!isLoopback(host)) report({ event: "warning", text: `Other machines can reach ${host} and run your worker` });
       const smtp = smtpPort === false ? undefined : await listenForMail(host, smtpPort);
       if (smtp !== undefined) lifecycle.onStop("smtp", () => smtp.close());

@@ -10,6 +10,8 @@ interface InvocationReports {
   instrument(runtime: WorkerRuntime): WorkerRuntime;
   /** Mail that was written to disk. */
   mailWritten(writtenMail: WrittenMail): void;
+  /** Id of the message that the worker is handling; undefined unless this is its only running invocation. */
+  messageOf(worker: string): string | undefined;
   close(): void;
 }
 
@@ -24,6 +26,8 @@ interface Options {
 /** A started invocation whose record has not arrived yet. */
 interface PendingInvocation {
   worker: string;
+  /** Id of the message that it handles. */
+  message?: string;
   /** Identifies its record: the id of the message, method and URL, or the schedule. */
   key: string;
   actions: MailAction[];
@@ -176,6 +180,7 @@ export function createInvocationReports({
         const warning = buildWarning(name);
         const warnings = [...envelopeWarnings(mail), ...(warning === undefined ? [] : [warning])];
         const entry = start(name, emailKey(mail.id, mail.to), warnings);
+        entry.message = mail.id;
         const answer = runtime.email(name, mail, noteRejectedReplies(actions, entry.rejectedReplies));
         const { id, from, to, rawSize } = mail;
         answer
@@ -254,6 +259,7 @@ export function createInvocationReports({
       if (owner === undefined || owner.actions.length >= MAX_ACTIONS) report({ event: "sent", worker, ...action });
       else owner.actions.push(action);
     },
+    messageOf: (worker) => ownerOf(pending.get(worker) ?? [], undefined)?.message,
     close() {
       clearInterval(sweeper);
       for (const stop of unsubscribe) stop();

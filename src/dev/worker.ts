@@ -35,6 +35,8 @@ export interface DevWorker {
   readonly isOutdated: boolean;
   /** The build of the running version. */
   readonly build: ProjectBuild | undefined;
+  /** When it was deployed, in epoch milliseconds. */
+  readonly builtAt: number | undefined;
   /** Builds the first version and deploys it, as all later ones, to this runtime. */
   start(runtime: Deployer): Promise<void>;
   /** Reads the configuration again and builds a new version. */
@@ -86,6 +88,7 @@ export async function openDevWorker({
   let bundler: Bundler = createBundler(project, { cwd });
   let runtime: Deployer | undefined;
   let running: ProjectBuild | undefined;
+  let builtAt: number | undefined;
   let runningObjects: string | undefined;
   let failure: string | undefined = `${name} is being built`;
   let latestBuildFailed = false;
@@ -185,6 +188,7 @@ export async function openDevWorker({
           throw withExplanation(err, explainStartError(messageOf(err), project, unknownBindings));
         });
         running = build;
+        builtAt = clock.now();
         runningObjects = JSON.stringify(objects);
         report({
           event: "built",
@@ -250,6 +254,9 @@ export async function openDevWorker({
     },
     get build() {
       return running;
+    },
+    get builtAt() {
+      return builtAt;
     },
     explain: (exception) => explainException(exception, project, unknownBindings),
     async start(given) {

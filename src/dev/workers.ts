@@ -3,6 +3,7 @@ import { messageOf, type Basics } from "../kernel/index.ts";
 import {
   localObjects,
   type Binding,
+  type LocalWorker,
   type Project,
   type RuntimeLimits,
   type ThrownException,
@@ -34,6 +35,8 @@ export interface DevWorkers {
   isVerified(address: string, worker: { script: string }): boolean;
   /** For users: names, configuration files relative to the working directory, and bindings. */
   describe(): { name: string; config: string; bindings: Binding[] }[];
+  /** For the API. */
+  list(): LocalWorker[];
   /** For monitoring: the running versions, and why a worker has none. */
   status(): { name: string; version: string | null; problem?: string }[];
   /** Builds the first version of each worker and deploys it. A failed build is reported. */
@@ -96,6 +99,7 @@ export async function openDevWorkers(
         config: relative(options.cwd, configFile),
         bindings,
       })),
+    list: () => workers.map(localWorkerOf),
     status: () =>
       workers.map(({ name, build, unavailable: problem }) => ({
         name,
@@ -105,6 +109,28 @@ export async function openDevWorkers(
     start: async (runtime) => void (await Promise.all(workers.map((worker) => worker.start(runtime)))),
     rebuild: async () => void (await Promise.all(workers.map((worker) => worker.rebuild()))),
     close,
+  };
+}
+
+function localWorkerOf({ name, project, build, builtAt }: DevWorker): LocalWorker {
+  const { bindings, compatibilityDate, compatibilityFlags, tailConsumers, assets } = project;
+  return {
+    name,
+    bindings,
+    compatibilityDate,
+    compatibilityFlags,
+    crons: project.deploy.crons ?? [],
+    tailConsumers,
+    hasAssets: assets !== undefined,
+    build: build && {
+      version: build.script.version,
+      digest: build.digest,
+      format: build.script.format,
+      main: build.script.main,
+      bytes: build.bytes,
+      ms: build.ms,
+    },
+    builtAt,
   };
 }
 

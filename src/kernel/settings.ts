@@ -330,6 +330,15 @@ export const settingsSchema = z.strictObject({
       example: "ops@example.com",
     }),
   }),
+  inbox: group("Inbox of `reelpost dev`", {
+    max_messages: count(5000, 1, 1_000_000, "Maximum number of stored messages; the oldest are deleted"),
+    max_mb: count(512, 1, 1_000_000, "Maximum size of all stored messages, in MiB; the oldest are deleted"),
+    release_server: z.string().default("").meta({
+      description:
+        "SMTP server to which messages are released: `smtp://user:password@host:587`; empty: each release names one",
+      example: "smtp://localhost:1025",
+    }),
+  }),
   dns: group("DNS: zones and resolvers", {
     name_servers: z
       .array(z.string().min(1))

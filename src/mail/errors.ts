@@ -2,6 +2,7 @@ import { defineErrors, UserError } from "../kernel/index.ts";
 import { actionErrorEntries } from "./action-errors.ts";
 import { authenticationErrorEntries } from "./authentication-errors.ts";
 import { deliveryErrorEntries } from "./delivery-errors.ts";
+import { inboxErrorEntries } from "./inbox-errors.ts";
 import { queueErrorEntries } from "./queue-errors.ts";
 import { receptionErrorEntries } from "./reception-errors.ts";
 import { sendErrorEntries } from "./send-errors.ts";
@@ -18,6 +19,7 @@ export const mailErrors = defineErrors("mail", {
   ...actionErrorEntries,
   ...sendErrorEntries,
   ...queueErrorEntries,
+  ...inboxErrorEntries,
 });
 
 const DISK_FULL_CODES = new Set(["ENOSPC", "EDQUOT"]);

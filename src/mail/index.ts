@@ -25,6 +25,20 @@ export type {
   TlsStatistics,
 } from "./dmarc-reports/index.ts";
 export { mailErrors, mebibytes } from "./errors.ts";
+export {
+  INBOX_KINDS,
+  INBOX_STATUSES,
+  checkLinks,
+  htmlPage,
+  htmlPolicy,
+  linksOf,
+  openInbox,
+  parseInboxSearch,
+  type Inbox,
+  type InboxActions,
+  type InboxMessage,
+  type MessageContent,
+} from "./inbox/index.ts";
 export { createLocalMail } from "./local-mail.ts";
 export { createMail, type Mail } from "./mail.ts";
 export { readMessage, type MailSource, type Message, type Spool } from "./messages/index.ts";

@@ -1,8 +1,9 @@
 import { mkdirSync } from "node:fs";
 import type { Basics } from "../kernel/basics.ts";
 import type { SendEmailPort, WorkerRuntime } from "../workers/index.ts";
+import { createInboxActions, createInboxRecorder, type Inbox, type InboxActions } from "./inbox/index.ts";
 import { createSmtpListener, type SmtpListenerOptions, type SmtpListener } from "./inbound/index.ts";
-import { createSpool, type Spool, traceTo } from "./messages/index.ts";
+import { createSpool, type Outbound, type Spool, traceTo } from "./messages/index.ts";
 import { createFileTransport, type WrittenMail } from "./outbound/index.ts";
 import { createReceiver, type Receiver, type ReceiverOptions } from "./receive.ts";
 import { createSendEmail } from "./sending/index.ts";
@@ -14,6 +15,18 @@ interface LocalMailOptions extends Pick<ReceiverOptions, "route"> {
   onWritten: (written: WrittenMail) => void;
   rules: NonNullable<ReceiverOptions["rules"]>;
   maxMessageBytes?: number | undefined;
+  /** Records all messages. */
+  inbox: {
+    store: Inbox;
+    /** Account of the messages. */
+    account: string;
+    /** The received message that caused a message that a worker sends, if known. */
+    causeOf(mail: Outbound): string | undefined;
+    /** Names of the workers that can receive messages. */
+    workers: () => readonly string[];
+    /** Default SMTP server for messages that are released. */
+    releaseServer: string;
+  };
 }
 
 /** The mail service of a development server: accepts mail from any sender and writes all outbound messages to files. */
@@ -21,6 +34,8 @@ interface LocalMail {
   /** `send()` of a worker's send_email binding. */
   binding: SendEmailPort;
   spool: Spool;
+  /** Actions on stored messages; they use this receiver. */
+  inboxActions(receiver: Receiver): InboxActions;
   /** Receives mail for the workers of this runtime. */
   receiver(runtime: Pick<WorkerRuntime, "email">): Receiver;
   /** Rejects with UserError if the port is unavailable. */
@@ -31,17 +46,35 @@ interface LocalMail {
 }
 
 export function createLocalMail(options: LocalMailOptions, { clock, ids, log, lifecycle }: Basics): LocalMail {
-  const { mailDirectory: dir, spoolDirectory, maxMessageBytes: maxBytes, route, rules } = options;
+  const { mailDirectory: dir, spoolDirectory, maxMessageBytes: maxBytes, route, rules, inbox } = options;
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const spool = createSpool({ dir: spoolDirectory, ids, ...(maxBytes !== undefined && { maxBytes }) });
   lifecycle.onStop("spool", () => spool.close());
-  const transport = createFileTransport({ dir, log, onWritten: options.onWritten });
-  lifecycle.onStop("outbound files", () => transport.close());
-  const trace = traceTo({ log, listeners: [(event) => log.debug({ ...event }, "mail: message processed")] });
+  const files = createFileTransport({ dir, log, onWritten: options.onWritten });
+  lifecycle.onStop("outbound files", () => files.close());
+  const { account, causeOf } = inbox;
+  const recorder = createInboxRecorder({ inbox: inbox.store, account, ids, causeOf });
+  const transport = recorder.recordSent(files);
+  const trace = traceTo({
+    log,
+    listeners: [(event) => log.debug({ ...event }, "mail: message processed"), recorder.trace],
+  });
   return {
     binding: createSendEmail({ transport, spool, trace, clock, ids, isVerified: rules.isVerified }),
     spool,
-    receiver: (runtime) => createReceiver({ runtime, route, transport, spool, trace, clock, ids, log, rules }),
+    receiver: (runtime) =>
+      recorder.recordReceived(createReceiver({ runtime, route, transport, spool, trace, clock, ids, log, rules })),
+    inboxActions: (receiver) =>
+      createInboxActions({
+        inbox: inbox.store,
+        receiver,
+        spool,
+        workers: inbox.workers,
+        releaseServer: inbox.releaseServer,
+        clock,
+        ids,
+        log,
+      }),
     listen: ({ receive }, { closeMs, ...at }) =>
       createSmtpListener({
         ...at,

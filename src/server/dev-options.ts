@@ -1,4 +1,4 @@
-import type { DevLimits, EventReporter } from "../dev/index.ts";
+import type { DevApi, DevLimits, EventReporter } from "../dev/index.ts";
 import type { Clock, Ids, Log } from "../kernel/index.ts";
 import type { Binding } from "../workers/index.ts";
 
@@ -56,6 +56,8 @@ export interface DevServer {
   readonly dataDir: string;
   /** Folder of this run's `.eml` files. */
   readonly mailDir: string;
+  /** The v4 API, for the dashboard: it rejects requests of other origins and passes the rest to `handleLocal`. */
+  readonly api: Pick<DevApi, "handleLocal" | "upgrade">;
   /** The current workers, the default one first. */
   readonly workers: { name: string; config: string; bindings: Binding[] }[];
   /** Reads the configuration and rebuilds every worker. */

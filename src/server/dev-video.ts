@@ -6,7 +6,7 @@ import type { Basics } from "../kernel/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import { openSecrets, type Store } from "../store/index.ts";
 import { createStream, type Stream } from "../stream/index.ts";
-import { DEV_ACCOUNT as ACCOUNT } from "./dev-account.ts";
+import { DEV_ACCOUNT as ACCOUNT, DEV_USER } from "./dev-account.ts";
 import { ROLES } from "./roles.ts";
 
 interface DevVideoDeps {
@@ -22,7 +22,7 @@ const API_PATH = `${VIDEO_PREFIX}client/v4/`;
 const OPEN_ACCESS: AccessControl = {
   authenticate: async () => ({
     tokenId: ACCOUNT,
-    user: { id: ACCOUNT, email: "developer@localhost" },
+    user: DEV_USER,
     accounts: [ACCOUNT],
     allows: () => true,
   }),
@@ -40,6 +40,11 @@ export function createDevVideo(deps: DevVideoDeps, basics: Basics): DevVideo {
   const openOnce = () => (openedVideo ??= openVideo(deps, basics));
   return {
     binding: { call: (...call) => openOnce().stream.binding.call(...call) },
+    async api(request, response) {
+      const { listening, api } = openOnce();
+      await listening;
+      await api(request, response);
+    },
     async handle(request, response) {
       const { stream, listening, api } = openOnce();
       await listening;

@@ -2,11 +2,12 @@ import { createDev, openDevWorkers, prepareDataDirectory, reportSlowStop, resolv
 import { createLifecycle, randomIds, systemClock, type Basics } from "../kernel/index.ts";
 import { readSettings } from "../kernel/settings-read.ts";
 import { openStore } from "../store/index.ts";
-import type { Bindings } from "../workers/index.ts";
 import { lockDataDirectory } from "./data-lock.ts";
 import { openDevDashboard } from "./dev-dashboard.ts";
 import type { DevOptions, DevServer } from "./dev-options.ts";
-import { createDevStorage } from "./dev-storage.ts";
+import { DEV_ACCOUNT, DEV_USER } from "./dev-account.ts";
+import { createDevApi } from "./dev-api.ts";
+import { createDevModules } from "./dev-modules.ts";
 import { createDevVideo } from "./dev-video.ts";
 import { migrations } from "./migrations.ts";
 import { withdrawStorage } from "./storage-announcement.ts";
@@ -32,9 +33,23 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
     withdrawStorage(dataDir);
     const store = await openStore(dataDir, { migrations }, basics);
     const openVideo = (serverUrl: () => string) => createDevVideo({ store, dataDir, settings, serverUrl }, basics);
-    const openStorage = (bindings: Bindings) => createDevStorage({ bindings, dataDir }, basics);
-    const dev = createDev(
-      { workers, settings, store, dataDir, openVideo, openStorage, seeds, cwd, report, limits },
+    const dev = await createDev(
+      {
+        workers,
+        settings,
+        owner: { account: DEV_ACCOUNT, user: DEV_USER },
+        store,
+        dataDir,
+        openVideo,
+        openApi({ platform, inbox, video }) {
+          const modules = { ...createDevModules({ platform, inbox }, basics), video };
+          return createDevApi({ bindings: platform.storage, dataDir, dev: modules }, basics);
+        },
+        seeds,
+        cwd,
+        report,
+        limits,
+      },
       basics,
     );
     const devListening = await dev.start(addresses);
@@ -54,6 +69,7 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
       dashboard,
       dataDir,
       mailDir: dev.mailDir,
+      api: dev.api,
       get workers() {
         return workers.describe();
       },

@@ -1,4 +1,4 @@
-export { openLocalStorage, type LocalStorage } from "./local-storage.ts";
+export { findDevServer, openLocalStorage, type LocalStorage } from "./local-storage.ts";
 export { startDev } from "./dev.ts";
 export type { DevOptions, DevServer } from "./dev-options.ts";
 export { runDev, type RunDevOptions } from "./run-dev.ts";

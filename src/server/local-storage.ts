@@ -15,7 +15,7 @@ import { openStore } from "../store/index.ts";
 import { createBindings } from "../workers/index.ts";
 import { lockDataDirectory, lockOwner } from "./data-lock.ts";
 import { DEV_ACCOUNT } from "./dev-account.ts";
-import { createDevStorage } from "./dev-storage.ts";
+import { createDevApi } from "./dev-api.ts";
 import { serverErrors } from "./errors.ts";
 import { migrations } from "./migrations.ts";
 import { readAnnouncement, withdrawStorage, type StorageAnnouncement } from "./storage-announcement.ts";
@@ -60,6 +60,12 @@ export async function openLocalStorage({
   }
 }
 
+/** The API of the development server that uses the data directory; undefined if none is running. */
+export function findDevServer(dataDir: string): (StorageAnnouncement & Pick<LocalStorage, "account">) | undefined {
+  const announcement = readAnnouncement(dataDir);
+  return announcement && { ...announcement, account: DEV_ACCOUNT };
+}
+
 function tryLock(dataDir: string): { release(): void } | undefined {
   try {
     return lockDataDirectory(dataDir);
@@ -78,7 +84,7 @@ async function serveStorage(dataDir: string, lock: { release(): void }, clock: C
     withdrawStorage(dataDir);
     const store = await openStore(dataDir, { migrations }, basics);
     const bindings = createBindings(store, dataDir, basics, { createQueues: true, unlisted: true });
-    const storage = createDevStorage({ bindings, dataDir }, basics);
+    const storage = createDevApi({ bindings, dataDir }, basics);
     const server = createServer(HTTP_SERVER_OPTIONS, (request, response) => {
       storage.handle(request, response).catch(() => response.destroy());
     });

@@ -77,6 +77,7 @@ export {
   type R2Buckets,
 } from "./bindings/r2/index.ts";
 export * from "./bucket-settings/index.ts";
+export * from "./local/index.ts";
 export { managedHost } from "./public-buckets/index.ts";
 export * from "./objects/index.ts";
 export * from "./queues/index.ts";

@@ -16,6 +16,7 @@ async function start(t: TestContext) {
     s3: async (_, response) => void response.end("object"),
     analytics: { query: unused },
     storage: unused,
+    tails: () => false,
     health: () => ({}),
     metrics: unused,
     log: silentLog,

@@ -21,6 +21,8 @@ interface Options {
   s3: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   /** Handles requests to the storage API, whose prefix has been removed from the URL. */
   storage: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+  /** Opens the WebSocket connection of a tail; returns true if the request was for one. */
+  tails: (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean;
   /** The data points that workers have written, for the SQL API. */
   analytics: Pick<Analytics, "query">;
   /** Fields of the health response besides `status`. */
@@ -73,6 +75,7 @@ export function createDevHttp({
   video,
   s3,
   storage,
+  tails,
   analytics,
   health,
   metrics,
@@ -179,6 +182,7 @@ export function createDevHttp({
     upgraded.add(socket);
     socket.once("close", () => upgraded.delete(socket));
     socket.on("error", () => socket.destroy());
+    if (tails(request, socket, head)) return;
     if (choice.unknown !== undefined || unavailable(choice.worker) !== undefined)
       return void socket.end("HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\n\r\n");
     request.url = choice.url;

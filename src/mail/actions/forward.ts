@@ -89,7 +89,7 @@ export function createForward({ live, transport, forwarding, ids, rules, onRejec
       cause: "forward",
       from,
       to,
-      inbound: { id: live.id },
+      inbound: { id: live.id, source: source.id },
       script,
       raw: () => (extraHeaderBlock === "" ? source.open() : prepend(extraHeaderBlock, source.open())),
       ...(extraHeaderBlock === "" && source.file !== undefined && { file: source.file }),

@@ -65,7 +65,8 @@ export function createReplyActions({
 
   async function enqueue(mail: Omit<Outbound, "cause" | "to" | "inbound" | "script">): Promise<EmailSendResult> {
     const { account, zone, script } = live;
-    const inbound = forwarding === undefined ? { id: live.id } : { id: live.message.source.id, rcpt: live.to };
+    const source = live.message.source.id;
+    const inbound = forwarding === undefined ? { id: live.id, source } : { id: source, rcpt: live.to };
     const outbound: Outbound = {
       ...mail,
       cause: "reply",

@@ -97,8 +97,11 @@ export interface Outbound {
    * to it.
    */
   file?: string;
-  /** The inbound message that this one replies to or forwards, and its recipient. */
-  inbound?: { id: string; rcpt?: string };
+  /**
+   * The inbound message that this one replies to or forwards, and its recipient. `source`: the id of its `MailSource`, if
+   * `id` is that of a dispatch.
+   */
+  inbound?: { id: string; rcpt?: string; source?: string };
   /** The worker that requested it. */
   script?: string;
   /** Account and zone of the mail; omitted for system mail. */

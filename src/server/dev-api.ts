@@ -1,37 +1,47 @@
 import { timingSafeEqual } from "node:crypto";
-import { createLocalStorageApi, type AccessControl } from "../api/index.ts";
-import type { DevStorage } from "../dev/index.ts";
+import { createLocalApi, type AccessControl, type DevApiModules } from "../api/index.ts";
+import type { DevApi, DevVideo } from "../dev/index.ts";
 import type { Basics } from "../kernel/index.ts";
 import type { Bindings } from "../workers/index.ts";
-import { DEV_ACCOUNT } from "./dev-account.ts";
+import { DEV_ACCOUNT, DEV_USER } from "./dev-account.ts";
 import { announceStorage, withdrawStorage, type StorageAnnouncement } from "./storage-announcement.ts";
 
-interface DevStorageDeps {
-  bindings: Bindings;
+interface DevApiDeps {
+  bindings: Pick<Bindings, "kv" | "r2" | "d1">;
   dataDir: string;
+  /** Absent: the API has only the operations on storage. */
+  dev?: DevApiModules & { video: Pick<DevVideo, "api"> };
 }
 
+/** Operations on videos and live inputs, which open video on first use. */
+const VIDEO_OPERATION = /^\/client\/v4\/accounts\/[^/?]+\/(?:stream|media)(?:[/?]|$)/;
+
 /**
- * The storage API of a development server. Its token is stored in a file in the data directory, so that web pages and
- * other users of the machine have no access. `announcementAt` returns the API's URL and token for a server URL.
+ * The API of a development server, or of its storage. Its token is stored in a file in the data directory, so that web
+ * pages and other users of the machine have no access. `announcementAt` returns the API's URL and token for a server
+ * URL.
  */
-export function createDevStorage(
-  { bindings, dataDir }: DevStorageDeps,
+export function createDevApi(
+  { bindings, dataDir, dev }: DevApiDeps,
   basics: Basics,
-): DevStorage & { announcementAt(url: string): StorageAnnouncement } {
+): DevApi & { announcementAt(url: string): StorageAnnouncement } {
   const token = basics.ids.token();
   let baseUrl = "";
-  const handle = createLocalStorageApi(
-    { bindings, accessControl: singleTokenAccess(token), url: () => baseUrl },
-    basics,
-  );
+  const api = createLocalApi({ bindings, dev, accessControl: singleTokenAccess(token), url: () => baseUrl }, basics);
   const announcementAt = (url: string): StorageAnnouncement => {
     baseUrl = baseUrlOf(url);
     return { url: `${baseUrl}/client/v4`, token };
   };
   return {
     announcementAt,
-    handle,
+    handle: api.handle,
+    async handleLocal(request, response) {
+      // There are no tokens in development. Clients of the hosted service send one nevertheless.
+      request.headers.authorization = `Bearer ${token}`;
+      if (dev !== undefined && VIDEO_OPERATION.test(request.url!)) await dev.video.api(request, response);
+      else await api.handle(request, response);
+    },
+    upgrade: api.upgrade,
     announce: (url) => announceStorage(dataDir, announcementAt(url)),
     withdraw: () => withdrawStorage(dataDir),
   };
@@ -50,7 +60,7 @@ const singleTokenAccess = (token: string): AccessControl => ({
     equalSecrets(secret, token)
       ? {
           tokenId: DEV_ACCOUNT,
-          user: { id: DEV_ACCOUNT, email: "developer@localhost" },
+          user: DEV_USER,
           accounts: [DEV_ACCOUNT],
           allows: () => true,
         }

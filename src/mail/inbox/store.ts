@@ -1,0 +1,274 @@
+import { Readable } from "node:stream";
+import { isHexId, messageOf, type Clock, type Log } from "../../kernel/index.ts";
+import type { Db, ObjectHandle, ObjectStore } from "../../store/index.ts";
+import { mailErrors } from "../errors.ts";
+import { readMessageContent, textOfHtml, type MessageContent } from "./content.ts";
+import { createInboxTable, type IndexedMessage } from "./messages-table.ts";
+import type { Inbox, InboxMessage, NewInboxMessage } from "./types.ts";
+import { createWaiters } from "./waiters.ts";
+
+interface InboxOptions {
+  db: Db;
+  objects: ObjectStore;
+  clock: Pick<Clock, "now">;
+  log: Log;
+  /** Maximum number of messages, and of bytes of all of them. */
+  maxMessages: number;
+  maxBytes: number;
+  /** Maximum number of concurrent calls of wait(). Default 100. */
+  maxWaiters?: number;
+  /** Ends all waits, so that the server can stop. */
+  stopping?: AbortSignal;
+}
+
+const PREFIX = "mail/inbox/";
+const DELETE_BATCH = 200;
+/** Characters of the text that the search covers. */
+const MAX_SEARCH_TEXT = 64 * 1024;
+const MAX_PREVIEW = 200;
+const MAX_SUBJECT = 1000;
+const MAX_LISTED_RECIPIENTS = 100;
+
+/**
+ * Stores messages as objects and their search index in the database. For one process: the bounds count only its own
+ * changes.
+ */
+export async function openInbox({
+  db,
+  objects,
+  clock,
+  log,
+  maxMessages,
+  maxBytes,
+  maxWaiters = 100,
+  stopping,
+}: InboxOptions): Promise<Inbox> {
+  const table = createInboxTable(db);
+  const waiters = createWaiters({ limit: maxWaiters });
+  stopping?.addEventListener("abort", () => waiters.close(), { once: true });
+  const listeners = new Set<(account: string, id: string) => void>();
+  /** Changes that reads must wait for, by message. */
+  const pending = new Map<string, Promise<void>>();
+  let pruning: Promise<void> = Promise.resolve();
+  await table.markInterrupted();
+  const totals = await table.totals();
+  await deleteOrphans();
+
+  const keyOf = (id: string) => `${PREFIX}${id}.eml`;
+
+  /** A process that was killed may have stored the content of a message, but not its row. */
+  async function deleteOrphans(): Promise<void> {
+    let ids: string[] = [];
+    const check = async () => {
+      const existing = ids.length === 0 ? new Set<string>() : await table.existing(ids);
+      const orphans = ids.filter((id) => !existing.has(id));
+      if (orphans.length > 0) await objects.delete(orphans.map((id) => `${PREFIX}${id}.eml`));
+      ids = [];
+    };
+    for await (const { key } of objects.list(PREFIX)) {
+      ids.push(key.slice(PREFIX.length, -".eml".length));
+      if (ids.length === DELETE_BATCH) await check();
+    }
+    await check();
+  }
+
+  function notify(account: string, id: string) {
+    waiters.wake(account);
+    for (const listener of listeners) listener(account, id);
+  }
+
+  /** Runs `work` after the earlier changes of the message. */
+  function enqueue(id: string, failure: string, work: () => Promise<void>): Promise<void> {
+    const earlier = pending.get(id) ?? Promise.resolve();
+    const change = earlier
+      .then(work)
+      .catch((err: unknown) => log.warn({ err, message: id }, `inbox: ${failure}: ${messageOf(err)}`))
+      .finally(() => {
+        if (pending.get(id) === change) pending.delete(id);
+      });
+    pending.set(id, change);
+    return change;
+  }
+
+  /** Resolves when all changes so far can be read. */
+  const settled = () => Promise.all([...pending.values(), pruning]);
+
+  async function store(message: NewInboxMessage, position: number): Promise<void> {
+    const raw = await bytesOf(message.raw());
+    await objects.put(keyOf(message.id), raw, { durable: false });
+    const content = await readMessageContent(raw).catch((): MessageContent | undefined => undefined);
+    await table.add(indexed(message, raw, content, position));
+    totals.count += 1;
+    totals.bytes += raw.length;
+    if (totals.count > maxMessages || totals.bytes > maxBytes) prune();
+    notify(message.account, message.id);
+  }
+
+  function prune() {
+    pruning = pruning.then(async () => {
+      while (totals.count > maxMessages || totals.bytes > maxBytes) {
+        let count = totals.count - maxMessages;
+        let bytes = totals.bytes - maxBytes;
+        const surplus = (await table.oldest(DELETE_BATCH)).filter(({ size }) => {
+          if (count <= 0 && bytes <= 0) return false;
+          count -= 1;
+          bytes -= size;
+          return true;
+        });
+        if (surplus.length === 0) return;
+        await remove(surplus.map(({ id }) => id));
+        for (const account of new Set(surplus.map(({ account_id: id }) => id))) notify(account, "");
+      }
+    });
+    pruning = pruning.catch((err: unknown) => log.warn({ err }, "inbox: failed to delete old messages, will retry"));
+  }
+
+  async function remove(ids: string[]): Promise<number> {
+    const removed = await table.remove(ids);
+    totals.count -= removed.length;
+    totals.bytes -= removed.reduce((sum, { size }) => sum + size, 0);
+    await objects.delete(removed.map(({ id }) => keyOf(id)));
+    return removed.length;
+  }
+
+  async function get(account: string, id: string): Promise<InboxMessage> {
+    await settled();
+    const message = isHexId(id) ? await table.get(account, id) : undefined;
+    if (message === undefined) throw mailErrors.inboxMessageMissing({ id: id.slice(0, 100) });
+    return message;
+  }
+
+  async function open(account: string, id: string): Promise<ObjectHandle> {
+    await get(account, id);
+    const handle = await objects.open(keyOf(id));
+    if (handle === undefined) throw mailErrors.inboxMessageMissing({ id });
+    return handle;
+  }
+
+  const inbox: Inbox = {
+    add(message) {
+      totals.position = Math.max(totals.position + 1, clock.now() * 1000);
+      const { position } = totals;
+      return enqueue(message.id, "failed to store a message", () => store(message, position));
+    },
+    update(account, id, change) {
+      void enqueue(id, "failed to update a message", async () => {
+        await table.update(account, id, change);
+        notify(account, id);
+      });
+    },
+    async list(account, search, page) {
+      await settled();
+      const [items, total] = await Promise.all([table.list(account, search, page), table.count(account, search)]);
+      return { items, total };
+    },
+    async wait(account, search, { count, timeoutMs, page, signal }) {
+      const isEnough = async () => {
+        await settled();
+        return (await table.count(account, search)) >= count;
+      };
+      await waiters.until(account, isEnough, { timeoutMs, ...(signal && { signal }) });
+      return inbox.list(account, search, page);
+    },
+    get,
+    async causedBy(account, id) {
+      await settled();
+      return table.causedBy(account, id);
+    },
+    open,
+    async content(account, id) {
+      const raw = await (await open(account, id)).bytes();
+      try {
+        return await readMessageContent(raw);
+      } catch (err) {
+        throw mailErrors.inboxContentInvalid({ id, reason: messageOf(err) }, { cause: err });
+      }
+    },
+    async delete(account, id) {
+      await get(account, id);
+      if ((await remove([id])) === 0) throw mailErrors.inboxMessageMissing({ id });
+      notify(account, id);
+    },
+    async deleteMatching(account, search) {
+      await settled();
+      let deleted = 0;
+      for (;;) {
+        const ids = (await table.matchingIds(account, search, DELETE_BATCH)).map(({ id }) => id);
+        if (ids.length === 0) break;
+        deleted += await remove(ids);
+      }
+      if (deleted > 0) notify(account, "");
+      return deleted;
+    },
+    onChange(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    async close() {
+      waiters.close();
+      await settled();
+    },
+  };
+  return inbox;
+}
+
+async function bytesOf(raw: Readable | Uint8Array): Promise<Uint8Array> {
+  return raw instanceof Readable ? Buffer.concat(await raw.toArray()) : raw;
+}
+
+function indexed(
+  { id, account, kind, status, from, to, worker, parent }: NewInboxMessage,
+  raw: Uint8Array,
+  content: MessageContent | undefined,
+  position: number,
+): IndexedMessage {
+  const { subject = "", text, html } = content ?? {};
+  const visibleText = (text ?? (html === undefined ? "" : textOfHtml(html.slice(0, 4 * MAX_SEARCH_TEXT)))).slice(
+    0,
+    MAX_SEARCH_TEXT,
+  );
+  const listed = (list: MessageContent["to"] = []) => list.map(({ name, address }) => `${name} <${address}>`);
+  const { attachments = [] } = content ?? {};
+  return {
+    position,
+    message: {
+      id,
+      account,
+      kind,
+      status,
+      at: new Date(Math.floor(position / 1000)),
+      from,
+      to: to.slice(0, MAX_LISTED_RECIPIENTS),
+      author: listed(content?.from).map((one) => one.replace(/^ <(.*)>$/, "$1"))[0] ?? "",
+      subject: clean(subject).slice(0, MAX_SUBJECT),
+      messageId: messageIdOf(content),
+      preview: clean(visibleText.slice(0, 4 * MAX_PREVIEW))
+        .replace(/\s+/g, " ")
+        .trim()
+        .slice(0, MAX_PREVIEW),
+      size: raw.length,
+      attachments: attachments.filter(({ inline }) => !inline).length,
+      read: false,
+      worker,
+      parent,
+      deliveries: kind === "received" ? to.slice(0, MAX_LISTED_RECIPIENTS).map((rcpt) => ({ to: rcpt })) : [],
+      authentication: undefined,
+    },
+    keys: {
+      from: keyText([from, ...listed(content?.from), ...listed(content?.replyTo)]),
+      to: keyText([...to, ...listed(content?.to), ...listed(content?.cc)]),
+      subject: keyText([subject]),
+      text: keyText([visibleText, ...attachments.map(({ filename }) => filename ?? "")]),
+    },
+  };
+}
+
+const messageIdOf = (content: MessageContent | undefined): string | undefined => {
+  const value = content?.headers.find(({ name }) => name.toLowerCase() === "message-id")?.value;
+  return value === undefined ? undefined : clean(value).slice(0, MAX_SUBJECT);
+};
+
+/** PostgreSQL rejects U+0000 and lone surrogates. */
+const clean = (text: string): string => text.replaceAll("\0", " ").toWellFormed();
+
+const keyText = (texts: string[]): string => clean(texts.join("\n").toLowerCase());

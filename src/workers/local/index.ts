@@ -1,0 +1,2 @@
+export { createLocalPlatform, type LocalPlatform } from "./local-platform.ts";
+export type { LocalWorker } from "./local-worker.ts";

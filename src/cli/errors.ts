@@ -51,6 +51,18 @@ export const commandErrors = defineErrors("cli", {
     message: "Cannot use {folder}: {reason}",
     fix: "Choose another folder: reelpost init <dir>",
   },
+  devNotRunning: {
+    code: "E_DEV_NOT_RUNNING",
+    http: 503,
+    message: "No `reelpost dev` is running with the data directory {directory}.",
+    fix: "Start `reelpost dev` in this project, or select its directory with --data-dir.",
+  },
+  nothingSelected: {
+    code: "E_NOTHING_SELECTED",
+    http: 400,
+    message: "Nothing to delete: neither a message nor a search is given.",
+    fix: "Pass the id of a message, --search, or --all.",
+  },
   workerUnnamed: {
     code: "E_WORKER_UNNAMED",
     http: 400,

@@ -5,7 +5,7 @@ import { configOptions, localOptions, serverOptions } from "./shared-options.ts"
 const SHARED: Record<string, Option> = { ...configOptions, ...serverOptions, ...localOptions };
 
 const AREAS: readonly [title: string, heads: readonly string[]][] = [
-  ["On this machine", ["init", "dev", "import", "types", "serve"]],
+  ["On this machine", ["init", "dev", "inbox", "import", "types", "serve"]],
   ["Workers on a server", ["deploy", "versions", "deployments", "rollback", "tail", "workers", "delete", "secret"]],
   ["Storage", ["kv", "r2", "d1", "secrets-store"]],
   ["Domains and mail", ["zone", "email", "doctor"]],

@@ -19,6 +19,12 @@ export const NOUNS: readonly Noun[] = [
     load: async () => [(await import("./commands/dev.ts")).dev],
   },
   {
+    name: "inbox",
+    summary: "messages that `reelpost dev` has stored",
+    verbs: ["list", "get", "wait", "delete", "release"],
+    load: async () => (await import("./commands/inbox.ts")).inboxCommands,
+  },
+  {
     name: "serve",
     summary: "run the platform: API, deployed workers, mail and video",
     load: async () => [(await import("./commands/serve.ts")).serve],

@@ -41,9 +41,10 @@ export async function connectStorage(
   return { ...(await connection), target };
 }
 
-async function configurationOf(
-  { config, env }: StorageValues,
-  { cwd }: CommandContext,
+/** The configuration that the options select; undefined if there is none. */
+export async function configurationOf(
+  { config, env }: Pick<StorageValues, "config" | "env">,
+  { cwd }: Pick<CommandContext, "cwd">,
 ): Promise<ProjectTarget | undefined> {
   const { readProjectTarget } = await import("../workers/project/index.ts");
   return readProjectTarget({

@@ -1,0 +1,116 @@
+import { oneLine } from "../../kernel/text.ts";
+import { facts, formatTime, table, type Paint } from "../print.ts";
+
+/** A message as in the API. */
+export interface InboxMessage {
+  id: string;
+  kind: string;
+  status: string;
+  created_on: string;
+  from: string;
+  to: string[];
+  author: string;
+  subject: string;
+  message_id: string | null;
+  size: number;
+  attachment_count: number;
+  worker: string | null;
+  deliveries: {
+    to: string;
+    worker: string | null;
+    outcome: string | null;
+    rejected: string | null;
+    exception: string | null;
+    reply: string | null;
+  }[];
+}
+
+export interface InboxDetails extends InboxMessage {
+  content: {
+    headers: { name: string; value: string }[];
+    text: string | null;
+    html: string | null;
+    attachments: { index: number; filename: string | null; content_type: string; size: number; inline: boolean }[];
+  } | null;
+  caused: InboxMessage[];
+}
+
+const MAX_SUBJECT_LENGTH = 60;
+
+export const messageTable = (messages: readonly InboxMessage[], paint: Paint): string[] =>
+  table(
+    ["time (UTC)", "kind", "from", "to", "status", "id", "subject"],
+    messages.map((message) => [
+      formatTime(message.created_on),
+      message.kind,
+      senderOf(message),
+      oneLine(message.to.join(", ")),
+      message.status,
+      message.id,
+      oneLine(message.subject).slice(0, MAX_SUBJECT_LENGTH),
+    ]),
+    paint,
+  );
+
+/** The envelope, the results, the text, and the messages it caused. */
+export function messageLines(details: InboxDetails, paint: Paint): string[] {
+  const { deliveries, content, caused } = details;
+  return [
+    ...facts(
+      [
+        ["id", details.id],
+        ["time", formatTime(details.created_on)],
+        ["kind", details.kind],
+        ["status", details.status],
+        ["from", senderOf(details)],
+        ["to", oneLine(details.to.join(", "))],
+        ["subject", oneLine(details.subject)],
+        ["message-id", details.message_id === null ? undefined : oneLine(details.message_id)],
+        ["worker", details.worker ?? undefined],
+        ["size", `${details.size} bytes`],
+      ],
+      paint,
+    ),
+    ...section(
+      deliveries.length === 0
+        ? []
+        : table(
+            ["recipient", "worker", "result"],
+            deliveries.map((delivery) => [oneLine(delivery.to), delivery.worker, resultOf(delivery)]),
+            paint,
+          ),
+    ),
+    ...section(
+      content === null || content.attachments.length === 0
+        ? []
+        : table(
+            ["attachment", "type", "bytes"],
+            content.attachments.map(({ index, filename, content_type: type, size }) => [
+              `${index} ${oneLine(filename ?? "")}`.trim(),
+              oneLine(type),
+              String(size),
+            ]),
+            paint,
+          ),
+    ),
+    ...section(caused.length === 0 ? [] : messageTable(caused, paint)),
+    ...section(
+      content?.text == null
+        ? []
+        : content.text
+            .trimEnd()
+            .split(/\r?\n/)
+            .map((line) => oneLine(line)),
+    ),
+  ];
+}
+
+const section = (lines: string[]) => (lines.length === 0 ? [] : ["", ...lines]);
+
+const senderOf = ({ from }: InboxMessage) => (from === "" ? "<>" : oneLine(from));
+
+function resultOf({ outcome, rejected, exception, reply }: InboxMessage["deliveries"][number]): string {
+  if (rejected !== null) return oneLine(`rejected: ${rejected}`);
+  if (outcome !== null && outcome !== "ok") return oneLine(`${outcome}: ${exception ?? reply ?? ""}`);
+  return oneLine(reply ?? outcome ?? "processing");
+}

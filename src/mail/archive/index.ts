@@ -1,0 +1,3 @@
+export { createMessageArchive } from "./archive.ts";
+export { readAttachment, readContent, type MessageAttachment, type MessageContent } from "./content.ts";
+export type { ArchivedMail, MessageArchive } from "./port.ts";

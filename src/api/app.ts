@@ -36,6 +36,8 @@ interface ApiOptions {
   onAnswer?(operation: string, status: number, ms: number): void;
   /** The audit log, in which completed changes are recorded before their response is sent. Default: none. */
   changes?: Omit<ChangeRecorderDeps, "routes">;
+  /** Called after each change, before the response is complete. */
+  onChanged?(operation: Operation, params: Record<string, string>): void;
   /** For tests: throws a Fault instead of sending a response that violates its schema. */
   checkAnswers?: boolean;
 }
@@ -55,6 +57,7 @@ export function createApi({
   clientIp = ({ socket }) => socket.remoteAddress,
   onAnswer,
   changes,
+  onChanged,
   checkAnswers = false,
 }: ApiOptions): Hono<Env> {
   const app = new Hono<Env>({ getPath: sentPath, router: createSegmentRouter() });
@@ -149,6 +152,7 @@ export function createApi({
         body.release();
         const ms = performance.now() - startedAt;
         onAnswer?.(operation.id, logged.status, ms);
+        if (method !== "get" && logged.status < 400) onChanged?.(operation, context.req.param());
         // Changes are logged with their caller; reads are not logged.
         if (method !== "get")
           log.info(

@@ -74,6 +74,12 @@ export const apiErrors = defineErrors("api", {
     message: "Please wait and consider throttling your request speed",
     fix: "The limit is {limit} failed authentication attempts per network every {seconds} seconds (api.rate_limit).",
   },
+  tooManyListeners: {
+    code: 971,
+    http: 429,
+    message: "Too many clients are listening for events",
+    fix: "Close unused clients: at most {limit} connections are served.",
+  },
   internal: {
     code: 10013,
     http: 500,

@@ -4,7 +4,8 @@ import { RATE_WINDOW_SECONDS } from "../kernel/failure-windows.ts";
 import type { Basics } from "../kernel/index.ts";
 import type { Metrics } from "../kernel/metrics.ts";
 import type { Settings } from "../kernel/settings.ts";
-import type { Mail } from "../mail/index.ts";
+import { ROUTING_CHANGED, type Mail } from "../mail/index.ts";
+import type { Events } from "../store/index.ts";
 import type { Stream } from "../stream/index.ts";
 import { AI_GATEWAY_PREFIX, createAiGatewayHttp } from "../workers/index.ts";
 import type {
@@ -16,10 +17,12 @@ import type {
   Tails,
   WorkerRouting,
 } from "../workers/index.ts";
-import type { Lookups, Zones } from "../zones/index.ts";
+import { RECORDS_CHANGED, type Lookups, type Zones } from "../zones/index.ts";
 import { meterApi } from "./api-meter.ts";
 import { createApi } from "./app.ts";
+import { credentialsOf } from "./authorize.ts";
 import { createAccessControl } from "./gate.ts";
+import { createLiveEvents } from "./live-events.ts";
 import { openApiDocument } from "./openapi.ts";
 import type { Route } from "./operation.ts";
 import { type PlatformHttpOptions, UPLOADS } from "./platform-http.ts";
@@ -33,6 +36,7 @@ import type { DoctorDeps } from "./routes/email/doctor.ts";
 import { emailRoutes } from "./routes/email/index.ts";
 import { createMtaStsPolicyPage } from "./routes/email/mta-sts-policy.ts";
 import { createVerifyPage, VERIFY_PREFIX } from "./routes/email/verify-page.ts";
+import { eventRoutes } from "./routes/events.ts";
 import { emailAccountDatasets, emailDatasets } from "./routes/graphql/email-datasets.ts";
 import { graphqlRoutes } from "./routes/graphql/routes.ts";
 import { streamDatasets } from "./routes/graphql/stream-datasets.ts";
@@ -65,12 +69,14 @@ interface PlatformModules {
   routing: WorkerRouting;
   bindings: Bindings;
   mail: Mail;
-  stream: Pick<Stream, "services" | "upload">;
+  stream: Pick<Stream, "services" | "upload" | "changes">;
   invocationFigures: InvocationFigures;
   /** Resolves the names that an SPF record includes. */
   lookups: Pick<Lookups, "resolveTxt">;
   /** Counts the responses. */
   metrics: Pick<Metrics, "registry">;
+  /** Announces changes to the clients of every process. */
+  events: Events;
 }
 
 interface PlatformApiOptions {
@@ -104,22 +110,49 @@ export function createPlatformApi(
   { settings, version, workerUrl, diagnose, isOwnHost, checkAnswers = false }: PlatformApiOptions,
   { clock, ids, log, lifecycle }: Basics,
 ): PlatformApi {
-  const { accounts, zones, tails, bindings, mail, stream, metrics } = modules;
+  const { accounts, zones, tails, bindings, mail, stream, metrics, events } = modules;
   const address = createClientAddress(settings.http.trusted_proxies);
   const tailSockets = createTailSockets({ tails, log });
   lifecycle.onStop("tail sockets", () => tailSockets.close());
+  const accessControl = createAccessControl({ accounts, zoneAccount: zones.zoneAccount });
+  const zoneOwner = async (zone: string) => {
+    const account = await zones.zoneAccount(zone);
+    return account === undefined ? undefined : { account, zone, id: "" };
+  };
+  const live = createLiveEvents({
+    events,
+    sources: [
+      ...stream.changes,
+      { topic: "dns", event: RECORDS_CHANGED, ownerOf: zoneOwner },
+      { topic: "routing", event: ROUTING_CHANGED, ownerOf: zoneOwner },
+    ],
+    zoneAccount: zones.zoneAccount,
+    log,
+  });
+  const liveEvents = eventRoutes({
+    live,
+    clock,
+    authenticateAgain: ({ node: { incoming } }) =>
+      accessControl.authenticate(credentialsOf(incoming.headers, address.ip(incoming))),
+  });
+  // The listeners wait for running responses when they close, so these end first.
+  lifecycle.stopping.addEventListener("abort", () => liveEvents.close(), { once: true });
+  lifecycle.onStop("live events", () => live.close());
   return {
     api: createApi({
-      routes: routesOf(modules, {
-        address,
-        publicUrl: settings.http.public_url,
-        publicDomain: settings.r2.public_domain,
-        workerUrl,
-        diagnose,
-        isOwnHost,
-        clock,
-      }),
-      accessControl: createAccessControl({ accounts, zoneAccount: zones.zoneAccount }),
+      routes: [
+        ...routesOf(modules, {
+          address,
+          publicUrl: settings.http.public_url,
+          publicDomain: settings.r2.public_domain,
+          workerUrl,
+          diagnose,
+          isOwnHost,
+          clock,
+        }),
+        ...liveEvents.routes,
+      ],
+      accessControl,
       clock,
       ids,
       log,
@@ -129,6 +162,7 @@ export function createPlatformApi(
       clientIp: address.ip,
       onAnswer: meterApi(metrics),
       changes: { audit: accounts.audit, zoneName: async (id) => (await zones.find(id))?.name },
+      onChanged: (operation, params) => void live.announce(operation, params),
     }),
     upgrade: tailSockets.upgrade,
     prefixes: {

@@ -52,15 +52,16 @@ export {
   type QueuedRecipient,
 } from "./outbound/index.ts";
 export type { Receiver } from "./receive.ts";
-export type {
-  RuleAction,
-  EmailRouting,
-  Matcher,
-  NeededRecord,
-  PlannedChange,
-  RoutingSettings,
-  Rule,
-  RuleRequest,
+export {
+  ROUTING_CHANGED,
+  type RuleAction,
+  type EmailRouting,
+  type Matcher,
+  type NeededRecord,
+  type PlannedChange,
+  type RoutingSettings,
+  type Rule,
+  type RuleRequest,
 } from "./routing/index.ts";
 export {
   REST_FIELDS,

@@ -43,7 +43,7 @@ export function createServeHttp(
   }: ServeHttpDeps,
   basics: Basics,
 ): { http: PlatformHttp; dashboard: Dashboard | undefined } {
-  const { platform, bindings, certificates, dns, mail, stream, invocationFigures, metrics } = modules;
+  const { platform, bindings, certificates, dns, mail, stream, invocationFigures, metrics, events } = modules;
   const { accounts, zones, scripts, assets, objectNamespaces, tails, live, routing } = platform;
   const { clock, ids, log, lifecycle } = basics;
   const confinement = () => confinementFindings({ settings, media: stream.media });
@@ -63,6 +63,7 @@ export function createServeHttp(
       invocationFigures,
       lookups: dns.lookups,
       metrics,
+      events,
     },
     {
       settings,

@@ -5,7 +5,7 @@ import type { OwnAddresses } from "../kernel/own-addresses.ts";
 import type { Metrics } from "../kernel/metrics.ts";
 import type { Basics } from "../kernel/index.ts";
 import { createMail, type Mail } from "../mail/index.ts";
-import { openSecrets, openStore } from "../store/index.ts";
+import { openSecrets, openStore, type Events } from "../store/index.ts";
 import { createStream, type Stream } from "../stream/index.ts";
 import {
   createBindings,
@@ -37,6 +37,7 @@ export interface ServeModules {
   /** Figures of the invocations of workers. */
   invocationFigures: NonNullable<ReturnType<typeof createWorkerRuntime>["figures"]>;
   metrics: Metrics;
+  events: Events;
   /** Addresses and ports that are blocked for connections on behalf of users. */
   own: OwnAddresses;
 }
@@ -185,6 +186,7 @@ export async function openModules(
     stream,
     invocationFigures: runtime.figures!,
     metrics,
+    events: store.events,
     own: ownAddresses,
   };
 }

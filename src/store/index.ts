@@ -16,6 +16,7 @@ export { openSqlite } from "./db/sqlite.ts";
 export { isUniqueViolation } from "./db/unique-violation.ts";
 export { makeDurableFolder } from "./durable-folder.ts";
 export { isStoreError, storeErrors } from "./errors.ts";
+export { announceChange, onAnnouncedChange, type Change } from "./events/changes.ts";
 export { createLocalEvents } from "./events/local.ts";
 export type { Events } from "./events/port.ts";
 export { openPostgresEvents } from "./events/postgres.ts";

@@ -13,7 +13,7 @@ import { type AccessOptions, createAccess, createCountries } from "./access/inde
 import { type Audience, createAudience } from "./audience/index.ts";
 import { type Audio, createAudio } from "./audio/index.ts";
 import { createStreamBinding } from "./binding/index.ts";
-import { type Captions, createCaptions } from "./captions/index.ts";
+import { type Captions, CAPTIONS_CHANGED, createCaptions } from "./captions/index.ts";
 import { type Clips, createClips } from "./clips/index.ts";
 import { createDelivery } from "./delivery/index.ts";
 import { createDownloads, type Downloads } from "./downloads/index.ts";
@@ -30,7 +30,7 @@ import { createScratch } from "./scratch.ts";
 import { createThumbnails } from "./thumbnails/index.ts";
 import { createPlaybackTokens, type PlaybackTokens } from "./tokens/index.ts";
 import { createUploads, type Uploads } from "./uploads/index.ts";
-import { createStreamUrls, createVideos, type StreamUrls, type VideosModule } from "./videos/index.ts";
+import { createStreamUrls, createVideos, VIDEO_CHANGED, type StreamUrls, type VideosModule } from "./videos/index.ts";
 import { createUploadedLength, createViewedMinutes, firstLength, type ViewedMinutes } from "./viewed/index.ts";
 import { createWatermarks, type Watermarks } from "./watermarks/index.ts";
 import { createWebhooks, type Webhooks } from "./webhooks/index.ts";
@@ -82,6 +82,12 @@ interface StreamServices {
   clock: Pick<Clock, "now">;
 }
 
+interface StreamChanges {
+  topic: "videos" | "live";
+  event: string;
+  ownerOf(uid: string): Promise<{ account: string } | undefined>;
+}
+
 export interface Stream {
   services: StreamServices;
   /** Serves viewers and players. False: not the URL of a video; no response was sent. */
@@ -91,6 +97,8 @@ export interface Stream {
   /** Serves `/upload/`. */
   upload(request: IncomingMessage, response: ServerResponse): Promise<void>;
   binding: StreamPort;
+  /** Events that announce changes: their topics in `store/events`, and the account of an id that they carry. */
+  changes: StreamChanges[];
   /** Number of videos, keys and other resources of an account, by name. */
   contents(account: string): Promise<Record<string, number>>;
   /**
@@ -384,6 +392,14 @@ export function createStream(
       watermarks,
       ...(defaultAccount !== undefined && { defaultAccount }),
     }),
+    changes: [
+      ...[VIDEO_CHANGED, CAPTIONS_CHANGED].map((event) => ({
+        topic: "videos" as const,
+        event,
+        ownerOf: accountOf(videos.find),
+      })),
+      ...live.changes.map((event) => ({ topic: "live" as const, event, ownerOf: accountOf(live.findInput) })),
+    ],
     contents: async (account) => ({
       video: (await videos.storageUsage(account)).videos,
       "watermark profile": (await watermarks.list(account)).length,
@@ -405,6 +421,11 @@ export function createStream(
     },
   };
 }
+
+const accountOf = (find: (uid: string) => Promise<{ account: string } | undefined>) => async (uid: string) => {
+  const owned = await find(uid);
+  return owned && { account: owned.account };
+};
 
 /** Origin of video URLs in responses. Undefined: the request's origin. */
 const publicOriginOf = ({ http, stream }: Settings): string | undefined =>

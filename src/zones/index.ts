@@ -3,6 +3,7 @@ export { zoneErrors } from "./errors.ts";
 export { zonesMigrations } from "./migrations.ts";
 export { isProxiable } from "./records/content.ts";
 export type { RecordQuery, TagFilter } from "./records/list-table.ts";
+export { RECORDS_CHANGED } from "./records/change.ts";
 export type { DnsRecord, RecordRequest } from "./records/types.ts";
 export { ZONE_STATUSES, ZONE_TYPES, type Zone } from "./types.ts";
 export { ZONE_DELETED } from "./zone-accounts.ts";

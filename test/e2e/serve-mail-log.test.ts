@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { ServeServer } from "../../src/server/index.ts";
+import { openEventStream } from "../support/event-stream.ts";
 import { createScope } from "./dev-bench.ts";
 import { createApi, sendMail, servePlatform, TOKEN, type Api } from "./serve-client.ts";
 
@@ -86,6 +87,23 @@ describe("the message log", () => {
       },
       errors: null,
     });
+  });
+
+  test("announces each message to the clients that show the log", async (t) => {
+    const { next, stop } = await openEventStream(
+      `${server.api}/accounts/${api.account}/events?topics=mail,routing`,
+      TOKEN,
+    );
+    t.after(stop);
+    assert.deepEqual(await next(), { event: "open", data: { topics: ["mail", "routing"] } });
+    assert.equal((await sendMail(server, "inbox@example.com")).code, 250);
+    const { data } = (await next())!;
+    assert.deepEqual([data["topic"], data["zone_id"]], ["mail", zone]);
+    assert.equal((await api.ok("get", `email/activity/${String(data["id"])}`)).to, "inbox@example.com");
+    await api.ok("put", `/zones/${zone}/email/routing/rules/catch_all`, {
+      body: { matchers: [{ type: "all" }], actions: [{ type: "drop" }], enabled: false },
+    });
+    for (;;) if ((await next())!.data["topic"] === "routing") break;
   });
 
   test("contains nothing about mail for unknown recipients", async () => {

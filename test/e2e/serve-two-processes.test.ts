@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startCluster, type Cluster } from "../support/postgres.ts";
+import { openEventStream } from "../support/event-stream.ts";
 import { spawnServe, temporaryFolder } from "../support/serve.ts";
 import { ask, createApi, formOf, sendMail, TOKEN, type Scope } from "./serve-client.ts";
 
@@ -124,6 +125,35 @@ describe("two processes on one PostgreSQL", async () => {
       ),
       [[], []],
     );
+  });
+
+  test("a client of one process is told about changes that others make", async (t) => {
+    const env = { ...(await shared(t)), REELPOST_AUTHENTICATION_ENABLED: "false" };
+    const [one, two] = await Promise.all([spawnServe(t, { env }), spawnServe(t, { env })]);
+    const api = createApi(one.ready, TOKEN);
+    const { next, stop } = await openEventStream(
+      `${two.ready.api}/accounts/${api.account}/events?topics=workers,mail,dns`,
+      TOKEN,
+    );
+    t.after(stop);
+    assert.equal((await next())?.event, "open");
+    const seen = async (topic: string) => {
+      for (;;) {
+        const frame = await next();
+        assert.ok(frame, `the stream ended before ${topic}`);
+        if (frame.data["topic"] === topic) return frame.data;
+      }
+    };
+    await api.deploy("pair", saying("first"), { bindings: [] });
+    assert.equal((await seen("workers"))["id"], "pair");
+    await sendMail(one.ready, "pair@main.localhost");
+    const { id } = await seen("mail");
+    assert.equal((await api.ok("get", `email/activity/${String(id)}`)).worker, "pair");
+    const zone = (await api.ok("post", "/zones", { body: { name: "example.com", account: { id: api.account } } })).id;
+    await api.ok("post", `/zones/${zone}/dns_records`, {
+      body: { type: "A", name: "www.example.com", content: "192.0.2.1", ttl: 300 },
+    });
+    assert.equal((await seen("dns"))["zone_id"], zone);
   });
 
   test("with separate roles, one process accepts deployments, one runs them, and one accepts mail", async (t) => {

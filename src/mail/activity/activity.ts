@@ -9,7 +9,7 @@ import type { Queue } from "../outbound/index.ts";
 import { resolveInterrupted } from "./interrupted.ts";
 import { createSearch } from "./search-table.ts";
 import type { Entry, EntryPage, EntryQuery } from "./types.ts";
-import { createWriter } from "./writer.ts";
+import { createWriter, type WrittenEntry } from "./writer.ts";
 
 export interface ActivityOptions {
   db: Db;
@@ -20,6 +20,8 @@ export interface ActivityOptions {
   /** Days entries are kept. Default 31. */
   days?: number;
   limits?: Partial<ActivityLimits>;
+  /** Called with the entries of each write, after it. Must not throw. */
+  onWritten?(entries: readonly WrittenEntry[]): void;
 }
 
 interface ActivityLimits {
@@ -71,7 +73,15 @@ const DAY_MS = 24 * 3_600_000;
 const SWEEP_BATCH_SIZE = 500;
 const MAX_SWEEPS = 1000;
 
-export function createActivity({ db, clock, log, ownerOf, days = 31, limits = {} }: ActivityOptions): Activity {
+export function createActivity({
+  db,
+  clock,
+  log,
+  ownerOf,
+  days = 31,
+  limits = {},
+  onWritten,
+}: ActivityOptions): Activity {
   const table = createEntriesTable(db);
   const search = createSearch(db);
   const counts = createCounts(db, { maxEntries: limits.maxCounted ?? 1_000_000 });
@@ -82,6 +92,7 @@ export function createActivity({ db, clock, log, ownerOf, days = 31, limits = {}
     log,
     maxBuffered: limits.maxBuffered ?? 20_000,
     flushMs: limits.flushMs ?? 100,
+    ...(onWritten && { onWritten }),
   });
 
   return {

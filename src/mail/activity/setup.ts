@@ -6,11 +6,12 @@ import type { Store } from "../../store/index.ts";
 import type { Zones } from "../../zones/index.ts";
 import type { Envelope, SmtpReply } from "../messages/index.ts";
 import type { Queue } from "../outbound/index.ts";
+import { announceEntries } from "./announce.ts";
 import { createActivity, type Activity } from "./activity.ts";
 import { createSentMessages, type SentMessages } from "./sent-messages.ts";
 
 interface ActivitySetupDeps {
-  store: Pick<Store, "db" | "objects">;
+  store: Pick<Store, "db" | "objects" | "events">;
   settings: Pick<Settings, "email">;
   zones: Pick<Zones, "byName">;
   metrics: Metrics;
@@ -35,7 +36,7 @@ const MAX_REJECTIONS = 600;
 
 /** The message log, and the copies of sent mail. */
 export function setUpActivity(
-  { store: { db, objects }, settings: { email }, zones, metrics }: ActivitySetupDeps,
+  { store: { db, objects, events }, settings: { email }, zones, metrics }: ActivitySetupDeps,
   { clock, ids, log, lifecycle }: Basics,
 ): ActivitySetup {
   const activity = createActivity({
@@ -47,6 +48,7 @@ export function setUpActivity(
       const zone = await zones.byName(domain, { enclosing: true });
       return zone && { account: zone.account, zone: zone.id };
     },
+    onWritten: announceEntries(events),
   });
   lifecycle.onStop("log of messages", () => activity.close());
   const sentMessages = createSentMessages({ objects, clock, log, days: SENT_MESSAGE_DAYS });

@@ -21,6 +21,17 @@ interface WriterDeps {
   /** Maximum number of waiting events; further ones are dropped. */
   maxBuffered: number;
   flushMs: number;
+  /** Called with the entries of each write, after it. Must not throw. */
+  onWritten?(entries: readonly WrittenEntry[]): void;
+}
+
+/** An entry that was added or changed. */
+export interface WrittenEntry {
+  id: string;
+  account: string;
+  zone: string;
+  /** One of its deliveries is in the outbound queue, or has been. */
+  isQueued: boolean;
 }
 
 export interface Writer {
@@ -46,7 +57,15 @@ const COMPLAINT_INTERVAL_MS = 60_000;
  * Processes that handle the same message write to one row: each adds its steps to the row it read, and reads the row
  * again if another process wrote it first.
  */
-export function createWriter({ table, owners, clock, log, maxBuffered, flushMs }: WriterDeps): Writer {
+export function createWriter({
+  table,
+  owners,
+  clock,
+  log,
+  maxBuffered,
+  flushMs,
+  onWritten,
+}: WriterDeps): Writer {
   let pendingEvents: TraceEvent[] = [];
   let lost = 0;
   let complainedAt = -Infinity;
@@ -139,6 +158,16 @@ export function createWriter({ table, owners, clock, log, maxBuffered, flushMs }
       }
     }
     const conflictingIds = new Set((await Promise.all([table.insert(inserts), table.update(updates)])).flat());
+    onWritten?.(
+      [...inserts, ...updates.map(({ row }) => row)]
+        .filter(({ id }) => !conflictingIds.has(id))
+        .map(({ id, account_id: account, zone_id: zone, details }) => ({
+          id,
+          account,
+          zone,
+          isQueued: details.includes('"outbound":'),
+        })),
+    );
     if (conflictingIds.size === 0) return new Map();
     const byId = new Map([...inserts, ...updates.map(({ row }) => row)].map((row) => [row.id, row]));
     const left = new Map<string, Message>();

@@ -1,4 +1,4 @@
-import PostalMime from "postal-mime";
+import PostalMime, { decodeWords } from "postal-mime";
 
 /** A message as a mail client shows it. */
 export interface MessageContent {
@@ -34,7 +34,7 @@ const bytesOf = (content: ArrayBuffer | Uint8Array | string): Uint8Array =>
 export async function readContent(raw: Uint8Array): Promise<MessageContent> {
   const { headers, text, html, attachments } = await parse(raw);
   return {
-    headers: headers.slice(0, MAX_HEADERS).map(({ originalKey: name, value }) => ({ name, value })),
+    headers: headers.slice(0, MAX_HEADERS).map(({ originalKey: name, value }) => ({ name, value: decodeWords(value) })),
     text: text ?? null,
     html: html ?? null,
     attachments: attachments.slice(0, MAX_ATTACHMENTS).map((attachment, index) => ({

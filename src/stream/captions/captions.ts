@@ -11,7 +11,7 @@ import type { CaptionsDeps } from "./deps.ts";
 import type { Caption, Captions } from "./port.ts";
 
 /** The event id is the uid of the video. */
-const CHANGED_TOPIC = "stream.captions";
+export const CAPTIONS_CHANGED = "stream.captions";
 /** There are about 200 two-letter languages. */
 const MAX_LANGUAGES = 200;
 const MAX_CACHED_VIDEOS = 2000;
@@ -30,10 +30,10 @@ export function createCaptions(deps: CaptionsDeps): Captions {
     ttlMs: FRESHNESS_MS,
   });
   const forget = (uid: string) => captionsCache.forget((_, key) => uid === "" || key === uid);
-  const unsubscribe = events.subscribe(CHANGED_TOPIC, forget);
+  const unsubscribe = events.subscribe(CAPTIONS_CHANGED, forget);
   const notifyChanged = (uid: string) => {
     forget(uid);
-    events.publish(CHANGED_TOPIC, uid);
+    events.publish(CAPTIONS_CHANGED, uid);
   };
 
   async function storeVtt(uid: string, vtt: string): Promise<string> {

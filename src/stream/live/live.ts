@@ -3,7 +3,7 @@ import type { Basics } from "../../kernel/index.ts";
 import type { NetworkSet } from "../../kernel/networks.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { TlsSource } from "../../kernel/tls-source.ts";
-import type { Db, Events, Jobs, ObjectStore, Secrets } from "../../store/index.ts";
+import { announceChange, type Db, type Events, type Jobs, type ObjectStore, type Secrets } from "../../store/index.ts";
 import type { Access, AccessOptions } from "../access/index.ts";
 import type { DeliveryRoute, PublicRoute } from "../delivery/index.ts";
 import type { MediaTools } from "../media/index.ts";
@@ -22,7 +22,9 @@ import { createHub } from "./hub/hub.ts";
 import { listenForLive, type LivePorts } from "./ingest/listeners.ts";
 import { createPublicStatus } from "./inputs/public-status.ts";
 import { createLiveHealthReports, type LiveHealthReports } from "./inputs/health.ts";
+import { LIVE_CHANGED } from "./inputs/directory.ts";
 import { createLiveInputs, type LiveInputsModule } from "./inputs/live-inputs.ts";
+import { OUTPUTS_CHANGED } from "./inputs/outputs.ts";
 import type { LiveUrls } from "./inputs/show.ts";
 import { createLiveNotifications } from "./notifications/notifications.ts";
 import { createLiveOutputsRunner } from "./outputs/live-outputs.ts";
@@ -93,6 +95,9 @@ interface Live {
   status: PublicRoute[];
   /** WHIP and WHEP. Undefined if publishers do not connect to this process. */
   webrtc: LiveWebrtc | undefined;
+  /** Topics of `store/events` that carry the uid of a changed input. */
+  changes: readonly string[];
+  findInput(uid: string): Promise<{ account: string } | undefined>;
   isPublished(input: string): Promise<boolean>;
   isRecorded(input: string): Promise<boolean>;
   /** Merges the segments of a recording into one file; `onDone` reports the end. */
@@ -124,6 +129,7 @@ export function createLive(deps: LiveDeps, basics: Basics): Live {
   });
   const { directory, broadcasts } = inputs;
   inputs.onEvent(createLiveNotifications({ webhooks, inputs: directory }));
+  inputs.onEvent(async ({ account, input }) => announceChange(events, { topic: "live", account, id: input }));
   const viewers = createLiveViewers({ db, clock, ids, onWatched: deps.onWatched, log });
   lifecycle.onStop("live inputs", async () => {
     await viewers.close();
@@ -197,6 +203,8 @@ export function createLive(deps: LiveDeps, basics: Basics): Live {
       domain: settings.stream.delivery_domain,
     }),
     webrtc: ingest?.webrtc,
+    changes: [LIVE_CHANGED, OUTPUTS_CHANGED],
+    findInput: directory.find,
     isPublished: async (input) => (await broadcasts.now(input))?.live === true,
     isRecorded,
     assembly,

@@ -9,7 +9,7 @@ import type { InputRow } from "./live-table.ts";
 import type { LiveKeys, OwnedLiveInput } from "./types.ts";
 
 /** The id of the event is the uid of the input. */
-const LIVE_CHANGED = "stream.live";
+export const LIVE_CHANGED = "stream.live";
 const MAX_CACHED_INPUTS = 5000;
 /** Changes are announced immediately; this bounds the delay if a notification is lost. */
 const CACHE_TTL_MS = 10_000;

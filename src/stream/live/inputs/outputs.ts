@@ -20,7 +20,7 @@ interface OutputsDeps {
 }
 
 /** The id of the event is the uid of the input. */
-const OUTPUTS_CHANGED = "stream.live.outputs";
+export const OUTPUTS_CHANGED = "stream.live.outputs";
 const MAX_OUTPUTS = 50;
 const MAX_REASON_LENGTH = 500;
 const sealedFor = (uid: string): string => `stream/live-output/${uid}`;

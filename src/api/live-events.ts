@@ -49,7 +49,8 @@ export function createLiveEvents({ events, sources, zoneAccount, log }: LiveEven
     for (const listener of Array.from(listeners.get(change.account) ?? [])) listener(change);
   }
   function deliverLoss() {
-    for (const ofAccount of Array.from(listeners.values())) for (const listener of Array.from(ofAccount)) listener(undefined);
+    for (const ofAccount of Array.from(listeners.values()))
+      for (const listener of Array.from(ofAccount)) listener(undefined);
   }
 
   async function look({ topic, ownerOf }: LiveSource, id: string) {

@@ -317,6 +317,18 @@ export const settingsSchema = z.strictObject({
       example: true,
     }),
     log_days: count(31, 1, 3650, "Days to keep the message log"),
+    store_days: count(
+      0,
+      0,
+      365,
+      "Days to keep the content of received messages, so that it can be shown and replayed; 0: content is not kept",
+    ),
+    store_gb: count(
+      10,
+      1,
+      100_000,
+      "Maximum size of all kept messages in GiB; beyond it, the oldest are deleted and new ones are not kept",
+    ),
     daily_limit: count(
       0,
       0,

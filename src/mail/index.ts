@@ -3,6 +3,8 @@ export {
   ENTRY_ACTIONS,
   ENTRY_STATUSES,
   activityErrors,
+  explainAuthentication,
+  relatedEntries,
   sessionOf,
   type Activity,
   type CountColumn,
@@ -12,6 +14,8 @@ export {
   type EntryQuery,
   type SentMessages,
 } from "./activity/index.ts";
+export { readAttachment, readContent, type MessageContent } from "./archive/index.ts";
+export type { MessageContents, Replayed } from "./contents.ts";
 export { addressErrors, type Addresses, type DestinationAddress } from "./addresses/index.ts";
 export type { DkimKey } from "./dkim-keys/index.ts";
 export type {
@@ -59,6 +63,7 @@ export {
   type Matcher,
   type NeededRecord,
   type PlannedChange,
+  type Resolution,
   type RoutingSettings,
   type Rule,
   type RuleRequest,

@@ -10,6 +10,7 @@ import {
   createRspamd,
   type SmtpListener,
   type OnRejected,
+  type OnTranscript,
 } from "./inbound/index.ts";
 import type { Spool } from "./messages/index.ts";
 import { smtpName } from "./names.ts";
@@ -24,6 +25,8 @@ export interface ListenersDeps extends SubmittersDeps {
   metrics: Metrics;
   /** Called for each message that is rejected before it is received. */
   onRejected?: OnRejected;
+  /** Called for each received message, after its outcome is known. */
+  onTranscript?: OnTranscript;
   /** Milliseconds that a listener waits for messages in progress when it closes. */
   graceMs: number;
 }
@@ -60,9 +63,9 @@ export function createListeners(deps: ListenersDeps, { clock, ids, log }: Basics
   };
   const onRefused =
     (listener: "smtp" | "submission"): OnRejected =>
-    (envelope, reply, stage) => {
+    (envelope, reply, stage, transcript) => {
       meter.refused(listener, stage, reply);
-      deps.onRejected?.(envelope, reply, stage);
+      deps.onRejected?.(envelope, reply, stage, transcript);
     };
 
   return {
@@ -75,6 +78,7 @@ export function createListeners(deps: ListenersDeps, { clock, ids, log }: Basics
         fd,
         dsn: true,
         onRejected: onRefused("smtp"),
+        onTranscript: deps.onTranscript,
         limits: { ...limits, messageBytes: spool.maxBytes, messagesPerMinute: smtp.messages_per_minute },
         receive: receiver.receive,
         checkRecipient: receiver.checkRecipient,

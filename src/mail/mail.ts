@@ -4,12 +4,15 @@ import type { Basics } from "../kernel/basics.ts";
 import type { Metrics } from "../kernel/metrics.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { Secrets, Store } from "../store/index.ts";
-import type { LiveWorkers, Scripts, SendEmailPort } from "../workers/index.ts";
+import type { LiveWorkers, Scripts, SendEmailPort, WorkerRuntime } from "../workers/index.ts";
 import type { Lookups, RecordWatch, Zones } from "../zones/index.ts";
+import { createWorkerLogs } from "./actions/index.ts";
 import { setUpActivity, type ActivitySetup } from "./activity/index.ts";
+import { setUpArchive } from "./archive/index.ts";
 import { setUpAuthenticator, createSigner } from "./authenticate/index.ts";
 import { createServiceKeys, setUpDkimRotation } from "./dkim-keys/index.ts";
 import { type DmarcReporting, setUpDmarcReporting } from "./dmarc-reports/index.ts";
+import { createMessageContents, type MessageContents } from "./contents.ts";
 import { createDowngrade } from "./downgrade/index.ts";
 import { createForwarding, setUpSrs } from "./forwarding/index.ts";
 import { setUpRetryQueue } from "./retry/index.ts";
@@ -55,6 +58,7 @@ interface MailDeps {
   zones: Zones;
   scripts: Pick<Scripts, "get" | "byId" | "bySubdomain">;
   workers: Pick<LiveWorkers, "email">;
+  runtime: Pick<WorkerRuntime, "onInvocation">;
   dns: {
     lookups: Lookups;
     /** Compares records with public DNS. */
@@ -85,6 +89,8 @@ export interface Mail extends Listeners {
   /** The message log, and copies of sent mail. */
   activity: ActivitySetup["activity"];
   sentMessages: ActivitySetup["sentMessages"];
+  /** Contents of received and sent messages. */
+  contents: MessageContents;
   /** DMARC and TLS reports about zones. */
   reports: DmarcReporting;
   /** The MTA-STS policies of routed domains. */
@@ -106,7 +112,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
 
   const spool = createSpool({ dir: join(settings.data_dir, "spool"), ids });
   lifecycle.onStop("spool", () => spool.close());
-  const { activity, sentMessages, resolveInterrupted, recordRejection } = setUpActivity(
+  const { activity, sentMessages, resolveInterrupted, recordRejection, recordTranscript } = setUpActivity(
     { store, settings, zones, metrics },
     basics,
   );
@@ -206,7 +212,12 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
   });
   const retries = setUpRetryQueue({ store, settings, spool, bounces, trace }, basics);
   const authenticator = setUpAuthenticator(settings, lookups.resolve, basics);
+  const archive = setUpArchive({ settings, objects: store.objects }, basics);
+  const workerLogs = createWorkerLogs({ runtime: deps.runtime, record: activity.trace });
+  lifecycle.onStop("logs of workers about messages", () => workerLogs.close());
   const receiver = createReceiver({
+    workerLogs,
+    ...(archive && { archive }),
     runtime: { email: (name, mail, actions) => workers.email(parseWorkerName(name), mail, actions) },
     route: createRecipientRoute({ settings, resolve, scripts, reports, isSendingDomain }),
     rules: {
@@ -236,6 +247,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
       zones,
       sending,
       onRejected: recordRejection,
+      onTranscript: recordTranscript,
       graceMs: deps.graceMs,
     },
     basics,
@@ -292,6 +304,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
     queue: outbound.messages,
     activity,
     sentMessages,
+    contents: createMessageContents({ archive, sentMessages, receiver, spool, ids }),
     reports,
     mtaSts,
     sendInvitation: createInvitationMail({ transport: systemMail, clock, ids, from: email.from }),

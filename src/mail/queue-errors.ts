@@ -35,6 +35,12 @@ export const queueErrorEntries = {
     message: "Queued message {id} not found",
     fix: "List the queue to find valid ids; finished messages are deleted.",
   },
+  notPaused: {
+    code: "E_NOT_FOUND",
+    http: 404,
+    message: "The destination {destination} is not paused, or has no queued mail of this account",
+    fix: "List the paused destinations.",
+  },
   outboundGone: {
     code: "E_GONE",
     http: 410,

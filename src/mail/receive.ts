@@ -11,8 +11,10 @@ import {
   createStepRecorder,
   createWorkerAction,
   type Handled,
+  type WorkerLogs,
 } from "./actions/index.ts";
 import { type Authenticator, traceDetail, type Verdict } from "./authenticate/index.ts";
+import type { MessageArchive } from "./archive/index.ts";
 import { mailErrors, smtpErrorOf, replyOf } from "./errors.ts";
 import type { ReportIntake } from "./dmarc-reports/index.ts";
 import { type Forwarding, isAuthorAuthenticated } from "./forwarding/index.ts";
@@ -42,6 +44,8 @@ export interface ReceiverOptions {
   ids: Pick<Ids, "hex" | "messageId">;
   log: Log;
   rules?: ForwardRules;
+  /** Records what workers log. */
+  workerLogs?: Pick<WorkerLogs, "expect">;
   /** A message with more Received fields than this is in a loop (RFC 5321 6.3). Default 100. */
   maxHops?: number;
   /** Authenticates senders. If omitted, all senders are trusted. */
@@ -58,6 +62,8 @@ export interface ReceiverOptions {
    * Retries for recipients that do not have an accepted message yet. If omitted, the sender retries for all recipients.
    */
   retries?: Pick<RetryQueue, "add">;
+  /** Keeps the messages of accounts. If omitted, no message is kept. */
+  archive?: Pick<MessageArchive, "store">;
 }
 
 export interface Receiver {
@@ -83,6 +89,9 @@ export interface Receiver {
     to: string;
     message: Message;
     keepReplies?: boolean;
+    /** Account and zone of the recipient. If omitted, the worker may forward to any address. */
+    account?: string;
+    zone?: string;
   }): Promise<Handled>;
 }
 
@@ -100,15 +109,27 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     ids,
     log,
     rules = {},
+    workerLogs,
     maxHops = 100,
     authenticator,
     forwarding,
     bounces,
     reports,
     retries,
+    archive,
   } = options;
   const recordStep = createStepRecorder({ trace, clock });
-  const dispatchToWorker = createWorkerAction({ runtime, transport, forwarding, spool, trace, clock, ids, rules });
+  const dispatchToWorker = createWorkerAction({
+    runtime,
+    transport,
+    forwarding,
+    spool,
+    trace,
+    clock,
+    ids,
+    rules,
+    workerLogs,
+  });
   const deliver = createDeliver({ route, dispatchToWorker, transport, forwarding, reports, recordStep, ids, log });
   const answer = createPartialDelivery({ retries, bounces, recordStep, clock, log });
 
@@ -205,7 +226,15 @@ export function createReceiver(options: ReceiverOptions): Receiver {
         : deliver(authenticated, rcpt, i === 0 ? source.id : ids.hex());
     });
     backgroundWork.push(...outcomes.map((one) => one.ended));
+    if (!("refusal" in authenticated)) await keep(authenticated.message.source, outcomes);
     return answer(source.id, "refusal" in authenticated ? undefined : authenticated, outcomes);
+  }
+
+  /** Keeps one copy for each account that has a recipient. */
+  async function keep(source: MailSource, outcomes: readonly DeliveryOutcome[]): Promise<void> {
+    if (archive === undefined) return;
+    const accounts = new Set(outcomes.flatMap(({ account }) => account ?? []));
+    await Promise.all(Array.from(accounts, (account) => archive.store({ id: source.id, account }, source)));
   }
 
   return {
@@ -248,11 +277,22 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       }
     },
 
-    async dispatch({ script, from, to, message, keepReplies = false }) {
+    async dispatch({ script, from, to, message, keepReplies = false, ...owner }) {
       let handlerEnd: Promise<void> | undefined;
       try {
-        const liveMessage = { id: message.source.id, message, from, to, script };
-        recordStep(message.source.id, "received", { from, to: [to], size: message.source.size });
+        const liveMessage = { id: message.source.id, message, from, to, script, ...owner };
+        recordStep(
+          message.source.id,
+          "received",
+          {
+            from,
+            to: [to],
+            size: message.source.size,
+            messageId: message.messageId,
+            subject: headerValue(message.fields, "subject")?.slice(0, MAX_SUBJECT),
+          },
+          { rcpt: to, ...owner },
+        );
         const workerOutcome = await dispatchToWorker(liveMessage, { keepReplies });
         handlerEnd = workerOutcome.ended;
         return workerOutcome;

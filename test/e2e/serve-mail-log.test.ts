@@ -13,13 +13,18 @@ describe("the message log", () => {
   let api: Api;
   let zone: string;
   before(async () => {
-    server = await servePlatform(scope, { env: { REELPOST_AUTHENTICATION_ENABLED: "false" } });
+    server = await servePlatform(scope, {
+      env: { REELPOST_AUTHENTICATION_ENABLED: "false", REELPOST_EMAIL_STORE_DAYS: "1" },
+    });
     api = createApi(server, TOKEN);
     zone = (await api.ok("post", "/zones", { body: { name: "example.com", account: { id: api.account } } })).id;
     await api.ok("post", `/zones/${zone}/email/routing/dns`, { body: {} });
     await api.deploy(
       "inbox",
-      `export default { async email(message) { if (message.from.startsWith("spam")) message.setReject("no thanks"); } }`,
+      `export default { async email(message) {
+        console.warn("from", message.from, { size: message.rawSize > 0 });
+        if (message.from.startsWith("spam")) message.setReject("no thanks");
+      } }`,
     );
     const rule = (to: string, action: object) =>
       api.ok("post", `/zones/${zone}/email/routing/rules`, {
@@ -87,6 +92,47 @@ describe("the message log", () => {
       },
       errors: null,
     });
+  });
+
+  test("shows the whole path of a message, and passes it to the worker again", async () => {
+    const { code } = await sendMail(server, "inbox@example.com", { from: "path@there.example" });
+    assert.equal(code, 250);
+    const entryOf = async () => (await api.ok("get", "email/activity?from=path@there.example"))[0].id as string;
+    const id = await entryOf();
+    let path = await api.ok("get", `email/activity/${id}`);
+    // The worker's invocation ends a moment after its handler.
+    while (path.worker_logs.length === 0 || path.transcript.length === 0)
+      path = await api.ok("get", `email/activity/${id}`);
+    assert.deepEqual(
+      path.worker_logs.map(({ level, text }: Record<string, string>) => [level, text]),
+      [["warn", "from path@there.example { size: true }"]],
+    );
+    const lines = path.transcript.map(({ by, text }: Record<string, string>) => `${by}: ${text}`);
+    assert.match(lines[0], /^connection: connection from 127\.0\.0\.1/);
+    for (const line of [
+      /^client: EHLO /,
+      /^client: MAIL FROM:<path@there\.example>/,
+      /^client: RCPT TO:<inbox@example\.com>/,
+      /^client: DATA$/,
+      /^server: 250 /,
+    ])
+      assert.ok(
+        lines.some((one: string) => line.test(one)),
+        `${line} in ${lines.join("\n")}`,
+      );
+    assert.ok(path.rule.id.length === 32 && path.stored);
+    const content = await api.ok("get", `email/activity/${id}/content`);
+    assert.deepEqual(
+      content.headers.filter(({ name }: { name: string }) => name === "Subject"),
+      [{ name: "Subject", value: "Hello" }],
+    );
+    const replayed = await api.ok("post", `email/activity/${id}/replay`, { body: {} });
+    assert.deepEqual([replayed.outcome, replayed.rejected], ["ok", null]);
+    const again = await api.ok("get", `email/activity/${await entryOf()}`);
+    assert.notEqual(again.id, id);
+    assert.deepEqual([again.status, again.worker, again.subject], ["handled", "inbox", "Hello"]);
+    const missing = await api.call("post", `email/activity/${id}/replay`, { body: { worker: "absent" } });
+    assert.equal(missing.status, 404);
   });
 
   test("announces each message to the clients that show the log", async (t) => {

@@ -75,7 +75,8 @@ test("a client receives the changes of its account, each once", async (t) => {
 test("a client receives only the topics that it requests and may read", async (t) => {
   const caller = callerWith(
     (permission, resource) =>
-      permission === "Stream Read" || (permission === "DNS Read" && !("zone" in resource && resource.zone === TEST_ZONE)),
+      permission === "Stream Read" ||
+      (permission === "DNS Read" && !("zone" in resource && resource.zone === TEST_ZONE)),
   );
   const { api, events, connect } = await open(t, { caller });
   const all = await connect();

@@ -179,4 +179,3 @@ export function eventRoutes({ live, authenticateAgain, clock, limits: overrides 
     },
   };
 }
-

@@ -5,6 +5,7 @@ import type { Forwarding } from "../forwarding/index.ts";
 import type { Outbound, SmtpReply, Spool, Trace, TraceEvent, Transport } from "../messages/index.ts";
 import { createForward, type ForwardRules } from "./forward.ts";
 import type { LiveMail } from "./live-mail.ts";
+import type { WorkerLogs } from "./worker-logs.ts";
 import { createReplyActions } from "./reply.ts";
 
 /** The result of a worker's handling of a message. */
@@ -29,6 +30,7 @@ interface WorkerAction {
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "messageId">;
   rules: ForwardRules;
+  workerLogs?: Pick<WorkerLogs, "expect"> | undefined;
 }
 
 export type DispatchToWorker = (live: LiveMail, options?: { keepReplies?: boolean }) => Promise<Handled>;
@@ -46,6 +48,7 @@ export function createWorkerAction({
   clock,
   ids,
   rules,
+  workerLogs,
 }: WorkerAction): DispatchToWorker {
   return async (live, { keepReplies = false } = {}) => {
     const { forwards, replies, events }: Pick<Handled, "forwards" | "replies" | "events"> = {
@@ -106,6 +109,7 @@ export function createWorkerAction({
     recordEvent("received");
     const { message, id, from, to, script } = live;
     const { source, fields } = message;
+    workerLogs?.expect(id, { message: source.id, rcpt: to, account: live.account, zone: live.zone });
     const outcome = await runtime.email(
       script,
       { id, from, to, rawSize: source.size, headers: fields, raw: () => source.open(), canBeForwarded: true },

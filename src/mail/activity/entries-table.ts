@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { prepared, type Db, type Migration } from "../../store/index.ts";
 import type { Entry } from "./types.ts";
 
-/** Times in epoch milliseconds, flags as 0 and 1, `details` as JSON: deliveries, events, answer. */
+/** Times in epoch milliseconds, flags as 0 and 1, `details` as JSON: deliveries, events, answer, and what else is read only with the whole entry. */
 export interface EntryRow {
   id: string;
   kind: Entry["kind"];
@@ -288,7 +288,7 @@ export function createEntriesTable(db: Db) {
 }
 
 export function rowOf(entry: Entry, version: number): EntryRow {
-  const { deliveries, events, answer } = entry;
+  const { deliveries, events, answer, checks, transcript, workerLogs } = entry;
   return {
     id: entry.id,
     kind: entry.kind,
@@ -322,7 +322,7 @@ export function rowOf(entry: Entry, version: number): EntryRow {
     size: entry.size,
     ip: entry.ip,
     version,
-    details: JSON.stringify({ deliveries, events, answer }),
+    details: JSON.stringify({ deliveries, events, answer, checks, transcript, workerLogs }),
   };
 }
 
@@ -355,7 +355,10 @@ export const entryOf = (row: EntryRow): Entry => ({
   spamThreshold: row.spam_threshold,
   size: row.size,
   ip: row.ip,
-  ...(JSON.parse(row.details) as Pick<Entry, "deliveries" | "events" | "answer">),
+  ...(JSON.parse(row.details) as Pick<
+    Entry,
+    "deliveries" | "events" | "answer" | "checks" | "transcript" | "workerLogs"
+  >),
 });
 
 /** Normalizes an address for searches. */

@@ -25,6 +25,36 @@ export const activityErrors = defineErrors("email log", {
     message: "The time range has more than {limit} points",
     fix: "Shorten it with since and until, or use time_delta=day.",
   },
+  notStored: {
+    code: 10000,
+    http: 404,
+    message: "The content of the message is not stored",
+    fix: "Set email.store_days to keep the content of received messages. Sent messages are kept for 7 days, if previews are enabled for the sending domain.",
+  },
+  noAttachment: {
+    code: 10000,
+    http: 404,
+    message: "The message has no attachment {index}",
+    fix: "Get the content of the message for its attachments.",
+  },
+  unreadable: {
+    code: 10001,
+    http: 422,
+    message: "Failed to parse the message: {reason}",
+    fix: "Download the raw message instead.",
+  },
+  workerMissing: {
+    code: 10001,
+    http: 404,
+    message: "There is no worker {worker}",
+    fix: "List the workers of the account for valid names.",
+  },
+  noWorker: {
+    code: 10001,
+    http: 400,
+    message: "No worker handled this message",
+    fix: "Name the worker that receives it, in the field worker.",
+  },
   // Code and text as in the published error table of Email Sending.
   noMessage: {
     code: 10000,

@@ -1,6 +1,8 @@
 import type { TraceEvent } from "../messages/index.ts";
 import { decodeWords } from "./encoded-words.ts";
 import { entryId, rcptKey, type EntryReference } from "./entry-reference.ts";
+import { checksOf } from "./checks.ts";
+import { addWorkerLogs, transcriptFor } from "./session-log.ts";
 import { errorOf, entryStatus } from "./status.ts";
 import { cleanDetail, cleanText } from "./text.ts";
 import type { EntryDelivery, Entry, EntryEvent } from "./types.ts";
@@ -52,11 +54,17 @@ export function newEntry({ kind, message }: EntryReference, rcpt: string, at: nu
  */
 export function applyEvent(entry: Entry, event: TraceEvent): void {
   const at = event.at.getTime();
+  // Both complete an entry and are no steps of their own.
+  if (event.step === "session")
+    return void (entry.transcript = transcriptFor(entry, event.detail["transcript"], recipientsOf(event)));
+  if (event.step === "logged") return addWorkerLogs(entry, event.detail);
   entry.at = Math.min(entry.at, at);
   entry.changedAt = Math.max(entry.changedAt, at);
   copyProperties(entry, event);
   keepEvent(entry, { at, step: event.step, detail: cleanDetail(event.step, event.detail) });
   applyStep(entry, event, at);
+  if (event.detail["transcript"] !== undefined)
+    entry.transcript = transcriptFor(entry, event.detail["transcript"], recipientsOf(event));
   entry.status = entryStatus(entry);
   const error = errorOf(entry);
   entry.errorCause = error?.cause ?? null;
@@ -136,6 +144,8 @@ function clearTemporaryFailure(entry: Entry, at: number, isSuccess: boolean): vo
 function applyAuthentication(entry: Entry, event: TraceEvent, at: number): void {
   const { detail } = event;
   for (const method of ["spf", "dkim", "dmarc", "arc"] as const) entry[method] ??= textOf(detail[method], 20) ?? null;
+  const checks = checksOf(detail["details"]);
+  if (checks !== undefined) entry.checks ??= checks;
   if (detail["quarantine"] === true || detail["spam"] === true) entry.isSpam = true;
   entry.spamScore ??= numberOf(detail["spamScore"]);
   entry.spamThreshold ??= numberOf(detail["spamThreshold"]);
@@ -273,6 +283,8 @@ function keepEvent({ events }: Entry, event: EntryEvent): void {
   if (events.length > MAX_FIRST_EVENTS + MAX_LAST_EVENTS)
     events.splice(MAX_FIRST_EVENTS, events.length - MAX_FIRST_EVENTS - MAX_LAST_EVENTS);
 }
+
+const recipientsOf = ({ detail: { to } }: TraceEvent): number => (Array.isArray(to) ? to.length : 1);
 
 const textOf = (value: unknown, maxLength = 1000): string | undefined =>
   typeof value === "string" && value !== "" ? cleanText(value, maxLength) : undefined;

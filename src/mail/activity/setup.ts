@@ -4,7 +4,7 @@ import type { Metrics } from "../../kernel/metrics.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { Store } from "../../store/index.ts";
 import type { Zones } from "../../zones/index.ts";
-import type { Envelope, SmtpReply } from "../messages/index.ts";
+import type { OnRejected, OnTranscript } from "../inbound/index.ts";
 import type { Queue } from "../outbound/index.ts";
 import { announceEntries } from "./announce.ts";
 import { createActivity, type Activity } from "./activity.ts";
@@ -23,7 +23,9 @@ export interface ActivitySetup {
   /** Sets the status of messages that a killed process left unfinished: runs now and every hour. */
   resolveInterrupted(queue: Pick<Queue, "ofInbound">): void;
   /** Logs a message that SMTP rejected before it was received. */
-  recordRejection(envelope: Envelope, reply: SmtpReply): void;
+  recordRejection: OnRejected;
+  /** Adds the SMTP session to the entries of a message. */
+  recordTranscript: OnTranscript;
 }
 
 const HOUR_MS = 3_600_000;
@@ -86,7 +88,10 @@ export function setUpActivity(
           );
       else void settler.run();
     },
-    recordRejection({ from, to, ip, helo }, reply) {
+    recordTranscript({ id, to, transcript }) {
+      activity.trace({ message: id, at: new Date(clock.now()), step: "session", detail: { to, transcript } });
+    },
+    recordRejection({ from, to, ip, helo }, reply, _stage, transcript) {
       const at = clock.now();
       if (at - minute.at >= 60_000) minute = { at, rejections: 0 };
       if (to.length === 0 || ++minute.rejections > MAX_REJECTIONS) return;
@@ -94,7 +99,7 @@ export function setUpActivity(
         message: ids.hex(),
         at: new Date(at),
         step: "rejected",
-        detail: { from, to, ip, helo, ...reply },
+        detail: { from, to, ip, helo, ...reply, ...(transcript && { transcript }) },
       });
     },
   };

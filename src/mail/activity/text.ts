@@ -16,7 +16,7 @@ export function cleanText(text: string, maxLength: number): string {
 }
 
 /** Fields that are stored in columns of the entry, or are too large to keep. */
-const OMITTED_FIELDS = new Set(["details", "account", "zone", "subject", "size", "parts"]);
+const OMITTED_FIELDS = new Set(["details", "account", "zone", "subject", "size", "parts", "transcript"]);
 /** Fields that are the same for every copy of the message and are stored in its entry. */
 const OMITTED_ON_RECEIPT = new Set(["from", "to", "messageId", "headerId"]);
 const MAX_FIELDS = 20;

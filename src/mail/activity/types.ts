@@ -46,6 +46,37 @@ export interface Entry {
   /** The steps, oldest first. If there are too many, those in the middle are left out. */
   events: EntryEvent[];
   answer: Answer | null;
+  /** Authentication results of received mail, in the order SPF, DKIM, DMARC, ARC. */
+  checks?: AuthenticationCheck[];
+  /** The SMTP session that the message arrived in, without message content and secrets. */
+  transcript?: TranscriptEntry[];
+  /** What the worker logged while it handled the message, in order. */
+  workerLogs?: WorkerLogEntry[];
+}
+
+export interface AuthenticationCheck {
+  method: "spf" | "dkim" | "dmarc" | "arc";
+  /** A result of RFC 8601 2.7. */
+  result: string;
+  /** The domain that was checked: of the sender, the signature, the author, or the last seal. */
+  domain?: string;
+  selector?: string;
+  /** DMARC: the policy of the domain owner, and the methods that are aligned. */
+  policy?: string;
+  aligned?: string;
+  why?: string;
+}
+
+export interface TranscriptEntry {
+  /** `C`: the client; `S`: this server; `*`: an event of the connection. */
+  by: "C" | "S" | "*";
+  text: string;
+}
+
+export interface WorkerLogEntry {
+  at: number;
+  level: "debug" | "log" | "info" | "warn" | "error";
+  text: string;
 }
 
 export type EntryKind = "routing" | "sending";

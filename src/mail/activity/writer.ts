@@ -57,15 +57,7 @@ const COMPLAINT_INTERVAL_MS = 60_000;
  * Processes that handle the same message write to one row: each adds its steps to the row it read, and reads the row
  * again if another process wrote it first.
  */
-export function createWriter({
-  table,
-  owners,
-  clock,
-  log,
-  maxBuffered,
-  flushMs,
-  onWritten,
-}: WriterDeps): Writer {
+export function createWriter({ table, owners, clock, log, maxBuffered, flushMs, onWritten }: WriterDeps): Writer {
   let pendingEvents: TraceEvent[] = [];
   let lost = 0;
   let complainedAt = -Infinity;

@@ -23,14 +23,18 @@ const NO_ACCOUNT = "none";
 export function createMessageArchive({ objects, clock, log, days, maxBytes }: MessageArchiveOptions): MessageArchive {
   /** Size as of the last sweep, plus what this process has stored since. */
   let storedBytes = 0;
-  const keyOf = (day: number, { account, id }: ArchivedMail) => `${PREFIX}${dayOf(day)}/${account || NO_ACCOUNT}/${id}.eml`;
+  const keyOf = (day: number, { account, id }: ArchivedMail) =>
+    `${PREFIX}${dayOf(day)}/${account || NO_ACCOUNT}/${id}.eml`;
   // A message that is received around midnight may be stored on the next day.
   const keysOf = (mail: ArchivedMail & { at: number }) => [keyOf(mail.at, mail), keyOf(mail.at + DAY_MS, mail)];
 
   return {
     async store(mail, source) {
       if (storedBytes + source.size > maxBytes) {
-        log.warn({ message: mail.id, limit: maxBytes }, "mail: message not stored, the limit email.store_gb is reached");
+        log.warn(
+          { message: mail.id, limit: maxBytes },
+          "mail: message not stored, the limit email.store_gb is reached",
+        );
         return;
       }
       const raw = source.open();

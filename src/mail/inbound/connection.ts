@@ -10,6 +10,7 @@ import {
 } from "../../protocol/smtp/index.ts";
 import { createDeadline } from "./deadline.ts";
 import { createIncomingMessage, type IncomingMessage } from "./incoming-message.ts";
+import { createTranscript } from "./transcript.ts";
 import type { ConnectionSlot, SlotHolder } from "./connection-limits.ts";
 import { cipherOf, serverTls } from "./server-tls.ts";
 import { envelopeOf, type SmtpClient, type SmtpHandlers } from "./session.ts";
@@ -44,6 +45,8 @@ interface ConnectionDeps<User> {
   limits: SessionTimeouts & SessionLimits;
   tls: Pick<TlsSource, "context"> | undefined;
   handlers: SmtpHandlers<User>;
+  /** Records the session for the log. */
+  transcribes?: boolean | undefined;
   /** The connection's slot. */
   slot: ConnectionSlot;
   /** The server ends each session as soon as it is not busy. */
@@ -90,7 +93,13 @@ const INTERNAL_ERROR: Reply = { code: 451, enhanced: "4.3.0", text: "Error: inte
 export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConnection {
   const { name, ip, limits, handlers, slot } = deps;
   let { socket } = deps;
-  const session = createServerSession({ ...deps, maxCommand: MAX_COMMAND_BYTES, tls: cipherOf(socket) });
+  const transcript = deps.transcribes === true ? createTranscript() : undefined;
+  const session = createServerSession({
+    ...deps,
+    maxCommand: MAX_COMMAND_BYTES,
+    tls: cipherOf(socket),
+    onLine: transcript?.client,
+  });
   const client: SmtpClient<User> = {
     ip,
     user: undefined,
@@ -98,6 +107,7 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
       return session.protocol;
     },
     envelope: () => envelopeOf(session, ip),
+    transcript: () => transcript?.lines() ?? [],
   };
   let message: IncomingMessage | undefined;
   let outcome: Promise<Reply> | undefined;
@@ -176,8 +186,7 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
   function handle(event: ServerEvent) {
     switch (event.type) {
       case "reply":
-        output += formatReply(event.reply);
-        return;
+        return respond(event.reply);
       case "delay":
         tarpitTimer = setTimeout(() => {
           tarpitTimer = undefined;
@@ -249,6 +258,12 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
 
   // ---- output
 
+  function respond(reply: Reply) {
+    const text = formatReply(reply);
+    transcript?.server(text);
+    output += text;
+  }
+
   /** One write for the replies to a group of commands (RFC 2920 3.2). */
   function write() {
     if (output === "") return;
@@ -300,6 +315,7 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
     secureSocket.once("secure", () => {
       isUpgrading = false;
       session.tlsEstablished(cipherOf(secureSocket)!);
+      transcript?.note(`TLS established: ${cipherOf(secureSocket)}`);
       client.user = undefined;
       secureSocket.off("error", deps.onError).off("close", close);
       listen();
@@ -363,7 +379,8 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
     },
   };
   slot.holder = connection;
-  output = formatReply({ code: 220, text: `${name} ESMTP` });
+  transcript?.note(`connection from ${ip}${session.tls === undefined ? "" : `, ${session.tls}`}`);
+  respond({ code: 220, text: `${name} ESMTP` });
   handlers.onConnect?.(client);
   listen();
   advance();

@@ -11,4 +11,4 @@ export { createRate } from "./rate.ts";
 export { createRspamd } from "./rspamd.ts";
 export { startSmtpServer, type ServerLimits, type SmtpListener } from "./server.ts";
 export { createReception, withLoggedErrors, type SmtpClient } from "./session.ts";
-export type { OnRejected } from "./types.ts";
+export type { OnRejected, OnTranscript } from "./types.ts";

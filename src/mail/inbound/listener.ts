@@ -16,8 +16,8 @@ import { combineReplies } from "./fold.ts";
 import { createInspection } from "./inspect.ts";
 import { createRate } from "./rate.ts";
 import { startSmtpServer, type ServerLimits, type SmtpListener } from "./server.ts";
-import { createReception, withLoggedErrors, type SmtpClient } from "./session.ts";
-import type { BlockLists, CheckRecipient, ContentFilter, OnRejected } from "./types.ts";
+import { createReception, withLoggedErrors, withReply, type SmtpClient } from "./session.ts";
+import type { BlockLists, CheckRecipient, ContentFilter, OnRejected, OnTranscript } from "./types.ts";
 
 export interface SmtpListenerOptions {
   host: string;
@@ -35,6 +35,8 @@ export interface SmtpListenerOptions {
   log: Log;
   /** Called for mail that was rejected before it was received. */
   onRejected?: OnRejected;
+  /** Called for each message that was received, after its outcome is known. If omitted, no transcripts are recorded. */
+  onTranscript?: OnTranscript | undefined;
   limits?: Partial<SmtpLimits>;
   /** If omitted, STARTTLS is not offered. */
   tls?: Pick<TlsSource, "context"> | undefined;
@@ -95,6 +97,7 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
   } = options;
   const limits = { ...DEFAULT_SMTP_LIMITS, ...options.limits };
   const onRejected = withLoggedErrors(options.onRejected, log);
+  const { onTranscript } = options;
   const rate = createRate({ limit: limits.messagesPerMinute, perMs: 60_000, clock });
   const inspect = createInspection({ filter, log });
   const listingsByClient = new WeakMap<SmtpClient, Promise<SmtpReply | undefined>>();
@@ -121,12 +124,16 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
         }),
       };
     },
-    async accept(source, { envelope }) {
+    async accept(source, { envelope, client }) {
       const { refused, source: inspectedSource } = await inspect(envelope, source);
-      if (refused === undefined)
-        return toPlainReply(combineReplies(await receive(envelope, inspectedSource)), envelope);
+      if (refused === undefined) {
+        const { id } = inspectedSource;
+        const reply = toPlainReply(combineReplies(await receive(envelope, inspectedSource)), envelope);
+        onTranscript?.({ id, to: envelope.to, transcript: withReply(client.transcript(), reply) });
+        return reply;
+      }
       await source.discard();
-      onRejected(envelope, refused, "data");
+      onRejected(envelope, refused, "data", withReply(client.transcript(), refused));
       return refused;
     },
   });
@@ -153,6 +160,7 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
     name,
     limits,
     // Submission has its own listener.
+    transcribes: onTranscript !== undefined,
     extensions: { pipelining: true, smtputf8: true, chunking: true, auth: false, dsn },
     maxSize: limits.messageBytes,
     maxRecipients: limits.recipients,
@@ -163,12 +171,14 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
       },
       async onMail(from, client) {
         const refusal = checkRate(client.ip);
-        if (refusal !== undefined) onRejected({ ...client.envelope(), from }, refusal, "mail");
+        if (refusal !== undefined)
+          onRejected({ ...client.envelope(), from }, refusal, "mail", withReply(client.transcript(), refusal));
         return refusal;
       },
       async onRecipient(rcpt, client) {
         const refusal = await refusalOfRecipient(rcpt, client);
-        if (refusal !== undefined) onRejected({ ...client.envelope(), to: [rcpt] }, refusal, "rcpt");
+        if (refusal !== undefined)
+          onRejected({ ...client.envelope(), to: [rcpt] }, refusal, "rcpt", withReply(client.transcript(), refusal));
         return refusal;
       },
       onData: reception,

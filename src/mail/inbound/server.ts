@@ -33,6 +33,8 @@ interface SmtpServerOptions<User> {
   maxSize: number;
   maxRecipients: number;
   handlers: SmtpHandlers<User>;
+  /** Records sessions: `SmtpClient.transcript` returns their lines. Default false. */
+  transcribes?: boolean;
   clock: Pick<Clock, "now">;
   log: Log;
 }

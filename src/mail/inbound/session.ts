@@ -3,6 +3,7 @@ import type { SaslCredentials, ServerSession } from "../../protocol/smtp/index.t
 import { mailErrors, mebibytes, smtpErrorOf, replyOf } from "../errors.ts";
 import type { DsnRequest, Spool, Envelope, MailSource, SmtpReply } from "../messages/index.ts";
 import type { IncomingData } from "./incoming-message.ts";
+import type { TranscriptLine } from "./transcript.ts";
 import type { OnRejected } from "./types.ts";
 
 /** The client of an SMTP session. */
@@ -15,6 +16,8 @@ export interface SmtpClient<User = unknown> {
   readonly protocol: string;
   /** The envelope of the current transaction, as far as it is known. */
   envelope(): Envelope;
+  /** Empty unless the server records transcripts. */
+  transcript(): TranscriptLine[];
 }
 
 /** Decisions about a session. A command is accepted if the handler returns no reply. */
@@ -75,11 +78,15 @@ export function createReception<User>({ messageBytes, begin, accept, spool, log,
       await readToEnd(data);
       const reply = replyOf(rejectionFor(data, messageBytes) ?? refusal);
       log.info({ ip: envelope.ip, from: envelope.from, to: envelope.to, reply }, "smtp: message rejected");
-      onRejected(envelope, reply, "data");
+      onRejected(envelope, reply, "data", withReply(client.transcript(), reply));
       return reply;
     }
   };
 }
+
+/** The transcript with a reply that has not been sent yet. */
+export const withReply = (lines: TranscriptLine[], { code, enhanced, text }: SmtpReply): TranscriptLine[] =>
+  lines.length === 0 ? [] : [...lines, { by: "S", text: [code, enhanced, text].filter(Boolean).join(" ") }];
 
 /** Calls `onRejected`; a failure to report a rejection must not prevent the rejection. */
 export function withLoggedErrors(onRefused: OnRejected | undefined, log: Log): OnRejected {

@@ -1,3 +1,4 @@
+import type { TranscriptLine } from "./transcript.ts";
 import type { Envelope, MailSource, SmtpReply } from "../messages/index.ts";
 
 /**
@@ -27,5 +28,16 @@ export interface BlockLists {
   find(ip: string): Promise<SmtpReply | undefined>;
 }
 
-/** Called for mail rejected before it was received. `stage` is the rejected command. */
-export type OnRejected = (envelope: Envelope, reply: SmtpReply, stage: "mail" | "rcpt" | "data") => void;
+/**
+ * Called for mail rejected before it was received. `stage` is the rejected command; the transcript contains the
+ * rejection, if the server records transcripts.
+ */
+export type OnRejected = (
+  envelope: Envelope,
+  reply: SmtpReply,
+  stage: "mail" | "rcpt" | "data",
+  transcript?: TranscriptLine[],
+) => void;
+
+/** A message that was received, and the session that it arrived in. */
+export type OnTranscript = (message: { id: string; to: string[]; transcript: TranscriptLine[] }) => void;

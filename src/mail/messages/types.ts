@@ -73,7 +73,11 @@ export interface TraceEvent {
     | "deferred"
     | "delivered"
     | "bounced"
-    | "interrupted";
+    | "interrupted"
+    /** The SMTP session that delivered the message; only for the log. */
+    | "session"
+    /** What the worker logged; only for the log. */
+    | "logged";
   rcpt?: string;
   detail: Record<string, unknown>;
 }

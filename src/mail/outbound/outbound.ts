@@ -110,6 +110,8 @@ export interface OutboundService extends Queue {
   paused(): { name: string; until: Date; why: string }[];
   /** Destinations with queued mail of `account` that are paused in any process. */
   pausesOf(account: string): Promise<{ destination: string; until: Date; why: string }[]>;
+  /** Resumes paused destinations in every process. */
+  resume(destinations: string[]): void;
   /** Starts no new deliveries, waits for those in progress, and aborts them after `graceMs` (default 10 s). */
   stop(options?: { graceMs?: number }): Promise<void>;
 }
@@ -327,6 +329,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
         why,
       }));
     },
+    resume,
     stop: (stopOptions) => (stopped ??= stop(stopOptions)),
   };
 

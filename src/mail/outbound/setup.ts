@@ -38,7 +38,10 @@ export interface OutboundSetupDeps {
 
 export interface OutboundSetup extends Pick<OutboundService, "relay" | "queue" | "relayThenQueue" | "onFailed"> {
   /** The queue for the API: list, get, resend, cancel. */
-  messages: Pick<OutboundService, "list" | "get" | "resend" | "cancel" | "paused" | "pausesOf" | "ofInbound">;
+  messages: Pick<
+    OutboundService,
+    "list" | "get" | "resend" | "cancel" | "paused" | "pausesOf" | "resume" | "ofInbound"
+  >;
   /** From now on, delivers mail for local domains to this listener in the same process. */
   deliverLocallyTo(listener: { host: string; port: number }): void;
   /** Delivers queued mail from now on, unless all mail is written to files. */

@@ -10,4 +10,4 @@ export { createRecipientRoute, parseWorkerName, type OwnedRoute } from "./recipi
 export { setUpRouting } from "./setup.ts";
 export { ROUTING_CHANGED } from "./tables-cache.ts";
 export { routingDestinationsMigration, routingMigration, type RoutingTables } from "./tables.ts";
-export type { RuleAction, Matcher, RoutingSettings, Rule, RuleRequest } from "./types.ts";
+export type { Resolution, RuleAction, Matcher, RoutingSettings, Rule, RuleRequest } from "./types.ts";

@@ -44,6 +44,34 @@ export function rulesConformance(engine: TestEngine): void {
       assert.deepEqual(await workers(), ["literal renamed", "literal other", "catch-all renamed", "literal inbox"]);
     });
 
+    test("are put in order, all at once", async (t) => {
+      const {
+        routing: { rules },
+        newZone,
+        clock,
+      } = await openRouting(t, engine);
+      const zone = await newZone();
+      const [a, b, c, d] = await Promise.all(
+        ["a", "b", "c", "d"].map((name) =>
+          rules.create(zone, ruleFor(`${name}@example.com`, { type: "drop" }, { name, priority: 7 })),
+        ),
+      );
+      const names = async () => (await rules.list(zone, {}, page)).items.map(({ name }) => name);
+      clock.advance(1000);
+      const ordered = await rules.reorder(zone, [d!.id, b!.id]);
+      assert.deepEqual(ordered.map(({ name, priority }) => [name, priority]).slice(0, 2), [
+        ["d", 0],
+        ["b", 1],
+      ]);
+      assert.deepEqual((await names()).slice(0, 2), ["d", "b"]);
+      await rules.reorder(zone, [a!.id, b!.id, c!.id, d!.id]);
+      assert.deepEqual(await names(), ["a", "b", "c", "d", ""]);
+      assert.equal((await refusal(rules.reorder(zone, [a!.id, a!.id])))[0], "invalidInput");
+      assert.equal((await refusal(rules.reorder(zone, ["f".repeat(32)])))[0], "noRule");
+      assert.equal((await refusal(rules.reorder(zone, [(await rules.catchAll(zone)).id])))[0], "invalidOperation");
+      assert.deepEqual(await names(), ["a", "b", "c", "d", ""]);
+    });
+
     test("are created, replaced as a whole, listed in order, and deleted", async (t) => {
       const {
         routing: { rules },

@@ -39,6 +39,11 @@ export interface Rules {
   create(zone: Zone, request: RuleRequest): Promise<Rule>;
   /** Omitted fields get their defaults. Throws the same errors as create, and noRule. */
   replace(zone: Zone, id: string, request: RuleRequest): Promise<Rule>;
+  /**
+   * Puts these rules first, in this order; all others follow in their previous order. Resolves with all rules but the
+   * catch-all rule. Throws noRule, invalidInput for a repeated id, invalidOperation for the catch-all rule.
+   */
+  reorder(zone: Zone, ids: readonly string[]): Promise<Rule[]>;
   /** Throws noRule, invalidOperation. */
   delete(zone: Zone, id: string): Promise<Rule>;
   catchAll(zone: Zone): Promise<Rule>;
@@ -150,6 +155,29 @@ export function createRules({ db, clock, ids, scripts, limits, extended, notifyC
         if (before === undefined) throw routingErrors.noRule();
         return before;
       });
+    },
+    async reorder(zone, ruleIds) {
+      if (new Set(ruleIds).size < ruleIds.length)
+        throw routingErrors.invalidInput({ reason: "A rule is listed more than once." });
+      const ordered = await db.transaction<RoutingTables, Rule[]>(async (tx) => {
+        const before = (await rulesOf(tx, zone.id)).filter(({ matcher }) => matcher.type !== "all");
+        const byId = new Map(before.map((rule) => [rule.id, rule]));
+        const first = ruleIds.map((id) => {
+          if (id === catchAllId(zone.id)) throw routingErrors.invalidOperation();
+          const rule = byId.get(id);
+          if (rule === undefined) throw routingErrors.noRule();
+          byId.delete(id);
+          return rule;
+        });
+        const now = clock.now();
+        const after = [...first, ...byId.values()].map((rule, priority) =>
+          rule.priority === priority ? rule : { ...rule, priority, modifiedAt: now },
+        );
+        for (const rule of after) if (rule.modifiedAt === now) await upsertRule(tx, rule);
+        return after;
+      });
+      notifyChanged(zone.id);
+      return ordered;
     },
     async delete(zone, id) {
       const rule = await requireRule(zone, id);

@@ -17,6 +17,8 @@ export interface ServerSessionOptions {
   limits: SessionLimits;
   /** TLS version and cipher, if the connection uses implicit TLS. */
   tls?: string | undefined;
+  /** Called with each command line; the line is empty if it is a response to AUTH, which contains a secret. */
+  onLine?: ((line: string) => void) | undefined;
 }
 
 /** 8BITMIME, ENHANCEDSTATUSCODES and SIZE are always announced. */

@@ -90,6 +90,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
         return true;
       }
       ({ line } = readResult);
+      options.onLine?.(sasl === undefined ? line.toString() : "");
       commandCount++;
       if (errorCount >= limits.errors) {
         replyAndClose(replies.TOO_MANY_ERRORS);

@@ -1,5 +1,12 @@
 import { z } from "@hono/zod-openapi";
-import { ENTRY_ACTIONS, ENTRY_STATUSES, sessionOf, type Entry } from "../../../mail/index.ts";
+import {
+  ENTRY_ACTIONS,
+  ENTRY_STATUSES,
+  explainAuthentication,
+  relatedEntries,
+  sessionOf,
+  type Entry,
+} from "../../../mail/index.ts";
 
 const time = z.iso.datetime();
 const iso = (ms: number) => new Date(ms).toISOString();
@@ -78,13 +85,62 @@ export const timelineSchema = entrySchema.extend({
       code: z.number().int().nullable(),
       enhanced_code: text,
       response: text,
+      reply: z.boolean(),
     }),
   ),
+  rule: z.object({ id: z.string(), name: text }).nullable(),
+  authentication: z.array(
+    z.object({
+      method: z.enum(["spf", "dkim", "dmarc", "arc"]),
+      result: z.string(),
+      domain: text,
+      selector: text,
+      policy: text,
+      explanation: z.string(),
+    }),
+  ),
+  transcript: z.array(z.object({ by: z.enum(["client", "server", "connection"]), text: z.string() })),
+  worker_logs: z.array(z.object({ datetime: time, level: z.string(), text: z.string() })),
+  related: z.array(
+    z.object({ entry_id: z.string(), relation: z.enum(["reply", "bounce"]), message_id: z.string(), to: z.string() }),
+  ),
+  stored: z.boolean(),
   events: z.array(z.object({ datetime: time, step: z.string(), detail: z.record(z.string(), z.unknown()) })),
 });
 
-export const showTimeline = (entry: Entry): z.input<typeof timelineSchema> => ({
+const SPEAKERS = { C: "client", S: "server", "*": "connection" } as const;
+
+/** The name of the rule that matched is recorded with the match: the rule may have been renamed or deleted since. */
+function ruleOf({ rule, events }: Entry): z.input<typeof timelineSchema>["rule"] {
+  if (rule === null) return null;
+  const matched = events.find(({ step }) => step === "matched")?.detail["rule"];
+  const name = typeof matched === "object" && matched !== null && "name" in matched ? matched.name : undefined;
+  return { id: rule, name: typeof name === "string" && name !== "" ? name : null };
+}
+
+/** `stored`: the content of the message is kept, and can be shown. */
+export const showTimeline = (entry: Entry, { stored }: { stored: boolean }): z.input<typeof timelineSchema> => ({
   ...showEntry(entry),
+  rule: ruleOf(entry),
+  authentication: explainAuthentication(entry).map(
+    ({ method, result, domain = null, selector = null, policy = null, explanation }) => ({
+      method,
+      result,
+      domain,
+      selector,
+      policy,
+      explanation,
+    }),
+  ),
+  transcript: (entry.transcript ?? []).map(({ by, text: line }) => ({ by: SPEAKERS[by], text: line })),
+  worker_logs: (entry.workerLogs ?? []).map(({ at, level, text: line }) => ({ datetime: iso(at), level, text: line })),
+  related: relatedEntries(entry).map(({ id, relation, messageId, to }) => ({
+    entry_id: id,
+    relation,
+    message_id: messageId,
+    to,
+  })),
+  stored,
   deliveries: entry.deliveries.map((item) => ({
     message_id: item.messageId,
     to: item.to,
@@ -95,6 +151,7 @@ export const showTimeline = (entry: Entry): z.input<typeof timelineSchema> => ({
     code: item.code ?? null,
     enhanced_code: item.enhanced ?? null,
     response: item.text ?? null,
+    reply: item.reply === true,
   })),
   events: entry.events.map(({ at, step, detail }) => ({ datetime: iso(at), step, detail })),
 });

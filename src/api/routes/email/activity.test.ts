@@ -46,6 +46,7 @@ test("the log is listed, searched, paged by cursor, and shown per message", asyn
       code: 250,
       enhanced_code: "2.0.0",
       response: "Ok",
+      reply: false,
     },
   ]);
   assert.deepEqual(

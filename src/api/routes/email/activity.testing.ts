@@ -5,6 +5,8 @@ import type { TestContext } from "node:test";
 import type { Caller, Permission } from "../../../accounts/index.ts";
 import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
 import { activityMigrations, createActivity, createSentMessages } from "../../../mail/activity/index.ts";
+import type { MessageContents } from "../../../mail/index.ts";
+import { createMessageArchive } from "../../../mail/archive/index.ts";
 import { createOutbound, outboundMigrations } from "../../../mail/outbound/index.ts";
 import type { Outbound, TraceEvent } from "../../../mail/messages/index.ts";
 import { migrate, openFsObjects, openSqlite } from "../../../store/index.ts";
@@ -43,6 +45,17 @@ export async function start(
           : undefined,
   });
   const messages = createSentMessages({ objects, clock, log: silentLog });
+  const archive = createMessageArchive({ objects, clock, log: silentLog, days: 7, maxBytes: 1_000_000 });
+  const replays: unknown[] = [];
+  const contents: MessageContents = {
+    open: async ({ kind, message, account, at }) =>
+      kind === "sending" ? messages.open(account, message) : archive.open({ account, id: message, at }),
+    async replay(entry, target) {
+      if ((await contents.open(entry)) === undefined) return undefined;
+      replays.push([entry.id, target]);
+      return { message: "c".repeat(32), outcome: "ok", rejectReason: "no", forwards: [], replies: [] };
+    },
+  };
   const nowhere = async () => {
     throw Object.assign(new Error("no network here"), { code: "ESERVFAIL" });
   };
@@ -68,6 +81,8 @@ export async function start(
         activity,
         messages,
         messageDays: 7,
+        contents,
+        workerExists: async (_account, name) => name !== "missing",
         zoneAccount: async () => TEST_ACCOUNT,
         operator: async () => operator,
       }),
@@ -92,7 +107,7 @@ export async function start(
       account: TEST_ACCOUNT,
       ...more,
     });
-  return { call, recordStep, enqueue, activity, messages, clock, queue };
+  return { call, recordStep, enqueue, activity, messages, archive, replays, clock, queue };
 }
 
 /** A forwarded message, and a sent message that has not arrived. */

@@ -5,6 +5,7 @@ import {
   ENTRY_ACTIONS,
   ENTRY_STATUSES,
   type Activity,
+  type Entry,
   type EntryKind,
   type EntryQuery,
   type SentMessages,
@@ -13,8 +14,9 @@ import { apiErrors } from "../../errors.ts";
 import { hiddenZones } from "../../hidden-zones.ts";
 import { answer, route, type Route } from "../../operation.ts";
 import { entrySchema, showEntry, showTimeline, timelineSchema } from "./activity-schemas.ts";
+import { messageContentsRoutes, type MessageContentsDeps } from "./message-contents.ts";
 
-interface ActivityDeps {
+interface ActivityDeps extends Pick<MessageContentsDeps, "contents" | "workerExists"> {
   activity: Pick<Activity, "search" | "get">;
   /** The account of an existing zone. */
   zoneAccount(zone: string): Promise<string | undefined>;
@@ -77,7 +79,15 @@ function hiddenOf(caller: Caller, account: string): EntryQuery["hidden"] {
  * page and is absent on the last one. A page examines a limited number of messages, so pages before the last one may be
  * short or even empty.
  */
-export function activityRoutes({ activity, zoneAccount, messages, messageDays, operator }: ActivityDeps): Route[] {
+export function activityRoutes({
+  activity,
+  zoneAccount,
+  messages,
+  messageDays,
+  operator,
+  contents,
+  workerExists,
+}: ActivityDeps): Route[] {
   /**
    * The parts of the log that the caller may read. Throws notAllowed if the caller may read none of the requested
    * parts.
@@ -124,7 +134,8 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
     });
   }
 
-  async function timeline(caller: Caller, scope: { account: string; zone?: string }, id: string) {
+  /** Throws noEntry, notAllowed. */
+  async function findEntry(caller: Caller, scope: { account: string; zone?: string }, id: string): Promise<Entry> {
     const resource = resourceOf(scope);
     readableKindOf(caller, resource, undefined);
     const entry = await activity.get(scope, id).catch(async (err: unknown) => {
@@ -135,7 +146,12 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
     // An entry of a zone that a policy denies, requested by a caller who may read the account's other entries.
     if (!mayRead(caller, entry.kind, { account: scope.account, zone: entry.zone }))
       throw activityErrors.noEntry({ id });
-    return answer(showTimeline(entry));
+    return entry;
+  }
+
+  async function timeline(caller: Caller, scope: { account: string; zone?: string }, id: string) {
+    const entry = await findEntry(caller, scope, id);
+    return answer(showTimeline(entry, { stored: (await contents.open(entry)) !== undefined }));
   }
 
   const zoneScopeOf = async ({ zone_id }: Record<string, string>) => ({
@@ -205,6 +221,11 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
       },
       async ({ params, caller }) => timeline(caller, await zoneScopeOf(params), params.entry_id!),
     ),
+    ...messageContentsRoutes({
+      contents,
+      workerExists,
+      findEntry: (caller, account, id) => findEntry(caller, { account }, id),
+    }),
 
     route(
       {

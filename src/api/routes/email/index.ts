@@ -16,6 +16,7 @@ interface EmailRoutesDeps extends Pick<DoctorDeps, "diagnose"> {
   resolveTxt(name: string): Promise<string[][]>;
   /** The operator's account. Its members also see mail that belongs to no account. */
   operator(): Promise<string | undefined>;
+  workerExists(account: string, name: string): Promise<boolean>;
 }
 
 /** All mail operations: routing, sending, the log, the queue, authentication and doctor. */
@@ -29,6 +30,7 @@ export const emailRoutes = (
     queue,
     activity,
     sentMessages,
+    contents,
     reports,
   }: Pick<
     Mail,
@@ -40,9 +42,10 @@ export const emailRoutes = (
     | "queue"
     | "activity"
     | "sentMessages"
+    | "contents"
     | "reports"
   >,
-  { zones, clock, resolveTxt, operator, diagnose }: EmailRoutesDeps,
+  { zones, clock, resolveTxt, operator, diagnose, workerExists }: EmailRoutesDeps,
 ): Route[] => [
   ...emailRoutingRoutes({ zones, routing }),
   ...emailAuthRoutes({ zones, reports, clock, resolveTxt }),
@@ -51,6 +54,8 @@ export const emailRoutes = (
   ...activityRoutes({
     activity,
     messages: sentMessages,
+    contents,
+    workerExists,
     messageDays: sentMessages.days,
     zoneAccount: zones.zoneAccount,
     operator,

@@ -9,7 +9,7 @@ import {
 import { answer, route, type Route } from "../../operation.ts";
 
 interface QueueDeps {
-  queue: Pick<OutboundService, "list" | "get" | "resend" | "cancel">;
+  queue: Pick<OutboundService, "list" | "get" | "resend" | "cancel" | "pausesOf" | "resume">;
   /**
    * The operator's account: its members also see mail that belongs to no account, such as verification messages and
    * delivery reports.
@@ -173,6 +173,43 @@ export function queueRoutes({ queue, operator }: QueueDeps): Route[] {
             },
           },
         );
+      },
+    ),
+    route(
+      {
+        id: "email-queue-list-pauses",
+        method: "get",
+        path: `${QUEUE_PATH}/pauses`,
+        tag,
+        summary: "List paused destinations with queued mail of the account",
+        permission: "Email Sending Read",
+        result: z.array(z.object({ destination: z.string(), until: time, reason: z.string() })),
+      },
+      async ({ params }) =>
+        answer(
+          (await queue.pausesOf(params.account_id!)).map(({ destination, until, why }) => ({
+            destination,
+            until: until.toISOString(),
+            reason: why,
+          })),
+        ),
+    ),
+    route(
+      {
+        id: "email-queue-resume",
+        method: "post",
+        path: `${QUEUE_PATH}/pauses/resume`,
+        tag,
+        summary: "Resume a paused destination with queued mail of the account; its mail is retried immediately",
+        permission: "Email Sending Write",
+        body: z.object({ destination: z.string().min(1).max(255) }),
+        result: z.object({ destination: z.string() }),
+      },
+      async ({ params, body: { destination } }) => {
+        const pauses = await queue.pausesOf(params.account_id!);
+        if (!pauses.some((pause) => pause.destination === destination)) throw mailErrors.notPaused({ destination });
+        queue.resume([destination]);
+        return answer({ destination });
       },
     ),
     route(

@@ -257,3 +257,63 @@ test("connects a worker in one call, if the token has permission for both", asyn
   );
   assert.equal((await limited.call("put", `${limited.base}/settings`, { body: { enabled: true } })).status, 200);
 });
+
+test("reorders rules in one request", async (t) => {
+  const { call, base } = await start(t);
+  const create = async (to: string) =>
+    (
+      await call("post", `${base}/rules`, {
+        body: { actions: [{ type: "drop" }], matchers: literal(to), enabled: true },
+      })
+    ).body.result.id as string;
+  const ids = [await create("a@example.com"), await create("b@example.com"), await create("c@example.com")];
+  const reversed = ids.toReversed();
+  const { body } = await call("put", `${base}/order`, { body: { rules: reversed } });
+  assert.deepEqual(
+    body.result.map(({ id, priority }: { id: string; priority: number }) => [id, priority]),
+    reversed.map((id, priority) => [id, priority]),
+  );
+  const listed = (await call("get", `${base}/rules`)).body.result.map(({ id }: { id: string }) => id);
+  assert.deepEqual(listed.slice(0, 3), reversed);
+  assert.equal((await call("put", `${base}/order`, { body: { rules: [] } })).status, 400);
+});
+
+test("explains which rule matches an address", async (t) => {
+  const { call, base, zones, routing } = await start(t);
+  await call("post", `${base}/enable`, { body: {} });
+  await call("post", `${base}/rules`, {
+    body: {
+      name: "Inbox",
+      actions: [{ type: "worker", value: ["inbox"] }],
+      matchers: literal("in@example.com"),
+      enabled: true,
+    },
+  });
+  const match = async (address: string) => (await call("get", `${base}/match`, { query: { address } })).body.result;
+  const { rule, ...found } = await match("IN@Example.com");
+  assert.deepEqual(
+    [found, rule.name],
+    [
+      {
+        address: "IN@Example.com",
+        action: "worker",
+        value: ["inbox"],
+        why: "literal",
+        explanation: 'The rule "Inbox" matches exactly this address.',
+      },
+      "Inbox",
+    ],
+  );
+  assert.deepEqual(
+    [(await match("other@example.com")).why, (await match("other@elsewhere.example")).why, (await match("none")).why],
+    ["no rule", "not our domain", "not an address"],
+  );
+  await call("put", `${base}/rules/catch_all`, {
+    body: { matchers: [{ type: "all" }], actions: [{ type: "drop" }], enabled: true },
+  });
+  const caught = await match("other@example.com");
+  assert.deepEqual([caught.action, caught.why, caught.value], ["drop", "catch-all", []]);
+  const { id } = await zones.create({ account: TEST_ACCOUNT, name: "example.net" });
+  await routing.dns.enable((await zones.find(id))!);
+  assert.equal((await call("get", `${base}/match`, { query: { address: "a@example.net" } })).status, 400);
+});

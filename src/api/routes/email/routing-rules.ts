@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { Rule } from "../../../mail/index.ts";
+import { apiErrors } from "../../errors.ts";
 import { hiddenZones } from "../../hidden-zones.ts";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
@@ -14,6 +15,7 @@ import {
   showChange,
   showRule,
 } from "./routing-schemas.ts";
+import { matchSchema, showMatch } from "./routing-match.ts";
 import type { EmailRoutingDeps } from "./routing-settings.ts";
 
 const tag = "Email Routing routing rules";
@@ -43,7 +45,7 @@ function answerRule(rule: Rule) {
   return answer(showRule(rule), messages.length > 0 ? { messages } : {});
 }
 
-export function routingRulesRoutes({ zones, routing: { rules, plan } }: EmailRoutingDeps): Route[] {
+export function routingRulesRoutes({ zones, routing: { rules, plan, resolve } }: EmailRoutingDeps): Route[] {
   const zoneOf = (params: Record<string, string>) => zones.get(params.zone_id!);
 
   return [
@@ -113,6 +115,38 @@ export function routingRulesRoutes({ zones, routing: { rules, plan } }: EmailRou
         result: ruleSchema,
       },
       async ({ params, body }) => answerRule(await rules.replaceCatchAll(await zoneOf(params), ruleRequestOf(body))),
+    ),
+    route(
+      {
+        id: "email-routing-rules-reorder",
+        method: "put",
+        path: "/zones/{zone_id}/email/routing/order",
+        tag,
+        summary: "Reorder routing rules: the listed ones come first, in this order",
+        permission: "Email Routing Rules Write",
+        body: z.object({ rules: z.array(z.string().max(32)).min(1).max(1000) }),
+        result: z.array(ruleSchema),
+      },
+      async ({ params, body }) => answer((await rules.reorder(await zoneOf(params), body.rules)).map(showRule)),
+    ),
+    route(
+      {
+        id: "email-routing-match",
+        method: "get",
+        path: "/zones/{zone_id}/email/routing/match",
+        tag,
+        summary: "Find the routing rule that matches an address, without sending mail",
+        permission: "Email Routing Rules Read",
+        query: z.object({ address: z.string().min(1).max(320) }),
+        result: matchSchema,
+      },
+      async ({ params, query: { address } }) => {
+        const zone = await zoneOf(params);
+        const resolution = await resolve(address);
+        if (resolution.zone !== undefined && resolution.zone !== zone.id)
+          throw apiErrors.badRequest({ reason: `${address} is not an address in ${zone.name}` });
+        return answer(showMatch(address, resolution));
+      },
     ),
     route(
       {

@@ -1,0 +1,34 @@
+import type { Basics } from "../../kernel/basics.ts";
+import { every } from "../../kernel/periodic.ts";
+import type { Settings } from "../../kernel/settings.ts";
+import type { ObjectStore } from "../../store/index.ts";
+import { createMessageArchive } from "./archive.ts";
+import type { MessageArchive } from "./port.ts";
+
+interface ArchiveSetupDeps {
+  settings: Pick<Settings, "email">;
+  objects: ObjectStore;
+}
+
+const HOUR_MS = 3_600_000;
+const GIB = 1024 ** 3;
+const NAME = "mail archive: sweep";
+
+/** The archive of received messages, swept every hour; undefined if `email.store_days` is 0. */
+export function setUpArchive(
+  { settings: { email }, objects }: ArchiveSetupDeps,
+  { clock, log, lifecycle }: Basics,
+): MessageArchive | undefined {
+  const archive = createMessageArchive({
+    objects,
+    clock,
+    log,
+    days: email.store_days,
+    maxBytes: email.store_gb * GIB,
+  });
+  // Also without new messages: those of earlier settings expire.
+  const sweeper = every(HOUR_MS, archive.sweep, { name: NAME, log });
+  void sweeper.run();
+  lifecycle.onStop(NAME, () => sweeper.stop());
+  return email.store_days === 0 ? undefined : archive;
+}

@@ -12,6 +12,7 @@ import type {
   AssetUploads,
   Bindings,
   InvocationFigures,
+  LiveWorkers,
   ObjectNamespaces,
   Scripts,
   Tails,
@@ -34,6 +35,8 @@ import { createD1TransferHttp, d1Routes, D1_TRANSFERS } from "./routes/d1/routes
 import { dnsRecordRoutes } from "./routes/dns-records.ts";
 import type { DoctorDeps } from "./routes/email/doctor.ts";
 import { emailRoutes } from "./routes/email/index.ts";
+import { healthRoutes, type HealthDeps } from "./routes/health.ts";
+import { serverRoutes, type ServerInfo } from "./routes/server.ts";
 import { createMtaStsPolicyPage } from "./routes/email/mta-sts-policy.ts";
 import { createVerifyPage, VERIFY_PREFIX } from "./routes/email/verify-page.ts";
 import { eventRoutes } from "./routes/events.ts";
@@ -66,6 +69,7 @@ interface PlatformModules {
   assets: AssetUploads;
   objectNamespaces: ObjectNamespaces;
   tails: Tails;
+  live: Pick<LiveWorkers, "scheduled">;
   routing: WorkerRouting;
   bindings: Bindings;
   mail: Mail;
@@ -89,6 +93,10 @@ interface PlatformApiOptions {
   diagnose: DoctorDeps["diagnose"];
   /** True if the server itself uses the host name. Such a host cannot be the domain of a public bucket. */
   isOwnHost(host: string): boolean;
+  /** The server, for its operator. */
+  server: ServerInfo;
+  /** The state of the server's components. */
+  components: HealthDeps["components"];
   /** For tests: a response that violates its schema fails the request. */
   checkAnswers?: boolean;
 }
@@ -107,7 +115,7 @@ interface PlatformApi {
 /** The v4 API with all operations, and the endpoints that its responses link to. */
 export function createPlatformApi(
   modules: PlatformModules,
-  { settings, version, workerUrl, diagnose, isOwnHost, checkAnswers = false }: PlatformApiOptions,
+  { settings, version, workerUrl, diagnose, isOwnHost, server, components, checkAnswers = false }: PlatformApiOptions,
   { clock, ids, log, lifecycle }: Basics,
 ): PlatformApi {
   const { accounts, zones, tails, bindings, mail, stream, metrics, events } = modules;
@@ -115,11 +123,12 @@ export function createPlatformApi(
   const tailSockets = createTailSockets({ tails, log });
   lifecycle.onStop("tail sockets", () => tailSockets.close());
   const accessControl = createAccessControl({ accounts, zoneAccount: zones.zoneAccount });
+  const operator = async () => (await accounts.firstAccount())?.id;
   const zoneOwner = async (zone: string) => {
     const account = await zones.zoneAccount(zone);
     return account === undefined ? undefined : { account, zone, id: "" };
   };
-  const live = createLiveEvents({
+  const changes = createLiveEvents({
     events,
     sources: [
       ...stream.changes,
@@ -130,14 +139,14 @@ export function createPlatformApi(
     log,
   });
   const liveEvents = eventRoutes({
-    live,
+    live: changes,
     clock,
     authenticateAgain: ({ node: { incoming } }) =>
       accessControl.authenticate(credentialsOf(incoming.headers, address.ip(incoming))),
   });
   // The listeners wait for running responses when they close, so these end first.
   lifecycle.stopping.addEventListener("abort", () => liveEvents.close(), { once: true });
-  lifecycle.onStop("live events", () => live.close());
+  lifecycle.onStop("live events", () => changes.close());
   return {
     api: createApi({
       routes: [
@@ -151,6 +160,8 @@ export function createPlatformApi(
           clock,
         }),
         ...liveEvents.routes,
+        ...serverRoutes({ server, operator }),
+        ...healthRoutes({ components, mail, stream: stream.services, operator, clock }),
       ],
       accessControl,
       clock,
@@ -162,7 +173,7 @@ export function createPlatformApi(
       clientIp: address.ip,
       onAnswer: meterApi(metrics),
       changes: { audit: accounts.audit, zoneName: async (id) => (await zones.find(id))?.name },
-      onChanged: (operation, params) => void live.announce(operation, params),
+      onChanged: (operation, params) => void changes.announce(operation, params),
     }),
     upgrade: tailSockets.upgrade,
     prefixes: {
@@ -209,6 +220,7 @@ function routesOf(
     assets,
     objectNamespaces,
     tails,
+    live,
     routing,
     bindings: { kv, r2, d1, queue, analytics, secretsStore, ai, aiGateway },
     mail,
@@ -230,7 +242,16 @@ function routesOf(
     ...auditLogRoutes(accounts),
     ...zonesRoutes({ zones, accounts: accounts.accounts }),
     ...dnsRecordRoutes({ zones }),
-    ...workerRoutes({ scripts, assets, routing, objectNamespaces, offersAi: ai.isOffered, urlOf: workerUrl }),
+    ...workerRoutes({
+      scripts,
+      assets,
+      routing,
+      objectNamespaces,
+      offersAi: ai.isOffered,
+      urlOf: workerUrl,
+      live,
+      clock,
+    }),
     ...workersTailsRoutes({ tails, scripts, address, publicUrl }),
     ...kvRoutes({ ...kv, clock }),
     ...r2Routes({ ...r2, queues: queue.queues, zones, publicDomain, isReserved: isOwnHost, clock }),
@@ -256,6 +277,7 @@ function routesOf(
       clock,
       resolveTxt: lookups.resolveTxt,
       operator: async () => (await accounts.firstAccount())?.id,
+      workerExists: async (account, name) => (await scripts.get(account, name)) !== undefined,
       diagnose,
     }),
     ...graphqlRoutes({

@@ -41,6 +41,11 @@ export interface CertificatesTable {
   rows(ids: readonly string[]): Promise<CertificateRow[]>;
   /** The names of each certificate of this directory that is valid at the given time. */
   issuedNames(directory: string, now: number): Promise<string[][]>;
+  /** Certificates of this directory that are valid or awaited, by their next renewal; at most 1000. */
+  all(
+    directory: string,
+    now: number,
+  ): Promise<Pick<CertificateRow, "names" | "chain" | "not_after" | "next_at" | "error">[]>;
   /** Undefined if the certificate is not due or another process holds the lease. */
   claim(id: string, lease: string, now: number, until: number): Promise<CertificateRow | undefined>;
   /** False if the lease has been lost. */
@@ -96,6 +101,16 @@ export function createCertificatesTable(db: Db): CertificatesTable {
       );
       return rows.map(({ names }) => JSON.parse(names) as string[]);
     },
+    all: (directory, now) =>
+      db.read(
+        tables
+          .selectFrom("tls_certificates")
+          .select(["names", "chain", "not_after", "next_at", "error"])
+          .where("directory", "=", directory)
+          .where(({ or, eb }) => or([eb("not_after", "is", null), eb("not_after", ">", now)]))
+          .orderBy("next_at")
+          .limit(1000),
+      ),
     async claim(id, lease, now, until) {
       const claimed = tables
         .updateTable("tls_certificates")

@@ -4,6 +4,7 @@ export { certificateErrors } from "./errors.ts";
 export type { TenantHost, TenantHosts } from "./fair-share.ts";
 export { createAcmeCertificates, type AcmeCertificatesOptions } from "./from-acme.ts";
 export { createFileCertificates } from "./from-files.ts";
+export { createCertificatesTable } from "./certificates-table.ts";
 export { createCertificateStore } from "./held.ts";
 export { loadOrCreateSelfSigned } from "./kept.ts";
 export { certificatesMigrations } from "./migrations.ts";

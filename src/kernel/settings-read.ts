@@ -36,16 +36,19 @@ interface ReadSettingsOptions {
   overrides?: SettingsInput;
 }
 
+/** Where the value of a setting comes from. */
+export type SettingOrigin = "default" | "file" | "environment" | "command line";
+
 /**
  * Merges defaults, the file, REELPOST_ variables and the command line, in this order. Throws `settingsErrors.invalid`
  * with all problems in file and environment; `data_dir` is returned as an absolute path.
  */
-export async function readSettings({
-  cwd,
-  file,
-  env,
-  overrides = {},
-}: ReadSettingsOptions): Promise<{ settings: Settings; warnings: Problem[] }> {
+export async function readSettings({ cwd, file, env, overrides = {} }: ReadSettingsOptions): Promise<{
+  settings: Settings;
+  warnings: Problem[];
+  /** By name, such as "http.port"; settings with their default are absent. */
+  origins: ReadonlyMap<string, SettingOrigin>;
+}> {
   const document = file === undefined ? undefined : await readDocument(resolve(cwd, file));
   const fromFile =
     document === undefined || document.value === undefined ? undefined : checkDocument(document, settingsSchema);
@@ -65,7 +68,26 @@ export async function readSettings({
   return {
     settings: { ...settings, data_dir: resolve(folderOfFile, settings.data_dir) },
     warnings: warningsOf(problems),
+    origins: originsOf([
+      ["file", fromFile?.value ?? {}],
+      ["environment", fromEnvironment.value],
+      ["command line", overrides],
+    ]),
   };
+}
+
+/** Later sources take precedence. */
+function originsOf(sources: readonly [SettingOrigin, object][]): ReadonlyMap<string, SettingOrigin> {
+  const origins = new Map<string, SettingOrigin>();
+  for (const { path } of settingFields())
+    for (const [origin, values] of sources) {
+      const value = path.reduce<unknown>(
+        (group, part) => (group as Record<string, unknown> | undefined)?.[part],
+        values,
+      );
+      if (value !== undefined) origins.set(path.join("."), origin);
+    }
+  return origins;
 }
 
 async function readDocument(file: string): Promise<ConfigDocument> {

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { domainToASCII } from "node:url";
@@ -7,6 +8,7 @@ import {
   createAcmeCertificates,
   createDnsSolver,
   createFileCertificates,
+  createCertificatesTable,
   createCertificateStore,
   createHttpSolver,
   loadOrCreateSelfSigned,
@@ -22,6 +24,17 @@ import type { TlsSource } from "../kernel/tls-source.ts";
 import type { Secrets, Store } from "../store/index.ts";
 import { smtpName } from "../mail/index.ts";
 import { asciiName, checkTls } from "./tls-settings.ts";
+
+/** A certificate, for display. Times in epoch milliseconds; null: not issued yet, or not renewed by this server. */
+interface ListedCertificate {
+  names: string[];
+  source: "file" | "acme" | "self-signed";
+  issuer: string | null;
+  notBefore: number | null;
+  notAfter: number | null;
+  renewsAt: number | null;
+  error: string | null;
+}
 
 interface CertificatesDeps {
   store: Pick<Store, "db" | "events">;
@@ -39,6 +52,7 @@ export interface ServeCertificates {
   tls: TlsSource;
   /** Responds to ACME HTTP-01 requests on any host; false for other requests. */
   respond(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
+  list(): Promise<ListedCertificate[]>;
   /** Starts requesting certificates. Call it once the listeners exist. */
   start(): void;
 }
@@ -75,7 +89,7 @@ async function createFromFiles(
 ): Promise<ServeCertificates> {
   const tls = await createFileCertificates({ certFile, keyFile, clock, log });
   lifecycle.onStop("certificates", () => tls.close());
-  return { tls, respond: async () => false, start() {} };
+  return { tls, respond: async () => false, list: async () => [listed(tls.pem(), "file")], start() {} };
 }
 
 async function createSelfSigned({ http, smtp, ...settings }: Settings, basics: Basics): Promise<ServeCertificates> {
@@ -84,7 +98,7 @@ async function createSelfSigned({ http, smtp, ...settings }: Settings, basics: B
   basics.log[isExposed ? "warn" : "debug"](
     "tls: using a self-signed certificate: mail is encrypted, but clients cannot verify the server. Set tls.cert_file or tls.acme_directory",
   );
-  return { tls, respond: async () => false, start() {} };
+  return { tls, respond: async () => false, list: async () => [listed(tls.pem(), "self-signed")], start() {} };
 }
 
 async function createFromAcme(
@@ -116,7 +130,35 @@ async function createFromAcme(
     fallback: await createOwnPair(settings, basics),
   });
   lifecycle.onStop("certificates", () => tls.close());
-  return { tls, respond: http.respond, start: tls.start };
+  return { tls, respond: http.respond, list: () => listAcme(db, directory, clock.now()), start: tls.start };
+}
+
+function listed({ cert }: { cert: string }, source: ListedCertificate["source"]): ListedCertificate {
+  const leaf = new X509Certificate(cert);
+  return {
+    names: (leaf.subjectAltName ?? "")
+      .split(", ")
+      .filter((name) => name.startsWith("DNS:"))
+      .map((name) => name.slice(4)),
+    source,
+    issuer: /(?:^|\n)(?:O|CN)=([^\n]+)/.exec(leaf.issuer)?.[1] ?? null,
+    notBefore: leaf.validFromDate.getTime(),
+    notAfter: leaf.validToDate.getTime(),
+    renewsAt: null,
+    error: null,
+  };
+}
+
+async function listAcme(db: Store["db"], directory: string, now: number): Promise<ListedCertificate[]> {
+  const rows = await createCertificatesTable(db).all(directory, now);
+  return rows.map(({ names, chain, not_after: notAfter, next_at: renewsAt, error }) => ({
+    ...(chain === null
+      ? { source: "acme" as const, issuer: null, notBefore: null, notAfter }
+      : listed({ cert: chain }, "acme")),
+    names: JSON.parse(names) as string[],
+    renewsAt,
+    error,
+  }));
 }
 
 /** A self-signed certificate for all names of this machine. */

@@ -4,7 +4,10 @@ import { createClientAddress } from "../kernel/client-address.ts";
 import type { Basics } from "../kernel/index.ts";
 import type { ConnectionLimits } from "../kernel/connection-limits.ts";
 import { networkSet } from "../kernel/networks.ts";
+import type { SettingOrigin } from "../kernel/settings-read.ts";
 import type { Settings } from "../kernel/settings.ts";
+import { effectiveSettings } from "./effective-settings.ts";
+import { createHealthChecks } from "./health.ts";
 import { confinementFindings, confinementText } from "./confinement.ts";
 import { createDoctor } from "./doctor/doctor.ts";
 import { frontPageRows } from "./front-page.ts";
@@ -19,6 +22,7 @@ import type { ServeUrls } from "./serve-urls.ts";
 interface ServeHttpDeps {
   modules: ServeModules;
   settings: Settings;
+  origins: ReadonlyMap<string, SettingOrigin>;
   roles: ReadonlySet<Role>;
   options: Pick<ServeOptions, "version" | "checkAnswers">;
   graceMs: number;
@@ -34,6 +38,7 @@ export function createServeHttp(
   {
     modules,
     settings,
+    origins,
     roles,
     options: { version, checkAnswers = false },
     graceMs,
@@ -48,6 +53,8 @@ export function createServeHttp(
   const { clock, ids, log, lifecycle } = basics;
   const confinement = () => confinementFindings({ settings, media: stream.media });
   const isOwnHost = createOwnHosts(settings);
+  const startedAt = clock.now();
+  const rows = () => frontPageRows({ roles, urls, videoDomain: settings.stream.delivery_domain });
   const { wellKnown, ...platformApi } = createPlatformApi(
     {
       accounts,
@@ -56,6 +63,7 @@ export function createServeHttp(
       assets,
       objectNamespaces,
       tails,
+      live,
       routing,
       bindings,
       mail,
@@ -72,6 +80,25 @@ export function createServeHttp(
       isOwnHost,
       diagnose: createDoctor({ settings, mail, dns, confinement, tls: certificates.tls, clock }),
       checkAnswers,
+      server: {
+        describe: () => ({
+          version,
+          startedAt,
+          roles: [...roles],
+          database: settings.database.url === "" ? "sqlite" : "postgresql",
+          urls: rows().map(({ name, address }) => ({ name, url: address })),
+        }),
+        settings: () => effectiveSettings(settings, origins),
+        certificates: certificates.list,
+      },
+      components: createHealthChecks({
+        settings,
+        mail,
+        certificates,
+        confinement,
+        ready: async () => void (await platform.defaultAccount()),
+        clock,
+      }),
     },
     basics,
   );
@@ -88,7 +115,7 @@ export function createServeHttp(
     ready: async () => void (await platform.defaultAccount()),
     confinement: async () => confinementText(await confinement()),
     version,
-    rows: () => frontPageRows({ roles, urls, videoDomain: settings.stream.delivery_domain }),
+    rows,
   });
   const deliversVideo = roles.has("playback") || roles.has("live");
   const dashboard =

@@ -137,6 +137,7 @@ export async function openModules(
       zones,
       scripts,
       workers: live,
+      runtime,
       dns,
       metrics,
       baseUrl,

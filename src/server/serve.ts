@@ -20,7 +20,7 @@ import { signInUrl } from "./sign-in-link.ts";
  */
 export async function startServe(options: ServeOptions): Promise<ServeServer> {
   const { cwd, env, settingsFile: file, overrides, clock = systemClock, ids = randomIds, limits } = options;
-  const { settings, warnings } = await readSettings({
+  const { settings, warnings, origins } = await readSettings({
     cwd,
     env,
     ...(file !== undefined && { file }),
@@ -59,7 +59,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     const label = account && (await scripts.subdomain(account.id));
 
     const { http, dashboard } = createServeHttp(
-      { modules, settings, roles, options, graceMs, account, label, urls },
+      { modules, settings, origins, roles, options, graceMs, account, label, urls },
       basics,
     );
     const listeners: { close(): Promise<void> }[] = [http];

@@ -211,6 +211,18 @@ export const streamErrors = defineErrors("stream", {
     message: "The SRT passphrase is wrong or missing",
     fix: "Copy the passphrase from the live input; rotating the keys changes it.",
   },
+  liveNoPublisher: {
+    code: 10994,
+    http: 409,
+    message: "No publisher is connected to the live input",
+    fix: "Get the status of the live input to see whether it is live.",
+  },
+  liveDisconnected: {
+    code: 10995,
+    http: 403,
+    message: "The publisher was disconnected by the owner of the live input",
+    fix: "Publish again, or disable the live input to keep publishers away.",
+  },
   liveInputDisabled: { code: 10971, http: 403, message: "The live input is disabled", fix: "Enable it first." },
   liveInputBusy: {
     code: 10972,

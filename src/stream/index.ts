@@ -14,6 +14,7 @@ export {
   type LiveInputChange,
   type LiveInputs,
   type LiveNow,
+  type LiveSample,
   type LiveUrls,
   type OwnedLiveInput,
   type OwnedLiveOutputs,

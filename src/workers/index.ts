@@ -86,6 +86,7 @@ export * from "./secrets-store/index.ts";
 export { createLocalBucketList, createS3HttpHandler, localS3Key } from "./s3/index.ts";
 export * from "./project/index.ts";
 export { createScripts } from "./scripts/scripts.ts";
+export { parseCron } from "./schedules/cron.ts";
 export { scriptsMigrations } from "./scripts/schema.ts";
 export { createLiveWorkers } from "./live/live.ts";
 export { workersMigrations } from "./migrations.ts";

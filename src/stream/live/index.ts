@@ -6,4 +6,5 @@ export { createLiveInputs } from "./inputs/live-inputs.ts";
 export { listLiveInput, type LiveUrls, showLiveHistory, showLiveInput, showLiveOutput } from "./inputs/show.ts";
 export type { LiveInputChange, LiveInputs, OwnedLiveInput, OwnedLiveOutputs } from "./inputs/types.ts";
 export { liveNotificationExample } from "./notifications/body.ts";
+export type { LiveSample } from "./inputs/health.ts";
 export type { LiveHealth } from "./session.ts";

@@ -4,6 +4,7 @@ import type { NetworkSet } from "../../kernel/networks.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { TlsSource } from "../../kernel/tls-source.ts";
 import { announceChange, type Db, type Events, type Jobs, type ObjectStore, type Secrets } from "../../store/index.ts";
+import { streamErrors } from "../errors.ts";
 import type { Access, AccessOptions } from "../access/index.ts";
 import type { DeliveryRoute, PublicRoute } from "../delivery/index.ts";
 import type { MediaTools } from "../media/index.ts";
@@ -75,6 +76,9 @@ export interface LiveServices extends Pick<LiveInputsModule, "inputs" | "outputs
   now: LiveInputsModule["broadcasts"]["now"];
   viewers: LiveViewers["count"];
   health: LiveHealthReports["of"];
+  samples: LiveHealthReports["samples"];
+  /** Disconnects the publisher of an input, whichever process it is connected to. */
+  disconnect(input: string): void;
   endpoints: LiveUrls["endpoints"];
 }
 
@@ -109,6 +113,9 @@ interface Live {
   /** Starts converting broadcasts into videos. Call it after all other components have been composed. */
   start(): void;
 }
+
+/** The id of the event is the uid of the input. */
+const DISCONNECT_REQUESTED = "stream.live.disconnect";
 
 /** Composes live inputs and ingest. */
 export function createLive(deps: LiveDeps, basics: Basics): Live {
@@ -164,7 +171,17 @@ export function createLive(deps: LiveDeps, basics: Basics): Live {
   const ingest = deps.ingest
     ? createIngest({ ...deps, inputs, viewers, addresses, recordings, assembly, packages }, basics)
     : undefined;
-  const health = createLiveHealthReports({ db, clock, log, ...(ingest && { sessions: ingest.hub }) });
+  const health = createLiveHealthReports({
+    db,
+    clock,
+    log,
+    viewers: viewers.count,
+    onPublished(sessions) {
+      for (const { input } of sessions)
+        announceChange(events, { topic: "live_metrics", account: input.account, id: input.uid });
+    },
+    ...(ingest && { sessions: ingest.hub }),
+  });
   lifecycle.onStop("health of broadcasts", () => health.close());
   /** Ports that this process listens on, once it is listening. */
   let ports: LivePorts | undefined;
@@ -176,6 +193,8 @@ export function createLive(deps: LiveDeps, basics: Basics): Live {
       now: broadcasts.now,
       viewers: viewers.count,
       health: health.of,
+      samples: health.samples,
+      disconnect: (input) => events.publish(DISCONNECT_REQUESTED, input),
       endpoints: () => ({
         host: settings.live.public_host || new URL(deps.serverUrl()).hostname,
         ...(ports ?? portsOf(settings.live)),
@@ -289,6 +308,10 @@ function createIngest(deps: IngestDeps, { clock, ids, log, lifecycle }: Basics) 
     onViewer: (input, { session, ip }) => viewers.join(input, session, { ip, player: "WebRTC" }),
     onInputChange: directory.onChange,
   });
+  const stopListening = store.events.subscribe(DISCONNECT_REQUESTED, (uid) =>
+    hub.end(uid, streamErrors.liveDisconnected()),
+  );
+  lifecycle.onStop("requests to disconnect publishers", stopListening);
   // Stop handlers run in reverse order of registration: publishers disconnect before their broadcasts end.
   lifecycle.onStop("broadcasts", () => broadcasts.close());
   lifecycle.onStop("outputs of broadcasts", () => runner.close());

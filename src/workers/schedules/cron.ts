@@ -8,6 +8,8 @@ import { workerErrors } from "../errors.ts";
 export interface CronExpression {
   /** True if the expression matches this minute (since the epoch). */
   matchesMinute(minute: number): boolean;
+  /** The next times after `from`, at most `count`. */
+  next(from: Date, count: number): Date[];
 }
 
 /** Allowed characters of each field; croner would accept more (names like @daily, `?`, seconds). */
@@ -34,5 +36,8 @@ export function parseCron(text: string): CronExpression {
     );
   }
   if (cron.nextRun() === null) throw refuse("It never occurs");
-  return { matchesMinute: (minute) => cron.match(new Date(minute * 60_000)) };
+  return {
+    matchesMinute: (minute) => cron.match(new Date(minute * 60_000)),
+    next: (from, count) => cron.nextRuns(count, from),
+  };
 }

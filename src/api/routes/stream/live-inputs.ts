@@ -4,17 +4,34 @@ import type {
   LiveInputChange,
   LiveInputs,
   LiveNow,
+  LiveSample,
   LiveUrls,
   OwnedLiveInput,
   OwnedLiveOutputs,
   StreamUrls,
   VideoCatalog,
 } from "../../../stream/index.ts";
-import { listLiveInput, showLiveHistory, showLiveInput, showLiveOutput, showVideo } from "../../../stream/index.ts";
+import {
+  streamErrors,
+  listLiveInput,
+  showLiveHistory,
+  showLiveInput,
+  showLiveOutput,
+  showVideo,
+} from "../../../stream/index.ts";
+import { systemClock, type Clock } from "../../../kernel/index.ts";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { translate } from "./bad-parameter.ts";
-import { liveHistorySchema, liveInputBody, liveInputSchema, liveListSchema, liveStatusSchema } from "./live-schemas.ts";
+import {
+  liveHistorySchema,
+  liveInputBody,
+  liveInputSchema,
+  liveListSchema,
+  liveMetricsSchema,
+  liveStatusSchema,
+} from "./live-schemas.ts";
+import { liveWarnings } from "./live-warnings.ts";
 import { flag, videoSchema } from "./video-schemas.ts";
 import { wholeListQuery } from "./whole-list.ts";
 
@@ -29,6 +46,10 @@ interface StreamLiveInputsDeps {
   viewers(input: string): Promise<number>;
   /** Health of the incoming stream; undefined without a publisher. */
   health(input: string): LiveHealth | undefined | Promise<LiveHealth | undefined>;
+  /** Measurements of the last hour, oldest first. Default: none are kept. */
+  samples?(input: string, since: number): Promise<LiveSample[]>;
+  disconnect?(input: string): void;
+  clock?: Pick<Clock, "now">;
 }
 
 const tag = "Stream Live Inputs";
@@ -45,6 +66,9 @@ export function streamLiveInputsRoutes({
   now,
   viewers,
   health,
+  samples = async () => [],
+  disconnect = () => {},
+  clock = systemClock,
 }: StreamLiveInputsDeps): Route[] {
   const inputKeyOf = ({
     account_id,
@@ -223,6 +247,48 @@ export function streamLiveInputsRoutes({
           health: healthNow ?? null,
           outputs: outputStates.map(showLiveOutput).map(({ url: _url, streamKey: _key, ...output }) => output),
         });
+      },
+    ),
+    route(
+      {
+        id: "stream-live-inputs-metrics",
+        method: "get",
+        path: `${LIVE_INPUT_PATH}/metrics`,
+        tag,
+        summary: "Get measurements of a broadcast, every five seconds for up to an hour, and warnings about it",
+        permission: READ,
+        translate,
+        query: z.object({ minutes: z.coerce.number().int().min(1).max(60).default(10) }),
+        result: liveMetricsSchema,
+      },
+      async ({ params, query: { minutes } }) => {
+        const { input } = await inputs.get(...inputKeyOf(params));
+        const [measured, current] = await Promise.all([
+          samples(input.uid, clock.now() - minutes * 60_000),
+          health(input.uid),
+        ]);
+        return answer({
+          samples: measured.map(({ at, ...sample }) => ({ at: new Date(at).toISOString(), ...sample })),
+          warnings: current === undefined ? [] : liveWarnings(current),
+        });
+      },
+    ),
+    route(
+      {
+        id: "stream-live-inputs-disconnect",
+        method: "post",
+        path: `${LIVE_INPUT_PATH}/disconnect`,
+        tag,
+        summary: "Disconnect the publisher of a live input; it may connect again",
+        permission: WRITE,
+        result: z.object({}),
+      },
+      async (call) => {
+        await call.bytes();
+        const { input } = await inputs.get(...inputKeyOf(call.params));
+        if ((await health(input.uid)) === undefined) throw streamErrors.liveNoPublisher();
+        disconnect(input.uid);
+        return answer({});
       },
     ),
     route(

@@ -136,3 +136,19 @@ export const liveStatusSchema = z.object({
   health: liveHealthSchema.nullable(),
   outputs: z.array(liveOutputSchema.omit({ url: true, streamKey: true })),
 });
+
+export const liveMetricsSchema = z.object({
+  samples: z.array(
+    z.object({
+      at: text,
+      videoBitrate: z.number(),
+      audioBitrate: z.number(),
+      frameRate: z.number(),
+      keyFrameInterval: z.number(),
+      dropped: z.number(),
+      lost: z.number(),
+      viewers: z.number().int().nullable(),
+    }),
+  ),
+  warnings: z.array(text),
+});

@@ -1,6 +1,7 @@
 import type {
   AssetUploads,
   CheckDomainAccess,
+  LiveWorkers,
   ObjectNamespaces,
   Script,
   Scripts,
@@ -8,7 +9,7 @@ import type {
   WorkerRouting,
 } from "../../../workers/index.ts";
 import { workerErrors } from "../../../workers/index.ts";
-import type { PageRequest, Page } from "../../../kernel/index.ts";
+import type { Clock, PageRequest, Page } from "../../../kernel/index.ts";
 import { apiErrors } from "../../errors.ts";
 import type { Call } from "../../operation.ts";
 import { workerRouteErrors } from "./errors.ts";
@@ -20,6 +21,9 @@ export interface WorkerRoutesDeps {
   /** False if AI bindings are undefined, because no AI server is configured. Default true. */
   offersAi?: boolean;
   objectNamespaces: ObjectNamespaces;
+  /** Runs scheduled handlers. Absent: they cannot be run on request. */
+  live?: Pick<LiveWorkers, "scheduled">;
+  clock?: Pick<Clock, "now">;
   /** URL of a worker whose subdomain is enabled; `label` is the account's. Absent: the API shows no URL. */
   urlOf?: (label: string, script: string) => string;
 }

@@ -1,7 +1,8 @@
 import { z } from "@hono/zod-openapi";
-import type { Schedule } from "../../../workers/index.ts";
+import { systemClock } from "../../../kernel/index.ts";
+import { parseCron, workerErrors, type Schedule } from "../../../workers/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
-import { accountAndScript, reading, SCRIPT, writing, type WorkerRoutesDeps } from "./common.ts";
+import { accountAndScript, reading, requireScript, SCRIPT, writing, type WorkerRoutesDeps } from "./common.ts";
 
 const shape = z.object({
   schedules: z.array(z.object({ cron: z.string(), created_on: z.iso.datetime(), modified_on: z.iso.datetime() })),
@@ -14,8 +15,23 @@ const showSchedules = (schedules: Schedule[]) => ({
   })),
 });
 
+const NEXT_RUNS = 5;
+/** A handler may run for minutes; its logs are in the tail. */
+const MAX_WAIT_MS = 30_000;
+
+/** Next runs of an expression. A stored expression that has become invalid never runs. */
+function nextRuns(cron: string, from: Date): string[] {
+  try {
+    return parseCron(cron)
+      .next(from, NEXT_RUNS)
+      .map((at) => at.toISOString());
+  } catch {
+    return [];
+  }
+}
+
 /** Cron triggers of a script. */
-export const scheduleRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
+export const scheduleRoutes = ({ scripts, live, clock = systemClock }: WorkerRoutesDeps): Route[] => [
   route(
     {
       id: "worker-cron-trigger-get-cron-triggers",
@@ -46,5 +62,58 @@ export const scheduleRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
           ),
         ),
       ),
+  ),
+  route(
+    {
+      id: "worker-cron-trigger-next-runs",
+      method: "get",
+      path: `${SCRIPT}/schedules/next`,
+      summary: "List the next runs of each Cron Trigger",
+      ...reading,
+      result: z.array(z.object({ cron: z.string(), next: z.array(z.iso.datetime()) })),
+    },
+    async ({ params }) => {
+      const from = new Date(clock.now());
+      const schedules = await scripts.schedules(...accountAndScript(params));
+      return answer(schedules.map(({ cron }) => ({ cron, next: nextRuns(cron, from) })));
+    },
+  ),
+  route(
+    {
+      id: "worker-cron-trigger-run",
+      method: "post",
+      path: `${SCRIPT}/schedules/run`,
+      summary: "Run the scheduled handler now, with an expression of its Cron Triggers or another one",
+      ...writing,
+      body: z.object({ cron: z.string().max(200) }),
+      result: z.object({
+        cron: z.string(),
+        /** Null: the handler is still running. */
+        outcome: z.string().nullable(),
+        exception: z.string().nullable(),
+      }),
+    },
+    async ({ params, body: { cron } }) => {
+      const [account, name] = accountAndScript(params);
+      parseCron(cron);
+      const script = await requireScript(scripts, account, name);
+      if (live === undefined || script.live === undefined) throw workerErrors.scriptMissing({ script: name });
+      const timeout = Promise.withResolvers<undefined>();
+      const timer = setTimeout(() => timeout.resolve(undefined), MAX_WAIT_MS);
+      try {
+        const ended = await Promise.race([
+          live.scheduled({ account, script: name }, { cron, scheduledTime: new Date(clock.now()) }),
+          timeout.promise,
+        ]);
+        const { outcome = null, exception } = ended ?? {};
+        return answer({
+          cron,
+          outcome,
+          exception: exception === undefined ? null : `${exception.name}: ${exception.message}`,
+        });
+      } finally {
+        clearTimeout(timer);
+      }
+    },
   ),
 ];

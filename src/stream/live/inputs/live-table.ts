@@ -10,6 +10,8 @@ export interface LiveInputTables {
   stream_live_outputs: OutputRow;
   /** `health`: JSON of LiveHealth. */
   stream_live_health: { input_uid: string; at: number; health: string };
+  /** `sample`: JSON of LiveSample, without its time. */
+  stream_live_samples: { input_uid: string; at: number; sample: string };
 }
 
 export interface InputRow {
@@ -152,6 +154,19 @@ export const liveInputsMigrations: Migration[] = [
         .addColumn("health", "text", (column) => column.notNull())
         .execute();
       await db.schema.createIndex("stream_live_health_at").on("stream_live_health").column("at").execute();
+    },
+  },
+  {
+    name: "live-inputs-003-samples",
+    async up(db, types) {
+      await db.schema
+        .createTable("stream_live_samples")
+        .addColumn("input_uid", sql.raw(types.keyText), (column) => column.notNull())
+        .addColumn("at", "bigint", (column) => column.notNull())
+        .addColumn("sample", "text", (column) => column.notNull())
+        .addPrimaryKeyConstraint("stream_live_samples_pk", ["input_uid", "at"])
+        .execute();
+      await db.schema.createIndex("stream_live_samples_at").on("stream_live_samples").column("at").execute();
     },
   },
 ];

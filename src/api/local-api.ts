@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { getRequestListener } from "@hono/node-server";
-import type { Account, Accounts, User, Users } from "../accounts/index.ts";
+import type { Account, Accounts, User, AccountsModule } from "../accounts/index.ts";
 import { createClientAddress } from "../kernel/client-address.ts";
 import type { GuardedFetch } from "../kernel/guarded-fetch.ts";
 import type { Basics } from "../kernel/index.ts";
@@ -107,11 +107,12 @@ function devRoutes(
   // Reads call only functions that `dev` has.
   const scripts = dev.scripts as Scripts;
   const accounts = fixedAccount(dev.account) as Accounts;
-  const users = { get: async () => dev.user } as Partial<Users> as Users;
+  const users = { get: async () => dev.user } as unknown as AccountsModule["users"];
+  const twoFactor = { status: async () => ({ enabled: false }) } as unknown as AccountsModule["twoFactor"];
   const workers = { scripts, assets: {}, routing: {}, objectNamespaces: {} } as Parameters<typeof scriptRoutes>[0];
   return [
     ...readsOf(accountRoutes({ accounts })),
-    ...readsOf(userRoutes({ users })),
+    ...readsOf(userRoutes({ users, twoFactor })),
     ...readsOf(namespaceRoutes(kv)),
     ...readsOf(databaseRoutes(d1)),
     ...readsOf(bucketRoutes(r2)),

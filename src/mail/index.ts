@@ -14,7 +14,7 @@ export {
   type EntryQuery,
   type SentMessages,
 } from "./activity/index.ts";
-export { readAttachment, readContent, type MessageContent } from "./archive/index.ts";
+export { readMessageContent, type MessageContent } from "./archive/index.ts";
 export type { MessageContents, Replayed } from "./contents.ts";
 export { addressErrors, type Addresses, type DestinationAddress } from "./addresses/index.ts";
 export type { DkimKey } from "./dkim-keys/index.ts";
@@ -41,7 +41,6 @@ export {
   type Inbox,
   type InboxActions,
   type InboxMessage,
-  type MessageContent,
 } from "./inbox/index.ts";
 export { createLocalMail } from "./local-mail.ts";
 export { createMail, type Mail } from "./mail.ts";

@@ -1,64 +1,80 @@
-import PostalMime, { decodeWords } from "postal-mime";
+import PostalMime, { decodeWords, type Address, type Attachment, type Email } from "postal-mime";
 
-/** A message as a mail client shows it. */
+/** A message as a mail client shows it. Everything in it is untrusted. */
 export interface MessageContent {
-  /** Header fields in order, decoded and unfolded. */
+  /** Fields in order, decoded and unfolded. */
   headers: { name: string; value: string }[];
-  text: string | null;
-  /** Untrusted: show it only in a sandboxed frame. */
-  html: string | null;
+  from: MessageAddress[];
+  to: MessageAddress[];
+  cc: MessageAddress[];
+  replyTo: MessageAddress[];
+  subject: string;
+  /** As in the message: not necessarily a valid date. */
+  date: string | undefined;
+  text: string | undefined;
+  html: string | undefined;
   attachments: MessageAttachment[];
 }
 
-export interface MessageAttachment {
-  /** Position in `attachments`. */
-  index: number;
-  filename: string | null;
-  type: string;
-  disposition: "attachment" | "inline" | null;
-  /** Without angle brackets; HTML refers to it by `cid:`. */
-  contentId: string | null;
-  size: number;
+interface MessageAddress {
+  name: string;
+  address: string;
 }
 
-/** Messages with deeper nesting or larger headers are rejected, so that parsing stays fast. */
-const LIMITS = { maxNestingDepth: 50, maxHeadersSize: 1024 * 1024 };
+interface MessageAttachment {
+  disposition: "attachment" | "inline" | undefined;
+  filename: string | undefined;
+  /** Lower case, without parameters. */
+  type: string;
+  /** True if the HTML shows it. */
+  inline: boolean;
+  /** Without angle brackets. */
+  contentId: string | undefined;
+  content: Uint8Array;
+}
+
+/** Deeper nesting and larger headers are errors, so that parsing takes linear time. */
+const LIMITS = { maxNestingDepth: 50, maxHeadersSize: 1024 * 1024, maxRfc822NestingDepth: 5 };
 const MAX_HEADERS = 1000;
+const MAX_ADDRESSES = 1000;
 const MAX_ATTACHMENTS = 1000;
 
-const parse = (raw: Uint8Array) => PostalMime.parse(raw, { ...LIMITS, attachmentEncoding: "arraybuffer" });
-const bytesOf = (content: ArrayBuffer | Uint8Array | string): Uint8Array =>
-  typeof content === "string" ? Buffer.from(content) : new Uint8Array(content);
-
-/** Parses a raw message. Rejects if the message exceeds the limits. */
-export async function readContent(raw: Uint8Array): Promise<MessageContent> {
-  const { headers, text, html, attachments } = await parse(raw);
+/** Parses a raw message. Rejects if it exceeds the limits. */
+export async function readMessageContent(raw: Uint8Array): Promise<MessageContent> {
+  const email = await PostalMime.parse(raw, { ...LIMITS, attachmentEncoding: "arraybuffer" });
+  const { headers, from, to, cc, replyTo, subject = "", text, html, attachments } = email;
   return {
     headers: headers.slice(0, MAX_HEADERS).map(({ originalKey: name, value }) => ({ name, value: decodeWords(value) })),
-    text: text ?? null,
-    html: html ?? null,
-    attachments: attachments.slice(0, MAX_ATTACHMENTS).map((attachment, index) => ({
-      index,
-      filename: attachment.filename,
-      type: attachment.mimeType,
-      disposition: attachment.disposition,
-      contentId: attachment.contentId?.replace(/^<|>$/g, "") ?? null,
-      size: bytesOf(attachment.content).length,
-    })),
+    from: addresses(from === undefined ? [] : [from]),
+    to: addresses(to),
+    cc: addresses(cc),
+    replyTo: addresses(replyTo),
+    subject,
+    date: dateOf(email),
+    text: text || undefined,
+    html: html || undefined,
+    attachments: attachments.slice(0, MAX_ATTACHMENTS).map((attachment) => attachmentOf(attachment, html ?? "")),
   };
 }
 
-/** An attachment by its index; undefined if there is none. Rejects as `readContent`. */
-export async function readAttachment(
-  raw: Uint8Array,
-  index: number,
-): Promise<{ filename: string | null; type: string; content: Uint8Array } | undefined> {
-  const attachment = (await parse(raw)).attachments[index];
-  return (
-    attachment && {
-      filename: attachment.filename,
-      type: attachment.mimeType,
-      content: bytesOf(attachment.content),
-    }
-  );
+const addresses = (list: Address[] = []): MessageAddress[] =>
+  list
+    .flatMap((one) => (one.group === undefined ? [{ name: one.name, address: one.address }] : one.group))
+    .slice(0, MAX_ADDRESSES);
+
+const dateOf = ({ headers }: Email) => headers.find(({ key }) => key === "date")?.value;
+
+function attachmentOf(
+  { filename, mimeType, disposition, related, contentId, content }: Attachment,
+  html: string,
+): MessageAttachment {
+  const id = contentId?.replace(/^<|>$/g, "");
+  return {
+    filename: filename ?? undefined,
+    disposition: disposition ?? undefined,
+    type: mimeType.toLowerCase(),
+    inline: id !== undefined && (disposition === "inline" || related === true) && html.includes(`cid:${id}`),
+    contentId: id,
+    content: typeof content === "string" ? Buffer.from(content) : new Uint8Array(content),
+  };
 }

@@ -1,4 +1,4 @@
-import type { MessageContent } from "./content.ts";
+import type { MessageContent } from "../archive/index.ts";
 
 /** Larger images are left out of the page. */
 const MAX_EMBEDDED_BYTES = 10 * 1024 * 1024;

@@ -1,5 +1,4 @@
 export { createInboxActions, type InboxActions } from "./actions.ts";
-export type { MessageContent } from "./content.ts";
 export { htmlPage, htmlPolicy } from "./html.ts";
 export { INBOX_KINDS, INBOX_STATUSES } from "./kinds.ts";
 export { checkLinks, linksOf } from "./links.ts";

@@ -1,6 +1,6 @@
 import { FetchError, type GuardedFetch } from "../../kernel/guarded-fetch.ts";
 import { messageOf } from "../../kernel/index.ts";
-import type { MessageContent } from "./content.ts";
+import type { MessageContent } from "../archive/index.ts";
 
 /** A link of a message, and the result of a request for it. */
 interface MessageLink {

@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import type { Page, PageRequest } from "../../kernel/index.ts";
 import type { ObjectHandle } from "../../store/index.ts";
-import type { MessageContent } from "./content.ts";
+import type { MessageContent } from "../archive/index.ts";
 import type { InboxKind, InboxStatus } from "./kinds.ts";
 import type { InboxSearch } from "./search.ts";
 

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { Caller } from "../../../accounts/index.ts";
 import { messageOf } from "../../../kernel/index.ts";
-import { activityErrors, readAttachment, readContent, type Entry, type MessageContents } from "../../../mail/index.ts";
+import { activityErrors, readMessageContent, type Entry, type MessageContents } from "../../../mail/index.ts";
 import { apiErrors } from "../../errors.ts";
 import { answer, route, type Route } from "../../operation.ts";
 
@@ -94,10 +94,24 @@ export function messageContentsRoutes({ contents, findEntry, workerExists }: Mes
         result: contentSchema,
       },
       async ({ params, caller }) => {
-        const { attachments, ...content } = await readable(readContent(await rawOf(caller, params)));
+        const {
+          headers,
+          text: plain,
+          html,
+          attachments,
+        } = await readable(readMessageContent(await rawOf(caller, params)));
         return answer({
-          ...content,
-          attachments: attachments.map(({ contentId, ...attachment }) => ({ ...attachment, content_id: contentId })),
+          headers,
+          text: plain ?? null,
+          html: html ?? null,
+          attachments: attachments.map(({ filename, type, disposition, contentId, content }, index) => ({
+            index,
+            filename: filename ?? null,
+            type,
+            disposition: disposition ?? null,
+            content_id: contentId ?? null,
+            size: content.length,
+          })),
         });
       },
     ),
@@ -113,7 +127,8 @@ export function messageContentsRoutes({ contents, findEntry, workerExists }: Mes
       },
       async ({ params, caller }) => {
         const index = /^\d{1,4}$/.test(params.index!) ? Number(params.index) : -1;
-        const attachment = await readable(readAttachment(await rawOf(caller, params), index));
+        const { attachments } = await readable(readMessageContent(await rawOf(caller, params)));
+        const attachment = attachments[index];
         if (attachment === undefined) throw activityErrors.noAttachment({ index: params.index });
         const isImage = /^image\/(png|jpeg|gif|webp)$/.test(attachment.type);
         return download(

@@ -2,7 +2,7 @@ import type { Mutation } from "./mutation.ts";
 
 export const mutations: Mutation[] = [
   {
-    file: "src/server/dev-storage.ts",
+    file: "src/server/dev-api.ts",
     from: "equalSecrets(secret, token)",
     to: "equalSecrets(token, token)",
     test: "test/e2e/cli-local-storage.test.ts",

@@ -158,6 +158,15 @@ onEveryDatabase((engine) => {
       assert.equal((await closed).total, 0);
     });
 
+    test("stores many messages at the same time, in the order of their arrival", async (t) => {
+      const { inbox, add } = await open(t, engine);
+      await Promise.all(Array.from({ length: 40 }, (_, n) => add(`Subject: ${n}\n\n`)));
+      assert.deepEqual(
+        (await inbox.list(ACCOUNT, [], PAGE)).items.map(({ subject }) => Number(subject)),
+        Array.from({ length: 40 }, (_, n) => 39 - n),
+      );
+    });
+
     test("keeps a message that cannot be parsed, and reports why", async (t) => {
       const { inbox, add } = await open(t, engine);
       const nested = Array.from(

@@ -24,6 +24,8 @@ interface InboxOptions {
 
 const PREFIX = "mail/inbox/";
 const DELETE_BATCH = 200;
+/** Messages that are read and parsed concurrently. Each is in memory as a whole. */
+const MAX_CONCURRENT = 8;
 /** Characters of the text that the search covers. */
 const MAX_SEARCH_TEXT = 64 * 1024;
 const MAX_PREVIEW = 200;
@@ -91,6 +93,22 @@ export async function openInbox({
     return change;
   }
 
+  let storing = 0;
+  const waitingForSlot: (() => void)[] = [];
+
+  async function inSlot(work: () => Promise<void>): Promise<void> {
+    if (storing < MAX_CONCURRENT) storing++;
+    else await new Promise<void>((resolve) => waitingForSlot.push(resolve));
+    try {
+      await work();
+    } finally {
+      // The slot passes to the next message.
+      const next = waitingForSlot.shift();
+      if (next === undefined) storing--;
+      else next();
+    }
+  }
+
   /** Resolves when all changes so far can be read. */
   const settled = () => Promise.all([...pending.values(), pruning]);
 
@@ -150,7 +168,7 @@ export async function openInbox({
     add(message) {
       totals.position = Math.max(totals.position + 1, clock.now() * 1000);
       const { position } = totals;
-      return enqueue(message.id, "failed to store a message", () => store(message, position));
+      return enqueue(message.id, "failed to store a message", () => inSlot(() => store(message, position)));
     },
     update(account, id, change) {
       void enqueue(id, "failed to update a message", async () => {

@@ -92,6 +92,20 @@ module.exports = {
     ...domainIndexes,
     ...folderIndexes,
     {
+      name: "dashboard-areas-apart",
+      comment: "An area of the dashboard imports shared/ and api/, never another area.",
+      severity: "error",
+      from: { path: "^web/dashboard/areas/([^/]+)/" },
+      to: { path: "^web/dashboard/areas/[^/]+/", pathNot: "^web/dashboard/areas/$1/" },
+    },
+    {
+      name: "dashboard-shared-not-to-areas",
+      comment: "shared/ and api/ do not depend on areas.",
+      severity: "error",
+      from: { path: "^web/dashboard/(shared|api|session)/" },
+      to: { path: "^web/dashboard/areas/[^/]+/" },
+    },
+    {
       name: "protocol-without-io",
       comment: "Protocols are pure: the domain that uses one owns its sockets, files and timers.",
       severity: "error",

@@ -21,8 +21,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/dashboard/headers.ts",
-    from: `"form-action 'none'",\n "frame-ancestors 'none'",`,
-    to: `"form-action 'none'",`,
+    from: `"form-action 'none'",\n "frame-ancestors 'none'"`,
+    to: `"form-action 'none'"`,
     test: "src/dashboard/dashboard.test.ts",
   },
   {

@@ -119,15 +119,22 @@ describe("a hostile worker's page", { skip: withoutChromium() }, () => {
   });
 
   test("cannot load the scripts of the dashboard into its own page", async () => {
-    const page = await visit(urls[0]!);
-    const result = await run<string>(
-      page,
-      `const script = document.createElement("script");
-       script.type = "module";
-       script.src = target + "/client/v4/openapi.json";
-       return new Promise((resolve) => { script.onload = () => resolve("loaded"); script.onerror = () => resolve("blocked"); document.head.append(script); });`,
-    );
-    assert.equal(result, "blocked");
+    const html = await (await fetch(dashboard.origin)).text();
+    const [, path] = /<script type="module" src="([^"]+)"/.exec(html)!;
+    for (const url of urls) {
+      const page = await visit(url);
+      for (const type of ["module", "text/javascript"]) {
+        const result = await run<string>(
+          page,
+          `const script = document.createElement("script");
+           script.type = ${JSON.stringify(type)};
+           script.src = target + ${JSON.stringify(path)};
+           return new Promise((resolve) => { script.onload = () => resolve("loaded"); script.onerror = () => resolve("blocked"); document.head.append(script); });`,
+        );
+        assert.equal(result, "blocked", `${url} ${type}`);
+      }
+      await page.context().close();
+    }
   });
 
   test("cannot frame the dashboard", async () => {

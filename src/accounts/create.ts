@@ -152,6 +152,7 @@ export function createAccounts({
 
   // A session is announced like a token: the two have ids of the same kind.
   const sessions = createSessions({ db, clock, ids, limits: sessionLimits, onEnded: publishChange.token });
+  const members = createMembers({ db, clock, ids, audit, limits, onChanged: publishChange.account });
   const signIn = createSignIn({
     db,
     clock,
@@ -159,6 +160,7 @@ export function createAccounts({
     secrets: secrets ?? createSecrets({ keys: [randomBytes(32)] }),
     sessions,
     audit,
+    invitations: members.invitations,
     oidc: dashboard && oidcOf(dashboard),
     hasher,
   });
@@ -177,7 +179,7 @@ export function createAccounts({
     }),
     users: createUsers({ db }),
     memberships: createMemberships({ db, clock, onChanged: publishChange.account }),
-    members: createMembers({ db, clock, ids, audit, limits, onChanged: publishChange.account }),
+    members,
     tokens: createTokens({ db, clock, ids, limits, sealValue, onChanged: publishChange.token }),
     authenticate: authenticator.authenticate,
     isKnown: authenticator.isKnown,

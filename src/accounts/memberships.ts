@@ -94,8 +94,8 @@ export function createMemberships({
       const account = await transaction(async (tx) => {
         const { membership } = await find(tx, by, id);
         await refuseLast(tx, membership);
-        await deleteInvitation(tx, id);
         await deleteMembership(tx, id);
+        await deleteInvitation(tx, id);
         return membership.account;
       });
       onChanged(account);

@@ -20,6 +20,29 @@ export function signInConformance(engine: TestEngine): void {
       await assert.rejects(module.signIn.withLink(secret, client), refused("badLink"));
     });
 
+    test("of an invitation sign in its new user, and no other one", async (t) => {
+      const { module, first, admin, client, caller, clock } = await setUpSignIn(engine, t);
+      clock.advance(1);
+      const sent: string[] = [];
+      module.members.onInvitation(async ({ secret }) => void sent.push(secret));
+      const [home, other] = [first.account.id, (await module.accounts.create(admin, { name: "Other" })).id];
+      await module.members.invite(admin, home, { email: "bob@example.com", role: "viewer" });
+      assert.equal((await module.signIn.invitation(sent[0]!, client)).account.name, first.account.name);
+      const opened = signedIn((await module.signIn.withInvitation(sent[0]!, client)) as never);
+      assert.deepEqual((await caller(opened.secret))!.accounts, [home]);
+      assert.equal(opened.user.email, "bob@example.com");
+      await assert.rejects(module.signIn.withInvitation(sent[0]!, client), refused("badInvitation"));
+
+      const again = (await module.authenticate({ secret: (await module.createAdminToken()).token }))!;
+      await module.members.invite(again, other, { email: "bob@example.com", role: "editor" });
+      const accepted = await module.signIn.withInvitation(sent[1]!, client);
+      assert.ok("accepted" in accepted && accepted.accepted.account.name === "Other");
+      assert.deepEqual([...(await caller(opened.secret))!.accounts].sort(), [home, other].sort());
+      for (let count = 0; count < 29; count++)
+        await assert.rejects(module.signIn.invitation(`guess${count}`, client), refused("badInvitation"));
+      await assert.rejects(module.signIn.invitation("guess", client), refused("tooManySignIns"));
+    });
+
     test("are recorded in the audit log, like the sign-in, without secrets", async (t) => {
       const { module, first, client } = await setUpSignIn(engine, t);
       const { secret } = await module.createSignInLink();

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
 import { test, type TestContext } from "node:test";
 import { z } from "@hono/zod-openapi";
 import type { AuditEvent } from "../accounts/index.ts";
@@ -229,21 +230,19 @@ test("derives account and zone from the path, or as declared", async (t) => {
 });
 
 test("records a change before its response is sent", async (t) => {
-  const stored = Promise.withResolvers<void>();
-  const reached = Promise.withResolvers<void>();
-  const api = await startApi(t, {
-    routes: thingRoutes(),
-    changes: { audit: { record: () => (reached.resolve(), stored.promise) } },
-  });
-  let responded = false;
-  const call = api
-    .call("post", `/accounts/${TEST_ACCOUNT}/things`, { body: { id: "t1" } })
-    .finally(() => (responded = true));
-  await reached.promise;
-  await new Promise((resolve) => setImmediate(resolve));
-  assert.equal(responded, false);
-  stored.resolve();
-  assert.equal((await call).status, 200);
+  let outgoing: ServerResponse | undefined;
+  const routes = thingRoutes().map(({ operation, handle }): Route => ({
+    operation,
+    handle: (call) => ((outgoing = call.node.outgoing), handle(call)),
+  }));
+  const wasSent = Promise.withResolvers<boolean>();
+  const record = async () => {
+    await new Promise((resolve) => setImmediate(resolve));
+    wasSent.resolve(outgoing!.headersSent);
+  };
+  const api = await startApi(t, { routes, changes: { audit: { record } } });
+  const { status } = await api.call("post", `/accounts/${TEST_ACCOUNT}/things`, { body: { id: "t1" } });
+  assert.deepEqual([status, await wasSent.promise], [200, false]);
 });
 
 test("a value that cannot be read does not prevent the change", async (t) => {

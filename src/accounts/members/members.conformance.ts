@@ -14,6 +14,8 @@ export function membersConformance(engine: TestEngine): void {
     const parts = await setUp(engine, t, { limits });
     const { module, first, admin } = parts;
     const account = first.account.id;
+    // The first user is the oldest one.
+    parts.clock.advance(1);
     const sent: InvitationEmail[] = [];
     const outcome: { failure?: Error } = {};
     module.members.onInvitation(async (email) => {
@@ -128,7 +130,7 @@ export function membersConformance(engine: TestEngine): void {
       await assert.rejects(invite("dave@example.com"), refused("tooManyMembers"));
       await members.remove(account, id);
       await invite("dave@example.com");
-      // Of cancelled invitations, no user remains.
+      // A cancelled invitation leaves no user.
       const users = await db.tables<{ users: { email: string } }>().selectFrom("users").select("email").execute();
       assert.deepEqual(users.map(({ email }) => email).sort(), [
         "Ann@example.com",

@@ -1,4 +1,4 @@
-import { Fault, offsetOf, type Clock, type Ids, type Page, type PageRequest } from "../../kernel/index.ts";
+import { Fault, isHexId, offsetOf, type Clock, type Ids, type Page, type PageRequest } from "../../kernel/index.ts";
 import { createQuota } from "../../kernel/quota.ts";
 import type { Db } from "../../store/index.ts";
 import {
@@ -56,7 +56,7 @@ export interface Members {
   setRole(by: Caller, account: string, id: string, role: Role): Promise<Member>;
   /** Removes a member, or cancels an invitation. Throws lastAdministrator. */
   remove(account: string, id: string): Promise<void>;
-  /** Sends the invitations. Without it, nobody can be invited. */
+  /** Sets the function that sends invitations; without one, `invite` fails. */
   onInvitation(send: SendInvitation): void;
   invitations: Invitations;
 }
@@ -104,7 +104,7 @@ export function createMembers({ db, clock, ids, audit, limits, onChanged }: Memb
   let sendInvitation: SendInvitation | undefined;
 
   async function find(tx: AccountsExecutor, account: string, id: string): Promise<Member> {
-    const member = await findMember(tx, account, id);
+    const member = isHexId(id) ? await findMember(tx, account, id) : undefined;
     if (member === undefined) throw accountErrors.noMembership({ id });
     return member;
   }
@@ -172,13 +172,13 @@ export function createMembers({ db, clock, ids, audit, limits, onChanged }: Memb
   const invitations: Invitations = {
     list: (user) => invitationsOfUser(tables, user, MAX_RECEIVED),
     async get(user, id) {
-      const invitation = await findReceivedInvitation(tables, id);
+      const invitation = isHexId(id) ? await findReceivedInvitation(tables, id) : undefined;
       if (invitation?.user.id !== user) throw accountErrors.noInvitation({ id });
       return invitation;
     },
     async answer(user, id, status) {
       const account = await transaction(async (tx) => {
-        const invitation = await findReceivedInvitation(tx, id);
+        const invitation = isHexId(id) ? await findReceivedInvitation(tx, id) : undefined;
         if (invitation?.user.id !== user) throw accountErrors.noInvitation({ id });
         if (status === "accepted" && clock.now() >= invitation.expiresAt) throw accountErrors.invitationExpired();
         // A rejected invitation is kept, so that it cannot be accepted later.

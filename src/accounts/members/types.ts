@@ -14,7 +14,7 @@ export interface Member {
   invitation?: Invitation;
 }
 
-export interface Invitation {
+interface Invitation {
   /** Email address of the user who sent it. */
   invitedBy: string;
   sentAt: number;

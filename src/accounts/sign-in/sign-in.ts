@@ -4,6 +4,8 @@ import type { Db, Secrets } from "../../store/index.ts";
 import { findUser, findUserByEmail } from "../accounts-table.ts";
 import type { AuditLog } from "../audit/audit-log.ts";
 import { accountErrors } from "../errors.ts";
+import type { Invitations } from "../members/members.ts";
+import type { ReceivedInvitation } from "../members/types.ts";
 import type { SessionStore } from "../sessions/sessions.ts";
 import type { Session, SignInClient, SignInMethod } from "../sessions/types.ts";
 import type { User } from "../types.ts";
@@ -41,6 +43,13 @@ export interface SignIn {
   startOidc(redirectUri: string): Promise<{ url: string; ticket: string }>;
   /** Throws oidcOff, oidcUnreachable, oidcFailed, notMember, signInExpired. */
   withOidc(callback: { ticket: string; url: string }, client: SignInClient): Promise<SignedIn>;
+  /** The invitation of an email, before it is accepted. Throws badInvitation. */
+  invitation(secret: string, client: SignInClient): Promise<ReceivedInvitation>;
+  /**
+   * Accepts the invitation of an email. Signs in a user whom the invitation created; others must sign in themselves,
+   * because the invitation replaces no password. Throws badInvitation.
+   */
+  withInvitation(secret: string, client: SignInClient): Promise<SignInResult | { accepted: ReceivedInvitation }>;
   /** Ends the session. Does nothing if the secret is unknown. */
   signOut(secret: string): Promise<void>;
 }
@@ -69,6 +78,7 @@ interface SignInDeps {
   secrets: Secrets;
   sessions: SessionStore;
   audit: Pick<AuditLog, "record">;
+  invitations: Pick<Invitations, "find" | "accept">;
   oidc?: OidcSettings | undefined;
   hasher?: PasswordHasher | undefined;
 }
@@ -80,6 +90,7 @@ export function createSignIn({
   secrets,
   sessions,
   audit,
+  invitations,
   oidc: oidcSettings,
   hasher = createPasswordHasher(),
 }: SignInDeps): SignInModule {
@@ -123,6 +134,15 @@ export function createSignIn({
     (await codes.isEnabled(user.id))
       ? { ticket: secondSteps.create({ user: user.id, method }) }
       : open(user, method, client);
+
+  /** Counts a failure. */
+  async function attempt<Result>(ip: string | undefined, work: () => Promise<Result>): Promise<Result> {
+    attempts.check(ip);
+    return work().catch((thrown: unknown) => {
+      attempts.failed(ip);
+      throw thrown;
+    });
+  }
 
   const requireOidc = () => {
     if (oidc === undefined) throw accountErrors.oidcOff();
@@ -176,6 +196,11 @@ export function createSignIn({
         const user = await findUserByEmail(tables, email);
         if (user === undefined) throw accountErrors.notMember({ email, reason: "no member has this address" });
         return open(user, "oidc", client);
+      },
+      invitation: (secret, client) => attempt(client.ip, () => invitations.find(secret)),
+      async withInvitation(secret, client) {
+        const { user, isNew, invitation } = await attempt(client.ip, () => invitations.accept(secret, client));
+        return isNew ? openOrAskForCode(user, "link", client) : { accepted: invitation };
       },
       async signOut(secret) {
         await sessions.close(secret);

@@ -98,6 +98,7 @@ test("filters by the published parameters, and pages", async (t) => {
     'Invalid filter: actor.ip: "10.0.0.0/99" is neither an IP address nor a range in CIDR notation',
   ]);
   assert.equal((await call("get", path, { query: { since: "yesterday" } })).status, 400);
+  assert.equal((await call("get", path, { query: { "resource.id": "a\0" } })).status, 400);
 });
 
 test("exports CSV that a spreadsheet does not run", async (t) => {

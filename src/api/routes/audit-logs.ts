@@ -12,7 +12,12 @@ const time = z
   .union([z.iso.date(), z.iso.datetime({ offset: true })])
   .transform((text) => Date.parse(text))
   .optional();
-const text = z.string().max(512).optional();
+const text = z
+  .string()
+  .max(512)
+  // PostgreSQL rejects U+0000 in text.
+  .refine((value) => !value.includes("\0"), "must not contain U+0000")
+  .optional();
 const flag = z
   .enum(["true", "false"])
   .default("false")

@@ -2,6 +2,12 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { first, setUpAccounts } from "./accounts.testing.ts";
 
+interface LogEntry {
+  metadata: { operation: string };
+  oldValueJson?: { roles: [{ name: string }] };
+  newValueJson?: { roles?: [{ name: string }]; role?: string };
+}
+
 async function setUp(t: TestContext) {
   const parts = await setUpAccounts(t);
   const sent: string[] = [];
@@ -48,10 +54,10 @@ test("a member is invited, listed, changed and removed", async (t) => {
 
   const log = await call("get", `/accounts/${account.id}/audit_logs`, { query: { "resource.id": id } });
   assert.deepEqual(
-    log.body.result.map(({ metadata, oldValueJson, newValueJson }: Record<string, any>) => [
+    (log.body.result as LogEntry[]).map(({ metadata, oldValueJson, newValueJson }) => [
       metadata.operation,
       oldValueJson?.roles[0].name,
-      newValueJson?.role ?? newValueJson?.roles[0].name,
+      newValueJson?.role ?? newValueJson?.roles?.[0].name,
     ]),
     [
       ["account-members-remove-member", "Editor", undefined],
@@ -85,6 +91,7 @@ test("rejects what members of this server cannot have", async (t) => {
   assert.deepEqual((await add({ policies: [] })).slice(0, 2), [400, 1086]);
   assert.deepEqual((await add({ roles: [viewer], status: "accepted" })).slice(0, 2), [400, 1086]);
   assert.deepEqual((await add({ roles: [viewer], email: "bob" })).slice(0, 2), [400, 1001]);
+  assert.equal((await call("get", `${path}/%00`)).status, 404);
   const [administrator] = (await call("get", path)).body.result;
   assert.deepEqual(first(await call("delete", `${path}/${administrator.id}`)).slice(0, 2), [409, 1032]);
   assert.equal((await invite("bob@example.com")).status, 200);

@@ -1,6 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { z } from "zod";
-import type { SignedIn, SignIn, SignInResult } from "../../accounts/index.ts";
+import {
+  describeRole,
+  type ReceivedInvitation,
+  type SignedIn,
+  type SignIn,
+  type SignInResult,
+} from "../../accounts/index.ts";
 import { createJsonEndpoints, jsonEndpoint } from "../../api/index.ts";
 import type { ClientAddress } from "../../kernel/client-address.ts";
 import { UserError, type Ids, type Log } from "../../kernel/index.ts";
@@ -107,6 +113,19 @@ export function createSignInHttp({
         body: z.object({ ticket, url: z.string().max(8192) }),
         handle: async (callback, request) => opened(request, signIn.withOidc(callback, clientOf(request))),
       }),
+      "/auth/invitation": jsonEndpoint({
+        body: z.object({ invitation: z.string().max(256) }),
+        handle: async ({ invitation }, request) =>
+          showInvitation(await signIn.invitation(invitation, clientOf(request))),
+      }),
+      "/auth/invitation/accept": jsonEndpoint({
+        body: z.object({ invitation: z.string().max(256) }),
+        async handle({ invitation }, request) {
+          const result = await signIn.withInvitation(invitation, clientOf(request));
+          // The user signs in as usual.
+          return "accepted" in result ? showInvitation(result.accepted) : opened(request, Promise.resolve(result));
+        },
+      }),
       "/auth/sign-out": jsonEndpoint({
         body: z.object({}),
         async handle(_, { headers: { authorization = "" } }) {
@@ -118,6 +137,14 @@ export function createSignInHttp({
     },
   });
 }
+
+const showInvitation = ({ user, account, role, invitedBy, expiresAt }: ReceivedInvitation) => ({
+  email: user.email,
+  account: { id: account.id, name: account.name },
+  role: describeRole(role).name,
+  invited_by: invitedBy,
+  expires_on: new Date(expiresAt).toISOString(),
+});
 
 const showSession = ({ secret, session, user }: SignedIn) => ({
   session: { id: session.id, secret, expires_on: new Date(session.expiresAt).toISOString() },

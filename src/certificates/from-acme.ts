@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Clock, Ids, Log } from "../kernel/index.ts";
 import type { Db, Events, Secrets } from "../store/index.ts";
+import { describeRow, type DescribedCertificate } from "./described.ts";
 import { createAcmeHttp } from "./acme/http.ts";
 import { renew, certificateKeyContext } from "./acme/renew.ts";
 import type { Solver } from "./acme/solver.ts";
@@ -42,6 +43,8 @@ interface AcmeCertificates extends Certificates {
    * are served.
    */
   start(): void;
+  /** Certificates that are served or awaited; at most 1000. */
+  list(): Promise<DescribedCertificate[]>;
 }
 
 const CHANGED = "certificates.changed";
@@ -190,6 +193,7 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
     context: certificateStore.context,
     pem: certificateStore.pem,
     onChange: certificateStore.onChange,
+    list: async () => (await table.all(directory, clock.now())).map(describeRow),
     start: () => void (watchTask ??= watch()),
     refresh: () => checkInTurn({ ask: watchTask !== undefined }),
     async close() {

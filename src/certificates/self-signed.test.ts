@@ -6,7 +6,8 @@ import { test, type TestContext } from "node:test";
 import { connect, createServer, type TLSSocket } from "node:tls";
 import { systemClock } from "../kernel/index.ts";
 import type { TlsSource } from "../kernel/tls-source.ts";
-import { createCertificateStore, makeSelfSigned, parseKeyPair } from "./index.ts";
+import { createCertificateStore, makeSelfSigned } from "./index.ts";
+import { parseKeyPair } from "./pair.ts";
 
 /** The certificate that a client receives for this server name. */
 async function shownTo(t: TestContext, source: TlsSource, servername?: string): Promise<X509Certificate> {

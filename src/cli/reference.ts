@@ -6,12 +6,15 @@ const SHARED: Record<string, Option> = { ...configOptions, ...serverOptions, ...
 
 const AREAS: readonly [title: string, heads: readonly string[]][] = [
   ["On this machine", ["init", "dev", "inbox", "import", "types", "serve"]],
-  ["Workers on a server", ["deploy", "versions", "deployments", "rollback", "tail", "workers", "delete", "secret"]],
+  [
+    "Workers on a server",
+    ["deploy", "versions", "deployments", "rollback", "tail", "workers", "cron", "delete", "secret"],
+  ],
   ["Storage", ["kv", "r2", "d1", "secrets-store"]],
   ["Domains and mail", ["zone", "email", "doctor"]],
   ["Video", ["stream"]],
   ["Live video", ["live"]],
-  ["Servers and tokens", ["login", "logout", "whoami", "token"]],
+  ["Servers and tokens", ["login", "logout", "whoami", "server", "token"]],
   ["Dashboard", ["sign-in-link", "user", "sessions"]],
   ["Accounts", ["members", "audit"]],
 ];

@@ -68,6 +68,12 @@ export const NOUNS: readonly Noun[] = [
     load: async () => (await import("./commands/workers.ts")).workersCommands,
   },
   {
+    name: "cron",
+    summary: "cron triggers of a worker",
+    verbs: ["next", "run"],
+    load: async () => (await import("./commands/cron.ts")).cronCommands,
+  },
+  {
     name: "delete",
     summary: "delete a worker with its versions and secrets",
     load: async () => [(await import("./commands/delete.ts")).deleteWorker],
@@ -144,6 +150,7 @@ export const NOUNS: readonly Noun[] = [
       "copy",
       "list",
       "get",
+      "encoding",
       "delete",
       "token",
       "download",
@@ -175,6 +182,8 @@ export const NOUNS: readonly Noun[] = [
       "rotate-keys",
       "status",
       "history",
+      "metrics",
+      "disconnect",
       "videos",
       "outputs",
       "webhooks",
@@ -195,6 +204,12 @@ export const NOUNS: readonly Noun[] = [
     name: "whoami",
     summary: "show the server, token and accounts in use",
     load: async () => [(await import("./commands/whoami.ts")).whoami],
+  },
+  {
+    name: "server",
+    summary: "state and settings of a server",
+    verbs: ["health", "info", "settings", "certificates", "events"],
+    load: async () => (await import("./commands/server.ts")).serverCommands,
   },
   {
     name: "token",

@@ -69,7 +69,7 @@ export async function readSettings({ cwd, file, env, overrides = {} }: ReadSetti
     settings: { ...settings, data_dir: resolve(folderOfFile, settings.data_dir) },
     warnings: warningsOf(problems),
     origins: originsOf([
-      ["file", fromFile?.value ?? {}],
+      ["file", (document?.value ?? {}) as object],
       ["environment", fromEnvironment.value],
       ["command line", overrides],
     ]),

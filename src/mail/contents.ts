@@ -17,7 +17,7 @@ export interface MessageContents {
   replay(entry: Entry, target: { script: string; to: string }): Promise<Replayed | undefined>;
 }
 
-export interface Replayed extends Pick<Handled, "outcome" | "exception" | "rejectReason" | "forwards" | "replies"> {
+interface Replayed extends Pick<Handled, "outcome" | "exception" | "rejectReason" | "forwards" | "replies"> {
   /** Id of the new message in the log. */
   message: string;
 }

@@ -15,7 +15,7 @@ export {
   type SentMessages,
 } from "./activity/index.ts";
 export { readMessageContent, type MessageContent } from "./archive/index.ts";
-export type { MessageContents, Replayed } from "./contents.ts";
+export type { MessageContents } from "./contents.ts";
 export { addressErrors, type Addresses, type DestinationAddress } from "./addresses/index.ts";
 export type { DkimKey } from "./dkim-keys/index.ts";
 export type {

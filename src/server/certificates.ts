@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { domainToASCII } from "node:url";
@@ -8,11 +7,10 @@ import {
   createAcmeCertificates,
   createDnsSolver,
   createFileCertificates,
-  createCertificatesTable,
   createCertificateStore,
   createHttpSolver,
   loadOrCreateSelfSigned,
-  parseKeyPair,
+  describeCertificate,
   type DnsTxtRecords,
   type CertificateKeyPair,
   type TenantHosts,
@@ -24,17 +22,6 @@ import type { TlsSource } from "../kernel/tls-source.ts";
 import type { Secrets, Store } from "../store/index.ts";
 import { smtpName } from "../mail/index.ts";
 import { asciiName, checkTls } from "./tls-settings.ts";
-
-/** A certificate, for display. Times in epoch milliseconds; null: not issued yet, or not renewed by this server. */
-interface ListedCertificate {
-  names: string[];
-  source: "file" | "acme" | "self-signed";
-  issuer: string | null;
-  notBefore: number | null;
-  notAfter: number | null;
-  renewsAt: number | null;
-  error: string | null;
-}
 
 interface CertificatesDeps {
   store: Pick<Store, "db" | "events">;
@@ -52,7 +39,8 @@ export interface ServeCertificates {
   tls: TlsSource;
   /** Responds to ACME HTTP-01 requests on any host; false for other requests. */
   respond(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
-  list(): Promise<ListedCertificate[]>;
+  /** At most 1000 certificates. */
+  list(): Promise<ReturnType<typeof describeCertificate>[]>;
   /** Starts requesting certificates. Call it once the listeners exist. */
   start(): void;
 }
@@ -77,7 +65,8 @@ export async function composeCertificates(deps: CertificatesDeps, basics: Basics
     "reelpost_tls_certificate_expires_seconds",
     "Expiry time of the default TLS certificate (for clients without SNI), in seconds since the Unix epoch",
   );
-  const updateExpiry = () => expiryGauge.set(Math.floor(parseKeyPair(chosenCertificates.tls.pem()).notAfter / 1000));
+  const updateExpiry = () =>
+    expiryGauge.set(Math.floor(describeCertificate(chosenCertificates.tls.pem(), "file").notAfter! / 1000));
   updateExpiry();
   chosenCertificates.tls.onChange(updateExpiry);
   return chosenCertificates;
@@ -89,7 +78,7 @@ async function createFromFiles(
 ): Promise<ServeCertificates> {
   const tls = await createFileCertificates({ certFile, keyFile, clock, log });
   lifecycle.onStop("certificates", () => tls.close());
-  return { tls, respond: async () => false, list: async () => [listed(tls.pem(), "file")], start() {} };
+  return { tls, respond: async () => false, list: async () => [describeCertificate(tls.pem(), "file")], start() {} };
 }
 
 async function createSelfSigned({ http, smtp, ...settings }: Settings, basics: Basics): Promise<ServeCertificates> {
@@ -98,7 +87,12 @@ async function createSelfSigned({ http, smtp, ...settings }: Settings, basics: B
   basics.log[isExposed ? "warn" : "debug"](
     "tls: using a self-signed certificate: mail is encrypted, but clients cannot verify the server. Set tls.cert_file or tls.acme_directory",
   );
-  return { tls, respond: async () => false, list: async () => [listed(tls.pem(), "self-signed")], start() {} };
+  return {
+    tls,
+    respond: async () => false,
+    list: async () => [describeCertificate(tls.pem(), "self-signed")],
+    start() {},
+  };
 }
 
 async function createFromAcme(
@@ -130,35 +124,7 @@ async function createFromAcme(
     fallback: await createOwnPair(settings, basics),
   });
   lifecycle.onStop("certificates", () => tls.close());
-  return { tls, respond: http.respond, list: () => listAcme(db, directory, clock.now()), start: tls.start };
-}
-
-function listed({ cert }: { cert: string }, source: ListedCertificate["source"]): ListedCertificate {
-  const leaf = new X509Certificate(cert);
-  return {
-    names: (leaf.subjectAltName ?? "")
-      .split(", ")
-      .filter((name) => name.startsWith("DNS:"))
-      .map((name) => name.slice(4)),
-    source,
-    issuer: /(?:^|\n)(?:O|CN)=([^\n]+)/.exec(leaf.issuer)?.[1] ?? null,
-    notBefore: leaf.validFromDate.getTime(),
-    notAfter: leaf.validToDate.getTime(),
-    renewsAt: null,
-    error: null,
-  };
-}
-
-async function listAcme(db: Store["db"], directory: string, now: number): Promise<ListedCertificate[]> {
-  const rows = await createCertificatesTable(db).all(directory, now);
-  return rows.map(({ names, chain, not_after: notAfter, next_at: renewsAt, error }) => ({
-    ...(chain === null
-      ? { source: "acme" as const, issuer: null, notBefore: null, notAfter }
-      : listed({ cert: chain }, "acme")),
-    names: JSON.parse(names) as string[],
-    renewsAt,
-    error,
-  }));
+  return { tls, respond: http.respond, list: tls.list, start: tls.start };
 }
 
 /** A self-signed certificate for all names of this machine. */

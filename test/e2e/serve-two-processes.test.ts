@@ -127,7 +127,7 @@ describe("two processes on one PostgreSQL", async () => {
     );
   });
 
-  test("a client of one process is told about changes that others make", async (t) => {
+  test("a client of one process receives the changes that others make", async (t) => {
     const env = { ...(await shared(t)), REELPOST_AUTHENTICATION_ENABLED: "false" };
     const [one, two] = await Promise.all([spawnServe(t, { env }), spawnServe(t, { env })]);
     const api = createApi(one.ready, TOKEN);

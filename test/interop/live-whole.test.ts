@@ -293,4 +293,15 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
     await until(async () => received.length === 2, "notifications");
     assert.deepEqual(received, [`Show ${show.uid} live_input.connected`, `Show ${show.uid} live_input.disconnected`]);
   });
+
+  it("disconnects a publisher on request, after it was measured", { timeout: 110_000 }, async () => {
+    const show = await input({ recording: { mode: "off" } });
+    const path = `/accounts/${platform.account}/stream/live_inputs/${show.uid}`;
+    const publisher = push("-f", "flv", `${show.rtmp.url}${show.rtmp.streamKey}`);
+    const metrics = () => platform.ask<{ samples: { frameRate: number }[] }>(`${path}/metrics`);
+    await until(async () => ((await metrics()).samples.at(-1)?.frameRate ?? 0) > 0, "measurements of the broadcast");
+    await platform.ask(`${path}/disconnect`, { method: "POST" });
+    await publisher.ended;
+    assert.notEqual((await shown(show.uid)).status, "connected");
+  });
 });

@@ -1,9 +1,9 @@
-export interface EventFrame {
+interface EventFrame {
   event: string;
   data: Record<string, unknown>;
 }
 
-export interface EventStream {
+interface EventStream {
   response: Response;
   /** The next event; undefined at the end of the stream. */
   next(): Promise<EventFrame | undefined>;

@@ -20,7 +20,7 @@ interface EventLimits {
   clientsPerAccount: number;
   /** Connections to this process. Default 1000. */
   clients: number;
-  /** Changes that wait for a client; if there are more, it is told to read everything again. Default 200. */
+  /** Changes that wait for a client; if there are more, it gets a `resync` event. Default 200. */
   waiting: number;
   /** Milliseconds for which changes are collected before they are sent. Default 200. */
   collectMs: number;

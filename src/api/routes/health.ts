@@ -162,13 +162,10 @@ export function healthRoutes({ components, mail, stream, operator, clock }: Heal
           ...finders.map((find) => find(caller, account!)),
         ]);
         const attention = items.flat();
-        const found = new Set<string>([...parts, ...attention].map(({ status }) => status));
+        const found = new Set([...parts, ...attention].map(({ status }) => status));
+        const status = STATUSES.findLast((one) => found.has(one)) ?? "ok";
         return answer({
-          status: found.has("error")
-            ? ("error" as const)
-            : found.has("warning")
-              ? ("warning" as const)
-              : ("ok" as const),
+          status,
           components: parts,
           attention,
         });

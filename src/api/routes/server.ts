@@ -3,7 +3,7 @@ import type { Caller } from "../../accounts/index.ts";
 import { apiErrors } from "../errors.ts";
 import { answer, route, type Route } from "../operation.ts";
 
-/** What the operator of a server may know about it. */
+/** The server, for its operator. */
 export interface ServerInfo {
   describe(): ServerDescription;
   /** In the order of the settings page. */
@@ -11,17 +11,17 @@ export interface ServerInfo {
   certificates(): Promise<ServedCertificate[]>;
 }
 
-export interface ServerDescription {
+interface ServerDescription {
   version: string;
   /** Epoch milliseconds. */
   startedAt: number;
-  /** Of the process that answers. */
+  /** Roles of the process that answers. */
   roles: string[];
   database: "sqlite" | "postgresql";
   urls: { name: string; url: string }[];
 }
 
-export interface EffectiveSetting {
+interface EffectiveSetting {
   /** "http.port" */
   name: string;
   variable: string;
@@ -33,7 +33,7 @@ export interface EffectiveSetting {
   origin: "default" | "file" | "environment" | "command line";
 }
 
-export interface ServedCertificate {
+interface ServedCertificate {
   names: string[];
   source: "file" | "acme" | "self-signed";
   issuer: string | null;

@@ -13,7 +13,7 @@ import { QUEUE_STATES, queueTable, type QueuedItem, messageLines, type WholeMess
 import { tlsLines, type TlsStatistics } from "../email/tls.ts";
 import { connectZone, nameIn, zoneOptions } from "../email/zone.ts";
 import { onInterrupt } from "../interrupt.ts";
-import { printResult, painter } from "../print.ts";
+import { formatTime, printResult, painter, table } from "../print.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
 
 const emailDmarcReport = defineCommand({
@@ -151,6 +151,93 @@ const emailLogGet = defineCommand({
     printResult(context, messages, (paint) =>
       messages.flatMap((details, i) => [...(i === 0 ? [] : ["", ""]), ...detailLines(details, paint)]),
     );
+    return 0;
+  },
+});
+
+const emailLogRaw = defineCommand({
+  name: "email log raw",
+  summary: "print the raw content of a message in the log",
+  description: "Received messages are kept if the server sets email.store_days, sent ones if previews are enabled.",
+  arguments: [{ name: "entry", summary: "id of the entry, as `email log --json` prints it", required: true }],
+  options: serverOptions,
+  examples: [["reelpost email log raw 1f0c… > message.eml", "opens in any mail program"]],
+  async run(values, [entry], context) {
+    const { api, base } = await connectToApi(values, context);
+    const raw = await (await api.raw("GET", `${base}/email/activity${at`/${entry!}`}/raw`)).text();
+    printResult(context, { raw }, () => [raw.trimEnd()]);
+    return 0;
+  },
+});
+
+interface Replayed {
+  outcome: string;
+  exception: string | null;
+  rejected: string | null;
+  forwards: { to: string }[];
+  replies: unknown[];
+}
+
+const emailLogReplay = defineCommand({
+  name: "email log replay",
+  summary: "pass a received message to a worker again",
+  description: "The worker's forwards and replies are sent. The server must keep received messages (email.store_days).",
+  arguments: [{ name: "entry", summary: "id of the entry, as `email log --json` prints it", required: true }],
+  options: {
+    worker: { type: "string", placeholder: "name", summary: "another worker than the one that handled it" },
+    to: { type: "string", placeholder: "address", summary: "another recipient" },
+    ...serverOptions,
+  },
+  examples: [["reelpost email log replay 1f0c… --worker inbox-dev", "tests a worker with a real message"]],
+  async run({ worker, to, ...values }, [entry], context) {
+    const { api, base } = await connectToApi(values, context);
+    const replayed = await api.result<Replayed>("POST", `${base}/email/activity${at`/${entry!}`}/replay`, {
+      json: { worker, to },
+    });
+    printResult(context, replayed, () => [
+      `The worker ended with ${replayed.outcome}${replayed.exception === null ? "" : `: ${oneLine(replayed.exception)}`}`,
+      ...(replayed.rejected === null ? [] : [`It rejected the message: ${oneLine(replayed.rejected)}`]),
+      ...replayed.forwards.map(({ to: destination }) => `It forwarded the message to ${oneLine(destination)}`),
+      ...(replayed.replies.length === 0 ? [] : [`It sent ${replayed.replies.length} replies`]),
+    ]);
+    return replayed.outcome === "ok" ? 0 : 1;
+  },
+});
+
+const emailQueuePauses = defineCommand({
+  name: "email queue pauses",
+  summary: "list paused destinations with queued mail",
+  options: serverOptions,
+  examples: [["reelpost email queue pauses", "reason and end of each pause"]],
+  async run(values, _, context) {
+    const { api, base } = await connectToApi(values, context);
+    const pauses = await api.result<{ destination: string; until: string; reason: string }[]>(
+      "GET",
+      `${base}/email/queue/pauses`,
+    );
+    printResult(context, pauses, (paint) =>
+      pauses.length === 0
+        ? ["No destination is paused."]
+        : table(
+            ["destination", "until (UTC)", "reason"],
+            pauses.map(({ destination, until, reason }) => [destination, formatTime(until), reason]),
+            paint,
+          ),
+    );
+    return 0;
+  },
+});
+
+const emailQueueResume = defineCommand({
+  name: "email queue resume",
+  summary: "resume a paused destination and retry its mail immediately",
+  arguments: [{ name: "destination", summary: "domain as listed by `email queue pauses`", required: true }],
+  options: serverOptions,
+  examples: [["reelpost email queue resume example.net", "after its server accepts mail again"]],
+  async run(values, [destination], context) {
+    const { api, base } = await connectToApi(values, context);
+    const resumed = await api.result("POST", `${base}/email/queue/pauses/resume`, { json: { destination } });
+    printResult(context, resumed, () => [`Resumed ${oneLine(destination!)}`]);
     return 0;
   },
 });
@@ -296,9 +383,13 @@ export const emailMessagesCommands: readonly Command[] = [
   emailDmarcReport,
   emailLog,
   emailLogGet,
+  emailLogRaw,
+  emailLogReplay,
   emailQueueList,
   emailQueueGet,
   emailQueueResend,
   emailQueueCancel,
+  emailQueuePauses,
+  emailQueueResume,
   emailTlsReport,
 ];

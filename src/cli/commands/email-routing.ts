@@ -1,3 +1,4 @@
+import { oneLine } from "../../kernel/text.ts";
 import { connectToApi } from "../api/connect.ts";
 import { collectItems, pagesOf } from "../api/lists.ts";
 import { at } from "../api/paths.ts";
@@ -341,6 +342,54 @@ const emailRoutingAddressesDelete = defineCommand({
   },
 });
 
+const emailRoutingRulesMatch = defineCommand({
+  name: "email routing rules match",
+  summary: "show which rule matches an address, without sending mail",
+  arguments: [{ name: "address", summary: "address such as sales@example.com", required: true }],
+  options: zoneOptions,
+  examples: [["reelpost email routing rules match sales@example.com", "the action, the rule and the reason"]],
+  async run(values, [address], context) {
+    const { api, path } = await connectZone(address!.slice(address!.lastIndexOf("@") + 1), values, context);
+    const match = await api.result<{ action: string; value: string[]; explanation: string }>(
+      "GET",
+      `${path}/email/routing/match`,
+      { query: { address } },
+    );
+    printResult(context, match, () => [
+      [match.action, ...match.value].map((text) => oneLine(text)).join(" "),
+      oneLine(match.explanation),
+    ]);
+    return 0;
+  },
+});
+
+const emailRoutingRulesOrder = defineCommand({
+  name: "email routing rules order",
+  summary: "put rules first, in this order",
+  arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
+  options: {
+    rule: { type: "string", placeholder: "id", multiple: true, summary: "id of a rule; the first one comes first" },
+    ...zoneOptions,
+  },
+  examples: [["reelpost email routing rules order example.com --rule 7c1f… --rule 91ab…", "all others follow"]],
+  async run({ rule, ...values }, [domain], context) {
+    const { api, path } = await connectZone(domain!, values, context);
+    const rules = await api.result<{ id: string; name: string; priority: number }[]>(
+      "PUT",
+      `${path}/email/routing/order`,
+      { json: { rules: rule } },
+    );
+    printResult(context, rules, (paint) =>
+      table(
+        ["priority", "id", "name"],
+        rules.map(({ priority, id, name }) => [priority, id, name]),
+        paint,
+      ),
+    );
+    return 0;
+  },
+});
+
 export const emailRoutingCommands: readonly Command[] = [
   emailRoutingList,
   emailRoutingSettings,
@@ -355,6 +404,8 @@ export const emailRoutingCommands: readonly Command[] = [
   emailRoutingRulesCreate,
   emailRoutingRulesUpdate,
   emailRoutingRulesDelete,
+  emailRoutingRulesMatch,
+  emailRoutingRulesOrder,
   emailRoutingAddressesList,
   emailRoutingAddressesGet,
   emailRoutingAddressesCreate,

@@ -223,6 +223,73 @@ const liveHistory = defineCommand({
   },
 });
 
+interface Metrics {
+  samples: {
+    at: string;
+    videoBitrate: number;
+    audioBitrate: number;
+    frameRate: number;
+    keyFrameInterval: number;
+    lost: number;
+    viewers: number | null;
+  }[];
+  warnings: string[];
+}
+
+const kilobits = (bits: number) => Math.round(bits / 1000);
+
+const liveMetrics = defineCommand({
+  name: "live metrics",
+  summary: "show measurements of a broadcast, and warnings about it",
+  arguments: [inputArgument],
+  options: {
+    minutes: { type: "number", placeholder: "number", min: 1, max: 60, summary: "minutes", defaultText: "10" },
+    ...serverOptions,
+  },
+  examples: [["reelpost live metrics 66be… --minutes 2", "bitrate, frame rate and viewers, every five seconds"]],
+  async run({ minutes, ...values }, [uid], context) {
+    const connection = await connectToApi(values, context);
+    const metrics = await connection.api.result<Metrics>("GET", `${inputPath(connection, uid!)}/metrics`, {
+      query: { minutes },
+    });
+    printResult(context, metrics, (paint) => [
+      ...metrics.warnings,
+      ...(metrics.samples.length === 0
+        ? ["No measurements."]
+        : table(
+            ["time (UTC)", "video kbit/s", "audio kbit/s", "frames/s", "key frames s", "lost", "viewers"],
+            metrics.samples.map((one) => [
+              formatTime(one.at),
+              kilobits(one.videoBitrate),
+              kilobits(one.audioBitrate),
+              Math.round(one.frameRate * 10) / 10,
+              Math.round(one.keyFrameInterval * 10) / 10,
+              one.lost,
+              one.viewers,
+            ]),
+            paint,
+          )),
+    ]);
+    return 0;
+  },
+});
+
+const liveDisconnect = defineCommand({
+  name: "live disconnect",
+  summary: "disconnect the publisher of a live input; it may connect again",
+  arguments: [inputArgument],
+  options: { ...yesOption, ...serverOptions },
+  examples: [["reelpost live disconnect 66be… --yes", "`reelpost live disable` keeps publishers away"]],
+  async run({ yes, ...values }, [uid], context) {
+    const connection = await connectToApi(values, context);
+    const path = inputPath(connection, uid!);
+    await confirm(`Disconnect the publisher of ${uid!}?`, yes, context);
+    await connection.api.result("POST", `${path}/disconnect`);
+    printResult(context, { uid, disconnected: true }, () => [`Disconnected the publisher of ${uid!}`]);
+    return 0;
+  },
+});
+
 const liveVideos = defineCommand({
   name: "live videos",
   summary: "list the recordings of a live input, newest first",
@@ -425,6 +492,8 @@ export const liveCommands: readonly Command[] = [
   liveRotateKeys,
   liveStatus,
   liveHistory,
+  liveMetrics,
+  liveDisconnect,
   liveVideos,
   liveOutputsList,
   liveOutputsCreate,

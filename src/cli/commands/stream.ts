@@ -396,6 +396,55 @@ const streamUsage = defineCommand({
   },
 });
 
+interface Encoding {
+  state: string;
+  step: string | null;
+  percent: number;
+  secondsLeft: number | null;
+  renditions: { name: string; codec: string; width: number; height: number; bitrate: number }[];
+  log: { at: string | null; event: string; text: string }[];
+}
+
+const streamEncoding = defineCommand({
+  name: "stream encoding",
+  summary: "show progress, renditions and encoding log of a video",
+  arguments: [videoArgument],
+  options: serverOptions,
+  examples: [["reelpost stream encoding 91ab…", "percent, time left and events so far"]],
+  async run(values, [uid], context) {
+    const connection = await connectToApi(values, context);
+    const encoding = await connection.api.result<Encoding>("GET", `${videoPath(connection, uid!)}/encoding`);
+    printResult(context, encoding, (paint) => [
+      ...facts(
+        [
+          ["state", encoding.step === null ? encoding.state : `${encoding.state} (${encoding.step})`],
+          ["encoded", `${Math.floor(encoding.percent)} %`],
+          ["time left", encoding.secondsLeft === null ? undefined : `${encoding.secondsLeft} s`],
+        ],
+        paint,
+      ),
+      "",
+      ...table(
+        ["rendition", "codec", "size", "kbit/s"],
+        encoding.renditions.map(({ name, codec, width, height, bitrate }) => [
+          name,
+          codec,
+          `${width}x${height}`,
+          Math.round(bitrate / 1000),
+        ]),
+        paint,
+      ),
+      "",
+      ...table(
+        ["time (UTC)", "event", "details"],
+        encoding.log.map(({ at, event, text }) => [at === null ? "" : formatTime(at), event, text]),
+        paint,
+      ),
+    ]);
+    return 0;
+  },
+});
+
 const minutes = (count: number) => Number(count.toFixed(2));
 
 export const streamCommands: readonly Command[] = [
@@ -403,6 +452,7 @@ export const streamCommands: readonly Command[] = [
   streamCopy,
   streamList,
   streamGet,
+  streamEncoding,
   streamDelete,
   streamToken,
   streamDownload,

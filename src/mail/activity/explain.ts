@@ -1,6 +1,6 @@
 import type { AuthenticationCheck, Entry } from "./types.ts";
 
-export interface ExplainedCheck extends AuthenticationCheck {
+interface ExplainedCheck extends AuthenticationCheck {
   /** One sentence. */
   explanation: string;
 }

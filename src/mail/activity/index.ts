@@ -3,7 +3,7 @@ export type { CountColumn, CountFilter } from "./counts-table.ts";
 export { activityMigrations } from "./entries-table.ts";
 export { activityErrors } from "./errors.ts";
 export { sessionOf } from "./entry-reference.ts";
-export { relatedEntries, type RelatedEntry } from "./related.ts";
+export { relatedEntries } from "./related.ts";
 export { createSentMessages, type SentMessages } from "./sent-messages.ts";
 export { setUpActivity, type ActivitySetup } from "./setup.ts";
 export { explainAuthentication } from "./explain.ts";

@@ -2,7 +2,7 @@ import { entryId } from "./entry-reference.ts";
 import type { Entry } from "./types.ts";
 
 /** Another entry of the log that a message led to. */
-export interface RelatedEntry {
+interface RelatedEntry {
   id: string;
   relation: "reply" | "bounce";
   messageId: string;

@@ -29,7 +29,7 @@ test("shows each recipient only its own lines", () => {
   assert.equal(transcriptFor({ to: "box@here.example" }, LINES, 1).at(-1)!.text, LINES.at(-1)!.text);
 });
 
-test("ignores lines that are none, and cleans and bounds the others", () => {
+test("ignores invalid lines, and cleans and bounds the others", () => {
   const lines = [
     { by: "X", text: "a" },
     { by: "C" },

@@ -50,7 +50,7 @@ export interface Entry {
   checks?: AuthenticationCheck[];
   /** The SMTP session that the message arrived in, without message content and secrets. */
   transcript?: TranscriptEntry[];
-  /** What the worker logged while it handled the message, in order. */
+  /** Log lines of the worker that handled the message, in order. */
   workerLogs?: WorkerLogEntry[];
 }
 

@@ -8,7 +8,7 @@ export interface TranscriptLine {
 }
 
 /** Records what a client and this server say, without message content and without secrets. */
-export interface Transcript {
+interface Transcript {
   /** A command line. */
   client(line: string): void;
   /** The text of one or more replies, with line endings. */

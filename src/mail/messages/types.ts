@@ -76,7 +76,7 @@ export interface TraceEvent {
     | "interrupted"
     /** The SMTP session that delivered the message; only for the log. */
     | "session"
-    /** What the worker logged; only for the log. */
+    /** Log lines of the worker; only for the log. */
     | "logged";
   rcpt?: string;
   detail: Record<string, unknown>;

@@ -44,7 +44,7 @@ export function rulesConformance(engine: TestEngine): void {
       assert.deepEqual(await workers(), ["literal renamed", "literal other", "catch-all renamed", "literal inbox"]);
     });
 
-    test("are put in order, all at once", async (t) => {
+    test("are reordered in one transaction", async (t) => {
       const {
         routing: { rules },
         newZone,

@@ -62,3 +62,12 @@ for (const cron of refused) {
     );
   });
 }
+
+test("lists the next times of an expression, in UTC", () => {
+  const next = (cron: string, count: number) =>
+    parseCron(cron)
+      .next(new Date("2026-11-20T10:07:30Z"), count)
+      .map((at) => at.toISOString());
+  assert.deepEqual(next("*/30 * * * *", 2), ["2026-11-20T10:30:00.000Z", "2026-11-20T11:00:00.000Z"]);
+  assert.deepEqual(next("0 17 * * sun", 1), ["2026-11-22T17:00:00.000Z"]);
+});

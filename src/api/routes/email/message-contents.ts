@@ -40,7 +40,7 @@ const replaySchema = z.object({
   replies: z.array(z.object({ from: z.string(), message_id: z.string() })),
 });
 
-/** A type that a browser only downloads, for content that anybody may have sent. */
+/** A type that a browser only downloads, for content that comes from any client. */
 const download = (content: Uint8Array, type: string, filename: string): Response =>
   new Response(new Uint8Array(content), {
     headers: {

@@ -7,6 +7,7 @@ import { streamClipRoutes } from "./clip.ts";
 import { streamCopyRoutes } from "./copy.ts";
 import { streamDirectUploadRoutes } from "./direct-upload.ts";
 import { streamDownloadsRoutes } from "./downloads.ts";
+import { streamEncodingRoutes } from "./encoding.ts";
 import { streamKeysRoutes } from "./keys.ts";
 import { streamLiveInputsRoutes } from "./live-inputs.ts";
 import { streamLiveOutputsRoutes } from "./live-outputs.ts";
@@ -20,6 +21,7 @@ import { streamWebhookRoutes } from "./webhook.ts";
 /** The API operations for video. */
 export const streamRoutes = ({ services }: Pick<Stream, "services">): Route[] => [
   ...streamVideosRoutes(services),
+  ...streamEncodingRoutes(services),
   ...streamUsageRoutes(services),
   ...streamAnalyticsRoutes(services),
   ...streamUploadsRoutes(services),

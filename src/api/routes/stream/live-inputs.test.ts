@@ -41,6 +41,8 @@ async function open(t: TestContext) {
     broadcasts: { now },
   } = available;
   const endpoints = () => ({ host: "live.example.com", rtmpPort: 1935, rtmpsPort: 443, srtPort: 8890 });
+  const connected: { health: LiveHealth | undefined } = { health: HEALTH };
+  const disconnected: string[] = [];
   const routes = [
     ...streamLiveInputsRoutes({
       inputs,
@@ -50,11 +52,25 @@ async function open(t: TestContext) {
       endpoints,
       now,
       viewers: async () => 3,
-      health: () => HEALTH,
+      health: () => connected.health,
+      clock: world.clock,
+      samples: async (_input, since) => [
+        {
+          at: since,
+          videoBitrate: 1,
+          audioBitrate: 2,
+          frameRate: 25,
+          keyFrameInterval: 2,
+          dropped: 0,
+          lost: 0,
+          viewers: 3,
+        },
+      ],
+      disconnect: (input) => void disconnected.push(input),
     }),
     ...streamLiveOutputsRoutes({ outputs }),
   ];
-  return { ...world, ...available, ...(await startApi(t, { routes })) };
+  return { ...world, ...available, connected, disconnected, ...(await startApi(t, { routes })) };
 }
 
 test("a live input is created with defaults, shown with its keys and URLs, and listed without them", async (t) => {
@@ -351,4 +367,30 @@ test("returns the published error code for an unknown input", async (t) => {
       );
     }
   }
+});
+
+test("shows measurements of a broadcast, and warnings in words", async (t) => {
+  const { call, connected, clock } = await open(t);
+  const { uid } = (await call("post", LIST)).body.result;
+  const metrics = async (query = {}) => (await call("get", `${LIST}/${uid}/metrics`, { query })).body.result;
+  const { samples, warnings } = await metrics({ minutes: 5 });
+  assert.deepEqual([samples[0].at, samples[0].viewers], [new Date(clock.now() - 300_000).toISOString(), 3]);
+  assert.deepEqual(warnings, ["only the source is offered"]);
+  connected.health = { ...HEALTH, lost: 7, bFrames: true, problems: ["ERR_GOP_OUT_OF_RANGE"], notes: [] };
+  assert.deepEqual(
+    (await metrics()).warnings.map((warning: string) => warning.split(" ").slice(0, 3).join(" ")),
+    ["Key frames are", "The network lost", "The video has"],
+  );
+  assert.equal((await call("get", `${LIST}/${uid}/metrics`, { query: { minutes: 61 } })).status, 400);
+  assert.equal((await call("get", `${LIST}/${"0".repeat(32)}/metrics`)).status, 404);
+});
+
+test("disconnects the publisher of an input", async (t) => {
+  const { call, connected, disconnected } = await open(t);
+  const { uid } = (await call("post", LIST)).body.result;
+  assert.equal((await call("post", `${LIST}/${uid}/disconnect`)).status, 200);
+  connected.health = undefined;
+  assert.deepEqual((await call("post", `${LIST}/${uid}/disconnect`)).body.errors[0].code, 10994);
+  assert.equal((await call("post", `${LIST}/${"0".repeat(32)}/disconnect`)).status, 404);
+  assert.deepEqual(disconnected, [uid]);
 });

@@ -3,6 +3,7 @@ import { test, type TestContext } from "node:test";
 import { silentLog } from "../../../kernel/index.ts";
 import { createViewedMinutes, customerCode } from "../../../stream/index.ts";
 import { startApi, TEST_ACCOUNT, TEST_ZONE } from "../../api.testing.ts";
+import { streamEncodingRoutes } from "./encoding.ts";
 import { streamUsageRoutes } from "./usage.ts";
 import { openVideos, testModel } from "./videos.testing.ts";
 import { streamVideosRoutes } from "./videos.ts";
@@ -13,7 +14,11 @@ async function open(t: TestContext) {
   const world = await openVideos(t);
   const viewed = createViewedMinutes({ ...world, log: silentLog });
   const api = await startApi(t, {
-    routes: [...streamUsageRoutes({ ...world, viewed, storageMinutes: 0 }), ...streamVideosRoutes(world)],
+    routes: [
+      ...streamUsageRoutes({ ...world, viewed, storageMinutes: 0 }),
+      ...streamVideosRoutes(world),
+      ...streamEncodingRoutes(world),
+    ],
   });
   return { ...world, viewed, call: api.call };
 }
@@ -266,4 +271,40 @@ test("returns the minutes viewed by hour", async (t) => {
   });
   assert.deepEqual((await call("GET", `/zones/${TEST_ZONE}/stream/usage`)).body.result, []);
   assert.equal((await call("GET", path, { query: { time_delta: "minute" } })).status, 400);
+});
+
+test("shows source, renditions and log of the encoding of a video", async (t) => {
+  const { videos, call } = await open(t);
+  const { uid } = await videos.create(TEST_ACCOUNT, { creator: null, meta: { name: "One" }, maxDurationSeconds: 60 });
+  const encoding = async () => (await call("get", `${LIST}/${uid}/encoding`)).body.result;
+  const before = await encoding();
+  assert.deepEqual(
+    [
+      before.state,
+      before.source,
+      before.renditions,
+      before.secondsLeft,
+      before.log.map(({ event }: { event: string }) => event),
+    ],
+    ["pendingupload", null, [], null, ["created"]],
+  );
+  await videos.uploaded(uid, { key: "k", size: 77 });
+  await videos.modelled(uid, testModel(10));
+  await videos.playable(uid);
+  const after = await encoding();
+  assert.deepEqual(
+    [after.source.video.codec, after.source.size, after.source.audio, after.segments.count],
+    ["h264", 77, null, 3],
+  );
+  assert.deepEqual(
+    after.renditions.map(({ name, width }: { name: string; width: number }) => [name, width]),
+    [["360p", 640]],
+  );
+  assert.deepEqual(after.log.map(({ event }: { event: string }) => event).slice(0, 4), [
+    "created",
+    "uploaded",
+    "probed",
+    "playable",
+  ]);
+  assert.equal((await call("get", `${LIST}/${"0".repeat(32)}/encoding`)).status, 404);
 });

@@ -60,4 +60,42 @@ export function liveHealthConformance(engine: TestEngine): void {
     await taking.close();
     await asking.close();
   });
+
+  test("keeps measurements of a broadcast for an hour", async (t) => {
+    const { db, another } = await engine.open(t, liveInputsMigrations);
+    const clock = createManualClock(10_000_000);
+    let frameRate = 25;
+    const session = { input: { uid: INPUT }, health: () => health(frameRate) } as LiveSession;
+    const published: string[] = [];
+    const taking = createLiveHealthReports({
+      db,
+      clock,
+      log: silentLog,
+      viewers: async () => 4,
+      onPublished: (sessions) => void published.push(...sessions.map(({ input }) => input.uid)),
+      sessions: { all: () => [session], of: () => session },
+    });
+    const asking = createLiveHealthReports({ db: await another(), clock, log: silentLog });
+    const start = clock.now();
+    await taking.publish();
+    clock.advance(5000);
+    frameRate = 30;
+    await taking.publish();
+    const samples = await asking.samples(INPUT, start);
+    assert.deepEqual(
+      samples.map(({ at, frameRate: rate, viewers }) => [at - start, rate, viewers]),
+      [
+        [0, 25, 4],
+        [5000, 30, 4],
+      ],
+    );
+    assert.equal((await asking.samples(INPUT, start + 1)).length, 1);
+    assert.deepEqual(await asking.samples(OTHER, start), []);
+    assert.deepEqual(published, [INPUT, INPUT]);
+    clock.advance(3_600_000);
+    await taking.publish();
+    assert.equal((await asking.samples(INPUT, 0)).length, 2);
+    await taking.close();
+    await asking.close();
+  });
 }

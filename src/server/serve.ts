@@ -46,7 +46,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     const hosts = listenHosts(settings, roles, sockets);
     const modules = await openModules(settings, roles, urls.base, limits, basics, !hosts.every(isLoopback));
     modules.platform.accounts.members.onInvitation(({ secret, ...invitation }) =>
-      modules.mail.sendInvitation(invitation, `${urls.base()}/sign-in#invite=${secret}`),
+      modules.mail.sendInvitation(invitation, `${urls.dashboard() ?? urls.base()}/sign-in#invite=${secret}`),
     );
     const { accounts, scripts, defaultAccount } = modules.platform;
 

@@ -1,92 +1,104 @@
-import { Button, PasswordInput, Stack, Text, Title } from "@mantine/core";
-import { useNavigate, useSearch } from "@tanstack/react-router";
+import { Button, Divider, Stack } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { isDev } from "../api/app-info.ts";
-import { apiUrl, readError } from "../api/client.ts";
 import { ErrorState } from "../shared/error-state.tsx";
-import { Mark } from "../shared/icon.tsx";
-import { sessionEndReason, sessionSecret, startSession } from "./session.ts";
+import { Icon } from "../shared/icon.tsx";
+import { LoadingState } from "../shared/loading-state.tsx";
+import { callAuth, startOidc, withPasskey, type SignInMethod } from "./auth.ts";
+import { CodeForm } from "./code-form.tsx";
+import { InvitationForm } from "./invitation-form.tsx";
+import { PasswordForm } from "./password-form.tsx";
+import { sessionEndReason, sessionSecret } from "./session.ts";
+import { SignInFrame } from "./sign-in-frame.tsx";
+import { TokenForm } from "./token-form.tsx";
+import { useSignIn, type SignInState } from "./use-sign-in.ts";
+
+const TITLE = "Sign in to Reelpost";
+
+/** The secret that a sign-in link or an invitation carries after `#`, which browsers do not send to the server. */
+function readFragment(): { link?: string; invite?: string } {
+  const values = new URLSearchParams(location.hash.slice(1));
+  const [link, invite] = [values.get("link"), values.get("invite")];
+  return { ...(link !== null && { link }), ...(invite !== null && { invite }) };
+}
 
 export default function SignInPage() {
   const navigate = useNavigate();
-  const { from }: { from?: unknown } = useSearch({ strict: false });
+  const signIn = useSignIn();
+  const [fragment] = useState(readFragment);
+  const { data: methods } = useQuery({
+    queryKey: ["sign-in", "methods"],
+    queryFn: async () => (await callAuth("/auth/methods", {})).methods,
+    staleTime: Infinity,
+  });
 
   useEffect(() => {
-    document.title = "Sign in · Reelpost";
-    if (isDev() || sessionSecret() !== undefined) void navigate({ to: "/", replace: true });
-  }, [navigate]);
+    if (isDev() || (sessionSecret() !== undefined && location.hash === ""))
+      return void navigate({ to: "/", replace: true });
+    // The secret leaves the address bar and the history.
+    if (location.hash !== "") history.replaceState(history.state, "", location.pathname + location.search);
+    const { link } = fragment;
+    if (link !== undefined) void signIn.run("link", () => callAuth("/auth/link", { link }));
+    return undefined;
+    // Once, when the page opens.
+  }, []);
 
-  function start(secret: string) {
-    startSession(secret);
-    // Only paths of the dashboard: `//host` would be another origin.
-    void navigate({ to: typeof from === "string" && /^\/(?![/\\])/.test(from) ? from : "/", replace: true });
-  }
-
+  if (signIn.ticket !== undefined)
+    return (
+      <SignInFrame title="Enter your code">
+        <CodeForm signIn={signIn} ticket={signIn.ticket} />
+      </SignInFrame>
+    );
+  if (fragment.invite !== undefined) return <InvitationForm signIn={signIn} invitation={fragment.invite} />;
   return (
-    <main className="rp-sign-in">
-      <Stack gap="lg">
-        <div className="rp-sign-in-head">
-          <Mark size={36} />
-          <Title order={1}>Sign in to Reelpost</Title>
-          {sessionEndReason() === "expired" && (
-            <Text c="dimmed" fz="sm" role="status">
-              Your session has ended. Sign in again to continue.
-            </Text>
-          )}
-        </div>
-        <TokenForm onSignedIn={start} />
-      </Stack>
-    </main>
+    <SignInFrame
+      title={TITLE}
+      {...(sessionEndReason() === "expired" && { note: "Your session has ended. Sign in again to continue." })}
+    >
+      {signIn.running === "link" ? (
+        <LoadingState rows={3} label="Signing in" />
+      ) : (
+        <Stack gap="md">
+          {signIn.error !== undefined && <ErrorState error={signIn.error} title="The sign-in failed" />}
+          <Ways signIn={signIn} methods={methods ?? []} />
+        </Stack>
+      )}
+    </SignInFrame>
   );
 }
 
-/** An API token is a session of its own: it ends in this browser with signing out, and stays valid. */
-function TokenForm({ onSignedIn }: { onSignedIn: (secret: string) => void }) {
-  const [token, setToken] = useState("");
-  const [isRunning, setRunning] = useState(false);
-  const [error, setError] = useState<unknown>();
-
-  async function submit() {
-    setRunning(true);
-    setError(undefined);
-    try {
-      const response = await fetch(apiUrl("/user/tokens/verify"), {
-        headers: { authorization: `Bearer ${token.trim()}` },
-        credentials: "omit",
-        cache: "no-store",
-      });
-      if (!response.ok) throw await readError(response);
-      onSignedIn(token.trim());
-    } catch (err) {
-      setError(err);
-    } finally {
-      setRunning(false);
-    }
-  }
-
+function Ways({ signIn, methods }: { signIn: SignInState; methods: readonly SignInMethod[] }) {
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        void submit();
-      }}
-    >
-      <Stack gap="sm">
-        <PasswordInput
-          label="API token"
-          description="The first start of the server prints one."
-          value={token}
-          autoComplete="off"
-          required
-          withAsterisk={false}
-          autoFocus
-          onChange={({ currentTarget }) => setToken(currentTarget.value)}
-        />
-        {error !== undefined && <ErrorState error={error} title="The token was not accepted" />}
-        <Button type="submit" size="sm" loading={isRunning} disabled={token.trim() === ""} fullWidth>
-          Use an API token
+    <>
+      {methods.includes("password") && <PasswordForm signIn={signIn} />}
+      {methods.includes("passkey") && (
+        <Button
+          variant="default"
+          size="sm"
+          fullWidth
+          leftSection={<Icon name="key" size={15} />}
+          loading={signIn.running === "passkey"}
+          onClick={() => void signIn.run("passkey", withPasskey)}
+        >
+          Use a passkey
         </Button>
-      </Stack>
-    </form>
+      )}
+      {methods.includes("oidc") && (
+        <Button
+          variant="default"
+          size="sm"
+          fullWidth
+          leftSection={<Icon name="shield" size={15} />}
+          loading={signIn.running === "oidc"}
+          onClick={() => void signIn.run("oidc", startOidc)}
+        >
+          Use single sign-on
+        </Button>
+      )}
+      <Divider label="or" />
+      <TokenForm signIn={signIn} />
+    </>
   );
 }

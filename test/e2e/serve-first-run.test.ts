@@ -110,6 +110,7 @@ describe("the first start", { concurrency: 2 }, () => {
     assert.deepEqual(await once(people, "close"), [0, null]);
     assert.match(words, /^Reelpost \S+ serves api, workers, smtp, outbound, dns, encode, live, playback\n/);
     for (const row of [
+      /Dashboard +http:\/\/localhost:\d+\n/,
       /API +http:\/\/127\.0\.0\.1:\d+\/client\/v4\n/,
       /API docs +http\S+\/docs\n/,
       /Workers +http:\/\/<worker>\.main\.localhost:\d+\n +http:\S+\/workers\/<worker>\/\n/,

@@ -104,7 +104,7 @@ function Result({ result, name, number }: { result: SqlResult; name: string; num
           </Button>
         )}
       </Group>
-      {columns.length > 0 && <ResultTable label={`Result ${number}`} result={result} />}
+      {columns.length > 0 && <ResultTable label={`Rows of result ${number}`} result={result} />}
     </section>
   );
 }

@@ -25,7 +25,7 @@ describe("the storage pages", { skip: withoutChromium() }, () => {
     const create = async (name: string, value: string, metadata = "") => {
       await page.getByRole("button", { name: "Create key" }).first().click();
       await page.getByLabel("Key", { exact: true }).fill(name);
-      await page.getByLabel("Value").fill(value);
+      await page.getByRole("textbox", { name: "Value" }).fill(value);
       await page.getByLabel("Metadata").fill(metadata);
       await page.getByRole("dialog").getByRole("button", { name: "Create key" }).click();
       await page.getByRole("dialog").waitFor({ state: "hidden" });
@@ -38,12 +38,12 @@ describe("the storage pages", { skip: withoutChromium() }, () => {
     await checkPage(page, "storage-kv-keys");
 
     await table.getByRole("button", { name: "user:2/é" }).click();
-    await page.getByLabel("Value").fill("Grace Hopper");
+    await page.getByRole("textbox", { name: "Value" }).fill("Grace Hopper");
     await checkPage(page, "storage-kv-value");
     await page.getByRole("button", { name: "Save value" }).click();
     await page.getByRole("dialog").waitFor({ state: "hidden" });
     await table.getByRole("button", { name: "user:2/é" }).click();
-    assert.equal(await page.getByLabel("Value").inputValue(), "Grace Hopper");
+    assert.equal(await page.getByRole("textbox", { name: "Value" }).inputValue(), "Grace Hopper");
     await page.keyboard.press("Escape");
 
     await page.getByLabel("Keys that start with").fill("user:");

@@ -7,7 +7,7 @@ export type SignInResult =
 
 export type SignInMethod = "password" | "passkey" | "link" | "oidc";
 
-export interface Invitation {
+interface Invitation {
   email: string;
   account: { id: string; name: string };
   role: string;

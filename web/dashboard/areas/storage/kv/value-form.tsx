@@ -23,7 +23,7 @@ interface NamespacePath {
 
 interface StoredValue {
   blob: Blob;
-  /** Undefined for a value that is no UTF-8 text, or too large to edit. */
+  /** Undefined for a value that is not UTF-8 text, or too large to edit. */
   text: string | undefined;
 }
 

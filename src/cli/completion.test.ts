@@ -45,7 +45,7 @@ test("bash completes commands, options, choices and files", async () => {
   );
   assert.deepEqual(await offers("reelpost", "kv", "key", "put", "--tt"), ["--ttl"]);
   assert.deepEqual(await offers("reelpost", "kv", "na"), ["namespace"]);
-  assert.deepEqual(await offers("reelpost", "email", "log", ""), ["get"]);
+  assert.deepEqual(await offers("reelpost", "email", "log", ""), ["get", "raw", "replay"]);
   assert.deepEqual(await offers("reelpost", "email", "log", "--fo"), ["--follow"]);
   assert.deepEqual(await offers("reelpost", "tail", "--status", "e"), ["error"]);
   assert.deepEqual(await offers("reelpost", "dev", "--smtp"), ["--smtp-port"]);

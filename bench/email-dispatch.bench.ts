@@ -9,6 +9,8 @@ import { startMiniflare } from "./email-dispatch/peer.ts";
 import type { Arm, Bench, Kit } from "./harness/bench.ts";
 import { createClient, throughput } from "./harness/load.ts";
 import { median } from "./harness/median.ts";
+import type { ServerProcess } from "./harness/server-process.ts";
+import { cpuSecondsOfTree } from "./smtp-accept/cpu-tree.ts";
 
 const compatibilityDate = "2026-07-01"; // Supported by both runtimes.
 const sampleMs = 2000;
@@ -34,6 +36,7 @@ const bench: Bench = {
       arms: [
         ...dispatchArms(kit, "reelpost", reelpost.url),
         ...dispatchArms(kit, "miniflare", miniflare.url),
+        cpuArm(kit, "reelpost", reelpost),
         { name: "reelpost cold start", unit: "ms", sample: () => medianOf(coldRepeats, coldStart) },
         ...largeMessageArms(kit, reelpost.url),
         await floorArm(kit),
@@ -46,6 +49,7 @@ const bench: Bench = {
         // The same figure for a worker that also reads every byte, and the values behind the ratios.
         large_message_read_ratio: of("reelpost 25 MiB read and forwarded") / of("25 MiB to disk twice"),
         sequential_per_second: of("reelpost sequential"),
+        sequential_cpu_ms: of("reelpost CPU per message"),
         concurrent32_per_second: of("reelpost 32 concurrent"),
         large_message_ms: of("reelpost 25 MiB forwarded"),
       }),
@@ -70,14 +74,37 @@ async function bundledWorker(kit: Kit): Promise<string> {
 }
 
 function dispatchArms(kit: Kit, who: string, url: string): Arm[] {
-  const post = poster(kit, who, url);
-  const nextMail = createMails({ size: usualSize, prefix: who });
-  const send = () => post("inbox@reelpost.example", nextMail());
+  const send = sender(kit, who, url);
   return [1, 32].map((concurrency) => ({
     name: concurrency === 1 ? `${who} sequential` : `${who} ${concurrency} concurrent`,
     unit: "msg/s",
     sample: () => throughput(send, { concurrency, forMs: sampleMs }),
   }));
+}
+
+/**
+ * CPU time of the server and its worker process per message, sent one after another. One message waits for one fsync,
+ * whose duration changes the throughput between two runs of the same code by more than half; this figure shows a change
+ * of the code.
+ */
+function cpuArm(kit: Kit, who: string, { url, pid }: ServerProcess): Arm {
+  const send = sender(kit, who, url);
+  return {
+    name: `${who} CPU per message`,
+    unit: "ms",
+    async sample() {
+      let sent = 0;
+      const before = cpuSecondsOfTree(pid);
+      await throughput(() => send().then(() => void sent++), { concurrency: 1, forMs: sampleMs });
+      return ((cpuSecondsOfTree(pid) - before) * 1000) / sent;
+    },
+  };
+}
+
+function sender(kit: Kit, who: string, url: string): () => Promise<void> {
+  const post = poster(kit, who, url);
+  const nextMail = createMails({ size: usualSize, prefix: who });
+  return () => post("inbox@reelpost.example", nextMail());
 }
 
 /**

@@ -34,6 +34,7 @@ import { auditLogRoutes } from "./routes/audit-logs.ts";
 import { createD1TransferHttp, d1Routes, D1_TRANSFERS } from "./routes/d1/routes.ts";
 import { dnsRecordRoutes } from "./routes/dns-records.ts";
 import type { DoctorDeps } from "./routes/email/doctor.ts";
+import { inboxRoutes } from "./routes/email/inbox.ts";
 import { emailRoutes } from "./routes/email/index.ts";
 import { healthRoutes, type HealthDeps } from "./routes/health.ts";
 import { serverRoutes, type ServerInfo } from "./routes/server.ts";
@@ -194,13 +195,20 @@ export function createPlatformApi(
   };
 }
 
-/** The OpenAPI document of all operations, without a server, for generated clients. */
+/** The OpenAPI document of the operations of `reelpost serve` and `reelpost dev`, without a server, for generated clients. */
 export function platformDocument(version: string): object {
   // Declarations do not depend on the domains, which handlers use only when they are called.
   const absent: unknown = new Proxy(() => absent, {
     get: (_, name) => (name === Symbol.toPrimitive ? () => "" : absent),
   });
-  return openApiDocument(routesOf(absent as PlatformModules, absent as RouteOptions), version);
+  const routes = [
+    ...routesOf(absent as PlatformModules, absent as RouteOptions),
+    ...eventRoutes(absent as Parameters<typeof eventRoutes>[0]).routes,
+    ...serverRoutes(absent as Parameters<typeof serverRoutes>[0]),
+    ...healthRoutes(absent as Parameters<typeof healthRoutes>[0]),
+    ...inboxRoutes(absent as Parameters<typeof inboxRoutes>[0]),
+  ];
+  return openApiDocument(routes, version);
 }
 
 interface RouteOptions extends Pick<PlatformApiOptions, "workerUrl" | "diagnose" | "isOwnHost">, Pick<Basics, "clock"> {

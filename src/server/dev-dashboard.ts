@@ -4,8 +4,6 @@ import { UserError, type Basics } from "../kernel/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { DevOptions } from "./dev-options.ts";
 
-type Api = Parameters<typeof createDashboard>[0]["api"];
-
 interface DevDashboardDeps {
   settings: Settings;
   env: Record<string, string | undefined>;
@@ -13,8 +11,8 @@ interface DevDashboardDeps {
   /** URL of the HTTP server. */
   serverUrl: string;
   smtp: { host: string; port: number } | undefined;
-  /** The v4 API of the development server. Default: no operations. */
-  api?: Api;
+  /** The v4 API of the development server. */
+  api: Parameters<typeof createDashboard>[0]["api"];
   /** Optional parts that the API provides. */
   features?: readonly string[];
   report: EventReporter;
@@ -24,7 +22,7 @@ const DEFAULT_PORTS = Array.from({ length: 10 }, (_, index) => 8790 + index);
 
 /** Opens the dashboard of a development server on loopback. Resolves with its URL, or undefined if it is disabled. */
 export async function openDevDashboard(
-  { settings, env, options, serverUrl, smtp, api = noOperations, features = [], report }: DevDashboardDeps,
+  { settings, env, options, serverUrl, smtp, api, features = [], report }: DevDashboardDeps,
   { log, lifecycle }: Basics,
 ): Promise<string | undefined> {
   const port = portOf({ settings, env, options });
@@ -83,17 +81,3 @@ function portOf({
 
 const isPortInUse = (err: unknown) =>
   err instanceof UserError && (err.cause as NodeJS.ErrnoException | undefined)?.code === "EADDRINUSE";
-
-const noOperations: Api = {
-  handle(request, response) {
-    request.resume();
-    response.writeHead(404, { "content-type": "application/json" }).end(
-      JSON.stringify({
-        success: false,
-        errors: [{ code: 7000, message: "No route for that URI" }],
-        messages: [],
-        result: null,
-      }),
-    );
-  },
-};

@@ -60,6 +60,7 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
         options,
         serverUrl: devListening.url,
         smtp: devListening.smtp,
+        api: { handle: dev.api.handleLocal, upgrade: dev.api.upgrade },
         report,
       },
       basics,

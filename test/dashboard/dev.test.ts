@@ -31,6 +31,8 @@ test("a development server has no dashboard if it is disabled, and rejects other
   const server = await serve(t, folder, { dataDir: "b" });
   const { port } = new URL(server.dashboard!);
   const response = await fetch(`http://127.0.0.1:${port}/client/v4/user`);
+  const { result } = (await response.json()) as { result: { email: string } };
+  assert.equal(result.email, "developer@localhost");
   assert.equal(response.headers.get("x-frame-options"), "DENY");
   const rebound = await fetch(`http://127.0.0.1:${port}/app.json`, { headers: { origin: "http://evil.example" } });
   assert.equal(rebound.status, 403);

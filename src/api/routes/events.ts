@@ -1,11 +1,11 @@
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
-import { z } from "@hono/zod-openapi";
 import type { Caller } from "../../accounts/index.ts";
 import type { Clock } from "../../kernel/index.ts";
 import { apiErrors } from "../errors.ts";
 import type { LiveChange, LiveEvents } from "../live-events.ts";
 import { isLiveTopic, LIVE_TOPICS, mayReceive, type LiveTopic } from "../live-topics.ts";
 import { route, type Call, type Route } from "../operation.ts";
+import { liveEventsOperation } from "./live-events-operation.ts";
 
 interface EventsDeps {
   live: Pick<LiveEvents, "subscribe">;
@@ -142,36 +142,17 @@ export function eventRoutes({ live, authenticateAgain, clock, limits: overrides 
 
   return {
     routes: [
-      route(
-        {
-          id: "live-events",
-          method: "get",
-          path: "/accounts/{account_id}/events",
-          tag: "Events",
-          summary: "Stream the changes of an account's resources as Server-Sent Events",
-          permission: null,
-          query: z.object({
-            topics: z
-              .string()
-              .max(500)
-              .transform((text) => text.split(",").filter((topic) => topic !== ""))
-              .pipe(z.array(z.enum(LIVE_TOPICS)))
-              .optional(),
-          }),
-          raw: "text/event-stream",
-        },
-        async (call) => {
-          const account = call.params.account_id!;
-          const requested = call.query.topics ?? LIVE_TOPICS;
-          const topics = requested.filter((topic) => isLiveTopic(topic) && mayReceive(call.caller, topic, { account }));
-          if (topics.length === 0)
-            throw apiErrors.notAllowed({ permission: `a Read permission for ${requested.join(", ")}` });
-          if (isClosed || open.size >= limits.clients) throw apiErrors.tooManyListeners({ limit: limits.clients });
-          if ((clients.get(account) ?? 0) >= limits.clientsPerAccount)
-            throw apiErrors.tooManyListeners({ limit: limits.clientsPerAccount });
-          return serve(call, topics);
-        },
-      ),
+      route(liveEventsOperation(LIVE_TOPICS), async (call) => {
+        const account = call.params.account_id!;
+        const requested = call.query.topics ?? LIVE_TOPICS;
+        const topics = requested.filter((topic) => isLiveTopic(topic) && mayReceive(call.caller, topic, { account }));
+        if (topics.length === 0)
+          throw apiErrors.notAllowed({ permission: `a Read permission for ${requested.join(", ")}` });
+        if (isClosed || open.size >= limits.clients) throw apiErrors.tooManyListeners({ limit: limits.clients });
+        if ((clients.get(account) ?? 0) >= limits.clientsPerAccount)
+          throw apiErrors.tooManyListeners({ limit: limits.clientsPerAccount });
+        return serve(call, topics);
+      }),
     ],
     close() {
       isClosed = true;

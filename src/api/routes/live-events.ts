@@ -1,6 +1,6 @@
-import { z } from "@hono/zod-openapi";
 import { apiErrors } from "../errors.ts";
 import { route, type Route } from "../operation.ts";
+import { liveEventsOperation } from "./live-events-operation.ts";
 
 /** A change: `id` identifies the changed item of the topic; "" means that any item may have changed. */
 interface LiveEvent {
@@ -14,6 +14,8 @@ export interface LiveEvents {
   subscribe(account: string, listener: (event: LiveEvent) => void): () => void;
 }
 
+/** The topics of `reelpost dev`. */
+const DEV_TOPICS = ["inbox", "workers"] as const;
 const MAX_STREAMS = 200;
 /** Changes that wait for a slow client; more are summarized as one event per topic. */
 const MAX_WAITING = 200;
@@ -32,36 +34,22 @@ export function liveEventRoutes({ events, stopping }: LiveEventRoutesDeps): Rout
   let streams = 0;
 
   return [
-    route(
-      {
-        id: "live-events",
-        method: "get",
-        path: "/accounts/{account_id}/events",
-        tag: "Events",
-        summary: "Stream changes as Server-Sent Events",
-        permission: null,
-        query: z.object({
-          topics: z.string().max(200).optional().openapi({ description: "Topics, separated by commas. Default: all" }),
+    route(liveEventsOperation(DEV_TOPICS), async ({ params, query }) => {
+      if (streams >= MAX_STREAMS) throw apiErrors.busy();
+      const topics = query.topics === undefined ? undefined : new Set<string>(query.topics);
+      streams++;
+      return new Response(
+        eventStream({
+          subscribe: (listener) =>
+            events.subscribe(params.account_id!, (event) => {
+              if (topics === undefined || topics.has(event.topic)) listener(event);
+            }),
+          onClosed: () => streams--,
+          stopping,
         }),
-        raw: "text/event-stream",
-      },
-      async ({ params, query }) => {
-        if (streams >= MAX_STREAMS) throw apiErrors.busy();
-        const topics = query.topics === undefined ? undefined : new Set(query.topics.split(","));
-        streams++;
-        return new Response(
-          eventStream({
-            subscribe: (listener) =>
-              events.subscribe(params.account_id!, (event) => {
-                if (topics === undefined || topics.has(event.topic)) listener(event);
-              }),
-            onClosed: () => streams--,
-            stopping,
-          }),
-          { headers: { "content-type": "text/event-stream", "cache-control": "no-store" } },
-        );
-      },
-    ),
+        { headers: { "content-type": "text/event-stream", "cache-control": "no-store" } },
+      );
+    }),
   ];
 }
 

@@ -1,7 +1,8 @@
 "use strict";
-// Loaded with --require before wrangler: keeps the compiled code of its main module in NODE_COMPILE_CACHE. Node's own
+// Loaded with --require before wrangler: keeps the compiled code of its large modules in NODE_COMPILE_CACHE. Node's own
 // compile cache stores a module before it runs, without the functions that are compiled on their first call, and these
 // take a third of a command's processor time.
+const { createHash } = require("node:crypto");
 const { mkdirSync, readFileSync, renameSync, writeFileSync } = require("node:fs");
 const Module = require("node:module");
 const { dirname, join } = require("node:path");
@@ -9,12 +10,12 @@ const vm = require("node:vm");
 
 const folder = process.env.NODE_COMPILE_CACHE;
 const compile = Module.prototype._compile;
+/** wrangler's main module, miniflare, and undici's bundles. */
+const LARGE_CHARACTERS = 100_000;
 
 if (folder !== undefined)
   Module.prototype._compile = function (content, filename, ...rest) {
-    if (!/[\\/]wrangler[\\/]wrangler-dist[\\/]cli\.js$/.test(filename))
-      return compile.call(this, content, filename, ...rest);
-    Module.prototype._compile = compile;
+    if (content.length < LARGE_CHARACTERS) return compile.call(this, content, filename, ...rest);
     const cache = cacheFile(filename);
     const cachedData = read(cache);
     const script = new vm.Script(Module.wrap(content), {
@@ -34,10 +35,12 @@ if (folder !== undefined)
     return main.call(this.exports, this.exports, Module.createRequire(filename), this, filename, dirname(filename));
   };
 
-/** V8 compares only the length of the source, so the name contains the version. */
+/** V8 compares only the length of the source, so the name contains the package's version. */
 function cacheFile(filename) {
-  const { version } = JSON.parse(readFileSync(join(dirname(filename), "..", "package.json"), "utf8"));
-  return join(folder, `wrangler-${version}-node-${process.version}`);
+  const [, root] = /^(.*node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+)[\\/]/.exec(filename);
+  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const name = createHash("sha256").update(`${filename} ${version} ${process.version}`).digest("hex").slice(0, 16);
+  return join(folder, `wrangler-${name}`);
 }
 
 function read(path) {

@@ -10,8 +10,16 @@ interface Scope {
 }
 
 const BIN = join(import.meta.dirname, "..", "clients", "node_modules", "wrangler", "bin", "wrangler.js");
-/** Options of Node for wrangler: see the file. */
-export const WRANGLER_NODE_OPTIONS = ["--require", join(import.meta.dirname, "wrangler-code.cjs")];
+/**
+ * Options of Node for wrangler. A command allocates less than 64 MiB, so with this much room the garbage collector does
+ * not run.
+ */
+export const WRANGLER_NODE_OPTIONS = [
+  "--min-semi-space-size=64",
+  "--max-semi-space-size=64",
+  "--require",
+  join(import.meta.dirname, "wrangler-code.cjs"),
+];
 const PATIENCE_MS = 60_000;
 
 export interface Ran {

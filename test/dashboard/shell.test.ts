@@ -18,7 +18,7 @@ describe("the shell of the dashboard", { skip: withoutChromium() }, () => {
     await checkPage(page, "sign-in");
     await page.getByLabel("API token", { exact: true }).fill("wrong");
     await page.getByRole("button", { name: "Use an API token" }).click();
-    await page.getByText("The token was not accepted").waitFor();
+    await page.getByText("The sign-in failed").waitFor();
     await checkPage(page, "sign-in-rejected");
     await page.getByLabel("API token", { exact: true }).fill(TOKEN);
     await page.keyboard.press("Enter");

@@ -1,3 +1,15 @@
 import type { NavEntry } from "../area.ts";
 
-export const mailNav: readonly NavEntry[] = [{ label: "Mail", path: "/mail", icon: "mail", shortcut: "m" }];
+export const mailNav: readonly NavEntry[] = [
+  {
+    label: "Mail",
+    path: "/mail",
+    icon: "mail",
+    modes: ["serve"],
+    pages: [
+      { label: "Log", path: "/mail/log" },
+    ],
+    keywords: ["email", "routing", "rules", "log", "DKIM", "SPF", "queue", "bounces"],
+    shortcut: "m",
+  },
+];

@@ -1,5 +1,7 @@
 import type { AreaPages } from "../area.ts";
 
 export const mailPages: AreaPages = {
-  "/mail": () => import("./index-page.tsx"),
+  "/mail": () => import("./log-page.tsx"),
+  "/mail/log": () => import("./log-page.tsx"),
+  "/mail/log/$entryId": () => import("./message-page.tsx"),
 };

@@ -8,6 +8,7 @@ export const mailNav: readonly NavEntry[] = [
     modes: ["serve"],
     pages: [
       { label: "Log", path: "/mail/log" },
+      { label: "Domains", path: "/mail/domains" },
     ],
     keywords: ["email", "routing", "rules", "log", "DKIM", "SPF", "queue", "bounces"],
     shortcut: "m",

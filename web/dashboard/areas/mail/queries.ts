@@ -3,13 +3,32 @@ import { api, type ResultOf } from "../../api/client.ts";
 
 export type LogEntry = ResultOf<"GET", "/accounts/{account_id}/email/activity">[number];
 export type Message = ResultOf<"GET", "/accounts/{account_id}/email/activity/{entry_id}">;
+export type RoutingZone = ResultOf<"GET", "/zones/{zone_id}/email/routing">;
 export type Rule = ResultOf<"GET", "/zones/{zone_id}/email/routing/rules">[number];
+/** A DNS record that mail needs. */
+export interface NeededRecord {
+  type: "MX" | "TXT";
+  name: string;
+  content: string;
+  priority?: number;
+  ttl: number;
+}
+
 /** Keys of the queries: a prefix invalidates all below it. */
 export const mailKeys = {
   log: ["mail", "log"] as const,
   message: (entryId: string) => ["mail", "log", "message", entryId] as const,
+  domains: ["mail", "domains"] as const,
+  domain: (zoneId: string) => ["mail", "domains", zoneId] as const,
   rules: (zoneId: string) => ["mail", "domains", zoneId, "rules"] as const,
+  addresses: ["mail", "addresses"] as const,
 };
+
+export const routingQuery = (zoneId: string) =>
+  queryOptions({
+    queryKey: [...mailKeys.domain(zoneId), "routing"],
+    queryFn: () => api.get("/zones/{zone_id}/email/routing", { path: { zone_id: zoneId } }),
+  });
 
 /** Names of the workers of the account that have an `email()` handler. */
 export const emailWorkersQuery = (accountId: string) =>
@@ -24,4 +43,16 @@ export const emailWorkersQuery = (accountId: string) =>
       ).items
         .filter(({ handlers }) => handlers.includes("email"))
         .map(({ id }) => id),
+  });
+
+export const addressesQuery = (accountId: string) =>
+  queryOptions({
+    queryKey: [...mailKeys.addresses, accountId, "all"],
+    queryFn: async () =>
+      (
+        await api.list("/accounts/{account_id}/email/routing/addresses", {
+          path: { account_id: accountId },
+          query: { per_page: 50 },
+        })
+      ).items,
   });

@@ -4,4 +4,7 @@ export const mailPages: AreaPages = {
   "/mail": () => import("./log-page.tsx"),
   "/mail/log": () => import("./log-page.tsx"),
   "/mail/log/$entryId": () => import("./message-page.tsx"),
+  "/mail/domains": () => import("./domains-page.tsx"),
+  "/mail/domains/$zoneId": () => import("./setup-page.tsx"),
+  "/mail/domains/$zoneId/rules": () => import("./rules-page.tsx"),
 };

@@ -1,0 +1,108 @@
+import { Anchor, Button } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useAccount } from "../../api/account.ts";
+import { api, type ResultOf } from "../../api/client.ts";
+import { DataTable, type Column } from "../../shared/data-table.tsx";
+import { EmptyState } from "../../shared/empty-state.tsx";
+import { Page } from "../../shared/page.tsx";
+import { SearchField } from "../../shared/search-field.tsx";
+import { StatusBadge } from "../../shared/status-badge.tsx";
+import { usePagedList, usePageState } from "../../shared/use-list.ts";
+import { useLiveEvents } from "../../shared/use-live-events.ts";
+import { DomainStatus } from "./domain-status.tsx";
+import { mailKeys, routingQuery } from "./queries.ts";
+
+type Zone = ResultOf<"GET", "/zones">[number];
+
+const hrefOf = ({ id }: Zone) => `/mail/domains/${id}`;
+
+const COLUMNS: readonly Column<Zone>[] = [
+  {
+    id: "name",
+    header: "Domain",
+    render: (zone) => (
+      <Anchor renderRoot={(props) => <Link to={hrefOf(zone)} {...props} />} fw={500} fz="sm">
+        {zone.name}
+      </Anchor>
+    ),
+  },
+  { id: "routing", header: "Email Routing", width: 170, render: ({ id }) => <RoutingState zoneId={id} /> },
+  {
+    id: "rules",
+    header: "Rules",
+    width: 160,
+    render: ({ id }) => (
+      <Anchor fz="sm" renderRoot={(props) => <Link to={`/mail/domains/${id}/rules`} {...props} />}>
+        Routing rules
+      </Anchor>
+    ),
+  },
+];
+
+/** Each row reads its state itself: the list of the API has only the zones with Email Routing. */
+function RoutingState({ zoneId }: { zoneId: string }) {
+  const { data, error } = useQuery(routingQuery(zoneId));
+  if (data !== undefined) return <DomainStatus zone={data} />;
+  return error === null ? <span className="rp-dimmed">…</span> : <StatusBadge tone="warning">Unknown</StatusBadge>;
+}
+
+export default function DomainsPage() {
+  const account = useAccount();
+  const [{ page, search }, change] = usePageState({ page: 1, search: "" });
+  const list = usePagedList<Zone>(
+    [...mailKeys.domains, "list", account.id, search],
+    page,
+    (request) =>
+      api.list("/zones", {
+        query: {
+          ...request,
+          "account.id": account.id,
+          order: "name",
+          ...(search !== "" && { name: `contains:${search}` }),
+        },
+      }),
+    { perPage: 25 },
+  );
+  useLiveEvents(["zones", "routing"], [mailKeys.domains]);
+  return (
+    <Page
+      title="Mail domains"
+      description="Domains whose mail this server receives and sends."
+      actions={
+        <Button variant="default" component={Link} to="/dns">
+          Manage zones
+        </Button>
+      }
+    >
+      <div className="rp-toolbar">
+        <SearchField label="Search domains" value={search} onChange={(value) => change({ search: value, page: 1 })} />
+      </div>
+      <DataTable
+        label="Mail domains"
+        columns={COLUMNS}
+        list={list}
+        rowKey={({ id }) => id}
+        rowHref={hrefOf}
+        onPage={(next) => change({ page: next })}
+        empty={
+          search === "" ? (
+            <EmptyState
+              icon="globe"
+              title="No domains yet"
+              actions={
+                <Button component={Link} to="/dns">
+                  Create zone
+                </Button>
+              }
+            >
+              Create a zone for the domain first, then set up its mail here.
+            </EmptyState>
+          ) : (
+            <EmptyState icon="search" title={`No domain contains “${search}”`} />
+          )
+        }
+      />
+    </Page>
+  );
+}

@@ -17,7 +17,7 @@ export function DomainFrame({
   actions,
   children,
 }: {
-  tab: "setup" | "rules";
+  tab: "setup" | "rules" | "sending";
   actions?: ReactNode;
   children: (zone: RoutingZone, zoneId: string) => ReactNode;
 }) {
@@ -38,6 +38,7 @@ export function DomainFrame({
         <Tabs.List>
           <Tabs.Tab value="setup">Setup</Tabs.Tab>
           <Tabs.Tab value="rules">Routing rules</Tabs.Tab>
+          <Tabs.Tab value="sending">Sending</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value={tab} pt="md">
           {children(zone, zoneId)}

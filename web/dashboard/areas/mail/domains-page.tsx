@@ -38,6 +38,17 @@ const COLUMNS: readonly Column<Zone>[] = [
       </Anchor>
     ),
   },
+  {
+    id: "sending",
+    header: "Sending",
+    width: 160,
+    wideOnly: true,
+    render: ({ id }) => (
+      <Anchor fz="sm" renderRoot={(props) => <Link to={`/mail/domains/${id}/sending`} {...props} />}>
+        Sending domains
+      </Anchor>
+    ),
+  },
 ];
 
 /** Each row reads its state itself: the list of the API has only the zones with Email Routing. */

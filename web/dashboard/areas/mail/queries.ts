@@ -5,6 +5,10 @@ export type LogEntry = ResultOf<"GET", "/accounts/{account_id}/email/activity">[
 export type Message = ResultOf<"GET", "/accounts/{account_id}/email/activity/{entry_id}">;
 export type RoutingZone = ResultOf<"GET", "/zones/{zone_id}/email/routing">;
 export type Rule = ResultOf<"GET", "/zones/{zone_id}/email/routing/rules">[number];
+export type Address = ResultOf<"GET", "/accounts/{account_id}/email/routing/addresses">[number];
+export type QueuedMail = ResultOf<"GET", "/accounts/{account_id}/email/queue">[number];
+export type SendingDomain = ResultOf<"GET", "/zones/{zone_id}/email/sending/subdomains">[number];
+export type Suppression = ResultOf<"GET", "/accounts/{account_id}/email/sending/suppressions">[number];
 /** A DNS record that mail needs. */
 export interface NeededRecord {
   type: "MX" | "TXT";
@@ -21,7 +25,10 @@ export const mailKeys = {
   domains: ["mail", "domains"] as const,
   domain: (zoneId: string) => ["mail", "domains", zoneId] as const,
   rules: (zoneId: string) => ["mail", "domains", zoneId, "rules"] as const,
+  sending: (zoneId: string) => ["mail", "domains", zoneId, "sending"] as const,
   addresses: ["mail", "addresses"] as const,
+  queue: ["mail", "queue"] as const,
+  suppressions: ["mail", "suppressions"] as const,
 };
 
 export const routingQuery = (zoneId: string) =>

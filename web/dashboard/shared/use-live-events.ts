@@ -115,9 +115,13 @@ async function run(account: string, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     await new Promise((resolve) => setTimeout(resolve, wait));
     wait = Math.min(wait * 2, RETRY_MS.max);
-    // Events may have been missed.
-    for (const { topics, onEvent } of subscriptions) for (const topic of topics) onEvent({ topic });
+    reloadAll();
   }
+}
+
+/** Events may have been missed. */
+function reloadAll(): void {
+  for (const { topics, onEvent } of subscriptions) for (const topic of topics) onEvent({ topic });
 }
 
 /** Reads Server-Sent Events (HTML 9.2): blocks of lines, separated by an empty line. */
@@ -142,6 +146,7 @@ function dispatch(block: string): void {
       .split("\n")
       .filter((line) => line.startsWith(`${field}:`))
       .map((line) => line.slice(field.length + 1).trimStart());
+  if (valuesOf("event")[0] === "resync") return reloadAll();
   const data = valuesOf("data").join("\n");
   if (data === "") return;
   let parsed: Partial<LiveEvent>;

@@ -14,10 +14,16 @@ const SidebarFoot = lazy(() => import("./sidebar-foot.tsx"));
 
 export function Brand() {
   return (
-    <Link to="/" className="rp-brand" aria-label="Reelpost, start page">
+    <Link to="/" className="rp-brand">
       <Mark />
       <span>Reelpost</span>
-      {isDev() && <span className="rp-mode">dev</span>}
+      {isDev() && (
+        <>
+          {" "}
+          <span className="rp-mode">dev</span>
+        </>
+      )}
+      <span className="rp-visually-hidden">, start page</span>
     </Link>
   );
 }

@@ -1,5 +1,6 @@
 import type { AreaPages } from "../area.ts";
 
 export const inboxPages: AreaPages = {
-  "/inbox": () => import("./index-page.tsx"),
+  "/inbox": () => import("./inbox-page.tsx"),
+  "/inbox/$messageId": () => import("./message-page.tsx"),
 };

@@ -1,0 +1,34 @@
+import { StatusBadge, type Tone } from "../../shared/status-badge.tsx";
+import type { Message } from "./queries.ts";
+
+export const KINDS = [
+  { value: "received", label: "Received" },
+  { value: "forwarded", label: "Forwarded" },
+  { value: "replied", label: "Replied" },
+  { value: "sent", label: "Sent" },
+] as const satisfies { value: Message["kind"]; label: string }[];
+
+const STATUSES: Record<Message["status"], readonly [label: string, tone: Tone]> = {
+  processing: ["Processing", "info"],
+  accepted: ["Accepted", "good"],
+  rejected: ["Rejected", "warning"],
+  failed: ["Failed", "bad"],
+  interrupted: ["Interrupted", "warning"],
+  captured: ["Captured", "neutral"],
+};
+
+export const kindLabel = (kind: Message["kind"]): string => KINDS.find(({ value }) => value === kind)!.label;
+export const subjectOf = ({ subject }: Pick<Message, "subject">): string =>
+  subject.trim() === "" ? "(no subject)" : subject;
+/** Bounces have the null sender (RFC 5321 4.5.5). */
+export const senderOf = ({ from }: Pick<Message, "from">): string => (from === "" ? "<>" : from);
+
+/** The result of the worker; messages of a worker are captured instead of sent. */
+export function MessageStatus({ status }: Pick<Message, "status">) {
+  const [label, tone] = STATUSES[status];
+  return <StatusBadge tone={tone}>{label}</StatusBadge>;
+}
+
+export function MessageKind({ kind }: Pick<Message, "kind">) {
+  return <StatusBadge tone={kind === "received" ? "info" : "neutral"}>{kindLabel(kind)}</StatusBadge>;
+}

@@ -3,6 +3,7 @@ import { useForm } from "@mantine/form";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useAccount } from "../../../api/account.ts";
+import { isDev } from "../../../api/app-info.ts";
 import { api } from "../../../api/client.ts";
 import { queryClient } from "../../../api/query-client.ts";
 import { ConfirmButton } from "../../../shared/confirm-button.tsx";
@@ -19,6 +20,14 @@ import { useNotify } from "../../../shared/use-notify.ts";
 import { storageKeys, type Database } from "../queries.ts";
 
 const hrefOf = ({ uuid }: Database) => `/storage/d1/${uuid}`;
+
+const ACTIONS: Column<Database> = {
+  id: "actions",
+  label: "Actions",
+  width: 48,
+  align: "end",
+  render: (database) => <DeleteDatabase database={database} />,
+};
 
 export default function DatabasesPage() {
   const account = useAccount();
@@ -51,15 +60,10 @@ export default function DatabasesPage() {
       ),
     },
     { id: "created", header: "Created", width: 160, render: (row) => <RelativeTime value={row.created_at} /> },
-    {
-      id: "actions",
-      label: "Actions",
-      width: 48,
-      align: "end",
-      render: (database) => <DeleteDatabase database={database} />,
-    },
+    // The configuration of the project defines the databases.
+    ...(isDev() ? [] : [ACTIONS]),
   ];
-  const create = (
+  const create = isDev() ? undefined : (
     <Button leftSection={<Icon name="plus" size={14} />} onClick={() => setCreating(true)}>
       Create database
     </Button>

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { useAccount } from "../../../api/account.ts";
+import { isDev } from "../../../api/app-info.ts";
 import { api } from "../../../api/client.ts";
 import { queryClient } from "../../../api/query-client.ts";
 import { ConfirmButton } from "../../../shared/confirm-button.tsx";
@@ -40,7 +41,8 @@ export default function KeysPage() {
       query: { limit: KEYS_PER_PART, ...(prefix !== "" && { prefix }), ...(cursor !== undefined && { cursor }) },
     }),
   );
-  useLiveEvents(["kv"], [queryKey]);
+  // In development, data may have changed whenever a worker has run.
+  useLiveEvents(isDev() ? ["workers"] : ["kv"], [queryKey]);
   const invalidate = () => queryClient.invalidateQueries({ queryKey });
 
   async function remove(names: readonly string[]) {

@@ -3,6 +3,7 @@ import { useForm } from "@mantine/form";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useAccount } from "../../../api/account.ts";
+import { isDev } from "../../../api/app-info.ts";
 import { api } from "../../../api/client.ts";
 import { queryClient } from "../../../api/query-client.ts";
 import { ActionMenu, ConfirmModal } from "../../../shared/confirm-button.tsx";
@@ -33,6 +34,21 @@ export default function NamespacesPage() {
     page,
     (request) => api.list(NAMESPACES, { path: { account_id: account.id }, query: { ...request, order, direction } }),
   );
+  const actions: Column<Namespace> = {
+    id: "actions",
+    label: "Actions",
+    width: 48,
+    align: "end",
+    render: (namespace) => (
+      <ActionMenu
+        label={`Actions for ${namespace.title}`}
+        items={[
+          { label: "Rename", icon: "edit", onClick: () => setEditing(namespace) },
+          { label: "Delete", icon: "trash", danger: true, onClick: () => setDeleting(namespace) },
+        ]}
+      />
+    ),
+  };
   const columns: readonly Column<Namespace>[] = [
     {
       id: "title",
@@ -54,23 +70,10 @@ export default function NamespacesPage() {
         </>
       ),
     },
-    {
-      id: "actions",
-      label: "Actions",
-      width: 48,
-      align: "end",
-      render: (namespace) => (
-        <ActionMenu
-          label={`Actions for ${namespace.title}`}
-          items={[
-            { label: "Rename", icon: "edit", onClick: () => setEditing(namespace) },
-            { label: "Delete", icon: "trash", danger: true, onClick: () => setDeleting(namespace) },
-          ]}
-        />
-      ),
-    },
+    // The configuration of the project defines the namespaces.
+    ...(isDev() ? [] : [actions]),
   ];
-  const create = (
+  const create = isDev() ? undefined : (
     <Button leftSection={<Icon name="plus" size={14} />} onClick={() => setEditing("new")}>
       Create namespace
     </Button>

@@ -3,6 +3,7 @@ import { useForm } from "@mantine/form";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useAccount } from "../../../api/account.ts";
+import { isDev } from "../../../api/app-info.ts";
 import { api } from "../../../api/client.ts";
 import { queryClient } from "../../../api/query-client.ts";
 import { ConfirmButton } from "../../../shared/confirm-button.tsx";
@@ -20,6 +21,14 @@ import { storageKeys, type Bucket } from "../queries.ts";
 import { useCursorList } from "../use-cursor-list.ts";
 
 const hrefOf = ({ name }: Bucket) => `/storage/r2/${name}`;
+
+const ACTIONS: Column<Bucket> = {
+  id: "actions",
+  label: "Actions",
+  width: 48,
+  align: "end",
+  render: (bucket) => <DeleteBucket bucket={bucket} />,
+};
 
 export default function BucketsPage() {
   const account = useAccount();
@@ -53,9 +62,10 @@ export default function BucketsPage() {
       width: 160,
       render: ({ creation_date: created }) => <RelativeTime value={created} />,
     },
-    { id: "actions", label: "Actions", width: 48, align: "end", render: (bucket) => <DeleteBucket bucket={bucket} /> },
+    // The configuration of the project defines the buckets.
+    ...(isDev() ? [] : [ACTIONS]),
   ];
-  const create = (
+  const create = isDev() ? undefined : (
     <Button leftSection={<Icon name="plus" size={14} />} onClick={() => setCreating(true)}>
       Create bucket
     </Button>

@@ -2,6 +2,7 @@ import { Anchor, Breadcrumbs, Button, FileButton, Group } from "@mantine/core";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { useAccount } from "../../../api/account.ts";
+import { isDev } from "../../../api/app-info.ts";
 import { api } from "../../../api/client.ts";
 import { queryClient } from "../../../api/query-client.ts";
 import { ConfirmButton } from "../../../shared/confirm-button.tsx";
@@ -38,7 +39,8 @@ export default function ObjectsPage() {
   const path = { account_id: account.id, bucket_name: bucket };
   const invalidate = () => queryClient.invalidateQueries({ queryKey });
   const uploads = useUploads({ path, onUploaded: () => void invalidate() });
-  useLiveEvents(["r2"], [queryKey]);
+  // In development, data may have changed whenever a worker has run.
+  useLiveEvents(isDev() ? ["workers"] : ["r2"], [queryKey]);
   const list = useCursorList<R2Object>([...queryKey, "objects", prefix], (cursor) =>
     api.list("/accounts/{account_id}/r2/buckets/{bucket_name}/objects", {
       path,

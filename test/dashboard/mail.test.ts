@@ -141,7 +141,7 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
     await table.getByRole("link", { name: "With attachment" }).click();
 
     await page.getByRole("heading", { level: 1, name: "With attachment" }).waitFor();
-    await page.getByRole("region", { name: "Worker log" }).last().getByText("took With attachment").waitFor();
+    await page.getByRole("region", { name: "lines of the worker log" }).getByText("took With attachment").waitFor();
     await page.getByRole("list", { name: "Authentication results" }).getByText("SPF", { exact: true }).waitFor();
     await page.getByRole("link", { name: "ticket-*@mail.test" }).waitFor();
     await checkPage(page, "mail-message");

@@ -58,7 +58,7 @@ export function WorkerLogs({ message: { worker_logs: lines, worker } }: { messag
   return (
     <Section title="Worker log" {...(worker !== null && { description: `Lines that ${worker} logged.` })}>
       <CodeView
-        label="Worker log"
+        label="lines of the worker log"
         wrap
         text={lines.map(({ datetime, level, text }) => `${formatTime(datetime)}  ${level}  ${text}`).join("\n")}
       />

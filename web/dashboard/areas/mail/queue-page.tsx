@@ -188,6 +188,7 @@ function Pauses() {
       invalidates: [mailKeys.queue],
     },
   );
+  if (data.length === 0) return null;
   return (
     <Stack gap="xs">
       {data.map(({ destination, until, reason }) => (

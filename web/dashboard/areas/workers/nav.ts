@@ -1,3 +1,12 @@
 import type { NavEntry } from "../area.ts";
 
-export const workersNav: readonly NavEntry[] = [{ label: "Workers", path: "/workers", icon: "code", shortcut: "w" }];
+export const workersNav: readonly NavEntry[] = [
+  {
+    label: "Workers",
+    path: "/workers",
+    icon: "code",
+    modes: ["serve"],
+    shortcut: "w",
+    keywords: ["scripts", "deployments", "secrets", "cron", "logs", "tail"],
+  },
+];

@@ -1,5 +1,8 @@
 import type { AreaPages } from "../area.ts";
 
 export const workersPages: AreaPages = {
-  "/workers": () => import("./index-page.tsx"),
+  "/workers": () => import("./workers-page.tsx"),
+  "/workers/$worker": () => import("./overview-page.tsx"),
+  "/workers/$worker/code": () => import("./code/code-page.tsx"),
+  "/workers/$worker/deployments": () => import("./deployments-page.tsx"),
 };

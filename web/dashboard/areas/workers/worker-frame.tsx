@@ -1,0 +1,65 @@
+import { Tabs } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate, useParams } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { useAccount } from "../../api/account.ts";
+import { ErrorState } from "../../shared/error-state.tsx";
+import { LoadingState } from "../../shared/loading-state.tsx";
+import { Page } from "../../shared/page.tsx";
+import { useLiveEvents } from "../../shared/use-live-events.ts";
+import { settingsQuery, workersKeys } from "./queries.ts";
+
+export interface ScriptPath extends Record<string, string> {
+  account_id: string;
+  script_name: string;
+}
+
+const PARENTS = [{ label: "Workers", to: "/workers" }];
+const TABS = [
+  ["overview", "Overview"],
+  ["code", "Code"],
+  ["deployments", "Deployments"],
+] as const;
+
+/** The frame of the pages of one worker. */
+export function WorkerFrame({
+  tab,
+  actions,
+  children,
+}: {
+  tab: (typeof TABS)[number][0];
+  actions?: (path: ScriptPath) => ReactNode;
+  children: (path: ScriptPath) => ReactNode;
+}) {
+  const { worker = "" }: { worker?: string } = useParams({ strict: false });
+  const { id: account } = useAccount();
+  const navigate = useNavigate();
+  const path = { account_id: account, script_name: worker };
+  const { data, error, refetch } = useQuery(settingsQuery(path));
+  useLiveEvents(["workers", "deployments"], [workersKeys.worker(path)]);
+  return (
+    <Page title={worker} parents={PARENTS} actions={data && actions?.(path)}>
+      {data === undefined && error !== null ? (
+        <ErrorState error={error} onRetry={() => void refetch()} />
+      ) : (
+        <Tabs
+          value={tab}
+          onChange={(value) => void navigate({ to: `/workers/${worker}${value === "overview" ? "" : `/${value}`}` })}
+        >
+          <div className="rp-workers-tabs">
+            <Tabs.List>
+              {TABS.map(([value, label]) => (
+                <Tabs.Tab key={value} value={value}>
+                  {label}
+                </Tabs.Tab>
+              ))}
+            </Tabs.List>
+          </div>
+          <Tabs.Panel value={tab} pt="md">
+            {data === undefined ? <LoadingState /> : children(path)}
+          </Tabs.Panel>
+        </Tabs>
+      )}
+    </Page>
+  );
+}

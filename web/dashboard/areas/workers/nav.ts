@@ -9,4 +9,5 @@ export const workersNav: readonly NavEntry[] = [
     shortcut: "w",
     keywords: ["scripts", "deployments", "secrets", "cron", "logs", "tail"],
   },
+  { label: "Queues", path: "/queues", icon: "list", modes: ["serve"], keywords: ["messages", "consumers"] },
 ];

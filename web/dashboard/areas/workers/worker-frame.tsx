@@ -19,6 +19,8 @@ const TABS = [
   ["overview", "Overview"],
   ["code", "Code"],
   ["deployments", "Deployments"],
+  ["triggers", "Triggers"],
+  ["settings", "Settings"],
 ] as const;
 
 /** The frame of the pages of one worker. */

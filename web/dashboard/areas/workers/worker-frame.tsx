@@ -19,6 +19,7 @@ const TABS = [
   ["overview", "Overview"],
   ["code", "Code"],
   ["deployments", "Deployments"],
+  ["logs", "Live logs"],
   ["triggers", "Triggers"],
   ["settings", "Settings"],
 ] as const;

@@ -1,5 +1,7 @@
 import type { AreaPages } from "../area.ts";
 
 export const settingsPages: AreaPages = {
-  "/settings": () => import("./index-page.tsx"),
+  "/settings": () => import("./account/account-page.tsx"),
+  "/settings/account": () => import("./account/account-page.tsx"),
+  "/settings/members": () => import("./members/members-page.tsx"),
 };

@@ -1,0 +1,54 @@
+import { queryOptions } from "@tanstack/react-query";
+import { api, type ResultOf } from "../../api/client.ts";
+
+export type Session = ResultOf<"GET", "/user/sessions">[number];
+export type Passkey = ResultOf<"GET", "/user/passkeys">[number];
+export type Member = ResultOf<"GET", "/accounts/{account_id}/members/{member_id}">;
+export type Token = ResultOf<"GET", "/user/tokens/{token_id}">;
+export type PermissionGroup = ResultOf<"GET", "/user/tokens/permission_groups">[number];
+export type AuditEntry = ResultOf<"GET", "/accounts/{account_id}/audit_logs">[number];
+export type Setting = ResultOf<"GET", "/accounts/{account_id}/server/settings">[number];
+export type Certificate = ResultOf<"GET", "/accounts/{account_id}/server/certificates">[number];
+
+/** Keys of the queries: a prefix invalidates all below it. */
+export const settingsKeys = {
+  password: ["settings", "password"] as const,
+  twoFactor: ["settings", "two-factor"] as const,
+  passkeys: ["settings", "passkeys"] as const,
+  sessions: ["settings", "sessions"] as const,
+  members: (account: string) => ["settings", "members", account] as const,
+  tokens: ["settings", "tokens"] as const,
+  audit: (account: string) => ["settings", "audit", account] as const,
+  server: (account: string) => ["settings", "server", account] as const,
+};
+
+/** The user also appears in the menu of the shell, which reads this key. */
+export const userQuery = queryOptions({ queryKey: ["user"], queryFn: () => api.get("/user"), retry: false });
+
+export const passwordQuery = queryOptions({
+  queryKey: settingsKeys.password,
+  queryFn: () => api.get("/user/password"),
+});
+
+export const twoFactorQuery = queryOptions({
+  queryKey: settingsKeys.twoFactor,
+  queryFn: () => api.get("/user/two_factor"),
+});
+
+export const passkeysQuery = queryOptions({
+  queryKey: settingsKeys.passkeys,
+  queryFn: () => api.get("/user/passkeys"),
+});
+
+/** The newest sessions, to recognise the own one. */
+export const ownSessionsQuery = queryOptions({
+  queryKey: [...settingsKeys.sessions, "own"],
+  queryFn: () => api.get("/user/sessions", { query: { per_page: 50 } }),
+});
+
+export const rolesQuery = (account: string) =>
+  queryOptions({
+    queryKey: ["settings", "roles", account],
+    queryFn: () => api.get("/accounts/{account_id}/roles", { path: { account_id: account } }),
+    staleTime: Infinity,
+  });

@@ -11,6 +11,9 @@ export const settingsNav: readonly NavEntry[] = [
     pages: [
       { label: "Your account", path: "/settings/account" },
       { label: "Members", path: "/settings/members" },
+      { label: "API tokens", path: "/settings/tokens" },
+      { label: "Audit log", path: "/settings/audit-log" },
+      { label: "Server", path: "/settings/server" },
     ],
   },
 ];

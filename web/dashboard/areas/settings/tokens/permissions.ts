@@ -1,0 +1,59 @@
+import type { PermissionGroup } from "../queries.ts";
+import type { TokenRequest } from "./token-api.ts";
+
+/** A group of a kind of resources: `DNS` with its Read and Write. */
+export interface Area {
+  name: string;
+  category: string;
+  /** Ids by word: Read, Write, Run. */
+  grants: ReadonlyMap<string, string>;
+}
+
+const SCOPES = {
+  account: "com.cloudflare.api.account",
+  zone: "com.cloudflare.api.account.zone",
+  user: "com.cloudflare.api.user",
+};
+
+const CATEGORIES: Record<string, string> = {
+  account_and_billing: "Account",
+  analytics_and_logs: "Analytics",
+  developer_platform: "Workers and storage",
+  dns_and_zones: "DNS and zones",
+  email_and_messaging: "Mail",
+  media: "Stream",
+};
+
+/**
+ * The areas of the permission groups that the picker offers. Groups for a single bucket need a resource of their own, and
+ * account tokens have no user.
+ */
+export function areasOf(groups: readonly PermissionGroup[], kind: "user" | "account"): Area[] {
+  const offered = Object.values(SCOPES).filter((scope) => kind === "user" || scope !== SCOPES.user);
+  const areas = new Map<string, { name: string; category: string; grants: Map<string, string> }>();
+  for (const { id, name, category, scopes } of groups) {
+    if (!scopes.some((scope) => offered.includes(scope))) continue;
+    const [, area, word] = /^(.*) (\w+)$/.exec(name) ?? [undefined, name, "Read"];
+    const known = areas.get(area!) ?? { name: area!, category: CATEGORIES[category] ?? category, grants: new Map() };
+    known.grants.set(word!, id);
+    areas.set(area!, known);
+  }
+  return [...areas.values()].sort((a, b) => a.category.localeCompare(b.category) || a.name.localeCompare(b.name));
+}
+
+/** One policy for each kind of resource. Zones: all zones of the account. */
+export function policiesOf(
+  selected: ReadonlySet<string>,
+  groups: readonly PermissionGroup[],
+  { account, user }: { account: string; user: string },
+): TokenRequest["policies"] {
+  const resources: [scope: string, resources: Record<string, unknown>][] = [
+    [SCOPES.account, { [`${SCOPES.account}.${account}`]: "*" }],
+    [SCOPES.zone, { [`${SCOPES.account}.${account}`]: { [`${SCOPES.zone}.*`]: "*" } }],
+    [SCOPES.user, { [`${SCOPES.user}.${user}`]: "*" }],
+  ];
+  return resources.flatMap(([scope, places]) => {
+    const ids = groups.filter(({ id, scopes }) => selected.has(id) && scopes.includes(scope)).map(({ id }) => ({ id }));
+    return ids.length === 0 ? [] : [{ effect: "allow" as const, permission_groups: ids, resources: places }];
+  });
+}

@@ -1,0 +1,106 @@
+import { queryOptions } from "@tanstack/react-query";
+import { api, type ResultOf } from "../../api/client.ts";
+
+export type Health = ResultOf<"GET", "/accounts/{account_id}/health">;
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** Charts and health change without an event for each change. */
+const REFRESH_MS = 60_000;
+
+/** Keys of the queries: a prefix invalidates all below it. */
+export const homeKeys = {
+  all: ["home"] as const,
+  health: ["home", "health"] as const,
+  figures: ["home", "figures"] as const,
+  steps: ["home", "steps"] as const,
+};
+
+/** The last day, from the start of its first hour. */
+const lastDay = () => new Date(Math.floor((Date.now() - DAY_MS) / HOUR_MS) * HOUR_MS + HOUR_MS).toISOString();
+
+export const healthQuery = (account: string) =>
+  queryOptions({
+    queryKey: [...homeKeys.health, account],
+    queryFn: () => api.get("/accounts/{account_id}/health", { path: { account_id: account } }),
+    refetchInterval: REFRESH_MS,
+  });
+
+export const mailFiguresQuery = (account: string) =>
+  queryOptions({
+    queryKey: [...homeKeys.figures, "mail", account],
+    queryFn: () =>
+      api.get("/accounts/{account_id}/email/analytics", {
+        path: { account_id: account },
+        query: { since: lastDay(), time_delta: "hour" },
+      }),
+    refetchInterval: REFRESH_MS,
+  });
+
+export const streamFiguresQuery = (account: string) =>
+  queryOptions({
+    queryKey: [...homeKeys.figures, "stream", account],
+    queryFn: () =>
+      api.get("/accounts/{account_id}/stream/analytics/series", {
+        path: { account_id: account },
+        query: { since: lastDay(), time_delta: "hour" },
+      }),
+    refetchInterval: REFRESH_MS,
+  });
+
+interface WorkersPoint {
+  /** Seconds since 1970. */
+  ts: number;
+  requests: number;
+  errors: number;
+}
+
+interface InvocationsAnswer {
+  data: {
+    viewer: {
+      accounts: {
+        workersInvocationsAdaptive: {
+          sum: { requests: number; errors: number };
+          dimensions: { datetimeHour: string };
+        }[];
+      }[];
+    };
+  } | null;
+  errors: { message: string }[] | null;
+}
+
+const INVOCATIONS = `query Invocations($account: string!, $since: Time!) {
+  viewer {
+    accounts(filter: { accountTag: $account }) {
+      workersInvocationsAdaptive(limit: 100, filter: { datetime_geq: $since }, orderBy: [datetimeHour_ASC]) {
+        sum { requests errors }
+        dimensions { datetimeHour }
+      }
+    }
+  }
+}`;
+
+/** Invocations per hour; hours without one are zero. */
+export const workersFiguresQuery = (account: string) =>
+  queryOptions({
+    queryKey: [...homeKeys.figures, "workers", account],
+    async queryFn(): Promise<WorkersPoint[]> {
+      const since = lastDay();
+      const response = await api.raw("POST", "/graphql", {
+        body: { query: INVOCATIONS, variables: { account, since } },
+      });
+      const { data, errors } = (await response.json()) as InvocationsAnswer;
+      if (data === null) throw new Error(errors?.[0]?.message ?? "The query returned no data.");
+      const byHour = new Map(
+        (data.viewer.accounts[0]?.workersInvocationsAdaptive ?? []).map(({ sum, dimensions }) => [
+          Date.parse(dimensions.datetimeHour),
+          sum,
+        ]),
+      );
+      const points: WorkersPoint[] = [];
+      for (let hour = Date.parse(since); hour <= Date.now(); hour += HOUR_MS)
+        points.push({ ts: hour / 1000, ...(byHour.get(hour) ?? { requests: 0, errors: 0 }) });
+      return points;
+    },
+    refetchInterval: REFRESH_MS,
+  });

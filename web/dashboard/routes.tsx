@@ -82,6 +82,9 @@ onSessionChange(() => {
   const isSignedOut = sessionSecret() === undefined;
   if (!isSignedOut) void queryClient.invalidateQueries();
   void router.invalidate().then(() => {
-    if (isSignedOut) queryClient.clear();
+    if (!isSignedOut) return;
+    // Removing a query also cancels it: the sign-in page, which is already open, keeps its own ones.
+    queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== "sign-in" });
+    queryClient.getMutationCache().clear();
   });
 });

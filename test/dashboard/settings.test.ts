@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { readdir, readFile } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
+import { join } from "node:path";
 import { before, describe, test } from "node:test";
 import type { Page } from "playwright-core";
+import PostalMime from "postal-mime";
 import { CLIENT, startProvider } from "../../src/accounts/sign-in/provider.testing.ts";
 import { codeAt } from "../../src/accounts/sign-in/sign-in.testing.ts";
 import { withoutChromium } from "../support/browser.ts";
@@ -217,6 +220,25 @@ describe("the settings pages", { skip: withoutChromium() }, () => {
     assert.deepEqual(problems, []);
   });
 
+  test("the link of an invitation opens a session with the role, and works once", async () => {
+    const [editor] = (
+      await dashboard.call<{ id: string; name: string }[]>("GET", `/accounts/${dashboard.account}/roles`)
+    ).filter(({ name }) => name === "Editor");
+    await dashboard.call("POST", `/accounts/${dashboard.account}/members`, {
+      email: "carol@example.com",
+      roles: [editor!.id],
+    });
+    const path = await invitationPath(dashboard.server.ready.dataDirectory, "carol@example.com");
+    const { page, problems } = await dashboard.open(path, { token: null });
+    await page.getByText("carol@example.com").waitFor();
+    await checkPage(page, "sign-in-invitation");
+    await page.getByRole("button", { name: "Accept invitation" }).click();
+    await page.getByRole("button", { name: "Signed in as carol@example.com" }).waitFor();
+    assert.deepEqual(problems, []);
+    const { page: again } = await dashboard.open(path, { token: null });
+    await again.getByText("The invitation cannot be used").waitFor();
+  });
+
   test("the audit log finds a change and shows the values before and after", async () => {
     const zone = await dashboard.call<{ id: string }>("POST", "/zones", {
       name: "example.org",
@@ -311,6 +333,15 @@ test("single sign-on at an OpenID Connect provider opens a session", { skip: wit
   await refused.getByRole("link", { name: "Sign in again" }).click();
   await refused.getByLabel("Email").waitFor();
 });
+
+/** Path of the link in the message, which the server writes to a file. */
+async function invitationPath(dataDirectory: string, email: string): Promise<string> {
+  const folder = join(dataDirectory, "mail");
+  const names = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith(".eml"));
+  const messages = await Promise.all(names.map(async (name) => PostalMime.parse(await readFile(join(folder, name)))));
+  const message = messages.find(({ to }) => to?.some(({ address }) => address === email));
+  return /\/sign-in#invite=[\w-]+/.exec(message!.text!)![0];
+}
 
 /** The provider must know the redirect URI before the dashboard listens. */
 async function freePort(): Promise<number> {

@@ -76,15 +76,18 @@ export const router = createRouter({
   scrollRestoration: true,
 });
 
+/** All queries except those of the sign-in page, which is open when a session starts or ends. */
+const ofSession = { predicate: ({ queryKey }: { queryKey: readonly unknown[] }) => queryKey[0] !== "sign-in" };
+
 // Signing out, in this or another tab, or an expired session: the guard of the shell opens the sign-in page. The data of
 // the session is removed when no page shows it any longer.
 onSessionChange(() => {
   const isSignedOut = sessionSecret() === undefined;
-  if (!isSignedOut) void queryClient.invalidateQueries();
+  if (!isSignedOut) void queryClient.invalidateQueries(ofSession);
   void router.invalidate().then(() => {
     if (!isSignedOut) return;
-    // Removing a query also cancels it: the sign-in page, which is already open, keeps its own ones.
-    queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== "sign-in" });
+    // Removing a query also cancels its request.
+    queryClient.removeQueries(ofSession);
     queryClient.getMutationCache().clear();
   });
 });

@@ -36,11 +36,13 @@ export async function openDevDashboard(
       const url = new URL(serverUrl);
       url.hostname = hostname;
       const { origin } = url;
+      // Uploads and videos are at the URLs that the API returns, also if the browser uses another name of this host.
+      const { origin: contentOrigin } = new URL(serverUrl);
       return {
         api: origin,
-        upload: origin,
+        upload: contentOrigin,
         worker: origin,
-        video: origin,
+        video: contentOrigin,
         ...(smtp !== undefined && { smtp: `${smtp.host}:${smtp.port}` }),
       };
     },

@@ -48,11 +48,11 @@ export function createServeDashboard({
     ...(auth !== undefined && { auth }),
     hosts: dashboard.hosts,
     urls(hostname) {
-      const origin = apiOrigin(hostname);
-      const { protocol } = new URL(origin);
+      const { origin, protocol } = new URL(urls.base());
       const deliversVideo = roles.has("playback") || roles.has("live");
       return {
-        api: origin,
+        api: apiOrigin(hostname),
+        // Uploads and videos are at the URLs that the API returns, also if the browser uses another name of this host.
         upload: stream.upload_host === "" ? origin : `${protocol}//${stream.upload_host}`,
         ...(roles.has("workers") && label !== undefined && { worker: urls.worker(label, "<worker>") }),
         ...(deliversVideo && {

@@ -84,7 +84,13 @@ function Entry({ entry: { label, path, icon, pages = [] }, pathname }: { entry: 
         <ul>
           {pages.map((page) => (
             <li key={page.path}>
-              <Link to={page.path} className="rp-nav-sub" aria-current={page === current ? "page" : undefined}>
+              <Link
+                to={page.path}
+                className="rp-nav-sub"
+                // The router would also mark the page whose path is a prefix of the current one.
+                activeOptions={{ exact: true }}
+                aria-current={page === current ? "page" : undefined}
+              >
                 {page.label}
               </Link>
             </li>

@@ -1,3 +1,11 @@
 import type { NavEntry } from "../area.ts";
 
-export const streamNav: readonly NavEntry[] = [{ label: "Stream", path: "/stream", icon: "video", shortcut: "v" }];
+export const streamNav: readonly NavEntry[] = [
+  {
+    label: "Stream",
+    path: "/stream",
+    icon: "video",
+    keywords: ["videos", "uploads", "captions", "thumbnails", "clips"],
+    shortcut: "v",
+  },
+];

@@ -1,5 +1,5 @@
 import type { AreaPages } from "../area.ts";
 
 export const streamPages: AreaPages = {
-  "/stream": () => import("./index-page.tsx"),
+  "/stream": () => import("./videos-page.tsx"),
 };

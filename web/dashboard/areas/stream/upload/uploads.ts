@@ -1,0 +1,195 @@
+import { useSyncExternalStore } from "react";
+import type { PreviousUpload, Upload } from "tus-js-client";
+import { apiUrl, authorization } from "../../../api/client.ts";
+import { errorOfResponse } from "../../../api/errors.ts";
+import { queryClient } from "../../../api/query-client.ts";
+import { streamKeys } from "../queries.ts";
+
+export interface VideoUpload {
+  id: number;
+  account: string;
+  name: string;
+  size: number;
+  /** Bytes that the server has. */
+  sent: number;
+  /** Bytes per second since the upload was started or resumed; 0 while unknown. */
+  speed: number;
+  state: "waiting" | "sending" | "paused" | "failed" | "done";
+  error?: string;
+  /** Uid of the video, once it exists. */
+  uid?: string;
+}
+
+/** An upload of an earlier visit: the browser has its URL, but needs the file again. */
+interface UnfinishedUpload {
+  key: string;
+  url: string;
+  name: string;
+  size: number;
+}
+
+/** Bytes per request; an interrupted request continues at the last byte that arrived. */
+const CHUNK_BYTES = 50 * 1024 * 1024;
+const RETRY_MS = [0, 1000, 3000, 5000, 10_000, 20_000];
+const MAX_PARALLEL = 2;
+
+interface Run {
+  file: File;
+  upload?: Upload;
+  startedAt: number;
+  startedFrom: number;
+}
+
+// Uploads continue while other pages of the dashboard are shown.
+let uploads: readonly VideoUpload[] = [];
+const runs = new Map<number, Run>();
+const listeners = new Set<() => void>();
+let nextId = 0;
+
+export const useUploads = (account: string): readonly VideoUpload[] => {
+  const all = useSyncExternalStore(subscribe, () => uploads);
+  return all.filter((one) => one.account === account);
+};
+
+/** Uploads the files, at most two at a time. A file whose upload was interrupted continues where it stopped. */
+export function addUploads(account: string, files: readonly File[]): void {
+  for (const file of files) {
+    const id = nextId++;
+    runs.set(id, { file, startedAt: 0, startedFrom: 0 });
+    update([...uploads, { id, account, name: file.name, size: file.size, sent: 0, speed: 0, state: "waiting" }]);
+  }
+  startNext();
+}
+
+export function pauseUpload(id: number): void {
+  void runs.get(id)?.upload?.abort();
+  change(id, { state: "paused", speed: 0 });
+  startNext();
+}
+
+/** Continues a paused or failed upload. */
+export function resumeUpload(id: number): void {
+  change(id, { state: "waiting" });
+  startNext();
+}
+
+/** Ends an upload and deletes what the server has of it, or removes a finished one from the list. */
+export function dismissUpload(id: number): void {
+  const state = uploads.find((one) => one.id === id)?.state;
+  if (state !== "done")
+    void runs
+      .get(id)
+      ?.upload?.abort(true)
+      .catch(() => {});
+  runs.delete(id);
+  update(uploads.filter((one) => one.id !== id));
+  startNext();
+}
+
+export async function unfinishedUploads(account: string): Promise<UnfinishedUpload[]> {
+  const { defaultOptions } = await import("tus-js-client");
+  const stored = (await defaultOptions.urlStorage!.findAllUploads()) as (PreviousUpload & { uploadUrl?: string })[];
+  return stored.flatMap(({ urlStorageKey: key, uploadUrl, metadata, size }) =>
+    // The key contains the URL at which the upload was created, and with it the account.
+    uploadUrl === undefined || !key.includes(account)
+      ? []
+      : [{ key, url: uploadUrl, name: metadata["name"] ?? "", size: size ?? 0 }],
+  );
+}
+
+/** Deletes the data that the server has of an unfinished upload. */
+export async function discardUpload({ key, url }: UnfinishedUpload): Promise<void> {
+  const { defaultOptions } = await import("tus-js-client");
+  await fetch(url, { method: "DELETE", headers: { "tus-resumable": "1.0.0" } }).catch(() => undefined);
+  await defaultOptions.urlStorage!.removeUpload(key);
+}
+
+function startNext(): void {
+  for (const { id } of uploads.filter(({ state }) => state === "waiting")) {
+    if (uploads.filter(({ state }) => state === "sending").length >= MAX_PARALLEL) return;
+    change(id, { state: "sending" });
+    void start(id);
+  }
+}
+
+async function start(id: number): Promise<void> {
+  const run = runs.get(id);
+  const entry = uploads.find((one) => one.id === id);
+  if (run === undefined || entry === undefined) return;
+  run.startedAt = performance.now();
+  run.startedFrom = -1;
+  if (run.upload === undefined) {
+    const upload = await createUpload(id, run.file, entry.account);
+    const [previous] = await upload.findPreviousUploads();
+    if (previous !== undefined) upload.resumeFromPreviousUpload(previous);
+    run.upload = upload;
+  }
+  // Paused or removed in the meantime.
+  if (uploads.find((one) => one.id === id)?.state === "sending") run.upload.start();
+}
+
+async function createUpload(id: number, file: File, account: string): Promise<Upload> {
+  const { Upload: TusUpload } = await import("tus-js-client");
+  const endpoint = new URL(apiUrl("/accounts/{account_id}/stream", { account_id: account }), location.origin).href;
+  const upload: Upload = new TusUpload(file, {
+    endpoint,
+    chunkSize: CHUNK_BYTES,
+    retryDelays: RETRY_MS,
+    metadata: { name: file.name, filetype: file.type },
+    removeFingerprintOnSuccess: true,
+    onBeforeRequest(request) {
+      // The URL of an upload is its own credential, and may be on another host.
+      if (request.getURL() !== endpoint) return;
+      for (const [name, value] of Object.entries(authorization())) request.setHeader(name, value);
+    },
+    onAfterResponse(_request, response) {
+      const uid = response.getHeader("stream-media-id");
+      if (uid) change(id, { uid });
+    },
+    onProgress(sent) {
+      const run = runs.get(id);
+      if (run === undefined) return;
+      if (run.startedFrom < 0) run.startedFrom = sent;
+      const seconds = (performance.now() - run.startedAt) / 1000;
+      change(id, { sent, speed: seconds < 1 ? 0 : (sent - run.startedFrom) / seconds });
+    },
+    onSuccess() {
+      change(id, { state: "done", sent: file.size, speed: 0 });
+      void queryClient.invalidateQueries({ queryKey: streamKeys.videos(account) });
+      startNext();
+    },
+    onError(error) {
+      change(id, { state: "failed", speed: 0, error: textOf(error) });
+      startNext();
+    },
+  });
+  return upload;
+}
+
+/** The text of the server's error, if it answered. */
+function textOf(error: Error): string {
+  const { originalResponse: response } = error as {
+    originalResponse?: { getStatus(): number; getBody(): string } | null;
+  };
+  if (!response) return "The connection was lost. Resume the upload.";
+  const body = response.getBody();
+  try {
+    return errorOfResponse(response.getStatus(), JSON.parse(body)).message;
+  } catch {
+    return body === "" ? `The server answered with status ${response.getStatus()}.` : body;
+  }
+}
+
+function change(id: number, more: Partial<VideoUpload>): void {
+  update(uploads.map((one) => (one.id === id ? { ...one, ...more } : one)));
+}
+
+function update(changed: readonly VideoUpload[]): void {
+  uploads = changed;
+  for (const listener of listeners) listener();
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}

@@ -1,0 +1,33 @@
+import { EmptyState } from "../../shared/empty-state.tsx";
+import { ErrorState } from "../../shared/error-state.tsx";
+import { LoadingState } from "../../shared/loading-state.tsx";
+import { nameOf, urlsOf, usePlaybackId, type Video } from "./queries.ts";
+import { VideoState } from "./video-state.tsx";
+
+/** The server's own player, as on the pages that embed the video. */
+export function Player({ video, account, at }: { video: Video; account: string; at?: number }) {
+  const { data: playbackId, error } = usePlaybackId(account, video);
+  if (!video.readyToStream)
+    return (
+      <EmptyState icon="video" title="Not playable yet">
+        <VideoState video={video} />
+      </EmptyState>
+    );
+  if (error !== null) return <ErrorState error={error} title="Could not sign a URL for the player" />;
+  if (playbackId === undefined) return <LoadingState rows={6} />;
+  return (
+    <iframe
+      className="rp-stream-player"
+      title={`Player of ${nameOf(video)}`}
+      src={`${urlsOf(video, playbackId).player}${at === undefined ? "" : `?startTime=${at}s`}`}
+      style={{ aspectRatio: ratioOf(video) }}
+      allow="autoplay; fullscreen; picture-in-picture; encrypted-media"
+      allowFullScreen
+    />
+  );
+}
+
+/** Upright videos would be higher than the window. */
+function ratioOf({ input: { width, height } }: Video): string {
+  return width > 0 && height > 0 && width >= height ? `${width} / ${height}` : "16 / 9";
+}

@@ -7,5 +7,12 @@ export const streamNav: readonly NavEntry[] = [
     icon: "video",
     keywords: ["videos", "uploads", "captions", "thumbnails", "clips"],
     shortcut: "v",
+    pages: [
+      { label: "Videos", path: "/stream" },
+      { label: "Watermarks", path: "/stream/watermarks" },
+      { label: "Signing keys", path: "/stream/keys" },
+      { label: "Webhooks", path: "/stream/webhooks" },
+      { label: "Usage", path: "/stream/usage" },
+    ],
   },
 ];

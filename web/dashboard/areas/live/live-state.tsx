@@ -1,0 +1,22 @@
+import { useQuery } from "@tanstack/react-query";
+import { useAccount } from "../../api/account.ts";
+import { formatNumber } from "../../shared/format.tsx";
+import { StatusBadge } from "../../shared/status-badge.tsx";
+import { LIVE_STATES, statusQuery } from "./queries.ts";
+
+/** The state of an input, with the number of its viewers while it broadcasts. */
+export function LiveState({ uid, enabled }: { uid: string; enabled: boolean }) {
+  const { id: account } = useAccount();
+  const { data } = useQuery(statusQuery(account, uid));
+  if (!enabled) return <StatusBadge>Disabled</StatusBadge>;
+  if (data === undefined) return <StatusBadge>…</StatusBadge>;
+  if (data.live)
+    return (
+      <StatusBadge tone="good">
+        Live, {data.viewers === 1 ? "1 viewer" : `${formatNumber(data.viewers)} viewers`}
+      </StatusBadge>
+    );
+  const { tone, text } = data.state === null ? LIVE_STATES.client_disconnect : LIVE_STATES[data.state];
+  // The last event of an input that no longer broadcasts.
+  return tone === "good" ? <StatusBadge>Offline</StatusBadge> : <StatusBadge tone={tone}>{text}</StatusBadge>;
+}

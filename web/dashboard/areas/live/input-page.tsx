@@ -43,7 +43,7 @@ function Details({ input, account }: { input: LiveInput; account: string }) {
       <KeyValue
         items={[
           ["Uid", <span className="rp-mono">{input.uid}</span>],
-          ["Since", status?.live === true && <RelativeTime value={status.since} />],
+          ["Since", status?.live === true ? <RelativeTime value={status.since} /> : undefined],
           [
             "Recording",
             input.recording.mode === "off" ? "Off" : days === undefined ? "Automatic" : `Automatic, kept ${days} days`,
@@ -51,7 +51,10 @@ function Details({ input, account }: { input: LiveInput; account: string }) {
           ["Access", input.recording.requireSignedURLs ? "Signed URLs" : "Public"],
           ["Low latency", input.preferLowLatency ? "On" : "Off"],
           ["Created", <RelativeTime value={input.created} />],
-          ["Keys rotated", input.keysRotatedAt !== undefined && <RelativeTime value={input.keysRotatedAt} />],
+          [
+            "Keys rotated",
+            input.keysRotatedAt === undefined ? undefined : <RelativeTime value={input.keysRotatedAt} />,
+          ],
         ]}
       />
     </Section>
@@ -98,7 +101,7 @@ function Connect({ input }: { input: LiveInput }) {
                 Output, set the keyframe interval to 2 s.
               </Text>
               <CopyField label="Server" value={rtmp.url} />
-              <SecretField label="stream key" value={rtmp.streamKey} />
+              <SecretField label="Stream key" value={rtmp.streamKey} />
               {input.rtmps !== undefined && input.rtmp !== undefined && (
                 <CopyField label="Server without encryption" value={input.rtmp.url} />
               )}
@@ -111,7 +114,7 @@ function Connect({ input }: { input: LiveInput }) {
             <>
               <Text fz="sm">Replace STREAM_KEY with the stream key.</Text>
               <CodeView label="ffmpeg command" text={RTMP_COMMAND(`${rtmp.url}STREAM_KEY`)} wrap />
-              <SecretField label="stream key" value={rtmp.streamKey} />
+              <SecretField label="Stream key" value={rtmp.streamKey} />
             </>
           ))}
         {tool === "srt" &&
@@ -126,8 +129,8 @@ function Connect({ input }: { input: LiveInput }) {
                 wrap
               />
               <CopyField label="URL" value={srt.url} />
-              <SecretField label="stream id" value={srt.streamId} />
-              <SecretField label="passphrase" value={srt.passphrase} />
+              <SecretField label="Stream id" value={srt.streamId} />
+              <SecretField label="Passphrase" value={srt.passphrase} />
             </>
           ))}
         {tool === "whip" && (

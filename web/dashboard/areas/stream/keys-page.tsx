@@ -91,8 +91,8 @@ export default function KeysPage() {
           <Stack gap="sm">
             <Text fz="sm">The private key is shown only now. Store it before you close this dialog.</Text>
             <CopyField label="Key id" value={created.id} />
-            <SecretField label="private key (PEM, base64)" value={created.pem} />
-            <SecretField label="private key (JWK, base64)" value={created.jwk} />
+            <SecretField label="Private key (PEM, base64)" value={created.pem} />
+            <SecretField label="Private key (JWK, base64)" value={created.jwk} />
             <Group justify="end" gap="xs">
               <Button variant="default" onClick={() => saveFile(atob(created.pem), `${created.id}.pem`)}>
                 Download PEM

@@ -56,7 +56,7 @@ function Overview({ video, account }: { video: Video; account: string }) {
               ["Uid", <span className="rp-mono">{video.uid}</span>],
               ["Duration", <Duration seconds={video.duration} />],
               ["Size", <Bytes value={video.size} />],
-              ["Picture", video.input.width > 0 && `${video.input.width} × ${video.input.height}`],
+              ["Picture", video.input.width > 0 ? `${video.input.width} × ${video.input.height}` : undefined],
               ["Creator", video.creator],
               ["Created", <RelativeTime value={video.created} />],
               ["Changed", <RelativeTime value={video.modified} />],

@@ -88,7 +88,7 @@ export default function WebhookPage() {
       }
     >
       {error !== null && <ErrorState error={error} />}
-      {webhook !== undefined && <SecretField label="signing secret" value={webhook.secret} />}
+      {webhook !== undefined && <SecretField label="Signing secret" value={webhook.secret} />}
       <Section title="Deliveries">
         <DataTable
           label="Deliveries"

@@ -14,17 +14,18 @@ import { inputPath, liveKeys, type LiveMetrics } from "./queries.ts";
 
 type Sample = LiveMetrics["samples"][number];
 
-const kilobits = (value: number) => `${formatNumber(Math.round(value))} kbit/s`;
+const rounded = (value: number) => formatNumber(Math.round(value));
+const kilobits = (value: number) => `${rounded(value)} kbit/s`;
 const seconds = (value: number) => `${value.toFixed(1)} s`;
 const CHARTS: readonly {
   title: string;
   series: readonly { label: string; of: (sample: Sample) => number | null; format?: (value: number) => string }[];
 }[] = [
   {
-    title: "Bitrate",
+    title: "Bitrate (kbit/s)",
     series: [
-      { label: "Video", of: ({ videoBitrate }) => videoBitrate / 1000, format: kilobits },
-      { label: "Audio", of: ({ audioBitrate }) => audioBitrate / 1000, format: kilobits },
+      { label: "Video", of: ({ videoBitrate }) => videoBitrate / 1000, format: rounded },
+      { label: "Audio", of: ({ audioBitrate }) => audioBitrate / 1000, format: rounded },
     ],
   },
   {
@@ -105,7 +106,7 @@ function Health({ uid, account }: { uid: string; account: string }) {
             Video {kilobits(last.videoBitrate / 1000)}, audio {kilobits(last.audioBitrate / 1000)},{" "}
             {last.frameRate.toFixed(1)} frames per second, key frame interval {seconds(last.keyFrameInterval)},{" "}
             {formatNumber(last.lost)} lost packets
-            {last.viewers !== null && `, ${formatNumber(last.viewers)} viewers`}
+            {last.viewers !== null && `, ${formatNumber(last.viewers)} ${last.viewers === 1 ? "viewer" : "viewers"}`}
           </Text>
           <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
             {charts.list.map(({ title, series }) => (

@@ -134,6 +134,8 @@ function AddOutput({
     initialValues: { url: "", streamKey: "" },
     validate: {
       url: (url) => (/^(rtmps?|srt):\/\/./.test(url.trim()) ? null : "Enter a URL that begins with rtmps:// or srt://"),
+      // The key of an SRT server is its passphrase, which is optional.
+      streamKey: (key, { url }) => (key.trim() !== "" || url.startsWith("srt:") ? null : "Enter the stream key"),
     },
   });
   return (

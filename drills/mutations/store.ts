@@ -168,9 +168,9 @@ export const mutations: Mutation[] = [
     test: "src/store/db/period-sums.test.ts",
   },
   {
-    file: "src/store/db/figure-buffer.ts",
+    file: "src/store/db/metric-buffer.ts",
     from: "else merge(existing, cell);",
     to: "",
-    test: "src/store/db/figure-buffer.test.ts",
+    test: "src/store/db/metric-buffer.test.ts",
   },
 ];

@@ -215,10 +215,10 @@ export const mutations: Mutation[] = [
     test: "src/workers/scripts/scripts.test.ts",
   },
   {
-    file: "src/workers/invocation-figures/figures.ts",
+    file: "src/workers/invocation-metrics/metrics.ts",
     from: "if (isError(outcome)) cell.errors++;",
     to: "cell.errors++;",
-    test: "src/workers/invocation-figures/figures.test.ts",
+    test: "src/workers/invocation-metrics/metrics.test.ts",
   },
   {
     file: "src/workers/runtime/usage-meter.ts",

@@ -1,5 +1,5 @@
 import type { Log } from "../kernel/index.ts";
-import { announceChange, onAnnouncedChange, type Change, type Events } from "../store/index.ts";
+import { publishChange, onPublishedChange, type Change, type Events } from "../store/index.ts";
 import { isLiveTopic, topicOfOperation, type LiveTopic } from "./live-topics.ts";
 import type { Operation } from "./operation.ts";
 
@@ -14,8 +14,8 @@ export interface LiveEvents {
    * that unsubscribes.
    */
   subscribe(account: string, listener: (change: LiveChange | undefined) => void): () => void;
-  /** Announces the change that an operation of the API has made. Never rejects. */
-  announce(operation: Pick<Operation, "method" | "path">, params: Record<string, string>): Promise<void>;
+  /** Publishes the change that an operation of the API has made. Never rejects. */
+  publish(operation: Pick<Operation, "method" | "path">, params: Record<string, string>): Promise<void>;
   close(): void;
 }
 
@@ -25,7 +25,7 @@ export interface LiveSource {
   /** Topic of `store/events`. */
   event: string;
   /**
-   * The account and zone of a resource; undefined if it no longer exists. With `id`, that resource is announced instead.
+   * The account and zone of a resource; undefined if it no longer exists. With `id`, that resource is published instead.
    */
   ownerOf(id: string): Promise<{ account: string; zone?: string; id?: string } | undefined>;
 }
@@ -68,7 +68,7 @@ export function createLiveEvents({ events, sources, zoneAccount, log }: LiveEven
 
   function start() {
     subscriptions = [
-      onAnnouncedChange(events, (change) => {
+      onPublishedChange(events, (change) => {
         if (change === undefined) deliverLoss();
         else if (isLiveTopic(change.topic)) deliver({ ...change, topic: change.topic });
       }),
@@ -93,21 +93,21 @@ export function createLiveEvents({ events, sources, zoneAccount, log }: LiveEven
       };
     },
 
-    async announce(operation, params) {
+    async publish(operation, params) {
       const topic = topicOfOperation(operation);
       if (topic === undefined) return;
       try {
         const { account_id, zone_id: zone, ...ids } = params;
         const account = account_id ?? (zone === undefined ? undefined : await zoneAccount(zone));
         if (account === undefined) return;
-        announceChange(events, {
+        publishChange(events, {
           topic,
           account,
           ...(zone !== undefined && { zone }),
           id: Object.values(ids)[0] ?? (topic === "zones" ? zone : undefined) ?? "",
         });
       } catch (err) {
-        log.warn({ err, topic }, "live events: failed to announce a change");
+        log.warn({ err, topic }, "live events: failed to publish a change");
       }
     },
 

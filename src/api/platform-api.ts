@@ -11,7 +11,7 @@ import { AI_GATEWAY_PREFIX, createAiGatewayHttp } from "../workers/index.ts";
 import type {
   AssetUploads,
   Bindings,
-  InvocationFigures,
+  InvocationMetrics,
   LiveWorkers,
   ObjectNamespaces,
   Scripts,
@@ -75,12 +75,12 @@ interface PlatformModules {
   bindings: Bindings;
   mail: Mail;
   stream: Pick<Stream, "services" | "upload" | "changes">;
-  invocationFigures: InvocationFigures;
+  invocationMetrics: InvocationMetrics;
   /** Resolves the names that an SPF record includes. */
   lookups: Pick<Lookups, "resolveTxt">;
   /** Counts the responses. */
   metrics: Pick<Metrics, "registry">;
-  /** Announces changes to the clients of every process. */
+  /** Publishes changes to the clients of every process. */
   events: Events;
 }
 
@@ -174,7 +174,7 @@ export function createPlatformApi(
       clientIp: address.ip,
       onAnswer: meterApi(metrics),
       changes: { audit: accounts.audit, zoneName: async (id) => (await zones.find(id))?.name },
-      onChanged: (operation, params) => void changes.announce(operation, params),
+      onChanged: (operation, params) => void changes.publish(operation, params),
     }),
     upgrade: tailSockets.upgrade,
     prefixes: {
@@ -233,7 +233,7 @@ function routesOf(
     bindings: { kv, r2, d1, queue, analytics, secretsStore, ai, aiGateway },
     mail,
     stream,
-    invocationFigures,
+    invocationMetrics,
     lookups,
   }: PlatformModules,
   { address, publicUrl, publicDomain, workerUrl, diagnose, isOwnHost, clock }: RouteOptions,
@@ -292,7 +292,7 @@ function routesOf(
       datasets: {
         accounts: {
           ...streamDatasets({ audience: stream.services.audience, clock }),
-          ...workerDatasets({ figures: invocationFigures, clock }),
+          ...workerDatasets({ figures: invocationMetrics, clock }),
           ...emailAccountDatasets({ activity: mail.activity, days: mail.activity.days }),
         },
         zones: emailDatasets({ activity: mail.activity, days: mail.activity.days }),

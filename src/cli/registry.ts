@@ -63,7 +63,7 @@ export const NOUNS: readonly Noun[] = [
   },
   {
     name: "workers",
-    summary: "figures of deployed workers",
+    summary: "metrics of deployed workers",
     verbs: ["metrics"],
     load: async () => (await import("./commands/workers.ts")).workersCommands,
   },
@@ -242,7 +242,7 @@ export const NOUNS: readonly Noun[] = [
   },
   {
     name: "audit",
-    summary: "the audit log: who changed what",
+    summary: "changes to the account and who made them",
     verbs: ["list"],
     load: async () => (await import("./commands/audit.ts")).auditCommands,
   },

@@ -96,7 +96,7 @@ export const streamSettings = group("Video: uploads, processing and playback", {
     }),
   caption_minutes: count(120, 1, 10_000, "Maximum duration of a video for generated captions, in minutes"),
   token_hours: count(24, 0, 1_000_000, "Maximum lifetime of a playback token in hours; 0: no limit"),
-  analytics_days: count(90, 1, 3660, "Days to keep views, minutes viewed and peaks; hourly figures at most 31 days"),
+  analytics_days: count(90, 1, 3660, "Days to keep views, minutes viewed and peaks; hourly metrics at most 31 days"),
   country_database: z.string().default("").meta({
     description: "MaxMind DB file that maps addresses to countries; empty: the bundled one",
     example: "/usr/share/GeoIP/GeoLite2-Country.mmdb",

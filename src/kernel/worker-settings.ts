@@ -31,7 +31,7 @@ export const workersSettings = group("Worker processes and their limits", {
     "Maximum number of worker processes; to make room for a new one, the one that has been idle longest is stopped",
   ),
   idle_ms: count(300_000, 100, 86_400_000, "Idle time in milliseconds after which a process stops"),
-  analytics_days: count(90, 1, 3660, "Days to keep the figures of invocations; hourly ones at most 31 days"),
+  analytics_days: count(90, 1, 3660, "Days to keep metrics of invocations; hourly metrics at most 31 days"),
   ai_url: z
     .string()
     .default("")

@@ -48,7 +48,7 @@ export function createServeHttp(
   }: ServeHttpDeps,
   basics: Basics,
 ): { http: PlatformHttp; dashboard: Dashboard | undefined } {
-  const { platform, bindings, certificates, dns, mail, stream, invocationFigures, metrics, events } = modules;
+  const { platform, bindings, certificates, dns, mail, stream, invocationMetrics, metrics, events } = modules;
   const { accounts, zones, scripts, assets, objectNamespaces, tails, live, routing } = platform;
   const { clock, ids, log, lifecycle } = basics;
   const confinement = () => confinementFindings({ settings, media: stream.media });
@@ -68,7 +68,7 @@ export function createServeHttp(
       bindings,
       mail,
       stream,
-      invocationFigures,
+      invocationMetrics,
       lookups: dns.lookups,
       metrics,
       events,

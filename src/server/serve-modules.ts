@@ -34,8 +34,8 @@ export interface ServeModules {
   dns: Dns;
   mail: Mail;
   stream: Stream;
-  /** Figures of the invocations of workers. */
-  invocationFigures: NonNullable<ReturnType<typeof createWorkerRuntime>["figures"]>;
+  /** Metrics of the invocations of workers. */
+  invocationMetrics: NonNullable<ReturnType<typeof createWorkerRuntime>["figures"]>;
   metrics: Metrics;
   events: Events;
   /** Addresses and ports that are blocked for connections on behalf of users. */
@@ -185,7 +185,7 @@ export async function openModules(
     dns,
     mail,
     stream,
-    invocationFigures: runtime.figures!,
+    invocationMetrics: runtime.figures!,
     metrics,
     events: store.events,
     own: ownAddresses,

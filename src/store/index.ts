@@ -1,6 +1,6 @@
 export type { Db, Migration } from "./db/port.ts";
 export { createGroupCommitter, type GroupCommitter } from "./db/commits.ts";
-export { createFigureBuffer } from "./db/figure-buffer.ts";
+export { createMetricBuffer } from "./db/metric-buffer.ts";
 export { migrate } from "./db/migrate.ts";
 export { choosePeriod, deleteOldSums, readSums, startOf, type SumPeriod, type SumsRow } from "./db/period-sums.ts";
 export { prepared } from "./db/prepared-query.ts";
@@ -16,7 +16,7 @@ export { openSqlite } from "./db/sqlite.ts";
 export { isUniqueViolation } from "./db/unique-violation.ts";
 export { makeDurableFolder } from "./durable-folder.ts";
 export { isStoreError, storeErrors } from "./errors.ts";
-export { announceChange, onAnnouncedChange, type Change } from "./events/changes.ts";
+export { publishChange, onPublishedChange, type Change } from "./events/changes.ts";
 export { createLocalEvents } from "./events/local.ts";
 export type { Events } from "./events/port.ts";
 export { openPostgresEvents } from "./events/postgres.ts";

@@ -383,11 +383,11 @@ export const streamErrors = defineErrors("stream", {
     message: "Cannot record the broadcast: {reason}",
     fix: "Delete videos, raise stream.storage_minutes, or free space on the disk of the data directory.",
   },
-  tooManyFigures: {
+  tooManyDataPoints: {
     code: 10994,
     http: 400,
-    message: "The query covers more than {limit} figures",
-    fix: "Request a shorter time range, or the figures of one video.",
+    message: "The query covers more than {limit} data points",
+    fix: "Request a shorter time range, or the data points of one video.",
   },
   recordingNotWhole: {
     code: 10997,

@@ -175,7 +175,7 @@ export function createStream(
   lifecycle.onStop("signing keys", () => keys.close());
   const countryOf = createCountries({ file: settings.stream.country_database });
   const audience = createAudience({ db, clock, countryOf, log, days: settings.stream.analytics_days });
-  lifecycle.onStop("figures of viewers", () => audience.close());
+  lifecycle.onStop("metrics of viewers", () => audience.close());
   const accessTo = (from: Pick<AccessOptions, "videos" | "live">) =>
     createAccess({
       ...from,

@@ -196,11 +196,11 @@ export const workerErrors = defineErrors("workers", {
     message: "The Worker {script} does not export an entrypoint named {entrypoint}.",
     fix: "Export a class of that name that extends WorkerEntrypoint, or correct the entrypoint of the binding.",
   },
-  tooManyFigures: {
+  tooManyDataPoints: {
     code: 10183,
     http: 400,
-    message: "The query covers more than {limit} figures",
-    fix: "Request a shorter time range, or the figures of one Worker.",
+    message: "The query covers more than {limit} data points",
+    fix: "Request a shorter time range, or the data points of one Worker.",
   },
   tooManyEntrypoints: {
     code: 10145,

@@ -20,12 +20,12 @@ export {
   type AiGatewaySettings,
 } from "./ai/index.ts";
 export {
-  createInvocationFigures,
+  createInvocationMetrics,
   quantile,
   type InvocationColumn,
-  type InvocationFigures,
+  type InvocationMetrics,
   type InvocationSums,
-} from "./invocation-figures/index.ts";
+} from "./invocation-metrics/index.ts";
 export { workerUsers } from "./runtime/identities.ts";
 export { createRuntime, type RuntimeOptions } from "./runtime/pool.ts";
 export { createEgressCheck, devEgress, serveEgress } from "./runtime/egress/policy.ts";

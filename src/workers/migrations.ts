@@ -2,7 +2,7 @@ import type { Migration } from "../store/index.ts";
 import { aiGatewayMigrations } from "./ai/index.ts";
 import { analyticsMigrations } from "./bindings/analytics/index.ts";
 import { d1Migrations } from "./bindings/d1/index.ts";
-import { invocationFiguresMigrations } from "./invocation-figures/index.ts";
+import { invocationMetricsMigrations } from "./invocation-metrics/index.ts";
 import { kvMigrations } from "./bindings/kv/index.ts";
 import { r2Migrations } from "./bindings/r2/index.ts";
 import { assetMigrations } from "./assets/store/schema.ts";
@@ -27,5 +27,5 @@ export const workersMigrations: readonly Migration[] = [
   ...routingMigrations,
   ...bucketSettingsMigrations,
   ...aiGatewayMigrations,
-  ...invocationFiguresMigrations,
+  ...invocationMetricsMigrations,
 ];

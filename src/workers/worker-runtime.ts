@@ -8,7 +8,7 @@ import { createSendEmailService } from "./bindings/send-email/service.ts";
 import type { WorkerCalls } from "./bindings/services/port.ts";
 import { createServiceBindingService } from "./bindings/services/service.ts";
 import { createStreamService } from "./bindings/stream/service.ts";
-import { createInvocationFigures, type InvocationFigures } from "./invocation-figures/index.ts";
+import { createInvocationMetrics, type InvocationMetrics } from "./invocation-metrics/index.ts";
 import { openObjectStorage } from "./objects/storage.ts";
 import type { SendEmailPort, StreamPort } from "./ports.ts";
 import type { WorkerRuntime } from "./runtime/port.ts";
@@ -23,7 +23,7 @@ interface WorkerRuntimeOptions extends Pick<RuntimeOptions, "egress" | "limits" 
   /** Calls between workers. Evaluated for each call, because it may be set after the runtime has been created. */
   calls(): WorkerCalls;
   settings: Pick<Settings, "workers">;
-  /** Stores the figures of invocations. Absent: invocations are not counted. */
+  /** Stores the metrics of invocations. Absent: invocations are not counted. */
   figuresDb?: Db;
   /** Whether to support Durable Objects; false in a server with several processes. Default true. */
   durableObjects?: boolean;
@@ -46,7 +46,7 @@ export function createWorkerRuntime(
     ...options
   }: WorkerRuntimeOptions,
   { clock, ids, log, lifecycle }: Basics,
-): WorkerRuntime & { figures?: InvocationFigures } {
+): WorkerRuntime & { figures?: InvocationMetrics } {
   const runtime = createRuntime({
     ...options,
     services: {
@@ -85,11 +85,11 @@ export function createWorkerRuntime(
     log,
     clock,
   });
-  const figures = figuresDb && createInvocationFigures({ db: figuresDb, clock, log, days: workers.analytics_days });
+  const figures = figuresDb && createInvocationMetrics({ db: figuresDb, clock, log, days: workers.analytics_days });
   if (figures !== undefined) {
     figures.watch(runtime);
-    // Stop handlers run in reverse order: the figures are written after the last invocation.
-    lifecycle.onStop("figures of invocations", () => figures.close());
+    // Stop handlers run in reverse order: the metrics are written after the last invocation.
+    lifecycle.onStop("metrics of invocations", () => figures.close());
   }
   lifecycle.onStop("workers", () => runtime.close(), { timeoutMs: 15_000 });
   return { ...runtime, ...(figures && { figures }) };

@@ -135,7 +135,7 @@ describe("the message log", () => {
     assert.equal(missing.status, 404);
   });
 
-  test("announces each message to the clients that show the log", async (t) => {
+  test("publishes each message to the clients that show the log", async (t) => {
     const { next, stop } = await openEventStream(
       `${server.api}/accounts/${api.account}/events?topics=mail,routing`,
       TOKEN,

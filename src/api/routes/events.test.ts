@@ -3,7 +3,7 @@ import { test, type TestContext } from "node:test";
 import { openEventStream } from "../../../test/support/event-stream.ts";
 import type { Caller, Permission, Resource } from "../../accounts/index.ts";
 import { silentLog, systemClock } from "../../kernel/index.ts";
-import { announceChange, createLocalEvents } from "../../store/index.ts";
+import { publishChange, createLocalEvents } from "../../store/index.ts";
 import { startApi, TEST_ACCOUNT, TEST_TOKEN, TEST_ZONE, unrestrictedCaller } from "../api.testing.ts";
 import { createLiveEvents, type LiveSource } from "../live-events.ts";
 import { eventRoutes } from "./events.ts";
@@ -64,10 +64,10 @@ test("a client receives the changes of its account, each once", async (t) => {
   const { events, connect } = await open(t, { limits: { collectMs: 50 } });
   const { next, topics } = await connect();
   assert.ok(topics.includes("mail") && topics.includes("videos"));
-  announceChange(events, { topic: "mail", account: OTHER_ACCOUNT, id: "other" });
-  announceChange(events, { topic: "mail", account: TEST_ACCOUNT, zone: TEST_ZONE, id: "m1" });
-  announceChange(events, { topic: "mail", account: TEST_ACCOUNT, zone: TEST_ZONE, id: "m1" });
-  announceChange(events, { topic: "videos", account: TEST_ACCOUNT, id: "v1" });
+  publishChange(events, { topic: "mail", account: OTHER_ACCOUNT, id: "other" });
+  publishChange(events, { topic: "mail", account: TEST_ACCOUNT, zone: TEST_ZONE, id: "m1" });
+  publishChange(events, { topic: "mail", account: TEST_ACCOUNT, zone: TEST_ZONE, id: "m1" });
+  publishChange(events, { topic: "videos", account: TEST_ACCOUNT, id: "v1" });
   assert.deepEqual(await next(), { event: "change", data: { topic: "mail", id: "m1", zone_id: TEST_ZONE } });
   assert.deepEqual(await next(), { event: "change", data: { topic: "videos", id: "v1" } });
 });
@@ -83,10 +83,10 @@ test("a client receives only the topics that it requests and may read", async (t
   assert.deepEqual(all.topics.toSorted(), ["dns", "live", "live_metrics", "stream", "videos", "webhooks"]);
   const some = await connect("?topics=videos,mail,dns");
   assert.deepEqual(some.topics, ["videos", "dns"]);
-  announceChange(events, { topic: "mail", account: TEST_ACCOUNT, id: "hidden" });
-  announceChange(events, { topic: "live", account: TEST_ACCOUNT, id: "unrequested" });
-  announceChange(events, { topic: "dns", account: TEST_ACCOUNT, zone: TEST_ZONE, id: "denied zone" });
-  announceChange(events, { topic: "videos", account: TEST_ACCOUNT, id: "v1" });
+  publishChange(events, { topic: "mail", account: TEST_ACCOUNT, id: "hidden" });
+  publishChange(events, { topic: "live", account: TEST_ACCOUNT, id: "unrequested" });
+  publishChange(events, { topic: "dns", account: TEST_ACCOUNT, zone: TEST_ZONE, id: "denied zone" });
+  publishChange(events, { topic: "videos", account: TEST_ACCOUNT, id: "v1" });
   assert.deepEqual((await some.next())?.data, { topic: "videos", id: "v1" });
   const refused = await api.call("get", `/accounts/${TEST_ACCOUNT}/events`, { query: { topics: "mail,kv" } });
   assert.equal(refused.status, 403);
@@ -97,9 +97,9 @@ test("a client receives only the topics that it requests and may read", async (t
 test("a client reads everything again if too many changes wait for it or events may have been lost", async (t) => {
   const { events, connect } = await open(t, { limits: { waiting: 3, collectMs: 50 } });
   const { next } = await connect();
-  for (let n = 0; n < 10; n++) announceChange(events, { topic: "videos", account: TEST_ACCOUNT, id: `v${n}` });
+  for (let n = 0; n < 10; n++) publishChange(events, { topic: "videos", account: TEST_ACCOUNT, id: `v${n}` });
   assert.deepEqual(await next(), { event: "resync", data: {} });
-  announceChange(events, { topic: "videos", account: TEST_ACCOUNT, id: "later" });
+  publishChange(events, { topic: "videos", account: TEST_ACCOUNT, id: "later" });
   assert.deepEqual((await next())?.data, { topic: "videos", id: "later" });
 });
 
@@ -115,23 +115,23 @@ test("changes without an account are looked up", async (t) => {
   assert.deepEqual((await next())?.data, { topic: "videos", id: "v1" });
 });
 
-test("operations of the API are announced by their path, except those on data", async (t) => {
+test("changes are published by the path of the operation, except those on data", async (t) => {
   const { live, connect } = await open(t);
   const { next } = await connect();
   const rule = "/zones/{zone_id}/email/routing/rules/{rule_identifier}";
-  await live.announce({ method: "get", path: rule }, { zone_id: TEST_ZONE, rule_identifier: "r0" });
-  await live.announce({ method: "put", path: rule }, { zone_id: TEST_ZONE, rule_identifier: "r1" });
+  await live.publish({ method: "get", path: rule }, { zone_id: TEST_ZONE, rule_identifier: "r0" });
+  await live.publish({ method: "put", path: rule }, { zone_id: TEST_ZONE, rule_identifier: "r1" });
   assert.deepEqual((await next())?.data, { topic: "routing", id: "r1", zone_id: TEST_ZONE });
   const namespaces = "/accounts/{account_id}/storage/kv/namespaces";
-  await live.announce(
+  await live.publish(
     { method: "put", path: `${namespaces}/{namespace_id}/values/{key_name+}` },
     { account_id: TEST_ACCOUNT, namespace_id: "n1", key_name: "k" },
   );
-  await live.announce({ method: "post", path: namespaces }, { account_id: TEST_ACCOUNT });
+  await live.publish({ method: "post", path: namespaces }, { account_id: TEST_ACCOUNT });
   assert.deepEqual((await next())?.data, { topic: "kv", id: "" });
   // A zone that no longer exists has no account.
-  await live.announce({ method: "delete", path: "/zones/{zone_id}" }, { zone_id: "f".repeat(32) });
-  await live.announce(
+  await live.publish({ method: "delete", path: "/zones/{zone_id}" }, { zone_id: "f".repeat(32) });
+  await live.publish(
     { method: "delete", path: "/accounts/{account_id}/stream/{identifier}" },
     { account_id: TEST_ACCOUNT, identifier: "v1" },
   );

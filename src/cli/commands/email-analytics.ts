@@ -19,7 +19,7 @@ const emailAnalytics = defineCommand({
     until: { type: "string", placeholder: "time", summary: "only messages before this time", defaultText: "now" },
     ...serverOptions,
   },
-  examples: [["reelpost email analytics --since 7d --json", "with the figures of each day and zone"]],
+  examples: [["reelpost email analytics --since 7d --json", "with the metrics of each day and zone"]],
   async run({ since = "1d", until, ...values }, _, context) {
     const now = context.clock.now();
     const query = {

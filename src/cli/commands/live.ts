@@ -279,7 +279,7 @@ const liveDisconnect = defineCommand({
   summary: "disconnect the publisher of a live input; it may connect again",
   arguments: [inputArgument],
   options: { ...yesOption, ...serverOptions },
-  examples: [["reelpost live disconnect 66be… --yes", "`reelpost live disable` keeps publishers away"]],
+  examples: [["reelpost live disconnect 66be… --yes", "`reelpost live disable` rejects publishers"]],
   async run({ yes, ...values }, [uid], context) {
     const connection = await connectToApi(values, context);
     const path = inputPath(connection, uid!);

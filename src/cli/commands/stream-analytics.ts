@@ -32,7 +32,12 @@ const streamAnalytics = defineCommand({
     },
     "live-input": { type: "string", placeholder: "uid", summary: "only broadcasts and recordings of this live input" },
     creator: { type: "string", placeholder: "text", summary: "only videos of this creator" },
-    limit: { type: "string", placeholder: "number", summary: "length of the ranking", defaultText: "10" },
+    limit: {
+      type: "string",
+      placeholder: "number",
+      summary: "maximum number of values in the ranking",
+      defaultText: "10",
+    },
     since: {
       type: "string",
       placeholder: "time",

@@ -6,7 +6,7 @@ import type { Store } from "../../store/index.ts";
 import type { Zones } from "../../zones/index.ts";
 import type { OnRejected, OnTranscript } from "../inbound/index.ts";
 import type { Queue } from "../outbound/index.ts";
-import { announceEntries } from "./announce.ts";
+import { publishEntries } from "./publish-entries.ts";
 import { createActivity, type Activity } from "./activity.ts";
 import { createSentMessages, type SentMessages } from "./sent-messages.ts";
 
@@ -50,7 +50,7 @@ export function setUpActivity(
       const zone = await zones.byName(domain, { enclosing: true });
       return zone && { account: zone.account, zone: zone.id };
     },
-    onWritten: announceEntries(events),
+    onWritten: publishEntries(events),
   });
   lifecycle.onStop("log of messages", () => activity.close());
   const sentMessages = createSentMessages({ objects, clock, log, days: SENT_MESSAGE_DAYS });

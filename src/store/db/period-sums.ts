@@ -2,7 +2,7 @@ import { sql, type RawBuilder } from "kysely";
 import type { Db } from "./port.ts";
 import { filterCondition, type ColumnValue, type RowFilter } from "./row-filter.ts";
 
-/** Length of the periods by which figures are summed, and how long the sums are kept; both in milliseconds. */
+/** Length of the periods by which metrics are summed, and how long the sums are kept; both in milliseconds. */
 export interface SumPeriod {
   ms: number;
   keptMs: number;

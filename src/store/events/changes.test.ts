@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLog } from "../../kernel/index.ts";
-import { announceChange, onAnnouncedChange, type Change } from "./changes.ts";
+import { publishChange, onPublishedChange, type Change } from "./changes.ts";
 import { createLocalEvents } from "./local.ts";
 
 test("a change arrives with its topic, account, zone and id", async (t) => {
@@ -9,11 +9,11 @@ test("a change arrives with its topic, account, zone and id", async (t) => {
   t.after(() => events.close());
   const received: (Change | undefined)[] = [];
   const { promise, resolve } = Promise.withResolvers<void>();
-  onAnnouncedChange(events, (change) => received.push(change) === 4 && resolve());
-  announceChange(events, { topic: "videos", account: "a".repeat(32), id: "v:1" });
-  announceChange(events, { topic: "dns", account: "a".repeat(32), zone: "b".repeat(32), id: "" });
-  announceChange(events, { topic: "kv", account: "a".repeat(32), id: "a key with spaces" });
-  announceChange(events, { topic: "kv", account: "a".repeat(32), id: "x".repeat(101) });
+  onPublishedChange(events, (change) => received.push(change) === 4 && resolve());
+  publishChange(events, { topic: "videos", account: "a".repeat(32), id: "v:1" });
+  publishChange(events, { topic: "dns", account: "a".repeat(32), zone: "b".repeat(32), id: "" });
+  publishChange(events, { topic: "kv", account: "a".repeat(32), id: "a key with spaces" });
+  publishChange(events, { topic: "kv", account: "a".repeat(32), id: "x".repeat(101) });
   await promise;
   assert.deepEqual(received, [
     { topic: "videos", account: "a".repeat(32), id: "v:1" },
@@ -26,7 +26,7 @@ test("a change arrives with its topic, account, zone and id", async (t) => {
 test("a listener is notified when events may have been lost", () => {
   let listener: (id: string) => void = () => {};
   const received: (Change | undefined)[] = [];
-  onAnnouncedChange({ subscribe: (_topic, on) => ((listener = on), () => {}) }, (change) => received.push(change));
+  onPublishedChange({ subscribe: (_topic, on) => ((listener = on), () => {}) }, (change) => received.push(change));
   listener("");
   assert.deepEqual(received, [undefined]);
 });

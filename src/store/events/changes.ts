@@ -14,13 +14,13 @@ export interface Change {
 const TOPIC = "changes";
 const CARRIED_ID = /^[!-~]{1,100}$/;
 
-/** Announces a change to clients of every process. Announcements may be lost, like every event. */
-export function announceChange(events: Pick<Events, "publish">, { topic, account, zone = "", id }: Change): void {
+/** Publishes a change to the clients of every process. Changes may be lost, like every event. */
+export function publishChange(events: Pick<Events, "publish">, { topic, account, zone = "", id }: Change): void {
   events.publish(TOPIC, `${topic}:${account}:${zone}:${CARRIED_ID.test(id) ? id : ""}`);
 }
 
-/** `listener` receives undefined if announcements may have been lost. Returns a function that unsubscribes. */
-export function onAnnouncedChange(
+/** `listener` receives undefined if changes may have been lost. Returns a function that unsubscribes. */
+export function onPublishedChange(
   events: Pick<Events, "subscribe">,
   listener: (change: Change | undefined) => void,
 ): () => void {

@@ -15,7 +15,7 @@ import {
 } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
 
-/** Columns by which figures can be grouped and compared; `at/<milliseconds>` is the time rounded down. */
+/** Columns by which metrics can be grouped and compared; `at/<milliseconds>` is the time rounded down. */
 export type AudienceColumn =
   | "uid"
   | "input"
@@ -29,7 +29,7 @@ export type AudienceColumn =
   | "start_at"
   | `at/${number}`;
 
-/** Figures of the viewers with the same properties in one hour. */
+/** Metrics of the viewers with the same properties in one hour. */
 export interface AudienceCell {
   account: string;
   /** Epoch milliseconds. */
@@ -274,7 +274,7 @@ export function createAudienceTable(db: Db, periods: readonly SumPeriod[]) {
         indexed: ["uid"],
         sums: ["views", "viewed_ms"],
         limits: LIMITS,
-        tooMany: (limit) => streamErrors.tooManyFigures({ limit }),
+        tooMany: (limit) => streamErrors.tooManyDataPoints({ limit }),
       }),
 
     /** The highest number of concurrent viewers in each period, in order. */

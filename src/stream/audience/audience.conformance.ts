@@ -91,7 +91,7 @@ export function audienceConformance(engine: TestEngine): void {
     ]);
   });
 
-  test("figures of several processes add up, and a restart loses nothing that was counted before it", async (t) => {
+  test("metrics of several processes add up, and a restart loses nothing that was counted before it", async (t) => {
     const { audience, other } = await open(t, engine);
     const second = await other();
     audience.onSegment(viewingOf(videoOf(ONE), "192.0.2.1"), 4);
@@ -166,7 +166,7 @@ export function audienceConformance(engine: TestEngine): void {
     assert.deepEqual(await figures(audience, "uid"), [`${ONE}=13/52`]);
   });
 
-  test("keeps figures by hour for 31 days and by day for the configured time", async (t) => {
+  test("keeps metrics by hour for 31 days and by day for the configured time", async (t) => {
     const { audience, clock } = await open(t, engine, { days: 60 });
     audience.onSegment(viewingOf(videoOf(ONE), "192.0.2.1"), 4);
     await audience.flush();

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Clock, Log } from "../../kernel/index.ts";
 import {
   choosePeriod,
-  createFigureBuffer,
+  createMetricBuffer,
   type Db,
   type RowFilter,
   type SumPeriod,
@@ -32,7 +32,7 @@ interface AudienceQuery {
   groupBy: readonly AudienceColumn[];
 }
 
-/** Restricts the figures to one video, live input or creator. */
+/** Restricts the metrics to one video, live input or creator. */
 interface AudienceSubject {
   uid?: string | undefined;
   input?: string | undefined;
@@ -40,22 +40,22 @@ interface AudienceSubject {
 }
 
 /**
- * Figures of the viewers of videos and broadcasts, by hour and day.
+ * Metrics of the viewers of videos and broadcasts, by hour and day.
  *
  * A view begins when a viewer gets a segment of a video after 30 minutes without one. The minutes viewed are the
  * durations of the segments sent, whether or not the player showed them. A viewer is an IP address with a session id of
  * the player or a user agent; both are only in memory.
  */
 export interface Audience {
-  /** Days that figures are kept. */
+  /** Days that metrics are kept. */
   readonly days: number;
   /** Counts a segment of this many seconds that has been sent completely. */
   onSegment(viewing: Pick<Viewing, "video" | "viewer" | "request">, seconds: number): void;
-  /** Counts time of a connection that gets the broadcast in another way than by segments, such as WebRTC. */
+  /** Counts the time of a connection that receives the broadcast without segments, such as WebRTC. */
   onConnected(connection: { video: Video; session: string; ip: string; player: string }, seconds: number): void;
   /** Wraps the route of a page with the player, to find out which page embeds it. */
   watchPage(route: DeliveryRoute): DeliveryRoute;
-  /** Sums `views` and `viewed_ms` by group. Throws tooManyFigures. */
+  /** Sums `views` and `viewed_ms` by group. Throws tooManyDataPoints. */
   sums(query: AudienceQuery): Promise<SumsRow[]>;
   /**
    * The highest number of viewers that got a segment in the same minute, in each hour or day with viewers. For one
@@ -75,7 +75,7 @@ interface AudienceDeps {
   /** ISO 3166-1 alpha-2 country code of an IP address. */
   countryOf(ip: string): string | undefined;
   log: Log;
-  /** Days that figures are kept. Default 90. */
+  /** Days that metrics are kept. Default 90. */
   days?: number;
   limits?: Partial<AudienceLimits>;
 }
@@ -110,7 +110,7 @@ export function createAudience({
   const pages = new Map<string, string>();
   const combinations = createHourlySets(limits.combinations);
   const referrers = createHourlySets(limits.referrers);
-  const views = createFigureBuffer<AudienceCell>({
+  const views = createMetricBuffer<AudienceCell>({
     name: "stream: views",
     write: table.add,
     merge(into, from) {
@@ -119,7 +119,7 @@ export function createAudience({
     },
     log,
   });
-  const concurrent = createFigureBuffer<ConcurrentCell>({
+  const concurrent = createMetricBuffer<ConcurrentCell>({
     name: "stream: concurrent viewers",
     write: table.addConcurrent,
     merge: (into, from) => void (into.viewers += from.viewers),
@@ -205,7 +205,7 @@ export function createAudience({
     try {
       await table.sweep(now);
     } catch (err) {
-      log.warn({ err }, "stream: failed to delete old figures of viewers, will retry");
+      log.warn({ err }, "stream: failed to delete old metrics of viewers, will retry");
       lastSweptHour = -1;
     }
   }

@@ -1,4 +1,4 @@
-/** A viewer's software, from a fixed list of names: their number limits the size of the stored figures. */
+/** A viewer's software, from a fixed list of names: their number limits the size of the stored metrics. */
 interface Device {
   browser: string;
   os: string;

@@ -3,7 +3,7 @@ import type { Basics } from "../../kernel/index.ts";
 import type { NetworkSet } from "../../kernel/networks.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { TlsSource } from "../../kernel/tls-source.ts";
-import { announceChange, type Db, type Events, type Jobs, type ObjectStore, type Secrets } from "../../store/index.ts";
+import { publishChange, type Db, type Events, type Jobs, type ObjectStore, type Secrets } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
 import type { Access, AccessOptions } from "../access/index.ts";
 import type { DeliveryRoute, PublicRoute } from "../delivery/index.ts";
@@ -136,7 +136,7 @@ export function createLive(deps: LiveDeps, basics: Basics): Live {
   });
   const { directory, broadcasts } = inputs;
   inputs.onEvent(createLiveNotifications({ webhooks, inputs: directory }));
-  inputs.onEvent(async ({ account, input }) => announceChange(events, { topic: "live", account, id: input }));
+  inputs.onEvent(async ({ account, input }) => publishChange(events, { topic: "live", account, id: input }));
   const viewers = createLiveViewers({ db, clock, ids, onWatched: deps.onWatched, log });
   lifecycle.onStop("live inputs", async () => {
     await viewers.close();
@@ -178,7 +178,7 @@ export function createLive(deps: LiveDeps, basics: Basics): Live {
     viewers: viewers.count,
     onPublished(sessions) {
       for (const { input } of sessions)
-        announceChange(events, { topic: "live_metrics", account: input.account, id: input.uid });
+        publishChange(events, { topic: "live_metrics", account: input.account, id: input.uid });
     },
     ...(ingest && { sessions: ingest.hub }),
   });

@@ -30,7 +30,7 @@ const query = z.object({
   time_delta: z.enum(["hour", "day"]).default("hour"),
 });
 const count = z.number().int();
-const figuresSchema = z.object({
+const countsSchema = z.object({
   received: count,
   forwarded: count,
   handled: count,
@@ -45,14 +45,14 @@ const figuresSchema = z.object({
   sendingPending: count,
 });
 const resultSchema = z.object({
-  totals: figuresSchema,
-  series: z.array(z.object({ ts: count, ...figuresSchema.shape })),
-  zones: z.array(z.object({ zone_id: z.string(), ...figuresSchema.shape })),
+  totals: countsSchema,
+  series: z.array(z.object({ ts: count, ...countsSchema.shape })),
+  zones: z.array(z.object({ zone_id: z.string(), ...countsSchema.shape })),
 });
-type Figures = z.output<typeof figuresSchema>;
+type Counts = z.output<typeof countsSchema>;
 
-/** The figure that counts a message with this status, in addition to `received` or `sent`. */
-const FIGURES: Record<EntryKind, Record<string, keyof Figures>> = {
+/** The count to which a message with this status is added, in addition to `received` or `sent`. */
+const COUNT_NAMES: Record<EntryKind, Record<string, keyof Counts>> = {
   routing: {
     delivered: "forwarded",
     handled: "handled",
@@ -81,14 +81,13 @@ const FIGURES: Record<EntryKind, Record<string, keyof Figures>> = {
   },
 };
 
-function add(figures: Figures, kind: EntryKind, status: string, messages: number): void {
-  figures[kind === "routing" ? "received" : "sent"] += messages;
-  const figure = FIGURES[kind][status];
-  if (figure !== undefined) figures[figure] += messages;
+function add(counts: Counts, kind: EntryKind, status: string, messages: number): void {
+  counts[kind === "routing" ? "received" : "sent"] += messages;
+  const name = COUNT_NAMES[kind][status];
+  if (name !== undefined) counts[name] += messages;
 }
 
-const noFigures = (): Figures =>
-  Object.fromEntries(Object.keys(figuresSchema.shape).map((name) => [name, 0])) as Figures;
+const noCounts = (): Counts => Object.fromEntries(Object.keys(countsSchema.shape).map((name) => [name, 0])) as Counts;
 
 /**
  * Counts of received and sent messages per hour or day and per zone, for charts; the GraphQL datasets contain the same
@@ -105,10 +104,10 @@ export function emailAnalyticsRoutes({ activity, clock }: EmailAnalyticsDeps): R
     if ((end - begin) / step > MAX_POINTS) throw activityErrors.tooManyPoints({ limit: MAX_POINTS });
     const filter: CountFilter =
       "zone" in owner ? { all: [] } : { column: "zone_id", operator: "not in", value: owner.hidden };
-    const series = new Map<number, Figures>();
-    for (let start = begin; start < end; start += step) series.set(start, noFigures());
-    const totals = noFigures();
-    const zones = new Map<string, Figures>();
+    const series = new Map<number, Counts>();
+    for (let start = begin; start < end; start += step) series.set(start, noCounts());
+    const totals = noCounts();
+    const zones = new Map<string, Counts>();
     const countBy = (kind: EntryKind, column: CountColumn) =>
       activity.count({
         ...("zone" in owner ? { zone: owner.zone } : { account: owner.account }),
@@ -123,7 +122,7 @@ export function emailAnalyticsRoutes({ activity, clock }: EmailAnalyticsDeps): R
         const status = String(values[1]);
         add(totals, kind, status, messages);
         add(
-          series.getOrInsertComputed(Number(values[0]), () => noFigures()),
+          series.getOrInsertComputed(Number(values[0]), () => noCounts()),
           kind,
           status,
           messages,
@@ -131,7 +130,7 @@ export function emailAnalyticsRoutes({ activity, clock }: EmailAnalyticsDeps): R
       }
       for (const { count: messages, values } of await countBy(kind, "zone_id"))
         add(
-          zones.getOrInsertComputed(String(values[0]), () => noFigures()),
+          zones.getOrInsertComputed(String(values[0]), () => noCounts()),
           kind,
           String(values[1]),
           messages,
@@ -139,9 +138,9 @@ export function emailAnalyticsRoutes({ activity, clock }: EmailAnalyticsDeps): R
     }
     return {
       totals,
-      series: [...series].map(([start, figures]) => ({ ts: start / 1000, ...figures })),
+      series: [...series].map(([start, counts]) => ({ ts: start / 1000, ...counts })),
       zones: [...zones]
-        .map(([zone, figures]) => ({ zone_id: zone, ...figures }))
+        .map(([zone, counts]) => ({ zone_id: zone, ...counts }))
         .sort((a, b) => b.received + b.sent - (a.received + a.sent)),
     };
   }

@@ -36,7 +36,7 @@ interface SumsDataset<Column extends string, Figures> {
   columns: DatasetColumn<Column>[];
   /** By branch and field: `{ sum: { minutesViewed: … } }`. `count` is a field without a branch, in the branch "". */
   metrics: Record<string, Record<string, (figures: Figures) => number | null>>;
-  /** Days that the figures are kept. */
+  /** Days that the metrics are kept. */
   days: number;
   clock: Pick<Clock, "now">;
   read(request: SumsRequest<Column>): Promise<SumsGroup<Figures>[]>;
@@ -46,8 +46,8 @@ const DAY_MS = 24 * 3_600_000;
 const DAY_SECONDS = DAY_MS / 1000;
 
 /**
- * A dataset of figures that are stored as sums of hours and days, grouped by the requested dimensions. Without a start,
- * a query covers the whole time that the figures are kept.
+ * A dataset of metrics that are stored as sums of hours and days, grouped by the requested dimensions. Without a start,
+ * a query covers the whole time that the metrics are kept.
  */
 export function sumsDataset<Column extends string, Figures>({
   permissions,

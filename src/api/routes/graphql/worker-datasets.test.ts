@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { onEveryDatabase } from "../../../../test/support/databases.ts";
 import { createManualClock, silentLog } from "../../../kernel/index.ts";
 import {
-  createInvocationFigures,
+  createInvocationMetrics,
   workersMigrations,
   type Invocation,
   type WorkerUsage,
@@ -19,7 +19,7 @@ onEveryDatabase((engine) => {
     test("answers the hosted service's example query, with quantiles", async (t) => {
       const { db } = await engine.open(t, workersMigrations);
       const clock = createManualClock(START);
-      const figures = createInvocationFigures({ db, clock, log: silentLog });
+      const figures = createInvocationMetrics({ db, clock, log: silentLog });
       t.after(() => figures.close());
       let invoke: (invocation: Invocation) => void = () => {};
       let use: (usage: WorkerUsage) => void = () => {};

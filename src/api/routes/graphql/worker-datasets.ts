@@ -2,7 +2,7 @@ import type { Clock } from "../../../kernel/index.ts";
 import {
   quantile,
   type InvocationColumn,
-  type InvocationFigures,
+  type InvocationMetrics,
   type InvocationSums,
 } from "../../../workers/index.ts";
 import type { DatasetColumn } from "./columns.ts";
@@ -56,7 +56,7 @@ export function workerDatasets({
   figures,
   clock,
 }: {
-  figures: Pick<InvocationFigures, "read" | "days">;
+  figures: Pick<InvocationMetrics, "read" | "days">;
   clock: Pick<Clock, "now">;
 }): Record<string, Dataset> {
   return {

@@ -54,10 +54,10 @@ type Scope = { [Name in keyof typeof scope]?: z.output<(typeof scope)[Name]> | u
 
 /**
  * Views, minutes and peaks of videos and broadcasts, for charts and rankings; the GraphQL datasets contain the same
- * figures. Not in the hosted service.
+ * metrics. Not in the hosted service.
  */
 export function streamAnalyticsRoutes({ audience, clock }: StreamAnalyticsDeps): Route[] {
-  /** The requested range, at most as long as figures are kept. */
+  /** The requested range, at most as long as metrics are kept. */
   function rangeOf({ since, until }: Scope, step?: number) {
     const now = clock.now();
     const range = { until: until ?? now + 1, since: since ?? (until ?? now) - STEPS.day };

@@ -5,8 +5,8 @@ import { after, before, test } from "node:test";
 import { createManualClock, silentLog } from "../../kernel/index.ts";
 import { onEveryDatabase } from "../../../test/support/databases.ts";
 import { mailOf, noActions, scriptOf, startRuntime } from "../runtime/runtime.testing.ts";
-import { invocationFiguresMigrations } from "./figures-table.ts";
-import { createInvocationFigures } from "./figures.ts";
+import { invocationMetricsMigrations } from "./metrics-table.ts";
+import { createInvocationMetrics } from "./metrics.ts";
 import { quantile } from "./histogram.ts";
 
 const ACCOUNT = "a".repeat(32);
@@ -23,9 +23,9 @@ after(() => {
 
 onEveryDatabase((engine) => {
   test("counts the invocations of a running worker: requests, errors, fetches, CPU time and duration", async (t) => {
-    const { db } = await engine.open(t, invocationFiguresMigrations);
+    const { db } = await engine.open(t, invocationMetricsMigrations);
     const clock = createManualClock(Date.UTC(2026, 10, 21, 12));
-    const figures = createInvocationFigures({ db, clock, log: silentLog });
+    const figures = createInvocationMetrics({ db, clock, log: silentLog });
     const runtime = startRuntime();
     figures.watch(runtime);
     await runtime.deploy(
@@ -43,7 +43,7 @@ onEveryDatabase((engine) => {
     // Stopping the processes reports what they have used.
     await runtime.close();
     await figures.close();
-    const groups = await createInvocationFigures({ db, clock, log: silentLog }).read({
+    const groups = await createInvocationMetrics({ db, clock, log: silentLog }).read({
       account: ACCOUNT,
       since: clock.now() - 3_600_000,
       until: clock.now() + 1,

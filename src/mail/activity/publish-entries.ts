@@ -1,11 +1,11 @@
-import { announceChange, type Events } from "../../store/index.ts";
+import { publishChange, type Events } from "../../store/index.ts";
 import type { WrittenEntry } from "./writer.ts";
 
-/** Entries of one account and zone that are announced one by one; more of them are announced as one change. */
+/** Entries of one account and zone that are published one by one; more of them are published as one change. */
 const MAX_SINGLE = 10;
 
-/** Announces changes of the log, as "mail", and of the outbound queue, as "queue". */
-export const announceEntries =
+/** Publishes changes of the log, as "mail", and of the outbound queue, as "queue". */
+export const publishEntries =
   (events: Pick<Events, "publish">) =>
   (entries: readonly WrittenEntry[]): void => {
     const owned = entries.filter(({ account }) => account !== "");
@@ -13,7 +13,7 @@ export const announceEntries =
       const { account, zone } = group[0]!;
       const owner = { account, ...(zone !== "" && { zone }) };
       const ids = group.length > MAX_SINGLE ? [""] : group.map(({ id }) => id);
-      for (const id of ids) announceChange(events, { topic: "mail", ...owner, id });
-      if (group.some(({ isQueued }) => isQueued)) announceChange(events, { topic: "queue", ...owner, id: "" });
+      for (const id of ids) publishChange(events, { topic: "mail", ...owner, id });
+      if (group.some(({ isQueued }) => isQueued)) publishChange(events, { topic: "queue", ...owner, id: "" });
     }
   };

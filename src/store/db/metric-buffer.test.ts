@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLog } from "../../kernel/index.ts";
-import { createFigureBuffer } from "./figure-buffer.ts";
+import { createMetricBuffer } from "./metric-buffer.ts";
 
 interface Cell {
   key: string;
@@ -11,7 +11,7 @@ interface Cell {
 function open({ fails = false, ...options }: { fails?: boolean; maxCells?: number; batchSize?: number } = {}) {
   const written: string[] = [];
   const state = { fails };
-  const buffer = createFigureBuffer<Cell>({
+  const buffer = createMetricBuffer<Cell>({
     name: "test",
     async write(batch) {
       if (state.fails) throw new Error("no database");
@@ -26,7 +26,7 @@ function open({ fails = false, ...options }: { fails?: boolean; maxCells?: numbe
   return { buffer, written, state, add };
 }
 
-test("writes the figures of an interval in batches, in the order of their keys", async () => {
+test("writes the metrics of an interval in batches, in the order of their keys", async () => {
   const { buffer, written, add } = open({ batchSize: 2 });
   for (const key of ["c", "a", "b", "a"]) add(key);
   const before = buffer.interval;

@@ -16,10 +16,10 @@ import {
 import { workerErrors } from "../errors.ts";
 import type { Histogram } from "./histogram.ts";
 
-/** Columns by which figures can be grouped and compared; `at/<milliseconds>` is the time rounded down. */
+/** Columns by which metrics can be grouped and compared; `at/<milliseconds>` is the time rounded down. */
 export type InvocationColumn = "script" | "version" | "status" | "start_at" | `at/${number}`;
 
-/** Figures of the invocations of one version with one status. Times in microseconds. */
+/** Metrics of the invocations of one version with one status. Times in microseconds. */
 export interface InvocationCell {
   account: string;
   /** Epoch milliseconds. */
@@ -75,7 +75,7 @@ type StoredColumn = InvocationColumn | "kind" | "bucket";
 
 const KEY = ["account_id", "period", "start_at", "script", "version", "status"] as const;
 
-export const invocationFiguresMigrations: Migration[] = [
+export const invocationMetricsMigrations: Migration[] = [
   {
     name: "workers-invocation-figures-001",
     async up(db, types) {
@@ -119,7 +119,7 @@ export const invocationFiguresMigrations: Migration[] = [
 
 const LIMITS = { rows: 1_000_000, groups: 20_000 };
 
-interface FiguresRead {
+interface MetricsRead {
   account: string;
   period: SumPeriod;
   since: number;
@@ -128,7 +128,7 @@ interface FiguresRead {
   groupBy: readonly InvocationColumn[];
 }
 
-export function createFiguresTable(db: Db, periods: readonly SumPeriod[]) {
+export function createMetricsTable(db: Db, periods: readonly SumPeriod[]) {
   const tables = db.tables<FiguresTables>();
   const commits = createGroupCommitter(db);
   const keyOf = (arg: <Value>(name: string) => Value) => ({
@@ -178,7 +178,7 @@ export function createFiguresTable(db: Db, periods: readonly SumPeriod[]) {
   );
 
   const read = (
-    query: Omit<FiguresRead, "groupBy">,
+    query: Omit<MetricsRead, "groupBy">,
     table: string,
     selected: { groupBy: readonly StoredColumn[]; sums: string[]; maxima?: string[] },
     limits = LIMITS,
@@ -190,7 +190,7 @@ export function createFiguresTable(db: Db, periods: readonly SumPeriod[]) {
       expression,
       indexed: ["script"],
       limits,
-      tooMany: (limit) => workerErrors.tooManyFigures({ limit }),
+      tooMany: (limit) => workerErrors.tooManyDataPoints({ limit }),
     });
 
   return {
@@ -206,7 +206,7 @@ export function createFiguresTable(db: Db, periods: readonly SumPeriod[]) {
         ),
       ),
 
-    sums: (query: FiguresRead): Promise<SumsRow[]> =>
+    sums: (query: MetricsRead): Promise<SumsRow[]> =>
       read(query, "worker_invocations", {
         groupBy: query.groupBy,
         sums: ["requests", "errors", "subrequests", "cpu_us", "wall_us"],
@@ -214,7 +214,7 @@ export function createFiguresTable(db: Db, periods: readonly SumPeriod[]) {
       }),
 
     /** One histogram for each group and kind of time. */
-    async times(query: FiguresRead): Promise<{ values: ColumnValue[]; kind: TimeKind; histogram: Histogram }[]> {
+    async times(query: MetricsRead): Promise<{ values: ColumnValue[]; kind: TimeKind; histogram: Histogram }[]> {
       const rows = await read(
         query,
         "worker_invocation_times",

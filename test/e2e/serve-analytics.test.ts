@@ -38,7 +38,7 @@ async function playable(api: Api, uid: string) {
   }
 }
 
-describe("figures of a server", needsFfmpeg, () => {
+describe("metrics of a server", needsFfmpeg, () => {
   const scope = createScope();
   after(scope.close);
 

@@ -1,17 +1,17 @@
 import type { Clock, Log } from "../../kernel/index.ts";
 import {
   choosePeriod,
-  createFigureBuffer,
+  createMetricBuffer,
   startOf,
   type ColumnValue,
   type Db,
   type RowFilter,
 } from "../../store/index.ts";
 import type { Invocation, InvocationOutcome, WorkerRuntime, WorkerUsage } from "../runtime/port.ts";
-import { createFiguresTable, type InvocationCell, type InvocationColumn } from "./figures-table.ts";
+import { createMetricsTable, type InvocationCell, type InvocationColumn } from "./metrics-table.ts";
 import { bucketOf, type Histogram } from "./histogram.ts";
 
-/** Figures of a group of invocations. Times in microseconds. */
+/** Metrics of a group of invocations. Times in microseconds. */
 export interface InvocationSums {
   requests: number;
   errors: number;
@@ -25,7 +25,7 @@ export interface InvocationSums {
   wallTimes: Histogram;
 }
 
-interface InvocationFiguresQuery {
+interface InvocationMetricsQuery {
   account: string;
   /** Epoch milliseconds: start inclusive, end exclusive. Extended to whole periods. */
   since: number;
@@ -39,23 +39,23 @@ interface InvocationFiguresQuery {
 }
 
 /** Counts the invocations of deployed workers, by five minutes, hour and day. */
-export interface InvocationFigures {
-  /** Days that figures are kept. */
+export interface InvocationMetrics {
+  /** Days that metrics are kept. */
   readonly days: number;
   /** Counts the invocations of these workers from now on. */
   watch(runtime: Pick<WorkerRuntime, "onInvocation" | "onUsage">): void;
-  /** Throws tooManyFigures. */
-  read(query: InvocationFiguresQuery): Promise<{ values: ColumnValue[]; figures: InvocationSums }[]>;
+  /** Throws tooManyDataPoints. */
+  read(query: InvocationMetricsQuery): Promise<{ values: ColumnValue[]; figures: InvocationSums }[]>;
   /** Writes the counts; this also happens automatically every few seconds. */
   flush(): Promise<void>;
   close(): Promise<void>;
 }
 
-interface InvocationFiguresDeps {
+interface InvocationMetricsDeps {
   db: Db;
   clock: Pick<Clock, "now">;
   log: Log;
-  /** Days that figures are kept. Default 90. */
+  /** Days that metrics are kept. Default 90. */
   days?: number;
 }
 
@@ -83,10 +83,10 @@ const STATUSES: Record<InvocationOutcome["outcome"], string> = {
 
 const isError = (outcome: InvocationOutcome["outcome"]) => outcome !== "ok" && outcome !== "canceled";
 
-export function createInvocationFigures({ db, clock, log, days = 90 }: InvocationFiguresDeps): InvocationFigures {
+export function createInvocationMetrics({ db, clock, log, days = 90 }: InvocationMetricsDeps): InvocationMetrics {
   const periods = periodsOf(days);
-  const table = createFiguresTable(db, periods);
-  const buffer = createFigureBuffer<InvocationCell>({
+  const table = createMetricsTable(db, periods);
+  const buffer = createMetricBuffer<InvocationCell>({
     name: "workers: invocations",
     write: table.add,
     merge,
@@ -152,7 +152,7 @@ export function createInvocationFigures({ db, clock, log, days = 90 }: Invocatio
     try {
       await table.sweep(now);
     } catch (err) {
-      log.warn({ err }, "workers: failed to delete old figures of invocations, will retry");
+      log.warn({ err }, "workers: failed to delete old metrics of invocations, will retry");
       lastSweptHour = -1;
     }
   }

@@ -3,8 +3,8 @@ import { test, type TestContext } from "node:test";
 import type { TestEngine } from "../../../test/support/databases.ts";
 import { createManualClock, silentLog } from "../../kernel/index.ts";
 import type { Invocation, WorkerUsage } from "../runtime/port.ts";
-import { invocationFiguresMigrations } from "./figures-table.ts";
-import { createInvocationFigures, type InvocationFigures } from "./figures.ts";
+import { invocationMetricsMigrations } from "./metrics-table.ts";
+import { createInvocationMetrics, type InvocationMetrics } from "./metrics.ts";
 import { quantile } from "./histogram.ts";
 
 const ACCOUNT = "a".repeat(32);
@@ -25,10 +25,10 @@ const INVOCATION: Invocation = {
 };
 
 async function open(t: TestContext, engine: TestEngine) {
-  const { db, another } = await engine.open(t, invocationFiguresMigrations);
+  const { db, another } = await engine.open(t, invocationMetricsMigrations);
   const clock = createManualClock(START);
   const of = (database: typeof db) => {
-    const figures = createInvocationFigures({ db: database, clock, log: silentLog });
+    const figures = createInvocationMetrics({ db: database, clock, log: silentLog });
     t.after(() => figures.close());
     let onInvocation = (_invocation: Invocation) => {};
     let onUsage = (_usage: WorkerUsage) => {};
@@ -46,7 +46,7 @@ async function open(t: TestContext, engine: TestEngine) {
   return { ...of(db), clock, other: async () => of(await another()) };
 }
 
-const read = (figures: InvocationFigures, more: Partial<Parameters<InvocationFigures["read"]>[0]> = {}) =>
+const read = (figures: InvocationMetrics, more: Partial<Parameters<InvocationMetrics["read"]>[0]> = {}) =>
   figures.read({
     account: ACCOUNT,
     since: START - DAY,
@@ -57,7 +57,7 @@ const read = (figures: InvocationFigures, more: Partial<Parameters<InvocationFig
     ...more,
   });
 
-export function invocationFiguresConformance(engine: TestEngine): void {
+export function invocationMetricsConformance(engine: TestEngine): void {
   test("counts requests, errors, subrequests and times by worker, version and status", async (t) => {
     const { figures, invoke, use } = await open(t, engine);
     for (let n = 0; n < 3; n++) invoke();
@@ -103,7 +103,7 @@ export function invocationFiguresConformance(engine: TestEngine): void {
     assert.deepEqual(withoutTimes!.figures.cpuTimes, new Map());
   });
 
-  test("figures of several processes add up, and are written at a stop", async (t) => {
+  test("metrics of several processes add up, and are written at a stop", async (t) => {
     const { figures, invoke, use, other } = await open(t, engine);
     const second = await other();
     for (const each of [{ invoke, use }, second]) {

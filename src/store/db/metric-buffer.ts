@@ -1,11 +1,11 @@
 import { messageOf, type Log } from "../../kernel/index.ts";
 
 /**
- * Figures that are counted in memory and written every few seconds. Counting costs one map lookup; the write of an
+ * Metrics that are counted in memory and written every few seconds. Counting costs one map lookup; the write of an
  * interval is split into batches. A failed batch is kept and written with the next interval. At a stop everything is
  * written; a killed process loses the last interval.
  */
-interface FigureBuffer<Cell> {
+interface MetricBuffer<Cell> {
   /** The number of the interval. Once it changes, cells from earlier intervals must no longer be changed. */
   readonly interval: number;
   /** The cell of this key in the current interval. */
@@ -15,12 +15,12 @@ interface FigureBuffer<Cell> {
   close(): Promise<void>;
 }
 
-interface FigureBufferOptions<Cell> {
+interface MetricBufferOptions<Cell> {
   /** For the log: `stream: views`. */
   name: string;
   /** Writes one batch atomically. */
   write(batch: Cell[]): Promise<void>;
-  /** Adds the figures of `from` to `into`. */
+  /** Adds the metrics of `from` to `into`. */
   merge(into: Cell, from: Cell): void;
   log: Log;
   flushMs?: number;
@@ -30,7 +30,7 @@ interface FigureBufferOptions<Cell> {
   maxCells?: number;
 }
 
-export function createFigureBuffer<Cell>({
+export function createMetricBuffer<Cell>({
   name,
   write,
   merge,
@@ -38,7 +38,7 @@ export function createFigureBuffer<Cell>({
   flushMs = 10_000,
   batchSize = 200,
   maxCells = 20_000,
-}: FigureBufferOptions<Cell>): FigureBuffer<Cell> {
+}: MetricBufferOptions<Cell>): MetricBuffer<Cell> {
   let cells = new Map<string, Cell>();
   let interval = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -66,7 +66,7 @@ export function createFigureBuffer<Cell>({
         if (fits) for (const [key, cell] of rest) keep(key, cell);
         log.warn(
           { err, figures: rest.length },
-          `${name}: failed to store figures, ${fits ? "will retry" : "discarded them"}: ${messageOf(err)}`,
+          `${name}: failed to store metrics, ${fits ? "will retry" : "discarded"}: ${messageOf(err)}`,
         );
         if (fits) arm();
         return;

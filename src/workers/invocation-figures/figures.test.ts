@@ -1,4 +1,0 @@
-import { onEveryDatabase } from "../../../test/support/databases.ts";
-import { invocationFiguresConformance } from "./figures.conformance.ts";
-
-onEveryDatabase(invocationFiguresConformance);

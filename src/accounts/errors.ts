@@ -7,26 +7,26 @@ export const accountErrors = defineErrors("accounts", {
     code: 1000,
     http: 401,
     message: "Invalid API Token",
-    fix: "It is unknown, revoked, disabled or expired, or it belongs to a different owner than the one in the path.",
+    fix: "Create another token: this one is unknown, revoked, disabled or expired, or belongs to a different owner than the one in the path.",
   },
   wrongAddress: {
     code: 9109,
     http: 403,
     message: "Cannot use the access token from location: {ip}",
-    fix: "The token's condition.request_ip does not include this address.",
+    fix: "Add this address to condition.request_ip of the token, or use another token.",
   },
   notAllowed: { code: 9109, http: 403, message: "Unauthorized to access requested resource", fix: "{why}" },
   exceeds: {
     code: 9109,
     http: 403,
     message: "Unauthorized to access requested resource",
-    fix: "A token cannot grant more than it has: the calling token lacks {permission} on {place}.",
+    fix: "Use a token with {permission} on {place}: a token can grant only permissions that it has.",
   },
   outlasts: {
     code: 9109,
     http: 403,
     message: "Unauthorized to access requested resource",
-    fix: "A token cannot create a token with fewer restrictions than its own: set {bound}.",
+    fix: "Set {bound}: a token cannot create a token with fewer restrictions than its own.",
   },
 
   // ---- tokens
@@ -90,7 +90,7 @@ export const accountErrors = defineErrors("accounts", {
     code: 1052,
     http: 401,
     message: "Wrong email address or password",
-    fix: "Check both, or sign in in another way. Lost access: run `reelpost sign-in-link` on the server.",
+    fix: "Check both, or sign in with another method. Lost access: run `reelpost sign-in-link` on the server.",
   },
   badLink: {
     code: 1053,
@@ -114,7 +114,7 @@ export const accountErrors = defineErrors("accounts", {
     code: 1056,
     http: 401,
     message: "The passkey was not accepted: {reason}",
-    fix: "Use a passkey that was registered for {host}, or sign in in another way.",
+    fix: "Use a passkey that was registered for {host}, or sign in with another method.",
   },
   oidcOff: {
     code: 1057,
@@ -138,7 +138,7 @@ export const accountErrors = defineErrors("accounts", {
     code: 1059,
     http: 502,
     message: "Cannot reach {issuer}: {reason}",
-    fix: "Check dashboard.oidc_issuer, and sign in in another way meanwhile.",
+    fix: "Check dashboard.oidc_issuer, and sign in with another method until then.",
   },
   notMember: {
     code: 1060,
@@ -216,7 +216,7 @@ export const accountErrors = defineErrors("accounts", {
     http: 409,
     permanent: true,
     message: "{email} has no pending invitation",
-    fix: "Only pending invitations can be sent again.",
+    fix: "Invite the address first.",
   },
   tooManyMembers: {
     code: 1083,
@@ -233,13 +233,13 @@ export const accountErrors = defineErrors("accounts", {
     code: 9109,
     http: 403,
     message: "Unauthorized to access requested resource",
-    fix: "The role {role} includes {permission}, which the calling token does not have. Use a token of an administrator with every permission, or the dashboard.",
+    fix: "Use a token of an administrator with every permission, or the dashboard: the role {role} includes {permission}, which the calling token does not have.",
   },
   noRole: {
     code: 1085,
     http: 404,
     message: "Role {id} not found",
-    fix: "GET /accounts/<account>/roles lists the roles.",
+    fix: "List the roles with GET /accounts/<account>/roles.",
   },
   badMember: { code: 1086, http: 400, message: "Invalid member: {field}: {reason}" },
   noInvitation: { code: 1087, http: 404, message: "Invitation {id} not found" },

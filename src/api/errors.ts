@@ -18,13 +18,13 @@ export const apiErrors = defineErrors("api", {
     code: 10000,
     http: 401,
     message: "Authentication error",
-    fix: "The API token is unknown, revoked, expired or not valid from this address: create a new one.",
+    fix: "Create another API token: this one is unknown, revoked, expired or not valid from this address.",
   },
   notAllowed: {
     code: 9109,
     http: 403,
     message: "Unauthorized to access requested resource",
-    fix: "The API token needs {permission} for this resource.",
+    fix: "Use an API token with {permission} for this resource.",
   },
   noRoute: { code: 7000, http: 404, message: "No route for that URI" },
   productAbsent: { code: 7000, http: 404, message: "{product} not available on this server." },
@@ -33,7 +33,12 @@ export const apiErrors = defineErrors("api", {
     http: 404,
     message: "Could not route to {path}, perhaps your object identifier is invalid?",
   },
-  methodNotAllowed: { code: 10405, http: 405, message: "Method not allowed for this URI", fix: "Allowed: {allowed}." },
+  methodNotAllowed: {
+    code: 10405,
+    http: 405,
+    message: "Method not allowed for this URI",
+    fix: "Use one of: {allowed}.",
+  },
   badRequest: { code: 10001, http: 400, message: "{reason}" },
   badJson: { code: 6007, http: 400, message: "Malformed JSON in request body", fix: "{reason}" },
   tooManyValues: {
@@ -46,7 +51,7 @@ export const apiErrors = defineErrors("api", {
     code: 6007,
     http: 400,
     message: "Malformed JSON in request body",
-    fix: "The nesting exceeds {limit} levels.",
+    fix: "Use at most {limit} levels of nesting.",
   },
   brokeOff: { code: 10001, http: 400, message: "The request body is incomplete.", fix: "Send it again." },
   busy: {
@@ -66,7 +71,7 @@ export const apiErrors = defineErrors("api", {
     code: 971,
     http: 429,
     message: "Please wait and consider throttling your request speed",
-    fix: "The limit is {limit} requests per {seconds} seconds (api.rate_limit).",
+    fix: "Send at most {limit} requests per {seconds} seconds (api.rate_limit).",
   },
   tooManyFailures: {
     code: 971,

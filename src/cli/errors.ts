@@ -115,7 +115,7 @@ export const commandErrors = defineErrors("cli", {
     code: "E_ACCOUNT_UNKNOWN",
     http: 400,
     message: "The API token has no access to the account {id}.",
-    fix: "Accessible accounts: {list}",
+    fix: "Use one of: {list}",
   },
   storageUnnamed: {
     code: "E_STORAGE_UNNAMED",
@@ -127,7 +127,7 @@ export const commandErrors = defineErrors("cli", {
     code: "E_BINDING_UNKNOWN",
     http: 400,
     message: "The configuration has no {what} binding {binding}.",
-    fix: "Bindings in the configuration: {names}.",
+    fix: "Use one of the configured bindings: {names}.",
   },
   bindingWithoutId: {
     code: "E_BINDING_WITHOUT_ID",

@@ -10,19 +10,19 @@ export const inboxErrorEntries = {
     code: "E_NOT_FOUND",
     http: 404,
     message: "Message {id} has no attachment {n}",
-    fix: "`attachments` of the message lists its attachments, counted from 0.",
+    fix: "Use an index of `attachments`, which starts at 0.",
   },
   inboxHtmlMissing: {
     code: "E_NOT_FOUND",
     http: 404,
     message: "Message {id} has no HTML part",
-    fix: "Read its `text`.",
+    fix: "Use its field `text`.",
   },
   inboxContentInvalid: {
     code: "E_VALIDATION_ERROR",
     http: 422,
     message: "Cannot parse message {id}: {reason}",
-    fix: "Read the raw message instead.",
+    fix: "Download the raw message instead.",
   },
   inboxSearchInvalid: {
     code: "E_VALIDATION_ERROR",
@@ -34,7 +34,7 @@ export const inboxErrorEntries = {
     code: "E_RATE_LIMIT_EXCEEDED",
     http: 429,
     message: "{limit} requests are already waiting for messages",
-    fix: "Wait for fewer messages concurrently.",
+    fix: "Send fewer concurrent wait requests.",
   },
   inboxWorkerMissing: {
     code: "E_NOT_FOUND",

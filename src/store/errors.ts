@@ -47,7 +47,7 @@ export const storeErrors = defineErrors("store", {
     smtp: 451,
     enhanced: "4.3.0",
     message: "the database is busy: {reason}",
-    fix: "Retry. If it persists, another program has locked the database, or a transaction is stuck.",
+    fix: "Retry. If the error persists, another program has locked the database, or a transaction is stuck.",
   },
   diskFull: {
     code: "E_STORE_DISK_FULL",

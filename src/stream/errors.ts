@@ -147,7 +147,7 @@ export const streamErrors = defineErrors("stream", {
     code: 10946,
     http: 400,
     message: "Captions cannot be generated in {language}",
-    fix: "Available: {languages} (stream.caption_languages).",
+    fix: "Use one of: {languages} (stream.caption_languages).",
   },
   videoTooLong: {
     code: 10947,
@@ -221,7 +221,7 @@ export const streamErrors = defineErrors("stream", {
     code: 10995,
     http: 403,
     message: "The publisher was disconnected by the owner of the live input",
-    fix: "Publish again, or disable the live input to keep publishers away.",
+    fix: "Publish again, or disable the live input to reject publishers.",
   },
   liveInputDisabled: { code: 10971, http: 403, message: "The live input is disabled", fix: "Enable it first." },
   liveInputBusy: {

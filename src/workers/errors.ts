@@ -55,7 +55,7 @@ export const workerErrors = defineErrors("workers", {
     code: 10146,
     http: 404,
     message: "The version {version} does not exist in the Worker {script}.",
-    fix: "`versions list` shows the deployable versions.",
+    fix: "List the deployable versions with `versions list`.",
   },
   versionLive: {
     code: 10148,
@@ -68,7 +68,7 @@ export const workerErrors = defineErrors("workers", {
     code: 10149,
     http: 404,
     message: "The deployment {deployment} does not exist in the Worker {script}.",
-    fix: "`deployments list` shows the stored deployments.",
+    fix: "List the stored deployments with `deployments list`.",
   },
   deploymentLive: {
     code: 10150,
@@ -133,7 +133,7 @@ export const workerErrors = defineErrors("workers", {
     code: 10056,
     http: 404,
     message: "Binding '{name}' not found.",
-    fix: "`secret list` shows the existing names.",
+    fix: "List the existing names with `secret list`.",
   },
   inheritFailed: {
     code: 10057,
@@ -237,7 +237,7 @@ export const workerErrors = defineErrors("workers", {
     http: 409,
     permanent: true,
     message: "Subdomain is unavailable, please try a different subdomain.",
-    fix: "{label} belongs to another account.",
+    fix: "Choose another subdomain: {label} belongs to another account.",
   },
   onlyAssets: {
     code: 10007,

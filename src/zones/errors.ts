@@ -13,7 +13,7 @@ export const zoneErrors = defineErrors("zones", {
     code: 1049,
     http: 400,
     message: "{name} is not a registered domain",
-    fix: "{name} is a public suffix: use a domain registered under it.",
+    fix: "Use a domain registered under {name}, which is a public suffix.",
   },
   zoneExists: {
     code: 1061,
@@ -44,19 +44,19 @@ export const zoneErrors = defineErrors("zones", {
     code: 81055,
     http: 400,
     message: "A {other} record with that host already exists, which conflicts with {type}.",
-    fix: "RFC 1034 3.6.2: a CNAME must be the only record. NS below the apex can only be combined with DS.",
+    fix: "Delete the other record: a CNAME must be the only record (RFC 1034 3.6.2), and NS below the apex can only be combined with DS.",
   },
   nsExists: {
     code: 81056,
     http: 400,
     message: "NS records with that host already exist.",
-    fix: "The name is delegated: create its records on those name servers.",
+    fix: "Create the record on those name servers: the name is delegated.",
   },
   quotaExceeded: {
     code: 81045,
     http: 400,
     message: "Record quota exceeded.",
-    fix: "The maximum is {quota} records per zone.",
+    fix: "Delete unused records: a zone can have at most {quota}.",
   },
   locked: {
     code: 1046,

@@ -185,6 +185,9 @@ describe("the command line against a server: each step builds on the one before"
     await run(["token", "revoke", made.id, "--yes"]);
     const revoked = await runCli(["whoami"], asCi);
     assert.equal(revoked.code, 1);
-    assert.match(revoked.stderr, /^error: .*\[code: 1\d+\]\nfix: The API token is unknown, revoked or expired/);
+    assert.match(
+      revoked.stderr,
+      /^error: .*\[code: 1\d+\]\nfix: Run `reelpost login`, or set API_TOKEN to a valid token/,
+    );
   });
 });

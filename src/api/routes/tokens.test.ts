@@ -196,7 +196,7 @@ test("a token cannot create a stronger token or read another token's value", asy
   };
   const refused = await as(grantor.value)("post", "/user/tokens", { body: stronger });
   assert.deepEqual(first(refused), [403, 9109, "Unauthorized to access requested resource"]);
-  assert.match(refused.body.errors[0].error_chain[0].message, /lacks "Stream Write" on account/);
+  assert.match(refused.body.errors[0].error_chain[0].message, /Use a token with "Stream Write" on account/);
   assert.equal((await as(grantor.value)("post", "/user/tokens", { body: reader })).status, 200);
   const admin = (await call("get", "/user/tokens/verify")).body.result.id;
   assert.equal((await as(grantor.value)("put", `/user/tokens/${admin}/value`, { body: {} })).status, 403);

@@ -67,13 +67,13 @@ export interface ErrorItem {
 
 /** Fixes for errors whose text is the same on any server, in terms of CLI commands. */
 const FIXES: Record<number, string> = {
-  1000: "The API token is unknown, revoked or expired. Run `reelpost login`, or set API_TOKEN to a valid one.",
+  1000: "Run `reelpost login`, or set API_TOKEN to a valid token: the current one is unknown, revoked or expired.",
   6003: "Run `reelpost login` again, or correct API_TOKEN: the value is not a well-formed token.",
-  10000: "The API token is unknown, revoked or expired. Run `reelpost login`, or set API_TOKEN to a valid one.",
+  10000: "Run `reelpost login`, or set API_TOKEN to a valid token: the current one is unknown, revoked or expired.",
   10007: "Deploy it first: `reelpost deploy`. The name comes from the configuration, or from --name.",
-  10041: "`reelpost kv namespace list` shows the ids, `reelpost kv namespace create <title>` creates one.",
-  10085: "`reelpost r2 bucket list` shows the names, `reelpost r2 bucket create <name>` creates one.",
-  10181: "`reelpost d1 list` shows the ids, `reelpost d1 create <name>` creates one.",
+  10041: "List the ids with `reelpost kv namespace list`, or create one with `reelpost kv namespace create <title>`.",
+  10085: "List the names with `reelpost r2 bucket list`, or create one with `reelpost r2 bucket create <name>`.",
+  10181: "List the ids with `reelpost d1 list`, or create one with `reelpost d1 create <name>`.",
   7003: "Check the account: `reelpost whoami` lists those that the token can access. Select one with --account, ACCOUNT_ID, `reelpost login` or account_id in the configuration.",
   7000: "The server does not support this request; it may be older than this CLI.",
 };

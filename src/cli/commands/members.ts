@@ -47,7 +47,7 @@ async function findMember(connection: ApiConnection, text: string): Promise<Memb
     throw commandErrors.badContent({
       what: text,
       reason: "the account has no such member",
-      fix: "`reelpost members list` lists the members",
+      fix: "List the members with `reelpost members list`",
     });
   return member;
 }

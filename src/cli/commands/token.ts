@@ -80,7 +80,7 @@ function findGroup(name: string, groups: readonly PermissionGroup[]): Permission
   throw commandErrors.badContent({
     what: `--permission ${name}`,
     reason: "the server has no such permission",
-    fix: suggestion === undefined ? `Available: ${names.join(", ")}` : `Did you mean "${suggestion}"?`,
+    fix: suggestion === undefined ? `Use one of: ${names.join(", ")}` : `Did you mean "${suggestion}"?`,
   });
 }
 

@@ -267,7 +267,7 @@ test("sends nothing if the build fails, and stops at the first error of the serv
     [
       1,
       "",
-      "error: KV namespace 'kv-live' not found. [code: 10041]\nfix: `reelpost kv namespace list` shows the ids, `reelpost kv namespace create <title>` creates one.\n",
+      "error: KV namespace 'kv-live' not found. [code: 10041]\nfix: List the ids with `reelpost kv namespace list`, or create one with `reelpost kv namespace create <title>`.\n",
     ],
   );
   assert.deepEqual(refusing.calls(), [`GET ${SCRIPT}/secrets`, `PUT ${SCRIPT}`]);

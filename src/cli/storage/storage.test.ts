@@ -41,7 +41,7 @@ test("selects a namespace by id or binding, or lists the bindings in the error",
   );
   assert.match(
     await why("-b", "NOTE"),
-    /has no KV namespace binding NOTE\.\nfix: Bindings in the configuration: NOTES, EMPTY\./,
+    /has no KV namespace binding NOTE\.\nfix: Use one of the configured bindings: NOTES, EMPTY\./,
   );
   assert.match(await why("-b", "EMPTY"), /fix: Create it with `reelpost kv namespace create EMPTY`/);
 });

@@ -30,7 +30,7 @@ export const videoErrors = defineErrors("video", {
     code: "E_DOWNLOAD_FAILED",
     http: 424,
     message: "Cannot create the download for video {uid}.",
-    fix: "Check the server's log; `reelpost stream download {uid}` retries.",
+    fix: "Check the server's log, then retry with `reelpost stream download {uid}`.",
   },
   stopped: {
     code: "E_UPLOAD_STOPPED",

@@ -35,7 +35,7 @@ export const activityErrors = defineErrors("email log", {
     code: 10000,
     http: 404,
     message: "The message has no attachment {index}",
-    fix: "Get the content of the message for its attachments.",
+    fix: "Get the content of the message to list its attachments.",
   },
   unreadable: {
     code: 10001,
@@ -53,13 +53,13 @@ export const activityErrors = defineErrors("email log", {
     code: 10001,
     http: 400,
     message: "No worker handled this message",
-    fix: "Name the worker that receives it, in the field worker.",
+    fix: "Set the field `worker` to the worker to run.",
   },
   // Code and text as in the published error table of Email Sending.
   noMessage: {
     code: 10000,
     http: 404,
     message: "email.sending.error.not_found",
-    fix: "Message contents are kept for {days} days, if previews are enabled for the sending domain.",
+    fix: "Enable previews for the sending domain: the server then keeps the contents of later messages for {days} days.",
   },
 });

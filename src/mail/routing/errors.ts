@@ -14,7 +14,7 @@ export const routingErrors = defineErrors("email-routing", {
     http: 409,
     permanent: true,
     message: "Invalid rule operation",
-    fix: "Every zone has a catch-all rule: use rules/catch_all.",
+    fix: "Use rules/catch_all: every zone has a catch-all rule.",
   },
   notVerified: {
     code: 2054,

@@ -23,14 +23,14 @@ export const sendingErrors = defineErrors("email-sending", {
     http: 409,
     permanent: true,
     message: "{name} has another SPF record: {records}",
-    fix: "A name can have only one (RFC 7208 4.5). Delete the other, or add {include} to it. Nothing was changed.",
+    fix: "Delete the other, or add {include} to it: a name can have only one (RFC 7208 4.5). Nothing was changed.",
   },
   multipleDmarc: {
     code: 2027,
     http: 409,
     permanent: true,
     message: "{name} has several DMARC records: {records}",
-    fix: "A name can have only one (RFC 7489 6.6.3). Delete the others. Nothing was changed.",
+    fix: "Delete the others: a name can have only one (RFC 7489 6.6.3). Nothing was changed.",
   },
   noSendingDomain: { code: 2033, http: 404, message: "Sending subdomain not found" },
   wildcardNotAllowed: {
@@ -46,7 +46,7 @@ export const sendingErrors = defineErrors("email-sending", {
     http: 409,
     permanent: true,
     message: "{name} has other DKIM records: {records}",
-    fix: "A selector can have only one (RFC 6376 3.6.2.2). Delete the others. Nothing was changed.",
+    fix: "Delete the others: a selector can have only one (RFC 6376 3.6.2.2). Nothing was changed.",
   },
   sendingOwnZone: {
     code: 2942,

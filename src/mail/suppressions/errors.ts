@@ -44,7 +44,7 @@ export const suppressionErrors = defineErrors("suppressions", {
     code: 2927,
     http: 400,
     message: "scope_immutable",
-    fix: "The scope of a suppression cannot change: delete it and create another one.",
+    fix: "Delete the suppression and create another one: its scope cannot change.",
   },
   badSearch: {
     code: 2928,
@@ -63,6 +63,6 @@ export const suppressionErrors = defineErrors("suppressions", {
     code: 2931,
     http: 429,
     message: "Rate limited.",
-    fix: "The limit is {limit} imports per account per minute.",
+    fix: "Send at most {limit} imports per account per minute.",
   },
 });

@@ -5,7 +5,7 @@ export const tailErrors = defineErrors("tails", {
     code: 10001,
     http: 400,
     message: "Invalid tail filter: {reason}",
-    fix: "Known filters are outcome, sampling_rate, method, header, client_ip, query and scriptVersion.",
+    fix: "Use one of: outcome, sampling_rate, method, header, client_ip, query, scriptVersion.",
   },
   tooManyTails: {
     code: 10058,

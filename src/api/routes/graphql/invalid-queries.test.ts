@@ -47,7 +47,7 @@ onEveryDatabase((engine) => {
         [zone(`emailRoutingAdaptive(filter: {OR: [${"{},".repeat(101)}]}) { subject }`), /more than 100 conditions/],
         [
           zone("httpRequestsAdaptive { count }"),
-          /there is no dataset httpRequestsAdaptive on this server\. Available: emailRoutingAdaptive, /,
+          /there is no dataset httpRequestsAdaptive on this server\. Use one of: emailRoutingAdaptive, /,
         ],
         [zone("__proto__ { count }"), /there is no dataset __proto__/],
         [

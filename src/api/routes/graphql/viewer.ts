@@ -94,7 +94,7 @@ export async function answerFields(
     const dataset = Object.hasOwn(known, field.name) ? known[field.name] : undefined;
     if (dataset === undefined)
       throw new QueryError(
-        `there is no dataset ${field.name} on this server. Available: ${Object.keys(known).join(", ")}`,
+        `there is no dataset ${field.name} on this server. Use one of: ${Object.keys(known).join(", ")}`,
         path,
       );
     const resource =

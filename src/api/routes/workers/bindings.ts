@@ -126,7 +126,7 @@ function readBinding(
     throw workerRouteErrors.badMetadata({
       part,
       reason: `bindings[${index}] has no ${head.error.issues.map(({ path }) => path.join(".")).join(" and no ")}`,
-      fix: "Every binding must have a name and a type.",
+      fix: "Give every binding a name and a type.",
     });
   const { name, type } = head.data;
   if (type === "inherit") {

@@ -13,7 +13,7 @@ export const workerRouteErrors = defineErrors("worker-routes", {
     code: 10021,
     http: 400,
     message: "Binding '{name}' has the type '{type}', which this server does not support.",
-    fix: "Supported types: {types}.",
+    fix: "Use one of: {types}.",
   },
   // Clients match this text word for word, so no fix is appended.
   badBinding: {

@@ -28,7 +28,7 @@ export const d1Errors = defineErrors("d1", {
     code: 7500,
     http: 503,
     message: "Internal error in D1 DB storage caused object to be reset.",
-    fix: "Retry; check the server's log if it persists.",
+    fix: "Retry. If the error persists, check the server's log.",
   },
   requestTooLarge: {
     code: 7500,
@@ -64,7 +64,7 @@ export const d1Errors = defineErrors("d1", {
     code: 7500,
     http: 429,
     message: "More than {limit} import or export files for this database are pending.",
-    fix: "They expire within an hour; retry then.",
+    fix: "Retry in an hour, when these files have expired.",
   },
   transferMissing: {
     code: 7500,
@@ -101,7 +101,7 @@ export const d1Errors = defineErrors("d1", {
     code: 7404,
     http: 404,
     message: "The database {id} could not be found",
-    fix: "`d1 list` shows the databases of the account.",
+    fix: "List the databases of the account with `d1 list`.",
   },
   nameTaken: {
     code: 7502,

@@ -6,7 +6,7 @@ export const dnsErrors = defineErrors("dns", {
     code: 9220,
     http: 409,
     message: "{name} already has other {type} records: {found}.",
-    fix: "They would conflict with the records that Reelpost manages. Remove them from your DNS, then retry.",
+    fix: "Remove them from your DNS, then retry: they conflict with the records that Reelpost manages.",
   },
   nameTaken: {
     code: 9221,

@@ -1,6 +1,6 @@
 import { Fragment, type ReactNode } from "react";
 
-/** Properties of a thing, as a list of terms. Entries without a value are left out. */
+/** A description list of the properties of a resource. Entries without a value are omitted. */
 export function KeyValue({ items }: { items: readonly (readonly [term: string, value: ReactNode])[] }) {
   return (
     <dl className="rp-key-value">

@@ -55,7 +55,7 @@ export function Page({ title, badge, description, parents = [], actions, width =
   );
 }
 
-/** A titled part of a page. */
+/** A section of a page, with a heading. */
 export function Section({
   title,
   description,

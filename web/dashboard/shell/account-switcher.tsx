@@ -30,7 +30,7 @@ export default function AccountSwitcher() {
             leftSection={id === account.id ? <Icon name="check" size={14} /> : <span className="rp-icon-gap" />}
             onClick={() => {
               selectAccount(id);
-              // A page of the other account may show a thing that this account does not have.
+              // The current page may show a resource that the selected account does not have.
               void navigate({ to: "/" });
             }}
           >

@@ -7,7 +7,7 @@ import { navigation } from "../navigation.ts";
 import { signOut } from "../session/sign-out.ts";
 import { Icon, type IconName } from "../shared/icon.tsx";
 
-/** Finds pages and commands by their words. */
+/** Searches pages and commands. */
 export default function CommandPalette({
   opened,
   onClose,

@@ -6,7 +6,7 @@ import { isMac } from "./platform.ts";
 export default function Shortcuts({ onClose }: { onClose: () => void }) {
   const rows: [keys: string[], what: string][] = [
     [[isMac ? "⌘" : "Ctrl", "K"], "Search pages and commands"],
-    [["/"], "Search the list of the page"],
+    [["/"], "Search the list on this page"],
     [["?"], "Show this list"],
     ...navigation().flatMap(({ label, shortcut }): [string[], string][] =>
       shortcut === undefined ? [] : [[["g", shortcut], `Go to ${label}`]],

@@ -113,7 +113,7 @@ function DeleteDatabase({ database: { uuid, name } }: { database: Database }) {
         await queryClient.invalidateQueries({ queryKey: storageKeys.databases(account.id) });
       }}
     >
-      All tables of {name} are deleted. Workers that are bound to it fail to query.
+      All tables of {name} are deleted. Workers with a binding to it can no longer query it.
     </ConfirmButton>
   );
 }

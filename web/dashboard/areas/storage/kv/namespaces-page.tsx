@@ -80,7 +80,7 @@ export default function NamespacesPage() {
   );
 
   return (
-    <Page title="KV" description="Namespaces of keys and values that workers read and write." actions={create}>
+    <Page title="KV" description="Key-value storage for workers." actions={create}>
       <DataTable
         label="KV namespaces"
         columns={columns}

@@ -145,7 +145,7 @@ export function createDashboard({
       });
       const unused = trackUnused(server);
       const boundAddress = await listen(server, address);
-      server.on("error", (err) => log.error({ err }, "dashboard: server error"));
+      server.on("error", (err) => log.error({ err }, "dashboard: HTTP server failed"));
       servers.push({ close: () => closeGracefully(server, { graceMs, unused }) });
       // Passkeys require a domain name, and browsers accept localhost, but no address.
       return { ...boundAddress, url: boundAddress.url.replace("//127.0.0.1:", "//localhost:") };

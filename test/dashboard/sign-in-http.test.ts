@@ -54,7 +54,7 @@ onEveryDatabase((engine) => {
     assert.ok(await caller(second.body.result.session.secret));
   });
 
-  test("failures have the same response for unknown users, and a waiting time after too many", async (t) => {
+  test("failures have the same response for known and unknown users, and are rate-limited", async (t) => {
     const { post, email, withPassword } = await setUpHttp(engine, t);
     await withPassword();
     const attempt = async (address: string) => {

@@ -15,7 +15,7 @@ describe("an account and its server", () => {
   });
   after(() => scope.close());
 
-  test("the operator sees components, and what needs attention", async () => {
+  test("the operator sees components, and problems that need attention", async () => {
     await api.ok("post", "email/routing/addresses", { body: { email: "me@elsewhere.example" } });
     const zone = (await api.ok("post", "/zones", { body: { name: "example.com", account: { id: api.account } } })).id;
     await api.ok("post", `/zones/${zone}/email/routing/dns`, { body: {} });

@@ -156,7 +156,7 @@ describe("cloudflare SDK: user, accounts, tokens", () => {
     assert.deepEqual(await all(client.user.invites.list()), []);
   });
 
-  it("lists what was changed, to the end and with filters", async () => {
+  it("lists changes, across all pages and with filters", async () => {
     const { email } = await client.user.get();
     const entries = await all<AuditEntry>(client.auditLogs.list({ account_id, per_page: 3 }));
     assert.equal(entries.at(-1)!.metadata.operation, "first-run");

@@ -294,7 +294,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
     assert.deepEqual(received, [`Show ${show.uid} live_input.connected`, `Show ${show.uid} live_input.disconnected`]);
   });
 
-  it("disconnects a publisher on request, after it was measured", { timeout: 110_000 }, async () => {
+  it("measures a broadcast, and disconnects its publisher on request", { timeout: 110_000 }, async () => {
     const show = await input({ recording: { mode: "off" } });
     const path = `/accounts/${platform.account}/stream/live_inputs/${show.uid}`;
     const publisher = push("-f", "flv", `${show.rtmp.url}${show.rtmp.streamKey}`);

@@ -122,7 +122,7 @@ describe("wrangler queues", () => {
     assert.match((await queues("info", "jobs")).text, /Producers: worker:worker[^]*Consumers: worker:worker/);
   });
 
-  it("the worker consumes what it sends; a message whose retries are exhausted reaches the dead letter queue", async () => {
+  it("the worker consumes its own messages; a message whose retries are exhausted reaches the dead letter queue", async () => {
     await platform.visit("worker", "/send?text=a");
     await platform.visit("worker", "/batch");
     await platform.visit("worker", "/send?text=bad");

@@ -71,7 +71,7 @@ export function auditLogConformance(engine: TestEngine): void {
     });
   });
 
-  test("records the first run, and what is created on the machine", async (t) => {
+  test("records the first run, and resources created on the machine", async (t) => {
     const { audit, module, mine, user, account, token } = await open(t);
     const admin = await module.createAdminToken();
     const { key } = await module.createGlobalKey();

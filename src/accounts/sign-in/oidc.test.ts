@@ -91,7 +91,7 @@ onEveryDatabase((engine) => {
     await assert.rejects(module.signIn.withOidc({ ticket: attacker.ticket, url }, client), refused("signInExpired"));
   });
 
-  test("a refusal of the provider is reported with its text", async (t) => {
+  test("an error response of the provider is reported with its description", async (t) => {
     const { module, client, provider } = await setUpOidc(engine, t);
     const { url, ticket } = await module.signIn.startOidc(REDIRECT);
     const callback = new URL(REDIRECT);

@@ -75,7 +75,7 @@ const UNRECORDED = [
 const isExpectedUnrecorded = ({ id }: Operation) =>
   UNRECORDED.some((pattern) => pattern.test(id)) && !/^dns-records.*(import|batch)/.test(id);
 
-test("records all operations but those on data", () => {
+test("records all operations except those on data", () => {
   assert.ok(changes.length > 150, `${changes.length}`);
   const unrecorded = changes.filter(({ audit }) => audit === false);
   assert.deepEqual(

@@ -115,7 +115,7 @@ test("exports CSV that a spreadsheet does not run", async (t) => {
   assert.deepEqual([lines.length, lines[2]], [3, ""]);
 });
 
-test("requires permission to read the account, and shows a token for the user no values of accounts", async (t) => {
+test("requires permission to read the account, and hides the values of accounts from a token for the user", async (t) => {
   const { call, as, account, user, make } = await setUp(t);
   await call("put", `/accounts/${account.id}`, { body: { name: "Renamed" } });
   const reader = as((await make()).value);

@@ -81,7 +81,7 @@ test("an invitation is sent again", async (t) => {
   assert.notEqual(sent[0], sent[1]);
 });
 
-test("rejects what members of this server cannot have", async (t) => {
+test("rejects invalid roles, policies, statuses and addresses of members, and removing the last administrator", async (t) => {
   const { call, path, roleId, invite } = await setUp(t);
   const add = async (body: object) => first(await call("post", path, { body: { email: "bob@example.com", ...body } }));
   const viewer = roleId("Viewer");

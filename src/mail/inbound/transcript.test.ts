@@ -4,7 +4,7 @@ import { createTranscript, type TranscriptLine } from "./transcript.ts";
 
 const texts = (lines: readonly TranscriptLine[]) => lines.map(({ by, text }) => `${by}: ${text}`);
 
-test("records commands and replies, and which recipient they are about", () => {
+test("records commands and replies, and the recipient of each", () => {
   const transcript = createTranscript();
   transcript.server("220 mx ESMTP\r\n");
   transcript.client("EHLO there");

@@ -22,7 +22,7 @@ const sendWith = (answer?: (rcpt: string) => DeliveryResult) => {
   };
 };
 
-test("sends who invites to what, and the link, as an auto-submitted message", async () => {
+test("sends the inviter, the account and the link as an auto-submitted message", async () => {
   const { transport, send } = sendWith();
   await send(INVITATION, LINK);
   const [{ from, to, raw }] = transport.sent as [(typeof transport.sent)[number]];

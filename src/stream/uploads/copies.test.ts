@@ -351,7 +351,7 @@ test("a copy without a job is resumed", async (t) => {
   assert.equal((await settled(uid)).state, "queued");
 });
 
-test("a copy that must not continue leaves no row that would be resumed repeatedly", { timeout: 60_000 }, async (t) => {
+test("a restart deletes the rows of copies that are complete or have failed", { timeout: 60_000 }, async (t) => {
   const origin = await startOrigin(t, (request, response) => serve(request, response, video(1000)));
   const { uploads, db, videos, objects, source } = await open(t);
   const table = createUploadsTable(db);

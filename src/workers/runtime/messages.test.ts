@@ -222,7 +222,7 @@ describe("a message in a worker", () => {
     }
   });
 
-  it("ends with its response if the handler logs nothing", async () => {
+  it("an invocation without logs ends when the handler returns", async () => {
     invocations.length = 0;
     await (
       await run("")

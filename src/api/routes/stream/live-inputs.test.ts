@@ -369,7 +369,7 @@ test("returns the published error code for an unknown input", async (t) => {
   }
 });
 
-test("shows measurements of a broadcast, and warnings in words", async (t) => {
+test("shows measurements of a broadcast, and explains warnings", async (t) => {
   const { call, connected, clock } = await open(t);
   const { uid } = (await call("post", LIST)).body.result;
   const metrics = async (query = {}) => (await call("get", `${LIST}/${uid}/metrics`, { query })).body.result;

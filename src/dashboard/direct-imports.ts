@@ -49,7 +49,7 @@ export function directImports(folder: string): Plugin {
 
 interface Exported {
   file: string;
-  /** Name in that file. */
+  /** The name under which `file` exports it. */
   name: string;
 }
 

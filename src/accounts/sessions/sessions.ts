@@ -31,7 +31,7 @@ export interface Sessions {
   revokeOthers(by: Caller): Promise<number>;
 }
 
-/** For the ways of signing in. */
+/** Used by the sign-in methods. */
 export interface SessionStore extends Sessions {
   /** Only this function returns the secret. */
   open(user: string, method: SignInMethod, more: SignInClient & { twoFactor?: boolean }): Promise<OpenedSession>;

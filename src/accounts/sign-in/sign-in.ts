@@ -21,15 +21,15 @@ import { createTickets } from "./tickets.ts";
 import { createTwoFactorCodes } from "./two-factor-codes.ts";
 import { createTwoFactor, type TwoFactor } from "./two-factor.ts";
 
-/** The ways of opening a session. Each function throws tooManySignIns after too many failures. */
+/** Methods of signing in. Each function throws tooManySignIns after too many failures. */
 export interface SignIn {
-  /** The ways that this server offers. */
+  /** The methods that this server offers. */
   methods(): SignInMethod[];
   /** Throws badLink. */
   withLink(secret: string, client: SignInClient): Promise<SignInResult>;
   /** Throws signInFailed, signInBusy. */
   withPassword(credentials: { email: string; password: string }, client: SignInClient): Promise<SignInResult>;
-  /** The second step, with the ticket of the first one. Throws badCode, signInExpired. */
+  /** The second factor: `ticket` is that of the first one. Throws badCode, signInExpired. */
   withCode(step: { ticket: string; code: string }, client: SignInClient): Promise<SignedIn>;
   /** `origin`: the origin of the sign-in page. Throws noPasskeyHost. */
   passkeyOptions(origin: string): Promise<{ options: PublicKeyCredentialRequestOptionsJSON; ticket: string }>;

@@ -114,7 +114,7 @@ export function eventRoutes({ live, authenticateAgain, clock, limits: overrides 
     outgoing.writeHead(200, {
       "content-type": "text/event-stream; charset=utf-8",
       "cache-control": "no-store",
-      // Reverse proxies must not collect the response.
+      // Reverse proxies must not buffer the response.
       "x-accel-buffering": "no",
       "access-control-allow-origin": "*",
       "x-request-id": call.id,

@@ -68,7 +68,7 @@ export interface AuthenticationCheck {
 }
 
 export interface TranscriptEntry {
-  /** `C`: the client; `S`: this server; `*`: an event of the connection. */
+  /** `C`: the client; `S`: this server; `*`: a connection event. */
   by: "C" | "S" | "*";
   text: string;
 }

@@ -47,7 +47,7 @@ interface ConnectionDeps<User> {
   handlers: SmtpHandlers<User>;
   /** Records the session for the log. */
   transcribes?: boolean | undefined;
-  /** The connection's slot. */
+  /** Counts this connection toward the limits of connections. */
   slot: ConnectionSlot;
   /** The server ends each session as soon as it is not busy. */
   shuttingDown(): boolean;

@@ -1,6 +1,6 @@
 /** One line of an SMTP session. */
 export interface TranscriptLine {
-  /** `C`: sent by the client; `S`: by this server; `*`: an event of the connection. */
+  /** `C`: sent by the client; `S`: by this server; `*`: a connection event. */
   by: "C" | "S" | "*";
   text: string;
   /** The recipient that the line is about. Only the log of this recipient may show it. */

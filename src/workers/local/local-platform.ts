@@ -11,7 +11,7 @@ import { producersOf, scriptOf, type LocalOwner, type LocalWorker } from "./loca
 
 interface LocalPlatformDeps {
   store: Pick<Store, "db" | "events">;
-  /** Storage in which every id exists. */
+  /** Storage of the development server: namespaces, buckets and queues exist without being created. */
   bindings: Bindings;
   runtime: Pick<WorkerRuntime, "onInvocation">;
   workers(): readonly LocalWorker[];

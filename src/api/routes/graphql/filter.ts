@@ -96,7 +96,7 @@ export function readFilter<Column extends string>(
     return { column: comparedColumn, operator, value: read };
   }
 
-  /** True if the range now expresses the condition. */
+  /** Narrows `range` to the condition. Returns false if the condition cannot be expressed as a range. */
   function narrow(
     { type, step = 1 }: DatasetColumn<Column>,
     operator: FilterOperator,

@@ -15,7 +15,7 @@ interface SrtPushOptions extends PushOptions {
   folder: string;
 }
 
-/** Timeout in milliseconds without any data accepted. */
+/** Time in milliseconds without data accepted by the peer after which the connection is closed. */
 const IDLE_MS = 30_000;
 /** Time for the last packets to be sent. */
 const FINISH_TIMEOUT_MS = 5000;

@@ -3,7 +3,7 @@ export const kvLimits = {
   /** UTF-8 bytes. */
   keyBytes: 512,
   valueBytes: 25 * 1024 * 1024,
-  /** Bytes of the JSON. */
+  /** Size of the JSON in bytes. */
   metadataBytes: 1024,
   /** Seconds. */
   minTtl: 60,

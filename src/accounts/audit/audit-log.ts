@@ -3,7 +3,7 @@ import type { Db } from "../../store/index.ts";
 import { rolesOfUser } from "../accounts-table.ts";
 import { accountErrors } from "../errors.ts";
 import type { AccountTables } from "../tables.ts";
-import { addressKeys } from "./address-key.ts";
+import { ipKeyRange } from "./ip-key.ts";
 import { createAuditTable, type AuditScope } from "./audit-table.ts";
 import { boundedJson } from "./bounded-json.ts";
 import type { AuditEntry, AuditEvent, AuditQuery } from "./types.ts";
@@ -90,7 +90,7 @@ export function createAuditLog({ db, clock, ids, log, days, maxEntries = 1_000_0
       }
     },
     async list(scope, query, page) {
-      if (query.actorIp !== undefined && addressKeys(query.actorIp) === undefined)
+      if (query.actorIp !== undefined && ipKeyRange(query.actorIp) === undefined)
         throw accountErrors.badAuditFilter({
           field: "actor.ip",
           reason: `${JSON.stringify(query.actorIp)} is neither an IP address nor a range in CIDR notation`,

@@ -1,6 +1,6 @@
 import { sql, type SelectQueryBuilder } from "kysely";
 import type { Db, Migration } from "../../store/index.ts";
-import { addressKey, addressKeys } from "./address-key.ts";
+import { ipKey, ipKeyRange } from "./ip-key.ts";
 import type { AuditEntry, AuditInterface, AuditQuery } from "./types.ts";
 
 interface AuditRow {
@@ -20,7 +20,7 @@ interface AuditRow {
   actor_key: string;
   interface: AuditInterface;
   credential: string | null;
-  /** See `addressKey`. */
+  /** See `ipKey`. */
   ip_key: string;
   zone_id: string | null;
   zone_name: string | null;
@@ -180,7 +180,7 @@ function restrict<Row>(query: Select<Row>, scope: AuditScope, filter: AuditQuery
   if (zoneName !== undefined) some = some.where("zone_name", "=", zoneName.toLowerCase());
   if (filter.since !== undefined) some = some.where("at", ">=", filter.since);
   if (filter.until !== undefined) some = some.where("at", "<", filter.until);
-  const keys = actorIp === undefined ? undefined : addressKeys(actorIp);
+  const keys = actorIp === undefined ? undefined : ipKeyRange(actorIp);
   if (keys !== undefined) some = some.where("ip_key", ">=", keys.first).where("ip_key", "<=", keys.last);
   return some;
 }
@@ -216,7 +216,7 @@ function rowOf(entry: AuditEntry): AuditRow {
     actor_key: storable(actor?.email.toLowerCase() ?? ""),
     interface: entry.interface,
     credential: entry.credential ?? null,
-    ip_key: addressKey(ip),
+    ip_key: ipKey(ip),
     zone_id: zone?.id ?? null,
     zone_name: zone?.name?.toLowerCase() ?? null,
     resource_type: resource.type,

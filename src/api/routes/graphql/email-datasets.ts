@@ -1,6 +1,6 @@
 import type { Permission } from "../../../accounts/index.ts";
 import type { Activity, CountColumn, CountFilter, EntryKind } from "../../../mail/index.ts";
-import { branchOf, buildInParts, MAX_ROWS, readArguments, readOrder, withQueryErrors } from "./arguments.ts";
+import { selectionOf, buildInParts, MAX_ROWS, readArguments, readOrder, withQueryErrors } from "./arguments.ts";
 import type { Budget } from "./budget.ts";
 import { renderedValue } from "./columns.ts";
 import type { Dataset } from "./dataset.ts";
@@ -95,7 +95,7 @@ function createEmailDatasets({ activity, days }: EmailDatasetsDeps) {
     const leaves = fields
       .filter(({ name }) => name === "dimensions")
       .flatMap((branch) =>
-        branchOf(branch).map((field) => ({
+        selectionOf(branch).map((field) => ({
           branch,
           name: field.name,
           key: field.key,
@@ -201,7 +201,7 @@ function groupBuilder(field: Field, dimensions: (values: Values) => Row): (group
     case "dimensions":
       return ({ values }) => dimensions(values);
     case "avg":
-      if (branchOf(field).every(({ name }) => name === "sampleInterval"))
+      if (selectionOf(field).every(({ name }) => name === "sampleInterval"))
         return () => Object.fromEntries(field.fields.map(({ key }) => [key, 1]));
       throw new QueryError("avg has only sampleInterval: messages have no other numeric values");
     default:

@@ -1,7 +1,7 @@
 import type { Permission } from "../../../accounts/index.ts";
 import type { Clock } from "../../../kernel/index.ts";
 import type { ColumnValue, RowFilter } from "../../../store/index.ts";
-import { branchOf, buildInParts, MAX_ROWS, readArguments, readOrder, withQueryErrors } from "./arguments.ts";
+import { selectionOf, buildInParts, MAX_ROWS, readArguments, readOrder, withQueryErrors } from "./arguments.ts";
 import type { Budget } from "./budget.ts";
 import { type DatasetColumn, indexByName, renderedValue } from "./columns.ts";
 import type { Dataset } from "./dataset.ts";
@@ -99,7 +99,7 @@ export function sumsDataset<Column extends string, Figures>({
       const { key, name } = field;
       width++;
       if (name === "dimensions") {
-        const cells = branchOf(field).map((leaf) => {
+        const cells = selectionOf(field).map((leaf) => {
           scalar(leaf);
           width++;
           return { key: leaf.key, place: placeOf(leaf.name), column: columnOf(leaf.name) };
@@ -119,7 +119,7 @@ export function sumsDataset<Column extends string, Figures>({
         throw new QueryError(
           `unknown field "${name}": groups have dimensions, ${[...Object.keys(branches[""] ?? {}), ...Object.keys(branches).filter((branch) => branch !== "")].join(", ")}`,
         );
-      const cells = branchOf(field).map((leaf) => {
+      const cells = selectionOf(field).map((leaf) => {
         scalar(leaf);
         width++;
         requestedMetrics.add(`${name}.${leaf.name}`);

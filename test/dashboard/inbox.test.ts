@@ -26,7 +26,7 @@ export default {
     }
   },
   async fetch(request, env) {
-    await env.CACHE.put("from-fetch", "value");
+    if (request.url.endsWith("/write")) await env.CACHE.put("from-fetch", "value");
     return new Response("done");
   },
 };
@@ -242,7 +242,7 @@ describe("the inbox pages", { skip: withoutChromium() }, () => {
     const events = page.waitForResponse((response) => response.url().endsWith("/events"));
     await page.reload();
     await events;
-    await fetch(server.url);
+    await fetch(`${server.url}/write`);
     await page.getByRole("table", { name: "Keys" }).getByText("from-fetch").waitFor();
     await page.goto(`${server.dashboard}/storage/r2`);
     await page.getByRole("link", { name: "files" }).click();

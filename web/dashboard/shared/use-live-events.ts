@@ -115,7 +115,6 @@ async function run(account: string, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     await new Promise((resolve) => setTimeout(resolve, wait));
     wait = Math.min(wait * 2, RETRY_MS.max);
-    reloadAll();
   }
 }
 
@@ -146,7 +145,9 @@ function dispatch(block: string): void {
       .split("\n")
       .filter((line) => line.startsWith(`${field}:`))
       .map((line) => line.slice(field.length + 1).trimStart());
-  if (valuesOf("event")[0] === "resync") return reloadAll();
+  const name = valuesOf("event")[0];
+  // From `open` on, the server sends all events; what a page read before may be out of date.
+  if (name === "open" || name === "resync") return reloadAll();
   const data = valuesOf("data").join("\n");
   if (data === "") return;
   let parsed: Partial<LiveEvent>;
@@ -155,7 +156,7 @@ function dispatch(block: string): void {
   } catch {
     return;
   }
-  const topic = parsed.topic ?? valuesOf("event")[0];
+  const topic = parsed.topic ?? name;
   if (topic === undefined) return;
   const event: LiveEvent = { ...parsed, topic };
   for (const { topics, onEvent } of subscriptions) if (topics.has(topic)) onEvent(event);

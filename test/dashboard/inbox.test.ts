@@ -148,7 +148,7 @@ describe("the inbox pages", { skip: withoutChromium() }, () => {
     await body.getByRole("heading", { name: "News" }).waitFor();
     await checkPage(page, "inbox-message-html");
     await page.getByText("Mobile", { exact: true }).click();
-    await page.waitForFunction("document.querySelector('iframe').clientWidth <= 375");
+    await page.locator('iframe[style*="width: 375px"]').waitFor();
     await body.getByRole("heading", { name: "News" }).waitFor();
     await page.getByRole("tab", { name: "Headers" }).click();
     await page

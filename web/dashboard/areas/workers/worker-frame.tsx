@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useAccount } from "../../api/account.ts";
+import { isDev } from "../../api/app-info.ts";
 import { ErrorState } from "../../shared/error-state.tsx";
 import { LoadingState } from "../../shared/loading-state.tsx";
 import { Page } from "../../shared/page.tsx";
@@ -51,7 +52,7 @@ export function WorkerFrame({
         >
           <div className="rp-workers-tabs">
             <Tabs.List>
-              {TABS.map(([value, label]) => (
+              {(isDev() ? TABS.filter(([value]) => value === "logs") : TABS).map(([value, label]) => (
                 <Tabs.Tab key={value} value={value}>
                   {label}
                 </Tabs.Tab>

@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useAccount } from "../../api/account.ts";
+import { isDev } from "../../api/app-info.ts";
 import { api } from "../../api/client.ts";
 import { DataTable, type Column } from "../../shared/data-table.tsx";
 import { EmptyState } from "../../shared/empty-state.tsx";
@@ -17,7 +18,8 @@ import { figuresQuery, formatCpu, type Figures } from "./metrics.ts";
 import { workersKeys, type Script } from "./queries.ts";
 import { UploadWorker } from "./upload-worker.tsx";
 
-const hrefOf = ({ script_name: name }: Script) => `/workers/${name}`;
+/** A development server has no versions and no figures: the page of a worker shows its live logs. */
+const hrefOf = ({ script_name: name }: Script) => (isDev() ? `/workers/${name}/logs` : `/workers/${name}`);
 const ORDERS = [
   { value: "name", label: "Name" },
   { value: "modified_on", label: "Last modified" },
@@ -39,15 +41,21 @@ export default function WorkersPage() {
     }),
   );
   const names = list.items.map(({ script_name: name }) => name);
-  const figures = useQuery(figuresQuery(account.id, names)).data;
-  const upload = (
+  const figures = useQuery(figuresQuery(account.id, isDev() ? [] : names)).data;
+  const upload = !isDev() && (
     <Button leftSection={<Icon name="upload" size={14} />} onClick={uploading.open}>
       Upload worker
     </Button>
   );
 
   return (
-    <Page title="Workers" description="Requests, errors and CPU time of the last 24 hours." actions={upload}>
+    <Page
+      title="Workers"
+      description={
+        isDev() ? "Open a worker to follow its logs." : "Requests, errors and CPU time of the last 24 hours."
+      }
+      actions={upload}
+    >
       <div className="rp-toolbar">
         <SearchField label="Search workers" value={search} onChange={(value) => change({ search: value, page: 1 })} />
         <Select
@@ -63,6 +71,7 @@ export default function WorkersPage() {
         onDragOver={(event) => event.preventDefault()}
         onDrop={(event) => {
           event.preventDefault();
+          if (isDev()) return;
           setDropped([...event.dataTransfer.files]);
           uploading.open();
         }}
@@ -77,7 +86,13 @@ export default function WorkersPage() {
           empty={
             search === "" ? (
               <EmptyState icon="code" title="No workers yet" actions={upload}>
-                Drop the files of a worker here, or deploy it with <code>wrangler deploy</code>.
+                {isDev() ? (
+                  "The configuration file of the project declares them."
+                ) : (
+                  <>
+                    Drop the files of a worker here, or deploy it with <code>wrangler deploy</code>.
+                  </>
+                )}
               </EmptyState>
             ) : (
               <EmptyState icon="search" title={`No worker contains “${search}”`} />
@@ -122,10 +137,14 @@ function columnsOf(figures: ReadonlyMap<string, Figures> | undefined): readonly 
         </Anchor>
       ),
     },
-    figure("requests", "Requests", (one) => formatNumber(one?.requests ?? 0)),
-    figure("errors", "Errors", (one) => formatNumber(one?.errors ?? 0)),
-    figure("cpu50", "CPU p50", (one) => formatCpu(one?.cpuP50), true),
-    figure("cpu99", "CPU p99", (one) => formatCpu(one?.cpuP99), true),
+    ...(isDev()
+      ? []
+      : [
+          figure("requests", "Requests", (one) => formatNumber(one?.requests ?? 0)),
+          figure("errors", "Errors", (one) => formatNumber(one?.errors ?? 0)),
+          figure("cpu50", "CPU p50", (one) => formatCpu(one?.cpuP50), true),
+          figure("cpu99", "CPU p99", (one) => formatCpu(one?.cpuP99), true),
+        ]),
     {
       id: "modified_on",
       header: "Modified",

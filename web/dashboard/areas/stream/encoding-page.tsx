@@ -27,7 +27,7 @@ function EncodingDetails({ uid, account }: { uid: string; account: string }) {
     <Stack gap="lg">
       {isWorking(state) && (
         <div>
-          <Progress value={percent} aria-label="Progress of the processing" />
+          <Progress value={Math.floor(percent)} aria-label="Progress of the processing" />
           <Text fz="sm" c="dimmed" mt={4}>
             {Math.floor(percent)}%{secondsLeft !== null && `, ${formatDuration(Math.round(secondsLeft))} left`}
           </Text>
@@ -37,7 +37,7 @@ function EncodingDetails({ uid, account }: { uid: string; account: string }) {
       <Section
         title="Renditions"
         {...(segments !== null && {
-          description: `${formatNumber(segments.count)} segments of about ${formatDuration(segments.seconds)}`,
+          description: `${segments.count === 1 ? "1 segment" : `${formatNumber(segments.count)} segments`} of about ${formatDuration(segments.seconds)}`,
         })}
       >
         <DataTable
@@ -54,7 +54,7 @@ function EncodingDetails({ uid, account }: { uid: string; account: string }) {
             <Table.Tbody>
               {log.map(({ at, event, text }, index) => (
                 <Table.Tr key={index}>
-                  <Table.Td w={200} className="rp-dimmed">
+                  <Table.Td w={220} className="rp-dimmed rp-nowrap">
                     {at === null ? "" : formatTime(at)}
                   </Table.Td>
                   <Table.Td w={160}>{event}</Table.Td>

@@ -51,7 +51,7 @@ export default function UsagePage() {
           <Stack gap="xs" maw="36rem">
             {storage.data.totalStorageMinutesLimit > 0 && (
               <Progress
-                value={(100 * storage.data.totalStorageMinutes) / storage.data.totalStorageMinutesLimit}
+                value={Math.round((100 * storage.data.totalStorageMinutes) / storage.data.totalStorageMinutesLimit)}
                 aria-label="Stored minutes of the limit"
               />
             )}

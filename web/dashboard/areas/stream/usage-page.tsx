@@ -12,7 +12,10 @@ import { Page, Section } from "../../shared/page.tsx";
 import { streamKeys } from "./queries.ts";
 
 const DAYS = 30;
-const minutes = (value: number) => `${formatNumber(Math.round(value))} min`;
+/** The server reports this limit if none is set. */
+const NO_LIMIT_MINUTES = 1_000_000_000;
+const minutes = (value: number) =>
+  `${value > 0 && value < 10 ? Number(value.toFixed(2)) : formatNumber(Math.round(value))} min`;
 
 export default function UsagePage() {
   const { id: account } = useAccount();
@@ -49,7 +52,7 @@ export default function UsagePage() {
           storage.error === null && <LoadingState rows={2} />
         ) : (
           <Stack gap="xs" maw="36rem">
-            {storage.data.totalStorageMinutesLimit > 0 && (
+            {storage.data.totalStorageMinutesLimit < NO_LIMIT_MINUTES && (
               <Progress
                 value={Math.round((100 * storage.data.totalStorageMinutes) / storage.data.totalStorageMinutesLimit)}
                 aria-label="Stored minutes of the limit"
@@ -60,7 +63,9 @@ export default function UsagePage() {
                 ["Stored", minutes(storage.data.totalStorageMinutes)],
                 [
                   "Limit",
-                  storage.data.totalStorageMinutesLimit > 0 ? minutes(storage.data.totalStorageMinutesLimit) : "None",
+                  storage.data.totalStorageMinutesLimit < NO_LIMIT_MINUTES
+                    ? minutes(storage.data.totalStorageMinutesLimit)
+                    : "None",
                 ],
                 ["Reserved by uploads", minutes(storage.data.x_reservedStorageMinutes)],
                 ["Videos", formatNumber(storage.data.videoCount)],
@@ -77,7 +82,9 @@ export default function UsagePage() {
             <Chart label="Minutes viewed per day" kind="bars" times={chart.times} series={chart.minutes} />
           </div>
           <div>
-            <Text fz="sm">{views === undefined ? "Views" : `${formatNumber(views)} views`}</Text>
+            <Text fz="sm">
+              {views === undefined ? "Views" : `${formatNumber(views)} ${views === 1 ? "view" : "views"}`}
+            </Text>
             <Chart label="Views per day" kind="bars" times={chart.times} series={chart.views} />
           </div>
         </SimpleGrid>

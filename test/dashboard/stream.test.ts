@@ -211,6 +211,7 @@ describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, ()
     await page.getByRole("button", { name: "Disconnect publisher" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Disconnect publisher" }).click();
     await page.getByText("Publisher disconnected").waitFor();
+    await page.getByText("Offline", { exact: true }).waitFor();
     await page.getByRole("tab", { name: "Recordings and history" }).click();
     await page.getByRole("table", { name: "History" }).getByText("Connected").first().waitFor();
     await page.getByRole("table", { name: "Recordings" }).getByRole("link").first().waitFor();

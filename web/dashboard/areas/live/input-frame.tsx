@@ -14,7 +14,7 @@ import { useAction } from "../../shared/use-action.ts";
 import { useLiveEvents } from "../../shared/use-live-events.ts";
 import { InputForm } from "./input-form.tsx";
 import { LiveState } from "./live-state.tsx";
-import { inputPath, inputQuery, liveKeys, nameOf, statusQuery, type LiveInput } from "./queries.ts";
+import { inputPath, inputQuery, isPublishing, liveKeys, nameOf, statusQuery, type LiveInput } from "./queries.ts";
 
 const PARENTS = [{ label: "Live", to: "/live" }];
 const TABS = [
@@ -123,7 +123,7 @@ function InputActions({ input, account }: { input: LiveInput; account: string })
           { label: "Delete", icon: "trash", danger: true, onClick: deleting.open },
         ]}
       />
-      {status?.live === true && (
+      {status !== undefined && isPublishing(status) && (
         <Button variant="default" c="var(--rp-bad)" onClick={disconnecting.open}>
           Disconnect publisher
         </Button>

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useAccount } from "../../api/account.ts";
 import { formatNumber } from "../../shared/format.tsx";
 import { StatusBadge } from "../../shared/status-badge.tsx";
-import { LIVE_STATES, statusQuery } from "./queries.ts";
+import { isPublishing, LIVE_STATES, statusQuery } from "./queries.ts";
 
 /** The state of an input, with the number of its viewers while it broadcasts. */
 export function LiveState({ uid, enabled }: { uid: string; enabled: boolean }) {
@@ -10,7 +10,7 @@ export function LiveState({ uid, enabled }: { uid: string; enabled: boolean }) {
   const { data } = useQuery(statusQuery(account, uid));
   if (!enabled) return <StatusBadge>Disabled</StatusBadge>;
   if (data === undefined) return <StatusBadge>…</StatusBadge>;
-  if (data.live)
+  if (isPublishing(data))
     return (
       <StatusBadge tone="good">
         Live, {data.viewers === 1 ? "1 viewer" : `${formatNumber(data.viewers)} viewers`}

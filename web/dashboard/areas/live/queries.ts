@@ -36,6 +36,7 @@ export const inputQuery = (account: string, uid: string) =>
       api.get("/accounts/{account_id}/stream/live_inputs/{live_input_identifier}", { path: inputPath(account, uid) }),
   });
 
+/** Viewers come and go without an event, so the status of a broadcast is read again every five seconds. */
 export const statusQuery = (account: string, uid: string) =>
   queryOptions({
     queryKey: liveKeys.status(account, uid),
@@ -43,6 +44,7 @@ export const statusQuery = (account: string, uid: string) =>
       api.get("/accounts/{account_id}/stream/live_inputs/{live_input_identifier}/status", {
         path: inputPath(account, uid),
       }),
+    refetchInterval: ({ state: { data } }) => (data?.live === true ? 5000 : false),
   });
 
 export const nameOf = ({ meta, uid }: Pick<ListedInput, "meta" | "uid">): string =>
@@ -64,3 +66,7 @@ export const LIVE_STATES: Record<NonNullable<LiveStatus["state"]>, { tone: Tone;
   failed_to_reconnect: { tone: "bad", text: "Reconnection failed" },
   new_configuration_accepted: { tone: "good", text: "Live" },
 };
+
+/** True while a publisher is connected; a broadcast remains live for a moment after its publisher has left. */
+export const isPublishing = ({ live, state }: LiveStatus): boolean =>
+  live && state !== null && LIVE_STATES[state].tone === "good";

@@ -13,7 +13,7 @@ import { Icon } from "../../shared/icon.tsx";
 import { Section } from "../../shared/page.tsx";
 import { useAction } from "../../shared/use-action.ts";
 import { workersKeys } from "./queries.ts";
-import type { ScriptPath } from "./worker-frame.tsx";
+import type { ScriptPath } from "./queries.ts";
 
 const SCHEDULES = "/accounts/{account_id}/workers/scripts/{script_name}/schedules";
 type NextRuns = ResultOf<"GET", "/accounts/{account_id}/workers/scripts/{script_name}/schedules/next">[number];

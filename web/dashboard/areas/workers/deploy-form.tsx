@@ -5,7 +5,7 @@ import { queryClient } from "../../api/query-client.ts";
 import { FormModal } from "../../shared/form-modal.tsx";
 import { useNotify } from "../../shared/use-notify.ts";
 import { messageOf, shortId, workersKeys, type Deployment, type Version } from "./queries.ts";
-import type { ScriptPath } from "./worker-frame.tsx";
+import type { ScriptPath } from "./queries.ts";
 
 /** Deploys versions with their shares of the requests, and reads the worker again. */
 export const useDeploy =

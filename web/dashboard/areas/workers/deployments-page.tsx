@@ -11,7 +11,8 @@ import { StatusBadge } from "../../shared/status-badge.tsx";
 import { useNotify } from "../../shared/use-notify.ts";
 import { DeployForm, useDeploy } from "./deploy-form.tsx";
 import { deploymentsQuery, messageOf, shortId, versionsQuery, type Deployment, type Version } from "./queries.ts";
-import { WorkerFrame, type ScriptPath } from "./worker-frame.tsx";
+import { WorkerFrame } from "./worker-frame.tsx";
+import type { ScriptPath } from "./queries.ts";
 
 export default function DeploymentsPage() {
   return <WorkerFrame tab="deployments">{(path) => <Deployments path={path} />}</WorkerFrame>;

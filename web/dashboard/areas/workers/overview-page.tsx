@@ -15,7 +15,8 @@ import { Section } from "../../shared/page.tsx";
 import { figuresQuery, formatCpu, hourlyQuery } from "./metrics.ts";
 import { deploymentsQuery, settingsQuery, shortId, workersKeys } from "./queries.ts";
 import { UploadWorker } from "./upload-worker.tsx";
-import { WorkerFrame, type ScriptPath } from "./worker-frame.tsx";
+import { WorkerFrame } from "./worker-frame.tsx";
+import type { ScriptPath } from "./queries.ts";
 import { workerUrl } from "./worker-url.ts";
 
 export default function OverviewPage() {

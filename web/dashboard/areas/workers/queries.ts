@@ -1,6 +1,10 @@
 import { queryOptions } from "@tanstack/react-query";
 import { api, type ResultOf } from "../../api/client.ts";
-import type { ScriptPath } from "./worker-frame.tsx";
+
+export interface ScriptPath extends Record<string, string> {
+  account_id: string;
+  script_name: string;
+}
 
 export type Script = ResultOf<"GET", "/accounts/{account_id}/workers/scripts-search">[number];
 export type Version = ResultOf<"GET", "/accounts/{account_id}/workers/scripts/{script_name}/versions">["items"][number];

@@ -11,7 +11,7 @@ import { FormModal } from "../../shared/form-modal.tsx";
 import { Icon } from "../../shared/icon.tsx";
 import { Section } from "../../shared/page.tsx";
 import { workersKeys } from "./queries.ts";
-import type { ScriptPath } from "./worker-frame.tsx";
+import type { ScriptPath } from "./queries.ts";
 
 type Route = ResultOf<"GET", "/accounts/{account_id}/workers/scripts/{script_name}/routes">[number];
 

@@ -5,7 +5,7 @@ import { queryClient } from "../../api/query-client.ts";
 import { FormModal } from "../../shared/form-modal.tsx";
 import { useNotify } from "../../shared/use-notify.ts";
 import { workersKeys } from "./queries.ts";
-import type { ScriptPath } from "./worker-frame.tsx";
+import type { ScriptPath } from "./queries.ts";
 
 /** Adds a secret, or replaces the value of the one with this name. */
 export function SecretForm({ path, onClose }: { path: ScriptPath; onClose: () => void }) {

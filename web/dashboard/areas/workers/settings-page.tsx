@@ -15,7 +15,8 @@ import { useNotify } from "../../shared/use-notify.ts";
 import { bindingTarget, bindingType, type Binding } from "./bindings.ts";
 import { settingsQuery, workersKeys } from "./queries.ts";
 import { SecretForm } from "./secret-form.tsx";
-import { WorkerFrame, type ScriptPath } from "./worker-frame.tsx";
+import { WorkerFrame } from "./worker-frame.tsx";
+import type { ScriptPath } from "./queries.ts";
 
 export default function SettingsPage() {
   return (

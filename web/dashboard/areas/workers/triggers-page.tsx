@@ -9,7 +9,8 @@ import { CronTriggers } from "./cron-triggers.tsx";
 import { Domains } from "./domains.tsx";
 import { workersKeys } from "./queries.ts";
 import { Routes } from "./routes-list.tsx";
-import { WorkerFrame, type ScriptPath } from "./worker-frame.tsx";
+import { WorkerFrame } from "./worker-frame.tsx";
+import type { ScriptPath } from "./queries.ts";
 import { workerUrl } from "./worker-url.ts";
 
 export default function TriggersPage() {

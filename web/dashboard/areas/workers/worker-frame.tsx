@@ -8,12 +8,7 @@ import { ErrorState } from "../../shared/error-state.tsx";
 import { LoadingState } from "../../shared/loading-state.tsx";
 import { Page } from "../../shared/page.tsx";
 import { useLiveEvents } from "../../shared/use-live-events.ts";
-import { settingsQuery, workersKeys } from "./queries.ts";
-
-export interface ScriptPath extends Record<string, string> {
-  account_id: string;
-  script_name: string;
-}
+import { settingsQuery, workersKeys, type ScriptPath } from "./queries.ts";
 
 const PARENTS = [{ label: "Workers", to: "/workers" }];
 const TABS = [

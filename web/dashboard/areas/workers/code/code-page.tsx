@@ -9,7 +9,8 @@ import { LoadingState } from "../../../shared/loading-state.tsx";
 import { saveFile } from "../../../shared/save-file.ts";
 import { usePageState } from "../../../shared/use-list.ts";
 import { shortId, versionsQuery } from "../queries.ts";
-import { WorkerFrame, type ScriptPath } from "../worker-frame.tsx";
+import { WorkerFrame } from "../worker-frame.tsx";
+import type { ScriptPath } from "../queries.ts";
 import { CodeEditor } from "./code-editor.tsx";
 import { modulesQuery, type Module } from "./modules.ts";
 

@@ -1,7 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import { api } from "../../../api/client.ts";
 import { workersKeys } from "../queries.ts";
-import type { ScriptPath } from "../worker-frame.tsx";
+import type { ScriptPath } from "../queries.ts";
 
 export interface Module {
   name: string;

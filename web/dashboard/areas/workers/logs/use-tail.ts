@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "react";
 import { api } from "../../../api/client.ts";
-import type { ScriptPath } from "../worker-frame.tsx";
+import type { ScriptPath } from "../queries.ts";
 import type { TailRecord } from "./record.ts";
 
 const TAILS = "/accounts/{account_id}/workers/scripts/{script_name}/tails";

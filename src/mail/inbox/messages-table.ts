@@ -73,6 +73,14 @@ export interface IndexedMessage {
   keys: { from: string; to: string; subject: string; text: string };
 }
 
+export interface MessageChange {
+  account: string;
+  change: InboxChange;
+}
+
+/** Few enough for the limit of parameters of a statement. */
+const ROWS_PER_INSERT = 50;
+
 const LISTED = [
   "id",
   "account_id",
@@ -94,50 +102,36 @@ export function createInboxTable(db: Db) {
   const tables = db.tables<Tables>();
 
   return {
-    async add({ message, position, keys }: IndexedMessage): Promise<void> {
-      const { id, account, kind, status, worker, parent, size, attachments, read, messageId } = message;
-      const row: Row = {
-        id,
-        account_id: account,
-        position,
-        kind,
-        status,
-        worker: worker ?? null,
-        parent: parent ?? null,
-        size,
-        attachments,
-        is_read: Number(read),
-        message_id: messageId?.toLowerCase() ?? null,
-        from_key: keys.from,
-        to_key: keys.to,
-        subject_key: keys.subject,
-        text_key: keys.text,
-        details: JSON.stringify({ ...detailsOf(message), messageId }),
-      };
-      await db.write(
-        tables
-          .insertInto("inbox_messages")
-          .values(row)
-          .onConflict((conflict) => conflict.column("id").doNothing()),
-      );
-    },
-
-    /** Changes nothing if the message was deleted. */
-    async update(account: string, id: string, change: InboxChange): Promise<void> {
-      const [row] = await this.rows(account, [id]);
-      if (row === undefined) return;
-      const message = { ...messageOf(row), ...change };
-      await db.write(
-        tables
-          .updateTable("inbox_messages")
-          .set({
-            status: message.status,
-            worker: message.worker ?? null,
-            is_read: Number(message.read),
-            details: JSON.stringify({ ...detailsOf(message), messageId: message.messageId }),
-          })
-          .where("id", "=", id),
-      );
+    /** Adds messages, then changes others, in one transaction. A change of a message that was deleted is ignored. */
+    async write(added: readonly IndexedMessage[], changed: ReadonlyMap<string, MessageChange>): Promise<void> {
+      await db.transaction<Tables, void>(async (tx) => {
+        for (let at = 0; at < added.length; at += ROWS_PER_INSERT)
+          await tx
+            .insertInto("inbox_messages")
+            .values(added.slice(at, at + ROWS_PER_INSERT).map(rowOf))
+            .onConflict((conflict) => conflict.column("id").doNothing())
+            .execute();
+        for (const [id, { account, change }] of changed) {
+          const row = await tx
+            .selectFrom("inbox_messages")
+            .select(LISTED)
+            .where("account_id", "=", account)
+            .where("id", "=", id)
+            .executeTakeFirst();
+          if (row === undefined) continue;
+          const message = { ...messageOf(row), ...change };
+          await tx
+            .updateTable("inbox_messages")
+            .set({
+              status: message.status,
+              worker: message.worker ?? null,
+              is_read: Number(message.read),
+              details: JSON.stringify({ ...detailsOf(message), messageId: message.messageId }),
+            })
+            .where("id", "=", id)
+            .execute();
+        }
+      });
     },
 
     rows: (account: string, ids: string[]): Promise<ListedRow[]> =>
@@ -230,6 +224,28 @@ export function createInboxTable(db: Db) {
         tables.updateTable("inbox_messages").set({ status: "interrupted" }).where("status", "=", "processing"),
       );
     },
+  };
+}
+
+function rowOf({ message, position, keys }: IndexedMessage): Row {
+  const { id, account, kind, status, worker, parent, size, attachments, read, messageId } = message;
+  return {
+    id,
+    account_id: account,
+    position,
+    kind,
+    status,
+    worker: worker ?? null,
+    parent: parent ?? null,
+    size,
+    attachments,
+    is_read: Number(read),
+    message_id: messageId?.toLowerCase() ?? null,
+    from_key: keys.from,
+    to_key: keys.to,
+    subject_key: keys.subject,
+    text_key: keys.text,
+    details: JSON.stringify({ ...detailsOf(message), messageId }),
   };
 }
 

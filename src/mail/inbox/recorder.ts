@@ -27,15 +27,31 @@ interface Recording {
   authentication?: InboxAuthentication;
 }
 
+/** Messages that may wait to be stored. The next ones are handled when there are fewer. */
+const MAX_UNSTORED = 32;
+
 const KINDS: Record<Outbound["cause"], InboxKind> = { forward: "forwarded", reply: "replied", send: "sent" };
 
 export function createInboxRecorder({ inbox, account, ids, causeOf = () => undefined }: RecorderDeps): InboxRecorder {
   /** By message. */
   const recordings = new Map<string, Recording>();
+  const unstored = new Set<Promise<void>>();
+
+  /** Adds a message in the background: the reply to its sender does not wait for the copy. */
+  function add(message: Parameters<Inbox["add"]>[0]): Promise<void> {
+    const stored = inbox.add(message);
+    unstored.add(stored);
+    void stored.finally(() => unstored.delete(stored));
+    return stored;
+  }
+
+  const slowDown = async () => {
+    while (unstored.size > MAX_UNSTORED) await Promise.race(unstored);
+  };
 
   function begin(source: MailSource, { from, to, worker }: { from: string; to: readonly string[]; worker?: string }) {
     recordings.set(source.id, { deliveries: new Map(to.map((rcpt) => [rcpt, { to: rcpt }])) });
-    const stored = inbox.add({
+    const stored = add({
       id: source.id,
       account,
       kind: "received",
@@ -45,7 +61,7 @@ export function createInboxRecorder({ inbox, account, ids, causeOf = () => undef
       worker,
       raw: () => source.open(),
     });
-    return { stored, source: discardAfter(source, stored) };
+    return discardAfter(source, stored);
   }
 
   function end(id: string, status: (deliveries: InboxDelivery[]) => InboxStatus) {
@@ -84,28 +100,27 @@ export function createInboxRecorder({ inbox, account, ids, causeOf = () => undef
       ...receiver,
       async receive(envelope, source) {
         const { id } = source;
-        const { stored, source: shared } = begin(source, envelope);
-        const results = await receiver.receive(envelope, shared);
+        const results = await receiver.receive(envelope, begin(source, envelope));
         endWithResults(id, results);
-        await stored;
+        await slowDown();
         return results;
       },
       async dispatch(mail) {
         const { source } = mail.message;
         const { id } = source;
-        const { stored, source: shared } = begin(source, { from: mail.from, to: [mail.to], worker: mail.script });
+        const shared = begin(source, { from: mail.from, to: [mail.to], worker: mail.script });
         try {
           return await receiver.dispatch({ ...mail, message: { ...mail.message, source: shared } });
         } finally {
           end(id, statusOf);
-          await stored;
+          await slowDown();
         }
       },
     }),
 
     recordSent: (transport) => ({
       async deliver(mail, signal) {
-        const stored = inbox.add({
+        const stored = add({
           id: ids.hex(),
           account,
           kind: KINDS[mail.cause],
@@ -116,6 +131,7 @@ export function createInboxRecorder({ inbox, account, ids, causeOf = () => undef
           parent: mail.inbound?.source ?? causeOf(mail),
           raw: mail.raw,
         });
+        // The content of an outbound message may be read only until it is delivered.
         const [results] = await Promise.all([transport.deliver(mail, signal), stored]);
         return results;
       },
@@ -152,11 +168,10 @@ function statusOf(deliveries: readonly InboxDelivery[]): InboxStatus {
   return deliveries.length > 0 && deliveries.every(isRejected) ? "rejected" : "accepted";
 }
 
-/** The inbox may still be reading the message when the receiver discards it. */
+/** The inbox may still be reading the message when the receiver discards it. Resolves before that. */
 const discardAfter = (source: MailSource, stored: Promise<void>): MailSource => ({
   ...source,
   async discard() {
-    await stored;
-    await source.discard();
+    void stored.then(() => source.discard());
   },
 });

@@ -4,7 +4,7 @@ import type { Db, ObjectHandle, ObjectStore } from "../../store/index.ts";
 import { mailErrors } from "../errors.ts";
 import { readMessageContent, type MessageContent } from "../archive/index.ts";
 import { textOfHtml } from "./text-of-html.ts";
-import { createInboxTable, type IndexedMessage } from "./messages-table.ts";
+import { createInboxTable, type IndexedMessage, type MessageChange } from "./messages-table.ts";
 import type { Inbox, InboxMessage, NewInboxMessage } from "./types.ts";
 import { createWaiters } from "./waiters.ts";
 
@@ -24,8 +24,15 @@ interface InboxOptions {
 
 const PREFIX = "mail/inbox/";
 const DELETE_BATCH = 200;
+/**
+ * Changes are written to the database together, at this interval and before each read. A process that is killed loses
+ * the changes of the last interval.
+ */
+const FLUSH_MS = 200;
 /** Messages that are read and parsed concurrently. Each is in memory as a whole. */
-const MAX_CONCURRENT = 8;
+const MAX_CONCURRENT = 2;
+/** The list and the search cover this part of a message: parsing takes a tenth of a second per ten megabytes. */
+const MAX_INDEXED_BYTES = 1024 * 1024;
 /** Characters of the text that the search covers. */
 const MAX_SEARCH_TEXT = 64 * 1024;
 const MAX_PREVIEW = 200;
@@ -56,6 +63,36 @@ export async function openInbox({
   await table.markInterrupted();
   const totals = await table.totals();
   await deleteOrphans();
+
+  let added = new Map<string, IndexedMessage>();
+  let changed = new Map<string, MessageChange>();
+  let flushTimer: NodeJS.Timeout | undefined;
+  let flushing: Promise<void> = Promise.resolve();
+
+  function flushLater() {
+    flushTimer ??= setTimeout(() => void flush(), FLUSH_MS).unref();
+  }
+
+  /** Resolves when all buffered changes are in the database. */
+  function flush(): Promise<void> {
+    clearTimeout(flushTimer);
+    flushTimer = undefined;
+    if (added.size === 0 && changed.size === 0) return flushing;
+    const [newMessages, changes] = [added, changed];
+    added = new Map();
+    changed = new Map();
+    flushing = flushing.then(async () => {
+      try {
+        await table.write([...newMessages.values()], changes);
+      } catch (err) {
+        log.warn({ err, messages: newMessages.size }, `inbox: failed to store messages: ${messageOf(err)}`);
+        return;
+      }
+      for (const [id, { message }] of newMessages) notify(message.account, id);
+      for (const [id, { account }] of changes) notify(account, id);
+    });
+    return flushing;
+  }
 
   const keyOf = (id: string) => `${PREFIX}${id}.eml`;
 
@@ -110,21 +147,28 @@ export async function openInbox({
   }
 
   /** Resolves when all changes so far can be read. */
-  const settled = () => Promise.all([...pending.values(), pruning]);
+  async function settled(): Promise<void> {
+    await Promise.all(pending.values());
+    await flush();
+    await pruning;
+  }
 
   async function store(message: NewInboxMessage, position: number): Promise<void> {
     const raw = await bytesOf(message.raw());
     await objects.put(keyOf(message.id), raw, { durable: false });
-    const content = await readMessageContent(raw).catch((): MessageContent | undefined => undefined);
-    await table.add(indexed(message, raw, content, position));
+    const content = await readMessageContent(raw.subarray(0, MAX_INDEXED_BYTES)).catch(
+      (): MessageContent | undefined => undefined,
+    );
+    added.set(message.id, indexed(message, raw, content, position));
+    flushLater();
     totals.count += 1;
     totals.bytes += raw.length;
     if (totals.count > maxMessages || totals.bytes > maxBytes) prune();
-    notify(message.account, message.id);
   }
 
   function prune() {
     pruning = pruning.then(async () => {
+      await flush();
       while (totals.count > maxMessages || totals.bytes > maxBytes) {
         let count = totals.count - maxMessages;
         let bytes = totals.bytes - maxBytes;
@@ -172,8 +216,10 @@ export async function openInbox({
     },
     update(account, id, change) {
       void enqueue(id, "failed to update a message", async () => {
-        await table.update(account, id, change);
-        notify(account, id);
+        const message = added.get(id)?.message;
+        if (message?.account === account) Object.assign(message, change);
+        else changed.set(id, { account, change: { ...changed.get(id)?.change, ...change } });
+        flushLater();
       });
     },
     async list(account, search, page) {

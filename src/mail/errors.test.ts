@@ -4,6 +4,7 @@ import { storeErrors } from "../store/index.ts";
 import { actionErrorEntries } from "./action-errors.ts";
 import { authenticationErrorEntries } from "./authentication-errors.ts";
 import { deliveryErrorEntries } from "./delivery-errors.ts";
+import { inboxErrorEntries } from "./inbox-errors.ts";
 import { mailErrors, smtpErrorOf, replyOf } from "./errors.ts";
 import { queueErrorEntries } from "./queue-errors.ts";
 import { receptionErrorEntries } from "./reception-errors.ts";
@@ -51,6 +52,7 @@ test("each error is defined in one file only", () => {
     actionErrorEntries,
     sendErrorEntries,
     queueErrorEntries,
+    inboxErrorEntries,
   ].flatMap((entries) => Object.keys(entries));
   assert.deepEqual(names.sort(), Object.keys(mailErrors.table).sort());
 });

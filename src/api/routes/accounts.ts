@@ -39,6 +39,8 @@ export const accountRoutes = ({ accounts }: { accounts: Accounts }): Route[] => 
       summary: "Create an account",
       permission: "Memberships Write",
       body: z.object({ name: z.string(), type }),
+      // Otherwise the log of each account of the user would list it.
+      audit: { account: ({ after }) => (after as z.input<typeof accountResult>).id },
       result: accountResult,
     },
     async ({ caller, body }) => answer(showAccount(await accounts.create(caller, body))),

@@ -4,6 +4,7 @@ import type { Clock } from "../../kernel/index.ts";
 import type { Mail } from "../../mail/index.ts";
 import type { VideoCatalog } from "../../stream/index.ts";
 import { hiddenZones } from "../hidden-zones.ts";
+import { apiErrors } from "../errors.ts";
 import { answer, route, type Route } from "../operation.ts";
 
 const STATUSES = ["ok", "warning", "error"] as const;
@@ -155,6 +156,8 @@ export function healthRoutes({ components, mail, stream, operator, clock }: Heal
         }),
       },
       async ({ caller, params: { account_id: account } }) => {
+        if (!caller.accounts.includes(account!))
+          throw apiErrors.notAllowed({ permission: "any permission in the account" });
         const isOperator =
           (await operator()) === account && caller.allows("Account Settings Read", { account: account! });
         const [parts, ...items] = await Promise.all([

@@ -48,7 +48,7 @@ describe("the DNS pages", { skip: withoutChromium() }, () => {
     await page.getByRole("menuitem", { name: "Edit" }).click();
     await page.getByLabel("IPv4 address").fill("300.1.1.1");
     await page.getByRole("button", { name: "Save record" }).click();
-    await page.getByRole("alert").waitFor();
+    await page.getByRole("dialog").getByRole("alert").waitFor();
     await checkPage(page, "dns-record-error");
     await page.getByLabel("IPv4 address").fill("192.0.2.2");
     await page.getByRole("button", { name: "Save record" }).click();

@@ -44,7 +44,7 @@ test("forwards the message byte for byte, with X- headers on top and the sender 
     { cause: mail!.cause, from: mail!.from, to: mail!.to, script: mail!.script, inbound: mail!.inbound?.id },
     { cause: "forward", from: "a@sender.example", to: ["x@there.example"], script: "w", inbound: "1" },
   );
-  assert.match(mail!.inbound!.source, /^[0-9a-f]{32}$/);
+  assert.match(mail!.inbound!.source!, /^[0-9a-f]{32}$/);
   assert.equal(mail!.raw, `X-One: 1\r\nx-two: =?UTF-8?Q?gr=C3=BCn?=\r\n${MESSAGE.toString("latin1")}`);
 });
 

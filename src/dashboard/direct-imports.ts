@@ -7,9 +7,8 @@ import type { Loader, Plugin } from "esbuild";
 const BARRELS: Record<string, string> = {
   "@mantine/core": "esm/index.mjs",
   "@mantine/hooks": "esm/index.mjs",
-  "@tabler/icons-react": "dist/esm/tabler-icons-react.mjs",
 };
-const IMPORT = /import \{([^}]*)\} from ["'](@mantine\/(?:core|hooks)|@tabler\/icons-react)["'];/g;
+const IMPORT = /import \{([^}]*)\} from ["'](@mantine\/(?:core|hooks))["'];/g;
 const LOADERS: Record<string, Loader> = { tsx: "tsx", ts: "ts", mjs: "js" };
 
 /**

@@ -194,7 +194,12 @@ export const accountErrors = defineErrors("accounts", {
     message: "Passkeys cannot be used at {origin}",
     fix: "Open the dashboard over HTTPS at a host name, or at http://localhost on this machine.",
   },
-  noUserOf: { code: 1070, http: 404, message: "There is no user {email}" },
+  noUserOf: {
+    code: 1070,
+    http: 404,
+    message: "No user has the email address {email}",
+    fix: "Pass the address of an existing user; `reelpost members list` lists those of an account.",
+  },
   noPassword: {
     code: 1071,
     http: 404,

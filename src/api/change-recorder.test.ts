@@ -9,7 +9,7 @@ import { answer, route, type Route } from "./operation.ts";
 import { pageQuery } from "./paging.ts";
 import { secretField } from "./secret-fields.ts";
 
-const errors = defineErrors("things", { gone: { code: 10007, http: 404, message: "There is no {name}." } });
+const errors = defineErrors("things", { gone: { code: 10007, http: 404, message: "The {name} does not exist." } });
 const thing = z.object({ id: z.string(), size: z.number(), key: secretField(z.string()).optional() });
 const PATH = "/accounts/{account_id}/things";
 

@@ -36,7 +36,7 @@ export function createPages(files: DashboardFiles) {
     // Pages have no extension; browsers and tools ask for other files, such as /robots.txt.
     if (/\.[a-z0-9]{1,8}$/i.test(pathname)) return sendText(response, 404, "Not found.");
     const page = await files.find("index.html");
-    if (page === undefined) throw new Error("there is no index.html among the dashboard's files");
+    if (page === undefined) throw new Error("the build of the dashboard has no index.html: run `npm run build`");
     return sendFile(request, response, page, {
       "cache-control": "no-cache",
       "content-security-policy": pagePolicy(origins),

@@ -39,7 +39,7 @@ export const inboxErrorEntries = {
   inboxWorkerMissing: {
     code: "E_NOT_FOUND",
     http: 404,
-    message: "There is no worker {worker}",
+    message: "The worker {worker} does not exist",
     fix: "Use one of the running workers: {names}.",
   },
   releaseServerMissing: {

@@ -36,7 +36,7 @@ export function createDevApi(
     announcementAt,
     handle: api.handle,
     async handleLocal(request, response) {
-      // There are no tokens in development. Clients of the hosted service send one nevertheless.
+      // Development has no tokens, but clients of the hosted service always send one.
       request.headers.authorization = `Bearer ${token}`;
       if (dev !== undefined && VIDEO_OPERATION.test(request.url!)) await dev.video.api(request, response);
       else await api.handle(request, response);

@@ -40,7 +40,7 @@ describe("the shell of the dashboard", { skip: withoutChromium() }, () => {
     );
   });
 
-  test("opens the sign-in page with the reason when the session is no longer valid", async () => {
+  test("opens the sign-in page with the reason when the session has expired", async () => {
     const { page } = await dashboard.open("/dns", { token: "no-longer-valid" });
     await page.getByText("Your session has ended").waitFor();
     await page.waitForURL(/\/sign-in\?from=/);

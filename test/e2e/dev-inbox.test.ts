@@ -217,8 +217,8 @@ describe("the inbox of reelpost dev", () => {
       [again.result.subject, again.result.from, again.result.status],
       ["composed", "other@example.com", "accepted"],
     );
-    const unknown = await api.call("POST", `/email/inbox/messages/${message!.id}/resend`, { worker: "nobody" });
-    assert.match(unknown.errors[0]!.message, /no worker "nobody"/);
+    const unknown = await api.call("POST", `/email/inbox/messages/${message!.id}/resend`, { worker: "unknown" });
+    assert.match(unknown.errors[0]!.message, /The worker "unknown" does not exist/);
   });
 
   it("releases a message to an SMTP server", async () => {

@@ -12,7 +12,7 @@ const USERS = {
   ann: { email: "ANN@example.com", email_verified: true },
   unverified: { email: "ann@example.com", email_verified: false },
   bob: { email: "bob@example.com", email_verified: true },
-  nobody: {},
+  anonymous: {},
 };
 
 onEveryDatabase((engine) => {
@@ -39,12 +39,12 @@ onEveryDatabase((engine) => {
     assert.ok(await module.signIn.withOidc({ ticket, url: await provider.browse(url, "ann") }, client));
   });
 
-  test("users without a verified address, and users who are no members, are rejected", async (t) => {
+  test("users without a verified address, and users who are not members, are rejected", async (t) => {
     const { module, client, provider } = await setUpOidc(engine, t);
     for (const [user, kind] of [
       ["unverified", "notMember"],
       ["bob", "notMember"],
-      ["nobody", "oidcFailed"],
+      ["anonymous", "oidcFailed"],
     ] as const) {
       const { url, ticket } = await module.signIn.startOidc(REDIRECT);
       await assert.rejects(

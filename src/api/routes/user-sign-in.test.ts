@@ -39,7 +39,7 @@ test("sessions are listed, and revoked one by one or all at the same time", asyn
   assert.deepEqual([gone.status, gone.body.errors[0].code], [404, 1051]);
   await signIn();
   assert.deepEqual((await session("delete", "/user/sessions")).body.result, { revoked: 1 });
-  assert.deepEqual((await call("delete", "/user/sessions")).body.result, { revoked: 1 }, "a token is no session");
+  assert.deepEqual((await call("delete", "/user/sessions")).body.result, { revoked: 1 }, "the token is not a session");
   assert.equal((await session("get", "/user")).status, 401);
 });
 

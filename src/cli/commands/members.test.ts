@@ -65,7 +65,7 @@ test("changes a role and removes a member, by email address", async (t) => {
   assert.equal(refused.code, 1);
   assert.equal((await run("remove", "m1", "--yes")).stdout.trim(), "Removed Ann@example.com");
   assert.ok(api.calls().includes(`DELETE ${BASE}/members/m1`));
-  const unknown = await run("remove", "nobody@example.com", "--yes");
+  const unknown = await run("remove", "unknown@example.com", "--yes");
   assert.equal(unknown.code, 1);
   assert.match(unknown.stderr, /the account has no such member/);
   assert.match((await run("update", "m1")).stderr, /Pass --role/);

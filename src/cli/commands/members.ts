@@ -125,7 +125,7 @@ const membersUpdate = defineCommand({
     if (role === undefined)
       throw commandErrors.badContent({
         what: "members update",
-        reason: "there is nothing to change",
+        reason: "no change is specified",
         fix: `Pass --role with one of ${ROLES.join(", ")}`,
       });
     const connection = await connectToApi(values, context);

@@ -46,7 +46,7 @@ export const activityErrors = defineErrors("email log", {
   workerMissing: {
     code: 10001,
     http: 404,
-    message: "There is no worker {worker}",
+    message: "The worker {worker} does not exist",
     fix: "List the workers of the account for valid names.",
   },
   noWorker: {

@@ -54,7 +54,7 @@ export function newEntry({ kind, message }: EntryReference, rcpt: string, at: nu
  */
 export function applyEvent(entry: Entry, event: TraceEvent): void {
   const at = event.at.getTime();
-  // Both complete an entry and are no steps of their own.
+  // Both complete an entry instead of adding a step.
   if (event.step === "session")
     return void (entry.transcript = transcriptFor(entry, event.detail["transcript"], recipientsOf(event)));
   if (event.step === "logged") return addWorkerLogs(entry, event.detail);

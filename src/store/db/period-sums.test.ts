@@ -120,6 +120,6 @@ test("reads the longest period that fits the range and the requested times", () 
   assert.equal(of(yesterday, now + 1), "day", "a range that ends in the future includes the whole day");
   assert.equal(of(yesterday, now - HOUR), "hour");
   assert.equal(of(yesterday + 1, now), "hour", "no period fits");
-  assert.equal(of(now - 10 * DAY + 1, now, 1), "day", "hours are no longer kept");
+  assert.equal(of(now - 10 * DAY + 1, now, 1), "day", "sums per hour have been deleted");
   assert.equal(of(now - 50 * DAY + 1, now, 1), "day");
 });

@@ -48,7 +48,7 @@ export function createUsageMeter({ cpuUs: read, emit, intervalMs = SAMPLE_MS }: 
     for (const invocation of running) invocation.chargedUs += shareUs;
     if (ended.length > 0 || subrequests > 0) {
       const counts = new Map<string, WorkerUsage["cpuTimes"][number]>();
-      // Without a measurement there is no time to report.
+      // Without a measurement, no CPU time is reported.
       for (const { chargedUs, outcome } of usedUs === undefined ? [] : ended) {
         if (outcome === undefined) continue;
         const us = Math.round(chargedUs + shareUs);

@@ -38,7 +38,7 @@ export interface InboxActions {
 }
 
 interface InboxActionsDeps {
-  inbox: Pick<Inbox, "get" | "open">;
+  inbox: Pick<Inbox, "get" | "raw">;
   receiver: Pick<Receiver, "receive" | "dispatch">;
   spool: Spool;
   /** Names of the workers that can receive messages. */
@@ -100,7 +100,7 @@ export function createInboxActions({
 
     async resend(account, id, { worker, from, to } = {}) {
       const message = await inbox.get(account, id);
-      const raw = await (await inbox.open(account, id)).bytes();
+      const raw = await inbox.raw(account, id);
       return actions.receive({ from: from ?? message.from, to: to ?? message.to, raw, worker });
     },
 
@@ -109,7 +109,7 @@ export function createInboxActions({
       if (server === "") throw mailErrors.releaseServerMissing();
       const recipients = to ?? message.to;
       if (recipients.length === 0) throw mailErrors.inboxRecipientsMissing();
-      const raw = await (await inbox.open(account, id)).bytes();
+      const raw = await inbox.raw(account, id);
       const results = await release({ server, from: from ?? message.from, to: recipients, raw });
       log.info({ message: id, results }, "inbox: message released");
       return results;

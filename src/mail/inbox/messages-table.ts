@@ -24,6 +24,8 @@ interface Row {
   text_key: string;
   /** JSON: all other fields. */
   details: string;
+  /** Null: stored as an object. */
+  raw: Uint8Array | null;
 }
 
 interface Tables {
@@ -51,8 +53,9 @@ export const inboxMigration: Migration = {
       .addColumn("to_key", "text", (column) => column.notNull())
       .addColumn("subject_key", "text", (column) => column.notNull())
       .addColumn("details", "text", (column) => column.notNull())
-      // The last column, because lists do not read it.
+      // The last columns, because lists do not read them.
       .addColumn("text_key", "text", (column) => column.notNull())
+      .addColumn("raw", sql.raw(types.bytes))
       .execute();
     await db.schema
       .createIndex("inbox_messages_account")
@@ -71,6 +74,8 @@ export interface IndexedMessage {
   message: InboxMessage;
   position: number;
   keys: { from: string; to: string; subject: string; text: string };
+  /** Undefined: stored as an object. */
+  raw: Uint8Array | undefined;
 }
 
 export interface MessageChange {
@@ -142,6 +147,14 @@ export function createInboxTable(db: Db) {
     async get(account: string, id: string): Promise<InboxMessage | undefined> {
       const [row] = await this.rows(account, [id]);
       return row && messageOf(row);
+    },
+
+    /** Null: stored as an object. Undefined: no such message. */
+    async raw(account: string, id: string): Promise<Uint8Array | null | undefined> {
+      const [row] = await db.read(
+        tables.selectFrom("inbox_messages").select("raw").where("account_id", "=", account).where("id", "=", id),
+      );
+      return row?.raw;
     },
 
     async list(account: string, search: InboxSearch, page: PageRequest): Promise<InboxMessage[]> {
@@ -227,7 +240,7 @@ export function createInboxTable(db: Db) {
   };
 }
 
-function rowOf({ message, position, keys }: IndexedMessage): Row {
+function rowOf({ message, position, keys, raw }: IndexedMessage): Row {
   const { id, account, kind, status, worker, parent, size, attachments, read, messageId } = message;
   return {
     id,
@@ -246,6 +259,7 @@ function rowOf({ message, position, keys }: IndexedMessage): Row {
     subject_key: keys.subject,
     text_key: keys.text,
     details: JSON.stringify({ ...detailsOf(message), messageId }),
+    raw: raw ?? null,
   };
 }
 

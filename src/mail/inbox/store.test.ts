@@ -15,7 +15,11 @@ const ACCOUNT = "a".repeat(32);
 const OTHER = "b".repeat(32);
 const PAGE = { page: 1, perPage: 100 };
 
-async function open(t: TestContext, engine: TestEngine, bounds: { maxMessages?: number; maxBytes?: number } = {}) {
+async function open(
+  t: TestContext,
+  engine: TestEngine,
+  bounds: { maxMessages?: number; maxBytes?: number; maxRowBytes?: number } = {},
+) {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-inbox-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
   const { db } = await engine.open(t, [inboxMigration]);
@@ -96,7 +100,7 @@ onEveryDatabase((engine) => {
       assert.deepEqual([page.items.map(({ subject }) => subject), page.total], [["3", "2"], 5]);
       const { id } = page.items[0]!;
       await assert.rejects(inbox.get(OTHER, id), /not found/);
-      await assert.rejects(inbox.open(OTHER, id), /not found/);
+      await assert.rejects(inbox.raw(OTHER, id), /not found/);
       await assert.rejects(inbox.delete(OTHER, id), /not found/);
       await assert.rejects(inbox.get(ACCOUNT, "../x"), /not found/);
     });
@@ -111,7 +115,7 @@ onEveryDatabase((engine) => {
     });
 
     test("deletes the oldest messages with their content beyond the bounds", async (t) => {
-      const { inbox, add, subjects, files } = await open(t, engine, { maxMessages: 3, maxBytes: 200 });
+      const { inbox, add, subjects, files } = await open(t, engine, { maxMessages: 3, maxBytes: 200, maxRowBytes: 0 });
       for (let n = 1; n <= 5; n++) await add(`Subject: ${n}\n\n`);
       assert.equal(await subjects(""), "5 4 3");
       assert.equal(await files(), 3);
@@ -122,7 +126,7 @@ onEveryDatabase((engine) => {
     });
 
     test("keeps messages, and marks unfinished ones, after a restart", async (t) => {
-      const { inbox, openAgain, add, objects, files } = await open(t, engine);
+      const { inbox, openAgain, add, objects, files } = await open(t, engine, { maxRowBytes: 0 });
       const finished = await add("Subject: finished\n\n");
       inbox.update(ACCOUNT, finished, { status: "accepted" });
       const unfinished = await add("Subject: unfinished\n\n");
@@ -158,6 +162,16 @@ onEveryDatabase((engine) => {
       assert.equal((await closed).total, 0);
     });
 
+    test("stores small messages in their row and large ones as objects", async (t) => {
+      const { inbox, add, files } = await open(t, engine, { maxRowBytes: 20 });
+      const [small, large] = [await add("Subject: a\n\n"), await add(`Subject: b\n\n${"x".repeat(20)}`)];
+      assert.equal(await files(), 1);
+      const lengths = [small, large].map(async (id) => (await inbox.raw(ACCOUNT, id)).length);
+      assert.deepEqual(await Promise.all(lengths), [14, 34]);
+      await inbox.delete(ACCOUNT, large);
+      assert.equal(await files(), 0);
+    });
+
     test("stores many messages at the same time, in the order of their arrival", async (t) => {
       const { inbox, add } = await open(t, engine);
       await Promise.all(Array.from({ length: 40 }, (_, n) => add(`Subject: ${n}\n\n`)));
@@ -176,7 +190,7 @@ onEveryDatabase((engine) => {
       const id = await add(nested);
       assert.equal((await inbox.get(ACCOUNT, id)).subject, "");
       await assert.rejects(inbox.content(ACCOUNT, id), /Cannot parse message/);
-      assert.match((await (await inbox.open(ACCOUNT, id)).bytes()).toString(), /^Content-Type/);
+      assert.match(Buffer.from(await inbox.raw(ACCOUNT, id)).toString(), /^Content-Type/);
     });
   });
 });

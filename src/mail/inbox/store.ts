@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { isHexId, messageOf, type Clock, type Log } from "../../kernel/index.ts";
-import type { Db, ObjectHandle, ObjectStore } from "../../store/index.ts";
+import type { Db, ObjectStore } from "../../store/index.ts";
 import { mailErrors } from "../errors.ts";
 import { readMessageContent, type MessageContent } from "../archive/index.ts";
 import { textOfHtml } from "./text-of-html.ts";
@@ -16,6 +16,8 @@ interface InboxOptions {
   /** Maximum number of messages, and of bytes of all of them. */
   maxMessages: number;
   maxBytes: number;
+  /** Larger messages are stored as objects: creating a file takes longer than a row. Default 128 KiB. */
+  maxRowBytes?: number;
   /** Maximum number of concurrent calls of wait(). Default 100. */
   maxWaiters?: number;
   /** Ends all waits, so that the server can stop. */
@@ -29,6 +31,8 @@ const DELETE_BATCH = 200;
  * the changes of the last interval.
  */
 const FLUSH_MS = 200;
+/** More new messages are written immediately. */
+const MAX_BUFFERED = 100;
 /** Messages that are read and parsed concurrently. Each is in memory as a whole. */
 const MAX_CONCURRENT = 2;
 /** The list and the search cover this part of a message: parsing takes a tenth of a second per ten megabytes. */
@@ -40,7 +44,7 @@ const MAX_SUBJECT = 1000;
 const MAX_LISTED_RECIPIENTS = 100;
 
 /**
- * Stores messages as objects and their search index in the database. For one process: the bounds count only its own
+ * Stores messages and their search index in the database, large messages as objects. For one process: the bounds count only its own
  * changes.
  */
 export async function openInbox({
@@ -50,6 +54,7 @@ export async function openInbox({
   log,
   maxMessages,
   maxBytes,
+  maxRowBytes = 128 * 1024,
   maxWaiters = 100,
   stopping,
 }: InboxOptions): Promise<Inbox> {
@@ -70,6 +75,7 @@ export async function openInbox({
   let flushing: Promise<void> = Promise.resolve();
 
   function flushLater() {
+    if (added.size >= MAX_BUFFERED) return void flush();
     flushTimer ??= setTimeout(() => void flush(), FLUSH_MS).unref();
   }
 
@@ -155,11 +161,12 @@ export async function openInbox({
 
   async function store(message: NewInboxMessage, position: number): Promise<void> {
     const raw = await bytesOf(message.raw());
-    await objects.put(keyOf(message.id), raw, { durable: false });
+    const isObject = raw.length > maxRowBytes;
+    if (isObject) await objects.put(keyOf(message.id), raw, { durable: false });
     const content = await readMessageContent(raw.subarray(0, MAX_INDEXED_BYTES)).catch(
       (): MessageContent | undefined => undefined,
     );
-    added.set(message.id, indexed(message, raw, content, position));
+    added.set(message.id, { ...indexed(message, raw, content, position), raw: isObject ? undefined : raw });
     flushLater();
     totals.count += 1;
     totals.bytes += raw.length;
@@ -201,11 +208,11 @@ export async function openInbox({
     return message;
   }
 
-  async function open(account: string, id: string): Promise<ObjectHandle> {
+  async function readRaw(account: string, id: string): Promise<Uint8Array> {
     await get(account, id);
-    const handle = await objects.open(keyOf(id));
-    if (handle === undefined) throw mailErrors.inboxMessageMissing({ id });
-    return handle;
+    const stored = (await table.raw(account, id)) ?? (await (await objects.open(keyOf(id)))?.bytes());
+    if (stored === undefined) throw mailErrors.inboxMessageMissing({ id });
+    return stored;
   }
 
   const inbox: Inbox = {
@@ -240,9 +247,9 @@ export async function openInbox({
       await settled();
       return table.causedBy(account, id);
     },
-    open,
+    raw: readRaw,
     async content(account, id) {
-      const raw = await (await open(account, id)).bytes();
+      const raw = await readRaw(account, id);
       try {
         return await readMessageContent(raw);
       } catch (err) {
@@ -286,7 +293,7 @@ function indexed(
   raw: Uint8Array,
   content: MessageContent | undefined,
   position: number,
-): IndexedMessage {
+): Omit<IndexedMessage, "raw"> {
   const { subject = "", text, html } = content ?? {};
   const visibleText = (text ?? (html === undefined ? "" : textOfHtml(html.slice(0, 4 * MAX_SEARCH_TEXT)))).slice(
     0,

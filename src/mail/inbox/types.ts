@@ -1,6 +1,5 @@
 import type { Readable } from "node:stream";
 import type { Page, PageRequest } from "../../kernel/index.ts";
-import type { ObjectHandle } from "../../store/index.ts";
 import type { MessageContent } from "../archive/index.ts";
 import type { InboxKind, InboxStatus } from "./kinds.ts";
 import type { InboxSearch } from "./search.ts";
@@ -87,7 +86,7 @@ export interface Inbox {
   /** Messages that a received message caused, oldest first; at most 100. */
   causedBy(account: string, id: string): Promise<InboxMessage[]>;
   /** The raw message. Throws inboxMessageMissing. */
-  open(account: string, id: string): Promise<ObjectHandle>;
+  raw(account: string, id: string): Promise<Uint8Array>;
   /** Throws inboxMessageMissing. */
   content(account: string, id: string): Promise<MessageContent>;
   /** Throws inboxMessageMissing. */

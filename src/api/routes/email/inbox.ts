@@ -218,8 +218,7 @@ export const inboxRoutes = ({ inbox, actions, fetch, fetchPrivate }: InboxRoutes
         raw: "message/rfc822",
       },
       async ({ params: { account_id: account, message_id: id } }) => {
-        const stored = await inbox.open(account!, id!);
-        return new Response(new Uint8Array(await stored.bytes()), {
+        return new Response(new Uint8Array(await inbox.raw(account!, id!)), {
           headers: {
             ...UNTRUSTED,
             "content-type": "message/rfc822",

@@ -4,7 +4,7 @@ import { addressesMigration } from "./addresses/index.ts";
 import { dkimMigration, dkimStateMigration } from "./dkim-keys/index.ts";
 import { outboundMigrations } from "./outbound/index.ts";
 import { bouncesMigrations } from "./bounces/index.ts";
-import { inboxMigration } from "./inbox/index.ts";
+import { inboxMigrations } from "./inbox/index.ts";
 import { reportRowsMigration, tlsRowsMigration, dmarcReportsMigration } from "./dmarc-reports/index.ts";
 import { routingDestinationsMigration, routingMigration } from "./routing/index.ts";
 import { sendingMigration } from "./sending/index.ts";
@@ -26,5 +26,5 @@ export const mailMigrations: Migration[] = [
   reportRowsMigration,
   tlsRowsMigration,
   tlsReportsMigration,
-  inboxMigration,
+  ...inboxMigrations,
 ];

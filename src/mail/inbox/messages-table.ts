@@ -24,6 +24,8 @@ interface Row {
   text_key: string;
   /** JSON: all other fields. */
   details: string;
+  /** 0: the fields that come from the content, and the search texts, are still empty. */
+  is_indexed: number;
   /** Null: stored as an object. */
   raw: Uint8Array | null;
 }
@@ -32,7 +34,7 @@ interface Tables {
   inbox_messages: Row;
 }
 
-export const inboxMigration: Migration = {
+const messagesMigration: Migration = {
   name: "mail-inbox-001",
   async up(db, types) {
     const key = sql.raw(types.keyText);
@@ -69,13 +71,39 @@ export const inboxMigration: Migration = {
   },
 };
 
-/** A message with its search texts. */
-export interface IndexedMessage {
+const isIndexedMigration: Migration = {
+  name: "mail-inbox-002",
+  async up(db) {
+    await db.schema
+      .alterTable("inbox_messages")
+      .addColumn("is_indexed", "integer", (column) => column.notNull().defaultTo(1))
+      .execute();
+    await db.schema.createIndex("inbox_messages_position").on("inbox_messages").column("position").execute();
+    await sql`create index inbox_messages_unindexed on inbox_messages (position) where is_indexed = 0`.execute(db);
+  },
+};
+
+export const inboxMigrations: Migration[] = [messagesMigration, isIndexedMigration];
+
+/** A new message. The fields that come from its content are empty. */
+export interface AddedMessage {
   message: InboxMessage;
   position: number;
-  keys: { from: string; to: string; subject: string; text: string };
   /** Undefined: stored as an object. */
   raw: Uint8Array | undefined;
+}
+
+export interface UnindexedMessage {
+  message: InboxMessage;
+  /** Null: stored as an object. */
+  raw: Uint8Array | null;
+}
+
+/** The fields of a message that come from its content, and its search texts in lower case. */
+export interface MessageIndex {
+  id: string;
+  fields: Pick<InboxMessage, "author" | "subject" | "messageId" | "preview" | "attachments">;
+  keys: { from: string; to: string; subject: string; text: string };
 }
 
 export interface MessageChange {
@@ -101,14 +129,17 @@ const LISTED = [
   "details",
 ] as const;
 type ListedRow = Pick<Row, (typeof LISTED)[number]>;
-type Details = Pick<InboxMessage, "from" | "to" | "author" | "subject" | "preview" | "deliveries" | "authentication">;
+type Details = Pick<
+  InboxMessage,
+  "from" | "to" | "author" | "subject" | "messageId" | "preview" | "deliveries" | "authentication"
+>;
 
 export function createInboxTable(db: Db) {
   const tables = db.tables<Tables>();
 
   return {
     /** Adds messages, then changes others, in one transaction. A change of a message that was deleted is ignored. */
-    async write(added: readonly IndexedMessage[], changed: ReadonlyMap<string, MessageChange>): Promise<void> {
+    async write(added: readonly AddedMessage[], changed: ReadonlyMap<string, MessageChange>): Promise<void> {
       await db.transaction<Tables, void>(async (tx) => {
         for (let at = 0; at < added.length; at += ROWS_PER_INSERT)
           await tx
@@ -131,11 +162,45 @@ export function createInboxTable(db: Db) {
               status: message.status,
               worker: message.worker ?? null,
               is_read: Number(message.read),
-              details: JSON.stringify({ ...detailsOf(message), messageId: message.messageId }),
+              details: detailsText(message),
             })
             .where("id", "=", id)
             .execute();
         }
+      });
+    },
+
+    /** Oldest first. */
+    async unindexed(limit: number): Promise<UnindexedMessage[]> {
+      const rows = await db.read(
+        tables
+          .selectFrom("inbox_messages")
+          .select([...LISTED, "raw"])
+          .where("is_indexed", "=", sql.lit(0))
+          .orderBy("position")
+          .limit(limit),
+      );
+      return rows.map((row) => ({ message: messageOf(row), raw: row.raw }));
+    },
+
+    /** Must not run concurrently with write(). */
+    async index(entries: readonly (MessageIndex & { message: InboxMessage })[]): Promise<void> {
+      await db.transaction<Tables, void>(async (tx) => {
+        for (const { id, message, fields, keys } of entries)
+          await tx
+            .updateTable("inbox_messages")
+            .set({
+              attachments: fields.attachments,
+              message_id: fields.messageId?.toLowerCase() ?? null,
+              from_key: keys.from,
+              to_key: keys.to,
+              subject_key: keys.subject,
+              text_key: keys.text,
+              details: detailsText({ ...message, ...fields }),
+              is_indexed: 1,
+            })
+            .where("id", "=", id)
+            .execute();
       });
     },
 
@@ -208,10 +273,15 @@ export function createInboxTable(db: Db) {
         tables.selectFrom("inbox_messages").select(["id", "account_id", "size"]).orderBy("position").limit(limit),
       ),
 
-    /** Resolves with the messages that this call deleted. */
-    async remove(ids: string[]): Promise<{ id: string; size: number }[]> {
-      return (await db.write(tables.deleteFrom("inbox_messages").where("id", "in", ids).returning(["id", "size"])))
-        .rows;
+    /** Resolves with the messages that this call deleted. `isObject`: the content must be deleted, too. */
+    async remove(ids: string[]): Promise<{ id: string; size: number; isObject: boolean }[]> {
+      const { rows } = await db.write(
+        tables
+          .deleteFrom("inbox_messages")
+          .where("id", "in", ids)
+          .returning((eb) => ["id", "size", eb("raw", "is", null).as("isObject")]),
+      );
+      return rows.map(({ id, size, isObject }) => ({ id, size, isObject: Boolean(isObject) }));
     },
 
     async totals(): Promise<{ count: number; bytes: number; position: number }> {
@@ -240,8 +310,8 @@ export function createInboxTable(db: Db) {
   };
 }
 
-function rowOf({ message, position, keys, raw }: IndexedMessage): Row {
-  const { id, account, kind, status, worker, parent, size, attachments, read, messageId } = message;
+function rowOf({ message, position, raw }: AddedMessage): Row {
+  const { id, account, kind, status, worker, parent, size, attachments, read } = message;
   return {
     id,
     account_id: account,
@@ -253,28 +323,25 @@ function rowOf({ message, position, keys, raw }: IndexedMessage): Row {
     size,
     attachments,
     is_read: Number(read),
-    message_id: messageId?.toLowerCase() ?? null,
-    from_key: keys.from,
-    to_key: keys.to,
-    subject_key: keys.subject,
-    text_key: keys.text,
-    details: JSON.stringify({ ...detailsOf(message), messageId }),
+    message_id: null,
+    from_key: "",
+    to_key: "",
+    subject_key: "",
+    text_key: "",
+    details: detailsText(message),
+    is_indexed: 0,
     raw: raw ?? null,
   };
 }
 
-const detailsOf = ({ from, to, author, subject, preview, deliveries, authentication }: InboxMessage): Details => ({
-  from,
-  to,
-  author,
-  subject,
-  preview,
-  deliveries,
-  authentication,
-});
+function detailsText(message: InboxMessage): string {
+  const { from, to, author, subject, messageId, preview, deliveries, authentication } = message;
+  const details: Details = { from, to, author, subject, messageId, preview, deliveries, authentication };
+  return JSON.stringify(details);
+}
 
 function messageOf(row: ListedRow): InboxMessage {
-  const details = JSON.parse(row.details) as Details & { messageId?: string };
+  const details = JSON.parse(row.details) as Details;
   return {
     ...details,
     messageId: details.messageId,

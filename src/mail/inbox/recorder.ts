@@ -60,6 +60,7 @@ export function createInboxRecorder({ inbox, account, ids, causeOf = () => undef
       to: [...to],
       worker,
       raw: () => source.open(),
+      file: source.file,
     });
     return discardAfter(source, stored);
   }
@@ -130,6 +131,7 @@ export function createInboxRecorder({ inbox, account, ids, causeOf = () => undef
           worker: mail.script,
           parent: mail.inbound?.source ?? causeOf(mail),
           raw: mail.raw,
+          file: mail.file,
         });
         // The content of an outbound message may be read only until it is delivered.
         const [results] = await Promise.all([transport.deliver(mail, signal), stored]);

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test, type TestContext } from "node:test";
 import { onEveryDatabase, type TestEngine } from "../../../test/support/databases.ts";
 import { createManualClock, randomIds, silentLog } from "../../kernel/index.ts";
 import { openFsObjects } from "../../store/index.ts";
-import { inboxMigration } from "./messages-table.ts";
+import { inboxMigrations } from "./messages-table.ts";
 import { parseInboxSearch } from "./search.ts";
 import { openInbox } from "./store.ts";
 import type { NewInboxMessage } from "./types.ts";
@@ -22,7 +22,7 @@ async function open(
 ) {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-inbox-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
-  const { db } = await engine.open(t, [inboxMigration]);
+  const { db } = await engine.open(t, inboxMigrations);
   const objects = await openFsObjects({ folder });
   const clock = createManualClock(Date.UTC(2026, 4, 31, 12));
   const openAgain = () =>
@@ -45,7 +45,7 @@ async function open(
   const subjects = async (query: string, account = ACCOUNT) =>
     (await inbox.list(account, parseInboxSearch(query), PAGE)).items.map(({ subject }) => subject).join(" ");
   const files = async () => (await readdir(join(folder, "mail", "inbox")).catch(() => [])).length;
-  return { inbox, openAgain, add, subjects, files, clock, objects };
+  return { inbox, openAgain, add, subjects, files, folder, clock, objects };
 }
 
 onEveryDatabase((engine) => {
@@ -160,6 +160,26 @@ onEveryDatabase((engine) => {
       assert.equal((await aborted).total, 0);
       await inbox.close();
       assert.equal((await closed).total, 0);
+    });
+
+    test("stores a spooled message by its file, which may be deleted afterwards", async (t) => {
+      const { inbox, add, subjects, folder } = await open(t, engine);
+      const file = join(folder, "spooled");
+      await writeFile(file, `Subject: large\r\n\r\n${"x".repeat(200_000)}`);
+      const id = await add("", { file, raw: () => assert.fail("reads the message") });
+      await rm(file);
+      assert.equal(await subjects("large"), "large");
+      assert.equal((await inbox.get(ACCOUNT, id)).size, 200_018);
+      assert.equal((await inbox.raw(ACCOUNT, id)).length, 200_018);
+    });
+
+    test("indexes messages when they are read first, also after a restart", async (t) => {
+      const { inbox, openAgain, add } = await open(t, engine, { maxMessages: 1000 });
+      for (let n = 1; n <= 120; n++) await add(`Subject: number ${n}\n\nbody`);
+      await inbox.close();
+      const again = await openAgain();
+      const { items, total } = await again.list(ACCOUNT, parseInboxSearch("body"), PAGE);
+      assert.deepEqual([items[0]!.subject, items[0]!.preview, total], ["number 120", "body", 120]);
     });
 
     test("stores small messages in their row and large ones as objects", async (t) => {

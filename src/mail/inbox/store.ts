@@ -1,10 +1,11 @@
-import { Readable } from "node:stream";
+import type { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
 import { isHexId, messageOf, type Clock, type Log } from "../../kernel/index.ts";
 import type { Db, ObjectStore } from "../../store/index.ts";
 import { mailErrors } from "../errors.ts";
-import { readMessageContent, type MessageContent } from "../archive/index.ts";
-import { textOfHtml } from "./text-of-html.ts";
-import { createInboxTable, type IndexedMessage, type MessageChange } from "./messages-table.ts";
+import { readMessageContent } from "../archive/index.ts";
+import { indexOf, MAX_INDEXED_BYTES } from "./content-index.ts";
+import { createInboxTable, type AddedMessage, type MessageChange, type UnindexedMessage } from "./messages-table.ts";
 import type { Inbox, InboxMessage, NewInboxMessage } from "./types.ts";
 import { createWaiters } from "./waiters.ts";
 
@@ -27,25 +28,24 @@ interface InboxOptions {
 const PREFIX = "mail/inbox/";
 const DELETE_BATCH = 200;
 /**
- * Changes are written to the database together, at this interval and before each read. A process that is killed loses
+ * Changes are written to the database together, at this interval, before each read, and immediately while a request waits
+ * for a message. A process that is killed loses
  * the changes of the last interval.
  */
 const FLUSH_MS = 200;
-/** More new messages are written immediately. */
-const MAX_BUFFERED = 100;
-/** Messages that are read and parsed concurrently. Each is in memory as a whole. */
-const MAX_CONCURRENT = 2;
-/** The list and the search cover this part of a message: parsing takes a tenth of a second per ten megabytes. */
-const MAX_INDEXED_BYTES = 1024 * 1024;
-/** Characters of the text that the search covers. */
-const MAX_SEARCH_TEXT = 64 * 1024;
-const MAX_PREVIEW = 200;
-const MAX_SUBJECT = 1000;
+/** More new messages, or larger ones together, are written immediately. */
+const MAX_BUFFERED = 400;
+const MAX_BUFFERED_BYTES = 16 * 1024 * 1024;
+/** The bounds may be exceeded by this factor until the next read: a deletion is a transaction of its own. */
+const SLACK = 1.2;
+/** Messages that are indexed in one transaction, at most 128 KiB each. */
+const INDEX_BATCH = 50;
 const MAX_LISTED_RECIPIENTS = 100;
 
 /**
- * Stores messages and their search index in the database, large messages as objects. For one process: the bounds count only its own
- * changes.
+ * Stores messages in the database, large ones as objects. Messages are parsed before the next read, not when they are
+ * added: parsing costs more than the storage, and a load test adds thousands that no client reads. For one process: the
+ * bounds count only its own changes.
  */
 export async function openInbox({
   db,
@@ -64,18 +64,20 @@ export async function openInbox({
   const listeners = new Set<(account: string, id: string) => void>();
   /** Changes that reads must wait for, by message. */
   const pending = new Map<string, Promise<void>>();
-  let pruning: Promise<void> = Promise.resolve();
   await table.markInterrupted();
   const totals = await table.totals();
   await deleteOrphans();
 
-  let added = new Map<string, IndexedMessage>();
+  let added = new Map<string, AddedMessage>();
+  let addedBytes = 0;
   let changed = new Map<string, MessageChange>();
+  /** Messages of an earlier process may not be indexed yet. */
+  let hasUnindexed = true;
   let flushTimer: NodeJS.Timeout | undefined;
   let flushing: Promise<void> = Promise.resolve();
 
-  function flushLater() {
-    if (added.size >= MAX_BUFFERED) return void flush();
+  function flushLater(account: string) {
+    if (waiters.isWaiting(account)) return void flush();
     flushTimer ??= setTimeout(() => void flush(), FLUSH_MS).unref();
   }
 
@@ -86,16 +88,19 @@ export async function openInbox({
     if (added.size === 0 && changed.size === 0) return flushing;
     const [newMessages, changes] = [added, changed];
     added = new Map();
+    addedBytes = 0;
     changed = new Map();
     flushing = flushing.then(async () => {
       try {
         await table.write([...newMessages.values()], changes);
+        hasUnindexed ||= newMessages.size > 0;
       } catch (err) {
         log.warn({ err, messages: newMessages.size }, `inbox: failed to store messages: ${messageOf(err)}`);
         return;
       }
       for (const [id, { message }] of newMessages) notify(message.account, id);
       for (const [id, { account }] of changes) notify(account, id);
+      if (totals.count > SLACK * maxMessages || totals.bytes > SLACK * maxBytes) await prune();
     });
     return flushing;
   }
@@ -136,68 +141,98 @@ export async function openInbox({
     return change;
   }
 
-  let storing = 0;
-  const waitingForSlot: (() => void)[] = [];
-
-  async function inSlot(work: () => Promise<void>): Promise<void> {
-    if (storing < MAX_CONCURRENT) storing++;
-    else await new Promise<void>((resolve) => waitingForSlot.push(resolve));
-    try {
-      await work();
-    } finally {
-      // The slot passes to the next message.
-      const next = waitingForSlot.shift();
-      if (next === undefined) storing--;
-      else next();
-    }
+  /** Resolves when all changes so far are stored. */
+  async function stored(): Promise<void> {
+    await Promise.all(pending.values());
+    await flush();
   }
 
   /** Resolves when all changes so far can be read. */
   async function settled(): Promise<void> {
-    await Promise.all(pending.values());
-    await flush();
-    await pruning;
+    await stored();
+    flushing = flushing.then(prune);
+    await indexNew();
+  }
+
+  /** Runs between writes: both change the same rows. */
+  function indexNew(): Promise<void> {
+    flushing = flushing.then(async () => {
+      try {
+        while (hasUnindexed) {
+          const batch = await table.unindexed(INDEX_BATCH);
+          hasUnindexed = batch.length === INDEX_BATCH;
+          const entries = [];
+          for (const unindexed of batch) {
+            const { message } = unindexed;
+            entries.push({ ...(await indexOf(message, await beginningOf(unindexed))), message });
+          }
+          await table.index(entries);
+        }
+      } catch (err) {
+        hasUnindexed = true;
+        log.warn({ err }, `inbox: failed to index messages, will retry: ${messageOf(err)}`);
+      }
+    });
+    return flushing;
+  }
+
+  async function beginningOf({ message: { id }, raw }: UnindexedMessage): Promise<Uint8Array> {
+    if (raw !== null) return raw;
+    const object = await objects.open(keyOf(id));
+    return object === undefined ? new Uint8Array() : buffer(object.read({ start: 0, end: MAX_INDEXED_BYTES - 1 }));
   }
 
   async function store(message: NewInboxMessage, position: number): Promise<void> {
-    const raw = await bytesOf(message.raw());
-    const isObject = raw.length > maxRowBytes;
-    if (isObject) await objects.put(keyOf(message.id), raw, { durable: false });
-    const content = await readMessageContent(raw.subarray(0, MAX_INDEXED_BYTES)).catch(
-      (): MessageContent | undefined => undefined,
-    );
-    added.set(message.id, { ...indexed(message, raw, content, position), raw: isObject ? undefined : raw });
-    flushLater();
+    const raw = message.file === undefined ? message.raw() : undefined;
+    const isInRow = raw instanceof Uint8Array && raw.length <= maxRowBytes;
+    const size = isInRow ? raw.length : await storeObject(keyOf(message.id), raw ?? { file: message.file! });
+    added.set(message.id, { message: newMessage(message, size, position), position, raw: isInRow ? raw : undefined });
     totals.count += 1;
-    totals.bytes += raw.length;
-    if (totals.count > maxMessages || totals.bytes > maxBytes) prune();
+    totals.bytes += size;
+    addedBytes += isInRow ? size : 0;
+    // The caller waits, so that a slow database does not fill the memory.
+    if (added.size >= MAX_BUFFERED || addedBytes >= MAX_BUFFERED_BYTES) await flush();
+    else flushLater(message.account);
   }
 
-  function prune() {
-    pruning = pruning.then(async () => {
-      await flush();
-      while (totals.count > maxMessages || totals.bytes > maxBytes) {
-        let count = totals.count - maxMessages;
-        let bytes = totals.bytes - maxBytes;
-        const surplus = (await table.oldest(DELETE_BATCH)).filter(({ size }) => {
-          if (count <= 0 && bytes <= 0) return false;
-          count -= 1;
-          bytes -= size;
-          return true;
-        });
-        if (surplus.length === 0) return;
-        await remove(surplus.map(({ id }) => id));
-        for (const account of new Set(surplus.map(({ account_id: id }) => id))) notify(account, "");
-      }
-    });
-    pruning = pruning.catch((err: unknown) => log.warn({ err }, "inbox: failed to delete old messages, will retry"));
+  /** Resolves with the size. */
+  async function storeObject(key: string, body: Readable | Uint8Array | { file: string }): Promise<number> {
+    if (!("file" in body)) return (await objects.put(key, body, { durable: false })).size;
+    await objects.putFile(key, body.file, { durable: false });
+    return (await objects.open(key))!.size;
+  }
+
+  /** Deletes the oldest messages beyond the bounds. */
+  async function prune(): Promise<void> {
+    try {
+      await removeSurplus();
+    } catch (err) {
+      log.warn({ err }, `inbox: failed to delete old messages, will retry: ${messageOf(err)}`);
+    }
+  }
+
+  async function removeSurplus(): Promise<void> {
+    while (totals.count > maxMessages || totals.bytes > maxBytes) {
+      let count = totals.count - maxMessages;
+      let bytes = totals.bytes - maxBytes;
+      const surplus = (await table.oldest(DELETE_BATCH)).filter(({ size }) => {
+        if (count <= 0 && bytes <= 0) return false;
+        count -= 1;
+        bytes -= size;
+        return true;
+      });
+      if (surplus.length === 0) return;
+      await remove(surplus.map(({ id }) => id));
+      for (const account of new Set(surplus.map(({ account_id: id }) => id))) notify(account, "");
+    }
   }
 
   async function remove(ids: string[]): Promise<number> {
     const removed = await table.remove(ids);
     totals.count -= removed.length;
     totals.bytes -= removed.reduce((sum, { size }) => sum + size, 0);
-    await objects.delete(removed.map(({ id }) => keyOf(id)));
+    const keys = removed.filter(({ isObject }) => isObject).map(({ id }) => keyOf(id));
+    if (keys.length > 0) await objects.delete(keys);
     return removed.length;
   }
 
@@ -210,23 +245,23 @@ export async function openInbox({
 
   async function readRaw(account: string, id: string): Promise<Uint8Array> {
     await get(account, id);
-    const stored = (await table.raw(account, id)) ?? (await (await objects.open(keyOf(id)))?.bytes());
-    if (stored === undefined) throw mailErrors.inboxMessageMissing({ id });
-    return stored;
+    const raw = (await table.raw(account, id)) ?? (await (await objects.open(keyOf(id)))?.bytes());
+    if (raw === undefined) throw mailErrors.inboxMessageMissing({ id });
+    return raw;
   }
 
   const inbox: Inbox = {
     add(message) {
       totals.position = Math.max(totals.position + 1, clock.now() * 1000);
       const { position } = totals;
-      return enqueue(message.id, "failed to store a message", () => inSlot(() => store(message, position)));
+      return enqueue(message.id, "failed to store a message", () => store(message, position));
     },
     update(account, id, change) {
       void enqueue(id, "failed to update a message", async () => {
         const message = added.get(id)?.message;
         if (message?.account === account) Object.assign(message, change);
         else changed.set(id, { account, change: { ...changed.get(id)?.change, ...change } });
-        flushLater();
+        flushLater(account);
       });
     },
     async list(account, search, page) {
@@ -278,69 +313,36 @@ export async function openInbox({
     },
     async close() {
       waiters.close();
-      await settled();
+      await stored();
     },
   };
   return inbox;
 }
 
-async function bytesOf(raw: Readable | Uint8Array): Promise<Uint8Array> {
-  return raw instanceof Readable ? Buffer.concat(await raw.toArray()) : raw;
-}
-
-function indexed(
+function newMessage(
   { id, account, kind, status, from, to, worker, parent }: NewInboxMessage,
-  raw: Uint8Array,
-  content: MessageContent | undefined,
+  size: number,
   position: number,
-): Omit<IndexedMessage, "raw"> {
-  const { subject = "", text, html } = content ?? {};
-  const visibleText = (text ?? (html === undefined ? "" : textOfHtml(html.slice(0, 4 * MAX_SEARCH_TEXT)))).slice(
-    0,
-    MAX_SEARCH_TEXT,
-  );
-  const listed = (list: MessageContent["to"] = []) => list.map(({ name, address }) => `${name} <${address}>`);
-  const { attachments = [] } = content ?? {};
+): InboxMessage {
+  const listedTo = to.slice(0, MAX_LISTED_RECIPIENTS);
   return {
-    position,
-    message: {
-      id,
-      account,
-      kind,
-      status,
-      at: new Date(Math.floor(position / 1000)),
-      from,
-      to: to.slice(0, MAX_LISTED_RECIPIENTS),
-      author: listed(content?.from).map((one) => one.replace(/^ <(.*)>$/, "$1"))[0] ?? "",
-      subject: clean(subject).slice(0, MAX_SUBJECT),
-      messageId: messageIdOf(content),
-      preview: clean(visibleText.slice(0, 4 * MAX_PREVIEW))
-        .replace(/\s+/g, " ")
-        .trim()
-        .slice(0, MAX_PREVIEW),
-      size: raw.length,
-      attachments: attachments.filter(({ inline }) => !inline).length,
-      read: false,
-      worker,
-      parent,
-      deliveries: kind === "received" ? to.slice(0, MAX_LISTED_RECIPIENTS).map((rcpt) => ({ to: rcpt })) : [],
-      authentication: undefined,
-    },
-    keys: {
-      from: keyText([from, ...listed(content?.from), ...listed(content?.replyTo)]),
-      to: keyText([...to, ...listed(content?.to), ...listed(content?.cc)]),
-      subject: keyText([subject]),
-      text: keyText([visibleText, ...attachments.map(({ filename }) => filename ?? "")]),
-    },
+    id,
+    account,
+    kind,
+    status,
+    at: new Date(Math.floor(position / 1000)),
+    from,
+    to: listedTo,
+    author: "",
+    subject: "",
+    messageId: undefined,
+    preview: "",
+    size,
+    attachments: 0,
+    read: false,
+    worker,
+    parent,
+    deliveries: kind === "received" ? listedTo.map((rcpt) => ({ to: rcpt })) : [],
+    authentication: undefined,
   };
 }
-
-const messageIdOf = (content: MessageContent | undefined): string | undefined => {
-  const value = content?.headers.find(({ name }) => name.toLowerCase() === "message-id")?.value;
-  return value === undefined ? undefined : clean(value).slice(0, MAX_SUBJECT);
-};
-
-/** PostgreSQL rejects U+0000 and lone surrogates. */
-const clean = (text: string): string => text.replaceAll("\0", " ").toWellFormed();
-
-const keyText = (texts: string[]): string => clean(texts.join("\n").toLowerCase());

@@ -60,13 +60,18 @@ export interface NewInboxMessage extends Pick<InboxMessage, "id" | "kind" | "sta
   worker?: string | undefined;
   parent?: string | undefined;
   raw: () => Readable | Uint8Array;
+  /** The same bytes in a file that never changes, if there is one. It must exist until add() resolves. */
+  file?: string | undefined;
 }
 
 export type InboxChange = Partial<Pick<InboxMessage, "status" | "deliveries" | "authentication" | "worker" | "read">>;
 
 /** The stored messages of accounts, searchable. The oldest are deleted when a bound is exceeded. */
 export interface Inbox {
-  /** Resolves once the message can be found. Never rejects: a message is handled even if its copy cannot be stored. */
+  /**
+   * Resolves when the inbox no longer needs `raw` and `file`. Later reads find the message. Never rejects: a message is
+   * handled even if its copy cannot be stored.
+   */
   add(message: NewInboxMessage): Promise<void>;
   /** Changes a message that is being added or was added. Later reads see the change. */
   update(account: string, id: string, change: InboxChange): void;

@@ -10,6 +10,7 @@ interface Waiters {
     isTrue: () => Promise<boolean>,
     options: { timeoutMs: number; signal?: AbortSignal },
   ): Promise<boolean>;
+  isWaiting(account: string): boolean;
   wake(account: string): void;
   /** Ends all waits. */
   close(): void;
@@ -58,6 +59,7 @@ export function createWaiters({ limit }: { limit: number }): Waiters {
         waiters.delete(waiter);
       }
     },
+    isWaiting: (account) => Array.from(waiters).some((waiter) => waiter.account === account),
     wake(account) {
       for (const waiter of waiters) {
         if (waiter.account !== account) continue;

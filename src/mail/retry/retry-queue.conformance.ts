@@ -298,6 +298,7 @@ export function retryQueueConformance(engine: TestEngine): void {
     const gone = start({
       objects: {
         put: async () => ({ size: 0, sha256: "", digests: {} }),
+        putFile: async () => {},
         open: async () => undefined,
         copy: async () => {},
         file: async () => undefined,

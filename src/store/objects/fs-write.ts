@@ -1,4 +1,14 @@
-import { closeSync, fdatasync, linkSync, openSync, renameSync, unlinkSync, write, writeSync } from "node:fs";
+import {
+  closeSync,
+  createReadStream,
+  fdatasync,
+  linkSync,
+  openSync,
+  renameSync,
+  unlinkSync,
+  write,
+  writeSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { storeErrors } from "../errors.ts";
@@ -64,6 +74,36 @@ export async function linkObject(target: Target, from: { key: string; path: stri
   } finally {
     // rename(2) does nothing if both names refer to the same file.
     removeQuietly(target.temp);
+  }
+}
+
+/** Stores a file that is not an object. It is copied if it is on another file system, or has too many names. */
+export async function storeFile(
+  target: Target,
+  file: string,
+  { durable = true }: { durable?: boolean },
+): Promise<void> {
+  try {
+    linkSync(file, target.temp);
+  } catch (err) {
+    if (codeOf(err) === "ENOENT") throw err;
+    await writeObject(target, createReadStream(file), { durable });
+    return;
+  }
+  try {
+    if (durable) await withStoreErrors(target, () => syncFile(target.temp));
+    await withStoreErrors(target, () => renameToFinal(target, durable));
+  } finally {
+    removeQuietly(target.temp);
+  }
+}
+
+async function syncFile(path: string): Promise<void> {
+  const fd = openSync(path, "r");
+  try {
+    await fdatasyncAsync(fd);
+  } finally {
+    closeSync(fd);
   }
 }
 

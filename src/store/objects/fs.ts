@@ -11,7 +11,7 @@ import { createPartials, sweepPartials } from "./fs-partial.ts";
 import { openObject } from "./fs-read.ts";
 import { createTempFiles, type TempFiles } from "./fs-temp.ts";
 import { createWarmRead } from "./fs-warm.ts";
-import { linkObject, writeObject } from "./fs-write.ts";
+import { linkObject, storeFile, writeObject } from "./fs-write.ts";
 import { checkKey, checkPrefix } from "./keys.ts";
 import type { ObjectStore } from "./port.ts";
 
@@ -38,6 +38,10 @@ export async function openFsObjects({ folder }: FsObjectsOptions): Promise<Objec
     async put(key, body, options = {}) {
       checkKey(key);
       return writeObject({ key, path: join(root, key), temp: temps.next(), folders }, body, options);
+    },
+    async putFile(key, path, options = {}) {
+      checkKey(key);
+      await storeFile({ key, path: join(root, key), temp: temps.next(), folders }, path, options);
     },
     async open(key) {
       checkKey(key);

@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { describe, test, type TestContext } from "node:test";
@@ -9,6 +12,35 @@ import { keysOf, read, sha256 } from "./objects.testing.ts";
 
 /** Tests writes of whole objects for every driver. `open` returns an empty store that is removed after the test. */
 export function objectPutConformance(open: (t: TestContext) => Promise<ObjectStore>): void {
+  describe("putFile", () => {
+    test("stores the bytes of a file, and keeps them when the file is deleted", async (t) => {
+      const store = await open(t);
+      const folder = await mkdtemp(join(tmpdir(), "reelpost-put-file-"));
+      t.after(() => rm(folder, { recursive: true, force: true }));
+      const file = join(folder, "file");
+      const bytes = randomBytes(100_000);
+      await writeFile(file, bytes, { mode: 0o600 });
+      await store.put("a/1", Buffer.from("before"));
+      await store.putFile("a/1", file);
+      await store.putFile("a/1", file, { durable: false });
+      await rm(file);
+      assert.equal(Buffer.compare((await read(store, "a/1"))!, bytes), 0);
+      await assert.rejects(store.putFile("a/2", file), { code: "ENOENT" });
+      assert.deepEqual(await keysOf(store), ["a/1"]);
+    });
+
+    test("copies a file of another file system", async (t) => {
+      // The folder of the store is in the temporary directory of the system.
+      const other = await mkdtemp("/dev/shm/reelpost-").catch(() => undefined);
+      if (other === undefined) return t.skip("/dev/shm is missing");
+      t.after(() => rm(other, { recursive: true, force: true }));
+      const store = await open(t);
+      await writeFile(join(other, "file"), "bytes");
+      await store.putFile("a/1", join(other, "file"));
+      assert.equal(String(await read(store, "a/1")), "bytes");
+    });
+  });
+
   describe("put", () => {
     test("stores bytes and returns their size and sha256", async (t) => {
       const store = await open(t);

@@ -28,13 +28,14 @@ interface InboxOptions {
 const PREFIX = "mail/inbox/";
 const DELETE_BATCH = 200;
 /**
- * Changes are written to the database together, at this interval, before each read, and immediately while a request waits
- * for a message. A process that is killed loses
- * the changes of the last interval.
+ * Changes are written to the database together: at most once per interval, before each read, and immediately while a
+ * request waits for a message. A process that is killed loses the changes of the last interval.
  */
-const FLUSH_MS = 200;
+const FLUSH_INTERVAL_MS = 500;
+/** After a pause. A message is usually handled within this time, so that its result is written with it. */
+const MIN_FLUSH_DELAY_MS = 20;
 /** More new messages, or larger ones together, are written immediately. */
-const MAX_BUFFERED = 400;
+const MAX_BUFFERED = 1000;
 const MAX_BUFFERED_BYTES = 16 * 1024 * 1024;
 /** The bounds may be exceeded by this factor until the next read: a deletion is a transaction of its own. */
 const SLACK = 1.2;
@@ -73,18 +74,22 @@ export async function openInbox({
   let changed = new Map<string, MessageChange>();
   /** Messages of an earlier process may not be indexed yet. */
   let hasUnindexed = true;
+  let flushedAt = 0;
   let flushTimer: NodeJS.Timeout | undefined;
   let flushing: Promise<void> = Promise.resolve();
 
   function flushLater(account: string) {
     if (waiters.isWaiting(account)) return void flush();
-    flushTimer ??= setTimeout(() => void flush(), FLUSH_MS).unref();
+    const sinceFlush = Math.max(0, clock.now() - flushedAt);
+    const delay = Math.max(MIN_FLUSH_DELAY_MS, FLUSH_INTERVAL_MS - sinceFlush);
+    flushTimer ??= setTimeout(() => void flush(), delay).unref();
   }
 
   /** Resolves when all buffered changes are in the database. */
   function flush(): Promise<void> {
     clearTimeout(flushTimer);
     flushTimer = undefined;
+    flushedAt = clock.now();
     if (added.size === 0 && changed.size === 0) return flushing;
     const [newMessages, changes] = [added, changed];
     added = new Map();

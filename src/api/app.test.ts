@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { test } from "node:test";
 import { Script } from "node:vm";
 import { z } from "@hono/zod-openapi";
@@ -250,6 +251,17 @@ test("the API page runs only its own script and cannot be embedded in a frame", 
     /^default-src 'none'; script-src 'sha256-.*frame-ancestors 'none'$/,
   );
   assert.equal(headers.get("x-content-type-options"), "nosniff");
+});
+
+test("the policy of the API page has the hashes of its script and its style", async (t) => {
+  const { url } = await startApi(t, { routes });
+  const response = await fetch(`${url}/docs`);
+  const page = await response.text();
+  for (const name of ["script", "style"]) {
+    const [, text] = new RegExp(`<${name}>([^]*)</${name}>`).exec(page)!;
+    const hash = createHash("sha256").update(text!).digest("base64");
+    assert.ok(response.headers.get("content-security-policy")!.includes(`${name}-src 'sha256-${hash}'`), name);
+  }
 });
 
 test("the OpenAPI document describes the routes", async (t) => {

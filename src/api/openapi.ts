@@ -18,14 +18,7 @@ export function mountDocuments(app: Hono<any>, { routes, version }: { routes: Ro
     });
   });
   app.get(`${API_BASE}/docs`, (context) =>
-    context.html(
-      (page ??= renderDocsPage(
-        routes.map(({ operation }) => operation),
-        version,
-      )),
-      200,
-      DOCS_HEADERS,
-    ),
+    context.html((page ??= renderDocsPage(routes.map(({ operation }) => operation))), 200, DOCS_HEADERS),
   );
 }
 

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { acceptsHtml, errorPage, PAGE_POLICY } from "../kernel/design/index.ts";
 import { closeGracefully, HTTP_SERVER_OPTIONS, listen, trackUnused, type Log } from "../kernel/index.ts";
 import { createConnectionCount, type ConnectionLimits } from "../kernel/connection-limits.ts";
 import type { TlsSource } from "../kernel/tls-source.ts";
@@ -240,7 +241,7 @@ export function createPlatformHttp({
     const page = pages[destination.path];
     if (page === undefined) for (const respond of onPlatform) if (await respond(request, response)) return;
     if (page === undefined)
-      return reject(response, 404, "Not found. The front page, /, lists the available endpoints.");
+      return reject(response, 404, "Not found. The front page, /, links to the dashboard and the API reference.");
     if (request.method !== "GET" && request.method !== "HEAD")
       return reject(response, 405, `${destination.path} accepts only GET.`, { allow: "GET, HEAD" });
     await page(request, response);
@@ -339,6 +340,13 @@ function createOccasional<Given extends unknown[]>(
   };
 }
 
+/** Sends an error as a page to browsers, and as a line of text to other clients. */
 function reject(response: ServerResponse, status: number, text: string, headers: Record<string, string> = {}): void {
-  response.writeHead(status, { "content-type": "text/plain; charset=utf-8", ...headers }).end(`${text}\n`);
+  const isPage = acceptsHtml(response.req);
+  response.writeHead(status, {
+    "content-type": `${isPage ? "text/html" : "text/plain"}; charset=utf-8`,
+    ...(isPage && { "content-security-policy": PAGE_POLICY }),
+    ...headers,
+  });
+  response.end(isPage ? errorPage({ status, advice: text }) : `${text}\n`);
 }

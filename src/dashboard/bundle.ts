@@ -1,8 +1,8 @@
 import { build, type Metafile } from "esbuild";
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { bundledLicenses } from "../kernel/bundled-licenses.ts";
+import { MARK_ICON } from "../kernel/design/tokens.ts";
 import { directImports } from "./direct-imports.ts";
 
 /** Main module of the pages. */
@@ -35,7 +35,7 @@ export async function bundleDashboard(folder: string, entry = ENTRY): Promise<Ma
     define: { "process.env.NODE_ENV": '"production"' },
   });
   const files = new Map(outputFiles.map((file) => [basename(file.path), Buffer.from(file.contents)]));
-  const icon = await readFile(join(folder, "icon.svg"));
+  const icon = Buffer.from(MARK_ICON);
   const iconName = `icon-${createHash("sha256").update(icon).digest("hex").slice(0, 8)}.svg`;
   files.set(iconName, icon);
   files.set("index.html", Buffer.from(documentOf(metafile, entry, iconName)));

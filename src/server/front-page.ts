@@ -1,95 +1,74 @@
-import { html, raw } from "hono/html";
+import { escapeText, htmlPage, MARK_SVG } from "../kernel/design/index.ts";
+import { isLoopback } from "../kernel/index.ts";
+import type { Settings } from "../kernel/settings.ts";
 import type { Role } from "./roles.ts";
 import type { ServeUrls } from "./serve-urls.ts";
 
-/** A row of the front page. */
-export interface FrontPageRow {
+/** A page that the front page links to. */
+interface FrontPageLink {
   name: string;
-  /** A page, a base URL, or an address pattern. */
-  address: string;
-  page?: boolean;
-  what: string;
+  url: string;
 }
 
 interface FrontPageDeps {
   roles: ReadonlySet<Role>;
-  urls: Pick<ServeUrls, "base" | "api" | "worker">;
-  /** Empty: videos have no separate host. */
-  videoDomain: string;
+  urls: Pick<ServeUrls, "api" | "dashboard">;
+  settings: { dashboard: Pick<Settings["dashboard"], "host" | "hosts"> };
 }
 
-/** The endpoints of a process with these roles. */
-export const frontPageRows = ({ roles, urls, videoDomain }: FrontPageDeps): FrontPageRow[] => [
-  ...(roles.has("api")
-    ? [
-        {
-          name: "API",
-          address: urls.api(),
-          what: "base URL for wrangler, the cloudflare SDK and the reelpost CLI",
-        },
-        {
-          name: "API docs",
-          address: `${urls.api()}/docs`,
-          page: true,
-          what: "reference of all operations, with the permissions they require",
-        },
-      ]
-    : []),
-  ...(roles.has("workers")
-    ? [{ name: "Workers", address: urls.worker("<account>", "<worker>"), what: "URL of a deployed worker" }]
-    : []),
-  ...(roles.has("playback") && videoDomain === ""
-    ? [
-        {
-          name: "Videos",
-          address: `${urls.base()}/<video>/watch`,
-          what: "watch page; to embed the player, use /<video>/iframe; for other players, /<video>/manifest/video.m3u8 or video.mpd",
-        },
-      ]
-    : []),
-  {
-    name: "Health",
-    address: `${urls.base()}/healthz`,
-    page: true,
-    what: "liveness; see also /readyz (readiness) and /metrics (Prometheus)",
-  },
-];
+/**
+ * The pages for a visitor of `hostname`. The front page is public, so it contains neither the version nor addresses of
+ * the server that its visitors do not use anyway.
+ */
+export function frontPageLinks({ roles, urls, settings }: FrontPageDeps, hostname: string): FrontPageLink[] {
+  const dashboard = dashboardFor(urls.dashboard(), settings, hostname);
+  return [
+    ...(dashboard === undefined
+      ? []
+      : [
+          { name: "Sign in", url: dashboard },
+          { name: "Documentation", url: `${dashboard}/docs` },
+        ]),
+    ...(roles.has("api") ? [{ name: "API reference", url: `${urls.api()}/docs` }] : []),
+  ];
+}
+
+/** The URL of the dashboard as visitors of `hostname` reach it; undefined if they cannot. */
+function dashboardFor(
+  url: string | undefined,
+  { dashboard: { host, hosts } }: FrontPageDeps["settings"],
+  hostname: string,
+): string | undefined {
+  if (url === undefined || hosts.length > 0 || isLoopback(hostname)) return url;
+  if (isLoopback(host)) return undefined;
+  const own = new URL(url);
+  own.hostname = hostname;
+  return own.origin;
+}
+
+const TITLE = "Programmable email and streaming video";
+const FEATURES = [
+  [
+    "Email",
+    "Route mail of your domains to workers and people. Send signed mail, and see what happened to each message.",
+  ],
+  ["Workers", "Deploy code that handles messages and requests, with storage, queues and live logs."],
+  ["Video", "Upload a video and play it seconds later. Broadcast live, and control who can watch."],
+] as const;
 
 /** The front page as text for terminals. */
-export const frontPageText = (version: string, rows: FrontPageRow[]): string =>
-  `Reelpost ${version}\n\n${rows.map(({ name, address, what }) => `${name.padEnd(10)} ${address}\n${" ".repeat(11)}${what}`).join("\n")}`;
+export const frontPageText = (links: FrontPageLink[]): string =>
+  ["Reelpost", TITLE, ...links.map(({ name, url }) => `${name.padEnd(14)} ${url}`)].join("\n");
 
-export function frontPageHtml(version: string, rows: FrontPageRow[]): string {
-  return String(
-    html`<!doctype html>
-      <html lang="en">
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <title>Reelpost</title>
-        <style>
-          ${raw(STYLE)}
-        </style>
-        <h1>Reelpost <small>${version}</small></h1>
-        <p>Programmable email and streaming video. This server is running.</p>
-        <dl>
-          ${rows.map(
-            ({ name, address, page = false, what }) =>
-              html` <dt>${name}</dt>
-                <dd>
-                  ${page ? html`<a href="${address}">${address}</a>` : html`<code>${address}</code>`}<br /><small
-                    >${what}</small
-                  >
-                </dd>`,
-          )}
-        </dl>
-      </html> `,
-  );
-}
+export const frontPageHtml = (links: FrontPageLink[]): string =>
+  htmlPage({
+    title: "Reelpost",
+    body: `<div class="hero">${MARK_SVG}
+<h1>${TITLE}</h1>
+<p class="lead">Email Workers, Email Routing and Stream on a server of your own.</p>
+<div class="buttons">${links.map(buttonOf).join("")}</div></div>
+<ul class="features">${FEATURES.map(([name, text]) => `<li><strong>${name}</strong><span>${text}</span></li>`).join("")}</ul>`,
+  });
 
-const STYLE = `
-:root { color-scheme: light dark; }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem; }
-small { color: light-dark(#666, #aaa); font-weight: 400; } h1 small { font-size: .6em; } dd small { font-size: 1em; }
-dl { display: grid; grid-template-columns: 6rem 1fr; gap: 1rem; } dt { font-weight: 600; } dd { margin: 0; overflow-wrap: anywhere; }
-code { font-size: 14px; }
-@media (max-width: 40rem) { dl { grid-template-columns: 1fr; gap: .2rem; } dd { margin-bottom: .8rem; } }`;
+const buttonOf = ({ name, url }: FrontPageLink, index: number) =>
+  `<a class="button${index === 0 ? "" : " plain"}" href="${escapeText(url)}">${name}</a>`;

@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { timingSafeEqual } from "node:crypto";
+import { acceptsHtml, PAGE_POLICY } from "../kernel/design/index.ts";
 import { isLoopback } from "../kernel/index.ts";
 import type { Metrics } from "../kernel/metrics.ts";
-import { frontPageHtml, frontPageText, type FrontPageRow } from "./front-page.ts";
+import { frontPageHtml, frontPageText, type frontPageLinks } from "./front-page.ts";
 
 type Page = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
 
@@ -16,9 +17,8 @@ interface ProbeDeps {
   confinement(): Promise<string>;
   /** Resolves when the database responds. */
   ready(): Promise<void>;
-  version: string;
-  /** Rows of the front page. */
-  rows(): FrontPageRow[];
+  /** Links of the front page for visitors of a host name. */
+  frontPage(hostname: string): ReturnType<typeof frontPageLinks>;
 }
 
 /** Health, readiness and metrics endpoints. */
@@ -28,19 +28,20 @@ export function createProbes({
   stopping,
   ready,
   confinement,
-  version,
-  rows,
+  frontPage,
 }: ProbeDeps): Record<string, Page> {
   return {
-    "/"({ headers }, response) {
-      // Only browsers accept text/html explicitly.
-      if (!headers.accept?.includes("text/html")) return text(response, 200, frontPageText(version, rows()));
+    "/"(request, response) {
+      const links = frontPage(nameOf(request.headers.host ?? ""));
+      if (!acceptsHtml(request)) return text(response, 200, frontPageText(links));
       response
         .writeHead(200, {
           "content-type": "text/html; charset=utf-8",
-          "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'",
+          "content-security-policy": PAGE_POLICY,
+          "x-content-type-options": "nosniff",
+          "referrer-policy": "no-referrer",
         })
-        .end(frontPageHtml(version, rows()));
+        .end(request.method === "HEAD" ? undefined : frontPageHtml(links));
     },
     "/healthz": (_, response) => text(response, 200, "ok"),
     async "/readyz"({ url }, response) {

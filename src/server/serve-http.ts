@@ -10,7 +10,8 @@ import { effectiveSettings } from "./effective-settings.ts";
 import { createHealthChecks } from "./health.ts";
 import { confinementFindings, confinementText } from "./confinement.ts";
 import { createDoctor } from "./doctor/doctor.ts";
-import { frontPageRows } from "./front-page.ts";
+import { endpointsOf } from "./endpoints.ts";
+import { frontPageLinks } from "./front-page.ts";
 import { createOwnHosts, hasApiHost } from "./own-hosts.ts";
 import { createProbes } from "./probes.ts";
 import type { Role } from "./roles.ts";
@@ -54,7 +55,6 @@ export function createServeHttp(
   const confinement = () => confinementFindings({ settings, media: stream.media });
   const isOwnHost = createOwnHosts(settings);
   const startedAt = clock.now();
-  const rows = () => frontPageRows({ roles, urls, videoDomain: settings.stream.delivery_domain });
   const { wellKnown, ...platformApi } = createPlatformApi(
     {
       accounts,
@@ -86,7 +86,7 @@ export function createServeHttp(
           startedAt,
           roles: [...roles],
           database: settings.database.url === "" ? "sqlite" : "postgresql",
-          urls: rows().map(({ name, address }) => ({ name, url: address })),
+          urls: endpointsOf({ roles, urls, videoDomain: settings.stream.delivery_domain }),
         }),
         settings: () => effectiveSettings(settings, origins),
         certificates: certificates.list,
@@ -114,8 +114,7 @@ export function createServeHttp(
     stopping: lifecycle.stopping,
     ready: async () => void (await platform.defaultAccount()),
     confinement: async () => confinementText(await confinement()),
-    version,
-    rows,
+    frontPage: (hostname) => frontPageLinks({ roles, urls, settings }, hostname),
   });
   const deliversVideo = roles.has("playback") || roles.has("live");
   const dashboard =

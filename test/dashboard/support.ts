@@ -139,9 +139,9 @@ export async function checkPage(page: Page, name: string): Promise<void> {
   await page.setViewportSize(WIDE);
 }
 
-/** Resolves when the page is painted in the theme. */
+/** Resolves when the page is painted in the theme. Pages outside of the dashboard have no attribute for it. */
 async function useTheme(page: Page, theme: (typeof THEMES)[number]): Promise<void> {
   await page.emulateMedia({ colorScheme: theme });
-  await page.locator(`html[data-mantine-color-scheme=${theme}]`).waitFor();
+  await page.locator(`html:not([data-mantine-color-scheme]), html[data-mantine-color-scheme=${theme}]`).waitFor();
   await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
 }

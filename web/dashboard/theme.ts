@@ -1,4 +1,5 @@
 import { createTheme, type CSSVariablesResolver, type MantineColorsTuple } from "@mantine/core";
+import { COLORS, FONT, MONOSPACE } from "../../src/kernel/design/tokens.ts";
 
 /** The accent: an indigo whose shade 6 has a contrast of 6.5:1 to white, and shade 3 of 7:1 to the dark background. */
 const accent: MantineColorsTuple = [
@@ -45,8 +46,8 @@ export const theme = createTheme({
   primaryColor: "accent",
   primaryShade: { light: 6, dark: 5 },
   black: "#171b21",
-  fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif',
-  fontFamilyMonospace: 'ui-monospace, "SF Mono", "Cascadia Mono", "Segoe UI Mono", "Roboto Mono", Menlo, monospace',
+  fontFamily: FONT,
+  fontFamilyMonospace: MONOSPACE,
   fontSizes: { xs: "0.75rem", sm: "0.8125rem", md: "0.875rem", lg: "1rem", xl: "1.125rem" },
   lineHeights: { xs: "1.4", sm: "1.45", md: "1.5", lg: "1.5", xl: "1.5" },
   headings: {
@@ -84,68 +85,38 @@ export const theme = createTheme({
   },
 });
 
-/** Text colours with a contrast of at least 4.5:1 on all backgrounds of the pages, in both colour schemes. */
+/** The tokens that all pages of the server share, and the same values for components. */
+const schemeVariables = (colors: typeof COLORS.light): Record<string, string> => ({
+  ...Object.fromEntries(Object.entries(colors).map(([name, value]) => [`--rp-${name}`, value])),
+  "--mantine-color-body": colors.page,
+  "--mantine-color-dimmed": colors.muted,
+  "--mantine-color-error": colors.bad,
+  "--mantine-color-anchor": colors.link,
+  "--mantine-color-accent-light-color": colors.link,
+  "--mantine-color-gray-light-color": colors.neutral,
+  "--mantine-color-gray-text": colors.neutral,
+  "--mantine-color-red-light-color": colors.bad,
+  "--mantine-color-green-light-color": colors.good,
+  "--mantine-color-yellow-light-color": colors.warning,
+});
+
 export const cssVariables: CSSVariablesResolver = () => ({
   variables: {
     "--rp-sidebar-width": "15rem",
     "--mantine-color-placeholder": "var(--mantine-color-dimmed)",
   },
   light: {
-    "--mantine-color-body": "#ffffff",
-    "--mantine-color-dimmed": "#586172",
+    ...schemeVariables(COLORS.light),
     "--mantine-color-placeholder": "#6b7485",
-    "--mantine-color-error": "#b3261e",
-    "--mantine-color-anchor": "#2941b0",
-    "--rp-surface": "#f7f8fa",
-    "--rp-surface-hover": "#eff1f4",
-    "--rp-border": "#e3e6eb",
-    "--rp-good": "#15703a",
-    "--rp-good-bg": "#e3f5e9",
-    "--rp-warning": "#845200",
-    "--rp-warning-bg": "#fdf1d8",
-    "--rp-bad": "#a8201a",
-    "--rp-bad-bg": "#fdeae8",
-    "--rp-info": "#2941b0",
-    "--rp-info-bg": "#e8ecfe",
-    "--rp-neutral": "#4a5362",
-    "--rp-neutral-bg": "#eceff3",
-    "--mantine-color-accent-light-color": "#2941b0",
-    "--mantine-color-gray-light-color": "#4a5362",
-    "--mantine-color-gray-text": "#4a5362",
-    "--mantine-color-red-light-color": "#a8201a",
     "--mantine-color-red-filled": "#c0281f",
     "--mantine-color-red-filled-hover": "#a8201a",
-    "--mantine-color-green-light-color": "#15703a",
-    "--mantine-color-yellow-light-color": "#845200",
   },
   dark: {
-    "--mantine-color-body": "#101317",
-    "--mantine-color-text": "#e3e6eb",
-    "--mantine-color-dimmed": "#9aa3b2",
+    ...schemeVariables(COLORS.dark),
+    "--mantine-color-text": COLORS.dark.text,
     "--mantine-color-placeholder": "#8a93a3",
-    "--mantine-color-error": "#ff9a92",
-    "--mantine-color-anchor": "#a9b8ff",
-    "--rp-surface": "#171b21",
-    "--rp-surface-hover": "#20252d",
-    "--rp-border": "#2b313b",
-    "--rp-good": "#6fd596",
-    "--rp-good-bg": "#13301f",
-    "--rp-warning": "#f0bd5e",
-    "--rp-warning-bg": "#35290f",
-    "--rp-bad": "#ff9a92",
-    "--rp-bad-bg": "#3c1a18",
-    "--rp-info": "#a9b8ff",
-    "--rp-info-bg": "#1c2447",
-    "--rp-neutral": "#b9bfc9",
-    "--rp-neutral-bg": "#262c35",
-    "--mantine-color-default-border": "#343b46",
-    "--mantine-color-accent-light-color": "#a9b8ff",
-    "--mantine-color-gray-light-color": "#b9bfc9",
-    "--mantine-color-gray-text": "#b9bfc9",
-    "--mantine-color-red-light-color": "#ff9a92",
+    "--mantine-color-default-border": COLORS.dark["border-strong"],
     "--mantine-color-red-filled": "#c9382f",
     "--mantine-color-red-filled-hover": "#d5473e",
-    "--mantine-color-green-light-color": "#6fd596",
-    "--mantine-color-yellow-light-color": "#f0bd5e",
   },
 });

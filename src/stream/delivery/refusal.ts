@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import { errorPage, FRAMED_PAGE_POLICY } from "../../kernel/design/index.ts";
 import type { UserError } from "../../kernel/index.ts";
 
 /** Sends the error as a line of text, or as a page if a person sees it in a frame or a tab. */
@@ -17,7 +18,7 @@ export function sendErrorResponse(
     "content-type": page ? "text/html; charset=utf-8" : "text/plain; charset=utf-8",
     "content-length": Buffer.byteLength(body),
     "cache-control": "no-store",
-    ...(page && { "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'" }),
+    ...(page && { "content-security-policy": FRAMED_PAGE_POLICY }),
     // An automatic retry can help: the encoder is busy, or the video does not exist yet.
     ...((status === 503 || status === 404) && { "retry-after": "2" }),
   });
@@ -26,29 +27,10 @@ export function sendErrorResponse(
 
 export const httpError = ({ entry, message, fix }: UserError) => ({ status: entry.http, message, fix });
 
+/** Dark and without our mark, like the player in whose frame it appears. */
 function pageOf(status: number, message: string, fix: string | undefined): string {
   const { title, next } = wordsOf(status);
-  return `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>${escape(title)}</title>
-<style>
-  body { margin: 0; font: 1rem/1.5 system-ui, sans-serif; background: #111; color: #eee; text-align: center; }
-  main { min-height: 100vh; display: grid; place-content: center; justify-items: center; gap: .5rem; padding: 1rem; box-sizing: border-box; }
-  svg { width: 3rem; height: 3rem; fill: #ff9a90; }
-  h1 { margin: 0; font-size: 1.25rem; }
-  p { margin: 0; max-width: 40rem; }
-  .detail { margin-top: 1rem; color: #aaa; font-size: .875rem; }
-</style>
-<main>
-<svg viewBox="0 0 24 24" aria-hidden="true"><path d="M12 2a10 10 0 1 0 0 20 10 10 0 0 0 0-20zm-1 5h2v7h-2zm0 9h2v2h-2z"/></svg>
-<h1>${escape(title)}</h1>
-<p>${escape(next)}</p>
-<p class="detail">${escape(message)}${fix === undefined ? "" : `<br>${escape(fix)}`}</p>
-</main>
-</html>
-`;
+  return errorPage({ status, title, advice: next, message, fix }, { brand: null, scheme: "dark" });
 }
 
 /** Title and advice for viewers. The error's own text, displayed below them, is for the site owner. */
@@ -65,5 +47,3 @@ function wordsOf(status: number): { title: string; next: string } {
     return { title: "The video is not available right now", next: "Reload the page in a minute." };
   return { title: "The video cannot be shown", next: "Check the link, or ask for a new one." };
 }
-
-const escape = (text: string) => text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);

@@ -1,6 +1,7 @@
 import { build } from "esbuild";
 import { basename, join } from "node:path";
 import { bundledLicenses } from "../../kernel/bundled-licenses.ts";
+import { tokensPlugin } from "../../kernel/design/index.ts";
 
 /** Files that browsers load, by name, with their entry points in the sources. */
 const ENTRIES = {
@@ -26,6 +27,7 @@ export async function bundleWeb(folder: string): Promise<Map<string, Buffer>> {
     format: "iife",
     target: ["es2021", "safari15"],
     absWorkingDir: folder,
+    plugins: [tokensPlugin],
     legalComments: "none",
     banner: { js: "/* Parts of others: licenses.txt in the folder embed/ of this server. */" },
     logLevel: "silent",

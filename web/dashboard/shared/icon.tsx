@@ -1,3 +1,5 @@
+import { MARK_PATH } from "../../../src/kernel/design/tokens.ts";
+
 /** Strokes on a grid of 24, drawn for the dashboard. */
 const PATHS = {
   "arrow-down": "M12 5v14M6 13l6 6 6-6",
@@ -94,7 +96,7 @@ export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
 export function Mark({ size = 22 }: { size?: number }) {
   return (
     <svg width={size} height={size} viewBox="0 0 32 32" aria-hidden="true" className="rp-mark">
-      <path d="M6 5h20a4 4 0 0 1 4 4v14a4 4 0 0 1-4 4H6a4 4 0 0 1-4-4V9a4 4 0 0 1 4-4zm6 5.500v11l9.500-5.500z" />
+      <path d={MARK_PATH} />
     </svg>
   );
 }

@@ -1,0 +1,3 @@
+export { acceptsHtml, errorPage } from "./error-page.ts";
+export { escapeText, FRAMED_PAGE_POLICY, htmlPage, MARK_SVG, PAGE_POLICY } from "./html-page.ts";
+export { tokensPlugin } from "./tokens-plugin.ts";

@@ -6,6 +6,7 @@ import { build, type Plugin } from "esbuild";
 import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { bundleDashboard } from "../src/dashboard/bundle.ts";
+import { buildDocs } from "../src/dashboard/docs/build/build-docs.ts";
 import { bundledLicenses } from "../src/kernel/bundled-licenses.ts";
 import { bundleWeb } from "../src/stream/player/bundle.ts";
 
@@ -48,17 +49,27 @@ const OUTPUT_FOLDER = "__reelpostOutputFolder";
 /** Files by their path in `dist`. */
 export type Built = Map<string, Uint8Array | string>;
 
-/** Builds all files of `dist`: the program, the modules for workerd, and the scripts and style sheets for browsers. */
+/**
+ * Builds all files of `dist`: the program, the modules for workerd, the scripts and style sheets for browsers, and the
+ * documentation.
+ */
 export async function buildProgram(root: string): Promise<Built> {
   const src = join(root, "src");
   const web = join(root, "web");
-  const [program, inside, player, dashboard] = await Promise.all([
+  const [program, inside, player, dashboard, docs] = await Promise.all([
     bundleProgram(src),
     stripInside(src),
     bundleWeb(web),
     bundleDashboard(join(web, "dashboard")),
+    buildDocs(root),
   ]);
-  return new Map([...program, ...inside, ...inFolder("web", player), ...inFolder("web/dashboard", dashboard)]);
+  return new Map([
+    ...program,
+    ...inside,
+    ...inFolder("web", player),
+    ...inFolder("web/dashboard", dashboard),
+    ...inFolder("web/docs", docs),
+  ]);
 }
 
 const inFolder = (folder: string, files: Map<string, Buffer>) =>

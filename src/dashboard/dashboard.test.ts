@@ -102,6 +102,52 @@ test("compresses files, and lets browsers keep the hashed ones for a year", asyn
   assert.equal((await send(`${url}/assets/licenses.txt`)).response.headers["cache-control"], "no-cache");
 });
 
+test("serves the documentation below /docs, under a policy without inline scripts and styles", async (t) => {
+  const docs = createDashboardFiles({
+    log: silentLog,
+    load: async () =>
+      new Map([
+        ["index.html", Buffer.from("start")],
+        ["files/deploy.html", Buffer.from("deploy")],
+        ["search.json", Buffer.from("[]")],
+        ["assets/docs-1A2B3C4D.css", Buffer.from("css")],
+      ]),
+  });
+  const { url } = await start(t, { docs });
+  for (const [path, text] of [
+    ["/docs", "start"],
+    ["/docs?q=x", "start"],
+    ["/docs/files/deploy", "deploy"],
+    ["/docs/search.json", "[]"],
+  ] as const)
+    assert.equal((await send(url + path)).body.toString(), text, path);
+  const { headers } = (await send(`${url}/docs`)).response;
+  assert.match(String(headers["content-security-policy"]), /^default-src 'none'; script-src 'self'; style-src 'self';/);
+  assert.equal(headers["content-type"], "text/html; charset=utf-8");
+  const style = (await send(`${url}/docs/assets/docs-1A2B3C4D.css`)).response;
+  assert.equal(style.headers["cache-control"], "public, max-age=31536000, immutable");
+  const slash = (await send(`${url}/docs/`)).response;
+  assert.deepEqual([slash.statusCode, slash.headers.location], [308, "/docs"]);
+  for (const path of ["/docs/none", "/docs/..%2findex", "/docs/index.html/x"])
+    assert.equal((await send(url + path)).response.statusCode, 404, path);
+});
+
+test("shows errors to browsers as pages, and to other clients as text", async (t) => {
+  const { url } = await start(t);
+  const text = await send(`${url}/robots.txt`);
+  assert.deepEqual(
+    [text.response.headers["content-type"], String(text.body)],
+    ["text/plain; charset=utf-8", "Not found.\n"],
+  );
+  const page = await send(`${url}/robots.txt`, { headers: { accept: "text/html" } });
+  assert.equal(page.response.statusCode, 404);
+  assert.match(String(page.body), /<h1>Page not found<\/h1>/);
+  assert.match(
+    String(page.response.headers["content-security-policy"]),
+    /style-src 'sha256-[^']+'; .*frame-ancestors 'none'/,
+  );
+});
+
 test("describes the server in app.json", async (t) => {
   const { url } = await start(t, { mode: "dev", features: ["inbox"] });
   const { body } = await send(`${url}/app.json`);

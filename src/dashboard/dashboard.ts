@@ -1,10 +1,12 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { closeGracefully, HTTP_SERVER_OPTIONS, listen, trackUnused, type Log } from "../kernel/index.ts";
+import { loadDocs } from "./docs/docs-files.ts";
 import { createDashboardFiles, type DashboardFiles } from "./files.ts";
 import { DATA_HEADERS, type UsedOrigins } from "./headers.ts";
 import { refusalOf } from "./origin.ts";
-import { createPages, sendText } from "./pages.ts";
+import { createPages } from "./pages.ts";
+import { sendErrorPage, sendText } from "./send.ts";
 
 /** The v4 API of this process. */
 interface DashboardApi {
@@ -47,6 +49,8 @@ export interface DashboardOptions {
   graceMs?: number;
   /** For tests: replaces the bundled files. */
   files?: DashboardFiles;
+  /** For tests: replaces the documentation. */
+  docs?: DashboardFiles;
 }
 
 export interface Dashboard {
@@ -78,10 +82,11 @@ export function createDashboard({
   log,
   graceMs = 5000,
   files = createDashboardFiles({ log }),
+  docs = createDashboardFiles({ log, load: loadDocs }),
 }: DashboardOptions): Dashboard {
   const names = new Set(hosts.map((host) => host.toLowerCase()));
   const isHost = (host: string) => names.has(host);
-  const answerPage = createPages(files);
+  const answerPage = createPages(files, docs);
   const upgraded = new Set<Duplex>();
   const servers: { close(): Promise<void> }[] = [];
 
@@ -92,7 +97,7 @@ export function createDashboard({
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const refusal = refusalOf(request, { isConfigured: isHost });
-    if (refusal !== undefined) return sendText(response, refusal.status, refusal.reason);
+    if (refusal !== undefined) return sendErrorPage(request, response, refusal.status, { text: refusal.reason });
     const path = request.url!.split("?", 1)[0]!;
     const serverUrls = urls(hostNameOf(request));
     if (path.startsWith(API_PREFIX)) {
@@ -135,7 +140,7 @@ export function createDashboard({
         handle(request, response).catch((err: unknown) => {
           log.error({ err }, "dashboard: request failed");
           if (response.headersSent) response.destroy();
-          else sendText(response, 500, "Internal error. See the server log.");
+          else sendErrorPage(request, response, 500, { text: "Internal error. See the server log." });
         });
       });
       server.on("upgrade", (request, socket, head) => {

@@ -26,6 +26,8 @@ const TYPES: Record<string, string> = {
   js: "text/javascript; charset=utf-8",
   css: "text/css; charset=utf-8",
   svg: "image/svg+xml",
+  png: "image/png",
+  json: "application/json",
   txt: "text/plain; charset=utf-8",
   woff2: "font/woff2",
 };
@@ -78,7 +80,7 @@ function fileOf(name: string, body: Buffer): DashboardFile {
     body,
     etag: `"${createHash("sha256").update(body).digest("hex").slice(0, 16)}"`,
     encoded: (encoding) =>
-      extension === "woff2" || body.length < 1000
+      extension === "woff2" || extension === "png" || body.length < 1000
         ? undefined
         : (encodedBodies[encoding] ??= encoding === "br" ? brotli(body) : promisify(gzip)(body, { level: 9 })),
   };

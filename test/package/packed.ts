@@ -104,7 +104,9 @@ async function deploySomething(project: string) {
     reelpost("deploy");
     const answer = await fetch(`${server.url}/workers/counter/`);
     assert.deepEqual([answer.status, await answer.text()], [200, "seen 2"]);
-    // Browser code is bundled before packing.
+    // Pages and browser code are built before packing.
+    const documentation = await fetch(`${new URL(server.ready.dashboard!).origin}/docs/settings`);
+    assert.deepEqual([documentation.status, (await documentation.text()).includes("<h1>Settings</h1>")], [200, true]);
     const sdk = await fetch(`${server.url}/embed/sdk.latest.js`);
     assert.deepEqual(
       [sdk.status, sdk.headers.get("content-type")?.split(";")[0], (await sdk.text()).includes("Stream")],
@@ -142,6 +144,7 @@ function run(cwd: string, command: string, ...args: string[]): string {
 interface Event {
   event: string;
   url?: string;
+  dashboard?: string;
   outcome?: string;
   api?: string;
   token?: string;

@@ -43,6 +43,9 @@ export default function CommandPalette({
     action("Use the light colour scheme", "sun", () => setColorScheme("light"), { keywords: ["theme", "color"] }),
     action("Use the dark colour scheme", "moon", () => setColorScheme("dark"), { keywords: ["theme", "color"] }),
     action("Show keyboard shortcuts", "keyboard", onShortcuts),
+    action("Open the documentation", "file", () => window.open("/docs", "_blank", "noreferrer"), {
+      keywords: ["help"],
+    }),
     action("Open the API reference", "external", () => window.open("/client/v4/docs", "_blank", "noreferrer")),
     ...(isDev() ? [] : [action("Sign out", "sign-out", () => void signOut())]),
   ];

@@ -28,6 +28,15 @@ export function UserMenu() {
         <Menu.Label>Reelpost {appInfo().version}</Menu.Label>
         <Menu.Item
           component="a"
+          href="/docs"
+          target="_blank"
+          rel="noreferrer"
+          leftSection={<Icon name="file" size={14} />}
+        >
+          Documentation
+        </Menu.Item>
+        <Menu.Item
+          component="a"
           href="/client/v4/docs"
           target="_blank"
           rel="noreferrer"

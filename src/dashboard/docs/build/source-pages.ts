@@ -1,0 +1,74 @@
+import { readdir, readFile, stat } from "node:fs/promises";
+import { extname, join, posix } from "node:path";
+
+/** A page in Markdown. */
+export interface SourcePage {
+  /** Path of its file or folder in the repository, for example `docs/mail.md` or `examples/inbox`. */
+  path: string;
+  markdown: string;
+}
+
+/** A folder with more files than this is not for reading. */
+const MAX_FILES = 60;
+const MAX_FILE_BYTES = 64 * 1024;
+const LANGUAGES: Record<string, string> = { ".mjs": "js", ".jsonc": "json", ".service": "ini", ".socket": "ini" };
+
+/**
+ * The pages of `docs/` and, so that every link between pages has a target on the server, the files and folders of the
+ * repository that they link to. A folder is one page: its README.md and the text of its files.
+ */
+export async function readSourcePages(root: string): Promise<SourcePage[]> {
+  const names = (await readdir(join(root, "docs"))).filter((name) => name.endsWith(".md")).sort();
+  const pages = await Promise.all(names.map((name) => readPage(root, `docs/${name}`)));
+  const others = new Set(pages.flatMap(({ path, markdown }) => linksOutside(path, markdown)));
+  const read = await Promise.all([...others].sort().map((path) => readOther(root, path)));
+  return [...pages, ...read];
+}
+
+const readPage = async (root: string, path: string): Promise<SourcePage> => ({
+  path,
+  markdown: await readFile(join(root, path), "utf8"),
+});
+
+/** Paths of the pages that links of a page in `docs/` outside of it lead to. */
+function linksOutside(path: string, markdown: string): string[] {
+  return [...markdown.matchAll(/\]\((\.\.\/[^)\s#]+)/g)].map(([, link]) =>
+    pageOfFile(posix.join(posix.dirname(path), link!)),
+  );
+}
+
+/** A file in a folder of the repository is part of the folder's page. */
+export function pageOfFile(path: string): string {
+  const folder = posix.dirname(path);
+  return folder !== "." && extname(path) !== "" && !path.startsWith("docs/") ? folder : path.replace(/\/$/, "");
+}
+
+async function readOther(root: string, path: string): Promise<SourcePage> {
+  if ((await stat(join(root, path))).isFile())
+    return { path, markdown: `# ${path}\n\n${fenced("text", await readFile(join(root, path), "utf8"))}` };
+  const entries = await readdir(join(root, path), { recursive: true, withFileTypes: true });
+  const files = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => posix.join(entry.parentPath.slice(join(root, path).length + 1), entry.name))
+    .filter((file) => !/(^|\/)(node_modules|package-lock\.json|README\.md|\.\w+)(\/|$)/.test(file))
+    .sort();
+  if (files.length > MAX_FILES) throw new Error(`${path} has ${files.length} files: link to a smaller folder`);
+  const readme = await readFile(join(root, path, "README.md"), "utf8").catch(() => `# ${path}\n`);
+  const contents = await Promise.all(
+    files.map(async (file) => {
+      const text = await readFile(join(root, path, file), "utf8");
+      if (text.length > MAX_FILE_BYTES) throw new Error(`${path}/${file} is too long for a page of the documentation`);
+      return `### ${file}\n\n${fenced(languageOf(file), text)}`;
+    }),
+  );
+  return { path, markdown: [readme, "## Files", ...contents].join("\n\n") };
+}
+
+const languageOf = (file: string) => LANGUAGES[extname(file)] ?? extname(file).slice(1);
+
+/** A fence is longer than any in the text. */
+function fenced(language: string, text: string): string {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}${language}\n${text.trimEnd()}\n${fence}\n`;
+}

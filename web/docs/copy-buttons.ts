@@ -1,0 +1,15 @@
+/** Adds a button to every block of code to copy. */
+export function copyButtons(): void {
+  for (const block of document.querySelectorAll<HTMLElement>("[data-copy]")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "Copy";
+    button.addEventListener("click", () => {
+      void navigator.clipboard.writeText(block.querySelector("code")!.textContent ?? "").then(() => {
+        button.textContent = "Copied";
+        setTimeout(() => (button.textContent = "Copy"), 1500);
+      });
+    });
+    block.append(button);
+  }
+}

@@ -5,6 +5,7 @@ import { homeNav } from "./areas/home/nav.ts";
 import { inboxNav } from "./areas/inbox/nav.ts";
 import { liveNav } from "./areas/live/nav.ts";
 import { mailNav } from "./areas/mail/nav.ts";
+import { referenceNav } from "./areas/reference/nav.ts";
 import { settingsNav } from "./areas/settings/nav.ts";
 import { storageNav } from "./areas/storage/nav.ts";
 import { streamNav } from "./areas/stream/nav.ts";
@@ -20,6 +21,7 @@ const ALL: readonly NavEntry[] = [
   ...storageNav,
   ...dnsNav,
   ...settingsNav,
+  ...referenceNav,
 ];
 
 /** The entries of this server. */

@@ -15,6 +15,7 @@ import { homePages } from "./areas/home/routes.tsx";
 import { inboxPages } from "./areas/inbox/routes.tsx";
 import { livePages } from "./areas/live/routes.tsx";
 import { mailPages } from "./areas/mail/routes.tsx";
+import { referencePages } from "./areas/reference/routes.tsx";
 import { settingsPages } from "./areas/settings/routes.tsx";
 import { storagePages } from "./areas/storage/routes.tsx";
 import { streamPages } from "./areas/stream/routes.tsx";
@@ -34,6 +35,7 @@ const AREAS: AreaPages = {
   ...storagePages,
   ...dnsPages,
   ...settingsPages,
+  ...referencePages,
 };
 
 const rootRoute = createRootRoute({ component: Outlet });

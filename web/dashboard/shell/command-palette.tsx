@@ -46,7 +46,6 @@ export default function CommandPalette({
     action("Open the documentation", "file", () => window.open("/docs", "_blank", "noreferrer"), {
       keywords: ["help"],
     }),
-    action("Open the API reference", "external", () => window.open("/client/v4/docs", "_blank", "noreferrer")),
     ...(isDev() ? [] : [action("Sign out", "sign-out", () => void signOut())]),
   ];
 

@@ -35,15 +35,6 @@ export function UserMenu() {
         >
           Documentation
         </Menu.Item>
-        <Menu.Item
-          component="a"
-          href="/client/v4/docs"
-          target="_blank"
-          rel="noreferrer"
-          leftSection={<Icon name="external" size={14} />}
-        >
-          API reference
-        </Menu.Item>
         <Menu.Item leftSection={<Icon name="sign-out" size={14} />} onClick={() => void signOut()}>
           Sign out
         </Menu.Item>

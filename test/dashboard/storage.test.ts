@@ -57,6 +57,26 @@ describe("the storage pages", { skip: withoutChromium() }, () => {
     assert.deepEqual(problems, []);
   });
 
+  test("pages through the keys of a namespace", async () => {
+    const account = `/accounts/${dashboard.account}`;
+    const { id } = await dashboard.call<{ id: string }>("POST", `${account}/storage/kv/namespaces`, { title: "many" });
+    const pairs = Array.from({ length: 101 }, (_, index) => ({
+      key: `key-${String(index).padStart(3, "0")}`,
+      value: "x",
+    }));
+    await dashboard.call("PUT", `${account}/storage/kv/namespaces/${id}/bulk`, pairs);
+    const { page, problems } = await dashboard.open(`/storage/kv/${id}`);
+    const table = page.getByRole("table", { name: "Keys" });
+    await table.getByText("key-099").waitFor();
+    assert.equal(await table.getByText("key-100").count(), 0);
+    await page.getByRole("button", { name: "Next" }).click();
+    await table.getByText("key-100").waitFor();
+    assert.equal(await table.getByRole("row").count(), 2);
+    await page.getByRole("button", { name: "Previous" }).click();
+    await table.getByText("key-000").waitFor();
+    assert.deepEqual(problems, []);
+  });
+
   test("upload objects to folders of a bucket, preview, download and delete them", async () => {
     await dashboard.call("POST", `/accounts/${dashboard.account}/r2/buckets`, { name: "attachments" });
     const { page, problems } = await dashboard.open("/storage/r2");

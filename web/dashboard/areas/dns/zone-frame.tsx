@@ -1,14 +1,18 @@
-import { Tabs } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useNavigate, useParams } from "@tanstack/react-router";
+import { useParams } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { ErrorState } from "../../shared/error-state.tsx";
 import { LoadingState } from "../../shared/loading-state.tsx";
 import { Page } from "../../shared/page.tsx";
+import { PageTabs } from "../../shared/page-tabs.tsx";
 import { zoneQuery, type Zone } from "./queries.ts";
 import { ZoneStatus } from "./zone-status.tsx";
 
 const PARENTS = [{ label: "DNS", to: "/dns" }];
+const TABS = [
+  ["records", "Records"],
+  ["verification", "Verification"],
+] as const;
 
 /** The frame of the pages of one zone. */
 export function ZoneFrame({
@@ -16,12 +20,11 @@ export function ZoneFrame({
   actions,
   children,
 }: {
-  tab: "records" | "verification";
+  tab: (typeof TABS)[number][0];
   actions?: (zone: Zone) => ReactNode;
   children: (zone: Zone) => ReactNode;
 }) {
   const { zoneId = "" }: { zoneId?: string } = useParams({ strict: false });
-  const navigate = useNavigate();
   const { data: zone, error, refetch } = useQuery(zoneQuery(zoneId));
   if (zone === undefined)
     return (
@@ -31,20 +34,9 @@ export function ZoneFrame({
     );
   return (
     <Page title={zone.name} badge={<ZoneStatus zone={zone} />} parents={PARENTS} actions={actions?.(zone)}>
-      <Tabs
-        value={tab}
-        onChange={(value) =>
-          void navigate({ to: value === "records" ? `/dns/${zone.id}` : `/dns/${zone.id}/verification` })
-        }
-      >
-        <Tabs.List>
-          <Tabs.Tab value="records">Records</Tabs.Tab>
-          <Tabs.Tab value="verification">Verification</Tabs.Tab>
-        </Tabs.List>
-        <Tabs.Panel value={tab} pt="md">
-          {children(zone)}
-        </Tabs.Panel>
-      </Tabs>
+      <PageTabs base={`/dns/${zone.id}`} tabs={TABS} current={tab}>
+        {children(zone)}
+      </PageTabs>
     </Page>
   );
 }

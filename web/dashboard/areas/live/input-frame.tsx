@@ -1,4 +1,4 @@
-import { Button, Tabs } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
@@ -10,6 +10,7 @@ import { ErrorState } from "../../shared/error-state.tsx";
 import { Icon } from "../../shared/icon.tsx";
 import { LoadingState } from "../../shared/loading-state.tsx";
 import { Page } from "../../shared/page.tsx";
+import { PageTabs } from "../../shared/page-tabs.tsx";
 import { useAction } from "../../shared/use-action.ts";
 import { useLiveEvents } from "../../shared/use-live-events.ts";
 import { InputForm } from "./input-form.tsx";
@@ -35,7 +36,6 @@ export function InputFrame({
 }) {
   const { inputId = "" }: { inputId?: string } = useParams({ strict: false });
   const { id: account } = useAccount();
-  const navigate = useNavigate();
   const { data: input, error, refetch } = useQuery(inputQuery(account, inputId));
   useLiveEvents(["live"], [liveKeys.input(account, inputId)]);
   if (input === undefined)
@@ -51,24 +51,9 @@ export function InputFrame({
       parents={PARENTS}
       actions={<InputActions input={input} account={account} />}
     >
-      <Tabs
-        value={tab}
-        keepMounted={false}
-        onChange={(value) =>
-          void navigate({ to: value === "overview" ? `/live/${input.uid}` : `/live/${input.uid}/${value}` })
-        }
-      >
-        <Tabs.List>
-          {TABS.map(([value, label]) => (
-            <Tabs.Tab key={value} value={value}>
-              {label}
-            </Tabs.Tab>
-          ))}
-        </Tabs.List>
-        <Tabs.Panel value={tab} pt="md">
-          {children(input, account)}
-        </Tabs.Panel>
-      </Tabs>
+      <PageTabs base={`/live/${input.uid}`} tabs={TABS} current={tab}>
+        {children(input, account)}
+      </PageTabs>
     </Page>
   );
 }

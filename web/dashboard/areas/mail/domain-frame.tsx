@@ -1,15 +1,20 @@
-import { Tabs } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useNavigate, useParams } from "@tanstack/react-router";
+import { useParams } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { ErrorState } from "../../shared/error-state.tsx";
 import { LoadingState } from "../../shared/loading-state.tsx";
 import { Page } from "../../shared/page.tsx";
+import { PageTabs } from "../../shared/page-tabs.tsx";
 import { useLiveEvents } from "../../shared/use-live-events.ts";
 import { DomainStatus } from "./domain-status.tsx";
 import { mailKeys, routingQuery, type RoutingZone } from "./queries.ts";
 
 const PARENTS = [{ label: "Mail domains", to: "/mail/domains" }];
+const TABS = [
+  ["setup", "Setup"],
+  ["rules", "Routing rules"],
+  ["sending", "Sending"],
+] as const;
 
 /** The frame of the pages of one domain. */
 export function DomainFrame({
@@ -17,12 +22,11 @@ export function DomainFrame({
   actions,
   children,
 }: {
-  tab: "setup" | "rules" | "sending";
+  tab: (typeof TABS)[number][0];
   actions?: ReactNode;
   children: (zone: RoutingZone, zoneId: string) => ReactNode;
 }) {
   const { zoneId = "" }: { zoneId?: string } = useParams({ strict: false });
-  const navigate = useNavigate();
   const { data: zone, error, refetch } = useQuery(routingQuery(zoneId));
   useLiveEvents(["routing", "sending", "dns"], [mailKeys.domain(zoneId)]);
   if (zone === undefined)
@@ -31,19 +35,11 @@ export function DomainFrame({
         {error === null ? <LoadingState /> : <ErrorState error={error} onRetry={() => void refetch()} />}
       </Page>
     );
-  const base = `/mail/domains/${zoneId}`;
   return (
     <Page title={zone.name} badge={<DomainStatus zone={zone} />} parents={PARENTS} actions={actions}>
-      <Tabs value={tab} onChange={(value) => void navigate({ to: value === "setup" ? base : `${base}/${value}` })}>
-        <Tabs.List>
-          <Tabs.Tab value="setup">Setup</Tabs.Tab>
-          <Tabs.Tab value="rules">Routing rules</Tabs.Tab>
-          <Tabs.Tab value="sending">Sending</Tabs.Tab>
-        </Tabs.List>
-        <Tabs.Panel value={tab} pt="md">
-          {children(zone, zoneId)}
-        </Tabs.Panel>
-      </Tabs>
+      <PageTabs base={`/mail/domains/${zoneId}`} tabs={TABS} current={tab}>
+        {children(zone, zoneId)}
+      </PageTabs>
     </Page>
   );
 }

@@ -15,7 +15,7 @@ import { useLiveEvents } from "../../shared/use-live-events.ts";
 import { ComposeMessage } from "./compose-message.tsx";
 import { actionText, EntryStatus, STATUS_OPTIONS } from "./entry-status.tsx";
 import { mailKeys, type LogEntry } from "./queries.ts";
-import { CursorPager, useCursorList } from "./use-cursor-list.tsx";
+import { CursorPager, useCursorList } from "../../shared/use-cursor-list.tsx";
 
 const hrefOf = ({ id }: LogEntry) => `/mail/log/${id}`;
 

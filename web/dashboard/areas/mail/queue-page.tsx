@@ -15,7 +15,7 @@ import { useAction } from "../../shared/use-action.ts";
 import { usePageState } from "../../shared/use-list.ts";
 import { useLiveEvents } from "../../shared/use-live-events.ts";
 import { mailKeys, type QueuedMail } from "./queries.ts";
-import { CursorPager, useCursorList } from "./use-cursor-list.tsx";
+import { CursorPager, useCursorList } from "../../shared/use-cursor-list.tsx";
 
 const STATES: Record<QueuedMail["state"], { tone: Tone; text: string }> = {
   queued: { tone: "info", text: "Queued" },

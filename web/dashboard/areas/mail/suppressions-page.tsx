@@ -17,7 +17,7 @@ import { usePageState } from "../../shared/use-list.ts";
 import { useLiveEvents } from "../../shared/use-live-events.ts";
 import { useNotify } from "../../shared/use-notify.ts";
 import { mailKeys, type Suppression } from "./queries.ts";
-import { CursorPager, useCursorList } from "./use-cursor-list.tsx";
+import { CursorPager, useCursorList } from "../../shared/use-cursor-list.tsx";
 
 const REASONS: Record<Suppression["reason"], string> = {
   manual: "Manual",

@@ -1,11 +1,11 @@
-import { Tabs } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useNavigate, useParams } from "@tanstack/react-router";
+import { useParams } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useAccount } from "../../api/account.ts";
 import { ErrorState } from "../../shared/error-state.tsx";
 import { LoadingState } from "../../shared/loading-state.tsx";
 import { Page } from "../../shared/page.tsx";
+import { PageTabs } from "../../shared/page-tabs.tsx";
 import { StatusBadge } from "../../shared/status-badge.tsx";
 import { useLiveEvents } from "../../shared/use-live-events.ts";
 import { nameOf, streamKeys, videoQuery, type Video } from "./queries.ts";
@@ -32,7 +32,6 @@ export function VideoFrame({
 }) {
   const { videoId = "" }: { videoId?: string } = useParams({ strict: false });
   const { id: account } = useAccount();
-  const navigate = useNavigate();
   const { data: video, error, refetch } = useQuery(videoQuery(account, videoId));
   useLiveEvents(["videos"], [streamKeys.video(account, videoId)]);
   if (video === undefined)
@@ -49,24 +48,9 @@ export function VideoFrame({
       parents={PARENTS}
       actions={actions?.(video)}
     >
-      <Tabs
-        value={tab}
-        keepMounted={false}
-        onChange={(value) =>
-          void navigate({ to: value === "overview" ? `/stream/${video.uid}` : `/stream/${video.uid}/${value}` })
-        }
-      >
-        <Tabs.List>
-          {TABS.map(([value, label]) => (
-            <Tabs.Tab key={value} value={value}>
-              {label}
-            </Tabs.Tab>
-          ))}
-        </Tabs.List>
-        <Tabs.Panel value={tab} pt="md">
-          {children(video, account)}
-        </Tabs.Panel>
-      </Tabs>
+      <PageTabs base={`/stream/${video.uid}`} tabs={TABS} current={tab}>
+        {children(video, account)}
+      </PageTabs>
     </Page>
   );
 }

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { useAccount } from "../../api/account.ts";
 import { api } from "../../api/client.ts";
 import { queryClient } from "../../api/query-client.ts";
+import { DropZone } from "../../shared/drop-zone.tsx";
 import { FormModal } from "../../shared/form-modal.tsx";
 import { formatBytes } from "../../shared/format.tsx";
 import { useNotify } from "../../shared/use-notify.ts";
@@ -111,41 +112,37 @@ export function UploadWorker({
           onChange={({ currentTarget }) => setName(currentTarget.value)}
         />
       )}
-      <div
-        className="rp-workers-drop"
-        onDragOver={(event) => event.preventDefault()}
-        onDrop={(event) => {
-          event.preventDefault();
-          add([...event.dataTransfer.files]);
-        }}
-      >
-        <Group justify="space-between" gap="xs">
-          <Text fz="sm" c="dimmed">
-            Drop modules here
-          </Text>
-          <FileButton multiple onChange={add} inputProps={{ "aria-label": "Modules" }}>
-            {(props) => (
-              <Button variant="default" {...props}>
-                Choose files
-              </Button>
-            )}
-          </FileButton>
-        </Group>
-        {files.length > 0 && (
-          <ul>
-            {files.map((file) => (
-              <li key={file.name}>
-                <span className="rp-mono">{file.name}</span> <span className="rp-dimmed">{formatBytes(file.size)}</span>
-              </li>
-            ))}
-          </ul>
-        )}
-        {isSubmitted && main === null && (
-          <Text fz="sm" c="var(--rp-bad)" role="alert">
-            Choose a JavaScript module: a .js or .mjs file
-          </Text>
-        )}
-      </div>
+      <DropZone onFiles={add}>
+        <div className="rp-workers-drop">
+          <Group justify="space-between" gap="xs">
+            <Text fz="sm" c="dimmed">
+              Drop modules here
+            </Text>
+            <FileButton multiple onChange={add} inputProps={{ "aria-label": "Modules" }}>
+              {(props) => (
+                <Button variant="default" {...props}>
+                  Choose files
+                </Button>
+              )}
+            </FileButton>
+          </Group>
+          {files.length > 0 && (
+            <ul>
+              {files.map((file) => (
+                <li key={file.name}>
+                  <span className="rp-mono">{file.name}</span>{" "}
+                  <span className="rp-dimmed">{formatBytes(file.size)}</span>
+                </li>
+              ))}
+            </ul>
+          )}
+          {isSubmitted && main === null && (
+            <Text fz="sm" c="var(--rp-bad)" role="alert">
+              Choose a JavaScript module: a .js or .mjs file
+            </Text>
+          )}
+        </div>
+      </DropZone>
       {scripts.length > 1 && (
         <Select
           label="Main module"

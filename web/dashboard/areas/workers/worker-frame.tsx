@@ -1,12 +1,12 @@
-import { Tabs } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useNavigate, useParams } from "@tanstack/react-router";
+import { useParams } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useAccount } from "../../api/account.ts";
 import { isDev } from "../../api/app-info.ts";
 import { ErrorState } from "../../shared/error-state.tsx";
 import { LoadingState } from "../../shared/loading-state.tsx";
 import { Page } from "../../shared/page.tsx";
+import { PageTabs } from "../../shared/page-tabs.tsx";
 import { useLiveEvents } from "../../shared/use-live-events.ts";
 import { settingsQuery, workersKeys, type ScriptPath } from "./queries.ts";
 
@@ -32,7 +32,6 @@ export function WorkerFrame({
 }) {
   const { worker = "" }: { worker?: string } = useParams({ strict: false });
   const { id: account } = useAccount();
-  const navigate = useNavigate();
   const path = { account_id: account, script_name: worker };
   const { data, error, refetch } = useQuery(settingsQuery(path));
   useLiveEvents(["workers", "deployments"], [workersKeys.worker(path)]);
@@ -41,23 +40,14 @@ export function WorkerFrame({
       {data === undefined && error !== null ? (
         <ErrorState error={error} onRetry={() => void refetch()} />
       ) : (
-        <Tabs
-          value={tab}
-          onChange={(value) => void navigate({ to: `/workers/${worker}${value === "overview" ? "" : `/${value}`}` })}
+        <PageTabs
+          base={`/workers/${worker}`}
+          tabs={isDev() ? TABS.filter(([value]) => value === "logs") : TABS}
+          first="overview"
+          current={tab}
         >
-          <div className="rp-workers-tabs">
-            <Tabs.List>
-              {(isDev() ? TABS.filter(([value]) => value === "logs") : TABS).map(([value, label]) => (
-                <Tabs.Tab key={value} value={value}>
-                  {label}
-                </Tabs.Tab>
-              ))}
-            </Tabs.List>
-          </div>
-          <Tabs.Panel value={tab} pt="md">
-            {data === undefined ? <LoadingState /> : children(path)}
-          </Tabs.Panel>
-        </Tabs>
+          {data === undefined ? <LoadingState /> : children(path)}
+        </PageTabs>
       )}
     </Page>
   );

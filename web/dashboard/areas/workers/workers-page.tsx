@@ -7,6 +7,7 @@ import { useAccount } from "../../api/account.ts";
 import { isDev } from "../../api/app-info.ts";
 import { api } from "../../api/client.ts";
 import { DataTable, type Column } from "../../shared/data-table.tsx";
+import { DropZone } from "../../shared/drop-zone.tsx";
 import { EmptyState } from "../../shared/empty-state.tsx";
 import { formatNumber, RelativeTime } from "../../shared/format.tsx";
 import { Icon } from "../../shared/icon.tsx";
@@ -31,7 +32,7 @@ export default function WorkersPage() {
   const [state, change] = usePageState({ page: 1, search: "", order: "name" });
   const { page, search, order } = state as typeof state & { order: "name" };
   const [isUploading, uploading] = useDisclosure(false);
-  const [dropped, setDropped] = useState<File[]>([]);
+  const [dropped, setDropped] = useState<readonly File[]>([]);
   const queryKey = workersKeys.list(account.id);
   useLiveEvents(["workers"], [queryKey]);
   const list = usePagedList<Script>([...queryKey, search, order], page, (request) =>
@@ -67,12 +68,10 @@ export default function WorkersPage() {
           onChange={(value) => change({ order: value ?? "name", page: 1 })}
         />
       </div>
-      <div
-        onDragOver={(event) => event.preventDefault()}
-        onDrop={(event) => {
-          event.preventDefault();
-          if (isDev()) return;
-          setDropped([...event.dataTransfer.files]);
+      <DropZone
+        disabled={isDev()}
+        onFiles={(files) => {
+          setDropped(files);
           uploading.open();
         }}
       >
@@ -99,7 +98,7 @@ export default function WorkersPage() {
             )
           }
         />
-      </div>
+      </DropZone>
       {isUploading && (
         <UploadWorker
           dropped={dropped}

@@ -14,15 +14,14 @@ import { RelativeTime } from "../../../shared/format.tsx";
 import { Icon } from "../../../shared/icon.tsx";
 import { Page } from "../../../shared/page.tsx";
 import { SearchField } from "../../../shared/search-field.tsx";
+import { CursorPager, useCursorList } from "../../../shared/use-cursor-list.tsx";
 import { usePageState } from "../../../shared/use-list.ts";
 import { useLiveEvents } from "../../../shared/use-live-events.ts";
 import { useNotify } from "../../../shared/use-notify.ts";
-import { LoadMore } from "../load-more.tsx";
 import { namespaceQuery, storageKeys, type KvKey } from "../queries.ts";
-import { useCursorList } from "../use-cursor-list.ts";
 import { ValueForm } from "./value-form.tsx";
 
-const KEYS_PER_PART = 100;
+const KEYS_PER_PAGE = 100;
 const PARENTS = [{ label: "KV", to: "/storage/kv" }];
 
 export default function KeysPage() {
@@ -35,11 +34,14 @@ export default function KeysPage() {
   const { data: namespace } = useQuery(namespaceQuery(account.id, namespaceId));
   const path = { account_id: account.id, namespace_id: namespaceId };
   const queryKey = storageKeys.keys(account.id, namespaceId);
-  const list = useCursorList<KvKey>([...queryKey, prefix], (cursor) =>
-    api.list("/accounts/{account_id}/storage/kv/namespaces/{namespace_id}/keys", {
-      path,
-      query: { limit: KEYS_PER_PART, ...(prefix !== "" && { prefix }), ...(cursor !== undefined && { cursor }) },
-    }),
+  const list = useCursorList<KvKey>(
+    [...queryKey, prefix],
+    ({ per_page: limit, ...request }) =>
+      api.list("/accounts/{account_id}/storage/kv/namespaces/{namespace_id}/keys", {
+        path,
+        query: { limit, ...request, ...(prefix !== "" && { prefix }) },
+      }),
+    { perPage: KEYS_PER_PAGE },
   );
   // In development, data may have changed whenever a worker has run.
   useLiveEvents(isDev() ? ["workers"] : ["kv"], [queryKey]);
@@ -126,7 +128,7 @@ export default function KeysPage() {
           )
         }
       />
-      <LoadMore list={list} />
+      <CursorPager list={list} labels={["Previous", "Next"]} />
       {editing !== undefined && (
         <ValueForm
           path={path}

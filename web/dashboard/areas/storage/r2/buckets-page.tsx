@@ -14,11 +14,10 @@ import { RelativeTime } from "../../../shared/format.tsx";
 import { Icon } from "../../../shared/icon.tsx";
 import { Page } from "../../../shared/page.tsx";
 import { SearchField } from "../../../shared/search-field.tsx";
+import { CursorPager, useCursorList } from "../../../shared/use-cursor-list.tsx";
 import { usePageState } from "../../../shared/use-list.ts";
 import { useNotify } from "../../../shared/use-notify.ts";
-import { LoadMore } from "../load-more.tsx";
 import { storageKeys, type Bucket } from "../queries.ts";
-import { useCursorList } from "../use-cursor-list.ts";
 
 const hrefOf = ({ name }: Bucket) => `/storage/r2/${name}`;
 
@@ -34,13 +33,12 @@ export default function BucketsPage() {
   const account = useAccount();
   const [{ search }, change] = usePageState({ search: "" });
   const [isCreating, setCreating] = useState(false);
-  const list = useCursorList<Bucket>([...storageKeys.buckets(account.id), "list", search], async (cursor) => {
+  const list = useCursorList<Bucket>([...storageKeys.buckets(account.id), "list", search], async (request) => {
     const { items, info } = await api.list("/accounts/{account_id}/r2/buckets", {
       path: { account_id: account.id },
       query: {
-        per_page: 100,
+        ...request,
         ...(search !== "" && { name_contains: search }),
-        ...(cursor !== undefined && { cursor }),
       },
     });
     return { items: (items as unknown as { buckets: Bucket[] }).buckets, info };
@@ -92,7 +90,7 @@ export default function BucketsPage() {
           )
         }
       />
-      <LoadMore list={list} />
+      <CursorPager list={list} labels={["Previous", "Next"]} />
       {isCreating && <CreateBucket onClose={() => setCreating(false)} />}
     </Page>
   );

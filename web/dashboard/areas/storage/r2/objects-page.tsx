@@ -7,21 +7,21 @@ import { api } from "../../../api/client.ts";
 import { queryClient } from "../../../api/query-client.ts";
 import { ConfirmButton } from "../../../shared/confirm-button.tsx";
 import { DataTable, type Column } from "../../../shared/data-table.tsx";
+import { DropZone } from "../../../shared/drop-zone.tsx";
 import { EmptyState } from "../../../shared/empty-state.tsx";
 import { Bytes, RelativeTime } from "../../../shared/format.tsx";
 import { Icon } from "../../../shared/icon.tsx";
 import { Page } from "../../../shared/page.tsx";
+import { CursorPager, useCursorList } from "../../../shared/use-cursor-list.tsx";
 import { usePageState } from "../../../shared/use-list.ts";
 import { useLiveEvents } from "../../../shared/use-live-events.ts";
 import { useNotify } from "../../../shared/use-notify.ts";
-import { LoadMore } from "../load-more.tsx";
 import { storageKeys, type R2Object } from "../queries.ts";
-import { useCursorList } from "../use-cursor-list.ts";
 import { ObjectDetails } from "./object-details.tsx";
 import { UploadList, useUploads } from "./uploads.tsx";
 
 const PARENTS = [{ label: "R2", to: "/storage/r2" }];
-const OBJECTS_PER_PART = 100;
+const OBJECTS_PER_PAGE = 100;
 
 /** A folder (a common prefix that ends with a slash) or an object. */
 type Row = { kind: "folder"; key: string } | ({ kind: "object" } & R2Object);
@@ -34,27 +34,22 @@ export default function ObjectsPage() {
   const [{ prefix }, change] = usePageState({ prefix: "" });
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [shown, setShown] = useState<R2Object>();
-  const [isTarget, setTarget] = useState(false);
   const queryKey = storageKeys.objects(account.id, bucket);
   const path = { account_id: account.id, bucket_name: bucket };
   const invalidate = () => queryClient.invalidateQueries({ queryKey });
   const uploads = useUploads({ path, onUploaded: () => void invalidate() });
   // In development, data may have changed whenever a worker has run.
   useLiveEvents(isDev() ? ["workers"] : ["r2"], [queryKey]);
-  const list = useCursorList<R2Object>([...queryKey, "objects", prefix], (cursor) =>
-    api.list("/accounts/{account_id}/r2/buckets/{bucket_name}/objects", {
-      path,
-      query: {
-        per_page: OBJECTS_PER_PART,
-        delimiter: "/",
-        ...(prefix !== "" && { prefix }),
-        ...(cursor !== undefined && { cursor }),
-      },
-    }),
+  const list = useCursorList<R2Object>(
+    [...queryKey, "objects", prefix],
+    (request) =>
+      api.list("/accounts/{account_id}/r2/buckets/{bucket_name}/objects", {
+        path,
+        query: { ...request, delimiter: "/", ...(prefix !== "" && { prefix }) },
+      }),
+    { perPage: OBJECTS_PER_PAGE },
   );
-  const folders = [
-    ...new Set(list.answers.flatMap(({ info }) => (info as { delimited?: string[] }).delimited ?? [])),
-  ].sort();
+  const folders = (list.info as { delimited?: string[] }).delimited ?? [];
   const rows: Row[] = [
     ...folders.map((key) => ({ kind: "folder" as const, key })),
     ...list.items.map((object) => ({ kind: "object" as const, ...object })),
@@ -125,20 +120,7 @@ export default function ObjectsPage() {
   return (
     <Page title={bucket} parents={PARENTS} actions={uploadButton}>
       <FolderPath bucket={bucket} prefix={prefix} onOpen={(folder) => change({ prefix: folder })} />
-      <div
-        className="rp-storage-drop"
-        data-target={isTarget}
-        onDragOver={(event) => {
-          event.preventDefault();
-          setTarget(true);
-        }}
-        onDragLeave={() => setTarget(false)}
-        onDrop={(event) => {
-          event.preventDefault();
-          setTarget(false);
-          upload([...event.dataTransfer.files]);
-        }}
-      >
+      <DropZone onFiles={upload}>
         <UploadList uploads={uploads} />
         <DataTable
           label="Objects"
@@ -173,8 +155,8 @@ export default function ObjectsPage() {
             )
           }
         />
-        <LoadMore list={list} />
-      </div>
+        <CursorPager list={list} labels={["Previous", "Next"]} />
+      </DropZone>
       {shown !== undefined && (
         <ObjectDetails
           path={path}

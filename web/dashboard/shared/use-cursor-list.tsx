@@ -1,11 +1,13 @@
 import { Button, Group } from "@mantine/core";
 import { keepPreviousData, useQuery, type QueryKey } from "@tanstack/react-query";
 import { useState } from "react";
-import type { ListResult } from "../../api/client.ts";
-import { Icon } from "../../shared/icon.tsx";
-import type { PagedList } from "../../shared/use-list.ts";
+import type { ListResult } from "../api/client.ts";
+import { Icon } from "./icon.tsx";
+import type { PagedList } from "./use-list.ts";
 
 interface CursorList<Item> extends PagedList<Item> {
+  /** `result_info` of the page. */
+  info: ListResult<Item>["info"];
   hasNext: boolean;
   next: () => void;
   previous: () => void;
@@ -15,12 +17,12 @@ interface CursorList<Item> extends PagedList<Item> {
 export function useCursorList<Item>(
   queryKey: QueryKey,
   load: (request: { per_page: number; cursor?: string }) => Promise<ListResult<Item>>,
+  { perPage = 50 }: { perPage?: number } = {},
 ): CursorList<Item> {
   const key = JSON.stringify(queryKey);
   const [visited, setVisited] = useState<{ key: string; cursors: readonly string[] }>({ key, cursors: [] });
   const cursors = visited.key === key ? visited.cursors : [];
   const cursor = cursors.at(-1);
-  const perPage = 50;
   const { data, error, isPending, isPlaceholderData, refetch } = useQuery({
     queryKey: [...queryKey, { cursor }],
     queryFn: () => load({ per_page: perPage, ...(cursor !== undefined && { cursor }) }),
@@ -29,6 +31,7 @@ export function useCursorList<Item>(
   const following = data?.info.cursor;
   return {
     items: data?.items ?? [],
+    info: data?.info ?? {},
     total: undefined,
     page: cursors.length + 1,
     perPage,

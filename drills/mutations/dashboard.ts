@@ -37,4 +37,28 @@ export const mutations: Mutation[] = [
     to: " === host) ?? [];",
     test: "src/server/serve-dashboard.test.ts",
   },
+  {
+    file: "src/server/front-page.ts",
+    from: "if (isLoopback(host)) return undefined;",
+    to: "if (isLoopback(host)) return url;",
+    test: "src/server/front-page.test.ts",
+  },
+  {
+    file: "src/dashboard/docs/build/render-page.ts",
+    from: "html: false",
+    to: "html: true",
+    test: "src/dashboard/docs/build/build-docs.test.ts",
+  },
+  {
+    file: "src/dashboard/docs/build/render-page.ts",
+    from: "const hash = anchor ?? section;",
+    to: "const hash = anchor;",
+    test: "src/dashboard/docs/build/build-docs.test.ts",
+  },
+  {
+    file: "src/dashboard/docs/answer-docs.ts",
+    from: `"script-src 'self'"`,
+    to: `"script-src 'self' 'unsafe-inline'"`,
+    test: "src/dashboard/dashboard.test.ts",
+  },
 ];

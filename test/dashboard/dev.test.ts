@@ -24,7 +24,7 @@ test(
   },
 );
 
-test("a development server has no dashboard if it is disabled, and rejects other host names", async (t) => {
+test("a development server has no dashboard if it is disabled, serves the documentation, and rejects other origins", async (t) => {
   const folder = await makeProject(t, WORKER);
   const without = await serve(t, folder, { dashboardPort: false, dataDir: "a" });
   assert.equal(without.dashboard, undefined);
@@ -36,4 +36,8 @@ test("a development server has no dashboard if it is disabled, and rejects other
   assert.equal(response.headers.get("x-frame-options"), "DENY");
   const rebound = await fetch(`http://127.0.0.1:${port}/app.json`, { headers: { origin: "http://evil.example" } });
   assert.equal(rebound.status, 403);
+  const documentation = await fetch(`${server.dashboard}/docs/inbox`);
+  assert.match(await documentation.text(), /<h1>The inbox<\/h1>/);
+  const description = (await (await fetch(`${server.dashboard}/client/v4/openapi.json`)).json()) as { paths: object };
+  assert.ok("/accounts/{account_id}/storage/kv/namespaces" in description.paths);
 });

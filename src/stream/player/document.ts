@@ -1,3 +1,5 @@
+import { MARK_ICON } from "../../kernel/design/tokens.ts";
+
 /** A page of the server: runs only `script`, and escapes user text. */
 interface PageDocument {
   title: string;
@@ -29,7 +31,7 @@ export const pageDocument = ({
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover">
 <title>${escapeHtml(title)}</title>
-<link rel="icon" href="data:,">
+<link rel="icon" href="data:image/svg+xml,${encodeURIComponent(MARK_ICON)}">
 ${head.map((line) => `${line}\n`).join("")}<link rel="stylesheet" href="${escapeHtml(style)}">
 <script type="application/json" id="config">${jsonInHtml(config)}</script>
 <script nonce="${escapeHtml(nonce)}" src="${escapeHtml(script)}" defer></script>

@@ -122,6 +122,8 @@ describe("rendering a page", () => {
     assert.match(html, /<span class="tok-comment">\/\/ one<\/span>/);
     assert.match(html, /<span class="tok-keyword">const<\/span>/);
     assert.match(text, /<b>/);
+    assert.match(render("```ts src/a.ts\nx\n```\n").html, /<div class="file">src\/a\.ts<\/div>/);
+    assert.doesNotMatch(render("```sh server\nx\n```\n").html, /class="file"/);
   });
 });
 

@@ -48,7 +48,8 @@ export function renderPage({ path, markdown }: SourcePage): RenderedPage {
   removeEmptyHeaders(tokens);
   renderer.renderer.rules.fence = (list, index) => {
     const { content, info } = list[index]!;
-    return codeBlock(content, info.split(" ", 1)[0] ?? "");
+    const [language = "", file = ""] = info.split(" ");
+    return codeBlock(content, language, /[./]/.test(file) ? file : undefined);
   };
   renderer.renderer.rules.table_open = () =>
     '<div class="table" tabindex="0" role="group" aria-label="Table"><table>\n';
@@ -62,10 +63,12 @@ export function renderPage({ path, markdown }: SourcePage): RenderedPage {
   return { title, html: renderer.renderer.render(tokens, renderer.options, {}), headings, sections };
 }
 
-const codeBlock = (code: string, language: string): string => {
+/** `file`: name of the file to which a reader copies the code. */
+const codeBlock = (code: string, language: string, file: string | undefined): string => {
   const text = code.trimEnd();
   const copied = language === "console" || language === "text" ? "" : " data-copy";
-  return `<div class="code"${copied}><pre tabindex="0"><code>${highlight(text, language)}</code></pre></div>\n`;
+  const caption = file === undefined ? "" : `<div class="file">${escapeText(file)}</div>`;
+  return `${caption}<div class="code"${copied}><pre tabindex="0"><code>${highlight(text, language)}</code></pre></div>\n`;
 };
 
 /** Removes the first heading and returns its text. */

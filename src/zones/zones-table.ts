@@ -50,11 +50,12 @@ export async function updateZone(db: ZonesExecutor, { id, ...zone }: Zone): Prom
 }
 
 /** Deletes everything that belongs to the zone. Returns true if it existed. */
-export async function deleteZone(tx: ZonesExecutor, id: string): Promise<boolean> {
-  const deletedRows = await tx.deleteFrom("zones").where("id", "=", id).returning("id").execute();
+/** Resolves with the account of the zone, or undefined if there is no such zone. */
+export async function deleteZone(tx: ZonesExecutor, id: string): Promise<string | undefined> {
+  const deletedRow = await tx.deleteFrom("zones").where("id", "=", id).returning("account_id").executeTakeFirst();
   for (const table of ["dns_records", "dns_record_tags", "dns_record_counts"] as const)
     await tx.deleteFrom(table).where("zone_id", "=", id).execute();
-  return deletedRows.length > 0;
+  return deletedRow?.account_id;
 }
 
 export async function zoneIdsOf(db: ZonesExecutor, account: string, limit: number): Promise<string[]> {

@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import type { TestEngine } from "../../test/support/databases.ts";
 import { ACCOUNT, NAME_SERVERS, openZones, OTHER_ACCOUNT, refusal } from "./zones.testing.ts";
 import { randomIds } from "../kernel/index.ts";
+import { onPublishedChange } from "../store/index.ts";
 import { createZones, ZONE_DELETED } from "./index.ts";
 import type { ZoneTables } from "./tables.ts";
 
@@ -15,6 +16,8 @@ export function zonesConformance(engine: TestEngine): void {
       const { zones, clock, events } = await openZones(t, engine);
       const deleted: string[] = [];
       events.subscribe(ZONE_DELETED, (id) => deleted.push(id));
+      const changes: unknown[] = [];
+      onPublishedChange(events, (change) => changes.push(change));
       const zone = await zones.create({ account: ACCOUNT, name: "Bücher.Example." });
       assert.deepEqual(
         { ...zone, id: "" },
@@ -35,6 +38,9 @@ export function zonesConformance(engine: TestEngine): void {
         },
       );
       assert.deepEqual(await zones.get(zone.id), zone);
+      const announcement = { topic: "zones", account: ACCOUNT, zone: zone.id, id: zone.id };
+      await Promise.resolve();
+      assert.deepEqual(changes.splice(0), [announcement]);
       clock.advance(1000);
       const changed = await zones.update(zone.id, { paused: true, vanityNameServers: ["NS1.Vanity.Example"] });
       assert.deepEqual(changed, {
@@ -48,6 +54,11 @@ export function zonesConformance(engine: TestEngine): void {
       assert.equal((await zones.setStatus(zone.id, "active")).activatedAt, clock.now());
       await zones.delete(zone.id);
       await Promise.resolve();
+      assert.deepEqual(
+        changes,
+        [announcement, announcement, announcement],
+        "two changes of the status and the deletion",
+      );
       assert.deepEqual(await refusal(zones.get(zone.id)), ["noZone"]);
       assert.deepEqual(await refusal(zones.delete(zone.id)), ["noZone"]);
       assert.deepEqual(await refusal(zones.update(zone.id, { paused: true })), ["noZone"]);

@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 import { type Clock, type Ids, messageOf, type Page, type PageRequest } from "../kernel/index.ts";
 import { ancestors, DnsSyntaxError, normalDomain, normalHost } from "../protocol/dns/index.ts";
-import { isUniqueViolation, type Db, type Events } from "../store/index.ts";
+import { isUniqueViolation, publishChange, type Db, type Events } from "../store/index.ts";
 import { zoneErrors } from "./errors.ts";
 import type { ZoneTables } from "./tables.ts";
 import type { Zone, ZoneStatus, ZoneType } from "./types.ts";
@@ -125,6 +125,7 @@ export function createZoneList({
       } catch (err) {
         throw isUniqueViolation(err) ? zoneErrors.zoneExists({ name }, { cause: err }) : err;
       }
+      publishChange(events, { topic: "zones", account, zone: zone.id, id: zone.id });
       return zone;
     },
     async byName(name, { enclosing = false } = {}) {
@@ -143,13 +144,20 @@ export function createZoneList({
         ...(vanity && { vanityNameServers: vanity }),
       }));
     },
-    setStatus: (id, status) =>
-      change(id, ({ activatedAt }) => ({ status, activatedAt: status === "active" ? clock.now() : activatedAt })),
+    async setStatus(id, status) {
+      const zone = await change(id, ({ activatedAt }) => ({
+        status,
+        activatedAt: status === "active" ? clock.now() : activatedAt,
+      }));
+      publishChange(events, { topic: "zones", account: zone.account, zone: id, id });
+      return zone;
+    },
     async delete(id) {
-      const isDeleted = await db.transaction<ZoneTables, boolean>((tx) => deleteZone(tx, id));
+      const account = await db.transaction<ZoneTables, string | undefined>((tx) => deleteZone(tx, id));
       accounts.forget(id);
-      if (!isDeleted) throw zoneErrors.noZone({ id });
+      if (account === undefined) throw zoneErrors.noZone({ id });
       events.publish(ZONE_DELETED, id);
+      publishChange(events, { topic: "zones", account, zone: id, id });
     },
     account: accounts.find,
     close: accounts.close,

@@ -51,6 +51,7 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
       name: "mail.test",
       account: { id: dashboard.account },
     }));
+    await dashboard.call("POST", "/zones", { name: "other.test", account: { id: dashboard.account } });
     const form = new FormData();
     form.set("metadata", JSON.stringify({ main_module: "index.js", compatibility_date: "2026-01-01" }));
     form.set("index.js", new Blob([WORKER], { type: "application/javascript+module" }), "index.js");
@@ -67,8 +68,17 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
     const { page, problems } = await dashboard.open("/mail");
     await page.getByText("No messages yet").waitFor();
     await checkPage(page, "mail-log-empty");
+    const requests: string[] = [];
+    page.on("request", (request) => requests.push(new URL(request.url()).pathname));
     await page.goto(`${dashboard.origin}/mail/domains`);
-    await page.getByRole("table", { name: "Mail domains" }).getByText("Not set up").waitFor();
+    await page.getByRole("table", { name: "Mail domains" }).getByText("Not set up").first().waitFor();
+    assert.deepEqual(
+      requests.filter((path) => path.includes("/email/routing")),
+      [`/client/v4/accounts/${dashboard.account}/email/routing/zones`],
+      "one request for all domains",
+    );
+    await page.getByLabel("Search domains").fill("mail.t");
+    await page.getByRole("link", { name: "other.test" }).waitFor({ state: "hidden" });
     await checkPage(page, "mail-domains");
     await page.getByRole("link", { name: "mail.test" }).click();
     await page.getByText("Missing").first().waitFor();

@@ -74,7 +74,7 @@ export function healthRoutes({ components, mail, stream, operator, clock }: Heal
       const { items } = await mail.routing.settings.list(
         account,
         { page: 1, perPage: 50 },
-        hiddenZones(caller, account, "Zone Settings Read"),
+        { hidden: hiddenZones(caller, account, "Zone Settings Read") },
       );
       return items
         .filter(({ enabled, status }) => enabled && status.startsWith("misconfigured"))

@@ -75,7 +75,7 @@ export const updateZoneBody = z
 const OPERATORS =
   /^(equal|not_equal|starts_with|ends_with|contains|starts_with_case_sensitive|ends_with_case_sensitive|contains_case_sensitive):(.*)$/s;
 
-const textFilter = z
+export const textFilter = z
   .string()
   .max(320)
   .transform((value) => {

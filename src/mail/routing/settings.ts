@@ -1,5 +1,5 @@
 import type { Page, PageRequest } from "../../kernel/index.ts";
-import type { Zone } from "../../zones/index.ts";
+import type { Zone, ZoneQuery } from "../../zones/index.ts";
 import type { RoutingDns } from "./dns.ts";
 import { routingStatus } from "./examine.ts";
 import { namesOf, namesOfAll, touchZone, zoneRows, type NameRow, type ZoneRow } from "./names-table.ts";
@@ -17,7 +17,13 @@ export interface ZoneSettings {
   /** Omitted fields keep their values. */
   update(zone: Zone, change: SettingsChange): Promise<RoutingSettings>;
   /** Lists all zones of an account except hidden ones, sorted by name, whether or not mail is routed. */
-  list(account: string, page: PageRequest, hiddenNames?: readonly string[]): Promise<Page<RoutingSettings>>;
+  list(account: string, page: PageRequest, options?: ListOptions): Promise<Page<RoutingSettings>>;
+}
+
+interface ListOptions {
+  /** Ids of zones that are left out. */
+  hidden?: readonly string[];
+  name?: ZoneQuery["name"];
 }
 
 export function createSettings({ db, clock, zones, notifyChanged }: RoutingDeps, dns: RoutingDns): ZoneSettings {
@@ -66,11 +72,8 @@ export function createSettings({ db, clock, zones, notifyChanged }: RoutingDeps,
       notifyChanged(zone.id);
       return settingsOf(zone);
     },
-    async list(account, page, hiddenNames = []) {
-      const { items, total } = await zones.list(
-        { visible: { accounts: [account], zones: [], hidden: hiddenNames } },
-        page,
-      );
+    async list(account, page, { hidden = [], name } = {}) {
+      const { items, total } = await zones.list({ visible: { accounts: [account], zones: [], hidden }, name }, page);
       const ids = items.map(({ id }) => id);
       const [storedRows, names] = [await zoneRows(tables, ids), await namesOfAll(tables, ids)];
       const shownSettings = items.map((zone) =>

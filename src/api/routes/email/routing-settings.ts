@@ -5,6 +5,7 @@ import { apiErrors } from "../../errors.ts";
 import { hiddenZones } from "../../hidden-zones.ts";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
+import { textFilter } from "../zone-schemas.ts";
 import { routingSettingsSchema, showSettings } from "./routing-schemas.ts";
 
 export interface EmailRoutingDeps {
@@ -169,13 +170,16 @@ export function routingSettingsRoutes({ zones, routing }: EmailRoutingDeps): Rou
         tag,
         summary: "List the Email Routing settings of an account's zones",
         permission: "Zone Settings Read",
-        query: z.object(pageQuery({ max: 50 })),
+        query: z.object({ name: textFilter.optional(), ...pageQuery({ max: 50 }) }),
         result: z.array(routingSettingsSchema),
       },
       async ({ params: { account_id: account }, query, caller }) => {
         const page = pageRequest(query);
         return pageAnswer(
-          await settings.list(account!, page, hiddenZones(caller, account!, "Zone Settings Read")),
+          await settings.list(account!, page, {
+            hidden: hiddenZones(caller, account!, "Zone Settings Read"),
+            name: query.name,
+          }),
           page,
           showSettings,
         );

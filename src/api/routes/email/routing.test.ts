@@ -59,6 +59,12 @@ test("settings are read, changed, enabled and disabled with every supported HTTP
     [[[zone, "example.com"]], { page: 1, per_page: 20, count: 1, total_count: 1, total_pages: 1 }],
   );
   assert.deepEqual((await call("get", `${account}/zones`, { query: { page: 2 } })).body.result, []);
+  const named = async (name: string) => (await call("get", `${account}/zones`, { query: { name } })).body.result.length;
+  assert.deepEqual(
+    await Promise.all(["contains:MPLE", "contains:other", "example.com"].map(named)),
+    [1, 0, 1],
+    "the list is filtered by name",
+  );
 });
 
 test("lists required records and problems with existing ones", async (t) => {

@@ -1,23 +1,19 @@
 import { Anchor, Button } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useAccount } from "../../api/account.ts";
-import { api, type ResultOf } from "../../api/client.ts";
+import { api } from "../../api/client.ts";
 import { DataTable, type Column } from "../../shared/data-table.tsx";
 import { EmptyState } from "../../shared/empty-state.tsx";
 import { Page } from "../../shared/page.tsx";
 import { SearchField } from "../../shared/search-field.tsx";
-import { StatusBadge } from "../../shared/status-badge.tsx";
 import { usePagedList, usePageState } from "../../shared/use-list.ts";
 import { useLiveEvents } from "../../shared/use-live-events.ts";
 import { DomainStatus } from "./domain-status.tsx";
-import { mailKeys, routingQuery } from "./queries.ts";
+import { mailKeys, type RoutingZone } from "./queries.ts";
 
-type Zone = ResultOf<"GET", "/zones">[number];
+const hrefOf = ({ id }: RoutingZone) => `/mail/domains/${id}`;
 
-const hrefOf = ({ id }: Zone) => `/mail/domains/${id}`;
-
-const COLUMNS: readonly Column<Zone>[] = [
+const COLUMNS: readonly Column<RoutingZone>[] = [
   {
     id: "name",
     header: "Domain",
@@ -27,7 +23,7 @@ const COLUMNS: readonly Column<Zone>[] = [
       </Anchor>
     ),
   },
-  { id: "routing", header: "Email Routing", width: 170, render: ({ id }) => <RoutingState zoneId={id} /> },
+  { id: "routing", header: "Email Routing", width: 170, render: (zone) => <DomainStatus zone={zone} /> },
   {
     id: "rules",
     header: "Rules",
@@ -51,25 +47,17 @@ const COLUMNS: readonly Column<Zone>[] = [
   },
 ];
 
-/** Each row reads its state itself: the list of the API has only the zones with Email Routing. */
-function RoutingState({ zoneId }: { zoneId: string }) {
-  const { data, error } = useQuery(routingQuery(zoneId));
-  if (data !== undefined) return <DomainStatus zone={data} />;
-  return error === null ? <span className="rp-dimmed">…</span> : <StatusBadge tone="warning">Unknown</StatusBadge>;
-}
-
 export default function DomainsPage() {
   const account = useAccount();
   const [{ page, search }, change] = usePageState({ page: 1, search: "" });
-  const list = usePagedList<Zone>(
+  const list = usePagedList<RoutingZone>(
     [...mailKeys.domains, "list", account.id, search],
     page,
     (request) =>
-      api.list("/zones", {
+      api.list("/accounts/{account_id}/email/routing/zones", {
+        path: { account_id: account.id },
         query: {
           ...request,
-          "account.id": account.id,
-          order: "name",
           ...(search !== "" && { name: `contains:${search}` }),
         },
       }),

@@ -51,6 +51,7 @@ async function open(scope: Scope, engine: TestEngine) {
   const read = (
     more: {
       filter?: RowFilter<Column>;
+      indexed?: Column[];
       groupBy?: Column[];
       since?: number;
       until?: number;
@@ -97,6 +98,24 @@ onEveryDatabase((engine) => {
     const { read } = await open(t, engine);
     await assert.rejects(read({ window: 2, limits: { rows: 6, groups: 100 } }), /more than 6/);
     await assert.rejects(read({ limits: { rows: 1000, groups: 2 } }), /more than 2/);
+  });
+
+  test("a condition on an indexed column limits the rows that count", async (t) => {
+    const { read } = await open(t, engine);
+    const limits = { rows: 12, groups: 100 };
+    for (const [operator, value, expected] of [
+      ["=", "blue", ["blue 10 1"]],
+      ["in", ["blue", "white"], ["blue 10 1"]],
+    ] as const)
+      assert.deepEqual(
+        await read({
+          filter: { all: [{ column: "color", operator, value: value as string | string[] }] },
+          indexed: ["color"],
+          window: 4,
+          limits,
+        }),
+        expected,
+      );
   });
 
   test("deletes the sums of each period after its own time", async (t) => {

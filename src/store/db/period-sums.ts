@@ -36,7 +36,7 @@ interface SumsQuery<Column extends string> {
   filter: RowFilter<Column>;
   /** SQL of a column. */
   expression(column: Column): RawBuilder<ColumnValue>;
-  /** Columns with an index on account, column, period and start; an equality condition on one of them limits the read. */
+  /** Columns with an index on account, column, period and start; a condition `=` or `in` on one of them limits the read. */
   indexed?: readonly Column[];
   groupBy: readonly Column[];
   sums: readonly string[];
@@ -76,10 +76,8 @@ export async function readSums<Column extends string>(
   }: SumsQuery<Column>,
 ): Promise<SumsRow[]> {
   const tables = db.tables<Record<string, Record<string, ColumnValue>>>();
-  const equalities = (("all" in filter ? filter.all : [filter]) as RowFilter<Column>[]).flatMap((part) =>
-    "column" in part && part.operator === "=" && indexed.includes(part.column) && !Array.isArray(part.value)
-      ? [part]
-      : [],
+  const equalities = (("all" in filter ? filter.all : [filter]) as RowFilter<Column>[]).filter(
+    (part) => "column" in part && ["=", "in"].includes(part.operator) && indexed.includes(part.column),
   );
   const rowsFrom = (from: number) => {
     let query = tables

@@ -194,11 +194,16 @@ onEveryDatabase((engine) => {
         ],
         other: { views: 0, minutesViewed: 0 },
       });
+      assert.deepEqual(await get("/top", { ...range, by: "video", values: `${TWO},unknown` }), {
+        items: [{ value: TWO, views: 3, minutesViewed: 6 }],
+        other: { views: 0, minutesViewed: 0 },
+      });
       for (const [path, query] of [
         ["", { uid: ONE, creator: "ann" }],
         ["", { since: "2026-11-22T00:00:00Z", until: "2026-11-21T00:00:00Z" }],
         ["/series", { since: "2026-09-01T00:00:00Z" }],
         ["/top", { by: "colour" }],
+        ["/top", { by: "video", values: "a,".repeat(100) }],
       ] as const)
         assert.equal((await call("GET", `${BASE}${path}`, { query })).status, 400, JSON.stringify(query));
     });

@@ -14,6 +14,7 @@ interface StreamAnalyticsDeps {
 const HOUR_MS = 3_600_000;
 const STEPS = { hour: HOUR_MS, day: 24 * HOUR_MS };
 const MAX_POINTS = 1000;
+const MAX_TOP = 100;
 
 /** The dimension of a ranking, and the column that it groups by. */
 const DIMENSIONS = {
@@ -74,7 +75,7 @@ export function streamAnalyticsRoutes({ audience, clock }: StreamAnalyticsDeps):
   function subjectOf({ uid, live_input: input, creator }: Scope) {
     const given = [uid, input, creator].filter((value) => value !== undefined);
     if (given.length > 1) throw streamErrors.badParameter({ reason: "use only one of uid, live_input and creator" });
-    const filter: RowFilter<AudienceColumn> = {
+    const filter: { all: RowFilter<AudienceColumn>[] } = {
       all: [
         ...(uid === undefined ? [] : [{ column: "uid" as const, operator: "=" as const, value: uid }]),
         ...(input === undefined ? [] : [{ column: "input" as const, operator: "=" as const, value: input }]),
@@ -169,17 +170,28 @@ export function streamAnalyticsRoutes({ audience, clock }: StreamAnalyticsDeps):
         query: z.object({
           ...scope,
           by: z.enum(Object.keys(DIMENSIONS) as [keyof typeof DIMENSIONS]),
+          values: z
+            .string()
+            .transform((list) => list.split(","))
+            .pipe(z.array(z.string().max(100)).max(MAX_TOP))
+            .optional()
+            .describe("Comma-separated: ranks only these values."),
           order: z.enum(["views", "minutes"]).default("views"),
-          limit: z.coerce.number().int().min(1).max(100).default(10),
+          limit: z.coerce.number().int().min(1).max(MAX_TOP).default(10),
         }),
         result: topSchema,
       },
       async ({ params, query }) => {
+        const column = DIMENSIONS[query.by];
+        const { filter } = subjectOf(query);
         const rows = await audience.sums({
           account: params.account_id!,
           ...rangeOf(query),
-          filter: subjectOf(query).filter,
-          groupBy: [DIMENSIONS[query.by]],
+          filter:
+            query.values === undefined
+              ? filter
+              : { all: [...filter.all, { column, operator: "in", value: query.values }] },
+          groupBy: [column],
         });
         const key = query.order === "views" ? "views" : "viewed_ms";
         rows.sort((a, b) => b.sums[key]! - a.sums[key]! || (String(a.values[0]) < String(b.values[0]) ? -1 : 1));

@@ -40,7 +40,6 @@ export default function VideosPage() {
   const { page, search, creator, status, type, view, direction } = state;
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [isCopying, copying] = useDisclosure(false);
-  const views = useViews(account);
   useLiveEvents(["videos"], [streamKeys.videos(account)]);
   const list = usePagedList<Video>(
     [...streamKeys.videos(account), search, creator, status, type, direction],
@@ -59,6 +58,7 @@ export default function VideosPage() {
       }),
     { perPage: 24 },
   );
+  const views = useViews(account, list.items);
   const filter = (more: Partial<typeof state>) => {
     setSelected(new Set());
     change({ ...more, page: 1 });

@@ -154,6 +154,7 @@ export const NOUNS: readonly Noun[] = [
       "delete",
       "token",
       "download",
+      "delivery",
       "usage",
       "analytics",
       "captions",

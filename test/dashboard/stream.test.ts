@@ -167,6 +167,14 @@ describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, ()
     await page.getByText("Event sent again").waitFor();
     await check(page, "stream-webhook");
 
+    await page.getByRole("navigation").getByRole("link", { name: "Delivery" }).click();
+    const { customerCode } = await dashboard.call<{ customerCode: string }>(
+      "GET",
+      `/accounts/${dashboard.account}/stream/delivery`,
+    );
+    await page.getByText(customerCode, { exact: true }).waitFor();
+    await check(page, "stream-delivery-domain");
+
     await page.getByRole("navigation").getByRole("link", { name: "Usage" }).click();
     await page.getByText("Stored", { exact: true }).waitFor();
     await page.getByRole("figure", { name: /^Views per day/ }).waitFor();

@@ -279,6 +279,7 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
     assert.equal((await run("keys", "list")).stdout, "No keys.\n");
     assert.match((await run("usage")).stdout, /^videos +3\nkept +0\.15 min\nwatched +\d+ min since \d{4}-/);
     assert.equal((await run("usage", "--creator", "ada", "--json")).json.videoCount, 1);
+    assert.match((await run("delivery")).stdout, /^customer code +[a-z0-9]{16}\ndomain +none: .*\nbase URL +http:/);
   });
 
   test("a video is copied from a URL, and the webhook is notified", async () => {

@@ -120,4 +120,33 @@ const streamDownload = defineCommand({
   },
 });
 
-export const streamDeliveryCommands: readonly Command[] = [streamToken, streamDownload];
+interface Delivery {
+  customerCode: string;
+  deliveryDomain: string | null;
+  baseUrl: string;
+}
+
+const streamDelivery = defineCommand({
+  name: "stream delivery",
+  summary: "show the customer code and the base URL of the account's videos",
+  description: "The URL of a video is the base URL with `/<uid>/watch`, `/<uid>/manifest/video.m3u8` and so on.",
+  options: serverOptions,
+  examples: [["reelpost stream delivery --json", "customer code, delivery domain and base URL, as JSON"]],
+  async run(values, _, context) {
+    const { api, base } = await connectToApi(values, context);
+    const delivery = await api.result<Delivery>("GET", `${base}/stream/delivery`);
+    printResult(context, delivery, (paint) =>
+      facts(
+        [
+          ["customer code", delivery.customerCode],
+          ["domain", delivery.deliveryDomain ?? "none: stream.delivery_domain of the server is not set"],
+          ["base URL", delivery.baseUrl],
+        ],
+        paint,
+      ),
+    );
+    return 0;
+  },
+});
+
+export const streamDeliveryCommands: readonly Command[] = [streamToken, streamDownload, streamDelivery];

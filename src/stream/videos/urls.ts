@@ -17,6 +17,8 @@ interface StreamUrlsDeps {
 
 /** URLs of a video. `id`: a token in place of the uid. */
 export interface StreamUrls {
+  /** Empty if videos are served under the URL of the server. */
+  readonly deliveryDomain: string;
   /** URL prefix of `/<id>` for this account. */
   origin(account: string): string;
   of(video: Pick<Video, "uid" | "account">, id?: string): VideoUrls;
@@ -46,6 +48,7 @@ export function createStreamUrls({ deliveryDomain, uploadHost = "", base, prefix
   }
   const urlAt: StreamUrls["at"] = ({ account, uid }, path, id = uid) => `${originUrl(account)}/${id}/${path}`;
   return {
+    deliveryDomain,
     origin: originUrl,
     at: urlAt,
     of(video, id) {

@@ -5,6 +5,7 @@ import { streamAudioRoutes } from "./audio.ts";
 import { streamCaptionsRoutes } from "./captions.ts";
 import { streamClipRoutes } from "./clip.ts";
 import { streamCopyRoutes } from "./copy.ts";
+import { streamDeliveryRoutes } from "./delivery.ts";
 import { streamDirectUploadRoutes } from "./direct-upload.ts";
 import { streamDownloadsRoutes } from "./downloads.ts";
 import { streamEncodingRoutes } from "./encoding.ts";
@@ -24,6 +25,7 @@ export const streamRoutes = ({ services }: Pick<Stream, "services">): Route[] =>
   ...streamEncodingRoutes(services),
   ...streamUsageRoutes(services),
   ...streamAnalyticsRoutes(services),
+  ...streamDeliveryRoutes(services),
   ...streamUploadsRoutes(services),
   ...streamCopyRoutes(services),
   ...streamDirectUploadRoutes(services),

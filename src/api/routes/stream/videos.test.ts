@@ -3,6 +3,7 @@ import { test, type TestContext } from "node:test";
 import { silentLog } from "../../../kernel/index.ts";
 import { createViewedMinutes, customerCode } from "../../../stream/index.ts";
 import { startApi, TEST_ACCOUNT, TEST_ZONE } from "../../api.testing.ts";
+import { streamDeliveryRoutes } from "./delivery.ts";
 import { streamEncodingRoutes } from "./encoding.ts";
 import { streamUsageRoutes } from "./usage.ts";
 import { openVideos, testModel } from "./videos.testing.ts";
@@ -18,6 +19,7 @@ async function open(t: TestContext) {
       ...streamUsageRoutes({ ...world, viewed, storageMinutes: 0 }),
       ...streamVideosRoutes(world),
       ...streamEncodingRoutes(world),
+      ...streamDeliveryRoutes(world),
     ],
   });
   return { ...world, viewed, call: api.call };
@@ -84,6 +86,16 @@ test("a new video has exactly the published fields", async (t) => {
     pctComplete: "39.000000",
     errorReasonCode: "ERR_MALFORMED_VIDEO",
     errorReasonText: "The video was deemed to be corrupted or malformed.",
+  });
+});
+
+test("the account's customer code and base URL are those of its videos", async (t) => {
+  const { call } = await open(t);
+  const code = customerCode(TEST_ACCOUNT);
+  assert.deepEqual((await call("GET", `${LIST}/delivery`)).body.result, {
+    customerCode: code,
+    deliveryDomain: "videos.example.com",
+    baseUrl: `https://customer-${code}.videos.example.com`,
   });
 });
 

@@ -6,6 +6,7 @@ export const streamPages: AreaPages = {
   "/stream/keys": () => import("./keys-page.tsx"),
   "/stream/webhooks": () => import("./webhooks-page.tsx"),
   "/stream/webhooks/$webhookId": () => import("./webhook-page.tsx"),
+  "/stream/delivery": () => import("./delivery-page.tsx"),
   "/stream/usage": () => import("./usage-page.tsx"),
   "/stream/$videoId": () => import("./video-page.tsx"),
   "/stream/$videoId/tracks": () => import("./tracks-page.tsx"),

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
-import { letter, sendRaw, until } from "../support/mail-world.ts";
+import { gzipSync } from "node:zlib";
+import { aggregateXml, reportMessage, tlsJson } from "../../src/mail/dmarc-reports/report-file.testing.ts";
+import { letter, SENDERS, sendRaw, until } from "../support/mail-world.ts";
 import { withoutChromium } from "../support/browser.ts";
 import { suiteScope } from "../support/suite-scope.ts";
 import { checkPage, startDashboard, TOKEN, type DashboardServer } from "./support.ts";
@@ -180,6 +182,54 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
       ),
       [],
     );
+  });
+
+  test("DMARC and TLS reports are requested, received and shown", async () => {
+    const { id: senders } = await dashboard.call<{ id: string }>("POST", "/zones", {
+      name: SENDERS,
+      account: { id: dashboard.account },
+    });
+    for (const [name, content] of [
+      [SENDERS, '"v=spf1 ip4:127.0.0.1 -all"'],
+      [`_dmarc.${SENDERS}`, '"v=DMARC1; p=none"'],
+    ])
+      await dashboard.call("POST", `/zones/${senders}/dns_records`, { type: "TXT", name, content, ttl: 300 });
+    const { page, problems } = await dashboard.open(`/mail/domains/${zone}`);
+    await page.getByRole("tab", { name: "Reports" }).click();
+    await page.getByText("No DMARC reports in this period").waitFor();
+    await page.getByText("No TLS reports in this period").waitFor();
+    await checkPage(page, "mail-reports-empty");
+    await page.getByRole("button", { name: "Enable DMARC reports" }).click();
+    await page.getByRole("button", { name: "Disable DMARC reports" }).waitFor();
+
+    const { rua_prefix: prefix } = await dashboard.call<{ rua_prefix: string }>(
+      "GET",
+      `/zones/${zone}/email/auth/dmarc-reports`,
+    );
+    const begin = new Date().setUTCHours(0, 0, 0, 0);
+    const records = [{ count: 98 }, { ip: "198.51.100.7", count: 2, dkim: "fail", spf: "fail", disposition: "reject" }];
+    for (const [report, type] of [
+      [aggregateXml({ domain: "mail.test", begin, records }), "application/gzip"],
+      [
+        tlsJson({ domain: "mail.test", begin, successful: 40, failures: { "certificate-expired": 3 } }),
+        "application/tlsrpt+gzip",
+      ],
+    ] as const) {
+      const to = `${prefix}@forward.reelpost.internal`;
+      const from = `reports@${SENDERS}`;
+      const raw = reportMessage(gzipSync(report), type, from);
+      assert.match(await sendRaw(dashboard.server.ready.smtp!.port, { from, to, raw }), /^250/);
+    }
+    await page.reload();
+    await page.getByText("98.0 %").first().waitFor();
+    const sources = page.getByRole("table", { name: "Sending servers" });
+    await sources.getByRole("row", { name: /198\.51\.100\.7/ }).waitFor();
+    await page.getByRole("table", { name: "Failures" }).getByText("certificate-expired").waitFor();
+    await checkPage(page, "mail-reports");
+    await page.getByRole("button", { name: "Disable DMARC reports" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Disable DMARC reports" }).click();
+    await page.getByRole("button", { name: "Enable DMARC reports" }).waitFor();
+    assert.deepEqual(problems, []);
   });
 
   test("destination addresses and suppressions", async () => {

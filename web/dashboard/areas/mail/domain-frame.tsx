@@ -14,6 +14,7 @@ const TABS = [
   ["setup", "Setup"],
   ["rules", "Routing rules"],
   ["sending", "Sending"],
+  ["reports", "Reports"],
 ] as const;
 
 /** The frame of the pages of one domain. */

@@ -8,6 +8,7 @@ export const mailPages: AreaPages = {
   "/mail/domains/$zoneId": () => import("./setup-page.tsx"),
   "/mail/domains/$zoneId/rules": () => import("./rules-page.tsx"),
   "/mail/domains/$zoneId/sending": () => import("./sending-page.tsx"),
+  "/mail/domains/$zoneId/reports": () => import("./reports-page.tsx"),
   "/mail/addresses": () => import("./addresses-page.tsx"),
   "/mail/queue": () => import("./queue-page.tsx"),
   "/mail/suppressions": () => import("./suppressions-page.tsx"),

@@ -74,6 +74,19 @@ describe("the shared components", { skip: withoutChromium() }, () => {
     await dialog.waitFor({ state: "hidden" });
   });
 
+  test("cards of a narrow table begin at their padding, with and without checkboxes", async () => {
+    const { page } = await open();
+    await page.setViewportSize({ width: 390, height: 844 });
+    const startOf = async (table: string, cell: number) => {
+      const row = page.getByRole("table", { name: table }).locator("tbody tr").first();
+      return (await row.locator("td").nth(cell).boundingBox())!.x - (await row.boundingBox())!.x;
+    };
+    assert.equal(await startOf("Files", 0), 12);
+    assert.equal(await startOf("Files", 1), 12);
+    assert.equal(await startOf("Videos", 0), 12);
+    assert.ok((await startOf("Videos", 1)) > 30, "next to the checkbox");
+  });
+
   test("show secrets on request", async () => {
     const { page } = await open();
     assert.equal(await page.getByText("loaded_0123456789").count(), 0);

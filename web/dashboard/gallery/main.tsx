@@ -129,6 +129,16 @@ function Gallery() {
         </Section>
         <Section title="Table" actions={<SearchField label="Search videos" value={search} onChange={setSearch} />}>
           <DataTable
+            label="Files"
+            list={{ items: ROWS, isLoading: false, error: null }}
+            rowKey={({ id }) => id}
+            empty={<EmptyState title="No files" />}
+            columns={[
+              { id: "name", header: "Name", render: ({ name }) => name },
+              { id: "bytes", header: "Size", align: "end", render: ({ bytes }) => <Bytes value={bytes} /> },
+            ]}
+          />
+          <DataTable
             label="Videos"
             list={{ items: ROWS, isLoading: false, error: null, page: 1, perPage: 2, total: 12_345 }}
             rowKey={({ id }) => id}

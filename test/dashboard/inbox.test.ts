@@ -80,6 +80,8 @@ describe("the inbox pages", { skip: withoutChromium() }, () => {
     await list(page).getByText("Rejected").waitFor();
     await list(page).getByText("Failed").waitFor();
     await checkPage(page, "inbox-list");
+    const unread = page.getByRole("navigation").getByRole("link", { name: /^Inbox/ });
+    await unread.getByText("5 unread").waitFor();
 
     await list(page)
       .getByRole("row", { name: /Question.*inbox@example\.org.*Received/ })
@@ -89,6 +91,7 @@ describe("the inbox pages", { skip: withoutChromium() }, () => {
     const caused = page.getByRole("region", { name: "Caused messages" });
     await caused.getByText("to team@example.net").waitFor();
     await checkPage(page, "inbox-message-text");
+    await unread.getByText("4 unread").waitFor();
     await caused.getByRole("link", { name: "Re: Question" }).click();
     await page.getByRole("heading", { name: "Re: Question", level: 1 }).waitFor();
     await page.getByRole("region", { name: "Text" }).getByText("An answer").waitFor();

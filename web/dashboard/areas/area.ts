@@ -2,7 +2,7 @@ import type { ComponentType } from "react";
 import type { IconName } from "../shared/icon.tsx";
 
 /** Loads a page: a module whose default export is the component. */
-type LoadPage = () => Promise<{ default: ComponentType }>;
+export type LoadPage = () => Promise<{ default: ComponentType }>;
 
 /** Pages by path. `$name` matches one segment: `/dns/$zoneId`; `useParams({ strict: false })` returns its value. */
 export type AreaPages = Record<`/${string}`, LoadPage>;
@@ -19,6 +19,8 @@ export interface NavEntry {
   pages?: readonly { label: string; path: string; modes?: readonly ("serve" | "dev")[] }[];
   /** More words that find the entry in the command palette. */
   keywords?: readonly string[];
+  /** A number next to the label, such as that of unread messages. */
+  count?: LoadPage;
   /** Second key of its shortcut, after `g`: `m` for `g m`. */
   shortcut?: string;
 }

@@ -1,9 +1,9 @@
 import { Kbd, UnstyledButton } from "@mantine/core";
 import { Link, useRouterState } from "@tanstack/react-router";
-import { lazy, Suspense } from "react";
+import { lazy, Suspense, type ComponentType } from "react";
 import { useAccount } from "../api/account.ts";
 import { isDev } from "../api/app-info.ts";
-import type { NavEntry } from "../areas/area.ts";
+import type { LoadPage, NavEntry } from "../areas/area.ts";
 import { navigation } from "../navigation.ts";
 import { Icon, Mark } from "../shared/icon.tsx";
 import { isMac } from "./platform.ts";
@@ -60,10 +60,19 @@ export function Sidebar({ onSearch, onShortcuts }: { onSearch: () => void; onSho
   );
 }
 
+const counts = new Map<LoadPage, ComponentType>();
+/** The component of an entry's number, which is not part of the first load. */
+function countOf(load: LoadPage): ComponentType {
+  const known = counts.get(load) ?? lazy(load);
+  counts.set(load, known);
+  return known;
+}
+
 const isWithin = (pathname: string, path: string) =>
   pathname === path || (path !== "/" && pathname.startsWith(`${path}/`));
 
-function Entry({ entry: { label, path, icon, pages = [] }, pathname }: { entry: NavEntry; pathname: string }) {
+function Entry({ entry: { label, path, icon, count, pages = [] }, pathname }: { entry: NavEntry; pathname: string }) {
+  const Count = count && countOf(count);
   const isOpen = isWithin(pathname, path) || pages.some((page) => isWithin(pathname, page.path));
   // The longest path that contains the current page.
   const current = pages
@@ -79,6 +88,11 @@ function Entry({ entry: { label, path, icon, pages = [] }, pathname }: { entry: 
       >
         <Icon name={icon} />
         <span>{label}</span>
+        {Count !== undefined && (
+          <Suspense>
+            <Count />
+          </Suspense>
+        )}
       </Link>
       {isOpen && pages.length > 0 && (
         <ul>

@@ -1,4 +1,4 @@
-import { Button, Kbd, Text } from "@mantine/core";
+import { Anchor, Button, Kbd, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useRef, useState, type ReactNode } from "react";
@@ -35,6 +35,7 @@ import {
   type Message,
 } from "./queries.ts";
 import { useKeys } from "./use-keys.ts";
+import { UNREAD, useUnread } from "./use-unread.ts";
 
 export default function InboxPage() {
   const account = useAccount();
@@ -48,6 +49,7 @@ export default function InboxPage() {
     perPage: MESSAGES_PER_PAGE,
   });
   const live = useLiveEvents(["inbox"], [inboxKeys.lists(account.id)]);
+  const unread = useUnread();
   const remove = useAction((ids: readonly string[]) => deleteMessages(account.id, ids), {
     done: (_, ids) => (ids.length === 1 ? "Message deleted" : `${ids.length} messages deleted`),
     failed: "Could not delete the message",
@@ -89,11 +91,18 @@ export default function InboxPage() {
     <Page
       title="Inbox"
       badge={
-        live === "connected" ? (
-          <StatusBadge tone="good">Live</StatusBadge>
-        ) : (
-          <StatusBadge tone="warning">Not connected</StatusBadge>
-        )
+        <>
+          {live === "connected" ? (
+            <StatusBadge tone="good">Live</StatusBadge>
+          ) : (
+            <StatusBadge tone="warning">Not connected</StatusBadge>
+          )}
+          {unread > 0 && (
+            <Anchor component="button" type="button" fz="sm" onClick={() => change({ search: UNREAD, page: 1 })}>
+              {formatNumber(unread)} unread
+            </Anchor>
+          )}
+        </>
       }
       description="Every message that workers received, forwarded, replied and sent. Nothing is delivered unless you release it."
       actions={

@@ -6,6 +6,7 @@ export const inboxNav: readonly NavEntry[] = [
     path: "/inbox",
     icon: "inbox",
     shortcut: "i",
+    count: () => import("./unread-count.tsx"),
     modes: ["dev"],
     keywords: ["messages", "mail", "received", "sent", "test message"],
   },

@@ -1,0 +1,13 @@
+import { formatNumber } from "../../shared/format.tsx";
+import { useUnread } from "./use-unread.ts";
+
+/** The number next to the entry of the navigation. */
+export default function UnreadCount() {
+  const unread = useUnread();
+  if (unread === 0) return null;
+  return (
+    <span className="rp-nav-count">
+      {formatNumber(unread)} <span className="rp-visually-hidden">unread</span>
+    </span>
+  );
+}

@@ -77,7 +77,7 @@ export const apiErrors = defineErrors("api", {
     code: 971,
     http: 429,
     message: "Please wait and consider throttling your request speed",
-    fix: "The limit is {limit} failed authentication attempts per network every {seconds} seconds (api.rate_limit).",
+    fix: "Check the token, and try again in {retryAfter} seconds. The limit is {limit} failed authentication attempts per network every {seconds} seconds (api.rate_limit).",
   },
   tooManyListeners: {
     code: 971,

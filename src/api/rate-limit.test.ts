@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createManualClock, UserError } from "../kernel/index.ts";
-import { createRateLimiter } from "./rate-limit.ts";
+import { createFailureLimiter, createRateLimiter } from "./rate-limit.ts";
 
 function limiter(requests: number, seconds = 60) {
   const clock = createManualClock(0);
@@ -37,4 +37,20 @@ test("reports the seconds left in the window, and starts the next window at zero
 test("a limit of zero disables rate limiting", () => {
   const { ask } = limiter(0);
   for (let n = 0; n < 100; n++) assert.equal(ask(), "ok");
+});
+
+test("too many failed attempts of a network are refused with what to do, except with a known token", () => {
+  const clock = createManualClock(0);
+  const limits = createFailureLimiter({ requests: 2, seconds: 60 }, clock);
+  limits.failed("192.0.2.1");
+  limits.check("192.0.2.1", () => false);
+  limits.failed("192.0.2.1");
+  clock.advance(15_000);
+  limits.check("192.0.2.1", () => true);
+  limits.check("192.0.2.2", () => false);
+  assert.throws(
+    () => limits.check("192.0.2.1", () => false),
+    (err: UserError) =>
+      err.kind === "tooManyFailures" && err.fix!.startsWith("Check the token, and try again in 45 seconds."),
+  );
 });

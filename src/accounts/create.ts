@@ -163,6 +163,8 @@ export function createAccounts({
     invitations: members.invitations,
     oidc: dashboard && oidcOf(dashboard),
     hasher,
+    // Drops all cached callers, like a change of an account: the permissions of the user's sessions may have changed.
+    onTwoFactorChanged: publishChange.account,
   });
 
   return {

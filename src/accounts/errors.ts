@@ -206,6 +206,12 @@ export const accountErrors = defineErrors("accounts", {
     message: "The user has no password",
     fix: "Set one in the dashboard.",
   },
+  secondFactorRequired: {
+    code: 1072,
+    http: 403,
+    message: "An account of the user requires two-factor authentication",
+    fix: "Enable it in the dashboard under Your account, or sign in with a passkey.",
+  },
 
   // ---- members
   memberExists: { code: 1080, http: 409, permanent: true, message: "{email} is already a member of the account" },

@@ -44,6 +44,25 @@ export function passkeysConformance(engine: TestEngine): void {
       assert.equal((await module.passkeys.list(by))[0]!.lastUsedAt, clock.now());
     });
 
+    test("are a second factor for accounts that require one", async (t) => {
+      const { module, first, signIn, signInWith, caller } = await setUpPasskey(t);
+      const [{ secret: weak }, { signedIn: strong }] = [await signIn(), await signInWith()];
+      await module.accounts.update(first.account.id, { name: "Home", settings: { enforceTwofactor: true } });
+      const state = async (secret: string) => {
+        const { secondFactorRequired = false, allows } = (await caller(secret))!;
+        return [
+          secondFactorRequired,
+          allows("Zone Read", { account: first.account.id }),
+          allows("API Tokens Write", { user: true }),
+          allows("User Details Write", { user: true }),
+        ];
+      };
+      assert.deepEqual(await state(weak), [true, false, false, true]);
+      assert.deepEqual(await state(strong.secret), [false, true, true, true]);
+      await module.accounts.update(first.account.id, { name: "Home", settings: { enforceTwofactor: false } });
+      assert.deepEqual(await state(weak), [false, true, true, true]);
+    });
+
     test("are requested as discoverable credentials with user verification, once per authenticator", async (t) => {
       const { module, by, passkey } = await setUpPasskey(t);
       const { options } = await module.passkeys.registrationOptions(by, ORIGIN, {});

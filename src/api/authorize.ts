@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { Caller, Resource } from "../accounts/index.ts";
+import { accountErrors, type Caller, type Resource } from "../accounts/index.ts";
 import { apiErrors } from "./errors.ts";
 import type { Operation } from "./operation.ts";
 import type { Credentials, AccessControl } from "./ports.ts";
@@ -28,19 +28,26 @@ export function credentialsOf(headers: IncomingHttpHeaders, ip: string | undefin
 
 /**
  * Determines the resource from the path, checks the caller's permission, and returns the resource. Throws badIdentifier,
- * notAllowed.
+ * notAllowed, secondFactorRequired.
  */
 export async function authorize(
   gate: AccessControl,
   caller: Caller,
-  { permission }: Operation,
+  operation: Operation,
   params: Record<string, string>,
   path: string,
 ): Promise<Resource> {
+  const { permission } = operation;
+  if (caller.secondFactorRequired === true && !needsNoSecondFactor(operation))
+    throw accountErrors.secondFactorRequired();
   const resource = await resourceOf(gate, params, path);
   if (permission === null || caller.allows(permission, resource)) return resource;
   throw apiErrors.notAllowed({ permission: JSON.stringify(permission) });
 }
+
+/** The operations with which a user sets up a second factor, and the names of the accounts that require it. */
+const needsNoSecondFactor = ({ method, path, permission }: Operation) =>
+  permission?.startsWith("User Details ") === true || (method === "get" && path === "/accounts");
 
 async function resourceOf(
   gate: AccessControl,

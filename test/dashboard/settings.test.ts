@@ -10,41 +10,8 @@ import { CLIENT, startProvider } from "../../src/accounts/sign-in/provider.testi
 import { codeAt } from "../../src/accounts/sign-in/sign-in.testing.ts";
 import { withoutChromium } from "../support/browser.ts";
 import { suiteScope } from "../support/suite-scope.ts";
+import { addVirtualAuthenticator, EMAIL, enterPassword, heading, PASSWORD, signOut } from "./sign-in-steps.ts";
 import { checkPage, startDashboard, type DashboardServer } from "./support.ts";
-
-const EMAIL = "admin@reelpost.internal";
-const PASSWORD = "correct horse battery staple";
-
-const heading = (page: Page, name: string) => page.getByRole("heading", { level: 1, name, exact: true });
-
-async function signOut(page: Page) {
-  await page.getByRole("button", { name: /^Signed in as/ }).click();
-  await page.getByRole("menuitem", { name: "Sign out" }).click();
-  await page.waitForURL(/\/sign-in/);
-  await page.getByLabel("Email").waitFor();
-}
-
-async function enterPassword(page: Page) {
-  await page.getByLabel("Email").fill(EMAIL);
-  await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
-  await page.getByRole("button", { name: "Sign in", exact: true }).click();
-}
-
-/** Answers as a laptop with a fingerprint reader. */
-async function addVirtualAuthenticator(page: Page) {
-  const debuggerSession = await page.context().newCDPSession(page);
-  await debuggerSession.send("WebAuthn.enable");
-  await debuggerSession.send("WebAuthn.addVirtualAuthenticator", {
-    options: {
-      protocol: "ctap2",
-      transport: "internal",
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    },
-  });
-}
 
 describe("the settings pages", { skip: withoutChromium() }, () => {
   const scope = suiteScope();
@@ -237,6 +204,25 @@ describe("the settings pages", { skip: withoutChromium() }, () => {
     assert.deepEqual(problems, []);
     const { page: again } = await dashboard.open(path, { token: null });
     await again.getByText("The invitation cannot be used").waitFor();
+
+    // The role of a member changes for the open session as well.
+    const createZone = async () => {
+      const secret = await page.evaluate("localStorage.getItem('reelpost.session')");
+      const response = await fetch(`${dashboard.api}/zones`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${String(secret)}`, "content-type": "application/json" },
+        body: JSON.stringify({ name: `zone${Date.now()}.example`, account: { id: dashboard.account } }),
+      });
+      return response.status;
+    };
+    assert.equal(await createZone(), 200);
+    const { page: members } = await dashboard.open("/settings/members");
+    await members.getByRole("button", { name: "Actions for carol@example.com" }).click();
+    await members.getByRole("menuitem", { name: "Change role" }).click();
+    await members.getByRole("dialog").getByLabel("Viewer").check();
+    await members.getByRole("dialog").getByRole("button", { name: "Change role" }).click();
+    await members.getByRole("row", { name: /carol@example\.com.*Viewer/ }).waitFor();
+    assert.equal(await createZone(), 403);
   });
 
   test("the audit log finds a change and shows the values before and after", async () => {
@@ -281,7 +267,7 @@ describe("the settings pages", { skip: withoutChromium() }, () => {
 
   test("the server shows its settings and where they come from", async () => {
     const { page, problems } = await dashboard.open("/settings/server");
-    await page.getByText("SQLite").waitFor();
+    await page.getByText("SQLite", { exact: true }).waitFor();
     const settings = page.getByRole("table", { name: "Settings" });
     await settings.getByRole("row", { name: /api\.rate_limit.*Environment/ }).waitFor();
     await checkPage(page, "settings-server");

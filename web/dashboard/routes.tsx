@@ -7,7 +7,7 @@ import {
   redirect,
 } from "@tanstack/react-router";
 import { isDev } from "./api/app-info.ts";
-import { accountsQuery } from "./api/account.ts";
+import { accountsQuery, isSecondFactorRequired } from "./api/account.ts";
 import { queryClient } from "./api/query-client.ts";
 import type { AreaPages } from "./areas/area.ts";
 import { dnsPages } from "./areas/dns/routes.tsx";
@@ -40,6 +40,9 @@ const AREAS: AreaPages = {
 
 const rootRoute = createRootRoute({ component: Outlet });
 
+/** The page on which users set up a second factor. */
+const OWN_ACCOUNT = "/settings/account";
+
 /** Pages of a signed-in user. */
 const shellRoute = createRoute({
   getParentRoute: () => rootRoute,
@@ -51,9 +54,11 @@ const shellRoute = createRoute({
       <PageError error={error} />
     </main>
   ),
-  beforeLoad({ location }) {
-    if (isDev() || sessionSecret() !== undefined) return;
-    throw redirect({ to: "/sign-in", search: location.href === "/" ? {} : { from: location.href } });
+  async beforeLoad({ location }) {
+    if (isDev()) return;
+    if (sessionSecret() === undefined)
+      throw redirect({ to: "/sign-in", search: location.href === "/" ? {} : { from: location.href } });
+    if (location.pathname !== OWN_ACCOUNT && (await isSecondFactorRequired())) throw redirect({ to: OWN_ACCOUNT });
   },
   loader: () => queryClient.ensureQueryData(accountsQuery),
 });

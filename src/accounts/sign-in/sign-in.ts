@@ -81,6 +81,8 @@ interface SignInDeps {
   invitations: Pick<Invitations, "find" | "accept">;
   oidc?: OidcSettings | undefined;
   hasher?: PasswordHasher | undefined;
+  /** Called when a user enabled or disabled two-factor authentication. */
+  onTwoFactorChanged(user: string): void;
 }
 
 export function createSignIn({
@@ -93,6 +95,7 @@ export function createSignIn({
   invitations,
   oidc: oidcSettings,
   hasher = createPasswordHasher(),
+  onTwoFactorChanged,
 }: SignInDeps): SignInModule {
   const tables = db.tables<AccountTables>();
   const attempts = createSignInAttempts(clock);
@@ -165,7 +168,15 @@ export function createSignIn({
     },
     passwords,
     passkeys,
-    twoFactor: createTwoFactor({ db, clock, secrets, codes, confirmations, sessions }),
+    twoFactor: createTwoFactor({
+      db,
+      clock,
+      secrets,
+      codes,
+      confirmations,
+      sessions,
+      onChanged: onTwoFactorChanged,
+    }),
     signIn: {
       methods: () => ["password", "passkey", ...(oidc === undefined ? [] : ["oidc" as const]), "link"],
       async withLink(secret, client) {

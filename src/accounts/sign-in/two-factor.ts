@@ -38,9 +38,19 @@ interface TwoFactorDeps {
   codes: TwoFactorCodes;
   confirmations: Confirmations;
   sessions: Pick<Sessions, "revokeOthers">;
+  /** Called after the commit of a change and before the response. */
+  onChanged(user: string): void;
 }
 
-export function createTwoFactor({ db, clock, secrets, codes, confirmations, sessions }: TwoFactorDeps): TwoFactor {
+export function createTwoFactor({
+  db,
+  clock,
+  secrets,
+  codes,
+  confirmations,
+  sessions,
+  onChanged,
+}: TwoFactorDeps): TwoFactor {
   const tables = db.tables<AccountTables>();
   const transaction = <Result>(work: (tx: AccountsExecutor) => Promise<Result>) =>
     db.transaction<AccountTables, Result>(work);
@@ -80,12 +90,14 @@ export function createTwoFactor({ db, clock, secrets, codes, confirmations, sess
         return replaceCodes(tx, by.user.id);
       });
       await sessions.revokeOthers(by);
+      onChanged(by.user.id);
       return recoveryCodes;
     },
     async disable(by, confirmation) {
       await requireState(by, true);
       await confirmations.check(by, confirmation);
       await transaction((tx) => deleteTotp(tx, by.user.id));
+      onChanged(by.user.id);
     },
     async createRecoveryCodes(by, confirmation) {
       await requireState(by, true);

@@ -8,6 +8,7 @@ import { roleAllows, type Role } from "../roles.ts";
 import { findSession, findSessionByHash, type SessionUse } from "../sessions/sessions-table.ts";
 import type { Session } from "../sessions/types.ts";
 import { isSessionSecret } from "../sessions/value.ts";
+import { lacksSecondFactor } from "../sign-in/second-factor.ts";
 import type { User } from "../types.ts";
 import { fullAccessPolicies } from "./everything.ts";
 import { compile, grantsOf, type Grant } from "./grants.ts";
@@ -122,13 +123,16 @@ export function createTokenAuthenticator({
     const user = session && (await findUser(tables, session.user));
     if (session === undefined || user === undefined) return undefined;
     const memberships = await rolesOfUser(tables, user.id);
+    const isLimited = await lacksSecondFactor(tables, session, [...memberships.keys()]);
     return {
       caller: {
         tokenId: session.id,
         sessionId: session.id,
         user: { id: user.id, email: user.email },
         accounts: [...memberships.keys()],
+        ...(isLimited && { secondFactorRequired: true }),
         allows(permission, on) {
+          if (isLimited) return "user" in on && permission.startsWith("User Details ");
           if ("user" in on) return isUserPermission(permission);
           const role = memberships.get(on.account);
           return role !== undefined && roleAllows(role, permission);

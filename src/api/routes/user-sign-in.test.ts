@@ -43,6 +43,40 @@ test("sessions are listed, and revoked one by one or all at the same time", asyn
   assert.equal((await session("get", "/user")).status, 401);
 });
 
+test("a session without a second factor can only set one up if an account requires it", async (t) => {
+  const { session, call, as, opened, available } = await setUpSession(t);
+  const [{ id, name }] = (await session("get", "/accounts")).body.result;
+  const require = (on: boolean) =>
+    call("put", `/accounts/${id}`, { body: { name, settings: { enforce_twofactor: on } } });
+  assert.equal((await require(true)).status, 200);
+  for (const [method, path, body] of [
+    ["get", `/accounts/${id}`],
+    ["get", `/accounts/${id}/members`],
+    ["get", "/user/tokens"],
+    ["post", "/accounts", { name: "Other" }],
+    ["get", "/memberships"],
+  ] as const) {
+    const refused = await session(method, path, body === undefined ? {} : { body });
+    assert.deepEqual([refused.status, refused.body.errors[0].code], [403, 1072], `${method} ${path}`);
+  }
+  assert.equal((await session("get", "/accounts")).body.result[0].settings.enforce_twofactor, true);
+  assert.equal((await session("get", "/user")).status, 200);
+  assert.equal((await session("get", "/user/two_factor")).body.result.required, true);
+  assert.equal((await call("get", `/accounts/${id}/members`)).status, 200, "API tokens have no second factor");
+  const by = (await available.authenticate({ secret: opened.secret }))!;
+  assert.equal(by.allows("Zone Read", { account: id }), false);
+  assert.equal((await available.stillValid(opened.session.id, 0))!.allows("Zone Read", { account: id }), false);
+
+  const { secret } = (await session("post", "/user/two_factor", { body: {} })).body.result;
+  assert.equal((await session("post", "/user/two_factor/confirm", { body: { code: code(secret) } })).status, 200);
+  assert.equal((await session("get", "/user/two_factor")).body.result.required, false);
+  assert.equal((await session("get", `/accounts/${id}/members`)).status, 200);
+  assert.equal((await session("delete", "/user/two_factor", { body: {} })).body.result.enabled, false);
+  assert.equal((await session("get", `/accounts/${id}/members`)).status, 403, "disabled again");
+  assert.equal((await require(false)).status, 200);
+  assert.equal((await as(opened.secret)("get", `/accounts/${id}/members`)).status, 200);
+});
+
 test("a token without User Details Write cannot change sessions and sign-in methods", async (t) => {
   const { make, as, opened } = await setUpSession(t);
   const call = as((await make()).value);
@@ -96,7 +130,11 @@ test("a token with User Details Write needs the password for each change", async
 
 test("two-factor authentication is enrolled, confirmed, and disabled", async (t) => {
   const { session } = await setUpSession(t);
-  assert.deepEqual((await session("get", "/user/two_factor")).body.result, { enabled: false, recovery_codes: 0 });
+  assert.deepEqual((await session("get", "/user/two_factor")).body.result, {
+    enabled: false,
+    recovery_codes: 0,
+    required: false,
+  });
   const { secret, uri } = (await session("post", "/user/two_factor")).body.result;
   assert.ok(uri.includes(`secret=${secret}`));
   const wrong = await session("post", "/user/two_factor/confirm", { body: { code: "000" } });

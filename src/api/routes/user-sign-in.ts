@@ -22,7 +22,11 @@ const confirmationOf = ({ current_password: password, code }: z.output<typeof co
 const showTime = (ms: number) => new Date(ms).toISOString();
 
 const passwordResult = z.object({ enabled: z.boolean(), changed_on: z.string().nullable() });
-const twoFactorResult = z.object({ enabled: z.boolean(), recovery_codes: z.number() });
+const twoFactorResult = z.object({
+  enabled: z.boolean(),
+  recovery_codes: z.number(),
+  required: z.boolean().describe("True if nothing else is allowed until the session has a second factor."),
+});
 const recoveryCodesResult = z.object({ recovery_codes: secretField(z.array(z.string())) });
 
 const passkeyResult = z.object({
@@ -129,7 +133,7 @@ const passwordRoutes = ({ passwords }: Pick<SignInDomains, "passwords">): Route[
 const twoFactorRoutes = ({ twoFactor }: Pick<SignInDomains, "twoFactor">): Route[] => {
   const show = async ({ caller }: Pick<Call, "caller">) => {
     const { enabled, recoveryCodes } = await twoFactor.status(caller);
-    return { enabled, recovery_codes: recoveryCodes };
+    return { enabled, recovery_codes: recoveryCodes, required: caller.secondFactorRequired === true };
   };
   return [
     route(

@@ -7,10 +7,11 @@ import { queryClient } from "./query-client.ts";
 interface Account {
   id: string;
   name: string;
+  settings: { enforce_twofactor: boolean };
 }
 
 const STORAGE_KEY = "reelpost.account";
-const DEV_ACCOUNT: Account = { id: "0".repeat(32), name: "Local" };
+const DEV_ACCOUNT: Account = { id: "0".repeat(32), name: "Local", settings: { enforce_twofactor: false } };
 const MAX_ACCOUNTS = 50;
 
 const listeners = new Set<() => void>();
@@ -25,6 +26,19 @@ export const accountsQuery = queryOptions({
     isDev() ? [DEV_ACCOUNT] : (await api.list("/accounts", { query: { per_page: MAX_ACCOUNTS } })).items,
   staleTime: 60_000,
 });
+
+/** Two-factor authentication of the user. */
+export const twoFactorQuery = queryOptions({
+  queryKey: ["settings", "two-factor"],
+  queryFn: () => api.get("/user/two_factor"),
+});
+
+/** True while the session may only set up a second factor, because an account of the user requires one. */
+export async function isSecondFactorRequired(): Promise<boolean> {
+  const accounts = await queryClient.ensureQueryData(accountsQuery);
+  if (!accounts.some(({ settings }) => settings.enforce_twofactor)) return false;
+  return (await queryClient.ensureQueryData(twoFactorQuery)).required;
+}
 
 /** The account that the pages show: the selected one, or the first one. Only for pages inside the shell. */
 export function useAccount(): Account {

@@ -1,4 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
+import { twoFactorQuery } from "../../api/account.ts";
 import { api, type ResultOf } from "../../api/client.ts";
 
 export type Session = ResultOf<"GET", "/user/sessions">[number];
@@ -13,7 +14,7 @@ export type Certificate = ResultOf<"GET", "/accounts/{account_id}/server/certifi
 /** Keys of the queries: a prefix invalidates all below it. */
 export const settingsKeys = {
   password: ["settings", "password"] as const,
-  twoFactor: ["settings", "two-factor"] as const,
+  twoFactor: twoFactorQuery.queryKey,
   passkeys: ["settings", "passkeys"] as const,
   sessions: ["settings", "sessions"] as const,
   members: (account: string) => ["settings", "members", account] as const,
@@ -28,11 +29,6 @@ export const userQuery = queryOptions({ queryKey: ["user"], queryFn: () => api.g
 export const passwordQuery = queryOptions({
   queryKey: settingsKeys.password,
   queryFn: () => api.get("/user/password"),
-});
-
-export const twoFactorQuery = queryOptions({
-  queryKey: settingsKeys.twoFactor,
-  queryFn: () => api.get("/user/two_factor"),
 });
 
 export const passkeysQuery = queryOptions({

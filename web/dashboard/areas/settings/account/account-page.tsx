@@ -1,6 +1,7 @@
-import { Button, Group, Paper, SimpleGrid, Stack, TextInput } from "@mantine/core";
+import { Alert, Button, Group, Paper, SimpleGrid, Stack, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useQuery } from "@tanstack/react-query";
+import { twoFactorQuery } from "../../../api/account.ts";
 import { api, type ResultOf } from "../../../api/client.ts";
 import { ErrorState } from "../../../shared/error-state.tsx";
 import { LoadingState } from "../../../shared/loading-state.tsx";
@@ -16,12 +17,19 @@ type User = ResultOf<"GET", "/user">;
 
 export default function AccountPage() {
   const { data: user, error, refetch } = useQuery(userQuery);
+  const { data: twoFactor } = useQuery(twoFactorQuery);
   return (
     <Page title="Your account" {...(user !== undefined && { description: user.email })} width="narrow">
       {error !== null && <ErrorState error={error} onRetry={() => void refetch()} />}
       {error === null && user === undefined && <LoadingState rows={6} label="Loading your account" />}
       {user !== undefined && (
         <Stack gap="lg">
+          {twoFactor?.required === true && (
+            <Alert color="yellow" variant="light" className="rp-alert" data-tone="warning">
+              An account that you are a member of requires two-factor authentication. To open other pages, enable it
+              below, or add a passkey and sign in with it.
+            </Alert>
+          )}
           <Profile user={user} />
           <Password />
           <TwoFactor />

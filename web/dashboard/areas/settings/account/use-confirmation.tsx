@@ -1,7 +1,8 @@
 import { PasswordInput, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
-import { ownSessionsQuery, passwordQuery, twoFactorQuery } from "../queries.ts";
+import { twoFactorQuery } from "../../../api/account.ts";
+import { ownSessionsQuery, passwordQuery } from "../queries.ts";
 
 /** A younger session needs no confirmation; a minute less than the server's limit, since the dialog takes time. */
 const RECENT_MS = 14 * 60_000;

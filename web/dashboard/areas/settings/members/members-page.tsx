@@ -1,7 +1,7 @@
-import { Button, Select } from "@mantine/core";
+import { Button, Select, Switch } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
-import { useAccount } from "../../../api/account.ts";
+import { accountsQuery, twoFactorQuery, useAccount } from "../../../api/account.ts";
 import { api } from "../../../api/client.ts";
 import { DataTable, type Column } from "../../../shared/data-table.tsx";
 import { EmptyState } from "../../../shared/empty-state.tsx";
@@ -9,6 +9,7 @@ import { RelativeTime } from "../../../shared/format.tsx";
 import { Icon } from "../../../shared/icon.tsx";
 import { Page } from "../../../shared/page.tsx";
 import { StatusBadge, type Tone } from "../../../shared/status-badge.tsx";
+import { useAction } from "../../../shared/use-action.ts";
 import { usePagedList, usePageState } from "../../../shared/use-list.ts";
 import { useLiveEvents } from "../../../shared/use-live-events.ts";
 import { settingsKeys, userQuery, type Member } from "../queries.ts";
@@ -37,6 +38,18 @@ export default function MembersPage() {
       path: { account_id: account.id },
       query: { ...request, ...(state.status !== "" && { status: state.status as Member["status"] }) },
     }),
+  );
+  const requireTwoFactor = useAction(
+    (on: boolean) =>
+      api.put("/accounts/{account_id}", {
+        path: { account_id: account.id },
+        body: { name: account.name, settings: { enforce_twofactor: on } },
+      }),
+    {
+      done: "Setting saved",
+      failed: "Could not save the setting",
+      invalidates: [accountsQuery.queryKey, twoFactorQuery.queryKey],
+    },
   );
   const columns: readonly Column<Member>[] = [
     { id: "email", header: "Email", render: ({ email }) => email },
@@ -68,6 +81,12 @@ export default function MembersPage() {
   );
   return (
     <Page title="Members" description={`People with access to ${account.name}.`} actions={invite}>
+      <Switch
+        label="Require two-factor authentication"
+        description="Members without a one-time code, a passkey or single sign-on can only set up a second factor."
+        checked={requireTwoFactor.isPending ? requireTwoFactor.variables : account.settings.enforce_twofactor}
+        onChange={({ currentTarget }) => requireTwoFactor.mutate(currentTarget.checked)}
+      />
       <div className="rp-toolbar">
         <Select
           aria-label="Status"

@@ -129,6 +129,18 @@ export const storeErrors = defineErrors("store", {
     message: "cannot decrypt the secret {context}: {reason}",
     fix: "Start the server with the key that encrypted it, or set the secret again.",
   },
+  holdInUse: {
+    code: "E_STORE_HOLD_IN_USE",
+    http: 409,
+    message: "another backup is reading the objects in {folder}",
+    fix: "Wait until it has ended. A backup that was killed expires after two minutes.",
+  },
+  holdLost: {
+    code: "E_STORE_HOLD_LOST",
+    http: 500,
+    message: "objects in {folder} may have been deleted while the backup was reading them",
+    fix: "Create the backup again. The computer was suspended, or its disk is full.",
+  },
   badJob: {
     code: "E_STORE_BAD_JOB",
     http: 400,

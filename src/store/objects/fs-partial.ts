@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import { storeErrors } from "../errors.ts";
 import { codeOf, fromFs } from "./fs-errors.ts";
 import type { Folders } from "./fs-folders.ts";
+import type { Holds } from "./fs-hold.ts";
 import { renameToFinal } from "./fs-write.ts";
 import type { PartialObject } from "./port.ts";
 
@@ -27,11 +28,15 @@ const SYNC_INTERVAL_BYTES = 64 * 1024 * 1024;
 const ABANDONED_MS = 45 * 24 * 3_600_000;
 
 /** Files in `.partial`, one per key, named after the key's digest: keys may exceed the maximum length of file names. */
-export function createPartials(root: string, folders: Folders): (key: string) => PartialObject {
+export function createPartials(
+  root: string,
+  { folders, holds }: { folders: Folders; holds: Holds },
+): (key: string) => PartialObject {
   const folder = join(root, FOLDER);
 
   return (key) => {
-    const temp = join(folder, createHash("sha256").update(key).digest("hex"));
+    const name = createHash("sha256").update(key).digest("hex");
+    const temp = join(folder, name);
     const path = join(root, key);
     const withStoreErrors = async <Result>(step: Promise<Result>): Promise<Result> => {
       try {
@@ -74,9 +79,12 @@ export function createPartials(root: string, folders: Folders): (key: string) =>
         }
         if (keptSize !== wanted) throw storeErrors.badOffset({ key, offset: wanted, size: keptSize });
         await withStoreErrors(syncFile(temp));
+        holds.keep(`${FOLDER}/${name}`);
+        holds.keep(key);
         await withStoreErrors(renameToFinal({ temp, path, folders }, true));
       },
       async discard() {
+        holds.keep(`${FOLDER}/${name}`);
         await withStoreErrors(unlink(temp)).catch(ignoreAbsent);
       },
     };

@@ -15,6 +15,7 @@ import { storeErrors } from "../errors.ts";
 import { createDigester, digestOf } from "./digest.ts";
 import { codeOf, fromFs } from "./fs-errors.ts";
 import type { Folders } from "./fs-folders.ts";
+import type { Holds } from "./fs-hold.ts";
 import type { PutOptions, Stored } from "./port.ts";
 
 /** Writes up to this size go to the page cache on this thread: using the thread pool costs more. */
@@ -30,6 +31,7 @@ interface Target {
   path: string;
   temp: string;
   folders: Folders;
+  holds: Holds;
 }
 
 export async function writeObject(
@@ -53,6 +55,7 @@ export async function writeObject(
     } finally {
       closeSync(fd);
     }
+    target.holds.keep(target.key);
     await withStoreErrors(target, () => renameToFinal(target, durable));
     return storedObject;
   } catch (err) {
@@ -69,6 +72,7 @@ export async function linkObject(target: Target, from: { key: string; path: stri
     if (codeOf(err) === "ENOENT" || codeOf(err) === "ENOTDIR") throw storeErrors.absent({ key: from.key });
     throw fromFs(err, target.key);
   }
+  target.holds.keep(target.key);
   try {
     await withStoreErrors(target, () => renameToFinal(target, true));
   } finally {

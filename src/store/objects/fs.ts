@@ -6,6 +6,7 @@ import { makeDurableFolder } from "../durable-folder.ts";
 import { storeErrors } from "../errors.ts";
 import { codeOf, fromFs } from "./fs-errors.ts";
 import { createFolders, type Folders } from "./fs-folders.ts";
+import { createHolds, sweepHolds, type Holds } from "./fs-hold.ts";
 import { listFiles } from "./fs-list.ts";
 import { createPartials, sweepPartials } from "./fs-partial.ts";
 import { openObject } from "./fs-read.ts";
@@ -31,13 +32,14 @@ export async function openFsObjects({ folder }: FsObjectsOptions): Promise<Objec
   const root = resolve(folder);
   const temps = await prepare(root);
   const folders = createFolders(root);
-  const partials = createPartials(root, folders);
+  const holds = createHolds(root);
+  const partials = createPartials(root, { folders, holds });
   const warmRead = createWarmRead();
 
   return {
     async put(key, body, options = {}) {
       checkKey(key);
-      return writeObject({ key, path: join(root, key), temp: temps.next(), folders }, body, options);
+      return writeObject({ key, path: join(root, key), temp: temps.next(), folders, holds }, body, options);
     },
     async putFile(key, path, options = {}) {
       checkKey(key);
@@ -51,7 +53,7 @@ export async function openFsObjects({ folder }: FsObjectsOptions): Promise<Objec
       checkKey(from);
       checkKey(to);
       await linkObject(
-        { key: to, path: join(root, to), temp: temps.next(), folders },
+        { key: to, path: join(root, to), temp: temps.next(), folders, holds },
         { key: from, path: join(root, from) },
       );
     },
@@ -66,7 +68,7 @@ export async function openFsObjects({ folder }: FsObjectsOptions): Promise<Objec
     },
     async delete(keys) {
       for (const key of keys) checkKey(key);
-      for (const key of keys) await remove(join(root, key), key);
+      for (const key of keys) await remove(join(root, key), key, holds);
       for (const parent of new Set(keys.map((key) => dirname(join(root, key))))) folders.prune(parent);
     },
     async removeEmptyFolders(prefix) {
@@ -87,6 +89,7 @@ async function prepare(root: string): Promise<TempFiles> {
     const temps = createTempFiles(join(root, ".tmp"));
     await temps.sweep();
     await sweepPartials(root);
+    await sweepHolds(root);
     return temps;
   } catch (err) {
     throw storeErrors.cannotOpen({ path: root, reason: messageOf(err) }, { cause: err });
@@ -103,7 +106,8 @@ async function removeEmptyFolders(folder: string, folders: Folders): Promise<voi
   );
 }
 
-async function remove(path: string, key: string): Promise<void> {
+async function remove(path: string, key: string, holds: Holds): Promise<void> {
+  holds.keep(key);
   try {
     await unlink(path);
   } catch (err) {

@@ -33,6 +33,18 @@ export const storeErrors = defineErrors("store", {
       "the database was written by a newer version of this program (it has {unknown}, which this version does not know)",
     fix: "Run the newer version, or restore a backup from before the upgrade.",
   },
+  databaseNotEmpty: {
+    code: "E_STORE_DATABASE_NOT_EMPTY",
+    http: 409,
+    message: "the database already contains data: the table {table} has rows",
+    fix: "Restore into a new database.",
+  },
+  badRow: {
+    code: "E_STORE_BAD_ROW",
+    http: 500,
+    message: "cannot store a row of the table {table}: {reason}",
+    fix: "Nothing was stored. Restore into a SQLite database if PostgreSQL rejects the value.",
+  },
   unreachable: {
     code: "E_STORE_UNREACHABLE",
     http: 503,

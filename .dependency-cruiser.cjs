@@ -1,5 +1,5 @@
 // The import rules of ARCHITECTURE.md. Imports are allowed in one direction only:
-// kernel <- protocol <- store <- accounts, certificates <- zones, workers <- mail, stream <- api, dev <- dashboard <- server <- cli
+// kernel <- protocol <- store <- accounts, certificates <- zones, workers <- mail, stream <- backup <- api, dev <- dashboard <- server <- cli
 const order = [
   ["kernel"],
   ["protocol"],
@@ -7,6 +7,7 @@ const order = [
   ["accounts", "certificates"],
   ["zones", "workers"],
   ["mail", "stream"],
+  ["backup"],
   ["api", "dev"],
   ["dashboard"],
   ["server"],
@@ -43,7 +44,19 @@ const neighbours = order
 
 // A domain is imported through its index. The project folder of workers has its own index, because commands that need
 // no server would otherwise load all of `workers`. Tests may also import the index of a folder within the domain.
-const domains = ["accounts", "certificates", "zones", "workers", "mail", "stream", "api", "dev", "dashboard", "server"];
+const domains = [
+  "accounts",
+  "certificates",
+  "zones",
+  "workers",
+  "mail",
+  "stream",
+  "backup",
+  "api",
+  "dev",
+  "dashboard",
+  "server",
+];
 const TEST = "(\\.test|\\.testing|\\.conformance)\\.ts$";
 const domainIndexes = domains.flatMap((domain) => [
   {

@@ -30,6 +30,12 @@ export const NOUNS: readonly Noun[] = [
     load: async () => [(await import("./commands/serve.ts")).serve],
   },
   {
+    name: "backup",
+    summary: "backups of a server, and their restore",
+    verbs: ["create", "list", "verify", "keygen"],
+    load: async () => (await import("./commands/backup.ts")).backupCommands,
+  },
+  {
     name: "types",
     summary: "generate worker-configuration.d.ts with the type of env",
     load: async () => [(await import("./commands/types.ts")).types],

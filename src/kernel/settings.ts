@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { backupSettings } from "./backup-settings.ts";
 import { dashboardSettings } from "./dashboard-settings.ts";
 import { DEFAULT_REQUESTS_PER_WINDOW } from "./failure-windows.ts";
 import { count, group, host, port, ranges } from "./setting-types.ts";
@@ -45,6 +46,7 @@ export const settingsSchema = z.strictObject({
       example: "/etc/reelpost/secrets.key",
     }),
   }),
+  backup: backupSettings,
   http: group("HTTP server of the API and the workers", {
     host: host("Address to listen on"),
     port: port(8787, "TCP port; 0 selects a free one"),

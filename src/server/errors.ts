@@ -38,6 +38,12 @@ export const serverErrors = defineErrors("start", {
     message: "The objects folder does not belong to this database.",
     fix: "Set objects.dir to the folder that all processes of this database share, or restore it from the same backup as the database.",
   },
+  noBackupFolder: {
+    code: "no_backup_folder",
+    http: 400,
+    message: "No backup folder is given.",
+    fix: "Pass the folder as an argument, or set backup.dir.",
+  },
   dashboardHostInUse: {
     code: "dashboard_host_in_use",
     http: 400,

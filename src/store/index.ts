@@ -4,6 +4,7 @@ export { createMetricBuffer } from "./db/metric-buffer.ts";
 export { migrate } from "./db/migrate.ts";
 export { choosePeriod, deleteOldSums, readSums, startOf, type SumPeriod, type SumsRow } from "./db/period-sums.ts";
 export { prepared } from "./db/prepared-query.ts";
+export { openRowSnapshot, type DatabaseAddress, type PortableValue, type RowSnapshot } from "./db/row-snapshot.ts";
 export { openPostgres } from "./db/postgres.ts";
 export {
   filterCondition,
@@ -25,6 +26,7 @@ export { createJobs } from "./jobs/jobs.ts";
 export { jobsMigrations } from "./jobs/jobs-table.ts";
 export type { Job, JobContext, Jobs, JobWorker } from "./jobs/port.ts";
 export { openFsObjects } from "./objects/fs.ts";
+export { holdObjects, type ObjectHold } from "./objects/fs-hold.ts";
 export type { ObjectHandle, ObjectStore, PartialObject, Stored } from "./objects/port.ts";
 export { createSecrets } from "./secrets/aes-gcm.ts";
 export { parseKeys } from "./secrets/keys.ts";

@@ -1,0 +1,125 @@
+import { defineErrors } from "../kernel/index.ts";
+
+/** Errors of backups and of checks of the stored data. */
+export const backupErrors = defineErrors("backup", {
+  noFolder: {
+    code: "E_BACKUP_NO_FOLDER",
+    http: 404,
+    message: "{folder} is not a backup folder",
+    fix: "Specify the folder that `reelpost backup create` has written.",
+  },
+  folderInUse: {
+    code: "E_BACKUP_FOLDER_IN_USE",
+    http: 409,
+    message: "another process is using the backup folder {folder}",
+    fix: "Wait until it has ended.",
+  },
+  foreignFolder: {
+    code: "E_BACKUP_FOREIGN_FOLDER",
+    http: 409,
+    message: "{folder} contains other files and is not a backup folder",
+    fix: "Use an empty folder, or one that `reelpost backup create` has written.",
+  },
+  insideData: {
+    code: "E_BACKUP_INSIDE_DATA",
+    http: 400,
+    message: "the backup folder {folder} is inside the data that it would back up",
+    fix: "Use a folder outside of {data}, on another disk if possible.",
+  },
+  newerFormat: {
+    code: "E_BACKUP_NEWER_FORMAT",
+    http: 409,
+    message: "the backup {what} has format {format}, which this version does not know",
+    fix: "Use the version of Reelpost that has written it, or a newer one.",
+  },
+  full: {
+    code: "E_BACKUP_FULL",
+    http: 507,
+    message: "no space left to write {path}",
+    fix: "Free up disk space, or keep fewer backups with --keep. The backup is incomplete, and earlier backups are unchanged.",
+  },
+  notWritable: {
+    code: "E_BACKUP_NOT_WRITABLE",
+    http: 500,
+    message: "cannot write {path}: {reason}",
+    fix: "Check owner and mode of the folder, and that its disk is not mounted read-only.",
+  },
+  notReadable: {
+    code: "E_BACKUP_NOT_READABLE",
+    http: 500,
+    message: "cannot read {path}: {reason}",
+    fix: "Run the command as the user that owns the files.",
+  },
+  noData: {
+    code: "E_BACKUP_NO_DATA",
+    http: 404,
+    message: "{directory} does not contain the data of a server: {file} is missing",
+    fix: "Select the data directory with --data-dir or --settings.",
+  },
+  badRecipient: {
+    code: "E_BACKUP_BAD_RECIPIENT",
+    http: 400,
+    message: "{recipient} is not an age recipient: {reason}",
+    fix: "Use a public key that begins with age1, from `age-keygen` or `reelpost backup keygen`.",
+  },
+  badIdentity: {
+    code: "E_BACKUP_BAD_IDENTITY",
+    http: 400,
+    message: "{file} contains no age identity: {reason}",
+    fix: "Use the file that `age-keygen` or `reelpost backup keygen` has written, with a line that begins with AGE-SECRET-KEY-.",
+  },
+  identityNeeded: {
+    code: "E_BACKUP_IDENTITY_NEEDED",
+    http: 400,
+    message: "the backup {id} is encrypted",
+    fix: "Pass the identity file of one of its recipients with --identity.",
+  },
+  wrongIdentity: {
+    code: "E_BACKUP_WRONG_IDENTITY",
+    http: 400,
+    message: "the backup {id} was not encrypted for this identity",
+    fix: "Use the identity of one of these recipients: {recipients}.",
+  },
+  noBackup: {
+    code: "E_BACKUP_NO_BACKUP",
+    http: 404,
+    message: "{folder} contains no complete backup",
+    fix: "Run `reelpost backup create {folder}`.",
+  },
+  unknownBackup: {
+    code: "E_BACKUP_UNKNOWN",
+    http: 404,
+    message: "{folder} contains no complete backup {id}",
+    fix: "Use one of: {ids}.",
+  },
+  damaged: {
+    code: "E_BACKUP_DAMAGED",
+    http: 500,
+    message: "the backup {id} is damaged: {reason}",
+    fix: "Use another backup. `reelpost backup verify` lists all damaged files.",
+  },
+  keyNeeded: {
+    code: "E_BACKUP_KEY_NEEDED",
+    http: 400,
+    message: "the backup {id} does not contain the key that encrypts secrets",
+    fix: "Pass the file with --secrets-key, or set secrets.key or secrets.key_file. It is secrets.key of the original data directory.",
+  },
+  wrongKey: {
+    code: "E_BACKUP_WRONG_KEY",
+    http: 400,
+    message: "the secrets of the backup {id} were encrypted with another key than that of {source}",
+    fix: "Use secrets.key of the data directory that was backed up.",
+  },
+  targetNotEmpty: {
+    code: "E_BACKUP_TARGET_NOT_EMPTY",
+    http: 409,
+    message: "cannot restore into {directory}: it contains {name}",
+    fix: "Use an empty or absent directory with --data-dir. Existing data is never overwritten.",
+  },
+  restoreFailed: {
+    code: "E_BACKUP_RESTORE_FAILED",
+    http: 500,
+    message: "the restore into {directory} is incomplete: {reason}",
+    fix: "Remove the cause and run the same command again. The server does not start with an incomplete restore.",
+  },
+});

@@ -1,0 +1,39 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { messageOf } from "../kernel/index.ts";
+import { createSecrets, parseKeys, storeErrors } from "../store/index.ts";
+
+/** The keys that encrypt the secrets in the database, newest first. */
+export interface SecretsKey {
+  /** As in secrets.key. */
+  text: string;
+  /** Its path or setting, for messages. */
+  source: string;
+}
+
+/** The configured key; undefined if the data directory has none yet. Throws StoreError secretsKeyTwice, badKeyFile. */
+export function readSecretsKey(
+  dataDirectory: string,
+  { key, key_file: file }: { key: string; key_file: string },
+): SecretsKey | undefined {
+  if (key !== "" && file !== "") throw storeErrors.secretsKeyTwice();
+  if (key !== "") return { text: key, source: "secrets.key" };
+  const path = file === "" ? join(dataDirectory, "secrets.key") : file;
+  return file === "" && !existsSync(path) ? undefined : readKeyFile(path);
+}
+
+/** Throws StoreError badKeyFile. */
+function readKeyFile(path: string): SecretsKey {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (err) {
+    throw storeErrors.badKeyFile({ path, reason: messageOf(err) }, { cause: err });
+  }
+  parseKeys(text, path);
+  return { text, source: path };
+}
+
+/** A secret for the names of encrypted contents, which would otherwise reveal whether a backup contains a known file. */
+export const nameKeyOf = (key: SecretsKey | undefined): string =>
+  key === undefined ? "" : createSecrets({ keys: parseKeys(key.text, key.source) }).derive("backup contents")[0];

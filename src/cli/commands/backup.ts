@@ -1,0 +1,257 @@
+import { resolve } from "node:path";
+import { formatSize } from "../../kernel/text.ts";
+import type { SettingsInput } from "../../kernel/settings.ts";
+import { defineCommand, EXIT, type CommandContext } from "../command.ts";
+import { facts, formatTime, plural, printResult, table } from "../print.ts";
+import { createProgress } from "../progress.ts";
+
+/** Options by which a command finds the data of a server. */
+const serverDataOptions = {
+  settings: {
+    type: "string",
+    short: "s",
+    placeholder: "file",
+    summary: "settings file of the server: .jsonc, .json or .toml",
+    complete: "file",
+  },
+  "data-dir": {
+    type: "string",
+    placeholder: "dir",
+    summary: "data directory of the server",
+    defaultText: ".reelpost",
+    complete: "directory",
+  },
+} as const;
+
+const folderArgument = {
+  name: "folder",
+  summary: "backup folder; default: backup.dir of the settings",
+  complete: "directory",
+} as const;
+
+const idOption = { type: "string", placeholder: "id", summary: "backup", defaultText: "the newest one" } as const;
+
+const identityOption = {
+  type: "string",
+  placeholder: "file",
+  summary: "file with the age identity that decrypts the backup",
+  complete: "file",
+} as const;
+
+interface DataValues {
+  settings: string | undefined;
+  "data-dir": string | undefined;
+}
+
+async function readServerSettings(values: DataValues, { cwd, env }: CommandContext) {
+  const { settingsOf } = await import("../../server/index.ts");
+  const overrides: SettingsInput = values["data-dir"] === undefined ? {} : { data_dir: values["data-dir"] };
+  return settingsOf({
+    cwd,
+    env,
+    overrides,
+    ...(values.settings !== undefined && { settingsFile: values.settings }),
+  });
+}
+
+/** The argument, or backup.dir. */
+async function folderOf(argument: string | undefined, values: DataValues, context: CommandContext): Promise<string> {
+  if (argument !== undefined) return resolve(context.cwd, argument);
+  const { backup } = await readServerSettings(values, context);
+  if (backup.dir === "") throw (await import("../../server/index.ts")).serverErrors.noBackupFolder();
+  return backup.dir;
+}
+
+const create = defineCommand({
+  name: "backup create",
+  summary: "back up a server, which may be running",
+  description: `Copies database rows, objects, D1 databases, Durable Objects and certificates into a folder. Data that an earlier backup in the folder contains
+is not copied again. Everything that the server had acknowledged before the start is in the backup.
+
+Run it on the machine of the server, as the user that runs \`reelpost serve\`. An encrypted backup contains the key that encrypts secrets; otherwise
+store a copy of secrets.key separately, or pass --with-secrets-key.`,
+  arguments: [folderArgument],
+  options: {
+    ...serverDataOptions,
+    recipient: {
+      type: "string",
+      short: "r",
+      multiple: true,
+      placeholder: "age1…",
+      summary: "encrypt for this age recipient",
+      defaultText: "backup.recipients of the settings",
+    },
+    keep: {
+      type: "number",
+      min: 0,
+      max: 100_000,
+      summary: "number of backups to keep; 0 keeps all",
+      defaultText: "backup.keep of the settings, or 7",
+    },
+    "with-secrets-key": {
+      type: "boolean",
+      summary: "store the key that encrypts secrets in a backup that is not encrypted",
+    },
+  },
+  examples: [
+    ["reelpost backup create /mnt/backup/reelpost", "into a folder on another disk"],
+    ["reelpost backup create /mnt/backup/reelpost --recipient age1… --keep 30", "encrypted; keeps 30 backups"],
+    ["reelpost backup create --settings /etc/reelpost/settings.jsonc", "into backup.dir"],
+  ],
+  async run(values, [folder], context) {
+    const { backUpServer } = await import("../../server/index.ts");
+    const settings = await readServerSettings(values, context);
+    const progress = createProgress(context.stderr);
+    try {
+      const { manifest, removed, freedBytes } = await backUpServer(settings, {
+        version: context.version,
+        clock: context.clock,
+        folder: folder === undefined ? undefined : resolve(context.cwd, folder),
+        recipients: values.recipient?.length ? values.recipient : undefined,
+        keep: values.keep,
+        withSecretsKey: values["with-secrets-key"] === true,
+        onProgress: ({ step, files, bytes }) =>
+          progress.step(`${step}: ${plural(files, "file")}, ${formatSize(bytes)}`),
+      });
+      progress.clear();
+      for (const warning of manifest.warnings) context.stderr.line(`warning: ${warning}`);
+      if (manifest.secrets_key === "separate")
+        context.stderr.line(
+          "warning: the backup does not contain the key that encrypts secrets. Store a copy of it separately: a restore needs it.",
+        );
+      const {
+        id,
+        started_on: startedOn,
+        files,
+        bytes,
+        rows,
+        added_files: addedFiles,
+        added_bytes: addedBytes,
+      } = manifest;
+      printResult(
+        context,
+        {
+          id,
+          started_on: startedOn,
+          files,
+          bytes,
+          rows,
+          added_files: addedFiles,
+          added_bytes: addedBytes,
+          encrypted: manifest.recipients.length > 0,
+          secrets_key: manifest.secrets_key,
+          warnings: manifest.warnings,
+          removed,
+          freed_bytes: freedBytes,
+        },
+        (paint) =>
+          facts(
+            [
+              ["backup", id],
+              ["data", `${plural(files, "file")}, ${formatSize(bytes)}, ${plural(rows, "row")}`],
+              ["added", `${plural(addedFiles, "file")}, ${formatSize(addedBytes)}`],
+              ["encrypted", manifest.recipients.length > 0 ? "yes" : "no"],
+              [
+                "deleted",
+                removed.length === 0 ? undefined : `${plural(removed.length, "backup")}, ${formatSize(freedBytes)}`,
+              ],
+            ],
+            paint,
+          ),
+      );
+    } finally {
+      progress.clear();
+    }
+    return 0;
+  },
+});
+
+const list = defineCommand({
+  name: "backup list",
+  summary: "list the complete backups of a folder",
+  arguments: [folderArgument],
+  options: serverDataOptions,
+  examples: [["reelpost backup list /mnt/backup/reelpost", ""]],
+  async run(values, [argument], context) {
+    const { openBackupFolder } = await import("../../backup/index.ts");
+    const folder = await openBackupFolder(await folderOf(argument, values, context));
+    const { manifests, unusable } = await folder.list().finally(() => folder.close());
+    for (const { id, reason } of unusable) context.stderr.line(`warning: the backup ${id} is damaged: ${reason}`);
+    const backups = manifests.map((manifest) => ({
+      id: manifest.id,
+      started_on: manifest.started_on,
+      finished_on: manifest.finished_on,
+      version: manifest.version,
+      database: manifest.database,
+      files: manifest.files,
+      bytes: manifest.bytes,
+      added_bytes: manifest.added_bytes,
+      encrypted: manifest.recipients.length > 0,
+      secrets_key: manifest.secrets_key,
+    }));
+    printResult(context, { backups, damaged: unusable }, (paint) =>
+      table(
+        ["id", "started", "files", "size", "added", "encrypted", "secrets key"],
+        backups.map((backup) => [
+          backup.id,
+          formatTime(backup.started_on),
+          backup.files,
+          formatSize(backup.bytes),
+          formatSize(backup.added_bytes),
+          backup.encrypted ? "yes" : "no",
+          backup.secrets_key,
+        ]),
+        paint,
+      ),
+    );
+    return 0;
+  },
+});
+
+const verify = defineCommand({
+  name: "backup verify",
+  summary: "read a backup completely and compare it with its hashes",
+  description: `Also checks that rows and databases can be read. For an encrypted backup that needs --identity; without it, only the encrypted files are
+compared with their hashes. The exit code is 1 if there is a problem.`,
+  arguments: [folderArgument],
+  options: { ...serverDataOptions, id: idOption, identity: identityOption },
+  examples: [
+    ["reelpost backup verify /mnt/backup/reelpost", "the newest backup"],
+    ["reelpost backup verify /mnt/backup/reelpost --identity key.txt", "an encrypted one"],
+  ],
+  async run(values, [argument], context) {
+    const { verifyBackup } = await import("../../backup/index.ts");
+    const progress = createProgress(context.stderr);
+    const { manifest, depth, contents, bytes, problems } = await verifyBackup({
+      folder: await folderOf(argument, values, context),
+      id: values.id,
+      identityFile: values.identity === undefined ? undefined : resolve(context.cwd, values.identity),
+      onProgress: (read) => progress.step(`verify: ${plural(read.files, "file")}, ${formatSize(read.bytes)}`),
+    }).finally(() => progress.clear());
+    printResult(context, { id: manifest.id, ok: problems.length === 0, depth, contents, bytes, problems }, (paint) => [
+      ...problems.map(({ path, problem }) => `${paint("red", "damaged")}  ${path}: ${problem}`),
+      problems.length > 0
+        ? `${plural(problems.length, "file")} of the backup ${manifest.id} cannot be restored. Delete the damaged files in contents/; the next backup stores them again.`
+        : `The backup ${manifest.id} is intact: ${plural(contents, "file")}, ${formatSize(bytes)}.${depth === "stored" ? " It is encrypted: pass --identity to check rows and databases as well." : ""}`,
+    ]);
+    return problems.length === 0 ? 0 : EXIT.failed;
+  },
+});
+
+const keygen = defineCommand({
+  name: "backup keygen",
+  summary: "create an age identity for encrypted backups",
+  description: `Prints the identity, which decrypts backups, and its recipient, which encrypts them. Store the identity away from the server: without it, an encrypted
+backup cannot be restored.`,
+  options: {},
+  examples: [["reelpost backup keygen > reelpost-backup-key.txt", "an identity file"]],
+  async run(_, __, context) {
+    const { generateIdentity } = await import("../../backup/index.ts");
+    const { identity, recipient } = await generateIdentity();
+    printResult(context, { identity, recipient }, () => [`# recipient: ${recipient}`, identity]);
+    if (!context.json) context.stderr.line(`recipient: ${recipient}`);
+    return 0;
+  },
+});
+
+export const backupCommands = [create, list, verify, keygen];

@@ -60,3 +60,6 @@ export async function readRowFile(
 async function* parseRows(lines: AsyncIterable<string>): AsyncGenerator<PortableValue[]> {
   for await (const line of lines) yield JSON.parse(line) as PortableValue[];
 }
+
+/** The table of a path `rows/<table>/<n>`. */
+export const tableOf = (path: string): string => path.split("/")[1]!;

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { messageOf } from "../kernel/index.ts";
-import { createSecrets, parseKeys, storeErrors } from "../store/index.ts";
+import { createSecrets, isStoreError, parseKeys, storeErrors } from "../store/index.ts";
 
 /** The keys that encrypt the secrets in the database, newest first. */
 export interface SecretsKey {
@@ -23,7 +23,7 @@ export function readSecretsKey(
 }
 
 /** Throws StoreError badKeyFile. */
-function readKeyFile(path: string): SecretsKey {
+export function readKeyFile(path: string): SecretsKey {
   let text: string;
   try {
     text = readFileSync(path, "utf8");
@@ -32,6 +32,17 @@ function readKeyFile(path: string): SecretsKey {
   }
   parseKeys(text, path);
   return { text, source: path };
+}
+
+/** True if the value was encrypted with one of the keys. Throws StoreError badKeyFile. */
+export function canDecrypt({ text, source }: SecretsKey, value: string, context: string): boolean {
+  try {
+    createSecrets({ keys: parseKeys(text, source) }).open(value, context);
+    return true;
+  } catch (err) {
+    if (isStoreError(err, "cannotOpenSecret")) return false;
+    throw err;
+  }
 }
 
 /** A secret for the names of encrypted contents, which would otherwise reveal whether a backup contains a known file. */

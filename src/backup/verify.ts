@@ -17,7 +17,7 @@ interface VerifyOptions {
   onProgress?: (progress: { files: number; bytes: number }) => void;
 }
 
-interface Verified {
+export interface Verified {
   manifest: Manifest;
   /** "stored": an encrypted backup without an identity, whose stored bytes are intact. */
   depth: "stored" | "all";

@@ -32,7 +32,7 @@ export const NOUNS: readonly Noun[] = [
   {
     name: "backup",
     summary: "backups of a server, and their restore",
-    verbs: ["create", "list", "verify", "keygen"],
+    verbs: ["create", "list", "verify", "restore", "keygen"],
     load: async () => (await import("./commands/backup.ts")).backupCommands,
   },
   {

@@ -1,19 +1,33 @@
-import { resolve } from "node:path";
-import { createBackup, readSecretsKey, type BackupProgress, type Created, type DataLocation } from "../backup/index.ts";
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import {
+  createBackup,
+  readKeyFile,
+  readSecretsKey,
+  restoreBackup,
+  RESTORE_MARK,
+  type BackupProgress,
+  type Created,
+  type DataLocation,
+  type Restored,
+} from "../backup/index.ts";
 import type { Clock } from "../kernel/index.ts";
 import { readSettings } from "../kernel/settings-read.ts";
 import type { Settings, SettingsInput } from "../kernel/settings.ts";
+import { lockDataDirectory, openDataDirectory } from "./data-lock.ts";
 import { serverErrors } from "./errors.ts";
+import { migrations } from "./migrations.ts";
+import { SECRETS_KEY_NAME } from "./storage-identity.ts";
 
 /** Where the settings of the server come from. */
-interface SettingsSource {
+export interface SettingsSource {
   cwd: string;
   env: Record<string, string | undefined>;
   settingsFile?: string;
   overrides?: SettingsInput;
 }
 
-interface ServerBackupOptions {
+export interface ServerBackupOptions {
   /** The absolute path of the backup folder. Default: backup.dir. */
   folder?: string | undefined;
   /** Default: backup.recipients. */
@@ -38,7 +52,7 @@ export async function settingsOf({ cwd, env, settingsFile, overrides }: Settings
   return settings;
 }
 
-const locationOf = ({ data_dir, objects, database }: Settings): DataLocation => ({
+export const locationOf = ({ data_dir, objects, database }: Settings): DataLocation => ({
   dataDirectory: data_dir,
   objects: resolve(data_dir, objects.dir),
   databaseUrl: database.url === "" ? undefined : database.url,
@@ -63,4 +77,47 @@ export async function backUpServer(settings: Settings, options: ServerBackupOpti
     clock: options.clock,
     ...(options.onProgress !== undefined && { onProgress: options.onProgress }),
   });
+}
+
+export interface ServerRestoreOptions {
+  folder: string;
+  id?: string | undefined;
+  identityFile?: string | undefined;
+  /** A key file, instead of the configured one. */
+  secretsKeyFile?: string | undefined;
+  dryRun: boolean;
+  onProgress?: (progress: { step: "files" | "rows"; files: number; bytes: number }) => void;
+}
+
+/** Restores a backup for a server with these settings, which must not have any data. */
+export async function restoreServer(settings: Settings, options: ServerRestoreOptions): Promise<Restored> {
+  const { secretsKeyFile, ...rest } = options;
+  const location = locationOf(settings);
+  const isConfigured = settings.secrets.key !== "" || settings.secrets.key_file !== "";
+  const configured =
+    secretsKeyFile === undefined ? readSecretsKey(settings.data_dir, settings.secrets) : readKeyFile(secretsKeyFile);
+  const lock =
+    options.dryRun && !existsSync(location.dataDirectory) ? undefined : lockForRestore(location.dataDirectory);
+  try {
+    return await restoreBackup({
+      ...location,
+      ...rest,
+      secretsKey: configured,
+      storeSecretsKey: secretsKeyFile !== undefined && !isConfigured,
+      keyMark: { table: "server_marks", name: SECRETS_KEY_NAME },
+      migrations,
+    });
+  } finally {
+    lock?.release();
+  }
+}
+
+function lockForRestore(directory: string) {
+  openDataDirectory(directory);
+  return lockDataDirectory(directory);
+}
+
+/** Throws restoreIncomplete if a restore into the directory was interrupted. */
+export function checkRestored(directory: string): void {
+  if (existsSync(join(directory, RESTORE_MARK))) throw serverErrors.restoreIncomplete({ directory });
 }

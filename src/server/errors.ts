@@ -38,6 +38,12 @@ export const serverErrors = defineErrors("start", {
     message: "The objects folder does not belong to this database.",
     fix: "Set objects.dir to the folder that all processes of this database share, or restore it from the same backup as the database.",
   },
+  restoreIncomplete: {
+    code: "restore_incomplete",
+    http: 500,
+    message: "The restore into {directory} was interrupted, and its data is incomplete.",
+    fix: "Run the same `reelpost backup restore` again, or delete the directory.",
+  },
   noBackupFolder: {
     code: "no_backup_folder",
     http: 400,

@@ -3,7 +3,15 @@ export { startDev } from "./dev.ts";
 export type { DevOptions, DevServer } from "./dev-options.ts";
 export { runDev, type RunDevOptions } from "./run-dev.ts";
 export { runServe, type RunServeOptions } from "./run-serve.ts";
-export { backUpServer, settingsOf } from "./backup.ts";
+export {
+  backUpServer,
+  locationOf,
+  restoreServer,
+  settingsOf,
+  type ServerBackupOptions,
+  type ServerRestoreOptions,
+  type SettingsSource,
+} from "./backup.ts";
 export { serverErrors } from "./errors.ts";
 export { createSignInLink } from "./sign-in-link.ts";
 export { startServe } from "./serve.ts";

@@ -2,6 +2,7 @@ import type { Dashboard } from "../dashboard/index.ts";
 import { formatProblems } from "../kernel/config/index.ts";
 import { createLifecycle, createLog, isLoopback, randomIds, systemClock, type Basics } from "../kernel/index.ts";
 import { readSettings } from "../kernel/settings-read.ts";
+import { checkRestored } from "./backup.ts";
 import { lockDataDirectory, openDataDirectory } from "./data-lock.ts";
 import { inheritedSockets } from "./inherited-sockets.ts";
 import { listenHosts } from "./listen-hosts.ts";
@@ -42,6 +43,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     openDataDirectory(dataDir);
     const lock = lockDataDirectory(dataDir);
     lifecycle.onStop("lock", lock.release);
+    checkRestored(dataDir);
     const urls = createUrls(settings);
     const hosts = listenHosts(settings, roles, sockets);
     const modules = await openModules(settings, roles, urls.base, limits, basics, !hosts.every(isLoopback));

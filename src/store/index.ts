@@ -4,6 +4,7 @@ export { createMetricBuffer } from "./db/metric-buffer.ts";
 export { migrate } from "./db/migrate.ts";
 export { choosePeriod, deleteOldSums, readSums, startOf, type SumPeriod, type SumsRow } from "./db/period-sums.ts";
 export { prepared } from "./db/prepared-query.ts";
+export { loadRows } from "./db/row-load.ts";
 export { openRowSnapshot, type DatabaseAddress, type PortableValue, type RowSnapshot } from "./db/row-snapshot.ts";
 export { openPostgres } from "./db/postgres.ts";
 export {

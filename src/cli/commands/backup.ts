@@ -6,7 +6,7 @@ import { facts, formatTime, plural, printResult, table } from "../print.ts";
 import { createProgress } from "../progress.ts";
 
 /** Options by which a command finds the data of a server. */
-const serverDataOptions = {
+export const serverDataOptions = {
   settings: {
     type: "string",
     short: "s",
@@ -43,7 +43,7 @@ interface DataValues {
   "data-dir": string | undefined;
 }
 
-async function readServerSettings(values: DataValues, { cwd, env }: CommandContext) {
+export async function readServerSettings(values: DataValues, { cwd, env }: CommandContext) {
   const { settingsOf } = await import("../../server/index.ts");
   const overrides: SettingsInput = values["data-dir"] === undefined ? {} : { data_dir: values["data-dir"] };
   return settingsOf({
@@ -238,6 +238,82 @@ compared with their hashes. The exit code is 1 if there is a problem.`,
   },
 });
 
+const restore = defineCommand({
+  name: "backup restore",
+  summary: "restore a backup into an empty data directory",
+  description: `Existing data is never overwritten: the data directory and the database must be empty. If the settings have a database.url, the rows are
+restored into that PostgreSQL database, whichever database the backup was made from. An interrupted restore continues when the same command runs again; the
+server does not start before it is complete.`,
+  arguments: [folderArgument],
+  options: {
+    ...serverDataOptions,
+    id: idOption,
+    identity: identityOption,
+    "secrets-key": {
+      type: "string",
+      placeholder: "file",
+      summary: "key file, if the backup does not contain the key that encrypts secrets",
+      complete: "file",
+    },
+    "dry-run": { type: "boolean", summary: "check everything that the restore needs, without writing" },
+  },
+  examples: [
+    ["reelpost backup restore /mnt/backup/reelpost --data-dir /var/lib/reelpost", "the newest backup"],
+    ["reelpost backup restore /mnt/backup/reelpost --identity key.txt --dry-run", "checks an encrypted backup"],
+    [
+      "reelpost backup restore /mnt/backup/reelpost --settings /etc/reelpost/settings.jsonc",
+      "into PostgreSQL, if database.url is set",
+    ],
+  ],
+  async run(values, [argument], context) {
+    const { restoreServer } = await import("../../server/index.ts");
+    const settings = await readServerSettings(values, context);
+    const path = (name: string | undefined) => (name === undefined ? undefined : resolve(context.cwd, name));
+    const progress = createProgress(context.stderr);
+    const isDryRun = values["dry-run"] === true;
+    const restored = await restoreServer(settings, {
+      folder: await folderOf(argument, values, context),
+      id: values.id,
+      identityFile: path(values.identity),
+      secretsKeyFile: path(values["secrets-key"]),
+      dryRun: isDryRun,
+      onProgress: ({ step, files, bytes }) => progress.step(`${step}: ${plural(files, "file")}, ${formatSize(bytes)}`),
+    }).finally(() => progress.clear());
+    const { manifest, files, bytes, rows, secretsKey, freeBytes } = restored;
+    const database = settings.database.url === "" ? "sqlite" : "postgres";
+    printResult(
+      context,
+      {
+        id: manifest.id,
+        started_on: manifest.started_on,
+        dry_run: isDryRun,
+        data_directory: settings.data_dir,
+        database,
+        files,
+        bytes,
+        rows,
+        secrets_key: secretsKey,
+        ...(freeBytes !== undefined && { free_bytes: freeBytes }),
+      },
+      (paint) => [
+        ...facts(
+          [
+            ["backup", `${manifest.id}, of ${formatTime(manifest.started_on)}`],
+            ["data", `${plural(files, "file")}, ${formatSize(bytes)}, ${plural(rows, "row")}`],
+            ["directory", settings.data_dir],
+            ["database", database === "sqlite" ? "SQLite" : "PostgreSQL"],
+            ["secrets key", secretsKey === "backup" ? "from the backup" : "as configured"],
+            ["free space", freeBytes === undefined ? undefined : formatSize(freeBytes)],
+          ],
+          paint,
+        ),
+        isDryRun ? "Nothing was written. The restore can be started." : "The restore is complete. Start the server.",
+      ],
+    );
+    return 0;
+  },
+});
+
 const keygen = defineCommand({
   name: "backup keygen",
   summary: "create an age identity for encrypted backups",
@@ -254,4 +330,4 @@ backup cannot be restored.`,
   },
 });
 
-export const backupCommands = [create, list, verify, keygen];
+export const backupCommands = [create, list, verify, restore, keygen];

@@ -17,6 +17,7 @@ import { bundleWeb } from "../src/stream/player/bundle.ts";
 const ENTRIES = [
   "cli/main.ts",
   "mail/authenticate/body-thread.ts",
+  "server/backup-process.ts",
   "workers/bindings/d1/host.ts",
   "workers/bindings/d1/transfers/child.ts",
 ];

@@ -12,6 +12,11 @@ export const backupSettings = group("Backups: see the page on backups", {
         "Backup folder, an absolute path, for scheduled backups and for `reelpost backup` commands without a folder",
       example: "/mnt/backup/reelpost",
     }),
+  schedule: z.string().default("").meta({
+    description:
+      "Cron expression in UTC; empty: no scheduled backups. Set it in one process of a database only: the one with the D1 databases",
+    example: "15 3 * * *",
+  }),
   keep: count(7, 0, 100_000, "Number of backups to keep after a new one is complete; 0: all"),
   recipients: z
     .array(z.string().min(1))

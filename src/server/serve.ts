@@ -7,6 +7,7 @@ import { lockDataDirectory, openDataDirectory } from "./data-lock.ts";
 import { inheritedSockets } from "./inherited-sockets.ts";
 import { listenHosts } from "./listen-hosts.ts";
 import { checkPublicAddress } from "./public-address.ts";
+import { startScheduledBackups } from "./scheduled-backups.ts";
 import { parseRoles, checkStandaloneRoles } from "./roles.ts";
 import { createServeHttp } from "./serve-http.ts";
 import type { ServeOptions, ServeServer } from "./serve-options.ts";
@@ -96,6 +97,8 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     modules.stream.start();
     // From here on, the challenge responders of all processes can answer.
     modules.certificates.start();
+    const backups = startScheduledBackups(settings, { version: options.version, clock, log });
+    lifecycle.onStop("scheduled backups", async () => backups?.stop());
 
     return {
       url,

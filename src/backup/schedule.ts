@@ -1,0 +1,51 @@
+import { Cron } from "croner";
+import type { Clock } from "../kernel/index.ts";
+
+export interface BackupSchedule {
+  /** Resolves when the run in progress has ended; no further run starts. */
+  stop(): Promise<void>;
+}
+
+/** setTimeout() fires immediately for more than 2^31 milliseconds. */
+const MAX_SLEEP_MS = 86_400_000;
+
+/** Returns the reason why a text is not a cron expression with five fields. */
+export function cronProblem(pattern: string): string | undefined {
+  if (pattern.trim().split(/\s+/).length !== 5) return "it must have five fields";
+  try {
+    return new Cron(pattern, { timezone: "UTC" }).nextRun() === null ? "it never matches" : undefined;
+  } catch (err) {
+    return err instanceof Error ? err.message : String(err);
+  }
+}
+
+/**
+ * Calls `work` at the times of a cron expression in UTC. Runs never overlap: a time during a run is skipped. `work`
+ * reports its own errors.
+ */
+export function scheduleBackups(
+  pattern: string,
+  { clock, work }: { clock: Clock; work: () => Promise<void> },
+): BackupSchedule {
+  const cron = new Cron(pattern, { timezone: "UTC" });
+  const stopping = new AbortController();
+
+  async function run() {
+    for (;;) {
+      const next = cron.nextRun(new Date(clock.now()))?.getTime();
+      if (next === undefined) return;
+      while (clock.now() < next) await clock.sleep(Math.min(next - clock.now(), MAX_SLEEP_MS), stopping.signal);
+      await work();
+    }
+  }
+  const done = run().catch((err: unknown) => {
+    if (!stopping.signal.aborted) throw err;
+  });
+
+  return {
+    async stop() {
+      stopping.abort();
+      await done;
+    },
+  };
+}

@@ -11,6 +11,9 @@ export interface Ours extends ServerProcess {
   // oxlint-disable-next-line no-explicit-any
   call(method: string, path: string, body?: unknown): Promise<any>;
   account: string;
+  /** Base URL of the API. */
+  api: string;
+  token: string;
 }
 
 /** `reelpost serve` on SQLite in one process; outgoing mail goes to the sink. */
@@ -51,7 +54,7 @@ export async function startOurs(
       throw new Error(`${method} ${path} returned ${response.status}: ${JSON.stringify(answer).slice(0, 500)}`);
     return answer.result;
   }
-  return { ...server, smtpPort: smtp.port, account: account.id, call };
+  return { ...server, smtpPort: smtp.port, account: account.id, api, token, call };
 }
 
 /** Forwards all mail for the domain to one address. */

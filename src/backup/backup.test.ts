@@ -43,7 +43,7 @@ function restoreOptions(t: TestContext, folder: string, { key }: Pick<TestData, 
     dataDirectory,
     objects: join(dataDirectory, "objects"),
     folder,
-    secretsKey: { text: key, source: "the test" } as { text: string; source: string } | undefined,
+    secrets: { key: key.trim(), key_file: "" },
     keyMark,
     migrations,
     dryRun: false,
@@ -167,7 +167,7 @@ describe("an encrypted backup", () => {
     }
     const again = await createBackup(options);
     assert.equal(again.manifest.added_files, 0, "the next backup shares the encrypted files");
-    const target = { ...restoreOptions(t, folder, data), secretsKey: undefined, identityFile };
+    const target = { ...restoreOptions(t, folder, data), secrets: { key: "", key_file: "" }, identityFile };
     assert.equal((await restoreBackup(target)).secretsKey, "backup");
     expectRestored(target, 20);
     assert.equal(readFileSync(join(target.dataDirectory, "secrets.key"), "utf8"), data.key);
@@ -207,13 +207,14 @@ describe("the key of the secrets", () => {
     const folder = join(temporary(t), "backups");
     await createBackup(createOptions(data, folder));
     const target = restoreOptions(t, folder, data);
-    await assert.rejects(restoreBackup({ ...target, secretsKey: undefined }), isBackupError("keyNeeded"));
+    await assert.rejects(restoreBackup({ ...target, secrets: { key: "", key_file: "" } }), isBackupError("keyNeeded"));
     await assert.rejects(
-      restoreBackup({ ...target, secretsKey: { text: newKey(), source: "key.txt" } }),
+      restoreBackup({ ...target, secrets: { key: newKey().trim(), key_file: "" } }),
       isBackupError("wrongKey"),
     );
     assert.ok(!existsSync(target.dataDirectory));
-    await restoreBackup({ ...target, storeSecretsKey: true });
+    const secretsKeyFile = join(data.dataDirectory, "secrets.key");
+    await restoreBackup({ ...target, secrets: { key: "", key_file: "" }, secretsKeyFile });
     assert.equal(readFileSync(join(target.dataDirectory, "secrets.key"), "utf8"), data.key);
   });
 
@@ -221,7 +222,7 @@ describe("the key of the secrets", () => {
     const data = await createData(t);
     const folder = join(temporary(t), "backups");
     await createBackup({ ...createOptions(data, folder), withSecretsKey: true });
-    const target = { ...restoreOptions(t, folder, data), secretsKey: undefined };
+    const target = { ...restoreOptions(t, folder, data), secrets: { key: "", key_file: "" } };
     assert.equal((await restoreBackup(target)).secretsKey, "backup");
     assert.equal(readFileSync(join(target.dataDirectory, "secrets.key"), "utf8"), data.key);
   });

@@ -87,15 +87,16 @@ export async function createData(t: TestContext): Promise<TestData> {
   sqliteFile("d1/one.sqlite", 5);
   sqliteFile(`durable-objects/${"a".repeat(32)}/${"b".repeat(32)}/${"c".repeat(64)}.sqlite`, 7);
   writeFileSync(join(dataDirectory, "d1/.home"), "home\n");
+  writeFileSync(join(dataDirectory, "secrets.key"), key, { mode: 0o600 });
   return { dataDirectory, objects, key, db, addNote, sqliteFile };
 }
 
-export const createOptions = ({ dataDirectory, objects, key }: TestData, folder: string) => ({
+export const createOptions = ({ dataDirectory, objects }: TestData, folder: string) => ({
   dataDirectory,
   objects,
   folder,
   recipients: [] as string[],
-  secretsKey: { text: key, source: "the test" },
+  secrets: { key: "", key_file: "" },
   version: "0.0.0",
   clock: systemClock,
 });

@@ -10,7 +10,7 @@ import { forEachParallel, linesOf, readFileStream } from "./files.ts";
 import { openForWriting, type WritableFolder } from "./folder.ts";
 import { FORMAT, sealManifest, type BackupFile, type Manifest, type StoredContent } from "./manifest.ts";
 import { rowFiles } from "./rows.ts";
-import { nameKeyOf, type SecretsKey } from "./secrets-key.ts";
+import { nameKeyOf, readSecretsKey, type SecretsSettings } from "./secrets-key.ts";
 import { copySqlite, findSqlite, removeSqlite } from "./sqlite-files.ts";
 
 /** Where a server stores its data. */
@@ -26,8 +26,8 @@ interface CreateOptions extends DataLocation {
   /** The backup folder. */
   folder: string;
   recipients: readonly string[];
-  /** The key that encrypts secrets; undefined if there is none yet. */
-  secretsKey: SecretsKey | undefined;
+  /** The settings of the key that encrypts secrets. */
+  secrets: SecretsSettings;
   /** Store that key in a backup that is not encrypted. An encrypted one always contains it. */
   withSecretsKey?: boolean;
   /** Delete all but this number of backups at the end; undefined keeps all. */
@@ -71,9 +71,9 @@ export async function createBackup(options: CreateOptions): Promise<Created> {
       throw backupErrors.noData({ directory: dataDirectory, file }, { cause: err });
     });
   const encryption = createEncryption(recipients);
-  const isKeyIncluded =
-    options.secretsKey !== undefined && (encryption !== undefined || options.withSecretsKey === true);
-  const folder = await openForWriting(path, { encryption, nameKey: nameKeyOf(options.secretsKey) });
+  const secretsKey = readSecretsKey(dataDirectory, options.secrets);
+  const isKeyIncluded = secretsKey !== undefined && (encryption !== undefined || options.withSecretsKey === true);
+  const folder = await openForWriting(path, { encryption, nameKey: nameKeyOf(secretsKey) });
   const scratch = join(dataDirectory, "backup");
   try {
     await mkdir(scratch, { recursive: true, mode: 0o700 });
@@ -105,7 +105,7 @@ export async function createBackup(options: CreateOptions): Promise<Created> {
     // Databases that were created after the first round.
     await run.copyDatabases();
     await run.copyOthers();
-    if (isKeyIncluded) await run.add("files", "secrets.key", once(Buffer.from(options.secretsKey!.text)));
+    if (isKeyIncluded) await run.add("files", "secrets.key", once(Buffer.from(secretsKey!.text)));
     const { files, contents, lists, bytes, added, warnings } = await run.finish();
     const manifest = await folder.complete(
       (contentsSha256) =>

@@ -2,6 +2,12 @@ import { defineErrors } from "../kernel/index.ts";
 
 /** Errors of backups and of checks of the stored data. */
 export const backupErrors = defineErrors("backup", {
+  badSchedule: {
+    code: "E_BACKUP_BAD_SCHEDULE",
+    http: 400,
+    message: "invalid backup.schedule {schedule}: {reason}",
+    fix: 'Use a cron expression with five fields in UTC, such as "15 3 * * *".',
+  },
   noFolder: {
     code: "E_BACKUP_NO_FOLDER",
     http: 404,
@@ -36,7 +42,13 @@ export const backupErrors = defineErrors("backup", {
     code: "E_BACKUP_FULL",
     http: 507,
     message: "no space left to write {path}",
-    fix: "Free up disk space, or keep fewer backups with --keep. The backup is incomplete, and earlier backups are unchanged.",
+    fix: "Free up disk space and run the command again. It continues with the files that it has written.",
+  },
+  tooLittleSpace: {
+    code: "E_BACKUP_TOO_LITTLE_SPACE",
+    http: 507,
+    message: "the backup {id} needs {needed} in {directory}, where {free} are free",
+    fix: "Free up disk space, or select a data directory on another disk with --data-dir.",
   },
   notWritable: {
     code: "E_BACKUP_NOT_WRITABLE",

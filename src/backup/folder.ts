@@ -24,6 +24,8 @@ const CONTENTS = "contents";
 const BACKUPS = "backups";
 const INCOMING = "incoming";
 const LOCK = ".lock";
+const SQLITE_BUSY = 5;
+const SQLITE_FULL = 13;
 
 /**
  * A folder with backups. `contents/` holds files under names that depend on their bytes, so that backups share equal
@@ -136,9 +138,10 @@ function tryLock(folder: string, { isOptional }: { isOptional: boolean }): Datab
     return lock;
   } catch (err) {
     if (lock?.isOpen) lock.close();
-    if ((Number((err as { errcode?: number }).errcode) & 0xff) === 5)
-      throw backupErrors.folderInUse({ folder }, { cause: err });
+    const code = Number((err as { errcode?: number }).errcode) & 0xff;
+    if (code === SQLITE_BUSY) throw backupErrors.folderInUse({ folder }, { cause: err });
     if (isOptional) return undefined;
+    if (code === SQLITE_FULL) throw backupErrors.full({ path: folder }, { cause: err });
     throw backupErrors.notWritable({ path: folder, reason: messageOf(err) }, { cause: err });
   }
 }

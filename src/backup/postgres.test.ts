@@ -20,7 +20,7 @@ onPostgres((engine) => {
       objects: join(dataDirectory, "objects"),
       databaseUrl: url,
       folder,
-      secretsKey: { text: data.key, source: "the test" },
+      secrets: { key: data.key.trim(), key_file: "" },
       keyMark,
       migrations,
       dryRun: false,

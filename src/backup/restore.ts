@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readdir, readFile, rename, rm, stat, statfs } from "node:fs/promises";
 import { dirname, join, normalize, resolve } from "node:path";
 import { messageOf, UserError } from "../kernel/index.ts";
+import { formatSize } from "../kernel/text.ts";
 import { loadRows, openPostgres, openRowSnapshot, openSqlite, type Db, type Migration } from "../store/index.ts";
 import type { DataLocation } from "./create.ts";
 import { readIdentities, type Decryption } from "./encryption.ts";
@@ -19,7 +20,7 @@ import {
 import { openBackupFolder, type BackupFolder } from "./folder.ts";
 import type { BackupFile, Manifest } from "./manifest.ts";
 import { readRowFile, tableOf } from "./rows.ts";
-import { canDecrypt, type SecretsKey } from "./secrets-key.ts";
+import { canDecrypt, readKeyFile, readSecretsKey, type SecretsSettings } from "./secrets-key.ts";
 import { removeSqlite } from "./sqlite-files.ts";
 
 interface RestoreOptions extends DataLocation {
@@ -28,10 +29,10 @@ interface RestoreOptions extends DataLocation {
   /** Default: the newest backup. */
   id?: string | undefined;
   identityFile?: string | undefined;
-  /** The configured key, which takes precedence over the one in the backup. */
-  secretsKey?: SecretsKey | undefined;
-  /** Write that key to the data directory as well: the settings of the server do not name it. */
-  storeSecretsKey?: boolean;
+  /** The settings of the key that encrypts secrets. The configured key takes precedence over the one in the backup. */
+  secrets: SecretsSettings;
+  /** A key file instead. It is copied to the data directory unless the settings name a key. */
+  secretsKeyFile?: string | undefined;
   keyMark: KeyMark;
   migrations: readonly Migration[];
   /** Checks everything that a restore needs, and writes nothing. */
@@ -89,7 +90,12 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
     };
     const freeBytes = await freeSpace(dataDirectory);
     if (!isRepeated && freeBytes < manifest.bytes)
-      throw backupErrors.full({ path: `${manifest.bytes} bytes to ${dataDirectory}` });
+      throw backupErrors.tooLittleSpace({
+        id: manifest.id,
+        needed: formatSize(manifest.bytes),
+        directory: dataDirectory,
+        free: formatSize(freeBytes),
+      });
     if (dryRun) {
       if (databaseUrl !== undefined) await checkDatabase(databaseUrl);
       for (const file of files) if (!(await isPresent(folder, file))) throw missingContent(manifest, file);
@@ -101,8 +107,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
     try {
       await writeFiles(source, files, options);
       await restoreRows(source, files, options);
-      if (key.from === "backup" || options.storeSecretsKey === true)
-        await writeDurable(join(dataDirectory, KEY_FILE), Buffer.from(key.text));
+      if (key.isNew) await writeDurable(join(dataDirectory, KEY_FILE), Buffer.from(key.text));
       await rm(mark);
       await syncFolder(dataDirectory);
     } catch (err) {
@@ -164,7 +169,10 @@ const isPresent = (folder: BackupFolder, { content }: BackupFile) =>
     () => false,
   );
 
-async function chooseKey(source: Source, files: readonly BackupFile[], { secretsKey, keyMark }: RestoreOptions) {
+async function chooseKey(source: Source, files: readonly BackupFile[], options: RestoreOptions) {
+  const { dataDirectory, secrets, secretsKeyFile, keyMark } = options;
+  const secretsKey =
+    secretsKeyFile === undefined ? readSecretsKey(dataDirectory, secrets) : readKeyFile(secretsKeyFile);
   const { manifest } = source;
   const stored = files.find(({ path }) => path === KEY_FILE);
   if (secretsKey === undefined && stored === undefined) throw backupErrors.keyNeeded({ id: manifest.id });
@@ -177,7 +185,12 @@ async function chooseKey(source: Source, files: readonly BackupFile[], { secrets
         throw backupErrors.wrongKey({ id: manifest.id, source: key.source });
     }
   }
-  return { text: key.text, from: secretsKey === undefined ? ("backup" as const) : ("configuration" as const) };
+  const isConfigured = secrets.key !== "" || secrets.key_file !== "";
+  return {
+    text: key.text,
+    from: secretsKey === undefined ? ("backup" as const) : ("configuration" as const),
+    isNew: secretsKey === undefined || (secretsKeyFile !== undefined && !isConfigured),
+  };
 }
 
 async function* once(bytes: Uint8Array) {

@@ -1,5 +1,6 @@
 import { Cron } from "croner";
 import type { Clock } from "../kernel/index.ts";
+import { backupErrors } from "./errors.ts";
 
 export interface BackupSchedule {
   /** Resolves when the run in progress has ended; no further run starts. */
@@ -10,7 +11,7 @@ export interface BackupSchedule {
 const MAX_SLEEP_MS = 86_400_000;
 
 /** Returns the reason why a text is not a cron expression with five fields. */
-export function cronProblem(pattern: string): string | undefined {
+function cronProblem(pattern: string): string | undefined {
   if (pattern.trim().split(/\s+/).length !== 5) return "it must have five fields";
   try {
     return new Cron(pattern, { timezone: "UTC" }).nextRun() === null ? "it never matches" : undefined;
@@ -21,12 +22,14 @@ export function cronProblem(pattern: string): string | undefined {
 
 /**
  * Calls `work` at the times of a cron expression in UTC. Runs never overlap: a time during a run is skipped. `work`
- * reports its own errors.
+ * reports its own errors. Throws BackupError badSchedule.
  */
 export function scheduleBackups(
   pattern: string,
   { clock, work }: { clock: Clock; work: () => Promise<void> },
 ): BackupSchedule {
+  const reason = cronProblem(pattern);
+  if (reason !== undefined) throw backupErrors.badSchedule({ schedule: pattern, reason });
   const cron = new Cron(pattern, { timezone: "UTC" });
   const stopping = new AbortController();
 

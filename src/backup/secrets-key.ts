@@ -4,17 +4,23 @@ import { messageOf } from "../kernel/index.ts";
 import { createSecrets, isStoreError, parseKeys, storeErrors } from "../store/index.ts";
 
 /** The keys that encrypt the secrets in the database, newest first. */
-export interface SecretsKey {
+interface SecretsKey {
   /** As in secrets.key. */
   text: string;
   /** Its path or setting, for messages. */
   source: string;
 }
 
+/** `secrets.key` and `secrets.key_file` of the settings; "" if unset. */
+export interface SecretsSettings {
+  key: string;
+  key_file: string;
+}
+
 /** The configured key; undefined if the data directory has none yet. Throws StoreError secretsKeyTwice, badKeyFile. */
 export function readSecretsKey(
   dataDirectory: string,
-  { key, key_file: file }: { key: string; key_file: string },
+  { key, key_file: file }: SecretsSettings,
 ): SecretsKey | undefined {
   if (key !== "" && file !== "") throw storeErrors.secretsKeyTwice();
   if (key !== "") return { text: key, source: "secrets.key" };

@@ -55,12 +55,12 @@ export async function findSqlite(folder: string): Promise<string[]> {
     .sort();
 }
 
-/** Returns the first problem that SQLite finds in a file, which no process may be using. */
+/** Returns the first problem that SQLite finds in a file. */
 export function sqliteProblem(path: string): string | undefined {
   let db: DatabaseSync | undefined;
   try {
-    db = new DatabaseSync(path, { defensive: true });
-    const [row] = db.prepare("pragma quick_check(1)").all();
+    db = new DatabaseSync(path, { defensive: true, timeout: 10_000 });
+    const [row] = db.prepare("pragma integrity_check(1)").all();
     const found = String(Object.values(row ?? {})[0]);
     return found === "ok" ? undefined : found;
   } catch (err) {
@@ -68,4 +68,18 @@ export function sqliteProblem(path: string): string | undefined {
   } finally {
     db?.close();
   }
+}
+
+/** Rebuilds the indexes of a file that no process is using. Returns the remaining problem. */
+export function rebuildIndexes(path: string): string | undefined {
+  let db: DatabaseSync | undefined;
+  try {
+    db = new DatabaseSync(path, { timeout: 10_000 });
+    db.exec("reindex");
+  } catch (err) {
+    return messageOf(err);
+  } finally {
+    db?.close();
+  }
+  return sqliteProblem(path);
 }

@@ -14,7 +14,7 @@ const AREAS: readonly [title: string, heads: readonly string[]][] = [
   ["Domains and mail", ["zone", "email", "doctor"]],
   ["Video", ["stream"]],
   ["Live video", ["live"]],
-  ["Backups", ["backup"]],
+  ["Backups", ["backup", "check"]],
   ["Servers and tokens", ["login", "logout", "whoami", "server", "token"]],
   ["Dashboard", ["sign-in-link", "user", "sessions"]],
   ["Accounts", ["members", "audit"]],

@@ -36,6 +36,11 @@ export const NOUNS: readonly Noun[] = [
     load: async () => (await import("./commands/backup.ts")).backupCommands,
   },
   {
+    name: "check",
+    summary: "compare the rows of a server with its files",
+    load: async () => [(await import("./commands/check.ts")).check],
+  },
+  {
     name: "types",
     summary: "generate worker-configuration.d.ts with the type of env",
     load: async () => [(await import("./commands/types.ts")).types],

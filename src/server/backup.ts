@@ -2,8 +2,6 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import {
   createBackup,
-  readKeyFile,
-  readSecretsKey,
   restoreBackup,
   RESTORE_MARK,
   type BackupProgress,
@@ -70,7 +68,7 @@ export async function backUpServer(settings: Settings, options: ServerBackupOpti
     ...locationOf(settings),
     folder,
     recipients,
-    secretsKey: readSecretsKey(settings.data_dir, settings.secrets),
+    secrets: settings.secrets,
     withSecretsKey: options.withSecretsKey === true,
     keep: keep === 0 ? undefined : keep,
     version: options.version,
@@ -91,19 +89,14 @@ export interface ServerRestoreOptions {
 
 /** Restores a backup for a server with these settings, which must not have any data. */
 export async function restoreServer(settings: Settings, options: ServerRestoreOptions): Promise<Restored> {
-  const { secretsKeyFile, ...rest } = options;
   const location = locationOf(settings);
-  const isConfigured = settings.secrets.key !== "" || settings.secrets.key_file !== "";
-  const configured =
-    secretsKeyFile === undefined ? readSecretsKey(settings.data_dir, settings.secrets) : readKeyFile(secretsKeyFile);
   const lock =
     options.dryRun && !existsSync(location.dataDirectory) ? undefined : lockForRestore(location.dataDirectory);
   try {
     return await restoreBackup({
       ...location,
-      ...rest,
-      secretsKey: configured,
-      storeSecretsKey: secretsKeyFile !== undefined && !isConfigured,
+      ...options,
+      secrets: settings.secrets,
       keyMark: { table: "server_marks", name: SECRETS_KEY_NAME },
       migrations,
     });

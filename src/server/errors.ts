@@ -50,12 +50,6 @@ export const serverErrors = defineErrors("start", {
     message: "No backup folder is given.",
     fix: "Pass the folder as an argument, or set backup.dir.",
   },
-  badBackupSchedule: {
-    code: "bad_backup_schedule",
-    http: 400,
-    message: "Invalid backup.schedule {schedule}: {reason}.",
-    fix: 'Use five fields in UTC, such as "15 3 * * *", and set backup.dir as well.',
-  },
   dashboardHostInUse: {
     code: "dashboard_host_in_use",
     http: 400,

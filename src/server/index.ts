@@ -12,6 +12,7 @@ export {
   type ServerRestoreOptions,
   type SettingsSource,
 } from "./backup.ts";
+export { checkServer } from "./check.ts";
 export { serverErrors } from "./errors.ts";
 export { createSignInLink } from "./sign-in-link.ts";
 export { startServe } from "./serve.ts";

@@ -52,8 +52,8 @@ test("a schedule without a folder, or one that is not a cron expression, is reje
       log: silentLog,
     });
   assert.equal(await start({}), undefined);
-  await assert.rejects(start({ REELPOST_BACKUP_SCHEDULE: "15 3 * * *" }), { kind: "badBackupSchedule" });
+  await assert.rejects(start({ REELPOST_BACKUP_SCHEDULE: "15 3 * * *" }), { kind: "noBackupFolder" });
   await assert.rejects(start({ REELPOST_BACKUP_SCHEDULE: "daily", REELPOST_BACKUP_DIR: "/mnt/backup" }), {
-    kind: "badBackupSchedule",
+    kind: "badSchedule",
   });
 });

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { cronProblem, scheduleBackups, type BackupSchedule } from "../backup/index.ts";
+import { scheduleBackups, type BackupSchedule } from "../backup/index.ts";
 import { messageOf, type Basics } from "../kernel/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import { serverErrors } from "./errors.ts";
@@ -13,15 +13,14 @@ const MODULE = fileURLToPath(
 
 type Outcome = { id: string; files: number; bytes: number; addedBytes: number; warnings: string[]; removed: number };
 
-/** Creates backups at the times of `backup.schedule`. Throws badBackupSchedule. */
+/** Creates backups at the times of `backup.schedule`. Throws noBackupFolder, and BackupError badSchedule. */
 export function startScheduledBackups(
   settings: Settings,
   { version, clock, log }: { version: string } & Pick<Basics, "clock" | "log">,
 ): BackupSchedule | undefined {
   const { schedule, dir } = settings.backup;
   if (schedule === "") return undefined;
-  const reason = cronProblem(schedule) ?? (dir === "" ? "backup.dir is not set" : undefined);
-  if (reason !== undefined) throw serverErrors.badBackupSchedule({ schedule, reason });
+  if (dir === "") throw serverErrors.noBackupFolder();
   const stopping = new AbortController();
   const backups = scheduleBackups(schedule, {
     clock,

@@ -5,9 +5,9 @@ import { replaceIdentity, claimIdentity, type StorageIdentityTables } from "./st
 
 /** Name of the row with a value that was encrypted with the key of the secrets. */
 export const SECRETS_KEY_NAME = "secrets-key";
-const OBJECTS_NAME = "objects";
+export const OBJECTS_NAME = "objects";
 /** Name of the file in the objects folder that stores its id. */
-const OBJECTS_ID = "store-id";
+export const OBJECTS_ID = "store-id";
 
 /**
  * A database, the secrets key and the objects folder belong together but are configured separately. After a restore

@@ -27,6 +27,7 @@ export { createJobs } from "./jobs/jobs.ts";
 export { jobsMigrations } from "./jobs/jobs-table.ts";
 export type { Job, JobContext, Jobs, JobWorker } from "./jobs/port.ts";
 export { openFsObjects } from "./objects/fs.ts";
+export { listFiles as listObjectFiles } from "./objects/fs-list.ts";
 export { holdObjects, type ObjectHold } from "./objects/fs-hold.ts";
 export type { ObjectHandle, ObjectStore, PartialObject, Stored } from "./objects/port.ts";
 export { createSecrets } from "./secrets/aes-gcm.ts";

@@ -1,0 +1,218 @@
+import { readdir, readFile, rename, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { messageOf } from "../../kernel/index.ts";
+import { listObjectFiles, openPostgres, openRowSnapshot, openSqlite, type DatabaseAddress } from "../../store/index.ts";
+import type { DataLocation } from "../create.ts";
+import { backupErrors } from "../errors.ts";
+import { makeFolder, syncFolder } from "../files.ts";
+import { canDecrypt, readSecretsKey, type SecretsSettings } from "../secrets-key.ts";
+import { findSqlite, rebuildIndexes, sqliteProblem } from "../sqlite-files.ts";
+import { explain, type Finding } from "./finding.ts";
+import { createReferences, type Reference, type Row } from "./references.ts";
+import { deleteRow } from "./repairs-table.ts";
+
+interface CheckOptions extends DataLocation {
+  secrets: SecretsSettings;
+  keyMark: { name: string };
+  /** The row that names the objects folder, and the object with the same text. */
+  objectsMark: { name: string; object: string };
+  now: number;
+  onProgress?: (progress: { step: "objects" | "rows" | "databases"; count: number }) => void;
+}
+
+interface Checked {
+  objects: number;
+  rows: number;
+  databases: number;
+  findings: Finding[];
+}
+
+/** A row without an object, or an object without a row, may be about to change in a running server for this long. */
+const ORPHAN_GRACE_MS = 24 * 3_600_000;
+/** Removed files are moved here. */
+const REMOVED = "removed";
+
+/**
+ * Compares rows with objects, and reads all databases. In a running server, rows and files change in between: a second
+ * check confirms the findings. A repair needs a stopped server. Throws BackupError noData, and StoreError.
+ */
+export async function checkData({
+  isRunning,
+  repair,
+  ...options
+}: CheckOptions & { isRunning: boolean; repair: boolean }): Promise<Checked & { repaired: Repaired[] }> {
+  const checked = await checkOnce(options);
+  if (isRunning && checked.findings.length > 0) {
+    const again = new Set((await checkOnce(options)).findings.map(identityOf));
+    checked.findings = checked.findings.filter((finding) => again.has(identityOf(finding)));
+  }
+  return { ...checked, repaired: repair ? await repairData(options, checked.findings, options.now) : [] };
+}
+
+const identityOf = ({ kind, subject }: Finding) => `${kind} ${subject}`;
+
+async function checkOnce(options: CheckOptions): Promise<Checked> {
+  const { dataDirectory, objects: folder, onProgress } = options;
+  const address = addressOf(options);
+  for (const path of "path" in address ? [address.path, folder] : [folder])
+    await stat(path).catch((err: unknown) => {
+      throw backupErrors.noData({ directory: dataDirectory, file: path }, { cause: err });
+    });
+  const findings: Finding[] = [];
+  if ("path" in address) {
+    onProgress?.({ step: "databases", count: 0 });
+    const problem = sqliteProblem(address.path);
+    if (problem !== undefined) findings.push({ kind: "database", subject: "reelpost.sqlite", problem });
+  }
+  // Objects first: an object is stored before its row.
+  const objects = new Map<string, { size: number; modified: number }>();
+  for await (const { key, size, modified } of listObjectFiles(folder, "")) {
+    objects.set(key, { size, modified: modified.getTime() });
+    onProgress?.({ step: "objects", count: objects.size });
+  }
+  const collector = createReferences();
+  let rows = 0;
+  const snapshot = await openRowSnapshot(address);
+  try {
+    for (const table of snapshot.tables)
+      for await (const values of snapshot.rows(table)) {
+        collector.add(table.name, Object.fromEntries(table.columns.map((column, at) => [column, values[at]!])) as Row);
+        onProgress?.({ step: "rows", count: ++rows });
+      }
+  } catch (err) {
+    if (findings.length === 0) throw err;
+    // The database is damaged: without its rows, nothing can be compared.
+    return { objects: objects.size, rows, databases: 1, findings };
+  } finally {
+    await snapshot.close();
+  }
+  const { references, databases, marks, hasAccounts, isOwned } = collector.complete();
+
+  const sealed = marks.get(options.keyMark.name);
+  if (sealed !== undefined) {
+    const key = readSecretsKey(dataDirectory, options.secrets);
+    if (key === undefined || !canDecrypt(key, sealed, options.keyMark.name))
+      findings.push({
+        kind: "secrets_key",
+        subject: key?.source ?? "secrets.key",
+        problem: key === undefined ? "it is missing" : "the secrets were encrypted with another key",
+      });
+  }
+  const folderId = marks.get(options.objectsMark.name);
+  if (folderId !== undefined) {
+    const found = await readFile(join(folder, options.objectsMark.object), "utf8").catch(() => undefined);
+    if (found !== folderId)
+      findings.push({
+        kind: "other_objects",
+        subject: folder,
+        problem: found === undefined ? "its id is missing" : "it has another id",
+      });
+  }
+  for (const reference of references.values()) {
+    const problem = await objectProblem(folder, reference, objects.get(reference.key)?.size);
+    if (problem === undefined) continue;
+    const { kind, subject, key, row } = reference;
+    findings.push({
+      kind,
+      subject,
+      problem: `objects/${key} ${problem}`,
+      file: `objects/${key}`,
+      ...(row !== undefined && { row }),
+    });
+  }
+  for (const [key, { size, modified }] of objects) {
+    if (size === 0 && /^stream\/[^/]+\/[^/]+\/(?:init\.mp4|\d+\.m4s)$/.test(key))
+      findings.push({
+        kind: "video_segment",
+        subject: `objects/${key}`,
+        problem: "it is empty",
+        file: `objects/${key}`,
+      });
+    else if (!isOwned(key) && options.now - modified > ORPHAN_GRACE_MS)
+      findings.push({ kind: "orphan", subject: `objects/${key}`, problem: `${size} bytes`, file: `objects/${key}` });
+  }
+  let checkedDatabases = "path" in address ? 1 : 0;
+  for (const [area, kind] of [
+    ["d1", "d1_database"],
+    ["durable-objects", "durable_object"],
+  ] as const) {
+    for (const name of await findSqlite(join(dataDirectory, area))) {
+      const path = `${area}/${name}`;
+      onProgress?.({ step: "databases", count: ++checkedDatabases });
+      // The databases of `reelpost dev` have no rows.
+      if (area === "d1" && hasAccounts && !databases.has(name)) {
+        findings.push({ kind: "orphan_database", subject: path, problem: "it has no row", file: path });
+        continue;
+      }
+      const problem = sqliteProblem(join(dataDirectory, path));
+      if (problem !== undefined) findings.push({ kind, subject: path, problem, file: path });
+    }
+  }
+  return { objects: objects.size, rows, databases: checkedDatabases, findings };
+}
+
+async function objectProblem(folder: string, { key, size }: Reference, listed: number | undefined) {
+  const found =
+    listed ??
+    (await stat(join(folder, key)).then(
+      (file) => file.size,
+      () => undefined,
+    ));
+  if (found === undefined) return "is missing";
+  return size !== undefined && found !== size ? `has ${found} bytes instead of ${size}` : undefined;
+}
+
+const addressOf = ({ dataDirectory, databaseUrl }: DataLocation): DatabaseAddress =>
+  databaseUrl === undefined ? { path: join(dataDirectory, "reelpost.sqlite") } : { url: databaseUrl };
+
+interface Repaired {
+  finding: Finding;
+  /** Undefined: repaired. */
+  failure?: string;
+}
+
+/**
+ * Repairs the findings that can be repaired. Files are moved to `removed/<time>/` in the data directory. No server may be
+ * using the data.
+ */
+async function repairData(location: DataLocation, findings: readonly Finding[], now: number): Promise<Repaired[]> {
+  const { dataDirectory, objects, databaseUrl } = location;
+  const repairable = findings.filter(({ kind }) => explain(kind).repair !== undefined);
+  if (repairable.length === 0) return [];
+  const removed = join(dataDirectory, REMOVED, new Date(now).toISOString().replace(/[-:]|\.\d+/g, ""));
+  const db =
+    databaseUrl === undefined
+      ? openSqlite({ path: join(dataDirectory, "reelpost.sqlite") })
+      : await openPostgres({ url: databaseUrl });
+  const results: Repaired[] = [];
+  try {
+    for (const finding of repairable) {
+      const failure = await repair(finding).catch(messageOf);
+      results.push({ finding, ...(failure !== undefined && { failure }) });
+    }
+  } finally {
+    await db.close();
+  }
+  return results;
+
+  async function repair({ kind, row, file }: Finding): Promise<string | undefined> {
+    if (kind === "d1_database") return rebuildIndexes(join(dataDirectory, file!));
+    // The file last: without its row it is an orphan, which the next check finds.
+    if (row !== undefined) await deleteRow(db, row);
+    if (file === undefined) return undefined;
+    const names = file.endsWith(".sqlite") ? ["", "-wal", "-shm"].map((suffix) => file + suffix) : [file];
+    for (const name of names) await moveAway(name);
+    return undefined;
+  }
+
+  async function moveAway(name: string): Promise<void> {
+    const from = name.startsWith("objects/") ? join(objects, name.slice("objects/".length)) : join(dataDirectory, name);
+    const to = join(removed, name);
+    await makeFolder(dirname(to));
+    await rename(from, to).catch((err: NodeJS.ErrnoException) => {
+      if (err.code !== "ENOENT") throw err;
+    });
+    if ((await readdir(dirname(from)).catch(() => undefined)) !== undefined) await syncFolder(dirname(from));
+    await syncFolder(dirname(to));
+  }
+}

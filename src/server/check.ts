@@ -1,0 +1,46 @@
+import { existsSync } from "node:fs";
+import { checkData } from "../backup/index.ts";
+import { UserError, type Clock } from "../kernel/index.ts";
+import type { Settings } from "../kernel/settings.ts";
+import { locationOf } from "./backup.ts";
+import { lockDataDirectory } from "./data-lock.ts";
+import { serverErrors } from "./errors.ts";
+import { OBJECTS_ID, OBJECTS_NAME, SECRETS_KEY_NAME } from "./storage-identity.ts";
+
+interface CheckServerOptions {
+  repair: boolean;
+  clock: Clock;
+  onProgress?: Parameters<typeof checkData>[0]["onProgress"];
+}
+
+/** Checks the data of a server, which may be running. A repair needs a stopped server: throws dataDirectoryBusy. */
+export async function checkServer(settings: Settings, { repair, clock, onProgress }: CheckServerOptions) {
+  const location = locationOf(settings);
+  if (!existsSync(location.dataDirectory))
+    throw serverErrors.dataDirectoryUnusable({ directory: location.dataDirectory, reason: "it does not exist" });
+  const lock = tryLock(location.dataDirectory, repair);
+  try {
+    return await checkData({
+      ...location,
+      secrets: settings.secrets,
+      keyMark: { name: SECRETS_KEY_NAME },
+      objectsMark: { name: OBJECTS_NAME, object: OBJECTS_ID },
+      now: clock.now(),
+      isRunning: lock === undefined,
+      repair,
+      ...(onProgress !== undefined && { onProgress }),
+    });
+  } finally {
+    lock?.release();
+  }
+}
+
+/** Undefined if a server is running. */
+function tryLock(directory: string, isRequired: boolean): { release(): void } | undefined {
+  try {
+    return lockDataDirectory(directory);
+  } catch (err) {
+    if (!isRequired && err instanceof UserError && err.kind === "dataDirectoryBusy") return undefined;
+    throw err;
+  }
+}

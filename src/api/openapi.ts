@@ -1,6 +1,7 @@
 import { OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Hono } from "hono";
 import { API_BASE } from "./base.ts";
+import { ID_FORMATS } from "./chosen-id.ts";
 import { DOCS_HEADERS, renderDocsPage } from "./docs-page.ts";
 import type { Operation, Route } from "./operation.ts";
 
@@ -36,6 +37,7 @@ export function openApiDocument(routes: Route[], version: string): object {
       ...(operation.permission !== null && { "x-api-token-group": [operation.permission] }),
       request: {
         params: paramsOf(operation),
+        ...(operation.chosenId !== undefined && { headers: chosenIdHeader(operation.chosenId) }),
         ...(operation.query !== undefined && { query: operation.query as z.ZodObject }),
         ...(operation.body !== undefined && {
           body: {
@@ -59,6 +61,15 @@ export function openApiDocument(routes: Route[], version: string): object {
     servers: [{ url: API_BASE }],
   });
 }
+
+const chosenIdHeader = (format: keyof typeof ID_FORMATS) =>
+  z.object({
+    "Reelpost-Id": z
+      .string()
+      .regex(ID_FORMATS[format])
+      .optional()
+      .describe("Operator only: the id of the new resource, to keep the one of an imported resource."),
+  });
 
 const paramsOf = ({ path }: Operation) =>
   z.object(Object.fromEntries([...path.matchAll(/\{(\w+)\+?\}/g)].map(([, name]) => [name!, z.string()])));

@@ -49,6 +49,11 @@ export interface Operation<
   version?(params: Record<string, string>): number | undefined;
   /** Schema of `result` in the envelope. */
   result?: Result;
+  /**
+   * The server's operator may choose the id of the new resource with the header Reelpost-Id, in this format. The handler
+   * reads it with `ChosenIds.of`.
+   */
+  chosenId?: "hex" | "uuid";
   /** Content type if the response has no envelope. */
   raw?: string;
   /** Status of the response. Default 200. */

@@ -22,6 +22,7 @@ import { RECORDS_CHANGED, type Lookups, type Zones } from "../zones/index.ts";
 import { meterApi } from "./api-meter.ts";
 import { createApi } from "./app.ts";
 import { credentialsOf } from "./authorize.ts";
+import { createChosenIds } from "./chosen-id.ts";
 import { createAccessControl } from "./gate.ts";
 import { createLiveEvents } from "./live-events.ts";
 import { openApiDocument } from "./openapi.ts";
@@ -238,6 +239,8 @@ function routesOf(
   }: PlatformModules,
   { address, publicUrl, publicDomain, workerUrl, diagnose, isOwnHost, clock }: RouteOptions,
 ): Route[] {
+  const operator = async () => (await accounts.firstAccount())?.id;
+  const chosenIds = createChosenIds(operator);
   return [
     ...accountRoutes(accounts),
     ...userRoutes(accounts),
@@ -248,7 +251,7 @@ function routesOf(
     ...memberRoutes(accounts),
     ...userInviteRoutes(accounts, clock),
     ...auditLogRoutes(accounts),
-    ...zonesRoutes({ zones, accounts: accounts.accounts }),
+    ...zonesRoutes({ zones, accounts: accounts.accounts, chosenIds }),
     ...dnsRecordRoutes({ zones }),
     ...workerRoutes({
       scripts,
@@ -261,7 +264,7 @@ function routesOf(
       clock,
     }),
     ...workersTailsRoutes({ tails, scripts, address, publicUrl }),
-    ...kvRoutes({ ...kv, clock }),
+    ...kvRoutes({ ...kv, clock, chosenIds }),
     ...r2Routes({ ...r2, queues: queue.queues, zones, publicDomain, isReserved: isOwnHost, clock }),
     ...queuesRoutes({ queues: queue.queues, messages: queue.messages, scripts }),
     ...aiGatewayRoutes({
@@ -274,6 +277,7 @@ function routesOf(
     ...secretsStoreRoutes({ store: secretsStore.store! }),
     ...d1Routes({
       list: d1.list,
+      chosenIds,
       databases: d1.databases,
       transfers: d1.transfers,
       ...(publicUrl !== "" && { origin: () => publicUrl.replace(/\/+$/, "") }),
@@ -284,7 +288,7 @@ function routesOf(
       zones,
       clock,
       resolveTxt: lookups.resolveTxt,
-      operator: async () => (await accounts.firstAccount())?.id,
+      operator,
       workerExists: async (account, name) => (await scripts.get(account, name)) !== undefined,
       diagnose,
     }),
@@ -299,6 +303,6 @@ function routesOf(
       },
       zoneAccount: zones.zoneAccount,
     }),
-    ...streamRoutes(stream),
+    ...streamRoutes(stream, chosenIds),
   ];
 }

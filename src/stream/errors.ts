@@ -7,6 +7,13 @@ import { defineErrors } from "../kernel/index.ts";
  */
 export const streamErrors = defineErrors("stream", {
   videoNotFound: { code: 10003, http: 404, message: "Not Found", fix: "Video {uid} not found in this account." },
+  idTaken: {
+    code: 10005,
+    http: 409,
+    permanent: true,
+    message: "Bad Request: the id {uid} is in use, or its data is still being deleted",
+    fix: "Use another id, or omit the header Reelpost-Id.",
+  },
   badParameter: { code: 10005, http: 400, message: "Bad Request: {reason}" },
   invalidUrl: { code: 10010, http: 400, message: "Invalid URL: {reason}" },
   urlNotPublic: {

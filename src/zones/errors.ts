@@ -15,6 +15,13 @@ export const zoneErrors = defineErrors("zones", {
     message: "{name} is not a registered domain",
     fix: "Use a domain registered under {name}, which is a public suffix.",
   },
+  idTaken: {
+    code: 1097,
+    http: 409,
+    permanent: true,
+    message: "The id {id} is already in use",
+    fix: "Use another id, or omit the header Reelpost-Id.",
+  },
   zoneExists: {
     code: 1061,
     http: 400,

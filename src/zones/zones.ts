@@ -19,8 +19,13 @@ import {
 } from "./zones-table.ts";
 
 export interface ZoneList {
-  /** Throws badName, publicSuffix, zoneExists, othersZone, unsupportedType. */
-  create(request: { account: string; name: string; type?: ZoneType | undefined }): Promise<Zone>;
+  /** `id`: 32 hex digits; default: a random one. Throws badName, publicSuffix, zoneExists, othersZone, unsupportedType, idTaken. */
+  create(request: {
+    account: string;
+    name: string;
+    type?: ZoneType | undefined;
+    id?: string | undefined;
+  }): Promise<Zone>;
   /** Throws noZone. */
   get(id: string): Promise<Zone>;
   find(id: string): Promise<Zone | undefined>;
@@ -94,12 +99,12 @@ export function createZoneList({
   return {
     get,
     find,
-    async create({ account, name: givenName, type = "full" }) {
+    async create({ account, name: givenName, type = "full", id: chosenId }) {
       const name = domainName(givenName);
       checkType(type);
       const now = clock.now();
       const zone: Zone = {
-        id: ids.hex(),
+        id: chosenId ?? ids.hex(),
         account,
         name,
         type,
@@ -120,6 +125,8 @@ export function createZoneList({
             // Otherwise an account could intercept mail for a name in another account's domain.
             if (other.account !== account) throw zoneErrors.othersZone({ name, zone: other.name });
           }
+          if (chosenId !== undefined && (await zoneById(tx)(chosenId)) !== undefined)
+            throw zoneErrors.idTaken({ id: chosenId });
           await insertZone(tx, zone);
         });
       } catch (err) {

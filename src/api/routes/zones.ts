@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { Accounts, Caller, Permission } from "../../accounts/index.ts";
 import type { TextOperator, ZoneQuery, Zones } from "../../zones/index.ts";
+import { noChosenIds, type ChosenIds } from "../chosen-id.ts";
 import { apiErrors } from "../errors.ts";
 import { hiddenZones } from "../hidden-zones.ts";
 import { answer, pageAnswer, route, type Route } from "../operation.ts";
@@ -10,6 +11,8 @@ import { createZoneBody, showZone, updateZoneBody, zoneListQuery, zoneSchema } f
 interface ZoneRoutesDeps {
   zones: Zones;
   accounts: Pick<Accounts, "list">;
+  /** Default: ids cannot be chosen. */
+  chosenIds?: ChosenIds;
 }
 
 const TAG = "Zone";
@@ -18,7 +21,7 @@ const MAX_ACCOUNTS = 500;
 /** Maximum number of zones per account that are checked for a token limited to single zones. */
 const MAX_CHECKED_ZONES = 1000;
 
-export function zonesRoutes({ zones, accounts }: ZoneRoutesDeps): Route[] {
+export function zonesRoutes({ zones, accounts, chosenIds = noChosenIds }: ZoneRoutesDeps): Route[] {
   const namesOf = async (caller: Caller) =>
     new Map((await accounts.list(caller, { page: 1, perPage: MAX_ACCOUNTS })).items.map(({ id, name }) => [id, name]));
   const show = async (zone: Parameters<typeof showZone>[0], caller: Caller) =>
@@ -69,12 +72,14 @@ export function zonesRoutes({ zones, accounts }: ZoneRoutesDeps): Route[] {
         path: "/zones",
         tag: TAG,
         summary: "Create a zone",
+        chosenId: "hex",
         permission: null,
         audit: { account: ({ after }) => (after as z.input<typeof zoneSchema>).account.id ?? undefined },
         body: createZoneBody,
         result: zoneSchema,
       },
-      async ({ body, caller }) => {
+      async (call) => {
+        const { body, caller } = call;
         const account = body.account?.id ?? (caller.accounts.length === 1 ? caller.accounts[0] : undefined);
         if (account === undefined)
           throw apiErrors.badRequest({
@@ -82,8 +87,9 @@ export function zonesRoutes({ zones, accounts }: ZoneRoutesDeps): Route[] {
           });
         if (!caller.accounts.includes(account) || !caller.allows("Zone Write", { account }))
           throw apiErrors.notAllowed({ permission: '"Zone Write"' });
+        const id = await chosenIds.of(call, "hex");
         return answer(
-          await show(await zones.create({ account, name: body.name, type: body.type ?? undefined }), caller),
+          await show(await zones.create({ account, name: body.name, type: body.type ?? undefined, id }), caller),
         );
       },
     ),

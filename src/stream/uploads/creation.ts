@@ -7,7 +7,7 @@ import type { Sources } from "./sources.ts";
 import { readTusMetadata } from "./tus-metadata.ts";
 import type { UploadLock } from "./upload-lock.ts";
 import { DEFERRED_LENGTH, hashOf, NO_DATA_YET, type UploadRow, type UploadsTable } from "./uploads-table.ts";
-import { metaText } from "../videos/index.ts";
+import { metaText, type Video } from "../videos/index.ts";
 
 export interface CreationDeps extends UploadsDeps {
   table: UploadsTable;
@@ -80,6 +80,29 @@ export function createCreations(deps: CreationDeps): Creations {
     };
   }
 
+  /**
+   * A client that chooses uids and has lost the response to its creation repeats it: the upload starts over with a new
+   * URL. Undefined: the uid has no pending upload in this account.
+   */
+  async function restart(
+    account: string,
+    uid: string,
+    { length, metadata, secret }: { length: number; metadata: string; secret: string },
+  ): Promise<{ row: UploadRow; video: Video } | undefined> {
+    const [row, video] = [await table.find(uid), await videos.find(uid)];
+    if (row === undefined || row.finished_at !== null || row.kind !== "tus") return undefined;
+    if (video?.account !== account || video.state !== "pendingupload") return undefined;
+    const end = await lock.acquire(uid);
+    if (end === undefined) throw streamErrors.uploadBusy();
+    try {
+      await sources.discard(uid);
+      await table.change(uid, { length, metadata, secret: hashOf(secret), touched_at: NO_DATA_YET });
+      return { row, video };
+    } finally {
+      end();
+    }
+  }
+
   async function receive(row: UploadRow & { length: number }, body: AsyncIterable<Uint8Array>): Promise<number> {
     const end = await lock.acquire(row.uid);
     if (end === undefined) throw streamErrors.uploadBusy();
@@ -91,7 +114,7 @@ export function createCreations(deps: CreationDeps): Creations {
   }
 
   return {
-    async tus(account, { headers, directUser, body }) {
+    async tus(account, { headers, directUser, body, uid }) {
       const length = checkLength(headers);
       const metadata = singleHeader(headers["upload-metadata"]) ?? "";
       const requested: RequestedVideo = {
@@ -104,8 +127,19 @@ export function createCreations(deps: CreationDeps): Creations {
         requested,
         directUser ? DIRECT_UPLOAD_EXPIRY_MS : ACCOUNT_UPLOAD_EXPIRY_MS,
       );
-      const video = await videos.create(account, { ...draft, ...(length !== DEFERRED_LENGTH && { size: length }) });
       const secret = ids.token(24);
+      const restarted = uid === undefined ? undefined : await restart(account, uid, { length, metadata, secret });
+      if (restarted !== undefined)
+        return {
+          video: restarted.video,
+          headers: await creationHeaders({ ...restarted.row, length }, secret, body, restarted.video.maxSizeBytes),
+        };
+      const video = await videos.create(
+        account,
+        { ...draft, ...(length !== DEFERRED_LENGTH && { size: length }) },
+        "pendingupload",
+        uid,
+      );
       const row = await table.insert({
         uid: video.uid,
         account_id: account,

@@ -34,7 +34,7 @@ export interface Uploads {
   copy(account: string, requested: RequestedVideo & { url: string }): Promise<Video>;
   /**
    * Creates a TUS upload, with its URL and media id in `headers`. Data sent with the creation has been stored when it
-   * resolves. Throws badParameter, tooLarge, notAVideo.
+   * resolves. Throws badParameter, tooLarge, notAVideo, idTaken.
    */
   tus(account: string, creation: TusCreation): Promise<{ video: Video; headers: Record<string, string> }>;
   /** Headers of OPTIONS responses (TUS 1.0.0): version, extensions, maximum upload size. */
@@ -80,6 +80,8 @@ export interface TusCreation {
   directUser: boolean;
   /** Set for a creation with upload. */
   body?: AsyncIterable<Uint8Array>;
+  /** Uid of the video: 32 hex digits. Default: random ones. */
+  uid?: string | undefined;
 }
 
 /** Renders the page of a one-time upload URL. */

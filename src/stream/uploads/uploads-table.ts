@@ -89,7 +89,7 @@ export function createUploadsTable(db: Db) {
     },
     async change(
       uid: string,
-      values: Partial<Pick<UploadRow, "length" | "metadata" | "version" | "touched_at" | "finished_at">>,
+      values: Partial<Pick<UploadRow, "length" | "metadata" | "version" | "touched_at" | "finished_at" | "secret">>,
     ): Promise<void> {
       await db.write(tables.updateTable("stream_uploads").set(values).where("uid", "=", uid));
     },

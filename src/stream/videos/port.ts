@@ -79,9 +79,15 @@ export interface StorageUsage {
 export interface Videos {
   /**
    * Creates a video in `pendingupload` (or `downloading`, `queued`) and reserves its minutes. Validates all its
-   * properties. Throws quotaExceeded, tooManyQueued, tooManyPending, badParameter.
+   * properties. `uid`: 32 hex digits; default: random ones. Throws quotaExceeded, tooManyQueued, tooManyPending,
+   * badParameter, idTaken.
    */
-  create(account: string, draft: VideoDraft, state?: "pendingupload" | "downloading" | "queued"): Promise<Video>;
+  create(
+    account: string,
+    draft: VideoDraft,
+    state?: "pendingupload" | "downloading" | "queued",
+    uid?: string,
+  ): Promise<Video>;
   /** Throws videoNotFound. */
   get(account: string, uid: string): Promise<Video>;
   /** Finds a video in any account: for delivery and processing. */

@@ -28,6 +28,7 @@ import { charge, readUsage } from "./usage-table.ts";
 import type { Video } from "./video.ts";
 import {
   countUnfinished,
+  deletedAt,
   insertVideo,
   moveToDeletions,
   recordJob,
@@ -244,15 +245,20 @@ export function createVideos(deps: VideosDeps): VideosModule {
   return {
     find: cache.find,
     live,
-    async create(account, draft, state = "pendingupload") {
+    async create(account, draft, state = "pendingupload", chosenUid) {
       const now = clock.now();
-      const video = newVideo({ uid: ids.hex(), account, now, state }, validated(draft, now, rules));
+      const video = newVideo({ uid: chosenUid ?? ids.hex(), account, now, state }, validated(draft, now, rules));
       await db.transaction<VideoTables, void>(async (tx) => {
         if ((await countUnfinished(tx, account, IN_PROCESSING, settings.max_queued)) >= settings.max_queued)
           throw streamErrors.tooManyQueued({ limit: settings.max_queued, retryAfter: RETRY_SECONDS });
         if (state === "pendingupload" && (await countUnfinished(tx, account, [state], maxPending)) >= maxPending)
           throw streamErrors.tooManyPending({ limit: maxPending });
         await checkQuota(tx, account, video.maxDurationSeconds ?? 0);
+        if (
+          chosenUid !== undefined &&
+          ((await videoByUid(tx)(chosenUid)) !== undefined || (await deletedAt(tx, chosenUid)) !== undefined)
+        )
+          throw streamErrors.idTaken({ uid: chosenUid });
         await insertVideo(tx, video, now);
         await charge(tx, undefined, video);
       });

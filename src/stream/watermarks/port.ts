@@ -6,15 +6,17 @@ import type { Video, WatermarkProfile } from "../videos/index.ts";
  * if that profile is deleted.
  */
 export interface Watermarks {
-  /** Creates a profile from a PNG of at most MAX_WATERMARK_BYTES. Throws badImage, badParameter, tooManyWatermarks. */
-  create(account: string, image: Uint8Array, request?: WatermarkRequest): Promise<WatermarkProfile>;
+  /** Creates a profile from a PNG of at most MAX_WATERMARK_BYTES. Throws badImage, badParameter, tooManyWatermarks, idTaken. */
+  create(account: string, image: Uint8Array, request?: WatermarkRequest, uid?: string): Promise<WatermarkProfile>;
   /** Creates a profile from an image fetched from a URL. Also throws invalidUrl, urlNotPublic. */
-  createFromUrl(account: string, url: string, request?: WatermarkRequest): Promise<WatermarkProfile>;
+  createFromUrl(account: string, url: string, request?: WatermarkRequest, uid?: string): Promise<WatermarkProfile>;
   /** Oldest first. */
   list(account: string): Promise<WatermarkProfile[]>;
   /** Throws watermarkNotFound, like the next method. */
   get(account: string, uid: string): Promise<WatermarkProfile>;
   delete(account: string, uid: string): Promise<void>;
+  /** The PNG of a profile. Throws watermarkNotFound. */
+  image(account: string, uid: string): Promise<Uint8Array>;
   /**
    * The watermark of a video, with its image copied alongside the video's other objects. Undefined if none was chosen,
    * or the image was deleted. Called when the video is probed.

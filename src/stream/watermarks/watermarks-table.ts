@@ -59,6 +59,8 @@ interface WatermarksTable {
   insert(row: WatermarkRow, max: number): Promise<boolean>;
   list(account: string): Promise<WatermarkRow[]>;
   find(account: string, uid: string): Promise<WatermarkRow | undefined>;
+  /** Whether a profile of any account has this uid, or had it until its image is deleted. */
+  exists(uid: string): Promise<boolean>;
   /** False if the profile does not exist. Its image is kept. */
   delete(account: string, uid: string, now: number): Promise<boolean>;
   deletedBefore(time: number, limit: number): Promise<string[]>;
@@ -97,6 +99,9 @@ export function createWatermarksTable(db: Db): WatermarksTable {
         .where("account_id", "=", account)
         .where("deleted_at", "is", null)
         .executeTakeFirst(),
+    exists: async (uid) =>
+      (await watermarks.selectFrom("stream_watermarks").select("uid").where("uid", "=", uid).executeTakeFirst()) !==
+      undefined,
     delete: async (account, uid, now) =>
       (
         await db.write(

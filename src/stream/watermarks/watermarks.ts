@@ -80,6 +80,7 @@ export function createWatermarks({
     image: Uint8Array,
     request: WatermarkRequest,
     downloadedFrom: string | null,
+    chosenUid: string | undefined,
   ): Promise<WatermarkProfile> {
     const validRequest = validateRequest(request);
     if (image.length > MAX_WATERMARK_BYTES)
@@ -87,7 +88,8 @@ export function createWatermarks({
     const png = readPng(Buffer.from(image.buffer, image.byteOffset, image.length));
     if (typeof png === "string") throw streamErrors.badImage({ reason: png });
     const { width, height, bytes } = png;
-    const uid = ids.hex();
+    if (chosenUid !== undefined && (await table.exists(chosenUid))) throw streamErrors.idTaken({ uid: chosenUid });
+    const uid = chosenUid ?? ids.hex();
     const key = keyOf(uid);
     await objects.put(key, bytes);
     try {
@@ -131,10 +133,10 @@ export function createWatermarks({
   }
 
   return {
-    create: (account, image, request = {}) => create(account, image, request, null),
-    async createFromUrl(account, url, request = {}) {
+    create: (account, image, request = {}, uid) => create(account, image, request, null, uid),
+    async createFromUrl(account, url, request = {}, uid) {
       validateRequest(request);
-      return create(account, await download(url).catch(throwFetchError), request, url);
+      return create(account, await download(url).catch(throwFetchError), request, url, uid);
     },
     list: async (account) => (await table.list(account)).map(toProfile),
     async get(account, uid) {
@@ -145,6 +147,12 @@ export function createWatermarks({
     async delete(account, uid) {
       if (!isHexId(uid) || !(await table.delete(account, uid, clock.now())))
         throw streamErrors.watermarkNotFound({ uid: uid.slice(0, 64) });
+    },
+    async image(account, uid) {
+      const row = isHexId(uid) ? await table.find(account, uid) : undefined;
+      const object = row === undefined ? undefined : await objects.open(keyOf(uid));
+      if (object === undefined) throw streamErrors.watermarkNotFound({ uid: uid.slice(0, 64) });
+      return object.bytes();
     },
     async copyForVideo({ uid, watermark }) {
       if (watermark === null) return undefined;

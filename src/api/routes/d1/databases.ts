@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { d1Errors, type D1Database, type D1DatabaseList, type D1Databases } from "../../../workers/index.ts";
+import { noChosenIds, type ChosenIds } from "../../chosen-id.ts";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 
@@ -10,6 +11,8 @@ export interface D1RouteDeps {
   list: D1DatabaseList;
   /** Absent: another process has the files, and operations that need them are rejected. */
   databases?: D1Databases;
+  /** Default: ids cannot be chosen. */
+  chosenIds?: ChosenIds;
 }
 
 const jurisdictions = ["eu", "fedramp", "us"] as const;
@@ -31,7 +34,7 @@ const COUNT_TABLES_SQL =
   "select count(*) from sqlite_master where type = 'table' and substr(name, 1, 7) <> 'sqlite_' and lower(substr(name, 1, 4)) <> '_cf_'";
 
 /** The databases of an account. */
-export function databaseRoutes({ list, databases }: D1RouteDeps): Route[] {
+export function databaseRoutes({ list, databases, chosenIds = noChosenIds }: D1RouteDeps): Route[] {
   const read = { tag: "D1", permission: "D1 Read" } as const;
   const write = { tag: "D1", permission: "D1 Write" } as const;
 
@@ -84,6 +87,7 @@ export function databaseRoutes({ list, databases }: D1RouteDeps): Route[] {
         method: "post",
         path: DATABASES,
         summary: "Create a D1 database",
+        chosenId: "uuid",
         result: detailedSchema,
         body: z.object({
           name: z.string(),
@@ -92,7 +96,9 @@ export function databaseRoutes({ list, databases }: D1RouteDeps): Route[] {
           read_replication: replication.nullish(),
         }),
       },
-      async ({ params, body }) => {
+      async (call) => {
+        const { params, body } = call;
+        const id = await chosenIds.of(call, "uuid");
         const {
           name,
           jurisdiction,
@@ -103,6 +109,7 @@ export function databaseRoutes({ list, databases }: D1RouteDeps): Route[] {
           await details(
             await list.create(params.account_id!, {
               name,
+              ...(id !== undefined && { id }),
               ...(jurisdiction && { jurisdiction }),
               ...(locationHint && { locationHint }),
               ...(requestedReplication && { readReplication: requestedReplication.mode }),

@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import type { Caller } from "../../../accounts/index.ts";
 import { addressErrors } from "../../../mail/index.ts";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
@@ -8,6 +9,11 @@ import type { EmailRoutingDeps } from "./routing-settings.ts";
 const tag = "Email Routing destination addresses";
 const ADDRESSES_PATH = "/accounts/{account_id}/email/routing/addresses";
 const ADDRESS_PATH = `${ADDRESSES_PATH}/{destination_address_identifier}`;
+
+/** Otherwise a user who may add addresses could send mail to people who never consented. Throws adminOnly. */
+function requireAdmin(caller: Caller, account: string): void {
+  if (!caller.allows("Account Settings Write", { account })) throw addressErrors.adminOnly();
+}
 
 export function routingAddressesRoutes({ routing: { addresses } }: EmailRoutingDeps): Route[] {
   const idsOf = ({
@@ -53,12 +59,17 @@ export function routingAddressesRoutes({ routing: { addresses } }: EmailRoutingD
         method: "post",
         path: ADDRESSES_PATH,
         tag,
-        summary: "Create a destination address and send it a verification email",
+        summary:
+          "Create a destination address and send it a verification email; administrators may create it as verified",
         permission: "Email Routing Addresses Write",
-        body: z.object({ email: z.string() }),
+        body: z.object({ email: z.string(), status: z.enum(["verified", "unverified"]).nullish() }),
         result: addressSchema,
       },
-      async ({ params, body }) => answer(showAddress(await addresses.create(params.account_id!, body.email))),
+      async ({ params, body: { email, status }, caller }) => {
+        const account = params.account_id!;
+        if (status === "verified") requireAdmin(caller, account);
+        return answer(showAddress(await addresses.create(account, email, { verified: status === "verified" })));
+      },
     ),
     route(
       {
@@ -84,9 +95,7 @@ export function routingAddressesRoutes({ routing: { addresses } }: EmailRoutingD
         result: addressSchema,
       },
       async ({ params, body: { status }, caller }) => {
-        // Otherwise a user who may add addresses could send mail to people who never consented.
-        if (status === "verified" && !caller.allows("Account Settings Write", { account: params.account_id! }))
-          throw addressErrors.adminOnly();
+        if (status === "verified") requireAdmin(caller, params.account_id!);
         return answer(showAddress(await addresses.setVerified(...idsOf(params), status === "verified")));
       },
     ),

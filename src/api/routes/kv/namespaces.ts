@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { KvNamespace, KvNamespaces } from "../../../workers/index.ts";
+import { noChosenIds, type ChosenIds } from "../../chosen-id.ts";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { KV_BASE, namespaceOf, ONE_NAMESPACE } from "./namespace.ts";
@@ -11,7 +12,13 @@ const order = { order: z.enum(["id", "title"]).default("title"), direction: z.en
 const show = ({ id, title }: KvNamespace) => ({ id, title, supports_url_encoding: true });
 
 /** Creates, lists, renames and deletes namespaces. */
-export function namespaceRoutes({ namespaces }: { namespaces: KvNamespaces }): Route[] {
+export function namespaceRoutes({
+  namespaces,
+  chosenIds = noChosenIds,
+}: {
+  namespaces: KvNamespaces;
+  chosenIds?: ChosenIds;
+}): Route[] {
   const sharedFields = { tag: "Workers KV Namespace" };
   const readAccess = { ...sharedFields, permission: "Workers KV Storage Read" } as const;
   const writeAccess = { ...sharedFields, permission: "Workers KV Storage Write" } as const;
@@ -43,10 +50,14 @@ export function namespaceRoutes({ namespaces }: { namespaces: KvNamespaces }): R
         method: "post",
         path: KV_BASE,
         summary: "Create a namespace",
+        chosenId: "hex",
         body: titled,
         result: namespaceSchema,
       },
-      async ({ params, body }) => answer(show(await namespaces.create(params.account_id!, body.title))),
+      async (call) =>
+        answer(
+          show(await namespaces.create(call.params.account_id!, call.body.title, await chosenIds.of(call, "hex"))),
+        ),
     ),
     route(
       {

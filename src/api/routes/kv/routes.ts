@@ -1,5 +1,6 @@
 import type { Clock } from "../../../kernel/index.ts";
 import type { KvBulk, KvNamespaces, KvStore } from "../../../workers/index.ts";
+import type { ChosenIds } from "../../chosen-id.ts";
 import type { Route } from "../../operation.ts";
 import { keyRoutes } from "./keys.ts";
 import { namespaceRoutes } from "./namespaces.ts";
@@ -10,6 +11,7 @@ interface KvRouteDeps {
   store: KvStore;
   bulk: KvBulk;
   clock: Clock;
+  chosenIds?: ChosenIds;
 }
 
 /** Workers KV routes under /accounts/{account_id}/storage/kv. */

@@ -1,4 +1,5 @@
 import type { Stream } from "../../../stream/index.ts";
+import { noChosenIds, type ChosenIds } from "../../chosen-id.ts";
 import type { Route } from "../../operation.ts";
 import { streamAnalyticsRoutes } from "./analytics.ts";
 import { streamAudioRoutes } from "./audio.ts";
@@ -19,24 +20,24 @@ import { streamVideosRoutes } from "./videos.ts";
 import { streamWatermarksRoutes } from "./watermarks.ts";
 import { streamWebhookRoutes } from "./webhook.ts";
 
-/** The API operations for video. */
-export const streamRoutes = ({ services }: Pick<Stream, "services">): Route[] => [
+/** The API operations for video. `chosenIds`: default, ids cannot be chosen. */
+export const streamRoutes = ({ services }: Pick<Stream, "services">, chosenIds: ChosenIds = noChosenIds): Route[] => [
   ...streamVideosRoutes(services),
   ...streamEncodingRoutes(services),
   ...streamUsageRoutes(services),
   ...streamAnalyticsRoutes(services),
   ...streamDeliveryRoutes(services),
-  ...streamUploadsRoutes(services),
+  ...streamUploadsRoutes({ uploads: services.uploads, urls: services.urls, chosenIds }),
   ...streamCopyRoutes(services),
   ...streamDirectUploadRoutes(services),
   ...streamClipRoutes(services),
   ...streamKeysRoutes(services),
   ...streamTokenRoutes(services),
-  ...streamWatermarksRoutes(services),
+  ...streamWatermarksRoutes({ watermarks: services.watermarks, chosenIds }),
   ...streamCaptionsRoutes(services),
   ...streamAudioRoutes(services),
   ...streamDownloadsRoutes(services),
   ...streamWebhookRoutes(services),
-  ...streamLiveInputsRoutes({ ...services.live, videos: services.videos, urls: services.urls }),
+  ...streamLiveInputsRoutes({ ...services.live, videos: services.videos, urls: services.urls, chosenIds }),
   ...streamLiveOutputsRoutes(services.live),
 ];

@@ -20,12 +20,14 @@ import {
   showVideo,
 } from "../../../stream/index.ts";
 import { systemClock, type Clock } from "../../../kernel/index.ts";
+import { noChosenIds, type ChosenIds } from "../../chosen-id.ts";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { translate } from "./bad-parameter.ts";
 import {
   liveHistorySchema,
   liveInputBody,
+  newLiveInputBody,
   liveInputSchema,
   liveListSchema,
   liveMetricsSchema,
@@ -50,6 +52,8 @@ interface StreamLiveInputsDeps {
   samples?(input: string, since: number): Promise<LiveSample[]>;
   disconnect?(input: string): void;
   clock?: Pick<Clock, "now">;
+  /** Default: ids and keys cannot be chosen. */
+  chosenIds?: ChosenIds;
 }
 
 const tag = "Stream Live Inputs";
@@ -69,6 +73,7 @@ export function streamLiveInputsRoutes({
   samples = async () => [],
   disconnect = () => {},
   clock = systemClock,
+  chosenIds = noChosenIds,
 }: StreamLiveInputsDeps): Route[] {
   const inputKeyOf = ({
     account_id,
@@ -120,20 +125,25 @@ export function streamLiveInputsRoutes({
         path: LIVE_INPUTS_PATH,
         tag,
         summary: "Create a live input; requests with the same `Idempotency-Key` within six hours create only one",
+        chosenId: "hex",
         permission: WRITE,
         translate,
-        body: liveInputBody,
+        body: newLiveInputBody,
         bodyOptional: true,
         result: liveInputSchema,
       },
-      async ({ params, body, node }) => {
+      async (call) => {
+        const { params, node } = call;
+        const { keys, ...body } = call.body;
+        if (keys != null) await chosenIds.requireOperator(call.caller);
+        const uid = await chosenIds.of(call, "hex");
         const key = node.incoming.headers["idempotency-key"];
         return show(
-          await inputs.create(
-            params.account_id!,
-            changeOf(body),
-            typeof key === "string" ? { idempotencyKey: key } : {},
-          ),
+          await inputs.create(params.account_id!, changeOf(body), {
+            ...(typeof key === "string" && { idempotencyKey: key }),
+            uid,
+            keys: keys ?? undefined,
+          }),
         );
       },
     ),

@@ -81,6 +81,14 @@ export const liveInputBody = z.object({
     .nullish(),
 });
 
+/** `keys`: those of an imported input, for the server's operator. */
+export const newLiveInputBody = liveInputBody.extend({
+  keys: z
+    .object({ publish: secretField(z.string()), playback: secretField(z.string()) })
+    .nullish()
+    .describe("Operator only: the keys of an imported input."),
+});
+
 export const liveOutputSchema = z.object({
   uid: text,
   // SRT URLs may contain a passphrase.

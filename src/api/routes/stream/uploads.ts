@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { hasUploadBody, showVideo, type StreamUrls, type Uploads } from "../../../stream/index.ts";
+import { noChosenIds, type ChosenIds } from "../../chosen-id.ts";
 import { answer, route, type Route } from "../../operation.ts";
 import { withSentBody } from "../sent-body.ts";
 import { translate } from "./bad-parameter.ts";
@@ -8,6 +9,8 @@ import { videoSchema } from "./video-schemas.ts";
 interface StreamUploadsDeps {
   uploads: Pick<Uploads, "tus" | "form" | "tusHeaders">;
   urls: Pick<StreamUrls, "of">;
+  /** Default: ids cannot be chosen. */
+  chosenIds?: ChosenIds;
 }
 
 const uploadQuery = z.object({
@@ -18,7 +21,7 @@ const uploadQuery = z.object({
 });
 
 /** Two upload methods at one URL: a TUS client sends a specific header, all others send a form. */
-export const streamUploadsRoutes = ({ uploads, urls }: StreamUploadsDeps): Route[] => [
+export const streamUploadsRoutes = ({ uploads, urls, chosenIds = noChosenIds }: StreamUploadsDeps): Route[] => [
   route(
     {
       id: "stream-videos-initiate-video-uploads-using-tus",
@@ -26,6 +29,7 @@ export const streamUploadsRoutes = ({ uploads, urls }: StreamUploadsDeps): Route
       path: "/accounts/{account_id}/stream",
       tag: "Stream Videos",
       summary: "Upload a video: start a TUS upload, or send a form with the file",
+      chosenId: "hex",
       permission: "Stream Write",
       translate,
       query: uploadQuery,
@@ -37,7 +41,11 @@ export const streamUploadsRoutes = ({ uploads, urls }: StreamUploadsDeps): Route
       const { incoming } = call.node;
       if (incoming.headers["tus-resumable"] === undefined)
         return answer(showVideo(await uploads.form(account, incoming, { confirm: call.confirm }), urls));
-      const creation = { headers: incoming.headers, directUser: call.query.direct_user };
+      const creation = {
+        headers: incoming.headers,
+        directUser: call.query.direct_user,
+        uid: await chosenIds.of(call, "hex"),
+      };
       const { headers } = hasUploadBody(incoming)
         ? await withSentBody(call, (body) => uploads.tus(account, { ...creation, body }))
         : await uploads.tus(account, creation);

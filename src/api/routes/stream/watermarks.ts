@@ -6,6 +6,7 @@ import {
   type Watermarks,
   type WatermarkRequest,
 } from "../../../stream/index.ts";
+import { noChosenIds, type ChosenIds } from "../../chosen-id.ts";
 import { parseJson } from "../../body.ts";
 import { invalidInput } from "../../envelope.ts";
 import { answer, route, type Call, type Route } from "../../operation.ts";
@@ -15,7 +16,9 @@ import { watermarkSchema } from "./video-schemas.ts";
 import { itemsOfPage, wholeListQuery } from "./whole-list.ts";
 
 interface StreamWatermarksDeps {
-  watermarks: Pick<Watermarks, "create" | "createFromUrl" | "list" | "get" | "delete">;
+  watermarks: Pick<Watermarks, "create" | "createFromUrl" | "list" | "get" | "image" | "delete">;
+  /** Default: ids cannot be chosen. */
+  chosenIds?: ChosenIds;
 }
 
 const tag = "Stream Watermark Profile";
@@ -67,7 +70,7 @@ async function readWatermark(call: Call): Promise<WatermarkUpload> {
   };
 }
 
-export const streamWatermarksRoutes = ({ watermarks }: StreamWatermarksDeps): Route[] => [
+export const streamWatermarksRoutes = ({ watermarks, chosenIds = noChosenIds }: StreamWatermarksDeps): Route[] => [
   route(
     {
       id: "stream-watermark-profile-list-watermark-profiles",
@@ -89,6 +92,7 @@ export const streamWatermarksRoutes = ({ watermarks }: StreamWatermarksDeps): Ro
       path: WATERMARKS_PATH,
       tag,
       summary: "Create a watermark profile from a PNG: a form with `file`, or JSON with `url`",
+      chosenId: "hex",
       permission: "Stream Write",
       translate,
       maxBytes: MAX_WATERMARK_BYTES + FORM,
@@ -96,12 +100,13 @@ export const streamWatermarksRoutes = ({ watermarks }: StreamWatermarksDeps): Ro
     },
     async (call) => {
       const account = call.params["account_id"]!;
+      const uid = await chosenIds.of(call, "hex");
       const { url, file, options } = await readWatermark(call);
       return answer(
         showWatermark(
           file === undefined
-            ? await watermarks.createFromUrl(account, url!, options)
-            : await watermarks.create(account, file, options),
+            ? await watermarks.createFromUrl(account, url!, options, uid)
+            : await watermarks.create(account, file, options, uid),
         ),
       );
     },
@@ -117,6 +122,21 @@ export const streamWatermarksRoutes = ({ watermarks }: StreamWatermarksDeps): Ro
       result: watermarkSchema,
     },
     async ({ params }) => answer(showWatermark(await watermarks.get(params.account_id!, params.identifier!))),
+  ),
+  route(
+    {
+      id: "stream-watermark-profile-image",
+      method: "get",
+      path: `${WATERMARK_PATH}/image`,
+      tag,
+      summary: "Get the image of a watermark profile",
+      permission: "Stream Read",
+      raw: "image/png",
+    },
+    async ({ params }) => {
+      const image = await watermarks.image(params.account_id!, params.identifier!);
+      return new Response(image as Uint8Array<ArrayBuffer>, { headers: { "content-type": "image/png" } });
+    },
   ),
   route(
     {

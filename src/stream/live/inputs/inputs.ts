@@ -1,9 +1,9 @@
 import { type Clock, type Ids, isHexId } from "../../../kernel/index.ts";
-import type { Secrets } from "../../../store/index.ts";
+import { isUniqueViolation, type Secrets } from "../../../store/index.ts";
 import { streamErrors } from "../../errors.ts";
 import { type Directory, inputOf, ownedOf, inputKeyContext } from "./directory.ts";
 import type { InputsTable } from "./inputs-table.ts";
-import { keyHash, newKeys } from "./keys.ts";
+import { isKey, keyHash, newKeys } from "./keys.ts";
 import { applyChange, checkIdempotencyKey, DEFAULTS, type LiveSettings } from "./rules.ts";
 import type { StatusTable } from "./status-table.ts";
 import type { InputRow } from "./live-table.ts";
@@ -39,8 +39,7 @@ export function createOwnedInputs({
 }: InputsDeps): LiveInputs {
   const rules = { minDeletionDays };
 
-  function keysOf(uid: string): Pick<InputRow, "publish_hash" | "playback_hash" | "keys"> {
-    const keys = newKeys(ids);
+  function keysOf(uid: string, keys = newKeys(ids)): Pick<InputRow, "publish_hash" | "playback_hash" | "keys"> {
     return {
       publish_hash: keyHash(keys.publish),
       playback_hash: keyHash(keys.playback),
@@ -64,15 +63,19 @@ export function createOwnedInputs({
   }
 
   return {
-    async create(account, change, { idempotencyKey } = {}) {
+    async create(account, change, { idempotencyKey, uid = ids.hex(), keys } = {}) {
       if (idempotencyKey !== undefined) checkIdempotencyKey(idempotencyKey);
-      const [uid, now] = [ids.hex(), clock.now()];
+      if (keys !== undefined && (!isKey(keys.publish) || !isKey(keys.playback) || keys.publish === keys.playback))
+        throw streamErrors.badParameter({
+          reason: "keys must have a publish and a playback key that differ, each 32 hex digits, k, and 32 hex digits",
+        });
+      const now = clock.now();
       const settings = JSON.stringify(applyChange(DEFAULTS, change, rules));
       const row: InputRow = {
         uid,
         account_id: account,
         settings,
-        ...keysOf(uid),
+        ...keysOf(uid, keys),
         created_at: now,
         modified_at: now,
         rotated_at: null,
@@ -80,7 +83,11 @@ export function createOwnedInputs({
         status_at: null,
         noted: 0,
       };
-      const insertResult = await table.insert(row, idempotencyKey === undefined ? undefined : keyHash(idempotencyKey));
+      const insertResult = await table
+        .insert(row, idempotencyKey === undefined ? undefined : keyHash(idempotencyKey))
+        .catch((err: unknown) => {
+          throw isUniqueViolation(err) ? streamErrors.idTaken({ uid }, { cause: err }) : err;
+        });
       if (insertResult === "gone") throw streamErrors.liveKeyOfDeleted();
       return ownedOf(insertResult, secrets);
     },

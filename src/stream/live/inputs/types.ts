@@ -28,12 +28,19 @@ export interface OwnedLiveInput {
   statusAt: number | null;
 }
 
+interface LiveInputOrigin {
+  idempotencyKey?: string;
+  uid?: string | undefined;
+  keys?: LiveKeys | undefined;
+}
+
 export interface LiveInputs {
   /**
    * `idempotencyKey`: for six hours, the same key of the same account returns the same input in its current state.
-   * Throws badParameter, and liveKeyOfDeleted if that input was deleted.
+   * `uid` and `keys`: those of an imported input; default: random ones. Throws badParameter, idTaken, and
+   * liveKeyOfDeleted if that input was deleted.
    */
-  create(account: string, change: LiveInputChange, options?: { idempotencyKey?: string }): Promise<OwnedLiveInput>;
+  create(account: string, change: LiveInputChange, options?: LiveInputOrigin): Promise<OwnedLiveInput>;
   /** Throws liveInputNotFound, like all methods below. */
   get(account: string, uid: string): Promise<OwnedLiveInput>;
   /** Newest first. */

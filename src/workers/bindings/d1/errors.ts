@@ -103,6 +103,13 @@ export const d1Errors = defineErrors("d1", {
     message: "The database {id} could not be found",
     fix: "List the databases of the account with `d1 list`.",
   },
+  idTaken: {
+    code: 7502,
+    http: 409,
+    permanent: true,
+    message: "A database with the id {id} exists, or was deleted during the last hour",
+    fix: "Use another id, or omit the header Reelpost-Id.",
+  },
   nameTaken: {
     code: 7502,
     http: 400,

@@ -68,7 +68,7 @@ export interface DatabaseRow {
   locationHint: string | null;
 }
 
-type Created = "created" | "name taken" | "too many";
+type Created = "created" | "name taken" | "id taken" | "too many";
 
 const COLUMNS = [
   "id",
@@ -113,6 +113,9 @@ export function createDatabaseListTable(db: Db) {
             .where("removed_at", "is", null)
             .executeTakeFirst();
           if (existingRow) return "name taken";
+          // Deleted rows remain until their data is removed.
+          const sameId = await tx.selectFrom("d1_databases").select("id").where("id", "=", id).executeTakeFirst();
+          if (sameId) return "id taken";
           const countResult = await tx
             .selectFrom("d1_database_counts")
             .select("count")

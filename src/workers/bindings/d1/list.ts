@@ -17,7 +17,7 @@ import { createDatabaseListTable, type DatabaseRow } from "./list-table.ts";
 
 /** The D1 databases of accounts. Throws UserErrors of `d1Errors`; resolves once the change is on disk. */
 export interface D1DatabaseList {
-  /** Throws nameTaken, badName, tooManyDatabases. The first query creates the file. */
+  /** Throws nameTaken, badName, tooManyDatabases, idTaken. The first query creates the file. */
   create(account: string, newDatabase: NewD1Database): Promise<D1Database>;
   /** Sorted by name; `name` filters by names that contain it, ignoring case. */
   list(account: string, page: PageRequest, name?: string): Promise<Page<D1Database>>;
@@ -44,6 +44,8 @@ export interface D1DatabaseList {
 }
 
 interface NewD1Database {
+  /** UUID. Default: a random one. */
+  id?: string;
   name: string;
   readReplication?: D1Database["readReplication"];
   jurisdiction?: string;
@@ -112,11 +114,14 @@ export function createD1DatabaseList({
   }
 
   return {
-    async create(account, { name, readReplication = "disabled", jurisdiction = null, locationHint = null }) {
+    async create(
+      account,
+      { id = ids.uuid(), name, readReplication = "disabled", jurisdiction = null, locationHint = null },
+    ) {
       if (name.length > MAX_NAME_LENGTH || !NAME_PATTERN.test(name))
         throw d1Errors.badName({ name: JSON.stringify(name.slice(0, MAX_NAME_LENGTH)), longest: MAX_NAME_LENGTH });
       const row: DatabaseRow = {
-        id: ids.uuid(),
+        id,
         account,
         name,
         createdAt: clock.now(),
@@ -126,6 +131,7 @@ export function createD1DatabaseList({
       };
       const outcome = await table.create(row, maxDatabases);
       if (outcome === "name taken") throw d1Errors.nameTaken({ name });
+      if (outcome === "id taken") throw d1Errors.idTaken({ id });
       if (outcome === "too many") throw d1Errors.tooManyDatabases({ limit: maxDatabases });
       return show(row);
     },

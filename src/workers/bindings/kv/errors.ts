@@ -71,6 +71,13 @@ export const kvErrors = defineErrors("kv", {
   namespaceNotFoundIn: { code: 10013, http: 404, message: "{operation}: 'namespace not found'" },
   /** For a worker that is still bound to the namespace: 404 would mean that only the key is absent. */
   namespaceGone: { code: 10013, http: 410, message: "namespace not found" },
+  idTaken: {
+    code: 10014,
+    http: 409,
+    permanent: true,
+    message: "a namespace with the id {id} exists, or was deleted during the last hour",
+    fix: "Use another id, or omit the header Reelpost-Id.",
+  },
   titleTaken: {
     code: 10014,
     http: 400,

@@ -70,7 +70,7 @@ export interface NamespaceOrder {
   direction: "asc" | "desc";
 }
 
-type Created = "created" | "title taken" | "too many";
+type Created = "created" | "title taken" | "id taken" | "too many";
 
 export function createNamespaceTable(db: Db) {
   const tables = db.tables<NamespaceTables>();
@@ -115,6 +115,9 @@ export function createNamespaceTable(db: Db) {
             .where("removed_at", "is", null)
             .executeTakeFirst();
           if (existingTitle) return "title taken";
+          // Deleted rows remain until their data is removed.
+          const sameId = await tx.selectFrom("kv_namespaces").select("id").where("id", "=", id).executeTakeFirst();
+          if (sameId) return "id taken";
           const countRow = await tx
             .selectFrom("kv_namespace_counts")
             .select("count")

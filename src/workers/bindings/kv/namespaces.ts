@@ -18,8 +18,8 @@ import { createTtlCache } from "../recently-seen.ts";
 
 /** The KV namespaces of accounts. Throws UserErrors of `kvErrors`; resolves once the change is on disk. */
 export interface KvNamespaces {
-  /** Throws titleTaken, badTitle, tooManyNamespaces. */
-  create(account: string, title: string): Promise<KvNamespace>;
+  /** `id`: 32 hex digits; default: a random one. Throws titleTaken, badTitle, tooManyNamespaces, idTaken. */
+  create(account: string, title: string, id?: string): Promise<KvNamespace>;
   list(account: string, page: PageRequest, order?: NamespaceOrder): Promise<Page<KvNamespace>>;
   get(account: string, id: string): Promise<KvNamespace | undefined>;
   /** Normalizes an id to its stored form. Returns undefined if the text is not an id. */
@@ -120,11 +120,12 @@ export function createKvNamespaces({
   }
 
   return {
-    async create(account, title) {
+    async create(account, title, id = ids.hex()) {
       checkTitle(title);
-      const row = { id: ids.hex(), account, title, createdAt: clock.now() };
+      const row = { id, account, title, createdAt: clock.now() };
       const outcome = await table.create(row, maxNamespaces);
       if (outcome === "title taken") throw kvErrors.titleTaken({ title: JSON.stringify(title) });
+      if (outcome === "id taken") throw kvErrors.idTaken({ id });
       if (outcome === "too many") throw kvErrors.tooManyNamespaces({ limit: maxNamespaces });
       return { id: row.id, title, createdAt: new Date(row.createdAt) };
     },

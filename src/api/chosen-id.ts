@@ -1,0 +1,48 @@
+import type { Caller } from "../accounts/index.ts";
+import { apiErrors } from "./errors.ts";
+import type { Call } from "./operation.ts";
+
+/**
+ * The id of the resource that a POST creates, in the format of its kind. Only for the server's operator, so that an
+ * import can keep the ids that embed codes and configuration files contain.
+ */
+const ID_HEADER = "reelpost-id";
+
+export const ID_FORMATS = {
+  hex: /^[0-9a-f]{32}$/,
+  uuid: /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+} as const;
+const DESCRIPTIONS = { hex: "32 lower-case hex digits", uuid: "a UUID in lower case" } as const;
+
+export interface ChosenIds {
+  /** The id in the request header; undefined without the header. Throws notAllowed, badRequest. */
+  of(call: Pick<Call, "caller" | "node">, format: keyof typeof ID_FORMATS): Promise<string | undefined>;
+  /** Throws notAllowed unless the caller administers the account of the server's operator. */
+  requireOperator(caller: Caller): Promise<void>;
+}
+
+/** `operator`: the account of the server's operator. */
+export function createChosenIds(operator: () => Promise<string | undefined>): ChosenIds {
+  async function requireOperator(caller: Caller): Promise<void> {
+    const account = await operator();
+    if (account === undefined || !caller.allows("Account Settings Write", { account }))
+      throw apiErrors.notAllowed({ permission: '"Account Settings Write" on the account of the server\'s operator' });
+  }
+
+  return {
+    requireOperator,
+    async of({ caller, node }, format) {
+      const id = node.incoming.headers[ID_HEADER];
+      if (id === undefined) return undefined;
+      await requireOperator(caller);
+      if (typeof id !== "string" || !ID_FORMATS[format].test(id))
+        throw apiErrors.badRequest({
+          reason: `The header Reelpost-Id must be ${DESCRIPTIONS[format]}, not ${JSON.stringify(String(id).slice(0, 64))}`,
+        });
+      return id;
+    },
+  };
+}
+
+/** For a server without an operator, such as the development server. */
+export const noChosenIds: ChosenIds = createChosenIds(async () => undefined);

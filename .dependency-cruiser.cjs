@@ -1,5 +1,5 @@
 // The import rules of ARCHITECTURE.md. Imports are allowed in one direction only:
-// kernel <- protocol <- store <- accounts, certificates <- zones, workers <- mail, stream <- backup <- api, dev <- dashboard <- server <- cli
+// kernel <- protocol <- store <- accounts, certificates <- zones, workers <- mail, stream <- backup <- api, dev <- dashboard <- server <- migrate <- cli
 const order = [
   ["kernel"],
   ["protocol"],
@@ -11,6 +11,7 @@ const order = [
   ["api", "dev"],
   ["dashboard"],
   ["server"],
+  ["migrate"],
   ["cli"],
 ];
 
@@ -56,6 +57,7 @@ const domains = [
   "dev",
   "dashboard",
   "server",
+  "migrate",
 ];
 const TEST = "(\\.test|\\.testing|\\.conformance)\\.ts$";
 const domainIndexes = domains.flatMap((domain) => [
@@ -127,6 +129,13 @@ module.exports = {
         dependencyTypes: ["core"],
         path: "^(node:)?(child_process|cluster|dgram|dns|fs|http|http2|https|net|timers|tls|worker_threads)(/|$)",
       },
+    },
+    {
+      name: "migrate-is-a-client",
+      comment: "The import is a client of two servers: it uses nothing of the program's own domains.",
+      severity: "error",
+      from: { path: "^src/migrate/", pathNot: TEST },
+      to: { path: "^src/", pathNot: "^src/(migrate|kernel|protocol)/" },
     },
     {
       name: "no-cycles",

@@ -127,8 +127,8 @@ export const NOUNS: readonly Noun[] = [
   },
   {
     name: "import",
-    summary: "import data from other tools",
-    verbs: ["wrangler-state"],
+    summary: "import accounts and data from other services and tools",
+    verbs: ["cloudflare", "wrangler-state"],
     load: async () => (await import("./commands/import.ts")).importCommands,
   },
   {

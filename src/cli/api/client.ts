@@ -33,7 +33,7 @@ export interface Api {
   raw(method: string, path: string, request?: ApiRequest): Promise<Response>;
 }
 
-interface ApiOptions {
+export interface ApiOptions {
   url: string;
   token: string;
   version: string;
@@ -41,16 +41,27 @@ interface ApiOptions {
   onWait?: (seconds: number) => void;
   /** Waits for the given time; replaced in tests. */
   pause?: (ms: number) => Promise<unknown>;
+  /** Including the first one. Default 5. */
+  maxAttempts?: number;
+  /** A longer Retry-After is reported as an error instead of waiting. Default 60. */
+  maxWaitSeconds?: number;
 }
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 const MAX_ATTEMPTS = 5;
-/** A longer Retry-After is reported as an error instead of waiting. */
 const MAX_WAIT_SECONDS = 60;
 
 /** Retries only requests that the server did not start: 429 and 503. */
-export function createApiClient({ url, token, version, onWait = () => {}, pause = sleep }: ApiOptions): Api {
+export function createApiClient({
+  url,
+  token,
+  version,
+  onWait = () => {},
+  pause = sleep,
+  maxAttempts = MAX_ATTEMPTS,
+  maxWaitSeconds = MAX_WAIT_SECONDS,
+}: ApiOptions): Api {
   async function raw(method: string, path: string, request: ApiRequest = {}): Promise<Response> {
     const { timeoutMs = DEFAULT_TIMEOUT_MS } = request;
     const what = `${method} ${path}`;
@@ -65,8 +76,8 @@ export function createApiClient({ url, token, version, onWait = () => {}, pause 
             );
       });
       if (response.ok) return response;
-      const wait = secondsToWait(response, attempt);
-      if (wait === undefined || attempt === MAX_ATTEMPTS) throw await refusalOf(response, what);
+      const wait = secondsToWait(response, attempt, maxWaitSeconds);
+      if (wait === undefined || attempt === maxAttempts) throw await refusalOf(response, what);
       await response.body?.cancel();
       onWait(wait);
       await pause(wait * 1000);
@@ -134,13 +145,13 @@ function reasonOf(thrown: unknown): string {
   return oneLine(messageOf(cause) || code || "the connection failed");
 }
 
-function secondsToWait(response: Response, attempt: number): number | undefined {
+function secondsToWait(response: Response, attempt: number, maxWaitSeconds: number): number | undefined {
   if (response.status !== 429 && response.status !== 503) return undefined;
   const header = response.headers.get("retry-after");
   const retryAfter =
     header === null ? NaN : /^\d+$/.test(header.trim()) ? Number(header) : (Date.parse(header) - Date.now()) / 1000;
   const wait = Number.isNaN(retryAfter) ? 2 ** (attempt - 1) : Math.max(0, retryAfter);
-  return wait > MAX_WAIT_SECONDS ? undefined : wait;
+  return wait > maxWaitSeconds ? undefined : wait;
 }
 
 async function refusalOf(response: Response, what: string) {

@@ -2,7 +2,7 @@ import type { ProjectTarget } from "../../workers/index.ts";
 import { oneLine } from "../../kernel/text.ts";
 import type { CommandContext } from "../command.ts";
 import { createProgress, type Progress } from "../progress.ts";
-import { createApiClient, type Api } from "./client.ts";
+import { createApiClient, type Api, type ApiOptions } from "./client.ts";
 import { findCredentials, type Given } from "./credentials.ts";
 import { connectionErrors } from "./errors.ts";
 import { pagesOf } from "./lists.ts";
@@ -17,14 +17,18 @@ export interface ApiConnection {
   progress: Progress;
 }
 
+/** Limits of a command that waits longer than others. */
+type Patience = Pick<ApiOptions, "maxAttempts" | "maxWaitSeconds">;
+
 /** Throws connectionErrors. `configuration`: the configuration file that may contain an account_id. */
 export async function connectToApi(
   given: Given,
   context: CommandContext,
   configuration?: Pick<ProjectTarget, "accountId">,
+  patience: Patience = {},
 ): Promise<ApiConnection> {
-  const { api, account, progress } = await connectUser(given, context, configuration);
-  const id = account ?? (await onlyAccount(api));
+  const { api, account, progress } = await connectUser(given, context, configuration, patience);
+  const id = account ?? (await findOnlyAccount(api));
   return { api, account: id, base: `/accounts/${encodeURIComponent(id)}`, progress };
 }
 
@@ -33,6 +37,7 @@ export async function connectUser(
   given: Given,
   { cwd, env, version, stderr }: CommandContext,
   configuration?: Pick<ProjectTarget, "accountId">,
+  patience: Patience = {},
 ): Promise<{ api: Api; account: string | undefined; progress: Progress }> {
   const { url, token, account } = findCredentials(
     given,
@@ -47,6 +52,7 @@ export async function connectUser(
       url,
       token,
       version,
+      ...patience,
       onWait: (seconds) => progress.step(`the server is busy; retrying in ${seconds} s`),
     }),
     account,
@@ -65,7 +71,8 @@ async function readDotEnv(cwd: string): Promise<Record<string, string>> {
   return Object.fromEntries(ownVars.map(({ name, value }) => [name, value]));
 }
 
-async function onlyAccount(api: Api): Promise<string> {
+/** Throws noAccount, severalAccounts. `option`: the option that selects an account. */
+export async function findOnlyAccount(api: Api, option = "--account"): Promise<string> {
   const accounts: { id: string; name: string }[] = [];
   for await (const account of pagesOf<{ id: string; name: string }>(api, "/accounts", { perPage: 50 })) {
     accounts.push(account);
@@ -74,6 +81,7 @@ async function onlyAccount(api: Api): Promise<string> {
   if (accounts.length === 0) throw connectionErrors.noAccount({ url: api.url });
   if (accounts.length > 1)
     throw connectionErrors.severalAccounts({
+      option,
       list: accounts.map(({ id, name }) => `  ${id}  ${oneLine(name)}`).join("\n"),
     });
   return accounts[0]!.id;

@@ -55,7 +55,7 @@ export const connectionErrors = defineErrors("connection", {
     code: "E_SEVERAL_ACCOUNTS",
     http: 400,
     message: "The API token has access to several accounts:\n{list}",
-    fix: "Select one with --account, ACCOUNT_ID or account_id in the configuration.",
+    fix: "Select one with {option}, ACCOUNT_ID or account_id in the configuration.",
   },
 });
 

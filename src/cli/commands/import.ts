@@ -4,6 +4,7 @@ import { type Command, defineCommand } from "../command.ts";
 import { plural, printResult, table, type Paint } from "../print.ts";
 import { configOptions, localOptions } from "../shared-options.ts";
 import { connectStorage } from "../worker-of.ts";
+import { importCloudflare } from "./import-cloudflare.ts";
 
 const importWranglerState = defineCommand({
   name: "import wrangler-state",
@@ -73,4 +74,4 @@ const resultRow = (kind: string, itemNoun: string, { from, to, copied, kept }: C
   kept === 0 ? "" : plural(kept, itemNoun),
 ];
 
-export const importCommands: readonly Command[] = [importWranglerState];
+export const importCommands: readonly Command[] = [importCloudflare, importWranglerState];

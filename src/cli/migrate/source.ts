@@ -1,0 +1,66 @@
+import { oneLine } from "../../kernel/text.ts";
+import type { Side } from "../../migrate/index.ts";
+import { createApiClient } from "../api/client.ts";
+import { findOnlyAccount } from "../api/connect.ts";
+import { apiUrl } from "../api/credentials.ts";
+import { askHidden, canAsk } from "../ask.ts";
+import type { CommandContext, Options } from "../command.ts";
+import type { Progress } from "../progress.ts";
+import { gentle } from "./gentle.ts";
+import { importErrors } from "./errors.ts";
+
+const HOSTED_URL = "https://api.cloudflare.com/client/v4";
+/** The hosted API counts requests in windows of five minutes and names the rest of the window in Retry-After. */
+export const PATIENCE = { maxAttempts: 12, maxWaitSeconds: 600 } as const;
+
+/** The server to copy from. */
+export const sourceOptions = {
+  from: {
+    type: "string",
+    placeholder: "url",
+    summary: "API URL of the source",
+    defaultText: HOSTED_URL,
+  },
+  "from-token": {
+    type: "string",
+    placeholder: "token",
+    summary: "API token for the source",
+    defaultText: "CLOUDFLARE_API_TOKEN, or a prompt",
+  },
+  "from-account": {
+    type: "string",
+    placeholder: "id",
+    summary: "account on the source",
+    defaultText: "CLOUDFLARE_ACCOUNT_ID, or the only one",
+  },
+} as const satisfies Options;
+
+interface SourceValues {
+  from: string | undefined;
+  "from-token": string | undefined;
+  "from-account": string | undefined;
+}
+
+/** Connects to the source. Throws noSourceToken, connectionErrors. */
+export async function connectSource(
+  values: SourceValues,
+  context: CommandContext,
+  progress: Progress,
+  concurrency: number,
+): Promise<Side> {
+  const { env, version } = context;
+  const url = values.from === undefined ? HOSTED_URL : apiUrl(values.from, "--from");
+  const token =
+    (values["from-token"] ?? env.CLOUDFLARE_API_TOKEN)?.trim() ||
+    (canAsk(context) ? (await askHidden(`API token for ${oneLine(url)}: `, context)).trim() : "");
+  if (token === "") throw importErrors.noSourceToken({ url });
+  const api = createApiClient({
+    url,
+    token,
+    version,
+    ...PATIENCE,
+    onWait: (seconds) => progress.step(`the source is limiting requests; retrying in ${Math.ceil(seconds)} s`),
+  });
+  const account = values["from-account"] ?? env.CLOUDFLARE_ACCOUNT_ID ?? (await findOnlyAccount(api, "--from-account"));
+  return { api: gentle(api, concurrency), account };
+}

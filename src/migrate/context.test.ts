@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { decide, digestOf, recorded } from "./context.ts";
+import type { ItemProgress, MigrationOptions, MigrationState, StoredItem } from "./port.ts";
+
+function stateWith(items: Record<string, StoredItem>): MigrationState {
+  const stored = new Map(Object.entries(items));
+  return {
+    path: "",
+    get: (key) => stored.get(key),
+    idOf: (key) => stored.get(key)?.id,
+    put: (changes) => changes.forEach(([key, item]) => void stored.set(key, item)),
+  };
+}
+
+const contextOf = (items: Record<string, StoredItem>, overwrite = false) => ({
+  state: stateWith(items),
+  options: { overwrite } as MigrationOptions,
+});
+
+test("an item is compared by its content, and then by the digest of its import", () => {
+  const [one, other] = [
+    { name: "a", ttl: 1 },
+    { name: "a", ttl: 2 },
+  ];
+  const act = (target: unknown, items: Record<string, StoredItem>, overwrite?: boolean) =>
+    decide(contextOf(items, overwrite), "key", { source: one, target }).action;
+  assert.equal(act(undefined, {}), "new");
+  assert.equal(act({ ttl: 1, name: "a" }, {}), "unchanged");
+  assert.equal(act(other, {}), "kept");
+  assert.equal(act(other, {}, true), "changed");
+  assert.equal(act(other, { key: { digest: digestOf(one) } }), "unchanged");
+  assert.equal(act(other, { key: { digest: digestOf(other) } }), "changed");
+  assert.equal(act(other, { key: {} }), "changed", "an interrupted import is continued");
+});
+
+test("an item is recorded as finished only after its import has succeeded", async () => {
+  const context = contextOf({});
+  const progress = {} as ItemProgress;
+  const failing = recorded(context, "key", "x", async () => {
+    throw new Error("refused");
+  });
+  await assert.rejects(failing(progress), /refused/);
+  assert.deepEqual(context.state.get("key"), {});
+  await recorded(context, "key", "x", async () => {})(progress);
+  assert.deepEqual(context.state.get("key"), { digest: "x" });
+});

@@ -1,0 +1,78 @@
+import { createIdMap, pathOf, unlessRefused, type Context } from "./context.ts";
+import { planFollowUp } from "./follow-up.ts";
+import { planAddresses } from "./kinds/addresses.ts";
+import { planRouting } from "./kinds/routing.ts";
+import { planSendingDomains, planSuppressions } from "./kinds/sending.ts";
+import type { SourceZone } from "./kinds/zone.ts";
+import { planZones, zonesOf } from "./kinds/zones.ts";
+import type { FollowUp, MigrationDeps, Plan, PlannedItem, Report, RunProgress, V4Client } from "./port.ts";
+import { isStatus } from "./requests.ts";
+import { applyItems } from "./run.ts";
+
+/** Copies an account from one v4 API to another. */
+interface Migration {
+  /** Compares both accounts; changes nothing. */
+  plan(): Promise<Plan>;
+  /** Imports the new and changed items in order. A failed item does not stop the others. */
+  apply(plan: Plan, onProgress?: (progress: RunProgress) => void): Promise<Report>;
+}
+
+export function createMigration(deps: MigrationDeps): Migration {
+  const followUp: FollowUp = { secrets: [], credentials: [], dns: [] };
+  const paths = { source: pathOf(deps.source), target: pathOf(deps.target) };
+  let context: Context | undefined;
+  let zones: SourceZone[] = [];
+
+  return {
+    async plan() {
+      context = {
+        ...deps,
+        paths,
+        followUp,
+        ids: createIdMap(deps.state),
+        keepsIds: await isOperator(deps.target.api),
+      };
+      const { areas } = deps.options;
+      const needsZones = areas.has("zones") || areas.has("email");
+      zones = needsZones ? await zonesOf(context) : [];
+      return { items: await planAll(context, zones), keepsIds: context.keepsIds };
+    },
+    async apply(plan, onProgress = () => {}) {
+      const report = await applyItems(plan.items, deps, followUp, onProgress);
+      if (context !== undefined) followUp.dns = await planFollowUp(context, zones);
+      return report;
+    },
+  };
+}
+
+/** In the order of import: each item needs only earlier ones. */
+async function planAll(context: Context, zones: readonly SourceZone[]): Promise<PlannedItem[]> {
+  const { areas } = context.options;
+  const items = await planZones(context, zones);
+  const add = async (isWanted: boolean, what: string, make: () => Promise<PlannedItem[]>) => {
+    context.signal?.throwIfAborted();
+    if (isWanted) items.push(...(await unlessRefused(what, make)));
+  };
+  await add(areas.has("email"), "destination addresses", () => planAddresses(context));
+  for (const zone of zones) {
+    await add(areas.has("email"), `Email Routing of ${zone.name}`, () => planRouting(context, zone));
+    await add(areas.has("email"), `Email Sending of ${zone.name}`, () => planSendingDomains(context, zone));
+  }
+  await add(areas.has("email"), "suppressed addresses", () => planSuppressions(context));
+  return items;
+}
+
+const MAX_ACCOUNTS = 50;
+
+/** Only administrators of the operator's account may choose ids, and only they see the server. */
+async function isOperator(api: V4Client): Promise<boolean> {
+  const accounts = await api.result<{ id: string }[]>("GET", "/accounts", { query: { per_page: MAX_ACCOUNTS } });
+  for (const { id } of accounts)
+    try {
+      await api.result("GET", `/accounts/${encodeURIComponent(id)}/server`);
+      return true;
+    } catch (thrown) {
+      if (!isStatus(thrown, 401, 403, 404)) throw thrown;
+    }
+  return false;
+}

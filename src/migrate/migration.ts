@@ -1,8 +1,13 @@
 import { createIdMap, pathOf, unlessRefused, type Context } from "./context.ts";
 import { planFollowUp } from "./follow-up.ts";
 import { planAddresses } from "./kinds/addresses.ts";
+import { planD1 } from "./kinds/d1.ts";
+import { planKv } from "./kinds/kv.ts";
+import { planR2 } from "./kinds/r2.ts";
 import { planRouting } from "./kinds/routing.ts";
 import { planSendingDomains, planSuppressions } from "./kinds/sending.ts";
+import { planDomains, planRoutes } from "./kinds/worker-routes.ts";
+import { planWorkers } from "./kinds/workers.ts";
 import type { SourceZone } from "./kinds/zone.ts";
 import { planZones, zonesOf } from "./kinds/zones.ts";
 import type { FollowUp, MigrationDeps, Plan, PlannedItem, Report, RunProgress, V4Client } from "./port.ts";
@@ -33,7 +38,7 @@ export function createMigration(deps: MigrationDeps): Migration {
         keepsIds: await isOperator(deps.target.api),
       };
       const { areas } = deps.options;
-      const needsZones = areas.has("zones") || areas.has("email");
+      const needsZones = areas.has("zones") || areas.has("email") || areas.has("workers");
       zones = needsZones ? await zonesOf(context) : [];
       return { items: await planAll(context, zones), keepsIds: context.keepsIds };
     },
@@ -53,11 +58,18 @@ async function planAll(context: Context, zones: readonly SourceZone[]): Promise<
     context.signal?.throwIfAborted();
     if (isWanted) items.push(...(await unlessRefused(what, make)));
   };
+  // Bindings need the ids of namespaces and databases, even if those are not imported now.
+  await add(areas.has("kv") || areas.has("workers"), "KV", () => planKv(context));
+  await add(areas.has("r2"), "R2", () => planR2(context));
+  await add(areas.has("d1") || areas.has("workers"), "D1", () => planD1(context));
   await add(areas.has("email"), "destination addresses", () => planAddresses(context));
+  await add(areas.has("workers"), "workers", () => planWorkers(context));
   for (const zone of zones) {
+    await add(areas.has("workers"), `worker routes of ${zone.name}`, () => planRoutes(context, zone));
     await add(areas.has("email"), `Email Routing of ${zone.name}`, () => planRouting(context, zone));
     await add(areas.has("email"), `Email Sending of ${zone.name}`, () => planSendingDomains(context, zone));
   }
+  await add(areas.has("workers"), "custom domains", () => planDomains(context));
   await add(areas.has("email"), "suppressed addresses", () => planSuppressions(context));
   return items;
 }

@@ -1,0 +1,78 @@
+import { plannedItem, type Context } from "../context.ts";
+import type { PlannedItem } from "../port.ts";
+import { at, collect, isStatus, pagesOf } from "../requests.ts";
+import type { SourceZone } from "./zone.ts";
+
+interface WorkerRoute {
+  id: string;
+  pattern: string;
+  script?: string | null;
+}
+
+interface WorkerDomain {
+  hostname: string;
+  service: string;
+  zone_id: string;
+}
+
+/** The routes of a zone: URL patterns that a worker handles. */
+export async function planRoutes(context: Context, zone: SourceZone): Promise<PlannedItem[]> {
+  const { source, target, ids } = context;
+  const targetZone = ids.find("zone", zone.id);
+  const routesOf = (api: Context["source"]["api"], id: string) =>
+    api.result<WorkerRoute[]>("GET", at`/zones/${id}/workers/routes`).catch((thrown: unknown) => {
+      if (isStatus(thrown, 404)) return [];
+      throw thrown;
+    });
+  const [ours, theirs] = await Promise.all([
+    routesOf(source.api, zone.id),
+    targetZone === undefined ? [] : routesOf(target.api, targetZone),
+  ]);
+  return ours.map((route) => {
+    const existing = theirs.find(({ pattern }) => pattern === route.pattern);
+    const form = ({ pattern, script }: WorkerRoute) => ({ pattern, ...(script && { script }) });
+    return plannedItem(context, {
+      kind: "worker route",
+      key: `route ${zone.id} ${route.pattern}`,
+      name: `${route.pattern} ${route.script ?? "(no worker)"}`,
+      source: form(route),
+      target: existing && form(existing),
+      async apply() {
+        const path = at`/zones/${ids.require("zone", zone.id, zone.name)}/workers/routes`;
+        if (existing === undefined) await target.api.result("POST", path, { json: form(route) });
+        else await target.api.result("PUT", path + at`/${existing.id}`, { json: form(route) });
+      },
+    });
+  });
+}
+
+/** Custom domains: host names that a worker handles completely. */
+export async function planDomains(context: Context): Promise<PlannedItem[]> {
+  const { source, target, paths, ids } = context;
+  const domainsOf = (api: Context["source"]["api"], base: string) =>
+    collect(pagesOf<WorkerDomain>(api, `${base}/workers/domains`, { perPage: 1000 })).catch((thrown: unknown) => {
+      if (isStatus(thrown, 404)) return [];
+      throw thrown;
+    });
+  const [ours, theirs] = await Promise.all([domainsOf(source.api, paths.source), domainsOf(target.api, paths.target)]);
+  return ours.map((domain) => {
+    const existing = theirs.find(({ hostname }) => hostname === domain.hostname);
+    return plannedItem(context, {
+      kind: "custom domain",
+      key: `domain ${domain.hostname}`,
+      name: domain.hostname,
+      source: { service: domain.service },
+      target: existing && { service: existing.service },
+      async apply() {
+        await target.api.result("PUT", `${paths.target}/workers/domains`, {
+          json: {
+            hostname: domain.hostname,
+            service: domain.service,
+            environment: "production",
+            zone_id: ids.require("zone", domain.zone_id, `the zone of ${domain.hostname}`),
+          },
+        });
+      },
+    });
+  });
+}

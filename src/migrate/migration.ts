@@ -3,9 +3,13 @@ import { planFollowUp } from "./follow-up.ts";
 import { planAddresses } from "./kinds/addresses.ts";
 import { planD1 } from "./kinds/d1.ts";
 import { planKv } from "./kinds/kv.ts";
+import { planLiveInputs } from "./kinds/live-inputs.ts";
 import { planR2 } from "./kinds/r2.ts";
 import { planRouting } from "./kinds/routing.ts";
 import { planSendingDomains, planSuppressions } from "./kinds/sending.ts";
+import { planStreamAccount } from "./kinds/stream-account.ts";
+import { planVideos } from "./kinds/videos.ts";
+import { planWatermarks } from "./kinds/watermarks.ts";
 import { planDomains, planRoutes } from "./kinds/worker-routes.ts";
 import { planWorkers } from "./kinds/workers.ts";
 import type { SourceZone } from "./kinds/zone.ts";
@@ -71,6 +75,10 @@ async function planAll(context: Context, zones: readonly SourceZone[]): Promise<
   }
   await add(areas.has("workers"), "custom domains", () => planDomains(context));
   await add(areas.has("email"), "suppressed addresses", () => planSuppressions(context));
+  await add(areas.has("stream"), "watermark profiles", () => planWatermarks(context));
+  await add(areas.has("stream"), "Stream settings", () => planStreamAccount(context));
+  await add(areas.has("live"), "live inputs", () => planLiveInputs(context));
+  await add(areas.has("stream"), "videos", () => planVideos(context));
   return items;
 }
 

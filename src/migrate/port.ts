@@ -37,7 +37,7 @@ export interface Side {
 }
 
 /** The parts of an account that a run can import. */
-export const AREAS = ["zones", "email", "workers", "kv", "r2", "d1"] as const;
+export const AREAS = ["zones", "email", "workers", "kv", "r2", "d1", "stream", "live"] as const;
 type Area = (typeof AREAS)[number];
 
 export interface MigrationOptions {

@@ -45,7 +45,7 @@ export function createIdMap(state: MigrationDeps["state"]): IdMap {
 export const pathOf = ({ account }: Side): string => `/accounts/${encodeURIComponent(account)}`;
 
 /** JSON with sorted field names and without undefined fields, for comparisons. */
-const canonical = (value: unknown): string =>
+export const canonical = (value: unknown): string =>
   JSON.stringify(value, (_, member: unknown) =>
     typeof member === "object" && member !== null && !Array.isArray(member)
       ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))

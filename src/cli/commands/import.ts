@@ -4,7 +4,9 @@ import { type Command, defineCommand } from "../command.ts";
 import { plural, printResult, table, type Paint } from "../print.ts";
 import { configOptions, localOptions } from "../shared-options.ts";
 import { connectStorage } from "../worker-of.ts";
+import { aliasImportCommands } from "./import-aliases.ts";
 import { importCloudflare } from "./import-cloudflare.ts";
+import { importVideos } from "./import-videos.ts";
 
 const importWranglerState = defineCommand({
   name: "import wrangler-state",
@@ -74,4 +76,9 @@ const resultRow = (kind: string, itemNoun: string, { from, to, copied, kept }: C
   kept === 0 ? "" : plural(kept, itemNoun),
 ];
 
-export const importCommands: readonly Command[] = [importCloudflare, importWranglerState];
+export const importCommands: readonly Command[] = [
+  importCloudflare,
+  importVideos,
+  ...aliasImportCommands,
+  importWranglerState,
+];

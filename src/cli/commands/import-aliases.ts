@@ -1,0 +1,88 @@
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { messageOf } from "../../kernel/index.ts";
+import { ALIAS_FORMATS, createAliasImport, readAliases, type AliasFormat } from "../../migrate/index.ts";
+import { connectToApi } from "../api/connect.ts";
+import { confirm } from "../ask.ts";
+import { defineCommand, type Command } from "../command.ts";
+import { commandErrors } from "../errors.ts";
+import { onInterrupt } from "../interrupt.ts";
+import { hasWork, planJson, planLines, positionText, reportLines } from "../migrate/print-plan.ts";
+import { painter, plural, printResult } from "../print.ts";
+import { serverOptions, yesOption } from "../shared-options.ts";
+
+const SUMMARIES: Record<AliasFormat, string> = {
+  postfix: "import a Postfix alias map, also with regular expressions",
+  forwardemail: "import the aliases of Forward Email from its CSV export",
+  addy: "import the aliases of addy.io from its CSV export",
+  mailcow: "import the aliases of mailcow from a CSV export",
+};
+const COLUMNS: Record<AliasFormat, string> = {
+  postfix: `Reads a map in the format of postmap, regexp_table or pcre_table: an address, @domain or /expression/, then its destinations. Rules with expressions or
+several destinations need the setting email.extended_rules.`,
+  forwardemail: "Reads the columns name or alias, recipients, enabled, description.",
+  addy: "Reads the columns email, recipients, active, description.",
+  mailcow: "Reads the columns address, goto, active, public_comment.",
+};
+
+const aliasCommand = (format: AliasFormat) =>
+  defineCommand({
+    name: `import ${format}`,
+    summary: SUMMARIES[format],
+    description: `${COLUMNS[format]}
+
+Each entry becomes a routing rule of the zone that contains its domain; the zones must exist. Destination addresses that are new receive a message with a link
+for verification, and rules for them work after that.`,
+    arguments: [{ name: "file", summary: "the alias table", required: true, complete: "file" }],
+    options: {
+      domain: { type: "string", placeholder: "name", summary: "domain of aliases and expressions without one" },
+      "dry-run": { type: "boolean", summary: "print the plan and change nothing" },
+      overwrite: { type: "boolean", summary: "replace existing rules for the same addresses" },
+      "keep-verified": {
+        type: "boolean",
+        summary: "create destination addresses as verified; confirm that their owners have agreed to receive mail",
+      },
+      ...yesOption,
+      ...serverOptions,
+    },
+    examples: [
+      [
+        `reelpost import ${format} ${format === "postfix" ? "/etc/postfix/virtual" : "aliases.csv"} --dry-run`,
+        "prints the plan",
+      ],
+    ],
+    async run(values, [file], context) {
+      const text = await readFile(resolve(context.cwd, file!), "utf8").catch((cause: unknown) => {
+        throw commandErrors.fileUnreadable({ file, reason: messageOf(cause) }, { cause });
+      });
+      const interrupt = onInterrupt();
+      try {
+        const { api, account, progress } = await connectToApi(values, context);
+        const aliasImport = createAliasImport({
+          target: { api, account },
+          table: readAliases(text, { format, ...(values.domain !== undefined && { domain: values.domain }) }),
+          domain: values.domain,
+          overwrite: values.overwrite ?? false,
+          keepVerified: values["keep-verified"] ?? false,
+          clock: context.clock,
+          signal: interrupt.signal,
+        });
+        const plan = await aliasImport.plan();
+        if (!context.json) for (const line of planLines(plan, painter(context.stdout))) context.stdout.line(line);
+        if (values["dry-run"] === true || !hasWork(plan)) {
+          printResult(context, planJson(plan), () => (hasWork(plan) ? [] : ["", "Nothing to do."]));
+          return 0;
+        }
+        const count = plan.items.filter(({ apply }) => apply !== undefined).length;
+        await confirm(`Import ${plural(count, "item")} into account ${account} on ${api.url}?`, values.yes, context);
+        const report = await aliasImport.apply(plan, (position) => progress.step(positionText(position)));
+        progress.clear();
+        printResult(context, { ...planJson(plan), report }, (paint) => ["", ...reportLines(report, paint)]);
+        return report.failed.length > 0 ? 1 : 0;
+      } finally {
+        interrupt.release();
+      }
+    },
+  });
+
+export const aliasImportCommands: readonly Command[] = ALIAS_FORMATS.map(aliasCommand);

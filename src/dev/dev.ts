@@ -19,11 +19,13 @@ import {
   type RuntimeLimits,
   type StreamPort,
 } from "../workers/index.ts";
+import { createDevControl, type DevControl } from "./control.ts";
 import { openRunFolder } from "./data-directory.ts";
 import { warnWithoutAi } from "./ai-warning.ts";
 import type { DevApi } from "./dev-api.ts";
 import type { DevSettings } from "./dev-settings.ts";
 import type { EventReporter } from "./events.ts";
+import { createChaos, createDeliveryFaults, createDiskFault } from "./faults/index.ts";
 import { createDevHttp, S3_PREFIX, STORAGE_PREFIX } from "./http/dev-http.ts";
 import { createReceive } from "./http/receive.ts";
 import { createInvocationReports } from "./invocation-reports.ts";
@@ -66,20 +68,23 @@ interface DevDeps {
   store: Store;
   dataDir: string;
   /** `serverUrl` returns the URL of the HTTP server, which is known once it listens. */
-  openVideo(serverUrl: () => string): DevVideo;
+  openVideo(serverUrl: () => string, store: Store): DevVideo;
   openApi(modules: DevModules): DevApi;
   /** SQL files to run before the workers start: `FILE` or `BINDING=FILE`, relative to `cwd`. */
   seeds: readonly string[];
   cwd: string;
+  /** Simulates failures for this percentage of the recipients of outgoing messages. Default: none. */
+  chaos?: { percent: number; seed: number } | undefined;
   /** Receives invocations, refused messages and warnings. */
   report: EventReporter;
   limits: DevLimits;
 }
 
-interface Dev {
+export interface Dev {
   /** Folder of this run's `.eml` files. */
   readonly mailDir: string;
   readonly api: DevApi;
+  readonly control: DevControl;
   /**
    * Runs the seeds, builds the workers, then listens for requests and mail. A worker that fails to build is reported but
    * does not prevent the start. Rejects with UserError if a seed fails or a port is in use.
@@ -98,13 +103,34 @@ interface Dev {
  * their outbound mail to files, and reports each invocation.
  */
 export async function createDev(
-  { workers, settings, owner, store, dataDir, openVideo, openApi, seeds, cwd, report, limits }: DevDeps,
+  {
+    workers,
+    settings,
+    owner,
+    store: realStore,
+    dataDir,
+    openVideo,
+    openApi,
+    seeds,
+    cwd,
+    chaos,
+    report: reportEvent,
+    limits,
+  }: DevDeps,
   basics: Basics,
 ): Promise<Dev> {
   const { graceMs = 5000 } = limits;
   const { clock, ids, log, lifecycle } = basics;
   const { names, unavailable } = workers;
   let serverUrl = "";
+  let control: (DevControl & { report: EventReporter }) | undefined;
+  const report: EventReporter = (event) => {
+    reportEvent(event);
+    control?.report(event);
+  };
+  const disk = createDiskFault();
+  const store = { ...realStore, objects: disk.objects(realStore.objects) };
+  const deliveries = createDeliveryFaults({ clock, report, ...(chaos && { chaos: createChaos(chaos) }) });
   const reports = createInvocationReports({
     report,
     explain: workers.explain,
@@ -115,8 +141,8 @@ export async function createDev(
   lifecycle.onStop("invocation reports", () => reports.close());
   const mailDir = openRunFolder(join(dataDir, "mail"), clock.now());
   const inbox = await openInbox({
-    db: store.db,
-    objects: store.objects,
+    db: realStore.db,
+    objects: realStore.objects,
     clock,
     log,
     maxMessages: settings.inbox.max_messages,
@@ -129,6 +155,10 @@ export async function createDev(
       mailDirectory: mailDir,
       spoolDirectory: join(dataDir, "spool"),
       maxMessageBytes: limits.messageBytes,
+      faults: {
+        spool: disk.spool,
+        intercept: (transport) => deliveries.intercept(disk.intercept(transport)),
+      },
       onWritten: reports.mailWritten,
       route: (recipient) => ({ kind: "worker", script: workers.workerFor(recipient) }),
       rules: { isVerified: workers.isVerified, routesToWorker: (address, script) => workers.claims(script, address) },
@@ -142,7 +172,7 @@ export async function createDev(
     },
     basics,
   );
-  const video = openVideo(() => serverUrl);
+  const video = openVideo(() => serverUrl, store);
   const bindings = createBindings(store, dataDir, basics, { createQueues: true, settings, unlisted: true });
   warnWithoutAi({ workers, isOffered: bindings.ai.isOffered, report });
   const processes = createWorkerRuntime(
@@ -174,6 +204,7 @@ export async function createDev(
   lifecycle.onStop("metrics", () => metrics.close());
   runDevTailWorkers({ workers, runtime, report }, basics);
   const receiver = mail.receiver(runtime);
+  control = createDevControl({ workers, mail, receiver, runtime, inbox, deliveries, disk });
   const api = openApi({
     platform: createLocalPlatform({ store, bindings, runtime, workers: workers.list, owner }, basics),
     inbox: { store: inbox, actions: mail.inboxActions(receiver) },
@@ -228,7 +259,13 @@ export async function createDev(
   return {
     mailDir,
     api,
+    control,
     async start({ host, port, smtpPort }) {
+      if (chaos !== undefined)
+        report({
+          event: "notice",
+          text: `Chaos: simulates failures for ${chaos.percent} % of the recipients of outgoing messages. To repeat them: --chaos-seed ${chaos.seed}`,
+        });
       const { databases } = bindings.d1;
       await runSeeds(seeds, { databases, workers: workers.describe(), cwd, dataDir, report });
       // Workers of an earlier run may still be registered as consumers.

@@ -8,6 +8,18 @@ export const devErrors = defineErrors("dev", {
     message: "{first} and {second} use the same worker name: {name}.",
     fix: "Change the `name` of one of them.",
   },
+  workerMissing: {
+    code: "worker_missing",
+    http: 404,
+    message: "The development server has no worker {name}.",
+    fix: "Use one of its workers: {names}.",
+  },
+  workerUnavailable: {
+    code: "worker_unavailable",
+    http: 503,
+    message: "The worker {name} has no working build: {reason}.",
+    fix: "Correct the code or the configuration of {name}.",
+  },
   seedUnreadable: {
     code: "seed_unreadable",
     http: 400,

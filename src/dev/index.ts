@@ -1,6 +1,5 @@
 export { prepareDataDirectory } from "./data-directory.ts";
-export { createDev, type DevLimits, type DevVideo } from "./dev.ts";
-export type { DevApi } from "./dev-api.ts";
+export { createDev, type Dev, type DevLimits, type DevVideo } from "./dev.ts";
 export { resolveDevSettings } from "./dev-settings.ts";
 export type * from "./events.ts";
 export { sendTextError, VIDEO_PREFIX } from "./http/dev-http.ts";

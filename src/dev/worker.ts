@@ -60,6 +60,8 @@ export interface DevWorkerOptions {
   environment: string | undefined;
   /** Variables of the process, which `.env` files may refer to. */
   env?: Readonly<Record<string, string | undefined>> | undefined;
+  /** Variables that replace those of the configuration. Default: none. */
+  vars?: Readonly<Record<string, unknown>> | undefined;
   /** The Durable Object namespaces of another worker on this server. Default: none. */
   namespacesOf?: ((worker: string) => readonly ObjectNamespace[]) | undefined;
   /** Receives build results and warnings. */
@@ -78,12 +80,14 @@ export async function openDevWorker({
   config,
   environment,
   env = {},
+  vars = {},
   report,
   clock,
   watch,
   namespacesOf = () => [],
 }: DevWorkerOptions): Promise<DevWorker> {
-  let project = await readProject({ cwd, config, environment, env, clock });
+  const read = async () => withVariables(await readProject({ cwd, config, environment, env, clock }), vars);
+  let project = await read();
   const { name } = project;
   let bundler: Bundler = createBundler(project, { cwd });
   let runtime: Deployer | undefined;
@@ -143,7 +147,7 @@ export async function openDevWorker({
     if (!mustReread) return true;
     mustReread = false;
     try {
-      const next = await readProject({ cwd, config, environment, env, clock });
+      const next = await read();
       if (next.name !== name)
         report({
           event: "warning",
@@ -281,3 +285,12 @@ const withExplanation = (err: unknown, explanation: string | undefined): unknown
 
 /** The kernel's file timestamps are coarser than Date.now(). */
 const CLOCK_GRAIN_MS = 10;
+
+function withVariables(project: Project, vars: Readonly<Record<string, unknown>>): Project {
+  const bindings = project.bindings.filter(({ name }) => !Object.hasOwn(vars, name));
+  for (const [name, value] of Object.entries(vars))
+    bindings.push(
+      typeof value === "string" ? { type: "plain_text", name, text: value } : { type: "json", name, json: value },
+    );
+  return { ...project, bindings };
+}

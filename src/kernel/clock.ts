@@ -52,3 +52,30 @@ export function createManualClock(start = 0): Clock & { advance(ms: number): voi
     },
   };
 }
+
+/** A clock that runs with another one, and can be advanced further. */
+export function createAdvancingClock(clock: Clock): Clock & { advance(ms: number): void } {
+  let offset = 0;
+  const sleepers = new Set<{ at: number; wake: AbortController }>();
+  const now = () => clock.now() + offset;
+  return {
+    now,
+    async sleep(ms, signal) {
+      const entry = { at: now() + ms, wake: new AbortController() };
+      sleepers.add(entry);
+      const { signal: woken } = entry.wake;
+      try {
+        await clock.sleep(ms, signal === undefined ? woken : AbortSignal.any([signal, woken]));
+      } catch (err) {
+        if (!woken.aborted || signal?.aborted === true) throw err;
+      } finally {
+        sleepers.delete(entry);
+      }
+    },
+    advance(ms) {
+      offset += ms;
+      for (const { at, wake } of [...sleepers].toSorted((one, other) => one.at - other.at))
+        if (at <= now()) wake.abort();
+    },
+  };
+}

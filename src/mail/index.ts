@@ -42,9 +42,18 @@ export {
   type InboxActions,
   type InboxMessage,
 } from "./inbox/index.ts";
-export { createLocalMail } from "./local-mail.ts";
+export { createLocalMail, type LocalMail } from "./local-mail.ts";
 export { createMail, type Mail } from "./mail.ts";
-export { readMessage, type MailSource, type Message, type Spool } from "./messages/index.ts";
+export {
+  readMessage,
+  type DeliveryResult,
+  type MailSource,
+  type Message,
+  type Outbound,
+  type SmtpReply,
+  type Spool,
+  type Transport,
+} from "./messages/index.ts";
 export { mailMigrations } from "./migrations.ts";
 export { smtpName } from "./names.ts";
 export {

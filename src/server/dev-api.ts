@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import { createLocalApi, type AccessControl, type DevApiModules } from "../api/index.ts";
-import type { DevApi, DevVideo } from "../dev/index.ts";
+import type { Dev, DevVideo } from "../dev/index.ts";
 import type { Basics } from "../kernel/index.ts";
 import type { Bindings } from "../workers/index.ts";
 import { DEV_ACCOUNT, DEV_USER } from "./dev-account.ts";
@@ -24,7 +24,7 @@ const VIDEO_OPERATION = /^\/client\/v4\/accounts\/[^/?]+\/(?:stream|media)(?:[/?
 export function createDevApi(
   { bindings, dataDir, dev }: DevApiDeps,
   basics: Basics,
-): DevApi & { announcementAt(url: string): StorageAnnouncement } {
+): Dev["api"] & { announcementAt(url: string): StorageAnnouncement } {
   const token = basics.ids.token();
   let baseUrl = "";
   const api = createLocalApi({ bindings, dev, accessControl: singleTokenAccess(token), url: () => baseUrl }, basics);

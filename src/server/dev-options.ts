@@ -1,4 +1,4 @@
-import type { DevApi, DevLimits, EventReporter } from "../dev/index.ts";
+import type { Dev, DevLimits, EventReporter } from "../dev/index.ts";
 import type { Clock, Ids, Log } from "../kernel/index.ts";
 import type { Binding } from "../workers/index.ts";
 
@@ -35,6 +35,10 @@ export interface DevOptions {
   watch?: boolean;
   /** SQL files to run on D1 databases: `BINDING=FILE`, or `FILE` if there is only one database. Default: none. */
   seeds?: string[];
+  /** Variables that replace those of the configurations, in every worker. Default: none. */
+  vars?: Readonly<Record<string, unknown>>;
+  /** Simulates failures for this percentage of the recipients of outgoing messages. Default: none. */
+  chaos?: { percent: number; seed: number };
   /** Version shown in the dashboard. Default "dev". */
   version?: string;
   /** Receives all events. */
@@ -57,7 +61,9 @@ export interface DevServer {
   /** Folder of this run's `.eml` files. */
   readonly mailDir: string;
   /** The v4 API, for the dashboard: it rejects requests of other origins and passes the rest to `handleLocal`. */
-  readonly api: Pick<DevApi, "handleLocal" | "upgrade">;
+  readonly api: Pick<Dev["api"], "handleLocal" | "upgrade">;
+  /** For tests that run in this process. */
+  readonly control: Dev["control"];
   /** The current workers, the default one first. */
   readonly workers: { name: string; config: string; bindings: Binding[] }[];
   /** Reads the configuration and rebuilds every worker. */

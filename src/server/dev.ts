@@ -18,13 +18,25 @@ import { withdrawStorage } from "./storage-announcement.ts";
  * configuration is invalid, or if a port or the data directory is in use.
  */
 export async function startDev(options: DevOptions): Promise<DevServer> {
-  const { cwd, env = {}, configs = [], environment, watch = true, seeds = [], report, log, limits = {} } = options;
+  const {
+    cwd,
+    env = {},
+    configs = [],
+    environment,
+    watch = true,
+    seeds = [],
+    chaos,
+    vars,
+    report,
+    log,
+    limits = {},
+  } = options;
   const { clock = systemClock, ids = randomIds } = options;
   const lifecycle = createLifecycle({ log });
   const basics: Basics = { clock, ids, log, lifecycle };
   reportSlowStop(lifecycle, report);
   try {
-    const workers = await openDevWorkers({ cwd, configs, environment, env, report, watch }, basics);
+    const workers = await openDevWorkers({ cwd, configs, environment, env, vars, report, watch }, basics);
     const { settings } = await readSettings({ cwd, env });
     const { dataDir, ...addresses } = resolveDevSettings({ options, project: workers.defaultProject, settings, env });
     prepareDataDirectory(dataDir);
@@ -32,7 +44,6 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
     lifecycle.onStop("lock", lock.release);
     withdrawStorage(dataDir);
     const store = await openStore(dataDir, { migrations }, basics);
-    const openVideo = (serverUrl: () => string) => createDevVideo({ store, dataDir, settings, serverUrl }, basics);
     const dev = await createDev(
       {
         workers,
@@ -40,13 +51,15 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
         owner: { account: DEV_ACCOUNT, user: DEV_USER },
         store,
         dataDir,
-        openVideo,
+        openVideo: (serverUrl, videoStore) =>
+          createDevVideo({ store: videoStore, dataDir, settings, serverUrl }, basics),
         openApi({ platform, inbox, video }) {
           const modules = { ...createDevModules({ platform, inbox }, basics), video };
           return createDevApi({ bindings: platform.storage, dataDir, dev: modules }, basics);
         },
         seeds,
         cwd,
+        chaos,
         report,
         limits,
       },
@@ -71,6 +84,7 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
       dataDir,
       mailDir: dev.mailDir,
       api: dev.api,
+      control: dev.control,
       get workers() {
         return workers.describe();
       },

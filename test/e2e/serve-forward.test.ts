@@ -67,7 +67,7 @@ describe("mail through the platform", () => {
     }
     zone = await newZone("routed.example");
     await api.ok("post", `/zones/${zone.id}/email/routing/enable`, { body: {} });
-    for (const email of ["bob@there.example", "gone@there.example"]) {
+    for (const email of ["bob@there.example", "gone@there.example", "550@there.example"]) {
       const address = await api.ok("post", "email/routing/addresses", { body: { email } });
       await api.ok("patch", `email/routing/addresses/${address.id}`, { body: { status: "verified" } });
     }
@@ -82,6 +82,7 @@ describe("mail through the platform", () => {
       });
     await rule("info", "forward", "bob@there.example");
     await rule("gone", "forward", "gone@there.example");
+    await rule("code", "forward", "550@there.example");
     await rule("desk", "worker", "desk");
     sink.mails.length = 0;
     gone = true;
@@ -162,6 +163,11 @@ describe("mail through the platform", () => {
       dkim.map(({ domain, result }) => `${domain} ${result}`),
       ["fwd.example neutral", "routed.example pass"],
     );
+  });
+
+  test("an address whose local part is a reply code receives mail: only development simulates failures", async () => {
+    assert.equal((await send("code@routed.example")).code, 250);
+    await got(({ to }) => to[0] === "550@there.example");
   });
 
   test("a bounce to the return path reaches the original sender, and other mail to it is rejected", async () => {

@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import type { LogLevel } from "../../kernel/index.ts";
 import { defineCommand } from "../command.ts";
 
@@ -65,6 +66,19 @@ With several --config options the first worker is the default. With --json every
         "SQL file to run on the D1 database once, and again whenever it changes; BINDING=file if there are several databases",
       complete: "file",
     },
+    chaos: {
+      type: "number",
+      placeholder: "percent",
+      max: 100,
+      summary: "simulate failures for this percentage of the recipients of outgoing messages",
+      defaultText: "0",
+    },
+    "chaos-seed": {
+      type: "number",
+      max: 0xffff_ffff,
+      summary: "repeat the failures of an earlier --chaos",
+      defaultText: "random",
+    },
     "log-level": {
       type: "string",
       placeholder: "level",
@@ -77,6 +91,7 @@ With several --config options the first worker is the default. With --json every
     ["reelpost dev", "the worker of this folder"],
     ["reelpost dev --config wrangler.jsonc --port 8080", "another configuration file and port"],
     ["reelpost dev --seed seed.sql", "with rows in the database"],
+    ["reelpost dev --chaos 20", "one delivery in five fails or is delayed"],
     ["reelpost dev -c a/wrangler.jsonc -c b/wrangler.jsonc", "two workers"],
   ],
   async run(values, _, { cwd, clock, version, json, env, stdin, stdout, stderr }) {
@@ -98,6 +113,9 @@ With several --config options the first worker is the default. With --json every
       ...(smtpPort === undefined ? {} : { smtpPort }),
       ...(dashboardPort === undefined ? {} : { dashboardPort }),
       ...(values["data-dir"] === undefined ? {} : { dataDir: values["data-dir"] }),
+      ...(values.chaos === undefined || values.chaos === 0
+        ? {}
+        : { chaos: { percent: values.chaos, seed: values["chaos-seed"] ?? randomInt(0xffff_ffff) } }),
       ...(values["log-level"] === undefined ? {} : { logLevel: values["log-level"] }),
       stdin,
       stdout: stdout.stream as NodeJS.WriteStream,

@@ -5,7 +5,7 @@ import { mailErrors } from "../errors.ts";
 import { readMessage, type Spool } from "../messages/index.ts";
 import { createSmtpRelease, type ReleaseResult } from "../outbound/index.ts";
 import type { Receiver } from "../receive.ts";
-import { composeWithLimit, readDraft, recipientsOf, REST_FIELDS } from "../sending/index.ts";
+import { composeMessage } from "./compose.ts";
 import type { Inbox } from "./types.ts";
 
 /** Actions on stored messages. */
@@ -66,14 +66,7 @@ export function createInboxActions({
 
   const actions: InboxActions = {
     async compose(mail) {
-      const draft = readDraft(mail, REST_FIELDS);
-      const to = recipientsOf(draft).map(({ address }) => address);
-      const raw = await composeWithLimit(draft, {
-        maxBytes: spool.maxBytes,
-        messageId: ids.messageId(draft.from.domain),
-        at: new Date(clock.now()),
-      });
-      return actions.receive({ from: draft.from.address, to, raw });
+      return actions.receive(await composeMessage(mail, { spool, clock, ids }));
     },
 
     async receive({ from, to, raw, worker }) {

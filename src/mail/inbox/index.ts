@@ -1,4 +1,5 @@
 export { createInboxActions, type InboxActions } from "./actions.ts";
+export { composeMessage } from "./compose.ts";
 export { htmlPage, htmlPolicy } from "./html.ts";
 export { INBOX_KINDS, INBOX_STATUSES } from "./kinds.ts";
 export { checkLinks, linksOf } from "./links.ts";

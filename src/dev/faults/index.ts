@@ -1,0 +1,3 @@
+export { createChaos } from "./chaos.ts";
+export { createDeliveryFaults, type DeliveryFaults } from "./delivery-faults.ts";
+export { createDiskFault, type DiskFault } from "./disk-fault.ts";

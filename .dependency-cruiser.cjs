@@ -1,5 +1,5 @@
 // The import rules of ARCHITECTURE.md. Imports are allowed in one direction only:
-// kernel <- protocol <- store <- accounts, certificates <- zones, workers <- mail, stream <- backup <- api, dev <- dashboard <- server <- migrate <- cli
+// kernel <- protocol <- store <- accounts, certificates <- zones, workers <- mail, stream <- backup <- api, dev <- dashboard <- server <- migrate <- cli, test-helper
 const order = [
   ["kernel"],
   ["protocol"],
@@ -12,12 +12,12 @@ const order = [
   ["dashboard"],
   ["server"],
   ["migrate"],
-  ["cli"],
+  ["cli", "test-helper"],
 ];
 
 const upward = order.map((modules, level) => ({
   name: `${modules.join("-and-")}-import-lower-levels-only`,
-  comment: "A room imports only modules below it.",
+  comment: "A module imports only modules of lower levels.",
   severity: "error",
   from: { path: `^src/(${modules.join("|")})/` },
   to: {

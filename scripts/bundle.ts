@@ -18,6 +18,7 @@ const ENTRIES = [
   "cli/main.ts",
   "mail/authenticate/body-thread.ts",
   "server/backup-process.ts",
+  "test-helper/host.ts",
   "workers/bindings/d1/host.ts",
   "workers/bindings/d1/transfers/child.ts",
 ];
@@ -57,8 +58,9 @@ export type Built = Map<string, Uint8Array | string>;
 export async function buildProgram(root: string): Promise<Built> {
   const src = join(root, "src");
   const web = join(root, "web");
-  const [program, inside, player, dashboard, docs] = await Promise.all([
+  const [program, testHelper, inside, player, dashboard, docs] = await Promise.all([
     bundleProgram(src),
+    bundleTestHelper(join(src, "test-helper")),
     stripInside(src),
     bundleWeb(web),
     bundleDashboard(join(web, "dashboard")),
@@ -66,6 +68,7 @@ export async function buildProgram(root: string): Promise<Built> {
   ]);
   return new Map([
     ...program,
+    ...testHelper,
     ...inside,
     ...inFolder("web", player),
     ...inFolder("web/dashboard", dashboard),
@@ -116,6 +119,35 @@ async function bundleProgram(src: string): Promise<Built> {
     }),
   );
   return files.set("licenses.txt", await bundledLicenses(Object.keys(metafile.inputs), src));
+}
+
+/** The module `reelpost/test`, for import and require(), and its types. Runs in any version of Node that runs tests. */
+async function bundleTestHelper(folder: string): Promise<Built> {
+  const bundle = async (format: "esm" | "cjs") => {
+    const { outputFiles } = await build({
+      entryPoints: [join(folder, "client.ts")],
+      write: false,
+      bundle: true,
+      format,
+      platform: "node",
+      target: "node20",
+      // CommonJS has no import.meta.
+      ...(format === "cjs" && {
+        define: { "import.meta.url": "moduleUrl" },
+        banner: { js: 'const moduleUrl = require("node:url").pathToFileURL(__filename).href;' },
+      }),
+      legalComments: "none",
+      logLevel: "warning",
+    });
+    return outputFiles[0]!.text;
+  };
+  const types = await readFile(join(folder, "api.ts"), "utf8");
+  return new Map([
+    ["test-helper/client.js", await bundle("esm")],
+    ["test-helper/client.cjs", await bundle("cjs")],
+    ["test-helper/api.d.ts", types],
+    ["test-helper/api.d.cts", types],
+  ]);
 }
 
 /**

@@ -31,6 +31,8 @@ export interface DevControl {
     worker: string | undefined,
     event: { cron: string; scheduledTime: Date },
   ): Promise<InvocationOutcome & { worker: string }>;
+  /** Resolves when the queue handlers that are running have ended, and the delays of their retries have started. */
+  batchesEnded(): Promise<void>;
   /** The configured schedules. */
   crons(): { worker: string; cron: string }[];
 }
@@ -48,10 +50,17 @@ interface ControlDeps {
 /** The event of a message may follow the end of its invocation. */
 const EVENT_DELAY_MS = 2000;
 
-/** `report` must receive the events of all invocations. */
-export function createDevControl(deps: ControlDeps): DevControl & { report: EventReporter } {
+interface InstrumentedControl extends DevControl {
+  /** Must receive the events of all invocations. */
+  report: EventReporter;
+  /** Must receive all runs of queue handlers. Returns the run. */
+  noteBatch<Run extends Promise<unknown>>(run: Run): Run;
+}
+
+export function createDevControl(deps: ControlDeps): InstrumentedControl {
   const { workers, mail, receiver, runtime, inbox, deliveries, disk } = deps;
   const awaited = new Map<string, (event: EmailEvent) => void>();
+  const batches = new Set<Promise<unknown>>();
 
   function select(name = workers.names[0]!): string {
     if (!workers.names.includes(name)) throw devErrors.workerMissing({ name, names: workers.names.join(", ") });
@@ -90,6 +99,19 @@ export function createDevControl(deps: ControlDeps): DevControl & { report: Even
     async scheduled(name, event) {
       const worker = select(name);
       return { worker, ...(await runtime.scheduled(worker, event)) };
+    },
+    noteBatch(run) {
+      const ended: Promise<unknown> = run.then(
+        () => batches.delete(ended),
+        () => batches.delete(ended),
+      );
+      batches.add(ended);
+      return run;
+    },
+    async batchesEnded() {
+      await Promise.all(batches);
+      // The delivery reads the clock in the microtasks after the end of the handler.
+      await new Promise((resolve) => setImmediate(resolve));
     },
     crons: () => workers.list().flatMap(({ name, crons }) => crons.map((cron) => ({ worker: name, cron }))),
   };

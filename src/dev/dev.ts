@@ -50,12 +50,14 @@ interface DevModules {
   video: Pick<DevVideo, "api">;
 }
 
-/** Small values for tests. */
+/** Values for tests. */
 export interface DevLimits {
   /** Override those of the configurations and settings. */
   runtime?: Partial<RuntimeLimits>;
   /** Maximum size of a message in bytes. Default 25 MiB. */
   messageBytes?: number;
+  /** How long a batch of queue messages belongs to a handler that does not end. Default 30 s. */
+  queueLeaseMs?: number;
   /** How long pending requests and SMTP sessions may take at shutdown. Default 5 s. */
   graceMs?: number;
 }
@@ -123,7 +125,7 @@ export async function createDev(
   const { clock, ids, log, lifecycle } = basics;
   const { names, unavailable } = workers;
   let serverUrl = "";
-  let control: (DevControl & { report: EventReporter }) | undefined;
+  let control: ReturnType<typeof createDevControl> | undefined;
   const report: EventReporter = (event) => {
     reportEvent(event);
     control?.report(event);
@@ -271,8 +273,10 @@ export async function createDev(
       // Workers of an earlier run may still be registered as consumers.
       await bindings.queue.queues.removeConsumersExcept("", names);
       await workers.start({ deploy: runtime.deploy, consume: bindings.queue.queues.setConsumersOf });
-      const deliveries = bindings.queue.deliver(({ script }, batch) => runtime.queue(script, batch));
-      lifecycle.onStop("queues", () => deliveries.close());
+      const consumed = bindings.queue.deliver(({ script }, batch) => control.noteBatch(runtime.queue(script, batch)), {
+        ...(limits.queueLeaseMs !== undefined && { leaseMs: limits.queueLeaseMs }),
+      });
+      lifecycle.onStop("queues", () => consumed.close());
       const boundHttp = await http.listen({ host, port });
       serverUrl = boundHttp.url;
       lifecycle.onStop("http", () => http.close());

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createAdvancingClock, createManualClock } from "./clock.ts";
 
-test("a clock that is advanced wakes the sleepers whose time has come, and no others", async () => {
+test("a clock that is advanced wakes the sleepers that are due, and no others", async () => {
   const base = createManualClock(1000);
   const clock = createAdvancingClock(base);
   const woken: string[] = [];

@@ -1,0 +1,35 @@
+import { inspect } from "node:util";
+import type { LogLine, ServerEvent } from "./api.ts";
+
+interface ReportedLine {
+  level: LogLine["level"];
+  at: Date;
+  message: unknown[];
+}
+
+/** Converts an event of the server to JSON values; log lines become text. */
+export function toServerEvent(event: {
+  event: ServerEvent["event"];
+  worker?: string;
+  logs?: ReportedLine[];
+}): ServerEvent {
+  const { logs, worker = "", ...rest } = event;
+  return {
+    ...rest,
+    ...(event.worker !== undefined && { worker }),
+    ...(logs !== undefined && { logs: logs.map((line) => toLogLine(line, worker)) }),
+  };
+}
+
+/** Arguments of one console call that are shown. */
+const MAX_LENGTH = 8192;
+
+export const toLogLine = ({ level, at, message }: ReportedLine, worker: string): LogLine => ({
+  timestamp: at.getTime(),
+  level,
+  message: message
+    .map((part) => (typeof part === "string" ? part : inspect(part, { depth: 6, breakLength: Infinity })))
+    .join(" ")
+    .slice(0, MAX_LENGTH),
+  worker,
+});

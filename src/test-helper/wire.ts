@@ -1,0 +1,40 @@
+import type { CreateServerOptions, ServerEvent } from "./api.ts";
+
+/** Messages between the process of the test and the host process, over its IPC channel. */
+export interface HostRequest {
+  id: number;
+  /** Identifies the server in the host. */
+  server: number;
+  method: string;
+  params: unknown;
+}
+
+export type HostMessage =
+  | { type: "result"; id: number; result: unknown }
+  | { type: "error"; id: number; error: HostError }
+  | { type: "event"; server: number; event: ServerEvent };
+
+export interface HostError {
+  message: string;
+  fix?: string | undefined;
+}
+
+export interface StartParams extends Omit<CreateServerOptions, "dir" | "config" | "startTimeout"> {
+  cwd: string;
+  configs: string[];
+  env: Record<string, string | undefined>;
+}
+
+export interface StartResult {
+  url: string;
+  smtp: { host: string; port: number };
+  api: { url: string; token: string; account: string };
+  dataDir: string;
+  workers: string[];
+}
+
+/** A message as bytes: JSON has no binary data. */
+export interface WireMessage {
+  raw: string;
+  rawBase64?: string;
+}

@@ -66,9 +66,44 @@ test(
     } finally {
       assert.equal(await server.stop(), 0, `the server did not stop cleanly\n${server.log()}`);
     }
+    await testTheWorker(project);
     await deploySomething(project);
   },
 );
+
+/** The test helper in both module systems, with its types. */
+async function testTheWorker(project: string) {
+  const body = `
+  const server = await createServer();
+  const { outcome } = await server.worker().email({ from: "ada@example.com", to: "me@example.org", text: "Hello" });
+  await server.close();
+  if (outcome !== "ok") throw new Error(outcome);
+`;
+  await writeFile(join(project, "helper.mjs"), `import { createServer } from "reelpost/test";\n${body}`);
+  await writeFile(
+    join(project, "helper.cjs"),
+    `const { createServer, TestServerError } = require("reelpost/test");\n(async () => {${body}
+  const err = await createServer({ config: "missing.jsonc" }).catch((thrown) => thrown);
+  if (!(err instanceof TestServerError) || err.fix === undefined) throw err;
+})();`,
+  );
+  for (const name of ["helper.mjs", "helper.cjs"]) run(project, "node", name);
+  const typed = (outcome: string) =>
+    `import { createServer } from "reelpost/test";
+     const result = await (await createServer()).worker().email({ from: "a@b.example", to: "c@d.example", text: "" });
+     export const isOk: boolean = result.outcome === ${JSON.stringify(outcome)};`;
+  const tsc = (file: string) =>
+    run(
+      project,
+      join(project, "node_modules", ".bin", "tsc"),
+      ...["--noEmit", "--strict", "--skipLibCheck", "--ignoreConfig", "--module", "nodenext", "--target", "es2024"],
+      ...["--types", "@cloudflare/workers-types", file],
+    );
+  await writeFile(join(project, "typed.mts"), typed("ok"));
+  await writeFile(join(project, "wrong.mts"), typed("fine"));
+  tsc("typed.mts");
+  assert.throws(() => tsc("wrong.mts"), /"fine"/);
+}
 
 /**
  * Code in separate processes and modules must also find its files in the package: SQL imports, workers in both formats.

@@ -32,9 +32,9 @@ export interface CreateServerOptions {
 /** Starts a development server. Resolves when it accepts mail and requests. Rejects with a TestServerError. */
 export declare function createServer(options?: CreateServerOptions): Promise<TestServer>;
 
-/** An error of the helper or of the server. The message ends with a line that starts with `fix: `, if there is a fix. */
+/** An error of the helper or of the server. The message ends with a line that starts with `fix: ` and has an instruction. */
 export declare class TestServerError extends Error {
-  /** What to do, as an imperative. */
+  /** The instruction of that line. */
   readonly fix: string | undefined;
 }
 

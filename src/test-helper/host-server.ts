@@ -65,6 +65,11 @@ export function createHostServer({ onEvent }: { onEvent(event: ServerEvent): voi
       limits: { queueLeaseMs: QUEUE_LEASE_MS },
     });
     running = { server, clock, params };
+    // close() was called during the start.
+    if (isClosed) {
+      await stop();
+      throw testHelperErrors.serverClosed();
+    }
     if (failures.length > 0) throw new AggregateError(failures);
     const found = findDevServer(dataDir);
     return {
@@ -97,7 +102,7 @@ export function createHostServer({ onEvent }: { onEvent(event: ServerEvent): voi
       if (running === undefined || isClosed) throw testHelperErrors.serverClosed();
       const { server, clock } = running;
       const { control } = server;
-      const videos = createVideos({ url: server.url, account: ACCOUNT });
+      const videos = createVideos({ url: server.url, account: ACCOUNT, token: "test" });
       const methods: Record<string, (params: never) => unknown> = {
         reset,
         email: (mail: Parameters<typeof passEmail>[1]) => passEmail(control, mail),

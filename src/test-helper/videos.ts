@@ -14,12 +14,12 @@ interface UploadParams {
 
 const POLL_MS = 50;
 
-/** Uploads videos over HTTP, as a form. */
-export function createVideos({ url, account }: { url: string; account: string }) {
+/** Uploads videos over HTTP, as a form. `token` may be any token. */
+export function createVideos({ url, account, token }: { url: string; account: string; token: string }) {
   const base = `${url}/cdn-cgi/stream/client/v4/accounts/${account}/stream`;
 
   async function request(path: string, init?: RequestInit): Promise<Video> {
-    const response = await fetch(`${base}${path}`, init);
+    const response = await fetch(`${base}${path}`, { ...init, headers: { authorization: `Bearer ${token}` } });
     const { success, result, errors } = (await response.json()) as {
       success: boolean;
       result: Video;

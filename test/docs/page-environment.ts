@@ -4,6 +4,7 @@ import { createServer, type AddressInfo, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FREE_PORTS } from "../support/free-ports.ts";
+import { installPackage } from "../support/package-folder.ts";
 import { programMain } from "../support/program.ts";
 import { WRANGLER_NODE_OPTIONS } from "../support/wrangler.ts";
 
@@ -41,8 +42,9 @@ interface PageEnvironment {
 
 /**
  * A reader's working environment: uses this checkout instead of the published package, and free ports for its servers.
+ * `importsPackage`: the code of the page imports the package.
  */
-export async function setUpEnvironment(): Promise<PageEnvironment> {
+export async function setUpEnvironment({ importsPackage = false } = {}): Promise<PageEnvironment> {
   const dir = await mkdtemp(join(tmpdir(), "reelpost-docs-"));
   const [http, smtp, other, submission, dns] = await freePorts(5);
   const tools = join(dir, ".tools");
@@ -51,7 +53,8 @@ export async function setUpEnvironment(): Promise<PageEnvironment> {
     recursive: true,
     filter: (path) => !path.includes(".reelpost") && !path.includes("node_modules"),
   });
-  await symlink(join(root, "node_modules"), join(dir, "node_modules"));
+  if (importsPackage) await installPackage(dir);
+  else await symlink(join(root, "node_modules"), join(dir, "node_modules"));
   await tool("reelpost", reelpost({ http: http!, smtp: smtp! }));
   await tool(
     "npx",
@@ -79,6 +82,8 @@ export async function setUpEnvironment(): Promise<PageEnvironment> {
       ...serverEnv(submission!, dns!),
       PATH: `${tools}:${join(root, "node_modules", ".bin")}:${process.env.PATH}`,
       HOME: dir,
+      // Otherwise `node --test` on a page would report to this test run.
+      NODE_TEST_CONTEXT: undefined,
       NO_COLOR: "1",
       WRANGLER_SEND_METRICS: "false",
       WRANGLER_SEND_ERROR_REPORTS: "false",

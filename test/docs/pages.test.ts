@@ -25,7 +25,7 @@ describe("every command on every page works as described", { concurrency: 2 }, (
       ? needsFfmpeg
       : {};
     test(page, needs, async () => {
-      const environment = await setUpEnvironment();
+      const environment = await setUpEnvironment({ importsPackage: text.includes('from "reelpost/test"') });
       try {
         await runPage(text, environment);
       } finally {

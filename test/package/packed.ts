@@ -92,12 +92,15 @@ async function testTheWorker(project: string) {
     `import { createServer } from "reelpost/test";
      const result = await (await createServer()).worker().email({ from: "a@b.example", to: "c@d.example", text: "" });
      export const isOk: boolean = result.outcome === ${JSON.stringify(outcome)};`;
+  const options = "--noEmit --strict --skipLibCheck --ignoreConfig --module nodenext --target es2024";
   const tsc = (file: string) =>
     run(
       project,
       join(project, "node_modules", ".bin", "tsc"),
-      ...["--noEmit", "--strict", "--skipLibCheck", "--ignoreConfig", "--module", "nodenext", "--target", "es2024"],
-      ...["--types", "@cloudflare/workers-types", file],
+      ...options.split(" "),
+      "--types",
+      "@cloudflare/workers-types",
+      file,
     );
   await writeFile(join(project, "typed.mts"), typed("ok"));
   await writeFile(join(project, "wrong.mts"), typed("fine"));

@@ -1,15 +1,13 @@
 // The tests of the examples, as their users run them: with the built package, and three test runners.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { buildProgram, writeBuilt } from "../../scripts/bundle.ts";
-import { PROGRAM } from "../support/program.ts";
+import { installPackage } from "../support/package-folder.ts";
 
 const root = join(import.meta.dirname, "..", "..");
-const clients = join(root, "test", "clients", "node_modules");
 const RUNNERS: Record<string, string[]> = {
   forwarder: ["--test", "test/forwarder.test.ts"],
   notifier: [join("node_modules", "vitest", "vitest.mjs"), "run"],
@@ -35,12 +33,7 @@ describe("the tests of the examples", () => {
   let folder = "";
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), "reelpost-examples-"));
-    const packages = join(folder, "node_modules");
-    await mkdir(packages);
-    await install(join(packages, "reelpost"));
-    for (const name of await readdir(join(root, "node_modules")))
-      if (!name.startsWith(".")) await symlink(join(root, "node_modules", name), join(packages, name));
-    for (const name of ["vitest", "jest"]) await symlink(join(clients, name), join(packages, name));
+    const packages = await installPackage(folder, ["vitest", "jest"]);
     for (const name of Object.keys(RUNNERS)) {
       await cp(join(root, "examples", name), join(folder, name), {
         recursive: true,
@@ -79,14 +72,6 @@ describe("the tests of the examples", () => {
     const { code, output } = await runNode(folder, folder, [tsc, "-p", "."]);
     assert.equal(code, 0, output);
   });
-
-  async function install(target: string) {
-    await mkdir(target);
-    for (const name of ["package.json", "bin"]) await cp(join(root, name), join(target, name), { recursive: true });
-    const main = process.env[PROGRAM];
-    if (main === undefined) await writeBuilt(await buildProgram(root), join(target, "dist"));
-    else await cp(dirname(dirname(main)), join(target, "dist"), { recursive: true });
-  }
 
   for (const [name, args] of Object.entries(RUNNERS))
     it(`${name} passes twice`, async () => {

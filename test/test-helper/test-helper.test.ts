@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
-import { connect } from "node:net";
+import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
 import { after, afterEach, before, describe, it } from "node:test";
 import { createTransport } from "nodemailer";
 import type { TestServer } from "../../src/test-helper/api.ts";
@@ -317,6 +319,42 @@ describe("createServer()", () => {
   it("rejects a worker that does not build, with the error of the build", async () => {
     const dir = await makeProject(scope, { "src/index.ts": "export default { fetch( };" });
     await assert.rejects(createServer({ dir }), isHelperError(/worker test failed to build: [^]*index\.ts/, /Correct/));
+  });
+
+  it("rejects a start that takes too long, and stops the server", async () => {
+    const dir = await makeProject(scope, { "src/index.ts": "export default {};" });
+    await assert.rejects(
+      createServer({ dir, startTimeout: 1, dataDir: join(dir, "data") }),
+      isHelperError(/did not start within 1 ms/, /`startTimeout`/),
+    );
+    const server = await createServer({ dir, dataDir: join(dir, "other") });
+    await assert.rejects(server.reset(), isHelperError(/reset\(\) does not delete the storage/, /`dataDir`/));
+    await server.close();
+    assert.ok(existsSync(server.dataDir));
+    // Its lock is free when it has stopped.
+    const late = await createServer({ dir, dataDir: join(dir, "data") });
+    await late.close();
+  });
+
+  it("stops its servers and deletes their storage when the test process ends without close()", async () => {
+    const dir = await makeProject(scope, { "src/index.ts": "export default {};" });
+    const client = new URL("../../src/test-helper/client.ts", import.meta.url).href;
+    const script = `
+      const { createServer } = await import(${JSON.stringify(client)});
+      const { url, dataDir } = await createServer();
+      console.log(JSON.stringify({ url, dataDir }));`;
+    const { stdout, status } = spawnSync(process.execPath, ["--input-type=module", "-e", script], {
+      cwd: dir,
+      encoding: "utf8",
+      timeout: 60_000,
+    });
+    assert.equal(status, 0);
+    const { url, dataDir } = JSON.parse(stdout) as { url: string; dataDir: string };
+    for (const deadline = performance.now() + 20_000; existsSync(dataDir);) {
+      assert.ok(performance.now() < deadline, "the folder still exists");
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    await assert.rejects(fetch(url));
   });
 
   it("rejects a folder without a configuration", async () => {

@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import { Hono, type Context } from "hono";
 import { Fault, type Clock, type Ids, type Log } from "../kernel/index.ts";
+import type { Tracing } from "../kernel/tracing.ts";
 import { unavailableProductOf } from "./absent-products.ts";
 import { PREFLIGHT, sendEnvelope, withHeaders } from "./answering.ts";
 import { authorize, credentialsOf } from "./authorize.ts";
@@ -38,6 +39,8 @@ interface ApiOptions {
   changes?: Omit<ChangeRecorderDeps, "routes">;
   /** Called after each change, before the response is complete. */
   onChanged?(operation: Operation, params: Record<string, string>): void;
+  /** Records requests. Absent unless traces are enabled. */
+  tracing?: Tracing | undefined;
   /** For tests: throws a Fault instead of sending a response that violates its schema. */
   checkAnswers?: boolean;
 }
@@ -58,6 +61,7 @@ export function createApi({
   onAnswer,
   changes,
   onChanged,
+  tracing,
   checkAnswers = false,
 }: ApiOptions): Hono<Env> {
   const app = new Hono<Env>({ getPath: sentPath, router: createSegmentRouter() });
@@ -132,9 +136,9 @@ export function createApi({
       return sendEnvelope(outgoing, logged.status, id, text);
     }
 
-    app.on(method, API_BASE + honoPath(operation.path), async (context) => {
+    /** Responds to a request, also if it failed. */
+    async function respond(context: Context<Env>, logged: LoggedAnswer): Promise<Response> {
       const id = ids.hex();
-      const logged: LoggedAnswer = { status: defaultStatus };
       const startedAt = performance.now();
       const body = memory.open();
       try {
@@ -160,6 +164,22 @@ export function createApi({
             "api: request completed",
           );
       }
+    }
+
+    app.on(method, API_BASE + honoPath(operation.path), (context) => {
+      const logged: LoggedAnswer = { status: defaultStatus };
+      if (tracing === undefined) return respond(context, logged);
+      const attributes = { "http.request.method": context.req.method, "http.route": API_BASE + operation.path };
+      return tracing.run(
+        `api ${operation.id}`,
+        { kind: "server", parent: context.env.incoming.headers, attributes },
+        async (span) => {
+          const response = await respond(context, logged);
+          span.set({ "http.response.status_code": logged.status });
+          if (logged.status >= 500) span.fail(`status ${logged.status}`);
+          return response;
+        },
+      );
     });
   }
 

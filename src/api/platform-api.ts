@@ -118,7 +118,7 @@ interface PlatformApi {
 export function createPlatformApi(
   modules: PlatformModules,
   { settings, version, workerUrl, diagnose, isOwnHost, server, components, checkAnswers = false }: PlatformApiOptions,
-  { clock, ids, log, lifecycle }: Basics,
+  { clock, ids, log, lifecycle, tracing }: Basics,
 ): PlatformApi {
   const { accounts, zones, tails, bindings, mail, stream, metrics, events } = modules;
   const address = createClientAddress(settings.http.trusted_proxies);
@@ -165,6 +165,7 @@ export function createPlatformApi(
         ...serverRoutes({ server, operator }),
         ...healthRoutes({ components, mail, stream: stream.services, operator, clock }),
       ],
+      tracing,
       accessControl,
       clock,
       ids,

@@ -42,6 +42,15 @@ test("the help of a command loads neither the server nor its domains", async () 
   assert.ok(count >= 10 && count < 80, `d1 --help loads ${count} modules`);
 });
 
+test("a server without telemetry does not load the OpenTelemetry SDK", async () => {
+  const urls = await loadedModules("--eval", `import(${JSON.stringify(`${SOURCES}/server/serve.ts`)})`);
+  assert.ok(urls.some((url) => url.endsWith("/src/kernel/telemetry/environment.ts")));
+  assert.deepEqual(
+    urls.filter((url) => /\/node_modules\/@opentelemetry\/(?!api\/)/.test(url)),
+    [],
+  );
+});
+
 test("a server starts without the library that authenticates messages", async () => {
   const urls = await loadedModules("--eval", `import(${JSON.stringify(`${SOURCES}/server/serve.ts`)})`);
   assert.ok(urls.some((url) => url.endsWith("/src/mail/authenticate/spf.ts")));

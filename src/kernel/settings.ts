@@ -3,6 +3,7 @@ import { backupSettings } from "./backup-settings.ts";
 import { dashboardSettings } from "./dashboard-settings.ts";
 import { DEFAULT_REQUESTS_PER_WINDOW } from "./failure-windows.ts";
 import { count, group, host, port, ranges } from "./setting-types.ts";
+import { telemetrySettings } from "./telemetry-settings.ts";
 import { liveSettings, streamSettings } from "./video-settings.ts";
 import { r2Settings, workersSettings } from "./worker-settings.ts";
 
@@ -21,6 +22,7 @@ export const settingsSchema = z.strictObject({
       .default("info")
       .meta({ description: "Minimum severity of log lines", example: "info" }),
   }),
+  telemetry: telemetrySettings,
   database: group("Database connection", {
     url: z.string().default("").meta({
       description: "`postgres://user:password@host/database`; empty: SQLite in the data directory",

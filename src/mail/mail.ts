@@ -22,6 +22,7 @@ import { setUpMtaSts, type MtaSts } from "./mta-sts/index.ts";
 import { mxHosts } from "./names.ts";
 import { setUpFileTransport, setUpOutbound, type OutboundSetup } from "./outbound/index.ts";
 import { createReceiver } from "./receive.ts";
+import { traceReceiver } from "./trace-receiver.ts";
 import { setUpBounces } from "./bounces/index.ts";
 import {
   type EmailRouting,
@@ -106,7 +107,7 @@ export interface Mail extends Listeners {
 /** Builds mail from the settings. Nothing runs before `listen` and `start`, except sweeps of old data. */
 export function createMail(deps: MailDeps, basics: Basics): Mail {
   const { settings, store, secrets, roles, zones, scripts, workers, dns, metrics } = deps;
-  const { clock, ids, log, lifecycle } = basics;
+  const { clock, ids, log, lifecycle, tracing } = basics;
   const { lookups, watch, isManual } = dns;
   const { email } = settings;
 
@@ -215,27 +216,30 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
   const archive = setUpArchive({ settings, objects: store.objects }, basics);
   const workerLogs = createWorkerLogs({ runtime: deps.runtime, record: activity.trace });
   lifecycle.onStop("logs of workers about messages", () => workerLogs.close());
-  const receiver = createReceiver({
-    workerLogs,
-    ...(archive && { archive }),
-    runtime: { email: (name, mail, actions) => workers.email(parseWorkerName(name), mail, actions) },
-    route: createRecipientRoute({ settings, resolve, scripts, reports, isSendingDomain }),
-    rules: {
-      isVerified: async (address, { account }) =>
-        account === undefined || (await routing.addresses.stateOf(account, address)) === "verified",
-    },
-    transport,
-    forwarding,
-    bounces,
-    reports,
-    retries,
-    spool,
-    trace,
-    clock,
-    ids,
-    log,
-    ...(authenticator && { authenticator }),
-  });
+  const receiver = traceReceiver(
+    createReceiver({
+      workerLogs,
+      ...(archive && { archive }),
+      runtime: { email: (name, mail, actions) => workers.email(parseWorkerName(name), mail, actions) },
+      route: createRecipientRoute({ settings, resolve, scripts, reports, isSendingDomain }),
+      rules: {
+        isVerified: async (address, { account }) =>
+          account === undefined || (await routing.addresses.stateOf(account, address)) === "verified",
+      },
+      transport,
+      forwarding,
+      bounces,
+      reports,
+      retries,
+      spool,
+      trace,
+      clock,
+      ids,
+      log,
+      ...(authenticator && { authenticator }),
+    }),
+    tracing,
+  );
   const listeners = createListeners(
     {
       settings,

@@ -3,6 +3,7 @@ import { createClientAddress } from "../kernel/client-address.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { OwnAddresses } from "../kernel/own-addresses.ts";
 import type { Metrics } from "../kernel/metrics.ts";
+import type { Telemetry } from "../kernel/telemetry/index.ts";
 import type { Basics } from "../kernel/index.ts";
 import { createMail, type Mail } from "../mail/index.ts";
 import { openSecrets, openStore, type Events } from "../store/index.ts";
@@ -57,7 +58,7 @@ export async function openModules(
   baseUrl: () => string,
   limits: ServeOptions["limits"],
   basics: Basics,
-  isExposed = false,
+  { isExposed = false, telemetry }: { isExposed?: boolean; telemetry?: Telemetry | undefined } = {},
 ): Promise<ServeModules> {
   const { data_dir: dataDir, database } = settings;
   const { lifecycle } = basics;
@@ -122,6 +123,8 @@ export async function openModules(
   await platform.bucketDomains.load();
   const metrics = meterWorkers(runtime);
   lifecycle.onStop("metrics", () => metrics.close());
+  const stopMetrics = telemetry?.sendMetrics(metrics);
+  if (stopMetrics !== undefined) lifecycle.onStop("export of metrics", stopMetrics);
   const dns = createDns(
     { settings: settings.dns, zones: platform.zones, store, metrics, pushes: roles.has("dns") },
     basics,

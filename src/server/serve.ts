@@ -1,6 +1,7 @@
 import type { Dashboard } from "../dashboard/index.ts";
 import { formatProblems } from "../kernel/config/index.ts";
 import { createLifecycle, createLog, isLoopback, randomIds, systemClock, type Basics } from "../kernel/index.ts";
+import { startTelemetry } from "../kernel/telemetry/index.ts";
 import { readSettings } from "../kernel/settings-read.ts";
 import { checkRestored } from "./backup.ts";
 import { lockDataDirectory, openDataDirectory } from "./data-lock.ts";
@@ -38,16 +39,20 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
   if (settings.database.url === "") checkStandaloneRoles(roles);
   const log = options.log ?? createLog({ level: settings.log.level });
   const lifecycle = createLifecycle({ log });
-  const basics: Basics = { clock, ids, log, lifecycle };
   const graceMs = limits?.graceMs ?? GRACE_MS;
   try {
     openDataDirectory(dataDir);
     const lock = lockDataDirectory(dataDir);
     lifecycle.onStop("lock", lock.release);
     checkRestored(dataDir);
+    const telemetry = await startTelemetry({ settings, env, version: options.version }, { clock, ids, log, lifecycle });
+    const basics: Basics = { clock, ids, log, lifecycle, tracing: telemetry?.tracing };
     const urls = createUrls(settings);
     const hosts = listenHosts(settings, roles, sockets);
-    const modules = await openModules(settings, roles, urls.base, limits, basics, !hosts.every(isLoopback));
+    const modules = await openModules(settings, roles, urls.base, limits, basics, {
+      isExposed: !hosts.every(isLoopback),
+      telemetry,
+    });
     modules.platform.accounts.members.onInvitation(({ secret, ...invitation }) =>
       modules.mail.sendInvitation(invitation, `${urls.dashboard() ?? urls.base()}/sign-in#invite=${secret}`),
     );

@@ -7,6 +7,7 @@ import { openSqlite } from "./db/sqlite.ts";
 import { createLocalEvents } from "./events/local.ts";
 import { openPostgresEvents } from "./events/postgres.ts";
 import { createJobs } from "./jobs/jobs.ts";
+import { traceJobs } from "./jobs/trace-jobs.ts";
 import { reclaimJobs } from "./jobs/jobs-table.ts";
 import { openFsObjects } from "./objects/fs.ts";
 import type { Store } from "./store.ts";
@@ -27,7 +28,7 @@ interface StoreOptions {
 export async function openStore(
   directory: string,
   { migrations, database, objects = "objects" }: StoreOptions,
-  { lifecycle, clock, ids, log }: Basics,
+  { lifecycle, clock, ids, log, tracing }: Basics,
 ): Promise<Store> {
   const db =
     database === undefined ? openSqlite({ path: join(directory, "reelpost.sqlite") }) : await openPostgres(database);
@@ -38,6 +39,6 @@ export async function openStore(
   const events =
     database === undefined ? createLocalEvents({ log }) : await openPostgresEvents({ url: database.url, clock, log });
   lifecycle.onStop("events", () => events.close());
-  const jobs = createJobs({ db, clock, ids, events, log });
+  const jobs = traceJobs(createJobs({ db, clock, ids, events, log }), tracing);
   return { db, objects: await openFsObjects({ folder: resolve(directory, objects) }), events, jobs };
 }

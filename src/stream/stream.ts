@@ -27,6 +27,7 @@ import { createPlayer } from "./player/index.ts";
 import { createProbe } from "./probe/index.ts";
 import { createProcessing } from "./processing/index.ts";
 import { createScratch } from "./scratch.ts";
+import { traceFetch, traceUploads } from "./tracing.ts";
 import { createThumbnails } from "./thumbnails/index.ts";
 import { createPlaybackTokens, type PlaybackTokens } from "./tokens/index.ts";
 import { createUploads, type Uploads } from "./uploads/index.ts";
@@ -133,7 +134,7 @@ export function createStream(
   basics: Basics,
 ): Stream {
   const { db, objects, events, jobs } = store;
-  const { clock, ids, log, lifecycle } = basics;
+  const { clock, ids, log, lifecycle, tracing } = basics;
   const { allow_private: allowPrivate, delivery_domain: domain } = settings.stream;
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   createScratch(folder)
@@ -158,7 +159,7 @@ export function createStream(
     ids,
     log,
     urls,
-    fetch,
+    fetch: traceFetch(fetch, tracing),
     allowPrivate,
     liveExample: liveNotificationExample,
   });
@@ -381,7 +382,7 @@ export function createStream(
       (await player.handle(request, response)) ||
       delivery.handle(request, response),
     deliverAssets: player.handle,
-    upload: uploads.http,
+    upload: traceUploads(uploads.http, tracing),
     binding: createStreamBinding({
       videos,
       urls,

@@ -8,6 +8,7 @@ import { createAssets, type AssetUploads } from "./assets/store/assets.ts";
 import type { Bindings } from "./bindings/bindings.ts";
 import { watchDeletedZones } from "./bucket-settings/index.ts";
 import { createLiveWorkers } from "./live/live.ts";
+import { traceWorkers } from "./live/trace-workers.ts";
 import { createObjectNamespaces } from "./objects/namespaces.ts";
 import type { ObjectNamespaces } from "./objects/port.ts";
 import { runObjects } from "./objects/run-objects.ts";
@@ -73,12 +74,15 @@ export function createWorkers(
     scheduled,
     otherReferences,
   }: WorkersOptions,
-  { clock, ids, log, lifecycle }: Basics,
+  { clock, ids, log, lifecycle, tracing }: Basics,
 ): Workers {
   const assets = createAssets({ db, objects, secrets, clock, ids });
   const { objectStorage } = runtime;
   const durableObjects = createScriptObjects({ db, ids, log, storage: objectStorage });
-  const liveWorkers = createLiveWorkers({ db, objects, secrets, assets, durableObjects, events, runtime, clock, log });
+  const liveWorkers = traceWorkers(
+    createLiveWorkers({ db, objects, secrets, assets, durableObjects, events, runtime, clock, log }),
+    tracing,
+  );
   lifecycle.onStop("live workers", () => liveWorkers.close());
   const tails = createTails({
     db,

@@ -1,4 +1,5 @@
 import type { Clock, Ids, Log } from "../../kernel/index.ts";
+import type { Tracing } from "../../kernel/tracing.ts";
 import { createGroupCommitter, type Db, type Events, type ObjectStore } from "../../store/index.ts";
 import { smtpErrorOf, replyOf } from "../errors.ts";
 import {
@@ -20,6 +21,7 @@ import { createResultRecorder, type DeliveryFailure } from "./queue/settle.ts";
 import { createRelay, resultsWithRejections, deliveryResults } from "./relay.ts";
 import { createBreaker, type BreakerPause } from "./smtp/breaker.ts";
 import { createDeliveryAgent, type DeliveryAgentOptions } from "./smtp/delivery-agent.ts";
+import { traceAgent } from "./trace-agent.ts";
 import type { DeliveryAgent, RecipientResult } from "./types.ts";
 
 export interface OutboundOptions extends Omit<DeliveryAgentOptions, "clock" | "log"> {
@@ -34,6 +36,8 @@ export interface OutboundOptions extends Omit<DeliveryAgentOptions, "clock" | "l
   limits?: Partial<OutboundLimits>;
   /** Replaces SMTP delivery. */
   agent?: DeliveryAgent;
+  /** Records delivery attempts. Absent unless traces are enabled. */
+  tracing?: Tracing | undefined;
 }
 
 export interface OutboundLimits {
@@ -146,7 +150,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
     },
   });
   const smtp = createDeliveryAgent({ ...options, ...notePauses("host") });
-  const agent = options.agent ?? smtp;
+  const agent = traceAgent(options.agent ?? smtp, options.tracing);
   const claims = createClaimsTable(db, commits);
   const table = createQueueTable(db, commits);
   const bodies = createBodies({ objects, small: table.body, maxBytes: limits.messageBytes });

@@ -55,7 +55,7 @@ const GRACE_MS = 10_000;
 const LEASE_MS = 20_000;
 
 /** Builds outbound mail from the `outbound` settings. Throws UserError for an invalid smart host. */
-export function setUpOutbound(deps: OutboundSetupDeps, { clock, ids, log, lifecycle }: Basics): OutboundSetup {
+export function setUpOutbound(deps: OutboundSetupDeps, { clock, ids, log, lifecycle, tracing }: Basics): OutboundSetup {
   const {
     store: { db, objects, events },
     settings,
@@ -101,6 +101,7 @@ export function setUpOutbound(deps: OutboundSetupDeps, { clock, ids, log, lifecy
     clock,
     ids,
     log,
+    tracing,
     name: smtpName(smtp),
     resolver: lookups,
     smartHosts: smartHostsOf(settings),

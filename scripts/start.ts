@@ -5,6 +5,7 @@
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { Resolver } from "node:dns/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { join, relative } from "node:path";
 import { parse } from "jsonc-parser";
 import { createTransport, type SendMailOptions } from "nodemailer";
@@ -13,10 +14,11 @@ import { showBroadcast } from "./start/live.ts";
 import { startElsewhere, type Delivered } from "./start/elsewhere.ts";
 import { makeClip } from "./start/clip.ts";
 import { fromHere, startPlatform, type Platform } from "./start/platform.ts";
+import { ffmpegInstallCommand } from "./start/install-command.ts";
 import { portNear } from "./start/ports.ts";
 import { headline, row, say } from "./start/tell.ts";
 import { showReply, uploadVideo } from "./start/video.ts";
-import { ensureSystem } from "./system.ts";
+import { ensureSystem, isProgram, isWorkingProgram } from "./system.ts";
 
 const root = join(import.meta.dirname, "..");
 const inbox = join(root, "examples", "inbox");
@@ -31,7 +33,9 @@ const OWNER = "me@home.test";
 
 const domainOf = (address: string) => address.slice(address.indexOf("@") + 1);
 
-const videos = !ensureSystem("start").includes("ffmpeg");
+ensureSystem("start");
+const canEncode = () => isWorkingProgram("ffmpeg") && isWorkingProgram("ffprobe");
+const videos = canEncode();
 // Every start begins with an empty folder.
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
@@ -75,13 +79,19 @@ try {
   await sendMessage();
   await showWorker(platform, deployed);
   showForward(await elsewhere.next(({ to }) => to.includes(OWNER)));
-  const watch = videos
-    ? { video: await showVideos(platform, zone), broadcast: await showBroadcast(platform) }
-    : undefined;
-  if (watch === undefined)
-    headline("The video steps were skipped because ffmpeg is not installed. Mail does not need it.");
+  const showStream = async () => ({
+    video: await showVideos(platform, zone),
+    broadcast: await showBroadcast(platform),
+  });
+  const watch = videos ? await showStream() : undefined;
   await showLog(platform);
   showWays(platform, deployed, watch);
+  if (watch === undefined && (await waitForFfmpeg())) {
+    const late = await showStream();
+    headline("The video service works. Open:");
+    row("the video", late.video);
+    row("the broadcast", late.broadcast);
+  }
 } catch (err) {
   process.stderr.write(
     `npm start: ${err instanceof Error ? err.message : String(err)}\nThe log of the server: ${fromHere(join(folder, "server.log"))}\n`,
@@ -92,6 +102,31 @@ try {
 }
 process.exitCode = await platform.ended;
 await elsewhere.close();
+
+/** Prints how to install ffmpeg and resolves with true once it runs, or with false if the server ends first. */
+async function waitForFfmpeg(): Promise<boolean> {
+  const command = ffmpegInstallCommand({
+    platform: process.platform,
+    isRoot: process.getuid?.() === 0,
+    has: (program) => isProgram(process.platform === "win32" ? `${program}.exe` : program),
+  });
+  headline(
+    `The video steps need ${isProgram("ffmpeg") ? "an ffmpeg that runs: the installed one does not" : "ffmpeg, which is not installed"}. Mail does not need it.`,
+  );
+  say(
+    command === undefined
+      ? "Install ffmpeg with x264 by your system's package manager; the video steps start as soon as it runs."
+      : "Run this in another terminal; the video steps start as soon as ffmpeg runs:",
+  );
+  if (command !== undefined) say(`\n  ${command}`);
+  let hasEnded = false;
+  void platform.ended.then(() => (hasEnded = true));
+  while (!hasEnded) {
+    if (canEncode()) return true;
+    await Promise.race([sleep(2000), platform.ended]);
+  }
+  return false;
+}
 
 async function makeDomain({ call, account }: Platform): Promise<string> {
   const zone = await call<{ id: string }>("POST", "/zones", { name: DOMAIN, account: { id: account.id } });

@@ -130,10 +130,14 @@ const needs: Need[] = [
   ),
 ];
 
-const isProgram = (name: string) =>
+export const isProgram = (name: string): boolean =>
   [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin", "/usr/local/sbin"].some((folder) =>
     existsSync(join(folder, name)),
   );
+
+/** Whether a program is in PATH and can be executed. */
+export const isWorkingProgram = (name: string): boolean =>
+  spawnSync(name, ["-version"], { stdio: "ignore", timeout: 10_000 }).status === 0;
 
 const SERVICE_POLICY = "/usr/sbin/policy-rc.d";
 

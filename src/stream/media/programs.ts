@@ -1,4 +1,4 @@
-import { accessSync, constants, realpathSync, statSync } from "node:fs";
+import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
 import type { Settings } from "../../kernel/settings.ts";
 import { streamErrors } from "../errors.ts";
@@ -21,15 +21,18 @@ export function findPrograms(
 ): Programs {
   const programPath = (name: "ffmpeg" | "ffprobe"): string => {
     const configuredPath = settings[name];
-    const foundPath = find(configuredPath === "" ? name : configuredPath, path);
-    if (foundPath === undefined)
-      throw streamErrors.mediaToolsMissing({
-        reason:
-          configuredPath === ""
+    const wanted = configuredPath === "" ? name : configuredPath;
+    const foundPath = find(wanted, path);
+    if (foundPath !== undefined) return foundPath;
+    const file = candidates(wanted, path).find(isFile);
+    throw streamErrors.mediaToolsMissing({
+      reason:
+        file !== undefined
+          ? `${file} is not executable for this user (chmod +x)`
+          : configuredPath === ""
             ? `${name} is not in PATH`
             : `stream.${name} is ${configuredPath}, which is not a program`,
-      });
-    return foundPath;
+    });
   };
   const programs: Programs = { ffmpeg: programPath("ffmpeg"), ffprobe: programPath("ffprobe") };
   if (process.platform !== "linux") return programs;
@@ -40,20 +43,28 @@ export function findPrograms(
   return programs;
 }
 
-function find(name: string, path: string): string | undefined {
-  const candidates = isAbsolute(name)
+const find = (name: string, path: string) => candidates(name, path).find(isProgram);
+
+const candidates = (name: string, path: string): string[] =>
+  isAbsolute(name)
     ? [name]
     : path
         .split(delimiter)
         .filter((folder) => folder !== "")
         .map((folder) => join(folder, name));
-  return candidates.find(isProgram);
-}
 
 function isProgram(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
-    return statSync(realpathSync(path)).isFile();
+  } catch {
+    return false;
+  }
+  return isFile(path);
+}
+
+function isFile(path: string): boolean {
+  try {
+    return statSync(path).isFile();
   } catch {
     return false;
   }

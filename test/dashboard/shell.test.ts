@@ -68,10 +68,10 @@ describe("the shell of the dashboard", { skip: withoutChromium() }, () => {
     assert.deepEqual(problems, []);
   });
 
-  test("keeps the chosen colour scheme and navigates on a narrow screen", async () => {
+  test("keeps the chosen color scheme and navigates on a narrow screen", async () => {
     const { page } = await dashboard.open("/dns", { viewport: { width: 390, height: 844 } });
     await page.getByRole("button", { name: "Open the navigation" }).click();
-    await page.getByRole("button", { name: /^Colour scheme/ }).click();
+    await page.getByRole("button", { name: /^Color scheme/ }).click();
     await page.getByRole("menuitem", { name: "Dark" }).click();
     await page.locator("html[data-mantine-color-scheme=dark]").waitFor();
     await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Workers" }).click();

@@ -17,7 +17,7 @@ export interface NavEntry {
   modes?: readonly ("serve" | "dev")[];
   /** Pages of the area, shown below the entry while the area is open. */
   pages?: readonly { label: string; path: string; modes?: readonly ("serve" | "dev")[] }[];
-  /** More words that find the entry in the command palette. */
+  /** Extra search terms for the command palette. */
   keywords?: readonly string[];
   /** A number next to the label, such as that of unread messages. */
   count?: LoadPage;

@@ -74,8 +74,8 @@ function Gallery() {
         parents={[{ label: "Parent", to: "/" }]}
         actions={
           <>
-            <ConfirmButton action="Delete video" typed="intro" onConfirm={async () => {}}>
-              The video and its renditions are deleted.
+            <ConfirmButton action="Delete video" confirmText="intro" onConfirm={async () => {}}>
+              The video and its renditions will be deleted.
             </ConfirmButton>
             <Button onClick={() => setFormOpen(true)}>Create rule</Button>
           </>

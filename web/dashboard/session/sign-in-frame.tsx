@@ -1,6 +1,6 @@
 import { Stack, Text, Title } from "@mantine/core";
 import { useEffect, type ReactNode } from "react";
-import { Mark } from "../shared/icon.tsx";
+import { Logo } from "../shared/icon.tsx";
 
 /** The frame of the pages before the sign-in. */
 export function SignInFrame({ title, note, children }: { title: string; note?: ReactNode; children: ReactNode }) {
@@ -11,7 +11,7 @@ export function SignInFrame({ title, note, children }: { title: string; note?: R
     <main className="rp-sign-in">
       <Stack gap="lg">
         <div className="rp-sign-in-head">
-          <Mark size={36} />
+          <Logo size={36} />
           <Title order={1}>{title}</Title>
           {note !== undefined && (
             <Text c="dimmed" fz="sm" role="status">

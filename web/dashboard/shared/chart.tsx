@@ -16,7 +16,7 @@ const COLORS = ["--mantine-primary-color-filled", "--rp-good", "--rp-warning", "
 
 /**
  * Lines over time. `times`: seconds since 1970, ascending. The text alternative is the label with the last values, so
- * figures that matter must also be in the text of the page.
+ * values that matter must also be in the text of the page.
  */
 export function Chart({
   label,
@@ -37,21 +37,24 @@ export function Chart({
   useEffect(() => {
     const target = element.current;
     if (target === null || times === undefined) return;
-    let isGone = false;
+    let isDisposed = false;
     let destroy = () => {};
     void import("./draw-chart.ts").then(({ drawChart }) => {
-      if (isGone) return;
+      if (isDisposed) return;
       destroy = drawChart(target, {
         times,
         height,
         kind,
-        series: series.map((one, index) => ({ ...one, color: cssColor(one.color ?? COLORS[index % COLORS.length]!) })),
+        series: series.map((line, index) => ({
+          ...line,
+          color: cssColor(line.color ?? COLORS[index % COLORS.length]!),
+        })),
         axisColor: cssColor("--mantine-color-dimmed"),
         gridColor: cssColor("--rp-border"),
       });
     });
     return () => {
-      isGone = true;
+      isDisposed = true;
       destroy();
     };
   }, [times, series, height, kind, scheme]);
@@ -59,7 +62,7 @@ export function Chart({
   if (times === undefined) return <LoadingState rows={3} label={`Loading ${label}`} />;
   const last = series
     .map(({ label: name, values, format = String }) => {
-      const value = values.findLast((one) => one !== null);
+      const value = values.findLast((point) => point !== null);
       return `${name} ${value === undefined || value === null ? "no data" : format(value)}`;
     })
     .join(", ");

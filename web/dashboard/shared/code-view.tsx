@@ -1,6 +1,7 @@
 import { CopyButton } from "./copy.tsx";
+import { inSentence } from "./text.ts";
 
-/** Text with line breaks as it is: source, headers, JSON, logs. `label` names it for screen readers. */
+/** Preformatted text: source, headers, JSON, logs. `label` names it for screen readers. */
 export function CodeView({
   label,
   text,
@@ -18,9 +19,9 @@ export function CodeView({
   return (
     <div className="rp-code">
       <div className="rp-code-copy">
-        <CopyButton value={text} label={`Copy ${label}`} />
+        <CopyButton value={text} label={`Copy ${inSentence(label)}`} />
       </div>
-      {/* Keyboard users scroll it. */}
+      {/* Focusable, so that keyboard users can scroll it. */}
       <div className="rp-code-scroll" role="region" aria-label={label} tabIndex={0} style={{ maxHeight }}>
         {lineNumbers && (
           <pre className="rp-code-lines" aria-hidden="true">

@@ -7,22 +7,22 @@ import { Icon, type IconName } from "./icon.tsx";
 interface ConfirmProps {
   /** The action as a verb with its object, for the button and the dialog: "Delete zone". */
   action: string;
-  /** The effect of the action: "All records of example.com are deleted." */
+  /** The effect of the action: "All records of example.com will be deleted." */
   children: ReactNode;
   /** Runs the action; the dialog stays open and shows the error if it rejects. */
   onConfirm: () => Promise<unknown>;
-  /** The text that must be typed first, for actions that cannot be undone and destroy much. */
-  typed?: string;
+  /** The text that must be typed first, for irreversible actions that destroy a lot of data. */
+  confirmText?: string;
   /** Default true: the action destroys something. */
   danger?: boolean;
 }
 
-/** The dialog alone, for actions in menus: `opened` and `onClose` belong to the caller. */
+/** The dialog alone, for actions in menus. The caller controls `opened` and `onClose`. */
 export function ConfirmModal({
   action,
   children,
   onConfirm,
-  typed,
+  confirmText,
   danger = true,
   opened,
   onClose,
@@ -57,11 +57,11 @@ export function ConfirmModal({
           <Text fz="sm" component="div">
             {children}
           </Text>
-          {typed !== undefined && (
+          {confirmText !== undefined && (
             <TextInput
               label={
                 <>
-                  Enter <b>{typed}</b> to confirm
+                  Enter <b>{confirmText}</b> to confirm
                 </>
               }
               value={text}
@@ -79,8 +79,8 @@ export function ConfirmModal({
               type="submit"
               {...(danger && { color: "red" })}
               loading={isRunning}
-              disabled={typed !== undefined && text !== typed}
-              data-autofocus={typed === undefined ? true : undefined}
+              disabled={confirmText !== undefined && text !== confirmText}
+              data-autofocus={confirmText === undefined ? true : undefined}
             >
               {action}
             </Button>
@@ -91,7 +91,7 @@ export function ConfirmModal({
   );
 }
 
-/** A button that asks once before it acts. `icon` alone: a small button, as in table rows. */
+/** A button that asks for confirmation. With `icon`, it renders as an icon button, as in table rows. */
 export function ConfirmButton({
   icon,
   label,

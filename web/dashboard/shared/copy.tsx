@@ -1,5 +1,6 @@
 import { ActionIcon, CopyButton as MantineCopyButton, Group, Text, Tooltip } from "@mantine/core";
 import { Icon } from "./icon.tsx";
+import { inSentence } from "./text.ts";
 
 /** Copies `value`. `label` names it for screen readers and the tooltip: "Copy URL". */
 export function CopyButton({ value, label = "Copy" }: { value: string; label?: string }) {
@@ -29,7 +30,7 @@ export function CopyField({ label, value, wrap = false }: { label?: string; valu
         <code className="rp-copy-value" data-wrap={wrap} tabIndex={0}>
           {value}
         </code>
-        <CopyButton value={value} label={label === undefined ? "Copy" : `Copy ${label}`} />
+        <CopyButton value={value} label={label === undefined ? "Copy" : `Copy ${inSentence(label)}`} />
       </Group>
     </div>
   );

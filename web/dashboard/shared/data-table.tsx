@@ -101,7 +101,7 @@ export function DataTable<Row>({
                 <Table.Th w={36} className="rp-select">
                   <Checkbox
                     size="xs"
-                    aria-label="Select all rows of this page"
+                    aria-label="Select all rows on this page"
                     checked={allSelected}
                     indeterminate={!allSelected && items.some((row) => selected.has(rowKey(row)))}
                     onChange={({ currentTarget }) => toggle(items.map(rowKey), currentTarget.checked)}

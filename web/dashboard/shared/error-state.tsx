@@ -2,7 +2,7 @@ import { Alert, Button, Stack, Text } from "@mantine/core";
 import { toApiError } from "../api/errors.ts";
 import { Icon } from "./icon.tsx";
 
-/** A failure with the text and the fix of the server's error table. `title` says what failed. */
+/** Shows an error with its message and suggested fix. `title` says what failed. */
 export function ErrorState({ error, title, onRetry }: { error: unknown; title?: string; onRetry?: () => void }) {
   const { message, fix, code, requestId } = toApiError(error);
   return (
@@ -20,7 +20,7 @@ export function ErrorState({ error, title, onRetry }: { error: unknown; title?: 
         {fix !== undefined && <Text fz="sm">{fix}</Text>}
         {requestId !== undefined && (
           <Text fz="xs" c="dimmed">
-            {code === 0 ? "" : `Code ${code}, `}request {requestId}
+            {code === 0 ? "" : `Code ${code}, `}request ID {requestId}
           </Text>
         )}
         {onRetry !== undefined && (

@@ -14,7 +14,7 @@ interface FormModalProps {
    * validation. Errors are shown with the text of the API.
    */
   onSubmit: () => Promise<unknown> | false;
-  /** Receives errors of single fields, for example `form.setErrors`. */
+  /** Receives per-field errors, for example `form.setErrors`. */
   onFieldErrors?: (fields: Record<string, string>) => void;
   size?: ModalProps["size"];
   children: ReactNode;

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "react";
 
 /**
  * Displays untrusted HTML, such as the body of a message: in a frame with an opaque origin, without scripts and forms.
- * `remote` loads images and styles of other hosts, which lets the sender see that the message was opened.
+ * `remote` loads images and styles from other hosts, which lets the sender see that the message was opened.
  */
 export function HtmlFrame({
   html,

@@ -1,6 +1,6 @@
 import { MARK_PATH } from "../../../src/kernel/design/tokens.ts";
 
-/** Strokes on a grid of 24, drawn for the dashboard. */
+/** Stroke paths on a 24 × 24 grid. */
 const PATHS = {
   "arrow-down": "M12 5v14M6 13l6 6 6-6",
   "arrow-up": "M12 19V5M6 11l6-6 6 6",
@@ -92,8 +92,8 @@ export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
   );
 }
 
-/** The mark: an envelope whose flap is a play button. */
-export function Mark({ size = 22 }: { size?: number }) {
+/** The Reelpost logo: an envelope whose flap is a play button. */
+export function Logo({ size = 22 }: { size?: number }) {
   return (
     <svg width={size} height={size} viewBox="0 0 32 32" aria-hidden="true" className="rp-mark">
       <path d={MARK_PATH} />

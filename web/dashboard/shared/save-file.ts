@@ -1,4 +1,4 @@
-/** Saves data as a download of the browser. */
+/** Triggers a browser download of `data`. */
 export function saveFile(data: Blob | string, name: string): void {
   const url = URL.createObjectURL(typeof data === "string" ? new Blob([data], { type: "text/plain" }) : data);
   const link = document.createElement("a");

@@ -3,7 +3,7 @@ import { useDebouncedCallback } from "@mantine/hooks";
 import { useEffect, useState } from "react";
 import { Icon } from "./icon.tsx";
 
-/** Search on the server: calls `onChange` when typing pauses. `/` focuses the first one of a page. */
+/** Server-side search: debounces `onChange`. `/` focuses the first search field on the page. */
 export function SearchField({
   label,
   value,
@@ -16,7 +16,7 @@ export function SearchField({
   width?: number | string;
 }) {
   const [text, setText] = useState(value);
-  const changeLater = useDebouncedCallback(onChange, 250);
+  const debouncedChange = useDebouncedCallback(onChange, 250);
   useEffect(() => setText(value), [value]);
   return (
     <TextInput
@@ -33,7 +33,7 @@ export function SearchField({
         text !== "" && (
           <CloseButton
             size="xs"
-            aria-label="Clear the search"
+            aria-label="Clear search"
             onClick={() => {
               setText("");
               onChange("");
@@ -43,7 +43,7 @@ export function SearchField({
       }
       onChange={({ currentTarget }) => {
         setText(currentTarget.value);
-        changeLater(currentTarget.value);
+        debouncedChange(currentTarget.value);
       }}
     />
   );

@@ -2,6 +2,7 @@ import { ActionIcon, Group, Text, Tooltip } from "@mantine/core";
 import { useState } from "react";
 import { CopyButton } from "./copy.tsx";
 import { Icon } from "./icon.tsx";
+import { inSentence } from "./text.ts";
 import { useNotify } from "./use-notify.ts";
 
 /** A secret that stays hidden until it is requested. `load` reads it on request; `value` is already known. */
@@ -20,7 +21,7 @@ export function SecretField({
     try {
       setShown(await load!());
     } catch (error) {
-      notify.error(error, `Could not read ${label}`);
+      notify.error(error, `Could not load the ${inSentence(label)}`);
     } finally {
       setLoading(false);
     }
@@ -35,17 +36,17 @@ export function SecretField({
         <code className="rp-copy-value" tabIndex={0}>
           {shown ?? "•".repeat(24)}
         </code>
-        <Tooltip label={shown === undefined ? `Show ${label}` : `Hide ${label}`}>
+        <Tooltip label={shown === undefined ? `Show ${inSentence(label)}` : `Hide ${inSentence(label)}`}>
           <ActionIcon
             size="sm"
             loading={isLoading}
-            aria-label={shown === undefined ? `Show ${label}` : `Hide ${label}`}
+            aria-label={shown === undefined ? `Show ${inSentence(label)}` : `Hide ${inSentence(label)}`}
             onClick={() => (shown === undefined ? void show() : setShown(undefined))}
           >
             <Icon name={shown === undefined ? "eye" : "eye-off"} size={14} />
           </ActionIcon>
         </Tooltip>
-        {(shown ?? value) !== undefined && <CopyButton value={(shown ?? value)!} label={`Copy ${label}`} />}
+        {(shown ?? value) !== undefined && <CopyButton value={(shown ?? value)!} label={`Copy ${inSentence(label)}`} />}
       </Group>
     </div>
   );

@@ -43,8 +43,8 @@ export interface PagedList<Item> {
 }
 
 /**
- * One page of a list that the server pages: `usePagedList(["dns", zone, filters], page, (page, perPage) => api.list(…))`.
- * `page` belongs to usePageState.
+ * One page of a list that the server paginates: `usePagedList(["dns", zone, filters], page, (page, perPage) => api.list(…))`.
+ * Keep `page` in usePageState.
  */
 export function usePagedList<Item>(
   queryKey: QueryKey,

@@ -3,10 +3,10 @@ import { useEffect, useRef, useState } from "react";
 import { useAccount } from "../api/account.ts";
 import { apiUrl, authorization } from "../api/client.ts";
 
-/** A notification: something of the topic changed. It has no content, so the page reads the changed data again. */
+/** Reports that something in the topic changed. It has no content, so the page reads the changed data again. */
 interface LiveEvent {
   topic: string;
-  /** Id of the changed thing, if it is a single one. */
+  /** ID of the changed resource, if there is only one. */
   id?: string;
 }
 
@@ -63,7 +63,7 @@ export function useLiveEvents(
       clearTimeout(timer);
       subscriptions.delete(subscription);
       stateListeners.delete(onState);
-      // A page that opens now subscribes again within the same task.
+      // When the user navigates, the next page subscribes in the same task. Wait, so that the connection is reused.
       setTimeout(() => {
         if (subscriptions.size === 0) disconnect();
       }, 1000);

@@ -3,14 +3,14 @@ import { toApiError } from "../api/errors.ts";
 interface Notify {
   /** The result in the past tense: "Rule created". */
   success(message: string): void;
-  /** Shows the error table's text and fix. `title` says what failed: "Could not create the rule". */
+  /** Shows the error message and its suggested fix. `title` says what failed: "Could not create the rule". */
   error(error: unknown, title?: string): void;
 }
 
-type Message = Parameters<(typeof import("@mantine/notifications"))["notifications"]["show"]>[0];
+type Notification = Parameters<(typeof import("@mantine/notifications"))["notifications"]["show"]>[0];
 
-function show(message: Message): void {
-  // Not part of the first load.
+function show(message: Notification): void {
+  // Loaded on demand, to keep it out of the initial bundle.
   void import("./notifications.tsx").then(({ notifications }) =>
     notifications.show({ withBorder: true, closeButtonProps: { "aria-label": "Dismiss" }, ...message }),
   );

@@ -40,8 +40,8 @@ export default function CommandPalette({
       ),
   ]);
   const commands = [
-    action("Use the light colour scheme", "sun", () => setColorScheme("light"), { keywords: ["theme", "color"] }),
-    action("Use the dark colour scheme", "moon", () => setColorScheme("dark"), { keywords: ["theme", "color"] }),
+    action("Use the light color scheme", "sun", () => setColorScheme("light"), { keywords: ["theme", "color"] }),
+    action("Use the dark color scheme", "moon", () => setColorScheme("dark"), { keywords: ["theme", "color"] }),
     action("Show keyboard shortcuts", "keyboard", onShortcuts),
     action("Open the documentation", "file", () => window.open("/docs", "_blank", "noreferrer"), {
       keywords: ["help"],

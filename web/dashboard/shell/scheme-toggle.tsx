@@ -13,7 +13,7 @@ export function SchemeToggle() {
   return (
     <Menu position="top-end">
       <Menu.Target>
-        <ActionIcon aria-label={`Colour scheme: ${current.label}`}>
+        <ActionIcon aria-label={`Color scheme: ${current.label}`}>
           <Icon name={current.icon} />
         </ActionIcon>
       </Menu.Target>

@@ -5,7 +5,7 @@ import { useAccount } from "../api/account.ts";
 import { isDev } from "../api/app-info.ts";
 import type { LoadPage, NavEntry } from "../areas/area.ts";
 import { navigation } from "../navigation.ts";
-import { Icon, Mark } from "../shared/icon.tsx";
+import { Icon, Logo } from "../shared/icon.tsx";
 import { isMac } from "./platform.ts";
 
 // Menus are not part of the first load; until they are loaded, their buttons do nothing.
@@ -15,7 +15,7 @@ const SidebarFoot = lazy(() => import("./sidebar-foot.tsx"));
 export function Brand() {
   return (
     <Link to="/" className="rp-brand">
-      <Mark />
+      <Logo />
       <span>Reelpost</span>
       {isDev() && (
         <>

@@ -113,7 +113,7 @@ function DeleteZone({ zone: { id, name } }: { zone: Zone }) {
       icon="trash"
       action="Delete zone"
       label={`Delete ${name}`}
-      typed={name}
+      confirmText={name}
       onConfirm={async () => {
         await api.delete("/zones/{zone_id}", { path: { zone_id: id } });
         await queryClient.invalidateQueries({ queryKey: dnsKeys.zones });

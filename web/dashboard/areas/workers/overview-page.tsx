@@ -138,7 +138,7 @@ function DeleteWorker({ path }: { path: ScriptPath }) {
   return (
     <ConfirmButton
       action="Delete worker"
-      typed={name}
+      confirmText={name}
       onConfirm={async () => {
         await api.delete("/accounts/{account_id}/workers/scripts/{script_name}", { path });
         void queryClient.invalidateQueries({ queryKey: workersKeys.list(path.account_id) });

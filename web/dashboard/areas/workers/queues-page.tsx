@@ -137,7 +137,7 @@ export default function QueuesPage() {
           opened
           onClose={() => setRemoval(undefined)}
           onConfirm={() => remove(removal)}
-          {...(removal.action === "Delete queue" && { typed: removal.queue.queue_name })}
+          {...(removal.action === "Delete queue" && { confirmText: removal.queue.queue_name })}
         >
           All messages of {removal.queue.queue_name} are deleted.
         </ConfirmModal>

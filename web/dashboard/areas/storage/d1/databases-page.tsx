@@ -104,7 +104,7 @@ function DeleteDatabase({ database: { uuid, name } }: { database: Database }) {
       icon="trash"
       action="Delete database"
       label={`Delete ${name}`}
-      typed={name}
+      confirmText={name}
       onConfirm={async () => {
         await api.delete("/accounts/{account_id}/d1/database/{database_id}", {
           path: { account_id: account.id, database_id: uuid },

@@ -112,7 +112,7 @@ export default function NamespacesPage() {
       {deleting !== undefined && (
         <ConfirmModal
           action="Delete namespace"
-          typed={deleting.title}
+          confirmText={deleting.title}
           opened
           onClose={() => setDeleting(undefined)}
           onConfirm={async () => {

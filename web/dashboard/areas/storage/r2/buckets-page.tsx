@@ -104,7 +104,7 @@ function DeleteBucket({ bucket: { name } }: { bucket: Bucket }) {
       icon="trash"
       action="Delete bucket"
       label={`Delete ${name}`}
-      typed={name}
+      confirmText={name}
       onConfirm={async () => {
         await api.delete("/accounts/{account_id}/r2/buckets/{bucket_name}", {
           path: { account_id: account.id, bucket_name: name },

@@ -1,0 +1,12 @@
+const integer = new Intl.NumberFormat("en");
+
+/** `1 video`, `2,000 videos`. */
+export const countOf = (count: number, one: string, many = `${one}s`): string =>
+  `${integer.format(count)} ${count === 1 ? one : many}`;
+
+/** `handed over` as a text of its own: `Handed over`. */
+export const capitalized = (text: string): string => text.replace(/^./, (first) => first.toUpperCase());
+
+/** A label within a sentence: `Stream key` becomes `stream key`. Acronyms such as `URL` and `HLS manifest` stay. */
+export const inSentence = (label: string): string =>
+  label.replace(/^[A-Z](?=[a-z]*(?![\w-]))/, (first) => first.toLowerCase());

@@ -11,7 +11,7 @@ describe("the home page", { skip: withoutChromium() }, () => {
     dashboard = await startDashboard(scope);
   });
 
-  test("shows health, what needs attention, figures, addresses and the first steps", async () => {
+  test("shows health, what needs attention, metrics, endpoints and the first steps", async () => {
     const account = `/accounts/${dashboard.account}`;
     const { page, problems } = await dashboard.open("/");
     const steps = page.getByRole("region", { name: "First steps" });
@@ -21,8 +21,8 @@ describe("the home page", { skip: withoutChromium() }, () => {
     for (const chart of ["Mail", "Workers", "Stream"])
       await page.getByRole("figure", { name: new RegExp(`^${chart} per hour: `) }).waitFor();
     await page.getByText("0 received, 0 sent, 0 rejected").waitFor();
-    const addresses = page.getByRole("region", { name: "Addresses" });
-    await addresses
+    const endpoints = page.getByRole("region", { name: "Endpoints" });
+    await endpoints
       .getByText(`:${new URL(dashboard.api).port}`)
       .first()
       .waitFor();
@@ -38,14 +38,14 @@ describe("the home page", { skip: withoutChromium() }, () => {
     assert.deepEqual(problems, []);
   });
 
-  test("copies addresses and opens the page of a step", async () => {
+  test("copies endpoints and opens the page of a step", async () => {
     const { page, context } = await dashboard.open("/");
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.getByRole("button", { name: "Copy API" }).first().click();
     await page.getByRole("button", { name: "Copied" }).waitFor();
     const copied = new URL(await page.evaluate<string>("navigator.clipboard.readText()"));
     assert.equal(copied.port, new URL(dashboard.api).port);
-    await page.getByRole("link", { name: "Set a password" }).click();
+    await page.getByRole("link", { name: "Set a password or add a passkey" }).click();
     await page.getByRole("heading", { level: 1, name: "Your account" }).waitFor();
   });
 });

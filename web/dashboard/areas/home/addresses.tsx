@@ -8,14 +8,14 @@ import { Section } from "../../shared/page.tsx";
 
 const LABELS = { api: "API", upload: "Uploads", worker: "Workers", video: "Videos", smtp: "SMTP" } as const;
 
-/** Addresses that every member may know. */
+/** Endpoints that every member may see. */
 const publicAddresses = () =>
   Object.entries(LABELS).flatMap(([key, name]) => {
     const url = appInfo().urls[key as keyof typeof LABELS];
     return url === undefined ? [] : [{ name, url }];
   });
 
-/** All addresses of the server. The API lists more of them to members of the operator's account. */
+/** All endpoints of the server. The API lists more of them to members of the operator's account. */
 export function Addresses() {
   const { id: account } = useAccount();
   const { data } = useQuery({
@@ -26,9 +26,9 @@ export function Addresses() {
     retry: false,
   });
   const known = publicAddresses();
-  const more = (data?.urls ?? []).filter(({ url }) => !known.some((one) => sameUrl(one.url, url)));
+  const more = (data?.urls ?? []).filter(({ url }) => !known.some((endpoint) => sameUrl(endpoint.url, url)));
   return (
-    <Section title="Addresses">
+    <Section title="Endpoints">
       <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }} spacing="sm" verticalSpacing="sm">
         {[...known, ...more].map(({ name, url }) => (
           <CopyField key={`${name} ${url}`} label={name} value={url} />

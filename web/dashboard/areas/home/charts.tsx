@@ -4,15 +4,15 @@ import { useMemo } from "react";
 import { useAccount } from "../../api/account.ts";
 import { Chart, type Series } from "../../shared/chart.tsx";
 import { ErrorState } from "../../shared/error-state.tsx";
-import { formatNumber } from "../../shared/format.tsx";
 import { Section } from "../../shared/page.tsx";
-import { mailFiguresQuery, streamFiguresQuery, workersFiguresQuery } from "./queries.ts";
+import { countOf } from "../../shared/text.ts";
+import { mailMetricsQuery, streamMetricsQuery, workersMetricsQuery } from "./queries.ts";
 
 const CHART_HEIGHT = 140;
-/** The axis of small figures has steps below 1. */
+/** Axes of small values have fractional ticks. */
 const oneDecimal = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 
-/** The last day of each product, per hour. */
+/** Hourly metrics of the last 24 hours, one chart for each product. */
 export function Charts() {
   return (
     <Section title="Last 24 hours">
@@ -25,31 +25,39 @@ export function Charts() {
   );
 }
 
-/** A line for each figure, named for the legend. */
+/** One series for each metric, with its legend label. */
 type Lines<Point> = readonly (readonly [label: string, value: (point: Point) => number, color?: string])[];
 
-interface FiguresProps<Point> {
+/** Labels whose singular differs. */
+const SINGULARS: Readonly<Record<string, string>> = {
+  Requests: "request",
+  Errors: "error",
+  Views: "view",
+  "Minutes viewed": "minute viewed",
+};
+
+interface MetricsChartProps<Point> {
   title: string;
   points: readonly Point[] | undefined;
   error: unknown;
   lines: Lines<Point>;
 }
 
-function Figures<Point extends { ts: number }>({ title, points, error, lines }: FiguresProps<Point>) {
+function MetricsChart<Point extends { ts: number }>({ title, points, error, lines }: MetricsChartProps<Point>) {
   const times = useMemo(() => points?.map(({ ts }) => ts), [points]);
   const series = useMemo(
     (): Series[] =>
       lines.map(([label, value, color]) => ({
         label,
         values: (points ?? []).map(value),
-        format: (figure) => oneDecimal.format(figure),
+        format: (metric) => oneDecimal.format(metric),
         ...(color !== undefined && { color }),
       })),
     [points, lines],
   );
   const totals = lines.map(([label, value]) => {
     const total = (points ?? []).reduce((sum, point) => sum + value(point), 0);
-    return `${formatNumber(Math.round(total))} ${label.toLowerCase()}`;
+    return countOf(Math.round(total), SINGULARS[label] ?? label.toLowerCase(), label.toLowerCase());
   });
   return (
     <Paper>
@@ -75,18 +83,18 @@ const MAIL_LINES: Lines<{ received: number; sent: number; rejected: number }> = 
 ];
 
 function MailChart() {
-  const { data, error } = useQuery(mailFiguresQuery(useAccount().id));
-  return <Figures title="Mail" points={data?.series} error={error} lines={MAIL_LINES} />;
+  const { data, error } = useQuery(mailMetricsQuery(useAccount().id));
+  return <MetricsChart title="Mail" points={data?.series} error={error} lines={MAIL_LINES} />;
 }
 
 const WORKERS_LINES: Lines<{ requests: number; errors: number }> = [
-  ["Invocations", ({ requests }) => requests],
+  ["Requests", ({ requests }) => requests],
   ["Errors", ({ errors }) => errors, "--rp-bad"],
 ];
 
 function WorkersChart() {
-  const { data, error } = useQuery(workersFiguresQuery(useAccount().id));
-  return <Figures title="Workers" points={data} error={error} lines={WORKERS_LINES} />;
+  const { data, error } = useQuery(workersMetricsQuery(useAccount().id));
+  return <MetricsChart title="Workers" points={data} error={error} lines={WORKERS_LINES} />;
 }
 
 const STREAM_LINES: Lines<{ views: number; minutesViewed: number }> = [
@@ -95,6 +103,6 @@ const STREAM_LINES: Lines<{ views: number; minutesViewed: number }> = [
 ];
 
 function StreamChart() {
-  const { data, error } = useQuery(streamFiguresQuery(useAccount().id));
-  return <Figures title="Stream" points={data} error={error} lines={STREAM_LINES} />;
+  const { data, error } = useQuery(streamMetricsQuery(useAccount().id));
+  return <MetricsChart title="Stream" points={data} error={error} lines={STREAM_LINES} />;
 }

@@ -21,14 +21,14 @@ const STEPS: readonly Step[] = [
   {
     id: "zone",
     title: "Create a zone",
-    text: "Mail, workers and videos of a domain need a zone.",
+    text: "A domain needs a zone before it can receive mail, run workers or serve videos.",
     path: "/dns",
     isDone: async (account) => (await api.get("/zones", { query: { per_page: 5, "account.id": account } })).length > 0,
   },
   {
     id: "routing",
-    title: "Enable email routing",
-    text: "The zone then receives mail and forwards it, or passes it to a worker.",
+    title: "Enable Email Routing",
+    text: "The server then receives mail for the domain, and forwards it or passes it to a worker.",
     path: "/mail",
     isDone: async (account) =>
       (await api.get("/accounts/{account_id}/email/routing/zones", { path: { account_id: account } })).some(
@@ -47,7 +47,7 @@ const STEPS: readonly Step[] = [
   {
     id: "video",
     title: "Upload a video",
-    text: "It is encoded for all devices and gets a player to embed.",
+    text: "The server encodes it for all devices and provides an embeddable player.",
     path: "/stream",
     isDone: async (account) =>
       (
@@ -59,8 +59,8 @@ const STEPS: readonly Step[] = [
   },
   {
     id: "password",
-    title: "Set a password",
-    text: "A passkey or a password opens the dashboard without a sign-in link.",
+    title: "Set a password or add a passkey",
+    text: "Then you can sign in without a sign-in link.",
     path: "/settings",
     async isDone() {
       const [{ enabled }, passkeys] = await Promise.all([api.get("/user/password"), api.get("/user/passkeys")]);
@@ -69,7 +69,7 @@ const STEPS: readonly Step[] = [
   },
 ];
 
-/** Steps that a new account needs. It disappears when all are done, or when none can be read. */
+/** Getting-started checklist. Hidden when all steps are done or none can be read. */
 export function FirstSteps() {
   const { id: account } = useAccount();
   const results = useQueries({

@@ -10,14 +10,14 @@ type Status = Health["status"];
 type Item = Health["attention"][number];
 
 const TONES: Record<Status, Tone> = { ok: "good", warning: "warning", error: "bad" };
-const WORDS: Record<Status, string> = { ok: "Healthy", warning: "Warning", error: "Problem" };
+const STATUS_LABELS: Record<Status, string> = { ok: "Healthy", warning: "Warning", error: "Problem" };
 const SUMMARIES: Record<Status, string> = {
-  ok: "All is well",
+  ok: "Healthy",
   warning: "Needs attention",
-  error: "Has problems",
+  error: "Problems found",
 };
 
-/** The state of everything in a few words, for the head of the page. */
+/** Overall health, for the page header. */
 export function HealthBadge({ status }: { status: Status }) {
   return <StatusBadge tone={TONES[status]}>{SUMMARIES[status]}</StatusBadge>;
 }
@@ -31,7 +31,7 @@ export function Components({ components }: { components: Health["components"] })
         <ul className="rp-home-list">
           {components.map(({ name, status, reason, fix }) => (
             <li key={`${name} ${reason}`}>
-              <StatusBadge tone={TONES[status]}>{WORDS[status]}</StatusBadge>
+              <StatusBadge tone={TONES[status]}>{STATUS_LABELS[status]}</StatusBadge>
               <div>
                 <h3>{name}</h3>
                 <Text fz="sm" c="dimmed">
@@ -49,15 +49,15 @@ export function Components({ components }: { components: Health["components"] })
 
 /** The page that shows an item. */
 const PAGES: Record<Item["kind"], { path: (item: Item) => string; label: string }> = {
-  "destination-address": { path: () => "/mail", label: "Open mail" },
+  "destination-address": { path: () => "/mail/addresses", label: "Open destination addresses" },
   "routing-dns": { path: ({ zone_id: zone }) => `/dns/${zone}`, label: "Open the zone" },
-  "queue-paused": { path: () => "/mail", label: "Open mail" },
-  "queue-delayed": { path: () => "/mail", label: "Open mail" },
+  "queue-paused": { path: () => "/mail/queue", label: "Open mail queue" },
+  "queue-delayed": { path: () => "/mail/queue", label: "Open mail queue" },
   "video-failed": { path: () => "/stream", label: "Open videos" },
 };
 
 /** Components that are not healthy, and items of the account. */
-export function Attention({ health: { components, attention } }: { health: Health }) {
+export function NeedsAttention({ health: { components, attention } }: { health: Health }) {
   const unhealthy = components.filter(({ status }) => status !== "ok");
   return (
     <Section title="Needs attention">
@@ -93,7 +93,7 @@ interface FindingProps {
 function Finding({ status, text, fix, children }: FindingProps) {
   return (
     <li>
-      <StatusBadge tone={TONES[status]}>{WORDS[status]}</StatusBadge>
+      <StatusBadge tone={TONES[status]}>{STATUS_LABELS[status]}</StatusBadge>
       <div>
         <Text fz="sm" fw={500}>
           {text}

@@ -9,14 +9,14 @@ import { useLiveEvents } from "../../shared/use-live-events.ts";
 import { Addresses } from "./addresses.tsx";
 import { Charts } from "./charts.tsx";
 import { FirstSteps } from "./first-steps.tsx";
-import { Attention, Components, HealthBadge } from "./health.tsx";
+import { NeedsAttention, Components, HealthBadge } from "./health.tsx";
 import { healthQuery, homeKeys } from "./queries.ts";
 
 export default function HomePage() {
   return isDev() ? <DevelopmentHome /> : <ServerHome />;
 }
 
-/** A development server has neither components nor figures of a day. */
+/** A development server has no components and no daily metrics. */
 function DevelopmentHome() {
   return (
     <Page title="Home" description="The development server on this computer.">
@@ -30,15 +30,15 @@ function ServerHome() {
   const { data, error, refetch } = useQuery(healthQuery(account.id));
   useLiveEvents(
     ["mail", "queue", "routing", "videos", "workers", "zones", "dns"],
-    [homeKeys.health, homeKeys.steps, homeKeys.figures],
+    [homeKeys.health, homeKeys.steps, homeKeys.metrics],
   );
   return (
     <Page title="Home" {...(data !== undefined && { badge: <HealthBadge status={data.status} /> })}>
       <Stack gap="lg">
         <FirstSteps />
         {error !== null && data === undefined && <ErrorState error={error} onRetry={() => void refetch()} />}
-        {error === null && data === undefined && <LoadingState rows={5} label="Loading the health" />}
-        {data !== undefined && <Attention health={data} />}
+        {error === null && data === undefined && <LoadingState rows={5} label="Loading health status" />}
+        {data !== undefined && <NeedsAttention health={data} />}
         <Charts />
         {data !== undefined && <Components components={data.components} />}
         <Addresses />

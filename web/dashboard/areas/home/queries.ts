@@ -5,18 +5,18 @@ export type Health = ResultOf<"GET", "/accounts/{account_id}/health">;
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** Charts and health change without an event for each change. */
+/** Not every change of charts and health sends an event, so the page polls them. */
 const REFRESH_MS = 60_000;
 
-/** Keys of the queries: a prefix invalidates all below it. */
+/** Query keys. Invalidating a prefix invalidates every key under it. */
 export const homeKeys = {
   all: ["home"] as const,
   health: ["home", "health"] as const,
-  figures: ["home", "figures"] as const,
+  metrics: ["home", "metrics"] as const,
   steps: ["home", "steps"] as const,
 };
 
-/** The last day, from the start of its first hour. */
+/** Start of the last 24 hours, aligned to a full hour. */
 const lastDay = () => new Date(Math.floor((Date.now() - DAY_MS) / HOUR_MS) * HOUR_MS + HOUR_MS).toISOString();
 
 export const healthQuery = (account: string) =>
@@ -26,9 +26,9 @@ export const healthQuery = (account: string) =>
     refetchInterval: REFRESH_MS,
   });
 
-export const mailFiguresQuery = (account: string) =>
+export const mailMetricsQuery = (account: string) =>
   queryOptions({
-    queryKey: [...homeKeys.figures, "mail", account],
+    queryKey: [...homeKeys.metrics, "mail", account],
     queryFn: () =>
       api.get("/accounts/{account_id}/email/analytics", {
         path: { account_id: account },
@@ -37,9 +37,9 @@ export const mailFiguresQuery = (account: string) =>
     refetchInterval: REFRESH_MS,
   });
 
-export const streamFiguresQuery = (account: string) =>
+export const streamMetricsQuery = (account: string) =>
   queryOptions({
-    queryKey: [...homeKeys.figures, "stream", account],
+    queryKey: [...homeKeys.metrics, "stream", account],
     queryFn: () =>
       api.get("/accounts/{account_id}/stream/analytics/series", {
         path: { account_id: account },
@@ -55,7 +55,7 @@ interface WorkersPoint {
   errors: number;
 }
 
-interface InvocationsAnswer {
+interface InvocationsResponse {
   data: {
     viewer: {
       accounts: {
@@ -81,16 +81,16 @@ const INVOCATIONS = `query Invocations($account: string!, $since: Time!) {
 }`;
 
 /** Invocations per hour; hours without one are zero. */
-export const workersFiguresQuery = (account: string) =>
+export const workersMetricsQuery = (account: string) =>
   queryOptions({
-    queryKey: [...homeKeys.figures, "workers", account],
+    queryKey: [...homeKeys.metrics, "workers", account],
     async queryFn(): Promise<WorkersPoint[]> {
       const since = lastDay();
       const response = await api.raw("POST", "/graphql", {
         body: { query: INVOCATIONS, variables: { account, since } },
       });
-      const { data, errors } = (await response.json()) as InvocationsAnswer;
-      if (data === null) throw new Error(errors?.[0]?.message ?? "The query returned no data.");
+      const { data, errors } = (await response.json()) as InvocationsResponse;
+      if (data === null) throw new Error(errors?.[0]?.message ?? "The server returned no metrics. Reload the page.");
       const byHour = new Map(
         (data.viewer.accounts[0]?.workersInvocationsAdaptive ?? []).map(({ sum, dimensions }) => [
           Date.parse(dimensions.datetimeHour),

@@ -89,7 +89,7 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
     await page.getByText("Receives mail", { exact: true }).waitFor();
     await page.getByText("Missing").first().waitFor({ state: "hidden" });
     const file = page.waitForEvent("download");
-    await page.getByRole("button", { name: "Zone file" }).click();
+    await page.getByRole("button", { name: "Download zone file" }).click();
     assert.equal((await file).suggestedFilename(), "mail.test-mail.txt");
     await checkPage(page, "mail-setup");
 
@@ -132,7 +132,7 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
 
     await page.getByLabel("Address to test").fill("ticket-7");
     await page.getByRole("button", { name: "Test", exact: true }).click();
-    await page.getByText("ticket-7@mail.test: worker").waitFor();
+    await page.getByText("ticket-7@mail.test: Worker").waitFor();
     await checkPage(page, "mail-rules");
     assert.deepEqual(problems, []);
   });
@@ -153,7 +153,7 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
     await table.getByRole("link", { name: "With attachment" }).click();
 
     await page.getByRole("heading", { level: 1, name: "With attachment" }).waitFor();
-    await page.getByRole("region", { name: "lines of the worker log" }).getByText("took With attachment").waitFor();
+    await page.getByRole("region", { name: "Worker log" }).getByText("took With attachment").waitFor();
     await page.getByRole("list", { name: "Authentication results" }).getByText("SPF", { exact: true }).waitFor();
     await page.getByRole("link", { name: "ticket-*@mail.test" }).waitFor();
     await checkPage(page, "mail-message");
@@ -168,9 +168,9 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
     assert.equal((await file).suggestedFilename(), "rows.csv");
     await page.getByText("Source", { exact: true }).click();
     await page.getByText("Message-ID: <html@sender.example>").waitFor();
-    await page.getByRole("button", { name: "Replay to a worker" }).click();
     await page.getByRole("button", { name: "Replay message" }).click();
-    await page.getByText("Replayed: 0 forwarded, 0 replies").waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Replay message" }).click();
+    await page.getByText("Message replayed: 0 forwards, 0 replies").waitFor();
     await until(async () => {
       const path = `/accounts/${dashboard.account}/email/activity?search=attachment`;
       return (await dashboard.call<unknown[]>("GET", path)).length === 2;
@@ -239,7 +239,7 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
     await page.keyboard.press("Enter");
     const addresses = page.getByRole("table", { name: "Destination addresses" });
     await addresses.getByText("Not verified").waitFor();
-    await addresses.getByRole("button", { name: "Resend" }).click();
+    await addresses.getByRole("button", { name: "Resend verification" }).click();
     await page.getByText("A verification email was sent to this address less than 60 seconds ago").waitFor();
     await checkPage(page, "mail-addresses");
 
@@ -249,14 +249,14 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
     await page.keyboard.press("Enter");
     await page.getByRole("table", { name: "Suppressions" }).getByText("gone@elsewhere.test").waitFor();
     await checkPage(page, "mail-suppressions");
-    // The server limits verification messages to one per minute.
+    // The server limits verification emails to one per minute.
     assert.deepEqual(
       problems.filter((problem) => !/status of 429/.test(problem)),
       [],
     );
   });
 
-  test("add a sending domain, rotate its key, send a message and cancel it in the queue", async () => {
+  test("add a sending domain, rotate its key, send a message and stop its delivery", async () => {
     const { page, problems } = await dashboard.open(`/mail/domains/${zone}/sending`);
     await page.getByRole("button", { name: "Add sending domain" }).first().click();
     await page.getByRole("dialog").getByRole("button", { name: "Add sending domain" }).click();
@@ -266,15 +266,15 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
     await checkPage(page, "mail-sending");
     await page.getByRole("button", { name: "Rotate key" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Rotate key" }).click();
-    await keys.getByText("Next", { exact: true }).first().waitFor();
+    await keys.getByText("Pending", { exact: true }).first().waitFor();
 
     await page.goto(`${dashboard.origin}/mail/log`);
-    await page.getByRole("button", { name: "Send message" }).click();
+    await page.getByRole("button", { name: "Send test message" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByRole("textbox", { name: "From" }).fill("me@mail.test");
     await dialog.getByRole("textbox", { name: "To", exact: true }).fill("you@elsewhere.test");
     await checkPage(page, "mail-compose");
-    await dialog.getByRole("button", { name: "Send message" }).click();
+    await dialog.getByRole("button", { name: "Send test message" }).click();
     await page.getByRole("table", { name: "Mail log" }).getByRole("link", { name: "Test message" }).waitFor();
 
     await page.goto(`${dashboard.origin}/mail/queue`);
@@ -282,13 +282,13 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
     await queue.getByText("Deferred").waitFor();
     await checkPage(page, "mail-queue");
     const act = async (action: string) => {
-      await page.getByRole("button", { name: "Actions for mail to you@elsewhere.test" }).click();
+      await page.getByRole("button", { name: "Actions for message to you@elsewhere.test" }).click();
       await page.getByRole("menuitem", { name: action }).click();
     };
     await act("Retry now");
-    await page.getByText("Delivery started").waitFor();
-    await act("Cancel delivery");
-    await page.getByRole("dialog").getByRole("button", { name: "Cancel delivery" }).click();
+    await page.getByText("Delivery retry started").waitFor();
+    await act("Stop delivery");
+    await page.getByRole("dialog").getByRole("button", { name: "Stop delivery" }).click();
     await queue.getByText("Deferred").waitFor({ state: "hidden" });
     assert.deepEqual(problems, []);
   });

@@ -13,8 +13,8 @@ interface CursorList<Item> extends PagedList<Item> {
   previous: () => void;
 }
 
-/** A list that the server pages by cursor. Another `queryKey` shows the first page. */
-export function useCursorList<Item>(
+/** A list that the server paginates by cursor. Another `queryKey` shows the first page. */
+export function useCursorPages<Item>(
   queryKey: QueryKey,
   load: (request: { per_page: number; cursor?: string }) => Promise<ListResult<Item>>,
   { perPage = 50 }: { perPage?: number } = {},
@@ -45,7 +45,7 @@ export function useCursorList<Item>(
   };
 }
 
-/** The buttons below the table of such a list. */
+/** Previous and next buttons for a cursor-paginated list. */
 export function CursorPager({
   list: { page, hasNext, isStale, next, previous },
   labels = ["Newer", "Older"],

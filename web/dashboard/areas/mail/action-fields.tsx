@@ -10,7 +10,7 @@ export interface ActionValues {
 }
 
 const ACTIONS = [
-  { value: "worker", label: "Pass to an Email Worker" },
+  { value: "worker", label: "Pass to a worker" },
   { value: "forward", label: "Forward to addresses" },
   { value: "drop", label: "Drop" },
 ];
@@ -25,7 +25,7 @@ export const actionOf = ({ action, targets }: ActionValues): { type: string; val
 
 export function missingTarget({ action, targets }: ActionValues): string | null {
   if (action === "drop" || targets.length > 0) return null;
-  return action === "worker" ? "Choose a worker" : "Choose a destination address";
+  return action === "worker" ? "Select a worker" : "Select a destination address";
 }
 
 /** The fields of a rule's action. */
@@ -46,9 +46,9 @@ export function ActionFields({ form }: { form: UseFormReturnType<ActionValues> }
       {action === "worker" && (
         <Select
           label="Worker"
-          placeholder="Choose a worker"
+          placeholder="Select a worker"
           description="Workers with an email() handler."
-          nothingFoundMessage="No worker has an email() handler"
+          nothingFoundMessage="No workers have an email() handler"
           data={[...new Set([...workers, ...targets])]}
           searchable
           value={targets[0] ?? null}
@@ -59,9 +59,9 @@ export function ActionFields({ form }: { form: UseFormReturnType<ActionValues> }
       {action === "forward" && (
         <MultiSelect
           label="Destination addresses"
-          placeholder="Choose an address"
-          description="Only verified addresses can be chosen."
-          nothingFoundMessage="No verified address"
+          placeholder="Select an address"
+          description="You can select only verified addresses."
+          nothingFoundMessage="No verified addresses"
           data={[
             ...new Set([
               ...addresses.filter(({ verified }) => verified !== null).map(({ email }) => email),

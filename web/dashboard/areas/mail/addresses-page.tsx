@@ -22,7 +22,7 @@ const COLUMNS: readonly Column<Address>[] = [
   { id: "email", header: "Address", render: ({ email }) => <b>{email}</b> },
   {
     id: "verified",
-    header: "State",
+    header: "Status",
     width: 130,
     render: ({ verified }) =>
       verified === null ? (
@@ -32,7 +32,7 @@ const COLUMNS: readonly Column<Address>[] = [
       ),
   },
   { id: "created", header: "Created", width: 140, render: ({ created }) => <RelativeTime value={created} /> },
-  { id: "actions", label: "Actions", width: 130, align: "end", render: (address) => <Actions address={address} /> },
+  { id: "actions", label: "Actions", width: 190, align: "end", render: (address) => <Actions address={address} /> },
 ];
 
 export default function AddressesPage() {
@@ -54,7 +54,7 @@ export default function AddressesPage() {
   return (
     <Page
       title="Destination addresses"
-      description="Addresses that rules may forward to. Each owner confirms it by the link in a message."
+      description="Addresses that rules can forward to. The owner must first confirm each address with the link in a verification email."
       actions={create}
     >
       <DataTable
@@ -79,13 +79,13 @@ function Actions({ address: { id, email, verified } }: { address: Address }) {
   const path = { account_id: account.id, destination_address_identifier: id };
   const resend = useAction(
     () => api.post("/accounts/{account_id}/email/routing/addresses/{destination_address_identifier}/resend", { path }),
-    { done: `Verification message sent to ${email}`, failed: "Could not send the message" },
+    { done: `Verification email resent to ${email}`, failed: "Could not resend the verification email" },
   );
   return (
     <span className="rp-nowrap">
       {verified === null && (
         <Button variant="default" size="compact-xs" mr={6} loading={resend.isPending} onClick={() => resend.mutate()}>
-          Resend
+          Resend verification
         </Button>
       )}
       <ConfirmButton
@@ -97,7 +97,7 @@ function Actions({ address: { id, email, verified } }: { address: Address }) {
           await queryClient.invalidateQueries({ queryKey: mailKeys.addresses });
         }}
       >
-        {email} is deleted, and rules that forward to it are disabled.
+        {email} will be deleted, and rules that forward to it will be disabled.
       </ConfirmButton>
     </span>
   );
@@ -126,7 +126,7 @@ function AddAddress({ opened, onClose }: { opened: boolean; onClose: () => void 
             body: { email: form.values.email.trim() },
           })
           .then(async ({ email }) => {
-            notify.success(`Verification message sent to ${email}`);
+            notify.success(`Verification email sent to ${email}`);
             form.reset();
             await queryClient.invalidateQueries({ queryKey: mailKeys.addresses });
           })
@@ -135,7 +135,7 @@ function AddAddress({ opened, onClose }: { opened: boolean; onClose: () => void 
       <TextInput
         label="Address"
         type="email"
-        description="The server sends a message with a verification link."
+        description="The server sends a verification email with a link."
         autoComplete="off"
         data-autofocus
         {...form.getInputProps("email")}

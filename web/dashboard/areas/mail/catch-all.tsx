@@ -24,7 +24,7 @@ export function CatchAll({ zoneId }: { zoneId: string }) {
   return (
     <Section
       title="Catch-all"
-      description="For addresses that no rule matches. While it is disabled, their mail is rejected."
+      description="Handles mail to addresses that no rule matches. While it is disabled, the server rejects that mail."
       actions={
         <Button variant="default" disabled={data === undefined} onClick={editing.open}>
           Edit catch-all

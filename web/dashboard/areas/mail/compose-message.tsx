@@ -7,7 +7,7 @@ import { FormModal } from "../../shared/form-modal.tsx";
 import { useNotify } from "../../shared/use-notify.ts";
 import { mailKeys } from "./queries.ts";
 
-const isAddress = (text: string) =>
+const validateAddress = (text: string) =>
   /^\S+@\S+$/.test(text.trim()) ? null : "Enter an address, for example me@example.com";
 
 /** Sends a test message from a sending domain. */
@@ -17,10 +17,10 @@ export function ComposeMessage({ opened, onClose }: { opened: boolean; onClose: 
   const form = useForm({
     initialValues: { from: "", to: "", subject: "Test message", body: "This is a test message.", isHtml: false },
     validate: {
-      from: isAddress,
-      to: isAddress,
+      from: validateAddress,
+      to: validateAddress,
       subject: (text) => (text.trim() === "" ? "Enter a subject" : null),
-      body: (text) => (text.trim() === "" ? "Enter the content" : null),
+      body: (text) => (text.trim() === "" ? "Enter a message body" : null),
     },
   });
 
@@ -31,14 +31,19 @@ export function ComposeMessage({ opened, onClose }: { opened: boolean; onClose: 
       body: { from: from.trim(), to: to.trim(), subject, ...(isHtml ? { html: body } : { text: body }) },
     });
     await queryClient.invalidateQueries({ queryKey: mailKeys.log });
-    if (sent.suppressed_recipients.length > 0) notify.error(new Error(`${to} is suppressed.`), "Message not sent");
-    else if (sent.permanent_bounces.length > 0) notify.error(new Error(`${to} does not accept it.`), "Message bounced");
+    if (sent.suppressed_recipients.length > 0)
+      notify.error(new Error(`${to} is suppressed. Remove the suppression to send to it.`), "Message not sent");
+    else if (sent.permanent_bounces.length > 0)
+      notify.error(
+        new Error(`The mail server of ${to} rejected the message. See the mail log for its response.`),
+        "Message bounced",
+      );
     else notify.success(`Message to ${to} ${sent.delivered.length > 0 ? "delivered" : "queued"}`);
   }
 
   return (
     <FormModal
-      title="Send message"
+      title="Send test message"
       size="lg"
       opened={opened}
       onClose={onClose}
@@ -47,7 +52,7 @@ export function ComposeMessage({ opened, onClose }: { opened: boolean; onClose: 
     >
       <TextInput
         label="From"
-        description="An address of a sending domain."
+        description="An address at one of your sending domains."
         type="email"
         autoComplete="off"
         data-autofocus
@@ -55,8 +60,8 @@ export function ComposeMessage({ opened, onClose }: { opened: boolean; onClose: 
       />
       <TextInput label="To" type="email" autoComplete="off" {...form.getInputProps("to")} />
       <TextInput label="Subject" {...form.getInputProps("subject")} />
-      <Textarea label="Content" autosize minRows={6} maxRows={16} {...form.getInputProps("body")} />
-      <Checkbox label="The content is HTML" {...form.getInputProps("isHtml", { type: "checkbox" })} />
+      <Textarea label="Body" autosize minRows={6} maxRows={16} {...form.getInputProps("body")} />
+      <Checkbox label="Send as HTML" {...form.getInputProps("isHtml", { type: "checkbox" })} />
     </FormModal>
   );
 }

@@ -4,9 +4,9 @@ import type { RoutingZone } from "./queries.ts";
 const STATUSES: Record<RoutingZone["status"], { tone: Tone; text: string }> = {
   ready: { tone: "good", text: "Receives mail" },
   unconfigured: { tone: "neutral", text: "Not set up" },
-  misconfigured: { tone: "bad", text: "Wrong records" },
-  "misconfigured/locked": { tone: "bad", text: "Wrong records" },
-  unlocked: { tone: "warning", text: "Records unlocked" },
+  misconfigured: { tone: "bad", text: "DNS records incorrect" },
+  "misconfigured/locked": { tone: "bad", text: "DNS records incorrect" },
+  unlocked: { tone: "warning", text: "DNS records not locked" },
 };
 
 export function DomainStatus({ zone: { enabled, status } }: { zone: Pick<RoutingZone, "enabled" | "status"> }) {

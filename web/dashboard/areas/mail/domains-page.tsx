@@ -23,7 +23,7 @@ const COLUMNS: readonly Column<RoutingZone>[] = [
       </Anchor>
     ),
   },
-  { id: "routing", header: "Email Routing", width: 170, render: (zone) => <DomainStatus zone={zone} /> },
+  { id: "routing", header: "Email Routing", width: 190, render: (zone) => <DomainStatus zone={zone} /> },
   {
     id: "rules",
     header: "Rules",
@@ -67,7 +67,7 @@ export default function DomainsPage() {
   return (
     <Page
       title="Mail domains"
-      description="Domains whose mail this server receives and sends."
+      description="Domains for which this server receives and sends mail."
       actions={
         <Button variant="default" component={Link} to="/dns">
           Manage zones
@@ -98,7 +98,7 @@ export default function DomainsPage() {
               Create a zone for the domain first, then set up its mail here.
             </EmptyState>
           ) : (
-            <EmptyState icon="search" title={`No domain contains “${search}”`} />
+            <EmptyState icon="search" title={`No domains match “${search}”`} />
           )
         }
       />

@@ -6,7 +6,7 @@ type Status = LogEntry["status"];
 const STATUSES: Record<Status, { tone: Tone; text: string }> = {
   received: { tone: "info", text: "Received" },
   sent: { tone: "info", text: "Sent" },
-  handled: { tone: "good", text: "Handled" },
+  handled: { tone: "good", text: "Processed by worker" },
   dropped: { tone: "neutral", text: "Dropped" },
   queued: { tone: "info", text: "Queued" },
   deferred: { tone: "warning", text: "Deferred" },

@@ -15,7 +15,7 @@ import { useLiveEvents } from "../../shared/use-live-events.ts";
 import { ComposeMessage } from "./compose-message.tsx";
 import { actionText, EntryStatus, STATUS_OPTIONS } from "./entry-status.tsx";
 import { mailKeys, type LogEntry } from "./queries.ts";
-import { CursorPager, useCursorList } from "../../shared/use-cursor-list.tsx";
+import { CursorPager, useCursorPages } from "../../shared/use-cursor-list.tsx";
 
 const hrefOf = ({ id }: LogEntry) => `/mail/log/${id}`;
 
@@ -47,8 +47,8 @@ const COLUMNS: readonly Column<LogEntry>[] = [
       </Anchor>
     ),
   },
-  { id: "status", header: "Status", width: 120, render: ({ status }) => <EntryStatus status={status} /> },
-  { id: "from", header: "From", render: ({ from }) => <Address value={from} /> },
+  { id: "status", header: "Status", width: 150, render: ({ status }) => <EntryStatus status={status} /> },
+  { id: "from", header: "From", render: ({ from }) => <Address value={from} empty="(null sender)" /> },
   { id: "to", header: "To", render: ({ to }) => <Address value={to} /> },
   {
     id: "action",
@@ -60,9 +60,9 @@ const COLUMNS: readonly Column<LogEntry>[] = [
   { id: "created", header: "Time", width: 130, render: ({ created }) => <RelativeTime value={created} /> },
 ];
 
-function Address({ value }: { value: string }) {
+function Address({ value, empty = "–" }: { value: string; empty?: string }) {
   return value === "" ? (
-    <span className="rp-dimmed">(empty sender)</span>
+    <span className="rp-dimmed">{empty}</span>
   ) : (
     <span className="rp-truncate" title={value}>
       {value}
@@ -74,7 +74,7 @@ export default function LogPage() {
   const account = useAccount();
   const [isComposing, compose] = useDisclosure(false);
   const [{ search, kind, status, action, hours }, change] = usePageState(NO_FILTER);
-  const list = useCursorList<LogEntry>([...mailKeys.log, account.id, search, kind, status, action, hours], (request) =>
+  const list = useCursorPages<LogEntry>([...mailKeys.log, account.id, search, kind, status, action, hours], (request) =>
     api.list("/accounts/{account_id}/email/activity", {
       path: { account_id: account.id },
       query: {
@@ -112,10 +112,10 @@ export default function LogPage() {
     <Page
       title="Mail log"
       badge={live === "connected" && <StatusBadge tone="good">Live</StatusBadge>}
-      description="Received and sent messages, newest first. Each one shows its path through the server."
+      description="Received and sent messages, newest first. Open a message to see how the server processed it."
       actions={
         <Button leftSection={<Icon name="send" size={14} />} onClick={compose.open}>
-          Send message
+          Send test message
         </Button>
       }
     >
@@ -137,10 +137,10 @@ export default function LogPage() {
             isFiltered ? (
               <EmptyState
                 icon="search"
-                title="No message matches"
+                title="No messages match"
                 actions={
                   <Button variant="default" onClick={() => change(NO_FILTER)}>
-                    Clear the filters
+                    Clear filters
                   </Button>
                 }
               />

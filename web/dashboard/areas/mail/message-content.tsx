@@ -33,7 +33,7 @@ export function MessageContent({ message }: { message: Message }) {
     return (
       <EmptyState icon="mail" title="The content is not stored">
         Received messages are kept if the setting <code>email.store_days</code> is above 0. Sent messages are kept if
-        their sending domain has previews.
+        “Keep the content of sent messages” is on for their sending domain.
       </EmptyState>
     );
   if (data === undefined)
@@ -55,7 +55,7 @@ function ContentView({ message, content }: { message: Message; content: Content 
     <Stack gap="sm">
       <Group justify="space-between" gap="xs">
         <SegmentedControl
-          aria-label="View of the message"
+          aria-label="Message view"
           size="xs"
           data={views}
           value={view}
@@ -76,10 +76,10 @@ function ContentView({ message, content }: { message: Message; content: Content 
       )}
       {view === "html" && html !== null && (
         <Paper p={0} className="rp-mail-html">
-          <HtmlFrame title="Content of the message" html={html} remote={isRemoteShown} />
+          <HtmlFrame title="Message content" html={html} remote={isRemoteShown} />
         </Paper>
       )}
-      {view === "text" && <CodeView label="text" text={text ?? ""} wrap maxHeight="48rem" />}
+      {view === "text" && <CodeView label="Text" text={text ?? ""} wrap maxHeight="48rem" />}
       {view === "headers" && (
         <Paper p="sm">
           <KeyValue
@@ -127,10 +127,10 @@ function Source({ message }: { message: Message }) {
         leftSection={<Icon name="download" size={14} />}
         onClick={() => saveFile(data, "message.eml")}
       >
-        Download {formatBytes(data.size)}
+        Download source ({formatBytes(data.size)})
       </Button>
       <div className="rp-mail-source">
-        <CodeView label="source" text={text} wrap maxHeight="48rem" />
+        <CodeView label="Source" text={text} wrap maxHeight="48rem" />
       </div>
     </Stack>
   );

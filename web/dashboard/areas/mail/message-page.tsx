@@ -49,10 +49,10 @@ function MessageView({ message }: { message: Message }) {
       parents={PARENTS}
       actions={kind === "routing" && stored && <ReplayMessage message={message} />}
     >
-      <Facts message={message} />
+      <MessageSummary message={message} />
       <Tabs value={tab} onChange={(value) => change({ tab: value ?? "path" })} keepMounted={false}>
         <Tabs.List>
-          <Tabs.Tab value="path">Path</Tabs.Tab>
+          <Tabs.Tab value="path">Delivery</Tabs.Tab>
           <Tabs.Tab value="content">Content</Tabs.Tab>
           {message.transcript.length > 0 && <Tabs.Tab value="transcript">SMTP transcript</Tabs.Tab>}
         </Tabs.List>
@@ -76,21 +76,24 @@ function MessageView({ message }: { message: Message }) {
   );
 }
 
-function Facts({ message }: { message: Message }) {
+function MessageSummary({ message }: { message: Message }) {
   const { from, to, created, size, ip, message_id: messageId } = message;
   const { error_cause: cause, error_detail: detail, spam_score: score, spam_threshold: threshold } = message;
   return (
     <KeyValue
       items={[
-        ["From", from === "" ? "(empty sender)" : from],
+        ["From", from === "" ? "(null sender)" : from],
         ["To", to],
         ["Time", <RelativeTime key="time" value={created} />],
         ["Action", actionText(message)],
         ["Rule", <RuleLink key="rule" message={message} />],
         ["Failure", [cause, detail].filter((text) => text !== null && text !== "").join(": ")],
         ["Size", size !== null && <Bytes value={size} />],
-        ["Client", ip],
-        ["Spam score", score === null ? null : threshold === null ? String(score) : `${score} of ${threshold}`],
+        ["Client IP", ip],
+        [
+          "Spam score",
+          score === null ? null : threshold === null ? String(score) : `${score} (threshold ${threshold})`,
+        ],
         ["Message-ID", messageId === null ? null : <span className="rp-mono">{messageId}</span>],
       ]}
     />

@@ -5,6 +5,7 @@ import { EmptyState } from "../../shared/empty-state.tsx";
 import { formatTime, RelativeTime } from "../../shared/format.tsx";
 import { Section } from "../../shared/page.tsx";
 import { StatusBadge, type Tone } from "../../shared/status-badge.tsx";
+import { capitalized } from "../../shared/text.ts";
 import type { Message } from "./queries.ts";
 import { RuleName } from "./rule-name.tsx";
 
@@ -28,17 +29,17 @@ export function RuleLink({ message: { rule, zone_id: zone } }: { message: Messag
   );
 }
 
-/** Forwards, replies and sent copies, each with the answer of its next hop. */
+/** Forwards, replies and sent copies, each with the response from its next hop. */
 export function Deliveries({ message: { deliveries } }: { message: Message }) {
   if (deliveries.length === 0) return null;
   return (
-    <Section title="Deliveries" description="Forwarded and sent copies, and the last response of the next hop.">
+    <Section title="Deliveries" description="Each forwarded or sent copy, with the last response from the next hop.">
       <Paper p={0}>
         <ul className="rp-mail-rows" aria-label="Deliveries">
           {deliveries.map(({ to, status, host, code, enhanced_code: enhanced, response, reply, modified }, index) => (
             <li key={index}>
               <span className="rp-mail-method">
-                <StatusBadge tone={DELIVERY_TONES[status]}>{status}</StatusBadge>
+                <StatusBadge tone={DELIVERY_TONES[status]}>{capitalized(status)}</StatusBadge>
               </span>
               <div>
                 {reply ? "Reply to " : ""}
@@ -58,7 +59,7 @@ export function WorkerLogs({ message: { worker_logs: lines, worker } }: { messag
   return (
     <Section title="Worker log" {...(worker !== null && { description: `Lines that ${worker} logged.` })}>
       <CodeView
-        label="lines of the worker log"
+        label="Worker log"
         wrap
         text={lines.map(({ datetime, level, text }) => `${formatTime(datetime)}  ${level}  ${text}`).join("\n")}
       />
@@ -91,7 +92,7 @@ export function Related({ message: { related } }: { message: Message }) {
   );
 }
 
-/** All steps in order of time. */
+/** All steps in chronological order. */
 export function Timeline({ message: { events } }: { message: Message }) {
   return (
     <Section title="Timeline">
@@ -121,7 +122,7 @@ export function Timeline({ message: { events } }: { message: Message }) {
 const textOf = (value: unknown): string =>
   typeof value === "string" || typeof value === "number" || typeof value === "boolean"
     ? String(value)
-    : Array.isArray(value) && value.every((one) => typeof one === "string")
+    : Array.isArray(value) && value.every((item) => typeof item === "string")
       ? value.join(", ")
       : JSON.stringify(value);
 

@@ -4,18 +4,24 @@ import { CopyField } from "../../shared/copy.tsx";
 import { Icon } from "../../shared/icon.tsx";
 import { saveFile } from "../../shared/save-file.ts";
 import { StatusBadge } from "../../shared/status-badge.tsx";
-import type { NeededRecord } from "./queries.ts";
+import type { RequiredRecord } from "./queries.ts";
 
 interface RecordProblem {
-  missing?: NeededRecord | undefined;
-  existing?: NeededRecord | undefined;
+  missing?: RequiredRecord | undefined;
+  existing?: RequiredRecord | undefined;
 }
 
-const isSame = (one: NeededRecord, other: NeededRecord | undefined) =>
-  other !== undefined && one.type === other.type && one.name === other.name && one.content === other.content;
+const isSame = (record: RequiredRecord, other: RequiredRecord | undefined) =>
+  other !== undefined && record.type === other.type && record.name === other.name && record.content === other.content;
 
-/** Records to create, with the state of each, and records that must be removed. */
-export function NeededRecords({ records, problems }: { records: NeededRecord[]; problems: readonly RecordProblem[] }) {
+/** Records to create, with the status of each, and records that must be deleted. */
+export function RequiredRecords({
+  records,
+  problems,
+}: {
+  records: RequiredRecord[];
+  problems: readonly RecordProblem[];
+}) {
   const conflicts = problems.flatMap(({ existing }) => existing ?? []);
   return (
     <Paper p={0} role="list" aria-label="Records">
@@ -29,7 +35,7 @@ export function NeededRecords({ records, problems }: { records: NeededRecord[]; 
       })}
       {conflicts.map((record, index) => (
         <RecordRow key={`conflict-${index}`} record={record}>
-          <StatusBadge tone="warning">Conflicts</StatusBadge>
+          <StatusBadge tone="warning">Delete: conflicts</StatusBadge>
         </RecordRow>
       ))}
     </Paper>
@@ -40,7 +46,7 @@ function RecordRow({
   record: { type, name, content, priority },
   children,
 }: {
-  record: NeededRecord;
+  record: RequiredRecord;
   children: ReactNode;
 }) {
   return (
@@ -54,20 +60,20 @@ function RecordRow({
 }
 
 /** The records as a zone file (RFC 1035 5), for import at another DNS provider. */
-export function DownloadZoneFile({ domain, records }: { domain: string; records: readonly NeededRecord[] }) {
+export function DownloadZoneFile({ domain, records }: { domain: string; records: readonly RequiredRecord[] }) {
   return (
     <Button
       variant="default"
       leftSection={<Icon name="download" size={14} />}
       onClick={() => saveFile(records.map(zoneFileLine).join(""), `${domain}-mail.txt`)}
     >
-      Zone file
+      Download zone file
     </Button>
   );
 }
 
 /** A TTL of 1 means "automatic" in the API. */
-function zoneFileLine({ type, name, content, priority, ttl }: NeededRecord): string {
+function zoneFileLine({ type, name, content, priority, ttl }: RequiredRecord): string {
   const data = type === "MX" ? `${priority ?? 10} ${content.replace(/\.?$/, ".")}` : quoted(content);
   return `${name.replace(/\.?$/, ".")}\t${ttl > 1 ? ttl : 300}\tIN\t${type}\t${data}\n`;
 }

@@ -6,11 +6,11 @@ export type Message = ResultOf<"GET", "/accounts/{account_id}/email/activity/{en
 export type RoutingZone = ResultOf<"GET", "/zones/{zone_id}/email/routing">;
 export type Rule = ResultOf<"GET", "/zones/{zone_id}/email/routing/rules">[number];
 export type Address = ResultOf<"GET", "/accounts/{account_id}/email/routing/addresses">[number];
-export type QueuedMail = ResultOf<"GET", "/accounts/{account_id}/email/queue">[number];
+export type QueuedMessage = ResultOf<"GET", "/accounts/{account_id}/email/queue">[number];
 export type SendingDomain = ResultOf<"GET", "/zones/{zone_id}/email/sending/subdomains">[number];
 export type Suppression = ResultOf<"GET", "/accounts/{account_id}/email/sending/suppressions">[number];
 /** A DNS record that mail needs. */
-export interface NeededRecord {
+export interface RequiredRecord {
   type: "MX" | "TXT";
   name: string;
   content: string;
@@ -18,7 +18,7 @@ export interface NeededRecord {
   ttl: number;
 }
 
-/** Keys of the queries: a prefix invalidates all below it. */
+/** Query keys. Invalidating a prefix invalidates every key under it. */
 export const mailKeys = {
   log: ["mail", "log"] as const,
   message: (entryId: string) => ["mail", "log", "message", entryId] as const,

@@ -14,10 +14,10 @@ import { StatusBadge, type Tone } from "../../shared/status-badge.tsx";
 import { useAction } from "../../shared/use-action.ts";
 import { usePageState } from "../../shared/use-list.ts";
 import { useLiveEvents } from "../../shared/use-live-events.ts";
-import { mailKeys, type QueuedMail } from "./queries.ts";
-import { CursorPager, useCursorList } from "../../shared/use-cursor-list.tsx";
+import { mailKeys, type QueuedMessage } from "./queries.ts";
+import { CursorPager, useCursorPages } from "../../shared/use-cursor-list.tsx";
 
-const STATES: Record<QueuedMail["state"], { tone: Tone; text: string }> = {
+const STATES: Record<QueuedMessage["state"], { tone: Tone; text: string }> = {
   queued: { tone: "info", text: "Queued" },
   delivering: { tone: "info", text: "Delivering" },
   deferred: { tone: "warning", text: "Deferred" },
@@ -31,43 +31,43 @@ const CAUSES = { forward: "Forward", reply: "Reply", send: "Send" };
 export default function QueuePage() {
   const account = useAccount();
   const [{ state, domain }, change] = usePageState({ state: "", domain: "" });
-  const [cancelling, setCancelling] = useState<QueuedMail>();
-  const list = useCursorList<QueuedMail>([...mailKeys.queue, account.id, state, domain], (request) =>
+  const [cancelling, setCancelling] = useState<QueuedMessage>();
+  const list = useCursorPages<QueuedMessage>([...mailKeys.queue, account.id, state, domain], (request) =>
     api.list("/accounts/{account_id}/email/queue", {
       path: { account_id: account.id },
       query: {
         ...request,
-        ...(state !== "" && { state: state as QueuedMail["state"] }),
+        ...(state !== "" && { state: state as QueuedMessage["state"] }),
         ...(domain !== "" && { domain }),
       },
     }),
   );
   useLiveEvents(["queue"], [mailKeys.queue]);
   const retry = useAction(
-    ({ id }: QueuedMail) =>
+    ({ id }: QueuedMessage) =>
       api.post("/accounts/{account_id}/email/queue/{queue_id}/resend", {
         path: { account_id: account.id, queue_id: id },
       }),
-    { done: "Delivery started", failed: "Could not retry", invalidates: [mailKeys.queue] },
+    { done: "Delivery retry started", failed: "Could not retry the delivery", invalidates: [mailKeys.queue] },
   );
-  const columns: readonly Column<QueuedMail>[] = [
+  const columns: readonly Column<QueuedMessage>[] = [
     {
       id: "to",
       header: "To",
       render: ({ to, from }) => (
         <>
           <b className="rp-truncate">{to}</b>
-          <span className="rp-dimmed rp-truncate">from {from === "" ? "(empty sender)" : from}</span>
+          <span className="rp-dimmed rp-truncate">from {from === "" ? "(null sender)" : from}</span>
         </>
       ),
     },
     {
       id: "state",
-      header: "State",
+      header: "Status",
       width: 110,
       render: ({ state: current }) => <StatusBadge tone={STATES[current].tone}>{STATES[current].text}</StatusBadge>,
     },
-    { id: "cause", header: "Cause", width: 90, wideOnly: true, render: ({ cause }) => CAUSES[cause] },
+    { id: "cause", header: "Type", width: 90, wideOnly: true, render: ({ cause }) => CAUSES[cause] },
     { id: "attempts", header: "Attempts", width: 90, align: "end", render: ({ attempts }) => attempts },
     {
       id: "next",
@@ -76,7 +76,7 @@ export default function QueuePage() {
       render: ({ next_attempt: next, paused_until: paused, finished }) =>
         paused !== null ? (
           <>
-            paused, <RelativeTime value={paused} />
+            Paused, resumes <RelativeTime value={paused} />
           </>
         ) : (
           <RelativeTime value={finished === null ? next : null} />
@@ -94,17 +94,22 @@ export default function QueuePage() {
       id: "actions",
       label: "Actions",
       width: 48,
-      render: (mail) => (
+      render: (message) => (
         <ActionMenu
-          label={`Actions for mail to ${mail.to}`}
+          label={`Actions for message to ${message.to}`}
           items={[
-            { label: "Retry now", icon: "refresh", disabled: !mail.can_resend, onClick: () => retry.mutate(mail) },
             {
-              label: "Cancel delivery",
+              label: "Retry now",
+              icon: "refresh",
+              disabled: !message.can_resend,
+              onClick: () => retry.mutate(message),
+            },
+            {
+              label: "Stop delivery",
               icon: "x",
               danger: true,
-              disabled: mail.finished !== null,
-              onClick: () => setCancelling(mail),
+              disabled: message.finished !== null,
+              onClick: () => setCancelling(message),
             },
           ]}
         />
@@ -112,21 +117,20 @@ export default function QueuePage() {
     },
   ];
   return (
-    <Page title="Mail queue" description="Outgoing mail: its next attempt and the last response of the next hop.">
-      <Pauses />
+    <Page
+      title="Mail queue"
+      description="Outgoing messages, with their next delivery attempt and the last response from the next hop."
+    >
+      <PausedDestinations />
       <div className="rp-toolbar">
-        <SearchField
-          label="Domain of the recipient"
-          value={domain}
-          onChange={(value) => change({ domain: value.trim() })}
-        />
+        <SearchField label="Recipient domain" value={domain} onChange={(value) => change({ domain: value.trim() })} />
         <Select
-          aria-label="State"
-          placeholder="State"
+          aria-label="Status"
+          placeholder="Status"
           size="xs"
           w={148}
           clearable
-          clearButtonProps={{ "aria-label": "Clear state" }}
+          clearButtonProps={{ "aria-label": "Clear status" }}
           data={STATE_OPTIONS}
           value={state === "" ? null : state}
           onChange={(value) => change({ state: value ?? "" })}
@@ -141,10 +145,10 @@ export default function QueuePage() {
           empty={
             state === "" && domain === "" ? (
               <EmptyState icon="send" title="The queue is empty">
-                Forwarded, replied and sent messages appear here until they are delivered.
+                Forwards, replies and sent messages appear here until they are delivered.
               </EmptyState>
             ) : (
-              <EmptyState icon="search" title="No queued mail matches" />
+              <EmptyState icon="search" title="No queued messages match" />
             )
           }
         />
@@ -152,7 +156,7 @@ export default function QueuePage() {
       </div>
       {cancelling !== undefined && (
         <ConfirmModal
-          action="Cancel delivery"
+          action="Stop delivery"
           opened
           onClose={() => setCancelling(undefined)}
           onConfirm={async () => {
@@ -162,15 +166,15 @@ export default function QueuePage() {
             await queryClient.invalidateQueries({ queryKey: mailKeys.queue });
           }}
         >
-          The message to {cancelling.to} is not delivered to any of its remaining recipients.
+          The server will not try again to deliver this message to {cancelling.to} or its other remaining recipients.
         </ConfirmModal>
       )}
     </Page>
   );
 }
 
-/** Destinations to which the server sends nothing for a while. */
-function Pauses() {
+/** Destinations to which delivery is paused. */
+function PausedDestinations() {
   const account = useAccount();
   const { data = [] } = useQuery({
     queryKey: [...mailKeys.queue, account.id, "pauses"],
@@ -184,7 +188,7 @@ function Pauses() {
       }),
     {
       done: ({ destination }) => `Delivery to ${destination} resumed`,
-      failed: "Could not resume",
+      failed: "Could not resume the delivery",
       invalidates: [mailKeys.queue],
     },
   );
@@ -201,8 +205,13 @@ function Pauses() {
         >
           <Group justify="space-between" gap="xs">
             <Text fz="sm">{reason}</Text>
-            <Button variant="default" loading={resume.isPending} onClick={() => resume.mutate(destination)}>
-              Resume {destination}
+            <Button
+              variant="default"
+              aria-label={`Resume delivery to ${destination}`}
+              loading={resume.isPending}
+              onClick={() => resume.mutate(destination)}
+            >
+              Resume delivery
             </Button>
           </Group>
         </Alert>

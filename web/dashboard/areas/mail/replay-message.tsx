@@ -7,6 +7,7 @@ import { api } from "../../api/client.ts";
 import { queryClient } from "../../api/query-client.ts";
 import { FormModal } from "../../shared/form-modal.tsx";
 import { Icon } from "../../shared/icon.tsx";
+import { countOf } from "../../shared/text.ts";
 import { useNotify } from "../../shared/use-notify.ts";
 import { emailWorkersQuery, mailKeys, type Message } from "./queries.ts";
 
@@ -18,7 +19,7 @@ export function ReplayMessage({ message: { id, to, worker } }: { message: Messag
   const { data: workers = [] } = useQuery({ ...emailWorkersQuery(account.id), enabled: opened });
   const form = useForm({
     initialValues: { worker: worker ?? "", to },
-    validate: { worker: (name) => (name === "" ? "Choose a worker" : null) },
+    validate: { worker: (name) => (name === "" ? "Select a worker" : null) },
   });
 
   async function replay() {
@@ -27,15 +28,17 @@ export function ReplayMessage({ message: { id, to, worker } }: { message: Messag
       { path: { account_id: account.id, entry_id: id }, body: { worker: form.values.worker, to: form.values.to } },
     );
     await queryClient.invalidateQueries({ queryKey: mailKeys.log });
-    if (exception !== null) return notify.error(new Error(exception), `The worker ended with ${outcome}`);
+    if (exception !== null) return notify.error(new Error(exception), `The worker failed (${outcome})`);
     if (rejected !== null) return notify.success(`The worker rejected the message: ${rejected}`);
-    notify.success(`Replayed: ${forwards.length} forwarded, ${replies.length} replies`);
+    notify.success(
+      `Message replayed: ${countOf(forwards.length, "forward")}, ${countOf(replies.length, "reply", "replies")}`,
+    );
   }
 
   return (
     <>
       <Button leftSection={<Icon name="refresh" size={14} />} onClick={open}>
-        Replay to a worker
+        Replay message
       </Button>
       <FormModal
         title="Replay message"
@@ -46,8 +49,8 @@ export function ReplayMessage({ message: { id, to, worker } }: { message: Messag
       >
         <Select
           label="Worker"
-          description="Its forwards and replies are sent."
-          placeholder="Choose a worker"
+          description="The server delivers what the worker forwards or sends as a reply."
+          placeholder="Select a worker"
           data={[...new Set([...(worker === null ? [] : [worker]), ...workers])]}
           searchable
           {...form.getInputProps("worker")}

@@ -85,14 +85,18 @@ export function RuleForm({
         placeholder={
           kind === "regex" ? `^ticket-[0-9]+@${domain.replaceAll(".", "\\.")}$` : kind === "glob" ? "sales-*" : "hello"
         }
-        {...(kind !== "regex" && { description: `Without @, it is an address of ${domain}.` })}
+        {...(kind !== "regex" && { description: `Without @, the server adds @${domain}.` })}
         autoComplete="off"
         spellCheck={false}
         data-autofocus
         {...form.getInputProps("pattern")}
       />
       <ActionFields form={form as never} />
-      <TextInput label="Name" description="Optional, for the list and the log." {...form.getInputProps("name")} />
+      <TextInput
+        label="Name"
+        description="Optional. Shown in the rule list and the mail log."
+        {...form.getInputProps("name")}
+      />
       <Switch label="Enabled" {...form.getInputProps("enabled", { type: "checkbox" })} />
     </FormModal>
   );

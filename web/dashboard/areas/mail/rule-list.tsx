@@ -40,7 +40,7 @@ export function RuleList({ zoneId, rules, onEdit }: { zoneId: string; rules: Rul
     const at = (id: unknown) => rules.findIndex((rule) => rule.id === id);
     const ordered = arrayMove(rules, at(active.id), at(over.id));
     await queryClient.cancelQueries({ queryKey: key });
-    // Shown immediately; the list that is read afterwards is the one of the server, also after a failure.
+    // Optimistic update. The refetch then shows the server's order, even after a failure.
     queryClient.setQueryData(key, ordered);
     await reorder.mutateAsync(ordered).catch(() => undefined);
     await queryClient.invalidateQueries({ queryKey: key });
@@ -80,7 +80,8 @@ export function RuleList({ zoneId, rules, onEdit }: { zoneId: string; rules: Rul
             await queryClient.invalidateQueries({ queryKey: key });
           }}
         >
-          The rule {ruleName(deleting)} is deleted. Its mail goes to the next matching rule or the catch-all rule.
+          The rule {ruleName(deleting)} will be deleted. Its mail then goes to the next matching rule or the catch-all
+          rule.
         </ConfirmModal>
       )}
     </Paper>
@@ -91,13 +92,13 @@ const INSTRUCTIONS = {
   draggable: "Press Space to pick up the rule, the arrow keys to move it, Space to drop it and Escape to cancel.",
 };
 
-/** The steps of a drag for screen readers. */
+/** Screen reader announcements for drag and drop. */
 function announcementsOf(rules: readonly Rule[]): Announcements {
   const nameOf = (id: unknown) => {
-    const rule = rules.find((one) => one.id === id);
+    const rule = rules.find((item) => item.id === id);
     return rule === undefined ? "Rule" : ruleName(rule);
   };
-  const position = (id: unknown) => `position ${rules.findIndex((one) => one.id === id) + 1} of ${rules.length}`;
+  const position = (id: unknown) => `position ${rules.findIndex((rule) => rule.id === id) + 1} of ${rules.length}`;
   return {
     onDragStart: ({ active }) => `${nameOf(active.id)} picked up.`,
     onDragOver: ({ active, over }) => (over === null ? undefined : `${nameOf(active.id)} is at ${position(over.id)}.`),
@@ -128,7 +129,7 @@ function RuleRow({
         path: { zone_id: zoneId, rule_identifier: rule.id },
         body: { name: rule.name, matchers: rule.matchers, actions: rule.actions, priority: rule.priority, enabled },
       }),
-    { failed: "Could not change the rule", invalidates: [mailKeys.rules(zoneId)] },
+    { failed: "Could not enable or disable the rule", invalidates: [mailKeys.rules(zoneId)] },
   );
   return (
     <li

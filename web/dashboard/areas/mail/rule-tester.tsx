@@ -3,6 +3,7 @@ import { useState } from "react";
 import { api, type ResultOf } from "../../api/client.ts";
 import { ErrorState } from "../../shared/error-state.tsx";
 import { Section } from "../../shared/page.tsx";
+import { capitalized } from "../../shared/text.ts";
 import { useAction } from "../../shared/use-action.ts";
 import type { RoutingZone } from "./queries.ts";
 import { RuleName } from "./rule-name.tsx";
@@ -20,7 +21,7 @@ export function RuleTester({ zone, zoneId }: { zone: RoutingZone; zoneId: string
     { silent: true },
   );
   return (
-    <Section title="Test an address" description="Shows which rule matches it. No mail is sent.">
+    <Section title="Test an address" description="Shows which rule matches it. No message is sent.">
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -59,7 +60,13 @@ function MatchResult({
   match: Match;
 }) {
   return (
-    <Alert variant="light" mt="sm" className="rp-alert" data-tone={TONES[action]} title={`${address}: ${action}`}>
+    <Alert
+      variant="light"
+      mt="sm"
+      className="rp-alert"
+      data-tone={TONES[action]}
+      title={`${address}: ${capitalized(action)}`}
+    >
       <Text fz="sm">{explanation}</Text>
       {value.length > 0 && <Text fz="sm">Target: {value.join(", ")}</Text>}
       {/* Null if no rule matches. */}

@@ -14,7 +14,7 @@ export const matcherKind = ({ type }: Matcher): string => KINDS[type];
 
 export function actionSummary({ type, value = [] }: Action): string {
   if (type === "drop") return "Drop";
-  return type === "worker" ? `Worker ${value.join(", ")}` : `Forward to ${value.join(", ")}`;
+  return type === "worker" ? `Pass to worker ${value.join(", ")}` : `Forward to ${value.join(", ")}`;
 }
 
 export const ruleName = ({ name, matchers }: Rule): string =>

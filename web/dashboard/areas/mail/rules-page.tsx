@@ -16,7 +16,7 @@ import { RuleTester } from "./rule-tester.tsx";
 
 const PER_PAGE = 50;
 
-/** All rules: their order cannot be changed page by page. A zone has at most some hundred. */
+/** All rules: their order cannot be changed page by page. A zone has at most a few hundred. */
 async function loadRules(zoneId: string): Promise<Rule[]> {
   const rules: Rule[] = [];
   for (let page = 1; ; page++) {
@@ -77,7 +77,7 @@ function Rules({ zoneId, onCreate, onEdit }: { zoneId: string; onCreate: () => v
   return (
     <Section
       title="Rules"
-      description="Addresses are matched before patterns, otherwise the first matching rule decides. Drag a rule to move it, or focus its handle and use Space and the arrow keys."
+      description="Exact addresses take precedence over patterns. Otherwise, the first matching rule applies. Drag a rule to move it, or focus its handle and use Space and the arrow keys."
     >
       {data === undefined ? (
         error === null ? (
@@ -87,7 +87,7 @@ function Rules({ zoneId, onCreate, onEdit }: { zoneId: string; onCreate: () => v
         )
       ) : data.length === 0 ? (
         <EmptyState icon="list" title="No rules yet" actions={<Button onClick={onCreate}>Create rule</Button>}>
-          A rule forwards an address or a pattern, passes it to a worker, or drops its mail.
+          A rule forwards mail for an address or a pattern, passes it to a worker, or drops it.
         </EmptyState>
       ) : (
         <RuleList zoneId={zoneId} rules={data} onEdit={onEdit} />

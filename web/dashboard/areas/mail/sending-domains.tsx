@@ -14,14 +14,14 @@ import { Section } from "../../shared/page.tsx";
 import { StatusBadge, type Tone } from "../../shared/status-badge.tsx";
 import { useAction } from "../../shared/use-action.ts";
 import { useNotify } from "../../shared/use-notify.ts";
-import { DownloadZoneFile, NeededRecords } from "./needed-records.tsx";
-import { mailKeys, type NeededRecord, type RoutingZone, type SendingDomain } from "./queries.ts";
+import { DownloadZoneFile, RequiredRecords } from "./needed-records.tsx";
+import { mailKeys, type RequiredRecord, type RoutingZone, type SendingDomain } from "./queries.ts";
 
 const STATUSES: Record<string, { tone: Tone; text: string }> = {
   ready: { tone: "good", text: "Ready" },
   unconfigured: { tone: "neutral", text: "Not set up" },
-  unlocked: { tone: "warning", text: "Records unlocked" },
-  misconfigured: { tone: "bad", text: "Wrong records" },
+  unlocked: { tone: "warning", text: "DNS records not locked" },
+  misconfigured: { tone: "bad", text: "DNS records incorrect" },
 };
 
 /** Domains from which the account may send. */
@@ -39,7 +39,7 @@ export function SendingDomains({ zone, zoneId }: { zone: RoutingZone; zoneId: st
   return (
     <Section
       title="Sending domains"
-      description="Mail can be sent from addresses of these names."
+      description="You can send mail from addresses at these domains."
       actions={data !== undefined && data.length > 0 && create}
     >
       {data === undefined ? (
@@ -92,10 +92,10 @@ function DomainCard({ zoneId, domain }: { zoneId: string; domain: SendingDomain 
           <Group gap="xs">
             {data !== undefined && data.errors.length > 0 && (
               <Button variant="default" loading={createRecords.isPending} onClick={() => createRecords.mutate()}>
-                Create the records
+                Create records
               </Button>
             )}
-            {data !== undefined && <DownloadZoneFile domain={domain.name} records={data.records as NeededRecord[]} />}
+            {data !== undefined && <DownloadZoneFile domain={domain.name} records={data.records as RequiredRecord[]} />}
             <ConfirmButton
               icon="trash"
               action="Delete sending domain"
@@ -105,7 +105,7 @@ function DomainCard({ zoneId, domain }: { zoneId: string; domain: SendingDomain 
                 await queryClient.invalidateQueries({ queryKey: mailKeys.sending(zoneId) });
               }}
             >
-              Mail from addresses of {domain.name} is rejected.
+              {domain.name} will be deleted. The server will reject mail that you send from it.
             </ConfirmButton>
           </Group>
         </Group>
@@ -122,7 +122,7 @@ function DomainCard({ zoneId, domain }: { zoneId: string; domain: SendingDomain 
           />
         </Group>
         {error !== null && <ErrorState error={error} />}
-        {data !== undefined && <NeededRecords records={data.records as NeededRecord[]} problems={data.errors} />}
+        {data !== undefined && <RequiredRecords records={data.records as RequiredRecord[]} problems={data.errors} />}
       </Stack>
     </Paper>
   );
@@ -132,7 +132,9 @@ function AddDomain({ zone, zoneId, onClose }: { zone: RoutingZone; zoneId: strin
   const notify = useNotify();
   const form = useForm({
     initialValues: { name: zone.name },
-    validate: { name: (name) => (name.trim().endsWith(zone.name) ? null : `Enter ${zone.name} or a name below it`) },
+    validate: {
+      name: (name) => (name.trim().endsWith(zone.name) ? null : `Enter ${zone.name} or one of its subdomains`),
+    },
   });
 
   async function save() {

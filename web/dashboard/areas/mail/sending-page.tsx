@@ -16,7 +16,7 @@ import { SendingDomains } from "./sending-domains.tsx";
 type DkimKey = ResultOf<"GET", "/zones/{zone_id}/email/routing/dkim">[number];
 
 const STATES: Record<DkimKey["state"], { tone: Tone; text: string }> = {
-  next: { tone: "info", text: "Next" },
+  next: { tone: "info", text: "Pending" },
   active: { tone: "good", text: "Active" },
   retired: { tone: "neutral", text: "Retired" },
 };
@@ -32,7 +32,7 @@ const COLUMNS: readonly Column<DkimKey>[] = [
   },
   {
     id: "state",
-    header: "State",
+    header: "Status",
     width: 100,
     render: ({ state }) => <StatusBadge tone={STATES[state].tone}>{STATES[state].text}</StatusBadge>,
   },
@@ -71,7 +71,7 @@ function DkimKeys({ zoneId, domain }: { zoneId: string; domain: string }) {
   return (
     <Section
       title="DKIM keys"
-      description="Forwarded and sent mail is signed with the active key. A retired key stays published while its mail is on its way."
+      description="Forwarded and sent mail is signed with the active key. A retired key stays published while mail signed with it may still be in transit."
       actions={
         <ConfirmButton
           action="Rotate key"
@@ -82,8 +82,8 @@ function DkimKeys({ zoneId, domain }: { zoneId: string; domain: string }) {
             await queryClient.invalidateQueries({ queryKey: mailKeys.sending(zoneId) });
           }}
         >
-          A new key of {domain} is published. The server signs with it as soon as public DNS returns it; the old key
-          stays published for a week. If another provider serves the domain, publish the new record there.
+          A new key for {domain} will be published. The server signs with it as soon as public DNS returns it; the old
+          key stays published for a week. If another provider hosts the DNS of the domain, publish the new record there.
         </ConfirmButton>
       }
     >

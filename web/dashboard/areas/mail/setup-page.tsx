@@ -11,8 +11,8 @@ import { StatusBadge, type Tone } from "../../shared/status-badge.tsx";
 import { useAction } from "../../shared/use-action.ts";
 import { queryClient } from "../../api/query-client.ts";
 import { DomainFrame } from "./domain-frame.tsx";
-import { DownloadZoneFile, NeededRecords } from "./needed-records.tsx";
-import { mailKeys, type NeededRecord, type RoutingZone } from "./queries.ts";
+import { DownloadZoneFile, RequiredRecords } from "./needed-records.tsx";
+import { mailKeys, type RequiredRecord, type RoutingZone } from "./queries.ts";
 
 export default function SetupPage() {
   return (
@@ -37,7 +37,7 @@ function Routing({ zone, zoneId }: ZoneProps) {
   const invalidates = [mailKeys.domain(zoneId)];
   const enable = useAction(
     () => api.post("/zones/{zone_id}/email/routing/dns", { path: { zone_id: zoneId }, body: {} }),
-    { done: `${zone.name} receives mail`, failed: "Could not enable Email Routing", invalidates },
+    { done: `Email Routing enabled for ${zone.name}`, failed: "Could not enable Email Routing", invalidates },
   );
   const subaddress = useAction(
     (on: boolean) =>
@@ -63,20 +63,20 @@ function Routing({ zone, zoneId }: ZoneProps) {
                 await queryClient.invalidateQueries({ queryKey: mailKeys.domains });
               }}
             >
-              The mail records of {zone.name} are removed, and its mail is rejected. Rules are kept.
+              The mail records of {zone.name} will be deleted, and mail for it will be rejected. Rules are kept.
             </ConfirmButton>
           )}
           {!isReady && (
             <Button loading={enable.isPending} onClick={() => enable.mutate()}>
-              {zone.enabled ? "Create the records" : "Enable Email Routing"}
+              {zone.enabled ? "Create records" : "Enable Email Routing"}
             </Button>
           )}
         </>
       }
     >
       <Switch
-        label="Subaddresses"
-        description="user+anything@ matches the rule of user@."
+        label="Subaddressing"
+        description="Mail to user+tag@ matches the rule for user@."
         checked={zone.support_subaddress}
         disabled={subaddress.isPending}
         onChange={({ currentTarget }) => subaddress.mutate(currentTarget.checked)}
@@ -102,20 +102,24 @@ function Records({ zone, zoneId }: ZoneProps) {
   const { data, error, refetch } = useQuery({
     queryKey: [...mailKeys.domain(zoneId), "records"],
     queryFn: async () => {
-      // With a name, the answer also has the differences from the records that exist.
+      // With a name, the response also lists the differences from the existing records.
       const result = await api.get("/zones/{zone_id}/email/routing/dns", {
         path: { zone_id: zoneId },
         query: { subdomain: zone.name },
       });
       return Array.isArray(result)
-        ? { records: result as NeededRecord[], problems: [] }
-        : { records: result.record as NeededRecord[], problems: result.errors };
+        ? { records: result as RequiredRecord[], problems: [] }
+        : { records: result.record as RequiredRecord[], problems: result.errors };
     },
   });
   return (
     <Section
       title="DNS records"
-      description="Email Routing creates them in the zone. If another provider serves the domain, create them there."
+      description={
+        zone.status === "unlocked"
+          ? "The records are not locked, so they can be edited or deleted by mistake. Select Create records to lock them."
+          : "Email Routing creates them in the zone. If another provider hosts the DNS of the domain, create them there."
+      }
       actions={data !== undefined && <DownloadZoneFile domain={zone.name} records={data.records} />}
     >
       {data === undefined ? (
@@ -125,7 +129,7 @@ function Records({ zone, zoneId }: ZoneProps) {
           <ErrorState error={error} onRetry={() => void refetch()} />
         )
       ) : (
-        <NeededRecords {...data} />
+        <RequiredRecords {...data} />
       )}
     </Section>
   );
@@ -143,8 +147,8 @@ function Verification({ zoneId }: { zoneId: string }) {
   });
   return (
     <Section
-      title="Verification"
-      description="Checks public DNS, the mail ports, reverse DNS and the certificate, as other mail servers see them."
+      title="Checks"
+      description="Public DNS, the mail ports, reverse DNS and the certificate, as other mail servers see them."
       actions={
         <Button
           variant="default"
@@ -152,7 +156,7 @@ function Verification({ zoneId }: { zoneId: string }) {
           loading={isFetching}
           onClick={() => void refetch()}
         >
-          Verify
+          Run checks
         </Button>
       }
     >

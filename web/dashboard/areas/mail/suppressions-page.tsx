@@ -17,7 +17,7 @@ import { usePageState } from "../../shared/use-list.ts";
 import { useLiveEvents } from "../../shared/use-live-events.ts";
 import { useNotify } from "../../shared/use-notify.ts";
 import { mailKeys, type Suppression } from "./queries.ts";
-import { CursorPager, useCursorList } from "../../shared/use-cursor-list.tsx";
+import { CursorPager, useCursorPages } from "../../shared/use-cursor-list.tsx";
 
 const REASONS: Record<Suppression["reason"], string> = {
   manual: "Manual",
@@ -50,7 +50,7 @@ export default function SuppressionsPage() {
   const account = useAccount();
   const [{ search }, change] = usePageState({ search: "" });
   const [isCreating, creation] = useDisclosure(false);
-  const list = useCursorList<Suppression>([...mailKeys.suppressions, account.id, search], (request) =>
+  const list = useCursorPages<Suppression>([...mailKeys.suppressions, account.id, search], (request) =>
     api.list("/accounts/{account_id}/email/sending/suppressions", {
       path: { account_id: account.id },
       query: { ...request, ...(search !== "" && { search }) },
@@ -81,7 +81,7 @@ export default function SuppressionsPage() {
             search === "" ? (
               <EmptyState icon="shield" title="No suppressed addresses" actions={create} />
             ) : (
-              <EmptyState icon="search" title="No address matches" />
+              <EmptyState icon="search" title="No addresses match" />
             )
           }
         />
@@ -107,7 +107,7 @@ function Remove({ suppression: { id, email, read_only: isReadOnly } }: { suppres
         await queryClient.invalidateQueries({ queryKey: mailKeys.suppressions });
       }}
     >
-      {email} can receive mail again.
+      {email} will be able to receive mail again.
     </ConfirmButton>
   );
 }

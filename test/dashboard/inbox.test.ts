@@ -88,7 +88,7 @@ describe("the inbox pages", { skip: withoutChromium() }, () => {
       .getByRole("link")
       .click();
     await page.getByRole("heading", { name: "Question", level: 1 }).waitFor();
-    const caused = page.getByRole("region", { name: "Caused messages" });
+    const caused = page.getByRole("region", { name: "Resulting messages" });
     await caused.getByText("to team@example.net").waitFor();
     await checkPage(page, "inbox-message-text");
     await unread.getByText("4 unread").waitFor();
@@ -99,7 +99,7 @@ describe("the inbox pages", { skip: withoutChromium() }, () => {
     assert.deepEqual(problems, []);
   });
 
-  test("search, direction and the keyboard", async () => {
+  test("search, type and the keyboard", async () => {
     await send({ subject: "With a file", attachments: [{ filename: "notes.txt", content: "notes" }] });
     const { page, problems } = await open("/inbox");
     await page.getByLabel("Search messages").fill("has:attachment");
@@ -109,11 +109,11 @@ describe("the inbox pages", { skip: withoutChromium() }, () => {
     await page.getByRole("dialog", { name: "Search syntax" }).waitFor();
     await checkPage(page, "inbox-search");
     await page.getByRole("button", { name: "subject:invoice" }).click();
-    await page.getByText("No message matches").waitFor();
+    await page.getByText("No messages match").waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("button", { name: "Show all messages" }).click();
-    await page.getByRole("combobox", { name: "Direction" }).click();
-    await page.getByRole("option", { name: "Replied" }).click();
+    await page.getByRole("combobox", { name: "Type" }).click();
+    await page.getByRole("option", { name: "Reply" }).click();
     await list(page).getByRole("link", { name: "With a file" }).waitFor({ state: "hidden" });
     assert.match(page.url(), /kind=replied/);
     await page.goto(`${server.dashboard}/inbox?search=kind%3Areceived`);
@@ -147,7 +147,7 @@ describe("the inbox pages", { skip: withoutChromium() }, () => {
     });
     const { page, problems } = await open("/inbox");
     await list(page).getByRole("link", { name: "Newsletter" }).click();
-    const body = page.frameLocator('iframe[title="HTML of the message"]');
+    const body = page.frameLocator('iframe[title="HTML body"]');
     await body.getByRole("heading", { name: "News" }).waitFor();
     await checkPage(page, "inbox-message-html");
     await page.getByText("Mobile", { exact: true }).click();
@@ -171,7 +171,7 @@ describe("the inbox pages", { skip: withoutChromium() }, () => {
     ]);
     assert.equal(await readFile(await download.path(), "utf8"), "a,b\r\n");
     await page.getByRole("tab", { name: "Links" }).click();
-    await page.getByRole("switch", { name: "Also check private addresses" }).check();
+    await page.getByRole("switch", { name: "Also check links to private networks" }).check();
     await page.getByRole("button", { name: "Check links" }).click();
     await page.getByRole("list", { name: "Links" }).getByText("200").waitFor();
     await checkPage(page, "inbox-message-links");
@@ -183,7 +183,7 @@ describe("the inbox pages", { skip: withoutChromium() }, () => {
     );
   });
 
-  test("resends, releases and composes messages, and deletes all", async () => {
+  test("replays, releases and composes messages, and deletes all", async () => {
     const hop = await startNextHop(scope);
     const { page, problems } = await open("/inbox");
     await page.getByRole("button", { name: "Compose message" }).first().click();
@@ -217,16 +217,16 @@ describe("the inbox pages", { skip: withoutChromium() }, () => {
     );
     assert.match(hop.taken[0]!.raw, /Subject: Composed/);
 
-    await page.getByRole("button", { name: "Resend" }).click();
+    await page.getByRole("button", { name: "Replay" }).click();
     await dialog.getByLabel("Envelope sender").fill("other@example.com");
     await checkPage(page, "inbox-resend");
-    await dialog.getByRole("button", { name: "Resend message" }).click();
+    await dialog.getByRole("button", { name: "Replay message" }).click();
     await page.waitForURL((url) => url.href !== first);
     await page.getByRole("region", { name: "Envelope" }).getByText("other@example.com").waitFor();
 
     await page.keyboard.press("u");
-    await page.getByRole("button", { name: "Delete all" }).click();
-    await dialog.getByRole("button", { name: "Delete all" }).click();
+    await page.getByRole("button", { name: "Delete all messages" }).click();
+    await dialog.getByRole("button", { name: "Delete all messages" }).click();
     await page.getByText("No messages yet").waitFor();
     // The API rejected the wrong server, and the browser reports the failed request.
     assert.deepEqual(

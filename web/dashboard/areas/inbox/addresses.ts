@@ -7,10 +7,10 @@ export function mailboxesOf(text: string): { email: string; name?: string }[] {
     const [, name = "", address] = /^([^<]*)<([^<>]*)>\s*$/.exec(part.trim()) ?? [];
     const email = (address ?? part).trim();
     if (email === "") return [];
-    const shownName = name
+    const displayName = name
       .trim()
       .replace(/^"(.*)"$/, "$1")
       .replace(/\\(.)/g, "$1");
-    return [shownName === "" ? { email } : { email, name: shownName }];
+    return [displayName === "" ? { email } : { email, name: displayName }];
   });
 }

@@ -46,7 +46,7 @@ function AttachmentItem({ path, attachment }: { path: MessagePath; attachment: A
           </Text>
           <Text fz="xs" c="dimmed">
             {type}, {formatBytes(size)}
-            {inline && ", part of the HTML"}
+            {inline && ", inline"}
             {contentId !== null && `, Content-ID ${contentId}`}
           </Text>
         </div>

@@ -60,7 +60,7 @@ export function ComposeForm({ onClose }: { onClose: () => void }) {
             to: mailboxesOf(to),
             ...(cc.trim() !== "" && { cc: mailboxesOf(cc) }),
             subject,
-            // A message needs a text or HTML; an empty text is one.
+            // A message needs text or HTML. An empty text counts.
             ...((text !== "" || html === "") && { text }),
             ...(html !== "" && { html }),
             ...(files.length > 0 && { attachments: await Promise.all(files.map(attachmentOf)) }),
@@ -83,7 +83,7 @@ export function ComposeForm({ onClose }: { onClose: () => void }) {
       onSubmit={() => !form.validate().hasErrors && send()}
     >
       <SegmentedControl
-        aria-label="Kind of message"
+        aria-label="Edit mode"
         size="xs"
         value={mode}
         onChange={(value) => setMode(value as Mode)}
@@ -154,7 +154,7 @@ function Attachments({ files, onChange }: { files: readonly File[]; onChange: (f
             variant="subtle"
             size="compact-xs"
             aria-label={`Remove ${file.name}`}
-            onClick={() => onChange(files.filter((one) => one !== file))}
+            onClick={() => onChange(files.filter((other) => other !== file))}
           >
             Remove
           </Button>

@@ -12,13 +12,13 @@ const EXAMPLES = [
   ["subject:invoice", "subject"],
   ['"two words"', "in the addresses, the subject and the text"],
   ["has:attachment", "with attachments"],
-  ["status:failed", "the worker failed; also rejected, accepted, captured"],
+  ["status:failed", "worker failed; other values: rejected, accepted, captured"],
   ["is:unread", "not opened yet"],
   ["after:2026-05-01", "since a date (UTC); also before:"],
-  ["-from:noreply", "a minus excludes"],
+  ["-from:noreply", "excludes matching messages"],
 ] as const;
 
-/** Search, direction and worker. */
+/** Search, type and worker. */
 export function Filters({ view, onChange }: { view: InboxView; onChange: (more: Partial<InboxView>) => void }) {
   const account = useAccount();
   const { data: workers = [] } = useQuery(workersQuery(account.id));
@@ -56,8 +56,8 @@ export function Filters({ view, onChange }: { view: InboxView; onChange: (more: 
         </Popover.Dropdown>
       </Popover>
       <Select
-        aria-label="Direction"
-        placeholder="All directions"
+        aria-label="Type"
+        placeholder="All types"
         size="xs"
         w={150}
         clearable

@@ -10,10 +10,10 @@ import { ConfirmButton } from "../../shared/confirm-button.tsx";
 import { CopyField } from "../../shared/copy.tsx";
 import { DataTable } from "../../shared/data-table.tsx";
 import { EmptyState } from "../../shared/empty-state.tsx";
-import { formatNumber } from "../../shared/format.tsx";
 import { Icon } from "../../shared/icon.tsx";
 import { Page } from "../../shared/page.tsx";
 import { StatusBadge } from "../../shared/status-badge.tsx";
+import { countOf } from "../../shared/text.ts";
 import { useAction } from "../../shared/use-action.ts";
 import { usePagedList, usePageState } from "../../shared/use-list.ts";
 import { useLiveEvents } from "../../shared/use-live-events.ts";
@@ -104,7 +104,7 @@ export default function InboxPage() {
           )}
         </>
       }
-      description="Every message that workers received, forwarded, replied and sent. Nothing is delivered unless you release it."
+      description="Every message that workers receive, forward, send or send as a reply. Nothing is delivered unless you release it."
       actions={
         <>
           {list.items.length > 0 && <DeleteAll search={search} count={list.total} />}
@@ -135,7 +135,7 @@ export default function InboxPage() {
             ) : (
               <EmptyState
                 icon="search"
-                title="No message matches"
+                title="No messages match"
                 actions={
                   <Button variant="default" onClick={() => change(DEFAULT_VIEW)}>
                     Show all messages
@@ -185,19 +185,19 @@ function DeleteAll({ search, count }: { search: string; count: number | undefine
   const isAll = search === "" || (count !== undefined && count === all?.info.total_count);
   return (
     <ConfirmButton
-      action={isAll ? "Delete all" : "Delete matches"}
+      action={isAll ? "Delete all messages" : "Delete matching messages"}
       onConfirm={async () => {
         const { deleted } = await api.delete(MESSAGES, {
           path: { account_id: account.id },
           query: isAll ? {} : { query: search },
         });
-        notify.success(deleted === 1 ? "1 message deleted" : `${formatNumber(deleted)} messages deleted`);
+        notify.success(`${countOf(deleted, "message")} deleted`);
         await queryClient.invalidateQueries({ queryKey: ["inbox", account.id] });
       }}
     >
       {isAll
-        ? "All messages of the inbox are deleted."
-        : `${formatNumber(count ?? 0)} messages that match the search are deleted.`}
+        ? "All messages in the inbox will be deleted."
+        : `${countOf(count ?? 0, "message that matches", "messages that match")} the search will be deleted.`}
     </ConfirmButton>
   );
 }

@@ -4,7 +4,7 @@ import type { Message } from "./queries.ts";
 export const KINDS = [
   { value: "received", label: "Received" },
   { value: "forwarded", label: "Forwarded" },
-  { value: "replied", label: "Replied" },
+  { value: "replied", label: "Reply" },
   { value: "sent", label: "Sent" },
 ] as const satisfies { value: Message["kind"]; label: string }[];
 
@@ -21,9 +21,9 @@ export const kindLabel = (kind: Message["kind"]): string => KINDS.find(({ value 
 export const subjectOf = ({ subject }: Pick<Message, "subject">): string =>
   subject.trim() === "" ? "(no subject)" : subject;
 /** Bounces have the null sender (RFC 5321 4.5.5). */
-export const senderOf = ({ from }: Pick<Message, "from">): string => (from === "" ? "<>" : from);
+export const senderOf = ({ from }: Pick<Message, "from">): string => (from === "" ? "(null sender)" : from);
 
-/** The result of the worker; messages of a worker are captured instead of sent. */
+/** The outcome of the worker. Messages that a worker sends are captured, not delivered. */
 export function MessageStatus({ status }: Pick<Message, "status">) {
   const [label, tone] = STATUSES[status];
   return <StatusBadge tone={tone}>{label}</StatusBadge>;

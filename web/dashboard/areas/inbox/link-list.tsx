@@ -37,7 +37,7 @@ export function LinkList({ path }: { path: MessagePath }) {
         </Button>
         <Switch
           size="xs"
-          label="Also check private addresses"
+          label="Also check links to private networks"
           checked={isPrivate}
           onChange={({ currentTarget }) => setPrivate(currentTarget.checked)}
         />
@@ -73,7 +73,7 @@ function LinkItem({ link: { url, kind, status, final_url: finalUrl, error } }: {
         )}
       </div>
       <Group gap={6} wrap="nowrap">
-        {kind === "resource" && <StatusBadge>Image or style</StatusBadge>}
+        {kind === "resource" && <StatusBadge>Embedded resource</StatusBadge>}
         {isChecked && (
           <StatusBadge tone={status === null || status >= 400 ? "bad" : "good"}>{status ?? "Failed"}</StatusBadge>
         )}

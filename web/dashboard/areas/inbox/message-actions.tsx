@@ -54,7 +54,7 @@ export function MessageActions({
       <Button variant="default" onClick={() => setForm("release")}>
         Release
       </Button>
-      <Button onClick={() => setForm("resend")}>Resend</Button>
+      <Button onClick={() => setForm("resend")}>Replay</Button>
       {form === "resend" && (
         <ResendForm
           message={message}

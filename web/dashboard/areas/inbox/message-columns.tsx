@@ -51,8 +51,8 @@ export const messageColumns = (view: InboxView): readonly Column<Message>[] => [
       </span>
     ),
   },
-  { id: "kind", header: "Direction", width: 96, render: ({ kind }) => <MessageKind kind={kind} /> },
-  { id: "status", header: "Result", width: 96, render: ({ status }) => <MessageStatus status={status} /> },
+  { id: "kind", header: "Type", width: 96, render: ({ kind }) => <MessageKind kind={kind} /> },
+  { id: "status", header: "Status", width: 96, render: ({ status }) => <MessageStatus status={status} /> },
   {
     id: "worker",
     header: "Worker",

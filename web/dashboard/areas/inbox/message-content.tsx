@@ -122,7 +122,7 @@ function HtmlView({ path }: { path: MessagePath }) {
         />
         <Switch
           size="xs"
-          label="Load remote images"
+          label="Load remote content"
           checked={remote}
           onChange={({ currentTarget }) => setRemote(currentTarget.checked)}
         />
@@ -135,7 +135,7 @@ function HtmlView({ path }: { path: MessagePath }) {
             <ErrorState error={error} onRetry={() => void refetch()} />
           )
         ) : (
-          <HtmlFrame html={html} title="HTML of the message" remote={remote} width={isMobile ? MOBILE_WIDTH : "100%"} />
+          <HtmlFrame html={html} title="HTML body" remote={remote} width={isMobile ? MOBILE_WIDTH : "100%"} />
         )}
       </div>
     </div>

@@ -13,12 +13,12 @@ import { messageQuery, type Message, type MessageDetails } from "./queries.ts";
 type Delivery = Message["deliveries"][number];
 
 /** The envelope of a message, the result of the worker, and the messages that belong to it. */
-export function MessageFacts({ message }: { message: MessageDetails }) {
+export function MessageSummary({ message }: { message: MessageDetails }) {
   const { authentication } = message;
   return (
     <Stack gap="md">
       {message.deliveries.length > 0 && (
-        <Section title="Result">
+        <Section title="Outcome">
           <ul className="rp-inbox-items">
             {message.deliveries.map((delivery, index) => (
               <li key={index}>
@@ -30,7 +30,7 @@ export function MessageFacts({ message }: { message: MessageDetails }) {
       )}
       {message.parent_id !== null && <Cause id={message.parent_id} />}
       {message.caused.length > 0 && (
-        <Section title="Caused messages">
+        <Section title="Resulting messages">
           <RelatedMessages messages={message.caused} />
         </Section>
       )}
@@ -84,7 +84,7 @@ function Cause({ id }: { id: string }) {
     <Section title="Caused by">
       {cause === undefined ? (
         <Text fz="sm" c="dimmed">
-          {isError ? "The received message is deleted." : "Loading…"}
+          {isError ? "The received message has been deleted." : "Loading…"}
         </Text>
       ) : (
         <RelatedMessages messages={[cause]} />

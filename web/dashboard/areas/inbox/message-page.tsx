@@ -12,7 +12,7 @@ import { useLiveEvents } from "../../shared/use-live-events.ts";
 import { MessageKind, MessageStatus, subjectOf } from "./labels.tsx";
 import { MessageActions } from "./message-actions.tsx";
 import { MessageContent } from "./message-content.tsx";
-import { MessageFacts } from "./message-facts.tsx";
+import { MessageSummary } from "./message-facts.tsx";
 import {
   DEFAULT_VIEW,
   inboxKeys,
@@ -66,7 +66,7 @@ export default function MessagePage() {
     >
       <div className="rp-inbox-message">
         <MessageContent key={message.id} message={message} />
-        <MessageFacts message={message} />
+        <MessageSummary message={message} />
       </div>
     </Page>
   );
@@ -94,7 +94,7 @@ function useMarkAsRead(account: string, message: Message | undefined) {
   const unread = message !== undefined && !message.read ? message.id : undefined;
   useEffect(() => {
     if (unread === undefined) return;
-    // The list shows it later if this fails, and the message itself shows errors.
+    // Ignore failures: the list catches up at the next load, and loading the message reports errors.
     api
       .patch(MESSAGE, { path: { account_id: account, message_id: unread }, body: { read: true } })
       .then(() => queryClient.invalidateQueries({ queryKey: inboxKeys.lists(account) }))

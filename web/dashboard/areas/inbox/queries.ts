@@ -26,7 +26,7 @@ export interface InboxView extends Record<string, string | number> {
 
 export const DEFAULT_VIEW: InboxView = { page: 1, search: "", kind: "", worker: "" };
 
-/** The search of the API. */
+/** The search string in the syntax of the API. */
 export const searchOf = ({ search, kind, worker }: InboxView): string =>
   [search.trim(), kind && `kind:${kind}`, worker && `worker:${worker}`].filter((part) => part !== "").join(" ");
 
@@ -34,7 +34,7 @@ export const searchOf = ({ search, kind, worker }: InboxView): string =>
 export const urlSearchOf = (view: InboxView): Record<string, string | number> =>
   Object.fromEntries(Object.entries(view).filter(([name, value]) => value !== DEFAULT_VIEW[name]));
 
-/** Keys of the queries: a prefix invalidates all below it. */
+/** Query keys. Invalidating a prefix invalidates every key under it. */
 export const inboxKeys = {
   lists: (account: string) => ["inbox", account, "list"] as const,
   list: (account: string, search: string) => ["inbox", account, "list", search] as const,

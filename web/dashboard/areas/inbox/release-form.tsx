@@ -36,7 +36,7 @@ export function ReleaseForm({ message, onClose }: { message: Message; onClose: (
     if (failed.length === 0)
       return notify.success(results.length === 1 ? `Delivered to ${results[0]!.to}` : "Delivered to all recipients");
     setFailures(failed);
-    // Another attempt is only for those that failed.
+    // Retry only the recipients that failed.
     form.setFieldValue("to", failed.map((result) => result.to).join(", "));
     return false;
   }

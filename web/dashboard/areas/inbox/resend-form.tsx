@@ -38,7 +38,7 @@ export function ResendForm({
 
   return (
     <FormModal
-      title="Resend message"
+      title="Replay message"
       opened
       onClose={onClose}
       onFieldErrors={form.setErrors}
@@ -46,8 +46,8 @@ export function ResendForm({
     >
       <Select
         label="Worker"
-        description="email() of this worker receives the message."
-        data={[{ value: "", label: "The worker of the recipient" }, ...workers]}
+        description="The email() handler of this worker receives the message."
+        data={[{ value: "", label: "The recipient's worker" }, ...workers]}
         allowDeselect={false}
         data-autofocus
         {...form.getInputProps("worker")}

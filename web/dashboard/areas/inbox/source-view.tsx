@@ -38,7 +38,7 @@ export function SourceView({ path }: { path: MessagePath }) {
         leftSection={<Icon name="download" size={13} />}
         onClick={() => saveFile(file, `${path.message_id}.eml`)}
       >
-        Download {formatBytes(file.size)}
+        Download source ({formatBytes(file.size)})
       </Button>
       {file.size > MAX_SHOWN_BYTES && (
         <p className="rp-dimmed">Only the first {formatBytes(MAX_SHOWN_BYTES)} are shown.</p>

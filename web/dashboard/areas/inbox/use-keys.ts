@@ -8,7 +8,7 @@ export function useKeys(actions: Readonly<Record<string, () => void>>): void {
     function onKey(event: KeyboardEvent) {
       const { key, metaKey, ctrlKey, altKey } = event;
       const action = Object.hasOwn(latest.current, key) ? latest.current[key] : undefined;
-      if (action === undefined || metaKey || ctrlKey || altKey || isTaken(event.target as Element)) return;
+      if (action === undefined || metaKey || ctrlKey || altKey || shouldIgnoreKey(event.target as Element)) return;
       event.preventDefault();
       action();
     }
@@ -17,6 +17,6 @@ export function useKeys(actions: Readonly<Record<string, () => void>>): void {
   }, []);
 }
 
-const isTaken = (target: Element) =>
+const shouldIgnoreKey = (target: Element) =>
   document.querySelector("[role=dialog]") !== null ||
   target.closest("input, textarea, select, [contenteditable=true], [role=menu], [role=listbox]") !== null;

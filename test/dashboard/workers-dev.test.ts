@@ -21,7 +21,7 @@ test("a development server lists its workers and shows their live logs", { skip:
   await page.getByRole("link", { name: "local" }).click();
   await page.getByText("Connected", { exact: true }).waitFor();
   await fetch(`${server.url}/here`);
-  await page.getByRole("list", { name: "Records" }).getByText("visited /here").waitFor();
+  await page.getByRole("list", { name: "Log entries" }).getByText("visited /here").waitFor();
   await checkPage(page, "workers-dev-logs");
   assert.deepEqual(problems, []);
 });

@@ -93,7 +93,7 @@ describe("the pages of workers", { skip: withoutChromium() }, () => {
     const { page, problems } = await dashboard.open("/workers/shop/logs");
     await page.getByText("Connected", { exact: true }).waitFor();
     assert.equal(await request("/first"), "hello from 1");
-    const records = page.getByRole("list", { name: "Records" });
+    const records = page.getByRole("list", { name: "Log entries" });
     await records.getByText(/visited \S*\/first {"version":"1"}/).waitFor();
     await request("/fail");
     await records
@@ -103,7 +103,7 @@ describe("the pages of workers", { skip: withoutChromium() }, () => {
     await records.getByRole("button", { expanded: false }).first().click();
     await checkPage(page, "workers-logs");
 
-    await page.getByLabel("Search records").fill("first");
+    await page.getByLabel("Search logs").fill("first");
     assert.equal(await records.getByRole("listitem").count(), 1);
     const downloading = page.waitForEvent("download");
     await page.getByRole("button", { name: "Download" }).click();
@@ -111,7 +111,7 @@ describe("the pages of workers", { skip: withoutChromium() }, () => {
     assert.equal(download.suggestedFilename(), "shop-logs.jsonl");
     const [line] = (await readFile(await download.path(), "utf8")).split("\n");
     assert.equal((JSON.parse(line!) as { outcome: string }).outcome, "ok");
-    await page.getByLabel("Search records").fill("");
+    await page.getByLabel("Search logs").fill("");
 
     await page.getByRole("button", { name: "Pause" }).click();
     await request("/second");
@@ -147,25 +147,25 @@ describe("the pages of workers", { skip: withoutChromium() }, () => {
 
     await page.getByRole("tab", { name: "Deployments" }).click();
     const versions = page.getByRole("table", { name: "Versions" });
-    await versions.getByRole("row", { name: /^2 .*100 %/ }).waitFor();
+    await versions.getByRole("row", { name: /^2 .*100%/ }).waitFor();
     await page.getByRole("button", { name: "Deploy versions" }).click();
     const dialog = page.getByRole("dialog");
-    await dialog.getByRole("combobox", { name: "Rest of the requests" }).click();
+    await dialog.getByRole("combobox", { name: "Remaining traffic" }).click();
     await page.getByRole("option", { name: /^Version 1 / }).click();
     const slider = dialog.getByRole("slider");
     await slider.focus();
     await page.keyboard.press("Home");
     for (let step = 0; step < 3; step++) await page.keyboard.press("ArrowRight");
-    await dialog.getByText("3 % of the requests to version 2, 97 % to version 1").waitFor();
+    await dialog.getByText("3% of the requests to version 2, 97% to version 1").waitFor();
     await checkPage(page, "workers-deploy");
     await dialog.getByRole("button", { name: "Deploy versions" }).click();
-    await versions.getByRole("row", { name: /^2 .*3 %/ }).waitFor();
-    await versions.getByRole("row", { name: /^1 .*97 %/ }).waitFor();
+    await versions.getByRole("row", { name: /^2 .*3%/ }).waitFor();
+    await versions.getByRole("row", { name: /^1 .*97%/ }).waitFor();
 
     await page.getByRole("button", { name: "Actions for version 1" }).click();
     await page.getByRole("menuitem", { name: "Roll back to this version" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Roll back" }).click();
-    await versions.getByRole("row", { name: /^1 .*100 %/ }).waitFor();
+    await versions.getByRole("row", { name: /^1 .*100%/ }).waitFor();
     await page.getByRole("dialog").waitFor({ state: "hidden" });
     assert.equal(await request("/"), "hello from 1");
     await checkPage(page, "workers-deployments");
@@ -174,14 +174,14 @@ describe("the pages of workers", { skip: withoutChromium() }, () => {
   });
 
   test("secrets, bindings and settings", async () => {
-    // A secret can only be added if the newest version is deployed.
+    // A secret can only be created if the newest version is deployed.
     await deploy("3");
     const { page, problems } = await dashboard.open("/workers/shop/settings");
-    await page.getByRole("button", { name: "Add secret" }).click();
+    await page.getByRole("button", { name: "Create secret" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("Name").fill("API_KEY");
     await dialog.getByLabel("Value", { exact: true }).fill("s3cret-value");
-    await dialog.getByRole("button", { name: "Add secret" }).click();
+    await dialog.getByRole("button", { name: "Create secret" }).click();
     await page
       .getByRole("table", { name: "Secrets" })
       .getByRole("row", { name: /API_KEY/ })
@@ -206,24 +206,24 @@ describe("the pages of workers", { skip: withoutChromium() }, () => {
     await dashboard.call("POST", "/zones", { name: "shop.test", account: { id: dashboard.account } });
     const { page, problems } = await dashboard.open("/workers/shop/triggers");
     const dialog = page.getByRole("dialog");
-    await page.getByRole("button", { name: "Add cron trigger" }).click();
+    await page.getByRole("button", { name: "Create cron trigger" }).click();
     await dialog.getByLabel("Expression").fill("*/5 * * * *");
-    await dialog.getByRole("button", { name: "Add cron trigger" }).click();
+    await dialog.getByRole("button", { name: "Create cron trigger" }).click();
     await page
       .getByRole("table", { name: "Cron triggers" })
       .getByRole("row", { name: /in \d+ (minutes?|seconds?)|now/ })
       .waitFor();
     await page.getByRole("button", { name: "Run now" }).click();
-    await page.getByText("The handler ended: ok").waitFor();
+    await page.getByText("The handler finished: ok").waitFor();
 
-    await page.getByRole("button", { name: "Add route" }).click();
+    await page.getByRole("button", { name: "Create route" }).click();
     await dialog.getByRole("combobox", { name: "Zone" }).click();
     await page.getByRole("option", { name: "shop.test" }).click();
     await dialog.getByLabel("Pattern").fill("shop.test/api/*");
-    await dialog.getByRole("button", { name: "Add route" }).click();
+    await dialog.getByRole("button", { name: "Create route" }).click();
     await page.getByRole("table", { name: "Routes" }).getByText("shop.test/api/*").waitFor();
     await page.getByRole("button", { name: "Add domain" }).click();
-    await dialog.getByLabel("Host name").fill("www.shop.test");
+    await dialog.getByLabel("Hostname").fill("www.shop.test");
     await dialog.getByRole("button", { name: "Add domain" }).click();
     await page.getByRole("table", { name: "Domains" }).getByText("www.shop.test").waitFor();
     await dialog.waitFor({ state: "hidden" });
@@ -254,7 +254,7 @@ describe("the pages of workers", { skip: withoutChromium() }, () => {
     await page.context().close();
   });
 
-  test("the list with its figures, the overview and the deletion", async () => {
+  test("the list with its metrics, the overview and the deletion", async () => {
     const { page, problems } = await dashboard.open("/workers");
     await page
       .getByRole("table", { name: "Workers" })
@@ -262,7 +262,7 @@ describe("the pages of workers", { skip: withoutChromium() }, () => {
       .waitFor();
     await checkPage(page, "workers-list");
     await page.getByRole("link", { name: "shop" }).click();
-    await page.getByRole("figure", { name: /Requests and errors by hour/ }).waitFor();
+    await page.getByRole("figure", { name: /Requests and errors per hour/ }).waitFor();
     await page.getByText("CPU p99").waitFor();
     await checkPage(page, "workers-overview");
     await page.getByRole("button", { name: "Delete worker" }).click();

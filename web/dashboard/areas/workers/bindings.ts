@@ -40,8 +40,8 @@ export const bindingType = ({ type }: Binding): string => TYPES[type] ?? type;
 export function bindingTarget(binding: Binding): string {
   if (binding.type === "json") return JSON.stringify(binding["json"]);
   if (binding.type === "send_email") {
-    const { destination_address: one, allowed_destination_addresses: several } = binding;
-    return typeof one === "string" ? one : Array.isArray(several) ? several.join(", ") : "any address";
+    const { destination_address: address, allowed_destination_addresses: addresses } = binding;
+    return typeof address === "string" ? address : Array.isArray(addresses) ? addresses.join(", ") : "any address";
   }
   const value = binding[TARGETS[binding.type] ?? ""];
   return typeof value === "string" ? value : "–";

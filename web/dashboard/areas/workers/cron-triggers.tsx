@@ -18,7 +18,7 @@ import type { ScriptPath } from "./queries.ts";
 const SCHEDULES = "/accounts/{account_id}/workers/scripts/{script_name}/schedules";
 type NextRuns = ResultOf<"GET", "/accounts/{account_id}/workers/scripts/{script_name}/schedules/next">[number];
 
-/** Cron triggers with their next runs in UTC. */
+/** Cron triggers with their next runs. */
 export function CronTriggers({ path }: { path: ScriptPath }) {
   const [isCreating, creation] = useDisclosure(false);
   const { data, isPending, error } = useQuery({
@@ -41,7 +41,7 @@ export function CronTriggers({ path }: { path: ScriptPath }) {
     },
     {
       id: "then",
-      header: "Then",
+      header: "Following runs",
       wideOnly: true,
       render: ({ next }) => <span className="rp-dimmed">{next.slice(1, 3).map(formatTime).join("; ")}</span>,
     },
@@ -56,9 +56,9 @@ export function CronTriggers({ path }: { path: ScriptPath }) {
             icon="trash"
             action="Delete cron trigger"
             label={`Delete ${cron}`}
-            onConfirm={() => save(crons.filter((one) => one !== cron))}
+            onConfirm={() => save(crons.filter((other) => other !== cron))}
           >
-            The scheduled handler no longer runs at <code>{cron}</code>.
+            The cron trigger will be deleted. The scheduled handler will no longer run at <code>{cron}</code>.
           </ConfirmButton>
         </Group>
       ),
@@ -66,7 +66,7 @@ export function CronTriggers({ path }: { path: ScriptPath }) {
   ];
   const add = (
     <Button variant="default" leftSection={<Icon name="plus" size={14} />} onClick={creation.open}>
-      Add cron trigger
+      Create cron trigger
     </Button>
   );
   return (
@@ -97,7 +97,7 @@ function RunNow({ path, cron }: { path: ScriptPath; cron: string }) {
           return result;
         }),
     {
-      done: ({ outcome }) => (outcome === null ? "The handler is still running" : `The handler ended: ${outcome}`),
+      done: ({ outcome }) => (outcome === null ? "The handler is still running" : `The handler finished: ${outcome}`),
       failed: "The handler failed",
     },
   );
@@ -113,7 +113,7 @@ function AddCron({ onAdd, onClose }: { onAdd: (cron: string) => Promise<void>; o
   const [problem, setProblem] = useState<string>();
   return (
     <FormModal
-      title="Add cron trigger"
+      title="Create cron trigger"
       opened
       onClose={onClose}
       onSubmit={() => {

@@ -22,32 +22,34 @@ export const useDeploy =
 export function DeployForm({
   path,
   versions,
-  live,
+  activeDeployment,
   onClose,
 }: {
   path: ScriptPath;
   versions: readonly Version[];
-  live: Deployment | undefined;
+  activeDeployment: Deployment | undefined;
   onClose: () => void;
 }) {
   const newest = versions[0]!.id;
-  const current = live?.versions.find((one) => one.version_id !== newest)?.version_id ?? "";
+  const current = activeDeployment?.versions.find((deployed) => deployed.version_id !== newest)?.version_id ?? "";
   const [version, setVersion] = useState(newest);
   const [other, setOther] = useState(current);
-  const [share, setShare] = useState(live?.versions.find((one) => one.version_id === newest)?.percentage ?? 10);
+  const [share, setShare] = useState(
+    activeDeployment?.versions.find((deployed) => deployed.version_id === newest)?.percentage ?? 10,
+  );
   const [message, setMessage] = useState("");
   const deploy = useDeploy(path);
   const notify = useNotify();
-  const choices = versions.map((one) => ({
-    value: one.id,
-    label: [`Version ${one.number} (${shortId(one.id)})`, messageOf(one.annotations)].filter(Boolean).join(": "),
+  const choices = versions.map((item) => ({
+    value: item.id,
+    label: [`Version ${item.number} (${shortId(item.id)})`, messageOf(item.annotations)].filter(Boolean).join(": "),
   }));
-  const numberOf = (id: string) => versions.find((one) => one.id === id)?.number ?? shortId(id);
+  const numberOf = (id: string) => versions.find((item) => item.id === id)?.number ?? shortId(id);
   const percentage = other === "" || other === version ? 100 : share;
   const shares = [
     { version_id: version, percentage },
     { version_id: other, percentage: 100 - percentage },
-  ].filter((one) => one.percentage > 0);
+  ].filter((entry) => entry.percentage > 0);
 
   return (
     <FormModal
@@ -58,7 +60,7 @@ export function DeployForm({
     >
       <Select label="Version" data={choices} value={version} onChange={(value) => setVersion(value ?? newest)} />
       <Select
-        label="Rest of the requests"
+        label="Remaining traffic"
         data={[{ value: "", label: "None: all requests go to the version above" }, ...choices]}
         value={other === version ? "" : other}
         onChange={(value) => setOther(value ?? "")}
@@ -66,10 +68,10 @@ export function DeployForm({
       {other !== "" && other !== version && (
         <div>
           <Text fz="sm" fw={500}>
-            {share} % of the requests to version {numberOf(version)}, {100 - share} % to version {numberOf(other)}
+            {share}% of the requests to version {numberOf(version)}, {100 - share}% to version {numberOf(other)}
           </Text>
           <Slider
-            thumbLabel="Share of the version in percent"
+            thumbLabel="Traffic share (%)"
             min={0}
             max={100}
             step={1}
@@ -83,7 +85,7 @@ export function DeployForm({
       )}
       <TextInput
         label="Message"
-        placeholder="Why you deploy"
+        placeholder="Reason for this deployment"
         maxLength={100}
         value={message}
         onChange={({ currentTarget }) => setMessage(currentTarget.value)}

@@ -25,8 +25,8 @@ function Deployments({ path }: { path: ScriptPath }) {
   const [target, setTarget] = useState<Version>();
   const deploy = useDeploy(path);
   const notify = useNotify();
-  const live = deployments.data?.[0];
-  const shares = new Map(live?.versions.map((one) => [one.version_id, one.percentage]));
+  const activeDeployment = deployments.data?.[0];
+  const shares = new Map(activeDeployment?.versions.map((version) => [version.version_id, version.percentage]));
   const numberOf = (id: string) => versions.data?.find((version) => version.id === id)?.number;
 
   return (
@@ -58,7 +58,12 @@ function Deployments({ path }: { path: ScriptPath }) {
         />
       </Section>
       {isDeploying && versions.data !== undefined && (
-        <DeployForm path={path} versions={versions.data} live={live} onClose={() => setDeploying(false)} />
+        <DeployForm
+          path={path}
+          versions={versions.data}
+          activeDeployment={activeDeployment}
+          onClose={() => setDeploying(false)}
+        />
       )}
       {target !== undefined && (
         <ConfirmModal
@@ -71,8 +76,8 @@ function Deployments({ path }: { path: ScriptPath }) {
             notify.success(`Version ${target.number} deployed`);
           }}
         >
-          Version {target.number} ({shortId(target.id)}) receives all requests, with its code, bindings and secrets of
-          that time.
+          Version {target.number} ({shortId(target.id)}) will receive all requests, with the code, bindings and secrets
+          it had at that time.
         </ConfirmModal>
       )}
     </Stack>
@@ -102,7 +107,7 @@ function versionColumns(
       width: 110,
       render: ({ id }) =>
         shares.has(id) ? (
-          <StatusBadge tone="good">{shares.get(id)} %</StatusBadge>
+          <StatusBadge tone="good">{shares.get(id)}%</StatusBadge>
         ) : (
           <span className="rp-dimmed">–</span>
         ),
@@ -173,9 +178,10 @@ const deploymentColumns = (numberOf: (id: string) => number | undefined): readon
     id: "versions",
     header: "Versions",
     render: ({ versions }) =>
-      versions.map((one) => (
-        <div key={one.version_id}>
-          {numberOf(one.version_id) ?? ""} <span className="rp-mono">{shortId(one.version_id)}</span> {one.percentage} %
+      versions.map((version) => (
+        <div key={version.version_id}>
+          {numberOf(version.version_id) ?? ""} <span className="rp-mono">{shortId(version.version_id)}</span>{" "}
+          {version.percentage}%
         </div>
       )),
   },
@@ -185,6 +191,16 @@ const deploymentColumns = (numberOf: (id: string) => number | undefined): readon
     wideOnly: true,
     render: ({ annotations }) => messageOf(annotations) || <span className="rp-dimmed">–</span>,
   },
-  { id: "author", header: "Author", wideOnly: true, render: (one) => one.author_email || one.source },
-  { id: "created", header: "Deployed", width: 140, render: (one) => <RelativeTime value={one.created_on} /> },
+  {
+    id: "author",
+    header: "Author",
+    wideOnly: true,
+    render: (deployment) => deployment.author_email || deployment.source,
+  },
+  {
+    id: "created",
+    header: "Deployed",
+    width: 140,
+    render: (deployment) => <RelativeTime value={deployment.created_on} />,
+  },
 ];

@@ -15,7 +15,7 @@ import type { ScriptPath } from "./queries.ts";
 
 type Domain = ResultOf<"GET", "/accounts/{account_id}/workers/domains">[number];
 
-/** Host names of which the worker answers every request. */
+/** Hostnames for which the worker handles every request. */
 export function Domains({ path }: { path: ScriptPath }) {
   const { account_id: account, script_name: service } = path;
   const [isCreating, creation] = useDisclosure(false);
@@ -27,7 +27,7 @@ export function Domains({ path }: { path: ScriptPath }) {
   const columns: readonly Column<Domain>[] = [
     {
       id: "hostname",
-      header: "Host name",
+      header: "Hostname",
       render: ({ hostname }) => (
         <Anchor href={`https://${hostname}`} target="_blank" rel="noreferrer" fz="sm">
           {hostname}
@@ -51,7 +51,7 @@ export function Domains({ path }: { path: ScriptPath }) {
             await queryClient.invalidateQueries({ queryKey: workersKeys.worker(path) });
           }}
         >
-          The worker no longer answers requests for {hostname}.
+          {hostname} will be deleted. The worker will no longer receive requests for it.
         </ConfirmButton>
       ),
     },
@@ -59,7 +59,7 @@ export function Domains({ path }: { path: ScriptPath }) {
   return (
     <Section
       title="Domains"
-      description="The worker answers every request for these host names."
+      description="The worker handles every request for these hostnames."
       actions={
         <Button variant="default" leftSection={<Icon name="plus" size={14} />} onClick={creation.open}>
           Add domain
@@ -95,12 +95,12 @@ function AddDomain({ path, onClose }: { path: ScriptPath; onClose: () => void })
       onClose={onClose}
       onSubmit={() => {
         const isValid = hostname.includes(".");
-        setProblem(isValid ? undefined : "Enter a host name, for example app.example.com");
+        setProblem(isValid ? undefined : "Enter a hostname, for example app.example.com");
         return isValid && add();
       }}
     >
       <TextInput
-        label="Host name"
+        label="Hostname"
         description="In a zone of this account."
         placeholder="app.example.com"
         data-autofocus

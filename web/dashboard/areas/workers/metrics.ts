@@ -3,7 +3,7 @@ import { api } from "../../api/client.ts";
 import { ApiError } from "../../api/errors.ts";
 
 /** Invocations of a worker. Times in milliseconds; null without invocations. */
-export interface Figures {
+export interface WorkerMetrics {
   requests: number;
   errors: number;
   cpuP50: number | null;
@@ -37,40 +37,41 @@ async function readRows(
     data: { viewer: { accounts: { workersInvocationsAdaptive: Row[] }[] } } | null;
     errors: { message: string }[] | null;
   };
-  if (data === null) throw new ApiError(errors?.[0]?.message ?? "The figures are missing.", { status: 200 });
+  if (data === null)
+    throw new ApiError(errors?.[0]?.message ?? "The server returned no metrics. Reload the page.", { status: 200 });
   return data.viewer.accounts[0]?.workersInvocationsAdaptive ?? [];
 }
 
-const figuresOf = ({ sum, quantiles }: Row): Figures => ({
+const toMetrics = ({ sum, quantiles }: Row): WorkerMetrics => ({
   ...sum,
   cpuP50: milliseconds(quantiles.cpuTimeP50),
   cpuP99: milliseconds(quantiles.cpuTimeP99),
 });
 const milliseconds = (us: number | null) => (us === null ? null : us / 1000);
 
-/** Figures of the last day by worker. Workers without invocations are absent. */
-export const figuresQuery = (account: string, names: readonly string[]) =>
+/** Metrics of the last 24 hours by worker. Workers without invocations are omitted. */
+export const metricsQuery = (account: string, names: readonly string[]) =>
   queryOptions({
-    queryKey: ["workers", account, "figures", names],
+    queryKey: ["workers", account, "metrics", names],
     enabled: names.length > 0,
-    queryFn: async ({ signal }): Promise<ReadonlyMap<string, Figures>> => {
+    queryFn: async ({ signal }): Promise<ReadonlyMap<string, WorkerMetrics>> => {
       const since = new Date(Date.now() - DAY_MS).toISOString();
       const rows = await readRows(account, "scriptName", { datetime_geq: since, scriptName_in: names }, signal);
-      return new Map(rows.map((row) => [row.dimensions.scriptName!, figuresOf(row)]));
+      return new Map(rows.map((row) => [row.dimensions.scriptName!, toMetrics(row)]));
     },
   });
 
-/** Figures of one worker for each of the last 24 hours. */
+/** Metrics of one worker for each of the last 24 hours. */
 export const hourlyQuery = (account: string, name: string) =>
   queryOptions({
     queryKey: ["workers", account, "worker", name, "hourly"],
-    queryFn: async ({ signal }): Promise<{ at: number; figures: Figures | undefined }[]> => {
+    queryFn: async ({ signal }): Promise<{ at: number; metrics: WorkerMetrics | undefined }[]> => {
       const last = Math.floor(Date.now() / HOUR_MS) * HOUR_MS;
       const hours = Array.from({ length: 24 }, (_, index) => last - (23 - index) * HOUR_MS);
       const since = new Date(hours[0]!).toISOString();
       const rows = await readRows(account, "datetimeHour", { datetime_geq: since, scriptName: name }, signal);
-      const byHour = new Map(rows.map((row) => [Date.parse(row.dimensions.datetimeHour!), figuresOf(row)]));
-      return hours.map((at) => ({ at, figures: byHour.get(at) }));
+      const byHour = new Map(rows.map((row) => [Date.parse(row.dimensions.datetimeHour!), toMetrics(row)]));
+      return hours.map((at) => ({ at, metrics: byHour.get(at) }));
     },
   });
 

@@ -12,7 +12,7 @@ import { formatNumber, RelativeTime } from "../../shared/format.tsx";
 import { Icon } from "../../shared/icon.tsx";
 import { KeyValue } from "../../shared/key-value.tsx";
 import { Section } from "../../shared/page.tsx";
-import { figuresQuery, formatCpu, hourlyQuery } from "./metrics.ts";
+import { metricsQuery, formatCpu, hourlyQuery } from "./metrics.ts";
 import { deploymentsQuery, settingsQuery, shortId, workersKeys } from "./queries.ts";
 import { UploadWorker } from "./upload-worker.tsx";
 import { WorkerFrame } from "./worker-frame.tsx";
@@ -28,7 +28,7 @@ export default function OverviewPage() {
         <>
           <DeleteWorker path={path} />
           <Button leftSection={<Icon name="upload" size={14} />} onClick={uploading.open}>
-            Upload version
+            Upload and deploy version
           </Button>
         </>
       )}
@@ -37,7 +37,7 @@ export default function OverviewPage() {
         <Stack gap="lg">
           <Invocations path={path} />
           <Summary path={path} />
-          {isUploading && <UploadWorker worker={path.script_name} dropped={[]} onClose={uploading.close} />}
+          {isUploading && <UploadWorker worker={path.script_name} initialFiles={[]} onClose={uploading.close} />}
         </Stack>
       )}
     </WorkerFrame>
@@ -45,28 +45,28 @@ export default function OverviewPage() {
 }
 
 function Invocations({ path: { account_id: account, script_name: name } }: { path: ScriptPath }) {
-  const figures = useQuery(figuresQuery(account, [name]));
+  const metrics = useQuery(metricsQuery(account, [name]));
   const { data: hours } = useQuery(hourlyQuery(account, name));
   const times = useMemo(() => hours?.map(({ at }) => at / 1000), [hours]);
   const series = useMemo(
     () => [
-      { label: "Requests", values: hours?.map((hour) => hour.figures?.requests ?? 0) ?? [], format: formatNumber },
+      { label: "Requests", values: hours?.map((hour) => hour.metrics?.requests ?? 0) ?? [], format: formatNumber },
       {
         label: "Errors",
-        values: hours?.map((hour) => hour.figures?.errors || null) ?? [],
+        values: hours?.map((hour) => hour.metrics?.errors || null) ?? [],
         format: formatNumber,
         color: "--rp-bad",
       },
     ],
     [hours],
   );
-  if (figures.error !== null) return <ErrorState error={figures.error} onRetry={() => void figures.refetch()} />;
-  const one = figures.data?.get(name);
+  if (metrics.error !== null) return <ErrorState error={metrics.error} onRetry={() => void metrics.refetch()} />;
+  const worker = metrics.data?.get(name);
   const tiles = [
-    ["Requests", formatNumber(one?.requests ?? 0)],
-    ["Errors", formatNumber(one?.errors ?? 0)],
-    ["CPU p50", formatCpu(one?.cpuP50)],
-    ["CPU p99", formatCpu(one?.cpuP99)],
+    ["Requests", formatNumber(worker?.requests ?? 0)],
+    ["Errors", formatNumber(worker?.errors ?? 0)],
+    ["CPU p50", formatCpu(worker?.cpuP50)],
+    ["CPU p99", formatCpu(worker?.cpuP99)],
   ] as const;
   return (
     <Section title="Last 24 hours">
@@ -77,13 +77,13 @@ function Invocations({ path: { account_id: account, script_name: name } }: { pat
               {label}
             </Text>
             <Text fz="lg" fw={600}>
-              {figures.data === undefined ? "…" : value}
+              {metrics.data === undefined ? "…" : value}
             </Text>
           </Paper>
         ))}
       </SimpleGrid>
       <Paper>
-        <Chart label="Requests and errors by hour" times={times} series={series} kind="bars" />
+        <Chart label="Requests and errors per hour" times={times} series={series} kind="bars" />
       </Paper>
     </Section>
   );
@@ -122,7 +122,10 @@ function Summary({ path }: { path: ScriptPath }) {
                 </>
               ),
             ],
-            ["Versions", newest?.versions.map((one) => `${shortId(one.version_id)} ${one.percentage} %`).join(", ")],
+            [
+              "Versions",
+              newest?.versions.map((version) => `${shortId(version.version_id)} ${version.percentage}%`).join(", "),
+            ],
             ["Compatibility date", settings?.["compatibility_date"] as string | undefined],
             ["Bindings", settings && String(settings.bindings.length)],
           ]}
@@ -146,7 +149,7 @@ function DeleteWorker({ path }: { path: ScriptPath }) {
         queryClient.removeQueries({ queryKey: workersKeys.worker(path) });
       }}
     >
-      {name} with all its versions, secrets and triggers is deleted. Its routes stop.
+      {name} and all its versions, secrets and triggers will be deleted. Its routes will stop working.
     </ConfirmButton>
   );
 }

@@ -13,7 +13,7 @@ export type Deployment = ResultOf<
   "/accounts/{account_id}/workers/scripts/{script_name}/deployments"
 >["deployments"][number];
 
-/** Keys of the queries: a prefix invalidates all below it. */
+/** Query keys. Invalidating a prefix invalidates every key under it. */
 export const workersKeys = {
   list: (account: string) => ["workers", account, "list"] as const,
   worker: ({ account_id: account, script_name: name }: ScriptPath) => ["workers", account, "worker", name] as const,

@@ -36,7 +36,7 @@ export default function QueuesPage() {
         path: { account_id: account, queue_id: id },
         body: { settings: { delivery_paused: !settings.delivery_paused } },
       }),
-    { failed: "Could not change the delivery", invalidates: [queryKey] },
+    { failed: "Could not pause or resume delivery", invalidates: [queryKey] },
   );
 
   async function remove({ queue, action }: Removal) {
@@ -117,7 +117,7 @@ export default function QueuesPage() {
     </Button>
   );
   return (
-    <Page title="Queues" description="Messages from workers to workers." actions={create}>
+    <Page title="Queues" description="Queues pass messages between workers." actions={create}>
       <DataTable
         label="Queues"
         columns={columns}
@@ -139,7 +139,9 @@ export default function QueuesPage() {
           onConfirm={() => remove(removal)}
           {...(removal.action === "Delete queue" && { confirmText: removal.queue.queue_name })}
         >
-          All messages of {removal.queue.queue_name} are deleted.
+          {removal.action === "Delete queue"
+            ? `${removal.queue.queue_name} and all its messages will be deleted.`
+            : `All messages in ${removal.queue.queue_name} will be deleted.`}
         </ConfirmModal>
       )}
     </Page>

@@ -15,7 +15,7 @@ import type { ScriptPath } from "./queries.ts";
 
 type Route = ResultOf<"GET", "/accounts/{account_id}/workers/scripts/{script_name}/routes">[number];
 
-/** Routes of a worker: patterns of URLs in zones of the account. */
+/** Routes of a worker: URL patterns in the zones of the account. */
 export function Routes({ path }: { path: ScriptPath }) {
   const [isCreating, creation] = useDisclosure(false);
   const { data, isPending, error } = useQuery({
@@ -39,7 +39,7 @@ export function Routes({ path }: { path: ScriptPath }) {
             await queryClient.invalidateQueries({ queryKey: workersKeys.worker(path) });
           }}
         >
-          Requests for {pattern} no longer reach the worker.
+          The route will be deleted. Requests for {pattern} will no longer reach the worker.
         </ConfirmButton>
       ),
     },
@@ -49,7 +49,7 @@ export function Routes({ path }: { path: ScriptPath }) {
       title="Routes"
       actions={
         <Button variant="default" leftSection={<Icon name="plus" size={14} />} onClick={creation.open}>
-          Add route
+          Create route
         </Button>
       }
     >
@@ -74,13 +74,13 @@ function AddRoute({ path, onClose }: { path: ScriptPath; onClose: () => void }) 
   const form = useForm({
     initialValues: { zone: "", pattern: "" },
     validate: {
-      zone: (zone) => (zone === "" ? "Choose a zone" : null),
+      zone: (zone) => (zone === "" ? "Select a zone" : null),
       pattern: (pattern) => (pattern.trim() === "" ? "Enter a pattern, for example example.com/*" : null),
     },
   });
   return (
     <FormModal
-      title="Add route"
+      title="Create route"
       opened
       onClose={onClose}
       onFieldErrors={form.setErrors}
@@ -102,7 +102,7 @@ function AddRoute({ path, onClose }: { path: ScriptPath; onClose: () => void }) 
       />
       <TextInput
         label="Pattern"
-        description="A host name with a path; * matches any characters."
+        description="A hostname with a path; * matches any characters."
         placeholder="example.com/api/*"
         autoComplete="off"
         spellCheck={false}

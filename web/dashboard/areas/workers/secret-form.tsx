@@ -7,7 +7,7 @@ import { useNotify } from "../../shared/use-notify.ts";
 import { workersKeys } from "./queries.ts";
 import type { ScriptPath } from "./queries.ts";
 
-/** Adds a secret, or replaces the value of the one with this name. */
+/** Creates a secret, or replaces the value of the one with this name. */
 export function SecretForm({ path, onClose }: { path: ScriptPath; onClose: () => void }) {
   const notify = useNotify();
   const form = useForm({
@@ -24,13 +24,13 @@ export function SecretForm({ path, onClose }: { path: ScriptPath; onClose: () =>
       path,
       body: { name, text: form.values.text, type: "secret_text" },
     });
-    notify.success(`Secret ${name} added`);
+    notify.success(`Secret ${name} saved`);
     await queryClient.invalidateQueries({ queryKey: workersKeys.worker(path) });
   }
 
   return (
     <FormModal
-      title="Add secret"
+      title="Create secret"
       opened
       onClose={onClose}
       onFieldErrors={form.setErrors}
@@ -38,7 +38,7 @@ export function SecretForm({ path, onClose }: { path: ScriptPath; onClose: () =>
     >
       <TextInput
         label="Name"
-        description="A secret with this name is replaced."
+        description="An existing secret with this name will be replaced."
         placeholder="API_KEY"
         data-autofocus
         autoComplete="off"

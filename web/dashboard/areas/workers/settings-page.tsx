@@ -41,7 +41,7 @@ function Secrets({ path }: { path: ScriptPath }) {
   });
   const add = (
     <Button leftSection={<Icon name="plus" size={14} />} onClick={creation.open}>
-      Add secret
+      Create secret
     </Button>
   );
   const columns: readonly Column<{ name: string }>[] = [
@@ -64,7 +64,7 @@ function Secrets({ path }: { path: ScriptPath }) {
             notify.success(`Secret ${name} deleted`);
           }}
         >
-          A new version without {name} is deployed.
+          {name} will be deleted, and a new version without it will be deployed.
         </ConfirmButton>
       ),
     },
@@ -133,7 +133,7 @@ function Runtime({ path }: { path: ScriptPath }) {
               ["Compatibility flags", ((data["compatibility_flags"] as string[] | undefined) ?? []).join(", ")],
               ["CPU limit", limits?.cpu_ms === undefined ? undefined : `${limits.cpu_ms} ms`],
               ["Usage model", data.usage_model],
-              ["Tail consumers", data.tail_consumers.map((one) => String(one["service"])).join(", ")],
+              ["Tail consumers", data.tail_consumers.map((consumer) => String(consumer["service"])).join(", ")],
             ]}
           />
           <form

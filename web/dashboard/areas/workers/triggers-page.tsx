@@ -36,7 +36,7 @@ function WorkerUrl({ path }: { path: ScriptPath }) {
   const change = useAction(
     (enabled: boolean) =>
       api.post("/accounts/{account_id}/workers/scripts/{script_name}/subdomain", { path, body: { enabled } }),
-    { failed: "Could not change the URL", invalidates: [workersKeys.worker(path)] },
+    { failed: "Could not enable or disable the URL", invalidates: [workersKeys.worker(path)] },
   );
   const url = workerUrl(path.script_name);
   return (
@@ -45,7 +45,7 @@ function WorkerUrl({ path }: { path: ScriptPath }) {
       <Paper>
         <Stack gap="sm">
           <Switch
-            label="Answer requests to the URL of the worker"
+            label="Serve requests at the worker's URL"
             checked={data?.enabled === true}
             disabled={data === undefined || change.isPending}
             onChange={({ currentTarget }) => change.mutate(currentTarget.checked)}

@@ -46,22 +46,22 @@ const MAIN_NAMES = ["index.js", "index.mjs", "worker.js", "worker.mjs", "main.js
 /** Uploads modules as a new worker, or as a new version of `worker` that keeps its bindings. */
 export function UploadWorker({
   worker,
-  dropped,
+  initialFiles,
   onClose,
 }: {
   worker?: string;
-  dropped: readonly File[];
+  initialFiles: readonly File[];
   onClose: () => void;
 }) {
   const { id: account } = useAccount();
   const navigate = useNavigate();
   const notify = useNotify();
-  const [files, setFiles] = useState<readonly File[]>(dropped);
-  const [name, setName] = useState(worker ?? nameFrom(dropped));
+  const [files, setFiles] = useState<readonly File[]>(initialFiles);
+  const [name, setName] = useState(worker ?? nameFrom(initialFiles));
   const [chosenMain, setMain] = useState<string | null>(null);
   const [isSubmitted, setSubmitted] = useState(false);
   const scripts = files.map((file) => file.name).filter(isScript);
-  const main = chosenMain ?? MAIN_NAMES.find((one) => scripts.includes(one)) ?? scripts[0] ?? null;
+  const main = chosenMain ?? MAIN_NAMES.find((mainName) => scripts.includes(mainName)) ?? scripts[0] ?? null;
 
   function add(more: readonly File[]) {
     const names = new Set(more.map((file) => file.name));
@@ -92,7 +92,7 @@ export function UploadWorker({
 
   return (
     <FormModal
-      title={worker === undefined ? "Upload worker" : "Upload version"}
+      title={worker === undefined ? "Upload worker" : "Upload and deploy version"}
       opened
       onClose={onClose}
       onSubmit={() => {
@@ -121,7 +121,7 @@ export function UploadWorker({
             <FileButton multiple onChange={add} inputProps={{ "aria-label": "Modules" }}>
               {(props) => (
                 <Button variant="default" {...props}>
-                  Choose files
+                  Select files
                 </Button>
               )}
             </FileButton>
@@ -138,7 +138,7 @@ export function UploadWorker({
           )}
           {isSubmitted && main === null && (
             <Text fz="sm" c="var(--rp-bad)" role="alert">
-              Choose a JavaScript module: a .js or .mjs file
+              Select a JavaScript module: a .js or .mjs file
             </Text>
           )}
         </div>

@@ -15,11 +15,11 @@ import { Page } from "../../shared/page.tsx";
 import { SearchField } from "../../shared/search-field.tsx";
 import { usePagedList, usePageState } from "../../shared/use-list.ts";
 import { useLiveEvents } from "../../shared/use-live-events.ts";
-import { figuresQuery, formatCpu, type Figures } from "./metrics.ts";
+import { metricsQuery, formatCpu, type WorkerMetrics } from "./metrics.ts";
 import { workersKeys, type Script } from "./queries.ts";
 import { UploadWorker } from "./upload-worker.tsx";
 
-/** A development server has no versions and no figures: the page of a worker shows its live logs. */
+/** A development server has no versions and no metrics, so the worker page shows live logs. */
 const hrefOf = ({ script_name: name }: Script) => (isDev() ? `/workers/${name}/logs` : `/workers/${name}`);
 const ORDERS = [
   { value: "name", label: "Name" },
@@ -42,7 +42,7 @@ export default function WorkersPage() {
     }),
   );
   const names = list.items.map(({ script_name: name }) => name);
-  const figures = useQuery(figuresQuery(account.id, isDev() ? [] : names)).data;
+  const metrics = useQuery(metricsQuery(account.id, isDev() ? [] : names)).data;
   const upload = !isDev() && (
     <Button leftSection={<Icon name="upload" size={14} />} onClick={uploading.open}>
       Upload worker
@@ -53,14 +53,14 @@ export default function WorkersPage() {
     <Page
       title="Workers"
       description={
-        isDev() ? "Open a worker to follow its logs." : "Requests, errors and CPU time of the last 24 hours."
+        isDev() ? "Open a worker to follow its logs." : "Requests, errors and CPU time in the last 24 hours."
       }
       actions={upload}
     >
       <div className="rp-toolbar">
         <SearchField label="Search workers" value={search} onChange={(value) => change({ search: value, page: 1 })} />
         <Select
-          aria-label="Order"
+          aria-label="Sort by"
           size="xs"
           data={ORDERS}
           value={order}
@@ -77,7 +77,7 @@ export default function WorkersPage() {
       >
         <DataTable
           label="Workers"
-          columns={columnsOf(figures)}
+          columns={columnsOf(metrics)}
           list={list}
           rowKey={({ id }) => id}
           rowHref={hrefOf}
@@ -86,7 +86,7 @@ export default function WorkersPage() {
             search === "" ? (
               <EmptyState icon="code" title="No workers yet" actions={upload}>
                 {isDev() ? (
-                  "The configuration file of the project declares them."
+                  "Declare workers in the configuration file of the project."
                 ) : (
                   <>
                     Drop the files of a worker here, or deploy it with <code>wrangler deploy</code>.
@@ -94,14 +94,14 @@ export default function WorkersPage() {
                 )}
               </EmptyState>
             ) : (
-              <EmptyState icon="search" title={`No worker contains “${search}”`} />
+              <EmptyState icon="search" title={`No workers match “${search}”`} />
             )
           }
         />
       </DropZone>
       {isUploading && (
         <UploadWorker
-          dropped={dropped}
+          initialFiles={dropped}
           onClose={() => {
             setDropped([]);
             uploading.close();
@@ -112,11 +112,11 @@ export default function WorkersPage() {
   );
 }
 
-function columnsOf(figures: ReadonlyMap<string, Figures> | undefined): readonly Column<Script>[] {
-  const figure = (
+function columnsOf(metrics: ReadonlyMap<string, WorkerMetrics> | undefined): readonly Column<Script>[] {
+  const metric = (
     id: string,
     header: string,
-    show: (one: Figures | undefined) => string,
+    show: (worker: WorkerMetrics | undefined) => string,
     wideOnly = false,
   ): Column<Script> => ({
     id,
@@ -124,7 +124,7 @@ function columnsOf(figures: ReadonlyMap<string, Figures> | undefined): readonly 
     width: 110,
     align: "end",
     wideOnly,
-    render: ({ script_name: name }) => (figures === undefined ? "" : show(figures.get(name))),
+    render: ({ script_name: name }) => (metrics === undefined ? "" : show(metrics.get(name))),
   });
   return [
     {
@@ -139,10 +139,10 @@ function columnsOf(figures: ReadonlyMap<string, Figures> | undefined): readonly 
     ...(isDev()
       ? []
       : [
-          figure("requests", "Requests", (one) => formatNumber(one?.requests ?? 0)),
-          figure("errors", "Errors", (one) => formatNumber(one?.errors ?? 0)),
-          figure("cpu50", "CPU p50", (one) => formatCpu(one?.cpuP50), true),
-          figure("cpu99", "CPU p99", (one) => formatCpu(one?.cpuP99), true),
+          metric("requests", "Requests", (worker) => formatNumber(worker?.requests ?? 0)),
+          metric("errors", "Errors", (worker) => formatNumber(worker?.errors ?? 0)),
+          metric("cpu50", "CPU p50", (worker) => formatCpu(worker?.cpuP50), true),
+          metric("cpu99", "CPU p99", (worker) => formatCpu(worker?.cpuP99), true),
         ]),
     {
       id: "modified_on",

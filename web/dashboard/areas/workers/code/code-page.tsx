@@ -11,14 +11,14 @@ import { usePageState } from "../../../shared/use-list.ts";
 import { shortId, versionsQuery } from "../queries.ts";
 import { WorkerFrame } from "../worker-frame.tsx";
 import type { ScriptPath } from "../queries.ts";
-import { CodeEditor } from "./code-editor.tsx";
+import { CodeViewer } from "./code-editor.tsx";
 import { modulesQuery, type Module } from "./modules.ts";
 
 export default function CodePage() {
   return <WorkerFrame tab="code">{(path) => <Code path={path} />}</WorkerFrame>;
 }
 
-interface Shown {
+interface ComparedFile {
   name: string;
   module: Module | undefined;
   /** The module of the version to compare with. */
@@ -37,10 +37,10 @@ function Code({ path }: { path: ScriptPath }) {
   const error = code.error ?? earlier.error;
   const isReady = code.data !== undefined && (compare === "" || earlier.data !== undefined);
   const names = [...new Set([...(code.data ?? []), ...(compare === "" ? [] : (earlier.data ?? []))].map(nameOf))];
-  const files = names.map((name): Shown => ({
+  const files = names.map((name): ComparedFile => ({
     name,
-    module: code.data?.find((one) => one.name === name),
-    earlier: earlier.data?.find((one) => one.name === name),
+    module: code.data?.find((item) => item.name === name),
+    earlier: earlier.data?.find((item) => item.name === name),
   }));
   const shown = files.find(({ name }) => name === module) ?? files[0];
 
@@ -98,15 +98,15 @@ function Code({ path }: { path: ScriptPath }) {
 
 const nameOf = ({ name }: Module) => name;
 
-function describe({ module, earlier }: Shown, isComparing: boolean): string {
+function describe({ module, earlier }: ComparedFile, isComparing: boolean): string {
   if (module === undefined) return "Removed";
   const size = `${formatBytes(module.size)}${module.isMain ? ", main" : ""}`;
   if (!isComparing) return size;
   if (earlier === undefined) return `${size}, added`;
-  return earlier.text === module.text && earlier.size === module.size ? `${size}, unchanged` : `${size}, changed`;
+  return earlier.text === module.text && earlier.size === module.size ? `${size}, unchanged` : `${size}, modified`;
 }
 
-function File({ file: { name, module, earlier }, isComparing }: { file: Shown; isComparing: boolean }) {
+function File({ file: { name, module, earlier }, isComparing }: { file: ComparedFile; isComparing: boolean }) {
   const isText = (module ?? earlier)?.text !== undefined;
   return (
     <section aria-label={name}>
@@ -126,7 +126,7 @@ function File({ file: { name, module, earlier }, isComparing }: { file: Shown; i
         )}
       </Group>
       {isText ? (
-        <CodeEditor
+        <CodeViewer
           name={name}
           text={module?.text ?? ""}
           {...(isComparing && { before: earlier?.text ?? "" })}

@@ -25,7 +25,7 @@ export const NO_FILTERS: TailFilters = {
   sampling: 100,
 };
 
-const OUTCOMES = [
+export const OUTCOMES = [
   { value: "ok", label: "OK" },
   { value: "exception", label: "Exception" },
   { value: "exceededCpu", label: "CPU limit exceeded" },
@@ -71,7 +71,7 @@ export function FilterForm({
   });
   return (
     <FormModal
-      title="Filter records"
+      title="Filter logs"
       submitLabel="Apply filters"
       opened
       onClose={onClose}
@@ -87,10 +87,16 @@ export function FilterForm({
         <MultiSelect label="Method" data={METHODS} value={values.method} onChange={(method) => change({ method })} />
         <TextInput label="Text in a log line" {...text("query")} />
         <TextInput label="Header" placeholder="name: text" {...text("header")} />
-        <TextInput label="Client address" placeholder="self" {...text("clientIp")} />
-        <TextInput label="Version id" {...text("version")} />
+        <TextInput
+          label="Client IP"
+          description="self matches your own IP address."
+          placeholder="self"
+          inputWrapperOrder={["label", "input", "description", "error"]}
+          {...text("clientIp")}
+        />
+        <TextInput label="Version ID" {...text("version")} />
         <NumberInput
-          label="Sampling in percent"
+          label="Sampling rate (%)"
           min={1}
           max={100}
           value={values.sampling}

@@ -3,11 +3,14 @@ import { CodeView } from "../../../shared/code-view.tsx";
 import { Icon } from "../../../shared/icon.tsx";
 import { StatusBadge, type Tone } from "../../../shared/status-badge.tsx";
 import { shortId } from "../queries.ts";
+import { OUTCOMES } from "./filter-form.tsx";
 import { eventText, messageText, type TailRecord } from "./record.ts";
 
 const TONES: Record<string, Tone> = { ok: "good", canceled: "neutral" };
 const LEVEL_TONES: Record<string, Tone> = { error: "bad", warn: "warning", info: "info" };
 const clock = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+
+const outcomeLabel = (outcome: string) => OUTCOMES.find(({ value }) => value === outcome)?.label ?? outcome;
 
 /** One invocation: its event, log lines and exceptions; all fields on request. */
 export const LogRecord = memo(function LogRecord({ record }: { record: TailRecord }) {
@@ -19,7 +22,7 @@ export const LogRecord = memo(function LogRecord({ record }: { record: TailRecor
       <button type="button" className="rp-workers-event" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
         <Icon name={isOpen ? "chevron-down" : "chevron-right"} size={14} />
         <time dateTime={new Date(eventTimestamp).toISOString()}>{clock.format(eventTimestamp)}</time>
-        <StatusBadge tone={TONES[outcome] ?? "bad"}>{outcome}</StatusBadge>
+        <StatusBadge tone={TONES[outcome] ?? "bad"}>{outcomeLabel(outcome)}</StatusBadge>
         <span className="rp-workers-event-text">{eventText(record)}</span>
         <span className="rp-dimmed rp-nowrap">
           {Math.round(wallTime)} ms, CPU {Math.round(cpuTime)} ms{version !== "" && `, ${shortId(version)}`}
@@ -33,7 +36,7 @@ export const LogRecord = memo(function LogRecord({ record }: { record: TailRecor
       ))}
       {exceptions.map(({ name, message, stack }, index) => (
         <div key={index} className="rp-workers-line-of-log" data-tone="bad">
-          <span>throw</span>
+          <span>exception</span>
           <pre>
             {name}: {message}
             {stack !== undefined && `\n${stack}`}
@@ -41,7 +44,7 @@ export const LogRecord = memo(function LogRecord({ record }: { record: TailRecor
         </div>
       ))}
       {truncated && <p className="rp-dimmed">Log lines over the limit were cut.</p>}
-      {isOpen && <CodeView label="Record" text={JSON.stringify(record, null, 2)} maxHeight="20rem" />}
+      {isOpen && <CodeView label="Log entry" text={JSON.stringify(record, null, 2)} maxHeight="20rem" />}
     </li>
   );
 });

@@ -45,8 +45,8 @@ function Logs({ path }: { path: ScriptPath }) {
     <Stack gap="md">
       <div className="rp-toolbar">
         <TextInput
-          aria-label="Search records"
-          placeholder="Search records"
+          aria-label="Search logs"
+          placeholder="Search logs"
           type="search"
           size="xs"
           w={260}
@@ -89,11 +89,14 @@ function Logs({ path }: { path: ScriptPath }) {
       </div>
       {typeof state === "object" && <ErrorState error={state.error} title="Could not open the live logs" />}
       {found.length === 0 ? (
-        <EmptyState icon="terminal" title={search === "" ? "Waiting for records" : `No record contains “${search}”`}>
+        <EmptyState
+          icon="terminal"
+          title={search === "" ? "Waiting for log entries" : `No log entries match “${search}”`}
+        >
           Each invocation of the worker appears here with its log lines and exceptions.
         </EmptyState>
       ) : (
-        <ol className="rp-workers-log" aria-label="Records">
+        <ol className="rp-workers-log" aria-label="Log entries">
           {found.slice(0, MAX_SHOWN).map(({ key, record }) => (
             <LogRecord key={key} record={record} />
           ))}
@@ -101,7 +104,8 @@ function Logs({ path }: { path: ScriptPath }) {
       )}
       {found.length > MAX_SHOWN && (
         <Text fz="sm" c="dimmed">
-          The newest {MAX_SHOWN} of {formatNumber(found.length)} records. Search or download the others.
+          Showing the newest {MAX_SHOWN} of {formatNumber(found.length)} log entries. Search or download to see the
+          others.
         </Text>
       )}
       {isFiltering && <FilterForm filters={filters} onApply={setFilters} onClose={filtering.close} />}

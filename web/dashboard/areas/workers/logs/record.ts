@@ -1,3 +1,5 @@
+import { countOf } from "../../../shared/text.ts";
+
 /** A record of a tail, in the format `trace-v1`: one invocation of the worker. */
 export interface TailRecord {
   outcome: string;
@@ -27,8 +29,8 @@ export function eventText({ event }: Pick<TailRecord, "event">): string {
   }
   if ("mailFrom" in event) return `Email from ${String(event["mailFrom"])} to ${String(event["rcptTo"])}`;
   if ("cron" in event) return `Cron ${String(event["cron"])}`;
-  if ("queue" in event) return `Queue ${String(event["queue"])}, ${String(event["batchSize"])} messages`;
-  if ("rpcMethod" in event) return `Call of ${String(event["rpcMethod"])}()`;
+  if ("queue" in event) return `Queue ${String(event["queue"])}, ${countOf(Number(event["batchSize"]), "message")}`;
+  if ("rpcMethod" in event) return `RPC call to ${String(event["rpcMethod"])}()`;
   if ("consumedEvents" in event) return "Tail events";
   return typeof event["message"] === "string" ? event["message"] : "Invocation";
 }

@@ -25,7 +25,7 @@ interface Tail {
   clear: () => void;
 }
 
-/** The records of a worker from now on. It reconnects; a change of `filters` starts another tail. */
+/** Follows the log of a worker from now on. Reconnects automatically. Changing `filters` starts a new tail. */
 export function useTail(path: ScriptPath, filters: readonly object[]): Tail {
   const [entries, setEntries] = useState<readonly TailEntry[]>([]);
   const [state, setState] = useState<TailState>("connecting");
@@ -57,13 +57,13 @@ export function useTail(path: ScriptPath, filters: readonly object[]): Tail {
   return { entries, state, clear: () => setEntries([]) };
 }
 
-interface Follower {
+interface TailHandlers {
   signal: AbortSignal;
   receive: (text: string) => void;
   setState: (state: TailState) => void;
 }
 
-async function follow(path: ScriptPath, filters: object[], { signal, receive, setState }: Follower): Promise<void> {
+async function follow(path: ScriptPath, filters: object[], { signal, receive, setState }: TailHandlers): Promise<void> {
   let wait = RETRY_MS.first;
   while (!signal.aborted) {
     setState("connecting");
@@ -97,7 +97,7 @@ function readTail(
   signal: AbortSignal,
   { receive, opened }: { receive: (text: string) => void; opened: () => void },
 ): Promise<void> {
-  // The id in the path is the credential. The dashboard passes tails on, so its own origin always works.
+  // The id in the path is the credential. The dashboard server proxies tails, so the page can always use its own origin.
   const { pathname } = new URL(url);
   const socket = new WebSocket(`${location.origin.replace(/^http/, "ws")}${pathname}`, "trace-v1");
   const close = () => socket.close();

@@ -60,7 +60,7 @@ describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, ()
     page.on("request", (request) => {
       if (request.method() === "PATCH") offsets.push(Number(request.headers()["upload-offset"]));
     });
-    await choose(page, page.getByRole("button", { name: "Choose holiday.mp4 again to resume" }), file);
+    await choose(page, page.getByRole("button", { name: "Select holiday.mp4 again to resume" }), file);
     await page.getByText("Uploaded", { exact: true }).waitFor(PROCESSING);
     assert.ok(offsets[0]! > 0 && offsets[0]! < UPLOAD_BYTES, `resumed at ${offsets.join()}`);
     await page.getByRole("list", { name: "Videos" }).getByText("Ready", { exact: true }).waitFor(PROCESSING);
@@ -70,15 +70,15 @@ describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, ()
     await check(page, "stream-table");
 
     await page.getByLabel("Search videos").fill("mountain");
-    await page.getByText("No video matches").waitFor();
-    await page.getByRole("button", { name: "Clear the filters" }).click();
+    await page.getByText("No videos match").waitFor();
+    await page.getByRole("button", { name: "Clear filters" }).click();
     await page.getByRole("checkbox", { name: "Select holiday.mp4" }).check();
     await page.getByRole("button", { name: "Require signed URLs" }).click();
-    await page.getByText("1 video changed").waitFor();
+    await page.getByText("1 video saved").waitFor();
 
     await page.getByRole("link", { name: "Open video" }).click();
     await page.getByRole("heading", { level: 1, name: "holiday.mp4" }).waitFor();
-    await plays(page, "Player of holiday.mp4");
+    await plays(page, "Player for holiday.mp4");
     await check(page, "stream-video");
     assert.deepEqual(problems, []);
   });
@@ -106,15 +106,15 @@ describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, ()
 
     await page.getByRole("tab", { name: "Access" }).click();
     await page.getByRole("switch", { name: "Require signed URLs" }).check({ force: true });
-    await page.getByRole("button", { name: "Save access" }).click();
-    await page.getByText("Access changed").waitFor();
+    await page.getByRole("button", { name: "Save access settings" }).click();
+    await page.getByText("Access settings saved").waitFor();
     await page.getByRole("button", { name: "Add rule" }).click();
     await page.getByRole("combobox", { name: "Viewers" }).click();
     await page.getByRole("option", { name: "IP addresses" }).click();
-    await page.getByRole("combobox", { name: "Addresses or networks" }).fill("127.0.0.0/8");
+    await page.getByRole("combobox", { name: "IP addresses or networks" }).fill("127.0.0.0/8");
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: "Sign URL" }).click();
-    await plays(page, "Player of short.mp4 with the signed URL");
+    await plays(page, "Player for short.mp4 with the signed URL");
     await check(page, "stream-access");
 
     await page.getByRole("tab", { name: "Encoding" }).click();
@@ -122,8 +122,8 @@ describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, ()
     await check(page, "stream-encoding");
 
     await page.getByRole("tab", { name: "Thumbnail and clip" }).click();
-    await page.getByLabel("Out", { exact: true }).last().fill("2");
-    await page.getByLabel("Name of the clip").fill("First half");
+    await page.getByLabel("End", { exact: true }).last().fill("2");
+    await page.getByLabel("Clip name").fill("First half");
     await check(page, "stream-clip");
     await page.getByRole("button", { name: "Create clip" }).click();
     await page.getByRole("heading", { level: 1, name: "First half" }).waitFor();
@@ -163,8 +163,8 @@ describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, ()
     await deliveries.getByText("test").click();
     await page.getByRole("dialog").getByText("Payload").waitFor();
     await check(page, "stream-delivery");
-    await page.getByRole("button", { name: "Replay event" }).click();
-    await page.getByText("Event sent again").waitFor();
+    await page.getByRole("button", { name: "Resend event" }).click();
+    await page.getByText("Event resent").waitFor();
     await check(page, "stream-webhook");
 
     await page.getByRole("navigation").getByRole("link", { name: "Delivery" }).click();
@@ -190,7 +190,7 @@ describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, ()
     await check(page, "live-form");
     await page.getByRole("dialog").getByRole("button", { name: "Create live input" }).click();
     await page.getByRole("heading", { level: 1, name: "Studio" }).waitFor();
-    await page.getByText("The preview starts when a publisher connects.").waitFor();
+    await page.getByText("The preview starts when an encoder connects.").waitFor();
     const key = page.getByText("•".repeat(24)).first();
     await page.getByRole("button", { name: "Show stream key" }).click();
     await key.waitFor({ state: "hidden" });
@@ -198,7 +198,7 @@ describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, ()
 
     const camera = await openBrowser(scope, FAKE_CAMERA);
     const publisher = await openSignedIn(camera, dashboard.origin, `${new URL(page.url()).pathname}/broadcast`);
-    await publisher.page.getByRole("button", { name: "Open camera" }).click();
+    await publisher.page.getByRole("button", { name: "Turn on camera" }).click();
     await publisher.page.getByRole("button", { name: "Start broadcast" }).click();
     await publisher.page.getByRole("button", { name: "End broadcast" }).waitFor({ timeout: 30_000 });
     await plays(page, "Preview of Studio");
@@ -209,16 +209,16 @@ describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, ()
     await page.getByRole("figure", { name: /^Bitrate \(kbit\/s\): Video \d/ }).waitFor({ timeout: 30_000 });
     await check(page, "live-health");
     await page.getByRole("tab", { name: "Outputs" }).click();
-    await page.getByRole("button", { name: "Add output" }).click();
+    await page.getByRole("button", { name: "Create output" }).click();
     await page.getByLabel("Server").fill("rtmp://127.0.0.1:9/app");
     await page.getByLabel("Stream key").fill("sesame1234");
-    await page.getByRole("dialog").getByRole("button", { name: "Add output" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Create output" }).click();
     await page.getByRole("table", { name: "Outputs" }).getByText("rtmp://127.0.0.1:9/app").waitFor();
     await check(page, "live-outputs");
 
-    await page.getByRole("button", { name: "Disconnect publisher" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Disconnect publisher" }).click();
-    await page.getByText("Publisher disconnected").waitFor();
+    await page.getByRole("button", { name: "Disconnect encoder" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Disconnect encoder" }).click();
+    await page.getByText("Encoder disconnected").waitFor();
     await page.getByText("Offline", { exact: true }).waitFor();
     await page.getByRole("tab", { name: "Recordings and history" }).click();
     await page.getByRole("table", { name: "History" }).getByText("Connected").first().waitFor();

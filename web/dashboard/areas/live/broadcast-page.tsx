@@ -9,14 +9,14 @@ import type { LiveInput } from "./queries.ts";
 import { broadcast, type Broadcast } from "./whip.ts";
 
 export default function BroadcastPage() {
-  return <InputFrame tab="broadcast">{(input) => <Studio input={input} />}</InputFrame>;
+  return <InputFrame tab="broadcast">{(input) => <BrowserBroadcast input={input} />}</InputFrame>;
 }
 
 type Source = "camera" | "screen";
 type State = "idle" | "preview" | "connecting" | "live";
 
 /** Sends the camera or the screen of this browser to the live input. */
-function Studio({ input }: { input: LiveInput }) {
+function BrowserBroadcast({ input }: { input: LiveInput }) {
   const [source, setSource] = useState<Source>("camera");
   const [state, setState] = useState<State>("idle");
   const [error, setError] = useState<unknown>();
@@ -43,7 +43,7 @@ function Studio({ input }: { input: LiveInput }) {
     setError(undefined);
     try {
       stream.current = await capture(source);
-      // The browser's own button for ending the sharing of the screen.
+      // The browser's own "Stop sharing" button ends the tracks.
       for (const track of stream.current.getTracks()) track.addEventListener("ended", () => end());
       video.current!.srcObject = stream.current;
       setState("preview");
@@ -57,7 +57,7 @@ function Studio({ input }: { input: LiveInput }) {
     setError(undefined);
     try {
       session.current = await broadcast(input.webRTC.url, stream.current!, () =>
-        end(new Error("The connection to the server was lost.")),
+        end(new Error("The connection to the server was lost. Start the broadcast again.")),
       );
       setState("live");
     } catch (err) {
@@ -96,7 +96,7 @@ function Studio({ input }: { input: LiveInput }) {
         <video
           ref={video}
           className="rp-live-player"
-          aria-label="Your picture"
+          aria-label="Broadcast preview"
           autoPlay
           muted
           playsInline
@@ -106,7 +106,7 @@ function Studio({ input }: { input: LiveInput }) {
         <Group>
           {state === "idle" && (
             <Button variant="default" onClick={() => void open()}>
-              {source === "camera" ? "Open camera" : "Choose screen"}
+              {source === "camera" ? "Turn on camera" : "Select screen"}
             </Button>
           )}
           {(state === "preview" || state === "connecting") && (
@@ -115,7 +115,7 @@ function Studio({ input }: { input: LiveInput }) {
                 Start broadcast
               </Button>
               <Button variant="default" onClick={() => end()}>
-                {source === "camera" ? "Close camera" : "Stop sharing"}
+                {source === "camera" ? "Turn off camera" : "Stop sharing"}
               </Button>
             </>
           )}
@@ -135,7 +135,10 @@ function Studio({ input }: { input: LiveInput }) {
 
 async function capture(source: Source): Promise<MediaStream> {
   const { mediaDevices } = navigator as { mediaDevices?: MediaDevices };
-  if (mediaDevices === undefined) throw new Error("Browsers open cameras only on pages with https:// or on localhost.");
+  if (mediaDevices === undefined)
+    throw new Error(
+      "The browser allows camera and screen access only over HTTPS or on localhost. Open the dashboard at an https:// URL.",
+    );
   return source === "camera"
     ? mediaDevices.getUserMedia({
         video: { width: { ideal: 1280 }, height: { ideal: 720 }, frameRate: { ideal: 30 } },
@@ -148,6 +151,6 @@ function readableError(error: unknown, source: Source): unknown {
   if (!(error instanceof DOMException)) return error;
   const device = source === "camera" ? "camera and microphone" : "screen";
   if (error.name === "NotAllowedError")
-    return new Error(`The browser may not use the ${device}. Allow it, and try again.`);
-  return error.name === "NotFoundError" ? new Error(`No ${device} found.`) : error;
+    return new Error(`The browser is not allowed to use the ${device}. Allow access, then try again.`);
+  return error.name === "NotFoundError" ? new Error(`No ${device} found. Connect one, then try again.`) : error;
 }

@@ -33,11 +33,11 @@ const CHARTS: readonly {
     series: [{ label: "Frames per second", of: ({ frameRate }) => frameRate, format: (v) => v.toFixed(1) }],
   },
   {
-    title: "Key frame interval",
-    series: [{ label: "Key frame interval", of: ({ keyFrameInterval }) => keyFrameInterval, format: seconds }],
+    title: "Keyframe interval",
+    series: [{ label: "Keyframe interval", of: ({ keyFrameInterval }) => keyFrameInterval, format: seconds }],
   },
   {
-    title: "Loss",
+    title: "Packet loss and dropped frames",
     series: [
       { label: "Lost packets", of: ({ lost }) => lost, format: formatNumber },
       { label: "Dropped frames", of: ({ dropped }) => dropped, format: formatNumber },
@@ -97,14 +97,14 @@ function Health({ uid, account }: { uid: string; account: string }) {
         </Alert>
       ))}
       {last === undefined ? (
-        <EmptyState icon="chart" title="No measurements">
+        <EmptyState icon="chart" title="No metrics yet">
           The server measures a broadcast every five seconds.
         </EmptyState>
       ) : (
         <>
           <Text fz="sm">
             Video {kilobits(last.videoBitrate / 1000)}, audio {kilobits(last.audioBitrate / 1000)},{" "}
-            {last.frameRate.toFixed(1)} frames per second, key frame interval {seconds(last.keyFrameInterval)},{" "}
+            {last.frameRate.toFixed(1)} frames per second, keyframe interval {seconds(last.keyFrameInterval)},{" "}
             {formatNumber(last.lost)} lost packets
             {last.viewers !== null && `, ${formatNumber(last.viewers)} ${last.viewers === 1 ? "viewer" : "viewers"}`}
           </Text>

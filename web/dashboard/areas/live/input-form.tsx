@@ -69,14 +69,14 @@ export function InputForm({
       <Switch label="Hide the number of viewers" {...form.getInputProps("hideLiveViewerCount", { type: "checkbox" })} />
       <TagsInput
         label="Allowed origins"
-        description="Hosts that may embed the broadcast. Empty: all."
+        description="Hosts that may embed the broadcast. Leave this empty to allow all hosts."
         {...form.getInputProps("allowedOrigins")}
       />
       <NumberInput
         label="Delete recordings after"
         suffix=" days"
         min={30}
-        description="Empty: recordings are kept."
+        description="Leave this empty to keep recordings."
         {...form.getInputProps("deleteRecordingAfterDays")}
       />
     </FormModal>

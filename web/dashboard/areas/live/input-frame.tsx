@@ -73,7 +73,7 @@ function InputActions({ input, account }: { input: LiveInput; account: string })
   );
   const disconnect = useAction(
     () => api.post("/accounts/{account_id}/stream/live_inputs/{live_input_identifier}/disconnect", { path }),
-    { ...all, done: "Publisher disconnected", silent: true },
+    { ...all, done: "Encoder disconnected", silent: true },
   );
   const remove = useAction(
     () => api.delete("/accounts/{account_id}/stream/live_inputs/{live_input_identifier}", { path }),
@@ -90,7 +90,7 @@ function InputActions({ input, account }: { input: LiveInput; account: string })
     {
       ...all,
       done: input.enabled ? "Live input disabled" : "Live input enabled",
-      failed: "Could not change the input",
+      failed: "Could not enable or disable the live input",
     },
   );
   return (
@@ -110,7 +110,7 @@ function InputActions({ input, account }: { input: LiveInput; account: string })
       />
       {status !== undefined && isPublishing(status) && (
         <Button variant="default" c="var(--rp-bad)" onClick={disconnecting.open}>
-          Disconnect publisher
+          Disconnect encoder
         </Button>
       )}
       <Button
@@ -126,15 +126,15 @@ function InputActions({ input, account }: { input: LiveInput; account: string })
         onClose={rotating.close}
         onConfirm={() => rotate.mutateAsync()}
       >
-        The old keys stop working at once. Enter the new ones in your encoder.
+        The old keys will stop working at once. Enter the new ones in your encoder.
       </ConfirmModal>
       <ConfirmModal
-        action="Disconnect publisher"
+        action="Disconnect encoder"
         opened={isDisconnecting}
         onClose={disconnecting.close}
         onConfirm={() => disconnect.mutateAsync()}
       >
-        The broadcast ends. The publisher may connect again: disable the input or rotate its keys to prevent it.
+        The broadcast will end. The encoder may connect again: disable the live input or rotate its keys to prevent it.
       </ConfirmModal>
       <ConfirmModal
         action="Delete live input"
@@ -142,7 +142,7 @@ function InputActions({ input, account }: { input: LiveInput; account: string })
         onClose={deleting.close}
         onConfirm={() => remove.mutateAsync()}
       >
-        Its keys and URLs stop working. Recordings are kept.
+        {nameOf(input)} will be deleted. Its keys and URLs will stop working. Recordings are kept.
       </ConfirmModal>
     </>
   );

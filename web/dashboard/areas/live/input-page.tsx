@@ -19,7 +19,7 @@ export default function InputPage() {
           <Stack gap="md">
             <Preview input={input} account={account} />
             <Details input={input} account={account} />
-            <Section title="URLs for viewers">
+            <Section title="Playback URLs">
               <Stack gap="xs">
                 <CopyField label="Player" value={playerOf(input)} />
                 <CopyField label="HLS manifest" value={input.playback.hls} />
@@ -42,8 +42,8 @@ function Details({ input, account }: { input: LiveInput; account: string }) {
     <Section title="Details">
       <KeyValue
         items={[
-          ["Uid", <span className="rp-mono">{input.uid}</span>],
-          ["Since", status?.live === true ? <RelativeTime value={status.since} /> : undefined],
+          ["Live input ID", <span className="rp-mono">{input.uid}</span>],
+          ["Live since", status?.live === true ? <RelativeTime value={status.since} /> : undefined],
           [
             "Recording",
             input.recording.mode === "off" ? "Off" : days === undefined ? "Automatic" : `Automatic, kept ${days} days`,
@@ -84,7 +84,7 @@ function Connect({ input }: { input: LiveInput }) {
           aria-label="Encoder"
           data={[
             { value: "obs", label: "OBS" },
-            { value: "ffmpeg", label: "ffmpeg" },
+            { value: "ffmpeg", label: "FFmpeg" },
             { value: "srt", label: "SRT" },
             { value: "whip", label: "WHIP" },
           ]}
@@ -93,11 +93,11 @@ function Connect({ input }: { input: LiveInput }) {
         />
         {tool === "obs" &&
           (rtmp === undefined ? (
-            <Missing protocol="RTMP" />
+            <ProtocolUnavailable protocol="RTMP" />
           ) : (
             <>
               <Text fz="sm">
-                In OBS, open Settings, Stream. Choose the service Custom, and enter the server and the stream key. In
+                In OBS, open Settings, Stream. Select the service Custom, and enter the server and the stream key. In
                 Output, set the keyframe interval to 2 s.
               </Text>
               <CopyField label="Server" value={rtmp.url} />
@@ -109,35 +109,35 @@ function Connect({ input }: { input: LiveInput }) {
           ))}
         {tool === "ffmpeg" &&
           (rtmp === undefined ? (
-            <Missing protocol="RTMP" />
+            <ProtocolUnavailable protocol="RTMP" />
           ) : (
             <>
               <Text fz="sm">Replace STREAM_KEY with the stream key.</Text>
-              <CodeView label="ffmpeg command" text={RTMP_COMMAND(`${rtmp.url}STREAM_KEY`)} wrap />
+              <CodeView label="FFmpeg command" text={RTMP_COMMAND(`${rtmp.url}STREAM_KEY`)} wrap />
               <SecretField label="Stream key" value={rtmp.streamKey} />
             </>
           ))}
         {tool === "srt" &&
           (srt === undefined ? (
-            <Missing protocol="SRT" />
+            <ProtocolUnavailable protocol="SRT" />
           ) : (
             <>
               <Text fz="sm">Replace STREAM_ID and PASSPHRASE.</Text>
               <CodeView
-                label="ffmpeg command"
+                label="FFmpeg command"
                 text={SRT_COMMAND(`${srt.url}?streamid=STREAM_ID&passphrase=PASSPHRASE`)}
                 wrap
               />
               <CopyField label="URL" value={srt.url} />
-              <SecretField label="Stream id" value={srt.streamId} />
+              <SecretField label="Stream ID" value={srt.streamId} />
               <SecretField label="Passphrase" value={srt.passphrase} />
             </>
           ))}
         {tool === "whip" && (
           <>
             <Text fz="sm">
-              In OBS, choose the service WHIP and enter the URL as the server; the bearer token stays empty. Go live
-              sends the camera of this browser.
+              In OBS, select the service WHIP and enter the URL as the server. Leave the bearer token empty. To
+              broadcast from this browser, select Go live.
             </Text>
             <SecretField label="WHIP URL" value={webRTC.url} />
           </>
@@ -147,8 +147,8 @@ function Connect({ input }: { input: LiveInput }) {
   );
 }
 
-const Missing = ({ protocol }: { protocol: string }) => (
+const ProtocolUnavailable = ({ protocol }: { protocol: string }) => (
   <Text fz="sm" c="dimmed">
-    This server does not listen for {protocol}.
+    {protocol} is not enabled on this server.
   </Text>
 );

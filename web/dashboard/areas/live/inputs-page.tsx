@@ -46,7 +46,7 @@ export default function InputsPage() {
     },
     {
       id: "state",
-      header: "State",
+      header: "Status",
       width: 180,
       render: ({ uid, enabled }) => <LiveState uid={uid} enabled={enabled} />,
     },
@@ -68,7 +68,7 @@ export default function InputsPage() {
               .then(() => queryClient.invalidateQueries({ queryKey: liveKeys.inputs(account) }))
           }
         >
-          Its keys and URLs stop working. Recordings are kept.
+          {nameOf(input)} will be deleted. Its keys and URLs will stop working. Recordings are kept.
         </ConfirmButton>
       ),
     },
@@ -79,7 +79,7 @@ export default function InputsPage() {
     </Button>
   );
   return (
-    <Page title="Live" description="Live inputs receive broadcasts by RTMP, SRT or WebRTC." actions={create}>
+    <Page title="Live" description="Live inputs receive broadcasts over RTMP, SRT or WebRTC." actions={create}>
       <DataTable
         label="Live inputs"
         columns={columns}
@@ -89,7 +89,7 @@ export default function InputsPage() {
         onPage={(next) => change({ page: next })}
         empty={
           <EmptyState icon="broadcast" title="No live inputs yet" actions={create}>
-            An input has keys for your encoder and one URL for all viewers.
+            A live input has keys for your encoder and one URL for all viewers.
           </EmptyState>
         }
       />

@@ -4,7 +4,7 @@ import { formatNumber } from "../../shared/format.tsx";
 import { StatusBadge } from "../../shared/status-badge.tsx";
 import { isPublishing, LIVE_STATES, statusQuery } from "./queries.ts";
 
-/** The state of an input, with the number of its viewers while it broadcasts. */
+/** The status of a live input, with the number of its viewers while it broadcasts. */
 export function LiveState({ uid, enabled }: { uid: string; enabled: boolean }) {
   const { id: account } = useAccount();
   const { data } = useQuery(statusQuery(account, uid));
@@ -17,6 +17,6 @@ export function LiveState({ uid, enabled }: { uid: string; enabled: boolean }) {
       </StatusBadge>
     );
   const { tone, text } = data.state === null ? LIVE_STATES.client_disconnect : LIVE_STATES[data.state];
-  // The last event of an input that no longer broadcasts.
+  // The last event of a live input that no longer broadcasts.
   return tone === "good" ? <StatusBadge>Offline</StatusBadge> : <StatusBadge tone={tone}>{text}</StatusBadge>;
 }

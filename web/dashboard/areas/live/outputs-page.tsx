@@ -42,13 +42,13 @@ function Outputs({ uid, account }: { uid: string; account: string }) {
         path: { ...path, output_identifier: output },
         body: { enabled: !enabled },
       }),
-    { failed: "Could not change the output", invalidates: [queryKey] },
+    { failed: "Could not enable or disable the output", invalidates: [queryKey] },
   );
   const columns: readonly Column<Output>[] = [
     { id: "url", header: "Server", render: ({ url }) => <span className="rp-mono">{url}</span> },
     {
       id: "state",
-      header: "State",
+      header: "Status",
       width: 220,
       render: ({ enabled, status }) =>
         status === null ? (
@@ -94,18 +94,18 @@ function Outputs({ uid, account }: { uid: string; account: string }) {
               .then(() => queryClient.invalidateQueries({ queryKey }))
           }
         >
-          Restreaming to {output.url} stops.
+          The output will be deleted. Restreaming to {output.url} will stop.
         </ConfirmButton>
       ),
     },
   ];
   const add = (
     <Button variant="default" leftSection={<Icon name="plus" size={14} />} onClick={adding.open}>
-      Add output
+      Create output
     </Button>
   );
   return (
-    <Section title="Outputs" description="The server sends the broadcast on to other platforms." actions={add}>
+    <Section title="Outputs" description="The server restreams the broadcast to other platforms." actions={add}>
       <DataTable
         label="Outputs"
         columns={columns}
@@ -140,7 +140,7 @@ function AddOutput({
   });
   return (
     <FormModal
-      title="Add output"
+      title="Create output"
       opened={opened}
       onClose={onClose}
       onFieldErrors={form.setErrors}
@@ -152,7 +152,7 @@ function AddOutput({
             body: { url: form.values.url.trim(), streamKey: form.values.streamKey.trim() },
           })
           .then(() => {
-            notify.success("Output added");
+            notify.success("Output created");
             form.reset();
             return queryClient.invalidateQueries({ queryKey });
           })

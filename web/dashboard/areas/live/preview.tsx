@@ -25,7 +25,7 @@ export function Preview({ input, account }: { input: LiveInput; account: string 
   if (!status.live)
     return (
       <EmptyState icon="broadcast" title="Offline">
-        The preview starts when a publisher connects.
+        The preview starts when an encoder connects.
       </EmptyState>
     );
   if (error !== null) return <ErrorState error={error} title="Could not sign a URL for the preview" />;

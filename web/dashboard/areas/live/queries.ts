@@ -19,7 +19,7 @@ export type Recording = ResultOf<
   "/accounts/{account_id}/stream/live_inputs/{live_input_identifier}/videos"
 >[number];
 
-/** Keys of the queries: a prefix invalidates all below it. */
+/** Query keys. Invalidating a prefix invalidates every key under it. */
 export const liveKeys = {
   inputs: (account: string) => ["live", account, "inputs"] as const,
   input: (account: string, uid: string) => ["live", account, "input", uid] as const,
@@ -67,6 +67,6 @@ export const LIVE_STATES: Record<NonNullable<LiveStatus["state"]>, { tone: Tone;
   new_configuration_accepted: { tone: "good", text: "Live" },
 };
 
-/** True while a publisher is connected; a broadcast remains live for a moment after its publisher has left. */
+/** True while an encoder is connected; a broadcast remains live for a moment after its encoder has left. */
 export const isPublishing = ({ live, state }: LiveStatus): boolean =>
   live && state !== null && LIVE_STATES[state].tone === "good";

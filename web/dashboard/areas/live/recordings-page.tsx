@@ -71,7 +71,7 @@ const RECORDING_COLUMNS: readonly Column<Recording>[] = [
   },
   {
     id: "state",
-    header: "State",
+    header: "Status",
     width: 120,
     render: ({ status: { state } }) =>
       state === "live-inprogress" ? (

@@ -38,7 +38,7 @@ export async function broadcast(url: string, stream: MediaStream, onLost: () => 
         ...(track.kind === "video" && { sendEncodings: [{ maxBitrate: VIDEO_BITRATE }] }),
       });
     await peer.setLocalDescription();
-    await gathered(peer);
+    await waitForIceGathering(peer);
     const response = await fetch(url, {
       method: "POST",
       headers: { "content-type": "application/sdp" },
@@ -46,7 +46,7 @@ export async function broadcast(url: string, stream: MediaStream, onLost: () => 
     });
     const text = await response.text();
     if (response.status !== 201)
-      throw new Error(text.slice(0, 500) || `The server answered with status ${response.status}.`);
+      throw new Error(text.slice(0, 500) || `The server returned status ${response.status}. Try again.`);
     const location = response.headers.get("location");
     if (location !== null) session = new URL(location, response.url || url).href;
     await peer.setRemoteDescription({ type: "answer", sdp: text });
@@ -57,7 +57,7 @@ export async function broadcast(url: string, stream: MediaStream, onLost: () => 
   return { stop };
 }
 
-function gathered(peer: RTCPeerConnection): Promise<void> {
+function waitForIceGathering(peer: RTCPeerConnection): Promise<void> {
   if (peer.iceGatheringState === "complete") return Promise.resolve();
   return new Promise((resolve) => {
     setTimeout(resolve, GATHERING_TIMEOUT_MS);

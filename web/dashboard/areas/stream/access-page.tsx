@@ -30,30 +30,30 @@ function AccessForm({ video, account }: { video: Video; account: string }) {
         body: { requireSignedURLs: isSigned, allowedOrigins: origins },
       }),
     {
-      done: "Access changed",
-      failed: "Could not change the access",
+      done: "Access settings saved",
+      failed: "Could not save the access settings",
       invalidates: [streamKeys.video(account, video.uid), streamKeys.videos(account)],
     },
   );
   return (
-    <Section title="Who may play it">
+    <Section title="Playback access">
       <Stack gap="md">
         <Switch
           label="Require signed URLs"
-          description="The uid alone plays nothing: viewers need a token."
+          description="Viewers need a signed token. The video ID alone does not work."
           checked={isSigned}
           onChange={({ currentTarget }) => setSigned(currentTarget.checked)}
         />
         <TagsInput
           label="Allowed origins"
-          description="Hosts that may embed the video, for example example.com or *.example.com. Empty: all."
+          description="Hosts that may embed the video, for example example.com or *.example.com. Leave this empty to allow all hosts."
           placeholder={origins.length === 0 ? "example.com" : ""}
           value={origins}
           onChange={setOrigins}
         />
         <Group>
           <Button variant="default" loading={save.isPending} onClick={() => save.mutate()}>
-            Save access
+            Save access settings
           </Button>
         </Group>
       </Stack>

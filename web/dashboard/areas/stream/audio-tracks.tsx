@@ -19,7 +19,7 @@ const STATUSES = {
   error: { tone: "bad", text: "Failed" },
 } as const;
 
-/** More audio tracks next to the one of the file, for example in other languages. */
+/** Additional audio tracks, for example in other languages. */
 export function AudioTracks({ account, uid }: { account: string; uid: string }) {
   const [isAdding, adding] = useDisclosure(false);
   const queryKey = [...streamKeys.video(account, uid), "audio"];
@@ -35,13 +35,13 @@ export function AudioTracks({ account, uid }: { account: string; uid: string }) 
         path: { ...path, audio_identifier: audio },
         body: { default: true },
       }),
-    { done: "Default audio track changed", failed: "Could not change the audio track", invalidates: [queryKey] },
+    { done: "Default audio track saved", failed: "Could not save the default audio track", invalidates: [queryKey] },
   );
   const columns: readonly Column<AudioTrack>[] = [
     { id: "label", header: "Label", render: ({ label }) => label },
     {
       id: "status",
-      header: "State",
+      header: "Status",
       width: 120,
       render: ({ status }) => <StatusBadge tone={STATUSES[status].tone}>{STATUSES[status].text}</StatusBadge>,
     },
@@ -82,7 +82,7 @@ export function AudioTracks({ account, uid }: { account: string; uid: string }) 
                 .then(() => queryClient.invalidateQueries({ queryKey }))
             }
           >
-            The audio track {track.label} is deleted.
+            The audio track {track.label} will be deleted.
           </ConfirmButton>
         ),
     },
@@ -152,7 +152,7 @@ function AddTrack({
           label.trim() === ""
             ? "Enter a label"
             : file === null && url.trim() === ""
-              ? "Choose a file or enter a URL"
+              ? "Select a file or enter a URL"
               : undefined;
         setProblem(missing);
         return missing === undefined && add();
@@ -169,7 +169,7 @@ function AddTrack({
       />
       <FileInput
         label="File"
-        placeholder="Choose a file"
+        placeholder="Select a file"
         accept="audio/*"
         clearable
         value={file}
@@ -177,7 +177,7 @@ function AddTrack({
         error={problem !== "Enter a label" && problem}
       />
       <TextInput
-        label="Or its URL"
+        label="Or URL of the file"
         placeholder="https://example.com/audio.m4a"
         disabled={file !== null}
         value={url}

@@ -6,12 +6,10 @@ import { api } from "../../api/client.ts";
 import { queryClient } from "../../api/query-client.ts";
 import { ConfirmButton } from "../../shared/confirm-button.tsx";
 import { FormModal } from "../../shared/form-modal.tsx";
-import { formatNumber } from "../../shared/format.tsx";
+import { countOf } from "../../shared/text.ts";
 import { useAction } from "../../shared/use-action.ts";
 import { useNotify } from "../../shared/use-notify.ts";
 import { forEachVideo, streamKeys, videoPath } from "./queries.ts";
-
-const counted = (count: number) => (count === 1 ? "1 video" : `${formatNumber(count)} videos`);
 
 /** Actions for several videos. */
 export function BulkActions({ selected, onDone }: { selected: ReadonlySet<string>; onDone: () => void }) {
@@ -25,8 +23,8 @@ export function BulkActions({ selected, onDone }: { selected: ReadonlySet<string
   const access = useAction(
     (requireSignedURLs: boolean) => forEachVideo(selected, (uid) => edit(uid, { requireSignedURLs })),
     {
-      done: (count) => `${counted(count)} changed`,
-      failed: "Could not change all videos",
+      done: (videoCount) => `${countOf(videoCount, "video")} saved`,
+      failed: "Could not save all videos",
       invalidates: [streamKeys.videos(account)],
       onDone,
     },
@@ -36,7 +34,7 @@ export function BulkActions({ selected, onDone }: { selected: ReadonlySet<string
     const count = await forEachVideo(selected, (uid) =>
       api.delete("/accounts/{account_id}/stream/{identifier}", { path: videoPath(account, uid) }),
     ).finally(invalidate);
-    notify.success(`${counted(count)} deleted`);
+    notify.success(`${countOf(count, "video")} deleted`);
     onDone();
   }
 
@@ -44,7 +42,7 @@ export function BulkActions({ selected, onDone }: { selected: ReadonlySet<string
     const count = await forEachVideo(selected, (uid) =>
       edit(uid, { scheduledDeletion: date === "" ? null : new Date(date).toISOString() }),
     );
-    notify.success(`${counted(count)} changed`);
+    notify.success(`${countOf(count, "video")} saved`);
     await invalidate();
     onDone();
   }
@@ -61,13 +59,14 @@ export function BulkActions({ selected, onDone }: { selected: ReadonlySet<string
         Schedule deletion
       </Button>
       <ConfirmButton action="Delete videos" onConfirm={remove}>
-        {counted(selected.size)} and all their files are deleted. Their URLs stop working.
+        {countOf(selected.size, "video")} and all {selected.size === 1 ? "its files" : "their files"} will be deleted.{" "}
+        {selected.size === 1 ? "Its" : "Their"} URLs will stop working.
       </ConfirmButton>
       <FormModal title="Schedule deletion" opened={isScheduling} onClose={scheduling.close} onSubmit={schedule}>
         <TextInput
           type="datetime-local"
           label="Delete on"
-          description="At least 30 days from now. Leave it empty to keep the videos."
+          description="At least 30 days from now. Leave this empty to keep the videos."
           value={date}
           onChange={({ currentTarget }) => setDate(currentTarget.value)}
         />

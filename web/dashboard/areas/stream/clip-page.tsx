@@ -42,24 +42,24 @@ function ThumbnailPicker({ video, account }: { video: Video; account: string }) 
         body: { thumbnailTimestampPct: share },
       }),
     {
-      done: "Thumbnail changed",
-      failed: "Could not change the thumbnail",
+      done: "Thumbnail saved",
+      failed: "Could not save the thumbnail",
       invalidates: [streamKeys.video(account, video.uid), streamKeys.videos(account)],
     },
   );
   const time = share * video.duration;
   return (
-    <Section title="Thumbnail" description="The picture of lists and of the player before playback.">
+    <Section title="Thumbnail" description="Shown in lists and in the player before playback.">
       <Stack gap="sm">
         {playbackId !== undefined && (
           <img
             className="rp-stream-preview"
-            alt={`Picture at ${shortTime(shown * video.duration)}`}
+            alt={`Frame at ${shortTime(shown * video.duration)}`}
             src={`${urlsOf(video, playbackId).thumbnail}?time=${(shown * video.duration).toFixed(3)}s&height=360`}
           />
         )}
         <Slider
-          thumbLabel="Time of the thumbnail"
+          thumbLabel="Thumbnail time"
           min={0}
           max={1}
           step={0.001}
@@ -105,16 +105,16 @@ function ClipForm({ video, account }: { video: Video; account: string }) {
     },
   );
   const fields = [
-    { label: "In", value: start, set: (value: number) => setRange([Math.min(value, end), end]) },
-    { label: "Out", value: end, set: (value: number) => setRange([start, Math.max(value, start)]) },
+    { label: "Start", value: start, set: (value: number) => setRange([Math.min(value, end), end]) },
+    { label: "End", value: end, set: (value: number) => setRange([start, Math.max(value, start)]) },
   ];
   return (
-    <Section title="Clip" description="A clip is a video of its own. Its source stays as it is.">
+    <Section title="Clip" description="A clip is a separate video. The source video does not change.">
       <Stack gap="sm">
         <Player video={video} account={account} at={Math.floor(start)} />
         <RangeSlider
-          thumbFromLabel="In"
-          thumbToLabel="Out"
+          thumbFromLabel="Start"
+          thumbToLabel="End"
           min={0}
           max={duration}
           step={0.1}
@@ -136,14 +136,10 @@ function ClipForm({ video, account }: { video: Video; account: string }) {
             />
           ))}
         </Group>
-        <TextInput
-          label="Name of the clip"
-          value={name}
-          onChange={({ currentTarget }) => setName(currentTarget.value)}
-        />
+        <TextInput label="Clip name" value={name} onChange={({ currentTarget }) => setName(currentTarget.value)} />
         <Group justify="space-between">
           <Text fz="sm" c="dimmed">
-            Length {shortTime(end - start)}
+            Duration {shortTime(end - start)}
           </Text>
           <Button loading={create.isPending} disabled={end <= start} onClick={() => create.mutate()}>
             Create clip

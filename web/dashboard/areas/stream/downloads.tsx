@@ -80,7 +80,7 @@ export function Downloads({ video, account }: { video: Video; account: string })
                         .then(() => queryClient.invalidateQueries({ queryKey }))
                     }
                   >
-                    The file is deleted, and its URL stops working. The video stays.
+                    The file will be deleted, and its URL will stop working. The video is kept.
                   </ConfirmButton>
                 </Group>
               )}

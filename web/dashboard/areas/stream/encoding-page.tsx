@@ -7,10 +7,13 @@ import { formatBytes, formatDuration, formatNumber, formatTime } from "../../sha
 import { KeyValue } from "../../shared/key-value.tsx";
 import { LoadingState } from "../../shared/loading-state.tsx";
 import { Section } from "../../shared/page.tsx";
-import { encodingQuery, isWorking, type Encoding } from "./queries.ts";
+import { encodingQuery, isProcessing, type Encoding } from "./queries.ts";
 import { VideoFrame } from "./video-frame.tsx";
 
 type Rendition = Encoding["renditions"][number];
+
+/** `2 s`, `4.2 s` */
+const secondsText = (seconds: number) => `${Number(seconds.toFixed(1))} s`;
 
 export default function EncodingPage() {
   return (
@@ -25,9 +28,9 @@ function EncodingDetails({ uid, account }: { uid: string; account: string }) {
   const { state, percent, secondsLeft, source, renditions, segments, log } = data;
   return (
     <Stack gap="lg">
-      {isWorking(state) && (
+      {isProcessing(state) && (
         <div>
-          <Progress value={Math.floor(percent)} aria-label="Progress of the processing" />
+          <Progress value={Math.floor(percent)} aria-label="Encoding progress" />
           <Text fz="sm" c="dimmed" mt={4}>
             {Math.floor(percent)}%{secondsLeft !== null && `, ${formatDuration(Math.round(secondsLeft))} left`}
           </Text>
@@ -37,7 +40,7 @@ function EncodingDetails({ uid, account }: { uid: string; account: string }) {
       <Section
         title="Renditions"
         {...(segments !== null && {
-          description: `${segments.count === 1 ? "1 segment" : `${formatNumber(segments.count)} segments`} of about ${formatDuration(segments.seconds)}`,
+          description: `${segments.count === 1 ? "1 segment" : `${formatNumber(segments.count)} segments`} of about ${secondsText(segments.seconds)} each`,
         })}
       >
         <DataTable
@@ -91,7 +94,7 @@ function Source({ source: { format, size, duration, video, audio } }: { source: 
                 .filter(Boolean)
                 .join(", "),
           ],
-          ["Key frame interval", video && formatDuration(video.keyFrameInterval)],
+          ["Keyframe interval", video && secondsText(video.keyFrameInterval)],
           [
             "Audio",
             audio &&
@@ -115,7 +118,7 @@ const COLUMNS: readonly Column<Rendition>[] = [
   { id: "codec", header: "Codec", render: ({ codec }) => <span className="rp-mono">{codec}</span> },
   {
     id: "size",
-    header: "Picture",
+    header: "Resolution",
     render: ({ width, height }) => (width > 0 ? `${width} × ${height}` : "–"),
   },
   {

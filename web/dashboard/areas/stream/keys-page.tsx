@@ -53,7 +53,7 @@ export default function KeysPage() {
               .then(() => queryClient.invalidateQueries({ queryKey }))
           }
         >
-          Tokens signed with this key become invalid at once.
+          The key will be deleted. Tokens signed with it will become invalid at once.
         </ConfirmButton>
       ),
     },
@@ -77,7 +77,7 @@ export default function KeysPage() {
         rowKey={({ id }) => id}
         empty={
           <EmptyState icon="key" title="No signing keys yet" actions={create}>
-            A key signs JSON Web Tokens that take the place of the uid in the URLs of a video.
+            A key signs JSON Web Tokens that take the place of the video ID in URLs.
           </EmptyState>
         }
       />
@@ -90,7 +90,7 @@ export default function KeysPage() {
         {created !== undefined && (
           <Stack gap="sm">
             <Text fz="sm">The private key is shown only now. Store it before you close this dialog.</Text>
-            <CopyField label="Key id" value={created.id} />
+            <CopyField label="Key ID" value={created.id} />
             <SecretField label="Private key (PEM, base64)" value={created.pem} />
             <SecretField label="Private key (JWK, base64)" value={created.jwk} />
             <Group justify="end" gap="xs">

@@ -18,7 +18,7 @@ export function Player({ video, account, at }: { video: Video; account: string; 
   return (
     <iframe
       className="rp-stream-player"
-      title={`Player of ${nameOf(video)}`}
+      title={`Player for ${nameOf(video)}`}
       src={`${urlsOf(video, playbackId).player}${at === undefined ? "" : `?startTime=${at}s`}`}
       style={{ aspectRatio: ratioOf(video) }}
       allow="autoplay; fullscreen; picture-in-picture; encrypted-media"
@@ -27,7 +27,7 @@ export function Player({ video, account, at }: { video: Video; account: string; 
   );
 }
 
-/** Upright videos would be higher than the window. */
+/** Portrait videos would be taller than the window. */
 function ratioOf({ input: { width, height } }: Video): string {
   return width > 0 && height > 0 && width >= height ? `${width} / ${height}` : "16 / 9";
 }

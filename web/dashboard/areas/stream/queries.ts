@@ -13,7 +13,7 @@ export type Delivery = ResultOf<
   "/accounts/{account_id}/stream/webhook/endpoints/{webhook_id}/deliveries"
 >[number];
 
-/** Keys of the queries: a prefix invalidates all below it. */
+/** Query keys. Invalidating a prefix invalidates every key under it. */
 export const streamKeys = {
   videos: (account: string) => ["stream", account, "videos"] as const,
   video: (account: string, uid: string) => ["stream", account, "video", uid] as const,
@@ -31,16 +31,16 @@ export const videoQuery = (account: string, uid: string) =>
     queryFn: () => api.get("/accounts/{account_id}/stream/{identifier}", { path: videoPath(account, uid) }),
   });
 
-/** Progress and renditions; asked again every two seconds while the server works on the video. */
+/** Progress and renditions, polled every two seconds while the server processes the video. */
 export const encodingQuery = (account: string, uid: string) =>
   queryOptions({
     queryKey: [...streamKeys.video(account, uid), "encoding"],
     queryFn: () => api.get("/accounts/{account_id}/stream/{identifier}/encoding", { path: videoPath(account, uid) }),
-    refetchInterval: ({ state: { data } }) => (data !== undefined && isWorking(data.state) ? 2000 : false),
+    refetchInterval: ({ state: { data } }) => (data !== undefined && isProcessing(data.state) ? 2000 : false),
   });
 
 /** True while the server downloads or encodes the video. */
-export const isWorking = (state: string): boolean => ["downloading", "queued", "inprogress"].includes(state);
+export const isProcessing = (state: string): boolean => ["downloading", "queued", "inprogress"].includes(state);
 
 /** The name that the owner gave to the video. */
 export function nameOf({ meta, uid }: Pick<Video, "meta" | "uid">): string {

@@ -55,7 +55,10 @@ export function SignedUrlForm({ video, account }: { video: Video; account: strin
   const urls = sign.data === undefined ? undefined : urlsOf(video, sign.data.token);
 
   return (
-    <Section title="Signed URL" description="A token in place of the uid. The first rule that matches decides.">
+    <Section
+      title="Signed URL"
+      description="A signed token replaces the video ID in the URL. The first matching rule applies."
+    >
       <Stack gap="sm">
         <Group align="end">
           <Select label="Valid for" w={140} data={PERIODS} value={period} onChange={(value) => setPeriod(value!)} />
@@ -87,7 +90,7 @@ export function SignedUrlForm({ video, account }: { video: Video; account: strin
             />
             {type !== "any" && (
               <TagsInput
-                aria-label={type === "ip.src" ? "Addresses or networks" : "Country codes"}
+                aria-label={type === "ip.src" ? "IP addresses or networks" : "Country codes"}
                 placeholder={values.length > 0 ? "" : type === "ip.src" ? "192.0.2.0/24" : "DE, FR"}
                 flex={1}
                 miw={140}
@@ -121,14 +124,14 @@ export function SignedUrlForm({ video, account }: { video: Video; account: strin
         </Group>
         {urls !== undefined && (
           <Stack gap="xs">
-            <CopyField label="Page with player" value={urls.watch} />
+            <CopyField label="Watch page" value={urls.watch} />
             <CopyField label="Player" value={urls.player} />
             <CopyField label="HLS manifest" value={urls.hls} />
             <CopyField label="Token" value={sign.data!.token} />
             {video.readyToStream ? (
               <iframe
                 className="rp-stream-player"
-                title={`Player of ${nameOf(video)} with the signed URL`}
+                title={`Player for ${nameOf(video)} with the signed URL`}
                 src={urls.player}
                 style={{ aspectRatio: "16 / 9" }}
                 allow="autoplay; fullscreen; picture-in-picture"

@@ -4,7 +4,7 @@ import { formatDuration } from "../../shared/format.tsx";
 import { Icon } from "../../shared/icon.tsx";
 import { urlsOf, usePlaybackId, type Video } from "./queries.ts";
 
-/** The thumbnail of a video. It is decoration: the name of the video stands next to it. */
+/** The thumbnail of a video. Decorative: the name of the video is next to it. */
 export function Thumbnail({ video, height = 180 }: { video: Video; height?: number }) {
   return (
     <div className="rp-stream-thumbnail">

@@ -34,7 +34,7 @@ export default function UsagePage() {
     () => ({
       times: series.data?.map(({ ts }) => ts),
       minutes: [
-        { label: "Minutes viewed", values: series.data?.map((one) => one.minutesViewed) ?? [], format: minutes },
+        { label: "Minutes viewed", values: series.data?.map((point) => point.minutesViewed) ?? [], format: minutes },
       ],
       views: [{ label: "Views", values: series.data?.map(({ views }) => views) ?? [], format: formatNumber }],
     }),
@@ -42,7 +42,7 @@ export default function UsagePage() {
   );
   const total = (values: number[] | undefined) => values?.reduce((sum, value) => sum + value, 0);
   const viewed = total(series.data?.map(({ minutesViewed }) => minutesViewed));
-  const views = total(series.data?.map((one) => one.views));
+  const views = total(series.data?.map((point) => point.views));
 
   return (
     <Page title="Usage" parents={[{ label: "Videos", to: "/stream" }]}>
@@ -55,7 +55,7 @@ export default function UsagePage() {
             {storage.data.totalStorageMinutesLimit < NO_LIMIT_MINUTES && (
               <Progress
                 value={Math.round((100 * storage.data.totalStorageMinutes) / storage.data.totalStorageMinutesLimit)}
-                aria-label="Stored minutes of the limit"
+                aria-label="Storage used"
               />
             )}
             <KeyValue
@@ -74,7 +74,7 @@ export default function UsagePage() {
           </Stack>
         )}
       </Section>
-      <Section title="Viewing" description={`The last ${DAYS} days.`}>
+      <Section title="Playback" description={`The last ${DAYS} days.`}>
         {series.error !== null && <ErrorState error={series.error} onRetry={() => void series.refetch()} />}
         <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
           <div>

@@ -32,13 +32,13 @@ export function VideoForm({ video, account }: { video: Video; account: string })
       });
     },
     {
-      done: "Video changed",
-      failed: "Could not change the video",
+      done: "Video saved",
+      failed: "Could not save the video",
       invalidates: [streamKeys.video(account, video.uid), streamKeys.videos(account)],
     },
   );
   return (
-    <Section title="Name and deletion">
+    <Section title="Edit details">
       <form
         onSubmit={(event) => {
           event.preventDefault();

@@ -4,6 +4,7 @@ import type { ReactNode } from "react";
 import { ErrorState } from "../../shared/error-state.tsx";
 import { formatBytes, formatNumber, RelativeTime } from "../../shared/format.tsx";
 import { Icon } from "../../shared/icon.tsx";
+import { countOf } from "../../shared/text.ts";
 import type { PagedList } from "../../shared/use-list.ts";
 import { hrefOf, nameOf, type Video } from "./queries.ts";
 import { Thumbnail } from "./thumbnail.tsx";
@@ -81,7 +82,7 @@ export function VideoGrid({
                   <VideoState video={video} />
                   <Text fz="xs" c="dimmed" component="div">
                     {video.size > 0 && `${formatBytes(video.size)} · `}
-                    {formatNumber(views.get(video.uid) ?? 0)} views · <RelativeTime value={video.created} />
+                    {countOf(views.get(video.uid) ?? 0, "view")} · <RelativeTime value={video.created} />
                   </Text>
                 </div>
               </li>

@@ -42,7 +42,7 @@ function Overview({ video, account }: { video: Video; account: string }) {
         {embedCode !== undefined && (
           <Section
             title="Embed code"
-            {...(video.requireSignedURLs && { description: "Replace the uid in the URL with a signed token." })}
+            {...(video.requireSignedURLs && { description: "Replace the video ID in the URL with a signed token." })}
           >
             <CodeView label="HTML" text={embedCode} wrap />
           </Section>
@@ -53,13 +53,13 @@ function Overview({ video, account }: { video: Video; account: string }) {
         <Section title="Details">
           <KeyValue
             items={[
-              ["Uid", <span className="rp-mono">{video.uid}</span>],
+              ["Video ID", <span className="rp-mono">{video.uid}</span>],
               ["Duration", <Duration seconds={video.duration} />],
               ["Size", <Bytes value={video.size} />],
-              ["Picture", video.input.width > 0 ? `${video.input.width} × ${video.input.height}` : undefined],
+              ["Resolution", video.input.width > 0 ? `${video.input.width} × ${video.input.height}` : undefined],
               ["Creator", video.creator],
               ["Created", <RelativeTime value={video.created} />],
-              ["Changed", <RelativeTime value={video.modified} />],
+              ["Modified", <RelativeTime value={video.modified} />],
               ["Watermark", video.watermark?.name],
             ]}
           />
@@ -67,7 +67,7 @@ function Overview({ video, account }: { video: Video; account: string }) {
         <VideoForm key={video.modified} video={video} account={account} />
         <Section title="URLs">
           <Stack gap="xs">
-            <CopyField label="Page with player" value={urls.watch} />
+            <CopyField label="Watch page" value={urls.watch} />
             <CopyField label="Player" value={urls.player} />
             <CopyField label="HLS manifest" value={urls.hls} />
             <CopyField label="DASH manifest" value={urls.dash} />
@@ -94,7 +94,7 @@ function DeleteVideo({ video }: { video: Video }) {
         void queryClient.invalidateQueries({ queryKey: streamKeys.videos(account) });
       }}
     >
-      The video and all its files are deleted. Its URLs stop working.
+      The video and all its files will be deleted. Its URLs will stop working.
     </ConfirmButton>
   );
 }

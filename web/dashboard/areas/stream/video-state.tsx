@@ -5,7 +5,7 @@ import { useAccount } from "../../api/account.ts";
 import { queryClient } from "../../api/query-client.ts";
 import { formatDuration } from "../../shared/format.tsx";
 import { StatusBadge, type Tone } from "../../shared/status-badge.tsx";
-import { encodingQuery, isWorking, streamKeys, type Video } from "./queries.ts";
+import { encodingQuery, isProcessing, streamKeys, type Video } from "./queries.ts";
 
 export const VIDEO_STATES: Record<Video["status"]["state"], { tone: Tone; text: string }> = {
   pendingupload: { tone: "neutral", text: "Waiting for upload" },
@@ -17,14 +17,14 @@ export const VIDEO_STATES: Record<Video["status"]["state"], { tone: Tone; text: 
   "live-inprogress": { tone: "info", text: "Live" },
 };
 
-/** The state in a badge and, while the server works on the video, its progress and the time left. */
+/** The status in a badge and, while the server processes the video, its progress and the time left. */
 export function VideoState({ video }: { video: Video }) {
   const { state, errorReasonText } = video.status;
   const { tone, text } = VIDEO_STATES[state];
   return (
     <div className="rp-stream-state">
       <StatusBadge tone={tone}>{text}</StatusBadge>
-      {isWorking(state) && <EncodingProgress video={video} />}
+      {isProcessing(state) && <EncodingProgress video={video} />}
       {state === "error" && errorReasonText !== "" && (
         <Text fz="xs" c="dimmed">
           {errorReasonText}
@@ -37,7 +37,7 @@ export function VideoState({ video }: { video: Video }) {
 function EncodingProgress({ video: { uid, status } }: { video: Video }) {
   const { id: account } = useAccount();
   const { data } = useQuery(encodingQuery(account, uid));
-  const isDone = data !== undefined && !isWorking(data.state);
+  const isDone = data !== undefined && !isProcessing(data.state);
   useEffect(() => {
     if (!isDone) return;
     void queryClient.invalidateQueries({ queryKey: streamKeys.videos(account) });
@@ -48,7 +48,7 @@ function EncodingProgress({ video: { uid, status } }: { video: Video }) {
   const left = data?.secondsLeft ?? null;
   return (
     <>
-      <Progress value={percent} size="xs" aria-label="Progress of the processing" />
+      <Progress value={percent} size="xs" aria-label="Encoding progress" />
       <Text fz="xs" c="dimmed">
         {percent}%{left !== null && `, ${formatDuration(Math.max(1, Math.round(left)))} left`}
       </Text>

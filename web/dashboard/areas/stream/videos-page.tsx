@@ -24,7 +24,7 @@ import { VideoGrid } from "./video-grid.tsx";
 import { VIDEO_STATES, VideoState } from "./video-state.tsx";
 
 const STATUS_OPTIONS = [
-  { value: "", label: "All states" },
+  { value: "", label: "All statuses" },
   ...Object.entries(VIDEO_STATES).map(([value, { text }]) => ({ value, label: text })),
 ];
 const TYPE_OPTIONS = [
@@ -83,10 +83,10 @@ export default function VideosPage() {
   const empty = isFiltered ? (
     <EmptyState
       icon="search"
-      title="No video matches"
+      title="No videos match"
       actions={
         <Button variant="default" onClick={() => filter(FILTERS)}>
-          Clear the filters
+          Clear filters
         </Button>
       }
     />
@@ -102,7 +102,7 @@ export default function VideosPage() {
         <SearchField label="Search videos" value={search} onChange={(value) => filter({ search: value })} />
         <SearchField label="Creator" width={150} value={creator} onChange={(value) => filter({ creator: value })} />
         <Select
-          aria-label="State"
+          aria-label="Status"
           size="xs"
           w={160}
           data={STATUS_OPTIONS}
@@ -118,7 +118,7 @@ export default function VideosPage() {
           onChange={(value) => filter({ type: value ?? "" })}
         />
         <Select
-          aria-label="Order"
+          aria-label="Sort by"
           size="xs"
           w={130}
           data={[
@@ -186,7 +186,7 @@ const columnsOf = (views: ReadonlyMap<string, number>): readonly Column<Video>[]
       </Group>
     ),
   },
-  { id: "state", header: "State", width: 180, render: (video) => <VideoState video={video} /> },
+  { id: "state", header: "Status", width: 180, render: (video) => <VideoState video={video} /> },
   { id: "size", header: "Size", width: 90, align: "end", render: ({ size }) => <Bytes value={size || undefined} /> },
   {
     id: "views",

@@ -39,12 +39,12 @@ export default function WatermarksPage() {
     { id: "name", header: "Name", render: ({ name, uid }) => name || uid },
     {
       id: "uid",
-      header: "Uid",
+      header: "ID",
       wideOnly: true,
       render: ({ uid }) => (
         <Group gap={4} wrap="nowrap">
           <span className="rp-mono">{uid}</span>
-          <CopyButton value={uid} label="Copy uid" />
+          <CopyButton value={uid} label="Copy ID" />
         </Group>
       ),
     },
@@ -86,7 +86,7 @@ export default function WatermarksPage() {
               .then(() => queryClient.invalidateQueries({ queryKey }))
           }
         >
-          New videos cannot use it. Videos that have it keep it.
+          {name || uid} will be deleted. New videos can no longer use it. Videos that have it keep it.
         </ConfirmButton>
       ),
     },
@@ -100,7 +100,7 @@ export default function WatermarksPage() {
     <Page
       title="Watermarks"
       parents={[{ label: "Videos", to: "/stream" }]}
-      description="Images that the server draws into videos. An upload names the watermark that it gets."
+      description="Images that the server overlays on videos. Select one when you copy a video from a URL, or set it in an upload through the API."
       actions={create}
     >
       <DataTable
@@ -110,7 +110,7 @@ export default function WatermarksPage() {
         rowKey={({ uid }) => uid}
         empty={
           <EmptyState icon="image" title="No watermarks yet" actions={create}>
-            A watermark is a PNG with its position and size.
+            A watermark is a PNG image with a position and a size.
           </EmptyState>
         }
       />
@@ -130,7 +130,7 @@ function CreateWatermark({ account, opened, onClose }: { account: string; opened
       scale: 15,
       padding: 5,
     },
-    validate: { file: (file) => (file === null ? "Choose a PNG" : null) },
+    validate: { file: (file) => (file === null ? "Select a PNG" : null) },
   });
 
   async function create() {
@@ -155,7 +155,7 @@ function CreateWatermark({ account, opened, onClose }: { account: string; opened
       onSubmit={() => !form.validate().hasErrors && create()}
     >
       <TextInput label="Name" data-autofocus {...form.getInputProps("name")} />
-      <FileInput label="Image" placeholder="Choose a PNG" accept="image/png" {...form.getInputProps("file")} />
+      <FileInput label="Image" placeholder="Select a PNG" accept="image/png" {...form.getInputProps("file")} />
       <Select label="Position" data={POSITIONS} {...form.getInputProps("position")} />
       <SimpleGrid cols={3} spacing="sm">
         <NumberInput label="Opacity" suffix="%" min={0} max={100} {...form.getInputProps("opacity")} />

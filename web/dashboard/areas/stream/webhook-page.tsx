@@ -55,13 +55,13 @@ export default function WebhookPage() {
     { id: "event", header: "Event", render: ({ event }) => event },
     {
       id: "video",
-      header: "Video or input",
+      header: "Video or live input",
       wideOnly: true,
       render: ({ video }) => <span className="rp-mono">{video}</span>,
     },
     {
       id: "status",
-      header: "State",
+      header: "Status",
       width: 110,
       render: ({ status }) => <StatusBadge tone={STATUSES[status].tone}>{STATUSES[status].text}</StatusBadge>,
     },
@@ -133,8 +133,8 @@ function DeliveryDetails({
         path,
       }),
     {
-      done: "Event sent again",
-      failed: "Could not replay the event",
+      done: "Event resent",
+      failed: "Could not resend the event",
       invalidates: [queryKey],
       onDone: onClose,
     },
@@ -153,22 +153,22 @@ function DeliveryDetails({
           title="Payload"
           actions={
             <Button variant="default" loading={replay.isPending} onClick={() => replay.mutate()}>
-              Replay event
+              Resend event
             </Button>
           }
         >
-          <CodeView label="event as JSON" text={indented(body)} wrap />
+          <CodeView label="Event as JSON" text={indented(body)} wrap />
         </Section>
         <Section title="Attempts">
           {attempts.length === 0 ? (
-            "No attempt yet"
+            "No attempts yet"
           ) : (
             <Table aria-label="Attempts" fz="sm">
               <Table.Thead>
                 <Table.Tr>
                   <Table.Th scope="col">Time</Table.Th>
                   <Table.Th scope="col">Result</Table.Th>
-                  <Table.Th scope="col">Took</Table.Th>
+                  <Table.Th scope="col">Duration</Table.Th>
                 </Table.Tr>
               </Table.Thead>
               <Table.Tbody>

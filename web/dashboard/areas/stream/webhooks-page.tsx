@@ -44,7 +44,7 @@ export default function WebhooksPage() {
       width: 160,
       render: ({ topics }) => topics.map((topic) => (topic === "videos" ? "Videos" : "Live inputs")).join(", "),
     },
-    { id: "modified", header: "Changed", width: 140, render: ({ modified }) => <RelativeTime value={modified} /> },
+    { id: "modified", header: "Modified", width: 140, render: ({ modified }) => <RelativeTime value={modified} /> },
     {
       id: "actions",
       label: "Actions",
@@ -62,7 +62,7 @@ export default function WebhooksPage() {
               .then(() => queryClient.invalidateQueries({ queryKey }))
           }
         >
-          The URL receives no more events, and its delivery log is deleted.
+          The webhook and its delivery log will be deleted. The URL will receive no more events.
         </ConfirmButton>
       ),
     },
@@ -76,7 +76,7 @@ export default function WebhooksPage() {
     <Page
       title="Webhooks"
       parents={[{ label: "Videos", to: "/stream" }]}
-      description="Requests to your application when a video is ready or failed, or when a live input changes."
+      description="The server sends requests to your application when a video is ready or fails, or when a live input changes."
       actions={create}
     >
       <DataTable
@@ -102,7 +102,7 @@ function CreateWebhook({ account, opened, onClose }: { account: string; opened: 
     initialValues: { url: "", topics: ["videos"] },
     validate: {
       url: (url) => (/^https?:\/\/./.test(url.trim()) ? null : "Enter a URL that begins with https://"),
-      topics: (topics) => (topics.length === 0 ? "Choose at least one kind of event" : null),
+      topics: (topics) => (topics.length === 0 ? "Select at least one kind of event" : null),
     },
   });
   return (

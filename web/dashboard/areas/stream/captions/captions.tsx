@@ -36,7 +36,7 @@ export function Captions({ account, uid }: { account: string; uid: string }) {
     refetchInterval: ({ state }) => (state.data?.some(({ status }) => status === "inprogress") === true ? 3000 : false),
   });
 
-  async function save({ language, label }: Caption) {
+  async function download({ language, label }: Caption) {
     try {
       const response = await api.raw("GET", "/accounts/{account_id}/stream/{identifier}/captions/{language}/vtt", {
         path: { ...path, language },
@@ -52,7 +52,7 @@ export function Captions({ account, uid }: { account: string; uid: string }) {
     { id: "source", header: "Source", render: ({ generated }) => (generated ? "Speech recognition" : "Uploaded") },
     {
       id: "status",
-      header: "State",
+      header: "Status",
       width: 120,
       render: ({ status }) => <StatusBadge tone={STATUSES[status].tone}>{STATUSES[status].text}</StatusBadge>,
     },
@@ -74,7 +74,7 @@ export function Captions({ account, uid }: { account: string; uid: string }) {
               label: "Download WebVTT",
               icon: "download",
               disabled: caption.status !== "ready",
-              onClick: () => void save(caption),
+              onClick: () => void download(caption),
             },
             {
               label: "Delete",
@@ -127,7 +127,7 @@ export function Captions({ account, uid }: { account: string; uid: string }) {
             .then(() => queryClient.invalidateQueries({ queryKey }))
         }
       >
-        The captions in {removed?.label} are deleted.
+        The captions in {removed?.label} will be deleted.
       </ConfirmModal>
     </Section>
   );
@@ -158,7 +158,7 @@ function AddCaptions({
       notify.success("Captions uploaded");
     } else {
       await api.post("/accounts/{account_id}/stream/{identifier}/captions/{language}/generate", { path });
-      notify.success("The server generates the captions");
+      notify.success("Caption generation started");
     }
     await queryClient.invalidateQueries({ queryKey: streamKeys.video(account, uid) });
   }
@@ -170,7 +170,7 @@ function AddCaptions({
       onClose={onClose}
       onSubmit={() => {
         const isMissing = kind === "upload" && file === null;
-        setProblem(isMissing ? "Choose a file" : undefined);
+        setProblem(isMissing ? "Select a file" : undefined);
         return !isMissing && add();
       }}
     >
@@ -186,7 +186,7 @@ function AddCaptions({
         <FileInput
           label="File"
           description="WebVTT or SubRip. It replaces captions in the same language."
-          placeholder="Choose a file"
+          placeholder="Select a file"
           accept=".vtt,.srt,text/vtt"
           value={file}
           onChange={setFile}

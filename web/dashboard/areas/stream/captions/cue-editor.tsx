@@ -35,7 +35,7 @@ export function CueEditor({
 }) {
   const path = { ...videoPath(account, uid), language };
   const [edited, setEdited] = useState<readonly Row[]>();
-  const [wrong, setWrong] = useState<number>();
+  const [invalidCueId, setInvalidCueId] = useState<number>();
   const notify = useNotify();
   const { data: loaded, error } = useQuery({
     queryKey: [...streamKeys.video(account, uid), "cues", language],
@@ -62,7 +62,7 @@ export function CueEditor({
     if (rows === undefined) return false;
     const cues = rows.map((row) => ({ ...row, start: parseTime(row.start), end: parseTime(row.end) }));
     const bad = cues.find(({ start, end }) => start === undefined || end === undefined || end <= start);
-    setWrong(bad?.id);
+    setInvalidCueId(bad?.id);
     if (bad !== undefined) return false;
     const body = new FormData();
     body.set("file", new Blob([formatVtt(cues as never)], { type: "text/vtt" }), `${language}.vtt`);
@@ -91,7 +91,7 @@ export function CueEditor({
                 <TextInput
                   aria-label={`Start of cue ${index + 1}`}
                   value={start}
-                  error={wrong === id && "End must be after start"}
+                  error={invalidCueId === id && "Enter times such as 01:02.500, with the end after the start"}
                   onChange={({ currentTarget }) => change(id, { start: currentTarget.value })}
                 />
                 <TextInput

@@ -36,7 +36,7 @@ export function CopyForm({ opened, onClose }: { opened: boolean; onClose: () => 
       },
     });
     form.reset();
-    notify.success("The server downloads the video");
+    notify.success("Download started");
     void queryClient.invalidateQueries({ queryKey: streamKeys.videos(account) });
     void navigate({ to: hrefOf(video) });
   }
@@ -59,7 +59,7 @@ export function CopyForm({ opened, onClose }: { opened: boolean; onClose: () => 
         autoComplete="off"
         {...form.getInputProps("url")}
       />
-      <TextInput label="Name" placeholder="Name of the file" {...form.getInputProps("name")} />
+      <TextInput label="Name" placeholder="File name" {...form.getInputProps("name")} />
       {watermarks.length > 0 && (
         <Select
           label="Watermark"

@@ -25,31 +25,33 @@ export function UploadList() {
     queryFn: () => unfinishedUploads(account),
     staleTime: 0,
   });
-  const unfinished = stored.filter(({ name, size }) => !uploads.some((one) => one.name === name && one.size === size));
+  const unfinished = stored.filter(
+    ({ name, size }) => !uploads.some((upload) => upload.name === name && upload.size === size),
+  );
   if (uploads.length === 0 && unfinished.length === 0) return null;
   return (
     <ul className="rp-stream-uploads" aria-label="Uploads">
       {uploads.map((upload) => (
         <UploadItem key={upload.id} upload={upload} />
       ))}
-      {unfinished.map((one) => (
-        <li key={one.key}>
+      {unfinished.map((upload) => (
+        <li key={upload.key}>
           <Group justify="space-between" gap="xs">
             <Text fz="sm">
-              {one.name} <span className="rp-dimmed">{formatBytes(one.size)}, upload was interrupted</span>
+              {upload.name} <span className="rp-dimmed">{formatBytes(upload.size)}, upload was interrupted</span>
             </Text>
             <Group gap={4}>
               <FileButton onChange={(file) => file !== null && addUploads(account, [file])}>
                 {(props) => (
-                  <Button {...props} variant="default" aria-label={`Choose ${one.name} again to resume`}>
-                    Choose the file to resume
+                  <Button {...props} variant="default" aria-label={`Select ${upload.name} again to resume`}>
+                    Select the file to resume
                   </Button>
                 )}
               </FileButton>
               <Control
                 icon="x"
-                label={`Discard ${one.name}`}
-                onClick={() => discardUpload(one).then(() => refetch())}
+                label={`Cancel the upload of ${upload.name}`}
+                onClick={() => discardUpload(upload).then(() => refetch())}
               />
             </Group>
           </Group>

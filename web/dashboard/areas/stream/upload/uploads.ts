@@ -16,7 +16,7 @@ export interface VideoUpload {
   speed: number;
   state: "waiting" | "sending" | "paused" | "failed" | "done";
   error?: string;
-  /** Uid of the video, once it exists. */
+  /** ID of the video, once it exists. */
   uid?: string;
 }
 
@@ -48,7 +48,7 @@ let nextId = 0;
 
 export const useUploads = (account: string): readonly VideoUpload[] => {
   const all = useSyncExternalStore(subscribe, () => uploads);
-  return all.filter((one) => one.account === account);
+  return all.filter((upload) => upload.account === account);
 };
 
 /** Uploads the files, at most two at a time. A file whose upload was interrupted continues where it stopped. */
@@ -73,16 +73,16 @@ export function resumeUpload(id: number): void {
   startNext();
 }
 
-/** Ends an upload and deletes what the server has of it, or removes a finished one from the list. */
+/** Cancels an upload and deletes its partial data on the server, or removes a finished upload from the list. */
 export function dismissUpload(id: number): void {
-  const state = uploads.find((one) => one.id === id)?.state;
+  const state = uploads.find((upload) => upload.id === id)?.state;
   if (state !== "done")
     void runs
       .get(id)
       ?.upload?.abort(true)
       .catch(() => {});
   runs.delete(id);
-  update(uploads.filter((one) => one.id !== id));
+  update(uploads.filter((upload) => upload.id !== id));
   startNext();
 }
 
@@ -97,7 +97,7 @@ export async function unfinishedUploads(account: string): Promise<UnfinishedUplo
   );
 }
 
-/** Deletes the data that the server has of an unfinished upload. */
+/** Deletes the partial data of an unfinished upload from the server. */
 export async function discardUpload({ key, url }: UnfinishedUpload): Promise<void> {
   const { defaultOptions } = await import("tus-js-client");
   await fetch(url, { method: "DELETE", headers: { "tus-resumable": "1.0.0" } }).catch(() => undefined);
@@ -114,7 +114,7 @@ function startNext(): void {
 
 async function start(id: number): Promise<void> {
   const run = runs.get(id);
-  const entry = uploads.find((one) => one.id === id);
+  const entry = uploads.find((upload) => upload.id === id);
   if (run === undefined || entry === undefined) return;
   run.startedAt = performance.now();
   run.startedFrom = -1;
@@ -125,7 +125,7 @@ async function start(id: number): Promise<void> {
     run.upload = upload;
   }
   // Paused or removed in the meantime.
-  if (uploads.find((one) => one.id === id)?.state === "sending") run.upload.start();
+  if (uploads.find((upload) => upload.id === id)?.state === "sending") run.upload.start();
 }
 
 async function createUpload(id: number, file: File, account: string): Promise<Upload> {
@@ -166,7 +166,7 @@ async function createUpload(id: number, file: File, account: string): Promise<Up
   return upload;
 }
 
-/** The text of the server's error, if it answered. */
+/** The text of the server's error, if it responded. */
 function textOf(error: Error): string {
   const { originalResponse: response } = error as {
     originalResponse?: { getStatus(): number; getBody(): string } | null;
@@ -176,12 +176,12 @@ function textOf(error: Error): string {
   try {
     return errorOfResponse(response.getStatus(), JSON.parse(body)).message;
   } catch {
-    return body === "" ? `The server answered with status ${response.getStatus()}.` : body;
+    return body === "" ? `The server returned status ${response.getStatus()}. Retry the upload.` : body;
   }
 }
 
 function change(id: number, more: Partial<VideoUpload>): void {
-  update(uploads.map((one) => (one.id === id ? { ...one, ...more } : one)));
+  update(uploads.map((upload) => (upload.id === id ? { ...upload, ...more } : upload)));
 }
 
 function update(changed: readonly VideoUpload[]): void {

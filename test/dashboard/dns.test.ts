@@ -57,8 +57,8 @@ describe("the DNS pages", { skip: withoutChromium() }, () => {
     await page.getByRole("checkbox", { name: "Select A www.example.com" }).check();
     await page.getByRole("button", { name: "Delete records" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Delete records" }).click();
-    await page.getByText("No record matches").waitFor();
-    await page.getByRole("button", { name: "Clear the filters" }).click();
+    await page.getByText("No records match").waitFor();
+    await page.getByRole("button", { name: "Clear filters" }).click();
     await table.getByRole("row", { name: /MX/ }).waitFor();
     // The API rejected the wrong address, and the browser reports the failed request.
     assert.deepEqual(

@@ -46,12 +46,12 @@ describe("the storage pages", { skip: withoutChromium() }, () => {
     assert.equal(await page.getByRole("textbox", { name: "Value" }).inputValue(), "Grace Hopper");
     await page.keyboard.press("Escape");
 
-    await page.getByLabel("Keys that start with").fill("user:");
+    await page.getByLabel("Filter by prefix").fill("user:");
     await table.getByText("other").waitFor({ state: "hidden" });
     for (const name of ["user:1", "user:2/é"]) await page.getByRole("checkbox", { name: `Select ${name}` }).check();
     await page.getByRole("button", { name: "Delete keys" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Delete keys" }).click();
-    await page.getByText("No key starts with “user:”").waitFor();
+    await page.getByText("No keys start with “user:”").waitFor();
     await page.getByRole("button", { name: "Show all keys" }).click();
     await table.getByText("other").waitFor();
     assert.deepEqual(problems, []);

@@ -34,14 +34,14 @@ export function ImportRecords({ zone, opened, onClose }: { zone: Zone; opened: b
       size="lg"
       onSubmit={() => {
         const isEmpty = file === null && text.trim() === "";
-        setProblem(isEmpty ? "Choose a file or paste its text" : undefined);
+        setProblem(isEmpty ? "Select a file or paste its text" : undefined);
         return !isEmpty && run();
       }}
     >
       <FileInput
         label="Zone file"
-        description="In BIND format, as other DNS providers export it. Records that exist are kept."
-        placeholder="Choose a file"
+        description="In BIND format, as other DNS providers export it. Existing records are kept."
+        placeholder="Select a file"
         accept=".txt,.zone,.db,text/plain"
         clearable
         value={file}

@@ -4,7 +4,7 @@ import { api, type ResultOf } from "../../api/client.ts";
 export type Zone = ResultOf<"GET", "/zones/{zone_id}">;
 export type DnsRecord = ResultOf<"GET", "/zones/{zone_id}/dns_records/{dns_record_id}">;
 
-/** Keys of the queries: a prefix invalidates all below it. */
+/** Query keys. Invalidating a prefix invalidates every key under it. */
 export const dnsKeys = {
   zones: ["dns", "zones"] as const,
   zone: (zoneId: string) => ["dns", "zone", zoneId] as const,

@@ -2,6 +2,7 @@ import { Select, SimpleGrid, Switch, Textarea, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { api } from "../../api/client.ts";
 import { FormModal } from "../../shared/form-modal.tsx";
+import { inSentence } from "../../shared/text.ts";
 import type { DnsRecord, Zone } from "./queries.ts";
 import { formOf, RECORD_FORMS, requestOf, valuesOf, type RecordField } from "./record-types.ts";
 
@@ -88,7 +89,7 @@ export function RecordForm({
     value: form.values.fields[name] ?? "",
     error:
       form.errors["fields"] === name
-        ? `Enter a value for ${label.toLowerCase()}`
+        ? `Enter a value for ${inSentence(label)}`
         : (form.errors[`data.${name}`] ?? form.errors[name]),
     onChange: ({ currentTarget }: { currentTarget: { value: string } }) => {
       form.setFieldValue("fields", { ...form.values.fields, [name]: currentTarget.value });
@@ -107,7 +108,7 @@ export function RecordForm({
       <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="sm" verticalSpacing="sm">
         <Select
           label="Type"
-          data={RECORD_FORMS.map((one) => one.type)}
+          data={RECORD_FORMS.map((entry) => entry.type)}
           searchable
           disabled={record !== undefined}
           description={formOf(type).purpose}

@@ -10,7 +10,7 @@ export interface RecordField {
 
 interface RecordTypeForm {
   type: string;
-  /** One line for the selection. */
+  /** One-line description for the type menu. */
   purpose: string;
   fields: readonly RecordField[];
 }
@@ -70,9 +70,13 @@ export const RECORD_FORMS: readonly RecordTypeForm[] = [
     fields: [number("flags", "Flags", "0"), text("tag", "Tag", "issue"), text("value", "Value", "letsencrypt.org")],
   },
   { type: "TLSA", purpose: "Certificate of a TLS service (DANE)", fields: digestFields },
-  { type: "HTTPS", purpose: "Connection parameters of a web site", fields: serviceFields },
+  { type: "HTTPS", purpose: "Connection parameters of a website", fields: serviceFields },
   { type: "SVCB", purpose: "Connection parameters of a service", fields: serviceFields },
-  { type: "PTR", purpose: "Name of an address", fields: [text("content", "Name", "host.example.com")] },
+  {
+    type: "PTR",
+    purpose: "Hostname of an IP address (reverse DNS)",
+    fields: [text("content", "Name", "host.example.com")],
+  },
   {
     type: "SSHFP",
     purpose: "Fingerprint of an SSH host key",

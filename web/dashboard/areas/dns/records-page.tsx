@@ -11,6 +11,7 @@ import { Icon } from "../../shared/icon.tsx";
 import { saveFile } from "../../shared/save-file.ts";
 import { SearchField } from "../../shared/search-field.tsx";
 import { StatusBadge } from "../../shared/status-badge.tsx";
+import { countOf } from "../../shared/text.ts";
 import { useAction } from "../../shared/use-action.ts";
 import { usePagedList, usePageState } from "../../shared/use-list.ts";
 import { useNotify } from "../../shared/use-notify.ts";
@@ -163,7 +164,7 @@ function Records({
       sortable: true,
       width: 96,
       wideOnly: true,
-      render: ({ ttl }) => (ttl === 1 ? <span className="rp-dimmed">Auto</span> : `${ttl} s`),
+      render: ({ ttl }) => (ttl === 1 ? <span className="rp-dimmed">Automatic</span> : `${ttl} s`),
     },
     {
       id: "managed",
@@ -222,17 +223,17 @@ function Records({
         onSelect={setSelected}
         bulkActions={
           <ConfirmButton action="Delete records" onConfirm={() => remove([...selected])}>
-            {selected.size} records of {zone.name} are deleted.
+            {countOf(selected.size, "record")} of {zone.name} will be deleted.
           </ConfirmButton>
         }
         empty={
           isFiltered ? (
             <EmptyState
               icon="search"
-              title="No record matches"
+              title="No records match"
               actions={
                 <Button variant="default" onClick={() => change({ search: "", type: "", page: 1 })}>
-                  Clear the filters
+                  Clear filters
                 </Button>
               }
             />
@@ -261,7 +262,7 @@ function Records({
           onClose={() => setDeleting(undefined)}
           onConfirm={() => remove([deleting.id])}
         >
-          {deleting.type} {deleting.name} is deleted. Resolvers may return it until its TTL has passed.
+          {deleting.type} {deleting.name} will be deleted. Resolvers may return it until its TTL expires.
         </ConfirmModal>
       )}
     </>

@@ -76,7 +76,7 @@ function Checks({ zone }: { zone: Zone }) {
           loading={isFetching}
           onClick={() => void refetch()}
         >
-          Check again
+          Run checks
         </Button>
       }
     >

@@ -76,7 +76,7 @@ export default function ZonesPage() {
   return (
     <Page
       title="DNS"
-      description="Zones and their records. Mail, workers and videos of a domain need records in its zone."
+      description="Zones and their records. Mail, workers and videos on a domain need records in its zone."
       actions={create}
     >
       <div className="rp-toolbar">
@@ -97,7 +97,7 @@ export default function ZonesPage() {
               A zone holds the DNS records of a domain.
             </EmptyState>
           ) : (
-            <EmptyState icon="search" title={`No zone contains “${search}”`} />
+            <EmptyState icon="search" title={`No zones match “${search}”`} />
           )
         }
       />
@@ -120,7 +120,7 @@ function DeleteZone({ zone: { id, name } }: { zone: Zone }) {
         notify.success(`Zone ${name} deleted`);
       }}
     >
-      All records of {name} are deleted, and mail for its addresses is rejected.
+      {name} and all its records will be deleted, and mail for its addresses will be rejected.
     </ConfirmButton>
   );
 }

@@ -7,7 +7,7 @@ export type Bucket = ResultOf<"GET", "/accounts/{account_id}/r2/buckets/{bucket_
 export type R2Object = ResultOf<"GET", "/accounts/{account_id}/r2/buckets/{bucket_name}/objects">[number];
 export type Database = ResultOf<"GET", "/accounts/{account_id}/d1/database">[number];
 
-/** Keys of the queries: a prefix invalidates all below it. */
+/** Query keys. Invalidating a prefix invalidates every key under it. */
 export const storageKeys = {
   namespaces: (account: string) => ["storage", "kv", account] as const,
   namespace: (account: string, id: string) => ["storage", "kv", account, id] as const,

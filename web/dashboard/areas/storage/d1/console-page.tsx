@@ -2,9 +2,9 @@ import { Button, Group, NavLink, Stack, Text, Textarea } from "@mantine/core";
 import { useState } from "react";
 import { queryClient } from "../../../api/query-client.ts";
 import { ErrorState } from "../../../shared/error-state.tsx";
-import { formatNumber } from "../../../shared/format.tsx";
 import { Icon } from "../../../shared/icon.tsx";
 import { saveFile } from "../../../shared/save-file.ts";
+import { countOf } from "../../../shared/text.ts";
 import { useAction } from "../../../shared/use-action.ts";
 import { storageKeys } from "../queries.ts";
 import { DatabaseFrame } from "./database-frame.tsx";
@@ -38,7 +38,7 @@ function Console({ path, name }: { path: { account_id: string; database_id: stri
     <Stack gap="sm">
       <Textarea
         label="SQL"
-        description="Ctrl+Enter runs it. Several statements are separated by semicolons."
+        description="Press Ctrl+Enter to run. Separate statements with semicolons."
         className="rp-storage-mono"
         placeholder="SELECT name FROM sqlite_master"
         autosize
@@ -89,9 +89,7 @@ function Result({ result, name, number }: { result: SqlResult; name: string; num
     <section aria-label={`Result ${number}`} className="rp-section">
       <Group justify="space-between" mb="xs">
         <Text fz="sm" c="dimmed">
-          {columns.length === 0
-            ? `${formatNumber(meta.changes ?? 0)} rows changed`
-            : `${formatNumber(rows.length)} ${rows.length === 1 ? "row" : "rows"}`}
+          {columns.length === 0 ? `${countOf(meta.changes ?? 0, "row")} changed` : countOf(rows.length, "row")}
           {meta.duration !== undefined && `, ${meta.duration.toFixed(1)} ms`}
         </Text>
         {columns.length > 0 && (

@@ -84,10 +84,10 @@ export default function DatabasesPage() {
         empty={
           search === "" ? (
             <EmptyState icon="database" title="No databases yet" actions={create}>
-              Bind a database to a worker in the d1_databases of its configuration.
+              Bind a database to a worker under d1_databases in its configuration.
             </EmptyState>
           ) : (
-            <EmptyState icon="search" title={`No database contains “${search}”`} />
+            <EmptyState icon="search" title={`No databases match “${search}”`} />
           )
         }
       />
@@ -113,7 +113,7 @@ function DeleteDatabase({ database: { uuid, name } }: { database: Database }) {
         await queryClient.invalidateQueries({ queryKey: storageKeys.databases(account.id) });
       }}
     >
-      All tables of {name} are deleted. Workers with a binding to it can no longer query it.
+      {name} and all its tables will be deleted. Workers bound to it will no longer be able to query it.
     </ConfirmButton>
   );
 }

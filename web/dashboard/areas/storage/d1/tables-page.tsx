@@ -121,7 +121,7 @@ function Rows({ path, table: { name, sql } }: { path: DatabasePath; table: { nam
       )}
       <details className="rp-storage-schema">
         <summary>Schema</summary>
-        <CodeView label="schema" text={sql} />
+        <CodeView label="Schema" text={sql} />
       </details>
     </div>
   );

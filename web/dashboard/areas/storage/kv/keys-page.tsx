@@ -95,7 +95,7 @@ export default function KeysPage() {
     <Page title={namespace?.title ?? "Namespace"} parents={PARENTS} actions={create}>
       <CopyField label="Namespace ID" value={namespaceId} />
       <div className="rp-toolbar">
-        <SearchField label="Keys that start with" value={prefix} onChange={(value) => change({ prefix: value })} />
+        <SearchField label="Filter by prefix" value={prefix} onChange={(value) => change({ prefix: value })} />
       </div>
       <DataTable
         label="Keys"
@@ -107,7 +107,7 @@ export default function KeysPage() {
         onSelect={setSelected}
         bulkActions={
           <ConfirmButton action="Delete keys" onConfirm={() => remove([...selected])}>
-            {selected.size} keys and their values are deleted.
+            {selected.size === 1 ? "1 key and its value" : `${selected.size} keys and their values`} will be deleted.
           </ConfirmButton>
         }
         empty={
@@ -118,7 +118,7 @@ export default function KeysPage() {
           ) : (
             <EmptyState
               icon="search"
-              title={`No key starts with “${prefix}”`}
+              title={`No keys start with “${prefix}”`}
               actions={
                 <Button variant="default" onClick={() => change({ prefix: "" })}>
                   Show all keys

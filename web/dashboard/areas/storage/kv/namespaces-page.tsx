@@ -92,7 +92,7 @@ export default function NamespacesPage() {
         onSort={(sort) => change({ ...sort, page: 1 })}
         empty={
           <EmptyState icon="key" title="No namespaces yet" actions={create}>
-            Bind a namespace to a worker in the kv_namespaces of its configuration.
+            Bind a namespace to a worker under kv_namespaces in its configuration.
           </EmptyState>
         }
       />
@@ -121,7 +121,8 @@ export default function NamespacesPage() {
             await invalidate();
           }}
         >
-          All keys of {deleting.title} are deleted. Workers that are bound to it fail to read and write.
+          {deleting.title} and all its keys will be deleted. Workers bound to it will no longer be able to read or
+          write.
         </ConfirmModal>
       )}
     </Page>

@@ -99,7 +99,8 @@ function Editor({
     },
     validate: {
       name: (name) => (name === "" ? "Enter a name" : null),
-      metadata: (metadata) => (metadata.trim() === "" || isJson(metadata) ? null : "Enter JSON, or nothing"),
+      metadata: (metadata) =>
+        metadata.trim() === "" || isJson(metadata) ? null : "Enter valid JSON, or leave this empty",
       ttl: (ttl) => (ttl === "" || ttl >= MIN_TTL_S ? null : `Enter at least ${MIN_TTL_S} seconds`),
     },
   });
@@ -166,8 +167,8 @@ function Editor({
         label="Time to live"
         description={
           entry?.expiration === undefined
-            ? "In seconds; empty: the key does not expire."
-            : `In seconds; empty: the key expires at ${formatTime(entry.expiration * 1000)}.`
+            ? "In seconds. Leave this empty for a key that does not expire."
+            : `In seconds. Leave this empty to keep the expiration at ${formatTime(entry.expiration * 1000)}.`
         }
         min={0}
         allowDecimal={false}

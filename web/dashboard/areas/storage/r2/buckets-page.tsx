@@ -70,7 +70,7 @@ export default function BucketsPage() {
   );
 
   return (
-    <Page title="R2" description="Buckets of objects, for workers and S3 clients." actions={create}>
+    <Page title="R2" description="Object storage for workers and S3 clients." actions={create}>
       <div className="rp-toolbar">
         <SearchField label="Search buckets" value={search} onChange={(value) => change({ search: value })} />
       </div>
@@ -86,7 +86,7 @@ export default function BucketsPage() {
               A bucket holds files of any size. Workers reach it through a binding, other programs through the S3 API.
             </EmptyState>
           ) : (
-            <EmptyState icon="search" title={`No bucket contains “${search}”`} />
+            <EmptyState icon="search" title={`No buckets match “${search}”`} />
           )
         }
       />
@@ -113,7 +113,7 @@ function DeleteBucket({ bucket: { name } }: { bucket: Bucket }) {
         await queryClient.invalidateQueries({ queryKey: storageKeys.buckets(account.id) });
       }}
     >
-      Only an empty bucket can be deleted. Workers that are bound to it fail to read and write.
+      {name} will be deleted if it is empty. Workers bound to it will no longer be able to read or write.
     </ConfirmButton>
   );
 }

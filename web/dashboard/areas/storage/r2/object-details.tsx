@@ -64,7 +64,7 @@ export function ObjectDetails({
         <Preview object={object} read={read} queryKey={["storage", "r2", "preview", path.bucket_name, object.etag]} />
         <Group justify="space-between">
           <ConfirmButton action="Delete object" onConfirm={() => onDelete().then(onClose)}>
-            {object.key} is deleted.
+            {object.key} will be deleted.
           </ConfirmButton>
           <Button
             leftSection={<Icon name="download" size={14} />}
@@ -111,11 +111,11 @@ function Preview({
       <Text fz="sm" c="dimmed">
         {kind === undefined
           ? "This type has no preview."
-          : `Objects above ${formatBytes(MAX_PREVIEW_BYTES)} have no preview.`}
+          : `Objects larger than ${formatBytes(MAX_PREVIEW_BYTES)} have no preview.`}
       </Text>
     );
   if (error !== null) return <ErrorState error={error} />;
-  if (kind === "text" && text !== undefined) return <CodeView label="object" text={text} />;
+  if (kind === "text" && text !== undefined) return <CodeView label="Object" text={text} />;
   if (kind === "image" && url !== undefined)
     return <img src={url} alt={`Preview of ${object.key}`} className="rp-storage-image" />;
   return <LoadingState />;

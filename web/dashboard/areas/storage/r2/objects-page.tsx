@@ -132,7 +132,8 @@ export default function ObjectsPage() {
           onSelect={setSelected}
           bulkActions={
             <ConfirmButton action="Delete objects" onConfirm={() => remove([...selected])}>
-              {selected.size} entries are deleted, folders with all objects in them.
+              {selected.size === 1 ? "1 item" : `${selected.size} items`} will be deleted. Deleting a folder deletes
+              every object in it.
             </ConfirmButton>
           }
           empty={

@@ -17,7 +17,7 @@ interface Uploads {
   list: readonly Upload[];
   /** Uploads the files one after another, with `prefix` before their names. */
   add(files: readonly File[], prefix: string): void;
-  /** Stops an upload, or removes a failed one from the list. */
+  /** Cancels an upload, or removes a failed one from the list. */
   dismiss(id: number): void;
 }
 
@@ -35,8 +35,8 @@ export function useUploads({
   const requests = useRef(new Map<number, XMLHttpRequest>());
   const dismissed = useRef(new Set<number>());
   const change = (id: number, more: Partial<Upload>) =>
-    setList((before) => before.map((one) => (one.id === id ? { ...one, ...more } : one)));
-  const remove = (id: number) => setList((before) => before.filter((one) => one.id !== id));
+    setList((before) => before.map((upload) => (upload.id === id ? { ...upload, ...more } : upload)));
+  const remove = (id: number) => setList((before) => before.filter((upload) => upload.id !== id));
 
   async function run(id: number, file: File, key: string) {
     if (dismissed.current.has(id)) return;
@@ -89,7 +89,7 @@ function send(
       resolve(errorOfResponse(request.status, parse(request.responseText)).message);
     });
     request.addEventListener("error", () => resolve("The connection was lost. Upload the file again."));
-    request.addEventListener("abort", () => resolve("The upload was stopped."));
+    request.addEventListener("abort", () => resolve("The upload was canceled."));
     onRequest(request);
     request.send(file);
   });
@@ -114,7 +114,7 @@ export function UploadList({ uploads }: { uploads: Uploads }) {
               {name} <span className="rp-dimmed">{formatBytes(size)}</span>
             </Text>
             <ActionIcon
-              aria-label={error === undefined ? `Stop the upload of ${name}` : `Dismiss ${name}`}
+              aria-label={error === undefined ? `Cancel the upload of ${name}` : `Remove ${name} from the list`}
               onClick={() => uploads.dismiss(id)}
             >
               <Icon name="x" size={14} />

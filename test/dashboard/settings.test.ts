@@ -34,7 +34,7 @@ describe("the settings pages", { skip: withoutChromium() }, () => {
     await dialog.getByLabel("New password", { exact: true }).fill("short");
     await dialog.getByLabel("Repeat the new password").fill("different");
     await dialog.getByRole("button", { name: "Set password" }).click();
-    await dialog.getByText("The passwords differ").waitFor();
+    await dialog.getByText("The passwords do not match").waitFor();
     await dialog.getByLabel("Repeat the new password").fill("short");
     await dialog.getByRole("button", { name: "Set password" }).click();
     await dialog.getByRole("alert").first().waitFor();
@@ -66,7 +66,7 @@ describe("the settings pages", { skip: withoutChromium() }, () => {
     await dialog.getByRole("img", { name: "QR code for the authenticator app" }).waitFor();
     await checkPage(page, "settings-two-factor");
     const secret = await dialog.locator("code").first().innerText();
-    await dialog.getByLabel("Code that the app shows").fill(codeAt(secret, Date.now()));
+    await dialog.getByLabel("Code from the app").fill(codeAt(secret, Date.now()));
     await dialog.getByRole("button", { name: "Enable" }).click();
     const codes = page.getByRole("dialog", { name: "Recovery codes" });
     const text = await codes.locator("pre").innerText();
@@ -142,8 +142,8 @@ describe("the settings pages", { skip: withoutChromium() }, () => {
     assert.equal(await page.getByText(value).count(), 0);
 
     await page.getByRole("button", { name: "Actions for deploy" }).click();
-    await page.getByRole("menuitem", { name: "Roll" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Roll token" }).click();
+    await page.getByRole("menuitem", { name: "Rotate" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Rotate token" }).click();
     const rolled = await shown.locator("code").innerText();
     assert.notEqual(rolled, value);
     assert.deepEqual([await status(value), await status(rolled)], [401, 200]);
@@ -180,9 +180,9 @@ describe("the settings pages", { skip: withoutChromium() }, () => {
     await dialog.getByRole("button", { name: "Change role" }).click();
     await row.getByText("Editor").waitFor();
     await act("Resend invitation");
-    await page.getByText("Invitation to bob@example.com sent again").waitFor();
-    await act("Cancel invitation");
-    await dialog.getByRole("button", { name: "Cancel invitation" }).click();
+    await page.getByText("Invitation to bob@example.com resent").waitFor();
+    await act("Revoke invitation");
+    await dialog.getByRole("button", { name: "Revoke invitation" }).click();
     await row.waitFor({ state: "detached" });
     assert.deepEqual(problems, []);
   });

@@ -11,7 +11,7 @@ export type AuditEntry = ResultOf<"GET", "/accounts/{account_id}/audit_logs">[nu
 export type Setting = ResultOf<"GET", "/accounts/{account_id}/server/settings">[number];
 export type Certificate = ResultOf<"GET", "/accounts/{account_id}/server/certificates">[number];
 
-/** Keys of the queries: a prefix invalidates all below it. */
+/** Query keys. Invalidating a prefix invalidates every key under it. */
 export const settingsKeys = {
   password: ["settings", "password"] as const,
   twoFactor: twoFactorQuery.queryKey,
@@ -23,7 +23,7 @@ export const settingsKeys = {
   server: (account: string) => ["settings", "server", account] as const,
 };
 
-/** The user also appears in the menu of the shell, which reads this key. */
+/** The user menu reads the same key. */
 export const userQuery = queryOptions({ queryKey: ["user"], queryFn: () => api.get("/user"), retry: false });
 
 export const passwordQuery = queryOptions({
@@ -36,7 +36,7 @@ export const passkeysQuery = queryOptions({
   queryFn: () => api.get("/user/passkeys"),
 });
 
-/** The newest sessions, to recognise the own one. */
+/** The newest sessions, to find the current one. */
 export const ownSessionsQuery = queryOptions({
   queryKey: [...settingsKeys.sessions, "own"],
   queryFn: () => api.get("/user/sessions", { query: { per_page: 50 } }),

@@ -51,7 +51,8 @@ export function EnableTwoFactor({
       {enrolment === undefined ? (
         <>
           <Text fz="sm">
-            You need an authenticator app on your phone or computer. All your other sessions end when you enable it.
+            You need an authenticator app on your phone or computer. Enabling two-factor authentication signs you out of
+            all your other sessions.
           </Text>
           {confirmation.fields}
         </>
@@ -61,7 +62,7 @@ export function EnableTwoFactor({
           <QrCode text={enrolment.uri} label="QR code for the authenticator app" />
           <CopyField label="Secret" value={enrolment.secret} wrap />
           <TextInput
-            label="Code that the app shows"
+            label="Code from the app"
             value={code}
             autoComplete="one-time-code"
             inputMode="numeric"

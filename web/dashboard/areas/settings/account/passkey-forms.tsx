@@ -22,14 +22,16 @@ export function AddPasskey({ opened, onClose }: { opened: boolean; onClose: () =
     const { options, ticket } = await api.post("/user/passkeys/registration_options", { body: confirmation.body });
     const response = await startRegistration({ optionsJSON: options as unknown as RegistrationOptions }).catch(
       (err: unknown) => {
-        // WebAuthn does not tell a cancelled dialog from a missing authenticator.
+        // WebAuthn does not tell a canceled dialog from a missing authenticator.
         if (err instanceof Error && err.name === "NotAllowedError")
-          throw new Error("The browser did not create a passkey: the dialog was cancelled or took too long.");
+          throw new Error(
+            "The browser did not create a passkey because the dialog was canceled or timed out. Try again.",
+          );
         throw err;
       },
     );
     const { name } = await api.post("/user/passkeys", {
-      // Structures without a nested index signature are accepted as they are.
+      // The API type needs an index signature, which this object lacks.
       body: { ticket, name: form.values.name.trim(), response: { ...response } as never },
     });
     await client.invalidateQueries({ queryKey: settingsKeys.passkeys });
@@ -52,7 +54,7 @@ export function AddPasskey({ opened, onClose }: { opened: boolean; onClose: () =
     >
       <TextInput
         label="Name"
-        description="For example the device that keeps the passkey."
+        description="For example, the device that stores the passkey."
         maxLength={60}
         data-autofocus
         autoComplete="off"
@@ -60,7 +62,7 @@ export function AddPasskey({ opened, onClose }: { opened: boolean; onClose: () =
       />
       {confirmation.fields}
       <Text fz="sm" c="dimmed">
-        The browser then asks where to keep it.
+        The browser then asks where to store it.
       </Text>
     </FormModal>
   );

@@ -47,7 +47,7 @@ export function Passkeys() {
   return (
     <Section
       title="Passkeys"
-      description="They sign you in with the fingerprint, face or PIN of a device, or with a security key."
+      description="Sign in with your fingerprint, face or device PIN, or with a security key."
       {...(data.length > 0 && { actions: add })}
     >
       <DataTable
@@ -79,7 +79,7 @@ function DeletePasskey({ passkey: { id, name }, onClose }: { passkey: Passkey; o
         notify.success(`Passkey ${name} deleted`);
       }}
     >
-      {name} no longer signs you in. Remove it from the device as well.
+      {name} will be deleted and will no longer sign you in. Delete it from the device as well.
       {confirmation.fields}
     </ConfirmModal>
   );

@@ -69,7 +69,7 @@ function SetPassword({ isChange, opened, onClose }: { isChange: boolean; opened:
     initialValues: { new_password: "", repeated: "" },
     validate: {
       new_password: (value) => (value === "" ? "Enter a password" : null),
-      repeated: (value, { new_password: password }) => (value === password ? null : "The passwords differ"),
+      repeated: (value, { new_password: password }) => (value === password ? null : "The passwords do not match"),
     },
   });
   const close = () => {
@@ -92,7 +92,7 @@ function SetPassword({ isChange, opened, onClose }: { isChange: boolean; opened:
       }
     >
       <Text fz="sm" c="dimmed">
-        All your other sessions end.
+        This signs you out of all your other sessions.
       </Text>
       {confirmation.fields}
       <PasswordInput
@@ -124,7 +124,8 @@ function DeletePassword({ opened, onClose }: { opened: boolean; onClose: () => v
         notify.success("Password deleted");
       }}
     >
-      You then sign in with a passkey, single sign-on or a sign-in link. All your other sessions end.
+      You will then sign in with a passkey, single sign-on or a sign-in link. This signs you out of all your other
+      sessions.
       {confirmation.fields}
     </ConfirmModal>
   );

@@ -14,9 +14,10 @@ export function RecoveryCodes({ codes, onClose }: { codes: string[] | undefined;
     >
       <Stack gap="sm">
         <Text fz="sm">
-          Keep these codes in a safe place. Each replaces a code of the app once. They are not shown again.
+          Keep these codes in a safe place. Each code works once in place of a code from the app. They are not shown
+          again.
         </Text>
-        <CodeView label="recovery codes" text={text} />
+        <CodeView label="Recovery codes" text={text} />
         <Group justify="end" gap="xs">
           <Button variant="default" onClick={() => saveFile(`${text}\n`, "reelpost-recovery-codes.txt")}>
             Download

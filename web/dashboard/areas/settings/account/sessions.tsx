@@ -36,7 +36,7 @@ const COLUMNS: readonly Column<Session>[] = [
     header: "Signed in with",
     render: ({ method, two_factor: hasCode }) => `${METHODS[method]}${hasCode ? " and code" : ""}`,
   },
-  { id: "ip", header: "Address", render: ({ ip }) => <span className="rp-mono">{ip ?? "–"}</span> },
+  { id: "ip", header: "IP address", render: ({ ip }) => <span className="rp-mono">{ip ?? "–"}</span> },
   { id: "created", header: "Signed in", wideOnly: true, render: ({ created_on: at }) => <RelativeTime value={at} /> },
   { id: "used", header: "Last used", render: ({ last_used_on: at }) => <RelativeTime value={at} /> },
   {
@@ -93,7 +93,7 @@ function RevokeSession({ session: { id, user_agent: agent, ip } }: { session: Se
         notify.success("Session revoked");
       }}
     >
-      The browser is signed out at its next request.
+      The browser will be signed out at its next request.
     </ConfirmButton>
   );
 }
@@ -110,7 +110,7 @@ function RevokeOthers() {
         notify.success(revoked === 1 ? "1 session revoked" : `${revoked} sessions revoked`);
       }}
     >
-      <Text fz="sm">All browsers except this one are signed out.</Text>
+      <Text fz="sm">All browsers except this one will be signed out.</Text>
     </ConfirmButton>
   );
 }

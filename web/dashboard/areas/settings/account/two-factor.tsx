@@ -32,7 +32,7 @@ export function TwoFactor() {
   return (
     <Section
       title="Two-factor authentication"
-      description="A code of an authenticator app in addition to your password."
+      description="Require a code from an authenticator app in addition to your password."
     >
       {error !== null ? (
         <ErrorState error={error} />
@@ -104,7 +104,7 @@ function ReplaceCodes({
         onReplaced(codes);
       }}
     >
-      The previous codes stop working.
+      The previous codes will stop working.
       {confirmation.fields}
     </ConfirmModal>
   );
@@ -132,7 +132,7 @@ function Disable({
         notify.success("Two-factor authentication disabled");
       }}
     >
-      Your password alone then opens the dashboard.
+      You will need only your password to sign in.
       {confirmation.fields}
     </ConfirmModal>
   );

@@ -4,7 +4,7 @@ import { useState, type ReactNode } from "react";
 import { twoFactorQuery } from "../../../api/account.ts";
 import { ownSessionsQuery, passwordQuery } from "../queries.ts";
 
-/** A younger session needs no confirmation; a minute less than the server's limit, since the dialog takes time. */
+/** A more recent session needs no confirmation. One minute below the server's limit, to leave time for the dialog. */
 const RECENT_MS = 14 * 60_000;
 
 interface Confirmation {
@@ -16,8 +16,8 @@ interface Confirmation {
 }
 
 /**
- * Proof of identity that the server requires for changes of the sign-in: the password from an older session, and also a
- * code from an API token.
+ * Proof of identity that the server requires before it changes sign-in settings: the password if the session is older,
+ * and the password and a two-factor code if the request uses an API token.
  */
 export function useConfirmation(): Confirmation {
   const { data: sessions } = useQuery(ownSessionsQuery);
@@ -43,7 +43,7 @@ export function useConfirmation(): Confirmation {
         )}
         {needsCode && (
           <TextInput
-            label="Code of your authenticator app"
+            label="Code from your authenticator app"
             value={code}
             autoComplete="one-time-code"
             inputMode="numeric"

@@ -1,4 +1,4 @@
-/** In this order: most browsers also name others. */
+/** Order matters: most user agents also name other browsers. */
 const BROWSERS: readonly [RegExp, string][] = [
   [/\bEdg(e|A|iOS)?\//, "Edge"],
   [/\bOPR\//, "Opera"],

@@ -17,7 +17,7 @@ import { EntryDetails } from "./entry-details.tsx";
 const DAY_MS = 86_400_000;
 const NO_FILTER = { page: 1, email: "", type: "", zone: "", since: "", before: "" };
 
-/** `before` names the last day; the API expects the end. */
+/** `before` is the last day to include; the API expects the end of that day. */
 const endOf = (day: string) => new Date(Date.parse(day) + DAY_MS).toISOString();
 
 const isDay = (text: string) => /^\d{4}-\d{2}-\d{2}$/.test(text);
@@ -72,7 +72,7 @@ export default function AuditLogPage() {
     },
     {
       id: "ip",
-      header: "Address",
+      header: "IP address",
       wideOnly: true,
       width: 140,
       render: ({ actor }) => <span className="rp-mono rp-dimmed">{actor.ip ?? "–"}</span>,
@@ -96,7 +96,7 @@ export default function AuditLogPage() {
     >
       <div className="rp-toolbar">
         <SearchField
-          label="Email of the actor"
+          label="Actor email"
           value={email}
           width={200}
           onChange={(value) => change({ email: value.trim(), page: 1 })}
@@ -135,7 +135,7 @@ export default function AuditLogPage() {
         rowKey={({ id }) => id}
         onRowClick={setOpened}
         onPage={(next) => change({ page: next })}
-        empty={<EmptyState icon="list" title={isFiltered ? "No change matches the filters" : "No changes yet"} />}
+        empty={<EmptyState icon="list" title={isFiltered ? "No changes match the filters" : "No changes yet"} />}
       />
       {opened !== undefined && <EntryDetails entry={opened} onClose={() => setOpened(undefined)} />}
     </Page>

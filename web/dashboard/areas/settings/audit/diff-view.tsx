@@ -2,7 +2,7 @@ import { useMemo } from "react";
 import { comparableJson, diffLines, type DiffLine } from "./diff.ts";
 
 const SIGNS: Record<DiffLine["kind"], string> = { same: " ", removed: "−", added: "+" };
-const WORDS: Record<DiffLine["kind"], string> = { same: "", removed: "Removed: ", added: "Added: " };
+const LABELS: Record<DiffLine["kind"], string> = { same: "", removed: "Removed: ", added: "Added: " };
 
 /** Two values as JSON, with the lines that differ marked. */
 export function DiffView({ label, before, after }: { label: string; before: unknown; after: unknown }) {
@@ -12,7 +12,7 @@ export function DiffView({ label, before, after }: { label: string; before: unkn
       {lines.map(({ kind, text }, index) => (
         <div key={index} data-kind={kind}>
           <span aria-hidden="true">{SIGNS[kind]}</span>
-          {kind !== "same" && <span className="rp-visually-hidden">{WORDS[kind]}</span>}
+          {kind !== "same" && <span className="rp-visually-hidden">{LABELS[kind]}</span>}
           <code>{text}</code>
         </div>
       ))}

@@ -14,7 +14,7 @@ export function diffLines(before: string, after: string): DiffLine[] {
       ...old.map((text): DiffLine => ({ kind: "removed", text })),
       ...fresh.map((text): DiffLine => ({ kind: "added", text })),
     ];
-  // common[i][j]: the length for old from i and fresh from j.
+  // common[i][j]: length of the longest common subsequence of old[i..] and fresh[j..].
   const common = Array.from({ length: old.length + 1 }, () => new Uint32Array(fresh.length + 1));
   for (let i = old.length - 1; i >= 0; i--)
     for (let j = fresh.length - 1; j >= 0; j--)

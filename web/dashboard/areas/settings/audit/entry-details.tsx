@@ -15,9 +15,9 @@ export function EntryDetails({ entry, onClose }: { entry: AuditEntry; onClose: (
           items={[
             ["Time", formatTime(entry.when)],
             ["Actor", actor.email ?? "The server's operator"],
-            ["Address", actor.ip],
+            ["IP address", actor.ip],
             ["Token or session", metadata.token_id],
-            ["Client", metadata.user_agent],
+            ["User agent", metadata.user_agent],
             ["Operation", metadata.operation],
             ["Request", metadata.method === undefined ? undefined : `${metadata.method} ${metadata.path ?? ""}`],
             ["Request ID", metadata.request_id],
@@ -29,7 +29,7 @@ export function EntryDetails({ entry, onClose }: { entry: AuditEntry; onClose: (
           <DiffView label="Changes" before={before} after={after} />
         ) : (
           <Text fz="sm" c="dimmed">
-            The entry has no values.
+            This entry records no values before or after the change.
           </Text>
         )}
       </Stack>

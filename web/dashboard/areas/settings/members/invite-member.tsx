@@ -41,7 +41,7 @@ export function InviteMember({ opened, onClose }: { opened: boolean; onClose: ()
       <TextInput
         label="Email"
         type="email"
-        description="The invitation is a link in a message to this address."
+        description="The server sends an invitation link to this address."
         data-autofocus
         autoComplete="off"
         {...form.getInputProps("email")}

@@ -20,12 +20,12 @@ export function MemberActions({ member, isOwn }: { member: Member; isOwn: boolea
   const key = settingsKeys.members(account.id);
   const close = () => setDialog(undefined);
   const resend = useAction(() => api.post("/accounts/{account_id}/members/{member_id}/resend", { path }), {
-    done: `Invitation to ${member.email} sent again`,
-    failed: "Could not send the invitation",
+    done: `Invitation to ${member.email} resent`,
+    failed: "Could not resend the invitation",
     invalidates: [key],
   });
   const isMember = member.status === "accepted";
-  const removal = isMember ? (isOwn ? "Leave account" : "Remove member") : "Cancel invitation";
+  const removal = isMember ? (isOwn ? "Leave account" : "Remove member") : "Revoke invitation";
 
   return (
     <>
@@ -45,7 +45,7 @@ export function MemberActions({ member, isOwn }: { member: Member; isOwn: boolea
           api
             .put("/accounts/{account_id}/members/{member_id}", { path, body: { roles: [role] } })
             .then(() => client.invalidateQueries({ queryKey: key }))
-            .then(() => notify.success(`Role of ${member.email} changed`))
+            .then(() => notify.success(`Role of ${member.email} saved`))
         }
       >
         <RoleSelect value={role} onChange={setRole} />
@@ -57,12 +57,12 @@ export function MemberActions({ member, isOwn }: { member: Member; isOwn: boolea
         onConfirm={async () => {
           await api.delete("/accounts/{account_id}/members/{member_id}", { path });
           await client.invalidateQueries({ queryKey: key });
-          notify.success(isMember ? `${member.email} removed` : `Invitation to ${member.email} cancelled`);
+          notify.success(isMember ? `${member.email} removed` : `Invitation to ${member.email} revoked`);
         }}
       >
         {isMember
-          ? `${member.email} loses access to ${account.name} at once.`
-          : `The link that ${member.email} received stops working.`}
+          ? `${member.email} will lose access to ${account.name} at once.`
+          : `The link that ${member.email} received will stop working.`}
       </ConfirmModal>
     </>
   );

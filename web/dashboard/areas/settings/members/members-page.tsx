@@ -18,7 +18,7 @@ import { MemberActions } from "./member-actions.tsx";
 import { roleName } from "./role-name.ts";
 
 const STATUSES: Record<Member["status"], { tone: Tone; text: string }> = {
-  accepted: { tone: "good", text: "Member" },
+  accepted: { tone: "good", text: "Active" },
   pending: { tone: "info", text: "Invited" },
   rejected: { tone: "neutral", text: "Declined" },
 };
@@ -93,8 +93,8 @@ export default function MembersPage() {
           size="xs"
           w={160}
           data={[
-            { value: "", label: "All members" },
-            { value: "accepted", label: "Members" },
+            { value: "", label: "All statuses" },
+            { value: "accepted", label: "Active" },
             { value: "pending", label: "Invited" },
             { value: "rejected", label: "Declined" },
           ]}

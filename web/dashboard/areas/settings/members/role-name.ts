@@ -1,2 +1,2 @@
-/** The hosted service's name of the role is long: `Super Administrator - All Privileges`. */
+/** Cloudflare's name for the role is long: `Super Administrator - All Privileges`. */
 export const roleName = (name: string): string => (name.startsWith("Super Administrator") ? "Administrator" : name);

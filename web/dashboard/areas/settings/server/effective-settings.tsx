@@ -57,7 +57,7 @@ const COLUMNS: readonly Column<Setting>[] = [
   },
   {
     id: "origin",
-    header: "Origin",
+    header: "Source",
     width: 120,
     render: ({ origin }) => <StatusBadge tone={ORIGINS[origin].tone}>{ORIGINS[origin].text}</StatusBadge>,
   },
@@ -92,7 +92,7 @@ export function EffectiveSettings({ account }: { account: string }) {
       <div className="rp-toolbar rp-settings-toolbar">
         <SearchField label="Search settings" value={state.setting} onChange={(setting) => change({ setting })} />
         <Select
-          aria-label="Origin"
+          aria-label="Source"
           size="xs"
           w={150}
           data={[
@@ -109,7 +109,7 @@ export function EffectiveSettings({ account }: { account: string }) {
         columns={COLUMNS}
         list={{ items, isLoading: isPending, error, reload: () => void refetch() }}
         rowKey={({ name }) => name}
-        empty={<EmptyState icon="search" title="No setting matches" />}
+        empty={<EmptyState icon="search" title="No settings match" />}
       />
     </Section>
   );

@@ -28,7 +28,7 @@ export default function ServerPage() {
   return (
     <Page title="Server" description={`Reelpost ${appInfo().version}`}>
       {isForbidden && (
-        <EmptyState icon="lock" title="Only the operator sees the server">
+        <EmptyState icon="lock" title="Only the operator can view server details">
           Open the account in which the server was set up.
         </EmptyState>
       )}

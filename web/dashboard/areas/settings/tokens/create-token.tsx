@@ -93,8 +93,8 @@ export function CreateToken({ owner, opened, onClose, onCreated }: CreateTokenPr
       <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="sm" verticalSpacing="sm">
         <Select label="Expires" data={LIFETIMES} {...form.getInputProps("days")} />
         <TagsInput
-          label="Client networks"
-          placeholder={values.networks.length === 0 ? "Any address" : ""}
+          label="Allowed client IPs"
+          placeholder={values.networks.length === 0 ? "Any IP address" : ""}
           description="IP addresses or CIDR ranges."
           inputWrapperOrder={["label", "input", "description", "error"]}
           splitChars={[",", " "]}

@@ -5,23 +5,24 @@ import type { Area } from "./permissions.ts";
 
 interface PickerProps {
   areas: readonly Area[];
-  /** Ids of permission groups. */
+  /** IDs of permission groups. */
   selected: ReadonlySet<string>;
   onChange: (selected: Set<string>) => void;
 }
 
 /** Read and Write last, so that they form columns. */
-const WORDS = ["Run", "Read", "Write"];
-const byWord = ([a]: [string, string], [b]: [string, string]) => WORDS.indexOf(a) - WORDS.indexOf(b);
+const ACCESS_LEVELS = ["Run", "Read", "Write"];
+const byAccessLevel = ([a]: [string, string], [b]: [string, string]) =>
+  ACCESS_LEVELS.indexOf(a) - ACCESS_LEVELS.indexOf(b);
 
 /** Chooses permission groups by area. */
 export function PermissionPicker({ areas, selected, onChange }: PickerProps) {
   const [search, setSearch] = useState("");
   const words = search.trim().toLowerCase();
   const shown = areas.filter(({ name, category }) => `${name} ${category}`.toLowerCase().includes(words));
-  const idsOf = (word?: string) =>
-    areas.flatMap(({ grants }) =>
-      [...grants].filter(([name]) => word === undefined || name === word).map(([, id]) => id),
+  const idsOf = (level?: string) =>
+    areas.flatMap(({ groupIdsByLevel }) =>
+      [...groupIdsByLevel].filter(([name]) => level === undefined || name === level).map(([, id]) => id),
     );
   const toggle = (id: string, isOn: boolean) => {
     const changed = new Set(selected);
@@ -45,7 +46,7 @@ export function PermissionPicker({ areas, selected, onChange }: PickerProps) {
         />
         <Group gap={4}>
           <Button variant="default" onClick={() => onChange(new Set([...selected, ...idsOf("Read")]))}>
-            Read everything
+            Select all read permissions
           </Button>
           <Button variant="default" onClick={() => onChange(new Set(idsOf()))}>
             Select all
@@ -58,21 +59,21 @@ export function PermissionPicker({ areas, selected, onChange }: PickerProps) {
       <div className="rp-settings-areas" tabIndex={0} role="group" aria-label="Permissions by area">
         {shown.length === 0 && (
           <Text fz="sm" c="dimmed" p="sm">
-            No permission contains “{search}”
+            No permissions match “{search}”
           </Text>
         )}
-        {shown.map(({ name, category, grants }, index) => (
+        {shown.map(({ name, category, groupIdsByLevel }, index) => (
           <div key={name}>
             {shown[index - 1]?.category !== category && <h3>{category}</h3>}
             <div className="rp-settings-area">
               <span>{name}</span>
               <Group gap="md">
-                {[...grants].toSorted(byWord).map(([word, id]) => (
+                {[...groupIdsByLevel].toSorted(byAccessLevel).map(([level, id]) => (
                   <Checkbox
                     key={id}
                     size="xs"
-                    label={word}
-                    aria-label={`${name} ${word}`}
+                    label={level}
+                    aria-label={`${name} ${level}`}
                     checked={selected.has(id)}
                     onChange={({ currentTarget }) => toggle(id, currentTarget.checked)}
                   />

@@ -21,7 +21,7 @@ test("permission groups become areas, without those of single buckets, and of us
   assert.deepEqual(names("user"), ["User Details", "DNS", "Stream"]);
   assert.deepEqual(names("account"), ["DNS", "Stream"]);
   const stream = areasOf(GROUPS, "account").at(-1)!;
-  assert.deepEqual(Object.fromEntries(stream.grants), { Read: "1", Write: "2" });
+  assert.deepEqual(Object.fromEntries(stream.groupIdsByLevel), { Read: "1", Write: "2" });
 });
 
 test("each kind of resource has a policy of its own, limited to the account and the user", () => {

@@ -1,12 +1,12 @@
 import type { PermissionGroup } from "../queries.ts";
 import type { TokenRequest } from "./token-api.ts";
 
-/** A group of a kind of resources: `DNS` with its Read and Write. */
+/** The permissions for one kind of resource: `DNS` with Read and Write. */
 export interface Area {
   name: string;
   category: string;
-  /** Ids by word: Read, Write, Run. */
-  grants: ReadonlyMap<string, string>;
+  /** Group IDs by access level: Read, Write, Run. */
+  groupIdsByLevel: ReadonlyMap<string, string>;
 }
 
 const SCOPES = {
@@ -30,12 +30,16 @@ const CATEGORIES: Record<string, string> = {
  */
 export function areasOf(groups: readonly PermissionGroup[], kind: "user" | "account"): Area[] {
   const offered = Object.values(SCOPES).filter((scope) => kind === "user" || scope !== SCOPES.user);
-  const areas = new Map<string, { name: string; category: string; grants: Map<string, string> }>();
+  const areas = new Map<string, { name: string; category: string; groupIdsByLevel: Map<string, string> }>();
   for (const { id, name, category, scopes } of groups) {
     if (!scopes.some((scope) => offered.includes(scope))) continue;
-    const [, area, word] = /^(.*) (\w+)$/.exec(name) ?? [undefined, name, "Read"];
-    const known = areas.get(area!) ?? { name: area!, category: CATEGORIES[category] ?? category, grants: new Map() };
-    known.grants.set(word!, id);
+    const [, area, level] = /^(.*) (\w+)$/.exec(name) ?? [undefined, name, "Read"];
+    const known = areas.get(area!) ?? {
+      name: area!,
+      category: CATEGORIES[category] ?? category,
+      groupIdsByLevel: new Map(),
+    };
+    known.groupIdsByLevel.set(level!, id);
     areas.set(area!, known);
   }
   return [...areas.values()].sort((a, b) => a.category.localeCompare(b.category) || a.name.localeCompare(b.name));

@@ -22,12 +22,12 @@ export function TokenActions({ owner, token: { id, name }, onRolled }: TokenActi
       <ActionMenu
         label={`Actions for ${name}`}
         items={[
-          { label: "Roll", icon: "refresh", onClick: () => setDialog("roll") },
+          { label: "Rotate", icon: "refresh", onClick: () => setDialog("roll") },
           { label: "Delete", icon: "trash", danger: true, onClick: () => setDialog("delete") },
         ]}
       />
       <ConfirmModal
-        action="Roll token"
+        action="Rotate token"
         opened={dialog === "roll"}
         onClose={close}
         onConfirm={async () => {
@@ -36,7 +36,7 @@ export function TokenActions({ owner, token: { id, name }, onRolled }: TokenActi
           onRolled({ name, value });
         }}
       >
-        {name} gets a new value. Programs that use the previous one lose access at once.
+        {name} will get a new value. Programs that use the previous one will lose access at once.
       </ConfirmModal>
       <ConfirmModal
         action="Delete token"
@@ -48,7 +48,7 @@ export function TokenActions({ owner, token: { id, name }, onRolled }: TokenActi
           notify.success(`Token ${name} deleted`);
         }}
       >
-        Programs that use {name} lose access at once.
+        {name} will be deleted. Programs that use it will lose access at once.
       </ConfirmModal>
     </>
   );

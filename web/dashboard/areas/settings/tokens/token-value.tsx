@@ -3,6 +3,7 @@ import { useState } from "react";
 import { CopyField } from "../../../shared/copy.tsx";
 import { ErrorState } from "../../../shared/error-state.tsx";
 import { StatusBadge } from "../../../shared/status-badge.tsx";
+import { capitalized } from "../../../shared/text.ts";
 import { testToken, type TokenOwner } from "./token-api.ts";
 
 interface TokenValueProps {
@@ -11,7 +12,7 @@ interface TokenValueProps {
   onClose: () => void;
 }
 
-/** The value of a new or rolled token, which the server does not show again. */
+/** The value of a new or rotated token, which the server does not show again. */
 export function TokenValue({ owner, token: { name, value }, onClose }: TokenValueProps) {
   const [isTesting, setTesting] = useState(false);
   const [status, setStatus] = useState<string>();
@@ -43,10 +44,8 @@ export function TokenValue({ owner, token: { name, value }, onClose }: TokenValu
         <CopyField label="Value" value={value} wrap />
         {status !== undefined && (
           <Group gap="xs" role="status">
-            <StatusBadge tone={status === "active" ? "good" : "warning"}>
-              {status === "active" ? "Works" : status}
-            </StatusBadge>
-            <Text fz="sm">The server accepted the token.</Text>
+            <StatusBadge tone={status === "active" ? "good" : "warning"}>{capitalized(status)}</StatusBadge>
+            {status === "active" && <Text fz="sm">The server accepted the token.</Text>}
           </Group>
         )}
         {error !== undefined && <ErrorState error={error} title="The token was not accepted" />}

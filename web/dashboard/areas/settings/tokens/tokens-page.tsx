@@ -30,8 +30,8 @@ function permissionsOf({ policies }: Token): string {
 
 export default function TokensPage() {
   const account = useAccount();
-  const [state, change] = usePageState({ page: 1, of: "user" });
-  const owner: TokenOwner = { kind: state.of as TokenKind, account: account.id };
+  const [state, change] = usePageState({ page: 1, owner: "user" });
+  const owner: TokenOwner = { kind: state.owner as TokenKind, account: account.id };
   const [isCreating, creating] = useDisclosure(false);
   const [shown, setShown] = useState<{ name: string; value: string }>();
   useLiveEvents(["tokens"], [settingsKeys.tokens]);
@@ -80,7 +80,7 @@ export default function TokensPage() {
             { value: "account", label: "Account tokens" },
           ]}
           value={owner.kind}
-          onChange={(of) => change({ of, page: 1 })}
+          onChange={(kind) => change({ owner: kind, page: 1 })}
         />
       </div>
       <DataTable
@@ -92,8 +92,8 @@ export default function TokensPage() {
         empty={
           <EmptyState icon="key" title="No tokens yet" actions={create}>
             {owner.kind === "user"
-              ? "A token of yours acts as you, with the permissions that you select."
-              : "A token of the account keeps working when its creator leaves."}
+              ? "Your tokens act as you, with the permissions that you select."
+              : "An account token keeps working after its creator leaves."}
           </EmptyState>
         }
       />

@@ -153,7 +153,7 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
     await table.getByRole("link", { name: "With attachment" }).click();
 
     await page.getByRole("heading", { level: 1, name: "With attachment" }).waitFor();
-    await page.getByRole("region", { name: "Worker log" }).getByText("took With attachment").waitFor();
+    await page.getByRole("region", { name: "Worker log lines" }).getByText("took With attachment").waitFor();
     await page.getByRole("list", { name: "Authentication results" }).getByText("SPF", { exact: true }).waitFor();
     await page.getByRole("link", { name: "ticket-*@mail.test" }).waitFor();
     await checkPage(page, "mail-message");

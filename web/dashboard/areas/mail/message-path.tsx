@@ -59,7 +59,7 @@ export function WorkerLogs({ message: { worker_logs: lines, worker } }: { messag
   return (
     <Section title="Worker log" {...(worker !== null && { description: `Lines that ${worker} logged.` })}>
       <CodeView
-        label="Worker log"
+        label="Worker log lines"
         wrap
         text={lines.map(({ datetime, level, text }) => `${formatTime(datetime)}  ${level}  ${text}`).join("\n")}
       />

@@ -119,13 +119,11 @@ async function waitForFfmpeg(): Promise<boolean> {
       : "Run this in another terminal; the video steps start as soon as ffmpeg runs:",
   );
   if (command !== undefined) say(`\n  ${command}`);
-  let hasEnded = false;
-  void platform.ended.then(() => (hasEnded = true));
-  while (!hasEnded) {
+  for (;;) {
     if (canEncode()) return true;
-    await Promise.race([sleep(2000), platform.ended]);
+    const hasEnded = await Promise.race([sleep(2000, false), platform.ended.then(() => true)]);
+    if (hasEnded) return false;
   }
-  return false;
 }
 
 async function makeDomain({ call, account }: Platform): Promise<string> {

@@ -6,7 +6,7 @@ const DEV_TEST = "test/e2e/dev-inbox.test.ts";
 export const mutations: Mutation[] = [
   {
     file: "src/mail/inbox/store.ts",
-    from: "if (totals.count > maxMessages || totals.bytes > maxBytes) prune();",
+    from: "flushing = flushing.then(prune);",
     to: "",
     test: STORE_TEST,
   },

@@ -1,5 +1,5 @@
-/** What a machine offers to install programs with. */
-export interface Machine {
+/** The properties of a machine that decide how to install a program. */
+interface Machine {
   platform: NodeJS.Platform;
   isRoot: boolean;
   /** Whether a program is in PATH. */

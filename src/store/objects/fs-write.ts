@@ -96,6 +96,7 @@ export async function storeFile(
   }
   try {
     if (durable) await withStoreErrors(target, () => syncFile(target.temp));
+    target.holds.keep(target.key);
     await withStoreErrors(target, () => renameToFinal(target, durable));
   } finally {
     removeQuietly(target.temp);

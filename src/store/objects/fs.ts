@@ -43,7 +43,7 @@ export async function openFsObjects({ folder }: FsObjectsOptions): Promise<Objec
     },
     async putFile(key, path, options = {}) {
       checkKey(key);
-      await storeFile({ key, path: join(root, key), temp: temps.next(), folders }, path, options);
+      await storeFile({ key, path: join(root, key), temp: temps.next(), folders, holds }, path, options);
     },
     async open(key) {
       checkKey(key);

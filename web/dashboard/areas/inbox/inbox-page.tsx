@@ -10,6 +10,7 @@ import { ConfirmButton } from "../../shared/confirm-button.tsx";
 import { CopyField } from "../../shared/copy.tsx";
 import { DataTable } from "../../shared/data-table.tsx";
 import { EmptyState } from "../../shared/empty-state.tsx";
+import { formatNumber } from "../../shared/format.tsx";
 import { Icon } from "../../shared/icon.tsx";
 import { Page } from "../../shared/page.tsx";
 import { StatusBadge } from "../../shared/status-badge.tsx";

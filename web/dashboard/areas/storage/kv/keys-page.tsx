@@ -14,7 +14,7 @@ import { RelativeTime } from "../../../shared/format.tsx";
 import { Icon } from "../../../shared/icon.tsx";
 import { Page } from "../../../shared/page.tsx";
 import { SearchField } from "../../../shared/search-field.tsx";
-import { CursorPager, useCursorList } from "../../../shared/use-cursor-list.tsx";
+import { CursorPager, useCursorPages } from "../../../shared/use-cursor-list.tsx";
 import { usePageState } from "../../../shared/use-list.ts";
 import { useLiveEvents } from "../../../shared/use-live-events.ts";
 import { useNotify } from "../../../shared/use-notify.ts";
@@ -34,7 +34,7 @@ export default function KeysPage() {
   const { data: namespace } = useQuery(namespaceQuery(account.id, namespaceId));
   const path = { account_id: account.id, namespace_id: namespaceId };
   const queryKey = storageKeys.keys(account.id, namespaceId);
-  const list = useCursorList<KvKey>(
+  const list = useCursorPages<KvKey>(
     [...queryKey, prefix],
     ({ per_page: limit, ...request }) =>
       api.list("/accounts/{account_id}/storage/kv/namespaces/{namespace_id}/keys", {

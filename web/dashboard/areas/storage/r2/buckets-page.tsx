@@ -14,7 +14,7 @@ import { RelativeTime } from "../../../shared/format.tsx";
 import { Icon } from "../../../shared/icon.tsx";
 import { Page } from "../../../shared/page.tsx";
 import { SearchField } from "../../../shared/search-field.tsx";
-import { CursorPager, useCursorList } from "../../../shared/use-cursor-list.tsx";
+import { CursorPager, useCursorPages } from "../../../shared/use-cursor-list.tsx";
 import { usePageState } from "../../../shared/use-list.ts";
 import { useNotify } from "../../../shared/use-notify.ts";
 import { storageKeys, type Bucket } from "../queries.ts";
@@ -33,7 +33,7 @@ export default function BucketsPage() {
   const account = useAccount();
   const [{ search }, change] = usePageState({ search: "" });
   const [isCreating, setCreating] = useState(false);
-  const list = useCursorList<Bucket>([...storageKeys.buckets(account.id), "list", search], async (request) => {
+  const list = useCursorPages<Bucket>([...storageKeys.buckets(account.id), "list", search], async (request) => {
     const { items, info } = await api.list("/accounts/{account_id}/r2/buckets", {
       path: { account_id: account.id },
       query: {

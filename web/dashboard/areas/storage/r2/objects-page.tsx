@@ -12,7 +12,7 @@ import { EmptyState } from "../../../shared/empty-state.tsx";
 import { Bytes, RelativeTime } from "../../../shared/format.tsx";
 import { Icon } from "../../../shared/icon.tsx";
 import { Page } from "../../../shared/page.tsx";
-import { CursorPager, useCursorList } from "../../../shared/use-cursor-list.tsx";
+import { CursorPager, useCursorPages } from "../../../shared/use-cursor-list.tsx";
 import { usePageState } from "../../../shared/use-list.ts";
 import { useLiveEvents } from "../../../shared/use-live-events.ts";
 import { useNotify } from "../../../shared/use-notify.ts";
@@ -40,7 +40,7 @@ export default function ObjectsPage() {
   const uploads = useUploads({ path, onUploaded: () => void invalidate() });
   // In development, data may have changed whenever a worker has run.
   useLiveEvents(isDev() ? ["workers"] : ["r2"], [queryKey]);
-  const list = useCursorList<R2Object>(
+  const list = useCursorPages<R2Object>(
     [...queryKey, "objects", prefix],
     (request) =>
       api.list("/accounts/{account_id}/r2/buckets/{bucket_name}/objects", {

@@ -80,7 +80,9 @@ const indexOf = (contents: readonly ContentsGroup[]) =>
     )
     .join("");
 
-const withCode = (markdown: string) => escapeText(markdown).replace(/&#96;|`([^`]+)`/g, "<code>$1</code>");
+/** A description as a sentence of its own. A command keeps its case. */
+const withCode = (markdown: string) =>
+  escapeText(markdown.slice(0, 1).toUpperCase() + markdown.slice(1)).replace(/`([^`]+)`/g, "<code>$1</code>");
 
 function neighbours(contents: readonly ContentsGroup[], current: string): string {
   const entries = contents.flatMap((group) => group.entries);

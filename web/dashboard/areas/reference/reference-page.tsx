@@ -1,7 +1,7 @@
 import { Anchor, Button, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
-import { useEffect } from "react";
+import { useEffect, useRef } from "react";
 import { appInfo, isDev } from "../../api/app-info.ts";
 import { CopyField } from "../../shared/copy.tsx";
 import { EmptyState } from "../../shared/empty-state.tsx";
@@ -12,6 +12,9 @@ import { SearchField } from "../../shared/search-field.tsx";
 import { usePageState } from "../../shared/use-list.ts";
 import { groupsOf, operationsQuery, type Operation } from "./document.ts";
 import { MethodName, OperationView } from "./operation-view.tsx";
+
+/** Height above the selected operation in the list. */
+const CONTEXT_PIXELS = 120;
 
 /** All operations of the API of this server, and a form for each. */
 export default function ReferencePage() {
@@ -67,8 +70,11 @@ function Groups({
   selected: Operation | undefined;
 }) {
   const groups = groupsOf(operations, filter);
+  const list = useRef<HTMLElement>(null);
   useEffect(() => {
-    document.querySelector(".rp-reference-list [aria-current]")?.scrollIntoView({ block: "nearest" });
+    const link = list.current?.querySelector<HTMLElement>("[aria-current]");
+    // scrollIntoView() would also scroll the page.
+    if (list.current && link) list.current.scrollTop = link.offsetTop - list.current.offsetTop - CONTEXT_PIXELS;
   }, [selected]);
   if (groups.length === 0)
     return (
@@ -77,7 +83,7 @@ function Groups({
       </Text>
     );
   return (
-    <nav aria-label="Operations">
+    <nav aria-label="Operations" ref={list}>
       {groups.map(([tag, group]) => (
         <details key={tag} open={filter !== "" || selected?.tag === tag || undefined}>
           <summary>{tag}</summary>

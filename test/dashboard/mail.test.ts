@@ -47,6 +47,7 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
         // Nothing listens there: sent mail stays in the queue.
         REELPOST_OUTBOUND_DELIVER: "smart_host",
         REELPOST_OUTBOUND_SMART_HOSTS: "smtp://127.0.0.1:9",
+        REELPOST_OUTBOUND_RETRY_MINUTES: "0.01",
       },
     });
     ({ id: zone } = await dashboard.call<{ id: string }>("POST", "/zones", {
@@ -134,6 +135,30 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
     await page.getByRole("button", { name: "Test", exact: true }).click();
     await page.getByText("ticket-7@mail.test: Worker").waitFor();
     await checkPage(page, "mail-rules");
+
+    const dialog = page.getByRole("dialog");
+    const act = async (action: string) => {
+      await page.getByRole("button", { name: /^Actions for (help|info)@mail\.test$/ }).click();
+      await page.getByRole("menuitem", { name: action }).click();
+    };
+    await act("Edit");
+    await dialog.getByRole("textbox", { name: "Address", exact: true }).fill("info");
+    await dialog.getByRole("combobox", { name: "Action" }).click();
+    await page.getByRole("option", { name: "Drop" }).click();
+    await dialog.getByRole("button", { name: "Save rule" }).click();
+    await page.getByText("Rule saved").waitFor();
+    await rules.getByText("info@mail.test").waitFor();
+    const readRules = () =>
+      dashboard.call<{ matchers: { value?: string }[]; actions: { type: string }[] }[]>(
+        "GET",
+        `/zones/${zone}/email/routing/rules`,
+      );
+    const edited = (await readRules()).find(({ matchers: [matcher] }) => matcher?.value === "info@mail.test");
+    assert.equal(edited?.actions[0]?.type, "drop");
+    await act("Delete");
+    await dialog.getByRole("button", { name: "Delete rule" }).click();
+    await rules.getByText("info@mail.test").waitFor({ state: "detached" });
+    assert.ok((await readRules()).every(({ matchers: [matcher] }) => matcher?.value !== "info@mail.test"));
     assert.deepEqual(problems, []);
   });
 
@@ -281,6 +306,23 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
     const queue = page.getByRole("table", { name: "Mail queue" });
     await queue.getByText("Deferred").waitFor();
     await checkPage(page, "mail-queue");
+    // Failures pause the smart host, which nothing listens on.
+    await until(
+      async () =>
+        (await dashboard.call<unknown[]>("GET", `/accounts/${dashboard.account}/email/queue/pauses`)).length > 0,
+      "the pause of the smart host",
+    );
+    await page.reload();
+    await page
+      .getByText(/ is paused until /)
+      .first()
+      .waitFor();
+    await checkPage(page, "mail-queue-paused");
+    await page
+      .getByRole("button", { name: /^Resume / })
+      .first()
+      .click();
+    await page.getByText(/^Delivery to .* resumed$/).waitFor();
     const act = async (action: string) => {
       await page.getByRole("button", { name: "Actions for message to you@elsewhere.test" }).click();
       await page.getByRole("menuitem", { name: action }).click();

@@ -4,13 +4,14 @@ import { apiUrl, authorization } from "../../../api/client.ts";
 import { errorOfResponse } from "../../../api/errors.ts";
 import { queryClient } from "../../../api/query-client.ts";
 import { streamKeys } from "../queries.ts";
+import { FIRST_CHUNK_BYTES, nextChunkBytes } from "./chunk-size.ts";
 
 export interface VideoUpload {
   id: number;
   account: string;
   name: string;
   size: number;
-  /** Bytes that the server has. */
+  /** Bytes sent, including those of the current chunk. */
   sent: number;
   /** Bytes per second since the upload was started or resumed; 0 while unknown. */
   speed: number;
@@ -28,8 +29,6 @@ interface UnfinishedUpload {
   size: number;
 }
 
-/** Bytes per request; an interrupted request continues at the last byte that arrived. */
-const CHUNK_BYTES = 50 * 1024 * 1024;
 const RETRY_MS = [0, 1000, 3000, 5000, 10_000, 20_000];
 const MAX_PARALLEL = 2;
 
@@ -38,6 +37,8 @@ interface Run {
   upload?: Upload;
   startedAt: number;
   startedFrom: number;
+  /** Start of the current chunk, for its duration. */
+  chunkStartedAt: number;
 }
 
 // Uploads continue while other pages of the dashboard are shown.
@@ -55,7 +56,7 @@ export const useUploads = (account: string): readonly VideoUpload[] => {
 export function addUploads(account: string, files: readonly File[]): void {
   for (const file of files) {
     const id = nextId++;
-    runs.set(id, { file, startedAt: 0, startedFrom: 0 });
+    runs.set(id, { file, startedAt: 0, startedFrom: 0, chunkStartedAt: 0 });
     update([...uploads, { id, account, name: file.name, size: file.size, sent: 0, speed: 0, state: "waiting" }]);
   }
   startNext();
@@ -117,6 +118,7 @@ async function start(id: number): Promise<void> {
   const entry = uploads.find((upload) => upload.id === id);
   if (run === undefined || entry === undefined) return;
   run.startedAt = performance.now();
+  run.chunkStartedAt = run.startedAt;
   run.startedFrom = -1;
   if (run.upload === undefined) {
     const upload = await createUpload(id, run.file, entry.account);
@@ -133,7 +135,8 @@ async function createUpload(id: number, file: File, account: string): Promise<Up
   const endpoint = new URL(apiUrl("/accounts/{account_id}/stream", { account_id: account }), location.origin).href;
   const upload: Upload = new TusUpload(file, {
     endpoint,
-    chunkSize: CHUNK_BYTES,
+    // An interrupted chunk continues at the last byte that arrived.
+    chunkSize: FIRST_CHUNK_BYTES,
     retryDelays: RETRY_MS,
     metadata: { name: file.name, filetype: file.type },
     removeFingerprintOnSuccess: true,
@@ -141,6 +144,13 @@ async function createUpload(id: number, file: File, account: string): Promise<Up
       // The URL of an upload is its own credential, and may be on another host.
       if (request.getURL() !== endpoint) return;
       for (const [name, value] of Object.entries(authorization())) request.setHeader(name, value);
+    },
+    onChunkComplete(bytes) {
+      const run = runs.get(id);
+      if (run === undefined) return;
+      const now = performance.now();
+      upload.options.chunkSize = nextChunkBytes(bytes, (now - run.chunkStartedAt) / 1000);
+      run.chunkStartedAt = now;
     },
     onAfterResponse(_request, response) {
       const uid = response.getHeader("stream-media-id");

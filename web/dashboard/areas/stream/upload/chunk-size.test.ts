@@ -1,0 +1,21 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FIRST_CHUNK_BYTES, nextChunkBytes } from "./chunk-size.ts";
+
+const MIB = 1024 * 1024;
+
+test("a chunk takes about ten seconds, in multiples of 256 KiB", () => {
+  assert.equal(nextChunkBytes(8 * MIB, 8), 10 * MIB);
+  assert.equal(nextChunkBytes(8 * MIB, 5), 16 * MIB);
+  assert.equal(nextChunkBytes(8_000_000, 7) % (256 * 1024), 0);
+});
+
+test("a chunk is at least 5 and at most 50 MiB", () => {
+  assert.equal(nextChunkBytes(5 * MIB, 600), 5 * MIB);
+  assert.equal(nextChunkBytes(8 * MIB, 0.05), 50 * MIB);
+});
+
+test("a chunk without a duration does not change the size", () => {
+  assert.equal(nextChunkBytes(0, 3), FIRST_CHUNK_BYTES);
+  assert.equal(nextChunkBytes(8 * MIB, 0), FIRST_CHUNK_BYTES);
+});

@@ -314,15 +314,12 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
     );
     await page.reload();
     await page
-      .getByText(/ is paused until /)
+      .getByText(/^Delivery to the smart host is paused until /)
       .first()
       .waitFor();
     await checkPage(page, "mail-queue-paused");
-    await page
-      .getByRole("button", { name: /^Resume / })
-      .first()
-      .click();
-    await page.getByText(/^Delivery to .* resumed$/).waitFor();
+    await page.getByRole("button", { name: "Resume delivery to the smart host" }).click();
+    await page.getByText("Delivery to the smart host resumed").waitFor();
     const act = async (action: string) => {
       await page.getByRole("button", { name: "Actions for message to you@elsewhere.test" }).click();
       await page.getByRole("menuitem", { name: action }).click();

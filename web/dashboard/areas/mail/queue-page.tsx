@@ -173,6 +173,9 @@ export default function QueuePage() {
   );
 }
 
+/** The API has one destination for all smart hosts, which is not a domain. */
+const hopName = (destination: string) => (destination === "*smart-host" ? "the smart host" : destination);
+
 /** Destinations to which delivery is paused. */
 function PausedDestinations() {
   const account = useAccount();
@@ -187,7 +190,7 @@ function PausedDestinations() {
         body: { destination },
       }),
     {
-      done: ({ destination }) => `Delivery to ${destination} resumed`,
+      done: ({ destination }) => `Delivery to ${hopName(destination)} resumed`,
       failed: "Could not resume the delivery",
       invalidates: [mailKeys.queue],
     },
@@ -201,13 +204,13 @@ function PausedDestinations() {
           variant="light"
           className="rp-alert"
           data-tone="warning"
-          title={`${destination} is paused until ${formatTime(until)}`}
+          title={`Delivery to ${hopName(destination)} is paused until ${formatTime(until)}`}
         >
           <Group justify="space-between" gap="xs">
             <Text fz="sm">{reason}</Text>
             <Button
               variant="default"
-              aria-label={`Resume delivery to ${destination}`}
+              aria-label={`Resume delivery to ${hopName(destination)}`}
               loading={resume.isPending}
               onClick={() => resume.mutate(destination)}
             >

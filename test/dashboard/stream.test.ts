@@ -4,17 +4,14 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
-import type { Page } from "playwright-core";
 import { FAKE_CAMERA, openBrowser, withoutChromium } from "../support/browser.ts";
 import { clip, needsFfmpeg } from "../support/media.ts";
 import { temporaryFolder } from "../support/serve.ts";
 import { suiteScope } from "../support/suite-scope.ts";
-import { checkPage, openSignedIn, startDashboard, TOKEN, type DashboardServer } from "./support.ts";
+import { openSignedIn, startDashboard, TOKEN, type DashboardServer } from "./support.ts";
+import { check, choose, plays, PROCESSING, uploadInTwoVisits, writePadded } from "./upload-steps.ts";
 
-const UPLOAD_BYTES = 12_000_000;
-/** Time for the server to process a video on a busy machine. */
-const PROCESSING = { timeout: 90_000 };
+const UPLOAD_BYTES = 40_000_000;
 
 describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, () => {
   const scope = suiteScope();
@@ -28,41 +25,15 @@ describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, ()
     ]);
     dashboard = started;
     file = join(folder, "holiday.mp4");
-    await writeFile(file, padded(source, UPLOAD_BYTES));
+    await writePadded(file, source, UPLOAD_BYTES);
   });
 
-  test("an upload that is paused continues after a reload, and the video plays", { timeout: 240_000 }, async () => {
-    const { page, context, problems } = await dashboard.open("/stream");
-    await page.getByText("No videos yet").waitFor();
-    await check(page, "stream-empty");
-    const network = await context.newCDPSession(page);
-    const limitUpload = (uploadThroughput: number) =>
-      network.send("Network.emulateNetworkConditions", {
-        offline: false,
-        latency: 0,
-        downloadThroughput: -1,
-        uploadThroughput,
-      });
-    await limitUpload(1_500_000);
-    await choose(page, page.getByRole("button", { name: "Upload videos" }).first(), file);
-    await page
-      .getByText(/^[1-9]\d%/)
-      .first()
-      .waitFor();
-    await page.getByRole("button", { name: "Pause holiday.mp4" }).click();
-    await page.getByText(/^Paused at \d+%$/).waitFor();
-    await check(page, "stream-upload-paused");
-    await page.reload();
-    await limitUpload(-1);
-    await page.getByText("upload was interrupted").waitFor();
+  test("an upload that is paused continues after a reload, and the video plays", { timeout: 240_000 }, () =>
+    uploadInTwoVisits(dashboard, { file, bytes: UPLOAD_BYTES }),
+  );
 
-    const offsets: number[] = [];
-    page.on("request", (request) => {
-      if (request.method() === "PATCH") offsets.push(Number(request.headers()["upload-offset"]));
-    });
-    await choose(page, page.getByRole("button", { name: "Select holiday.mp4 again to resume" }), file);
-    await page.getByText("Uploaded", { exact: true }).waitFor(PROCESSING);
-    assert.ok(offsets[0]! > 0 && offsets[0]! < UPLOAD_BYTES, `resumed at ${offsets.join()}`);
+  test("the list as grid and table, its search, and changes of selected videos", { timeout: 120_000 }, async () => {
+    const { page, problems } = await dashboard.open("/stream");
     await page.getByRole("list", { name: "Videos" }).getByText("Ready", { exact: true }).waitFor(PROCESSING);
     await check(page, "stream-grid");
     await page.getByText("Table", { exact: true }).click();
@@ -76,10 +47,40 @@ describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, ()
     await page.getByRole("button", { name: "Require signed URLs" }).click();
     await page.getByText("1 video saved").waitFor();
 
-    await page.getByRole("link", { name: "Open video" }).click();
+    await page.getByRole("table", { name: "Videos" }).getByRole("link", { name: "holiday.mp4" }).click();
     await page.getByRole("heading", { level: 1, name: "holiday.mp4" }).waitFor();
     await plays(page, "Player for holiday.mp4");
+    await page.getByText("Replace the video ID in the URL with a signed token.").waitFor();
     await check(page, "stream-video");
+    assert.deepEqual(problems, []);
+  });
+
+  test("a video is copied from a URL, and several videos are deleted", { timeout: 180_000 }, async (t) => {
+    const video = await readFile(await clip({ seconds: 4 }));
+    const url = await serveFile(t as never, video);
+    const { page, problems } = await dashboard.open("/stream");
+    const dialog = page.getByRole("dialog");
+    for (const name of ["First copy", "Second copy"]) {
+      await page.getByRole("button", { name: "Copy from URL" }).first().click();
+      await dialog.getByLabel("URL", { exact: true }).fill(`${url}/${name === "First copy" ? 1 : 2}.mp4`);
+      await dialog.getByLabel("Name").fill(name);
+      if (name === "First copy") await check(page, "stream-copy-form");
+      await dialog.getByRole("button", { name: "Copy video" }).click();
+      await page.getByRole("heading", { level: 1, name }).waitFor();
+      await page.getByText("Ready", { exact: true }).waitFor(PROCESSING);
+      await page.getByText("Embed code").waitFor();
+      assert.equal(await page.getByText("Replace the video ID in the URL").count(), 0, "the video is public");
+      await page.goto(`${dashboard.origin}/stream`);
+    }
+    for (const name of ["First copy", "Second copy"])
+      await page.getByRole("checkbox", { name: `Select ${name}` }).check();
+    await page.getByText("2 selected").waitFor();
+    await page.getByRole("button", { name: "Delete videos" }).click();
+    await dialog.getByRole("button", { name: "Delete videos" }).click();
+    await page.getByText("2 videos deleted").waitFor();
+    await page.getByRole("link", { name: "First copy" }).waitFor({ state: "detached" });
+    const names = await dashboard.call<{ meta: { name?: string } }[]>("GET", `/accounts/${dashboard.account}/stream`);
+    assert.ok(!names.some(({ meta }) => /copy/.test(meta.name ?? "")));
     assert.deepEqual(problems, []);
   });
 
@@ -142,7 +143,19 @@ describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, ()
     await page.getByText("No watermarks yet").waitFor();
     await page.getByRole("button", { name: "Create watermark" }).first().click();
     await check(page, "stream-watermark-form");
-    await page.keyboard.press("Escape");
+    const logo = join(await temporaryFolder(t as never, "logo"), "logo.png");
+    await page.screenshot({ path: logo, clip: { x: 0, y: 0, width: 64, height: 32 } });
+    const form = page.getByRole("dialog");
+    await choose(page, form.getByRole("button", { name: "Image" }), logo);
+    await form.getByRole("textbox", { name: "Name" }).fill("Our logo");
+    await form.getByRole("textbox", { name: "Opacity" }).fill("50");
+    await form.getByRole("button", { name: "Create watermark" }).click();
+    await page.getByRole("table", { name: "Watermarks" }).getByText("Our logo").waitFor();
+    const [saved] = await dashboard.call<{ name: string; opacity: number; width: number; height: number }[]>(
+      "GET",
+      `/accounts/${dashboard.account}/stream/watermarks`,
+    );
+    assert.deepEqual([saved!.name, saved!.opacity, saved!.width, saved!.height], ["Our logo", 0.5, 64, 32]);
 
     await page.getByRole("navigation").getByRole("link", { name: "Signing keys" }).click();
     await page.getByText("No signing keys yet").waitFor();
@@ -151,6 +164,19 @@ describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, ()
     await check(page, "stream-key-created");
     await page.getByRole("dialog").getByRole("button", { name: "Close", exact: true }).last().click();
     await page.getByRole("table", { name: "Signing keys" }).waitFor();
+    // Rotation: tokens of the old key stay valid until it is deleted.
+    const readKeys = async () =>
+      (await dashboard.call<{ id: string }[]>("GET", `/accounts/${dashboard.account}/stream/keys`)).map(({ id }) => id);
+    const [oldKey] = await readKeys();
+    await page.getByRole("button", { name: "Create signing key" }).first().click();
+    await page.getByText("The private key is shown only now.").waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Close", exact: true }).last().click();
+    assert.equal((await readKeys()).length, 2);
+    await page.getByRole("button", { name: `Delete ${oldKey}` }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete signing key" }).click();
+    await page.getByText(oldKey!).waitFor({ state: "detached" });
+    const keys = await readKeys();
+    assert.ok(keys.length === 1 && keys[0] !== oldKey);
 
     await page.getByRole("navigation").getByRole("link", { name: "Webhooks" }).click();
     await page.getByText("No webhooks yet").waitFor();
@@ -251,44 +277,16 @@ describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, ()
   }
 });
 
-/** Checks the page without the tooltip of the control that was clicked last. */
-async function check(page: Page, name: string): Promise<void> {
-  await page.mouse.move(0, 0);
-  await page.getByRole("tooltip").waitFor({ state: "detached" });
-  await checkPage(page, name);
-}
-
-/** Chooses a file as a user does: with the dialog that the button opens. */
-async function choose(page: Page, button: ReturnType<Page["getByRole"]>, path: string): Promise<void> {
-  const [chooser] = await Promise.all([page.waitForEvent("filechooser"), button.click()]);
-  await chooser.setFiles(path);
-}
-
-/** Resolves when the player in the frame plays. */
-async function plays(page: Page, title: string): Promise<void> {
-  const frame = page.frameLocator(`iframe[title="${title}"]`);
-  for (const begun = Date.now(); ; await sleep(100)) {
-    // The player replaces its video element when it changes its source.
-    const position = await frame
-      .locator("video")
-      .first()
-      .evaluate((element) => {
-        const media = element as unknown as { currentTime: number; muted: boolean; play(): Promise<void> };
-        media.muted = true;
-        void media.play().catch(() => {});
-        return media.currentTime;
-      })
-      .catch(() => 0);
-    if (position > 0.2) return;
-    if (Date.now() - begun > PROCESSING.timeout)
-      assert.fail(`${title} does not play: ${await frame.locator("body").innerText()}`);
-  }
-}
-
-/** ISO 14496-12 8.1.2: readers ignore a `free` box, which makes a large file of a small video. */
-function padded(video: Buffer, size: number): Buffer {
-  const free = Buffer.alloc(size - video.length);
-  free.writeUInt32BE(free.length, 0);
-  free.write("free", 4, "latin1");
-  return Buffer.concat([video, free]);
+/** Serves the file at every path of a loopback port. Resolves with the origin. */
+async function serveFile(scope: { after(end: () => void): void }, body: Buffer): Promise<string> {
+  const server = createServer((request, response) => {
+    response.writeHead(200, { "content-type": "video/mp4", "content-length": body.length });
+    response.end(request.method === "HEAD" ? undefined : body);
+  });
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  scope.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }

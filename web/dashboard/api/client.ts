@@ -113,8 +113,9 @@ async function call(method: Method, path: string, options?: RequestOptions): Pro
 
 async function envelopeOf(method: Method, path: string, options?: RequestOptions): Promise<Envelope> {
   const response = await send(method, path, options);
-  if (response.status === 204) return { result: undefined };
-  return (await response.json()) as Envelope;
+  const text = await response.text();
+  // Some operations answer with status 200 and no body, such as the deletion of a video.
+  return text === "" ? { result: undefined } : (JSON.parse(text) as Envelope);
 }
 
 async function send(

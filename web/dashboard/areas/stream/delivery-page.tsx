@@ -53,11 +53,11 @@ export default function DeliveryPage() {
           </Section>
           <Section
             title="URLs"
-            description="Put the uid of a video in the place of <uid>, or a signed token if the video requires one."
+            description="Replace <id> with a video ID, or with a signed token if the video requires one."
           >
             <Stack gap="sm">
               {PATHS.map(([label, path]) => (
-                <CopyField key={path} label={label} value={`${data.baseUrl}/<uid>/${path}`} />
+                <CopyField key={path} label={label} value={`${data.baseUrl}/<id>/${path}`} />
               ))}
             </Stack>
           </Section>

@@ -29,7 +29,7 @@ const SIZES: AccountSizes = {
   liveInputs: 2,
 };
 /** Shares of the plan after which an import is killed. */
-const KILLED_AT = [0.3, 0.7];
+const KILLED_AT = [0.4, 0.95];
 
 interface Server extends AccountAccess {
   url: string;

@@ -37,4 +37,22 @@ export const mutations: Mutation[] = [
     to: "",
     test: "src/cli/migrate/gentle.test.ts",
   },
+  {
+    file: "src/api/chosen-id.ts",
+    from: "if (id === undefined) return undefined; await requireOperator(caller);",
+    to: "if (id === undefined) return undefined;",
+    test: "test/interop/chosen-ids.test.ts",
+  },
+  {
+    file: "src/api/routes/stream/live-inputs.ts",
+    from: "if (keys != null) await chosenIds.requireOperator(call.caller);",
+    to: "",
+    test: "test/interop/chosen-ids.test.ts",
+  },
+  {
+    file: "src/migrate/kinds/video-upload.ts",
+    from: "offset = (await offsetAt(url).catch(() => undefined)) ?? offset;",
+    to: "",
+    test: "test/interop/import-hosted.test.ts",
+  },
 ];

@@ -24,6 +24,8 @@ const scope = createScope();
 let hosted: HostedApi;
 let target: Platform;
 let cwd: string;
+/** Positions at which the file of the video was read. */
+const starts: number[] = [];
 before(async () => {
   if (needsFfmpeg.skip !== false) return;
   const file = await readFile(await clip());
@@ -71,11 +73,14 @@ before(async () => {
     // A protected video: only the token gives access to the file.
     "GET /a.signed.token/downloads/default.mp4": ({ headers }) => {
       const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(String(headers.range))!;
-      const part = file.subarray(Number(start), Number(end) + 1);
+      const whole = file.subarray(Number(start), Number(end) + 1);
+      // The first response with data ends in the middle; the import continues at its offset.
+      const part = whole.length > 1 && starts.length === 0 ? whole.subarray(0, whole.length / 2) : whole;
+      if (whole.length > 1) starts.push(Number(start));
       return {
         status: 206,
         raw: part,
-        headers: { "content-range": `bytes ${start}-${Number(start) + part.length - 1}/${file.length}` },
+        headers: { "content-range": `bytes ${start}-${Number(start) + whole.length - 1}/${file.length}` },
       };
     },
     [`GET /accounts/${ACCOUNT}/stream/watermarks`]: { result: [watermark()] },
@@ -455,6 +460,8 @@ test("an account of the hosted service is imported, and a second run has nothing
     [imported.meta, imported.creator, imported.requireSignedURLs, imported.thumbnailTimestampPct, imported.watermark],
     [{ name: "Talk" }, "ada", true, 0.5, null],
   );
+  assert.equal(starts[0], 0);
+  assert.ok(starts.length === 2 && starts[1]! > 0, `read from ${starts.join(", ")}`);
   const input = await call("GET", `${base}/stream/live_inputs/${INPUT}`);
   assert.match(input.webRTC.url, new RegExp(KEY));
   assert.ok(hosted.seen.includes(`DELETE /accounts/${ACCOUNT}/stream/${VIDEO}/downloads`));

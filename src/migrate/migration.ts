@@ -4,6 +4,7 @@ import { planAddresses } from "./kinds/addresses.ts";
 import { planD1 } from "./kinds/d1.ts";
 import { planKv } from "./kinds/kv.ts";
 import { planLiveInputs } from "./kinds/live-inputs.ts";
+import { planConsumers, planQueues } from "./kinds/queues.ts";
 import { planR2 } from "./kinds/r2.ts";
 import { planRouting } from "./kinds/routing.ts";
 import { planSendingDomains, planSuppressions } from "./kinds/sending.ts";
@@ -67,7 +68,9 @@ async function planAll(context: Context, zones: readonly SourceZone[]): Promise<
   await add(areas.has("r2"), "R2", () => planR2(context));
   await add(areas.has("d1") || areas.has("workers"), "D1", () => planD1(context));
   await add(areas.has("email"), "destination addresses", () => planAddresses(context));
+  await add(areas.has("workers"), "queues", () => planQueues(context));
   await add(areas.has("workers"), "workers", () => planWorkers(context));
+  await add(areas.has("workers"), "queue consumers", () => planConsumers(context));
   for (const zone of zones) {
     await add(areas.has("workers"), `worker routes of ${zone.name}`, () => planRoutes(context, zone));
     await add(areas.has("email"), `Email Routing of ${zone.name}`, () => planRouting(context, zone));

@@ -27,7 +27,7 @@ export const ROWS = 50;
 const WORKER = `export default { async fetch(request, env) {
   const row = await env.DB.prepare("SELECT count(*) AS n FROM notes").first();
   return Response.json({ name: env.NAME, key: await env.KV.get("key-0"), rows: row.n, object: await (await env.FILES.get("object-0"))?.text() });
-} };`;
+}, async queue() {} };`;
 const CAPTIONS = "WEBVTT\n\n00:00.000 --> 00:01.000\nHello\n";
 
 interface Requests {
@@ -96,7 +96,16 @@ export async function fillAccount(
       sql: `CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT, data BLOB); ${Array.from({ length: ROWS }, (_, n) => `INSERT INTO notes (text, data) VALUES ('it''s note ${n} of ${i}', x'00ff${String(n).padStart(2, "0")}');`).join(" ")}`,
     });
   }
+  const { queue_id: queue } = await call("POST", `${base}/queues`, {
+    queue_name: "jobs",
+    settings: { delivery_delay: 5 },
+  });
   for (let i = 0; i < sizes.workers; i++) await createWorker(call, base, i, { namespace, database: databases[0]! });
+  await call("POST", `${base}/queues/${queue}/consumers`, {
+    type: "worker",
+    script_name: workerName(0),
+    settings: { batch_size: 7, max_retries: 2 },
+  });
   await call("POST", `${base}/email/routing/addresses`, { email: "ada@inbox.example", status: "verified" });
   for (let zone = 0; zone < sizes.zones; zone++) await createZone(call, base, access.account, zone, sizes);
   await createVideos(access, sizes, clipPath);
@@ -134,6 +143,7 @@ async function createWorker(
         { type: "kv_namespace", name: "KV", namespace_id: namespace },
         { type: "r2_bucket", name: "FILES", bucket_name: "files" },
         { type: "d1", name: "DB", id: database },
+        { type: "queue", name: "JOBS", queue_name: "jobs" },
         { type: "secret_text", name: "SECRET", text: "hidden" },
         // Named so that a list in alphabetical order has the needed worker last.
         ...(i === 0 ? [] : [{ type: "service", name: "NEXT", service: workerName(i - 1) }]),
@@ -296,6 +306,14 @@ export async function readAccount(access: AccountAccess): Promise<AccountContent
       crons: schedules.map(({ cron }: { cron: string }) => cron),
     });
   }
+  for (const { queue_name, settings, consumers } of await call("GET", `${base}/queues`))
+    put("queues", queue_name, {
+      settings,
+      consumers: consumers.map((consumer: { script: string; settings: object }) => [
+        consumer.script,
+        consumer.settings,
+      ]),
+    });
   for (const video of await call("GET", `${base}/stream`)) {
     const { uid, meta, creator, requireSignedURLs, allowedOrigins } = video;
     const captions = await call("GET", `${base}/stream/${uid}/captions`);

@@ -1,6 +1,6 @@
 import type { Plan, PlannedItem, Report, RunProgress } from "../../migrate/index.ts";
 import { oneLine } from "../../kernel/text.ts";
-import { plural, table, type Paint } from "../print.ts";
+import { table, type Paint } from "../print.ts";
 
 const ACTIONS = ["new", "changed", "unchanged", "kept", "impossible"] as const;
 /** Longer lists of the same kind are shortened; --json has all items. */
@@ -46,14 +46,14 @@ export const hasWork = ({ items }: Plan): boolean => items.some(({ apply }) => a
 
 /** Results, then the remaining manual work. */
 export function reportLines({ imported, failed, warnings, followUp }: Report, paint: Paint): string[] {
-  const counts = Object.entries(imported).map(([kind, count]) => plural(count, kind));
+  const counts = Object.entries(imported);
   const { secrets, credentials, dns } = followUp;
   return [
-    counts.length === 0 ? "Nothing was imported." : `Imported: ${counts.join(", ")}.`,
+    ...(counts.length === 0 ? ["Nothing was imported."] : table(["imported", "count"], counts, paint)),
     ...list("Failed; run the command again to retry", failed, ({ kind, name, reason }) => `${kind} ${name}: ${reason}`),
     ...list("Not imported", warnings, ({ kind, name, text }) => `${kind} ${name}: ${text}`),
     ...list("Secrets to enter", secrets, ({ worker, names }) =>
-      names.map((name) => `reelpost secret put ${name} --name ${worker}`).join("\n  "),
+      names.map((name) => `reelpost secret put ${name} --name ${worker}`).join("\n"),
     ),
     ...list("New credentials, shown only once", credentials, ({ what, value }) => `${what}: ${value}`),
     ...dns.flatMap(({ zone, steps }) => [

@@ -92,7 +92,7 @@ async function planDatabase(
         });
         context.ids.set("d1", uuid, made.uuid);
       }
-      const to = path(paths.target, context.ids.require("d1", uuid, name));
+      const to = path(paths.target, context.ids.require("d1", uuid, `The D1 database ${name}`));
       const tables = await fingerprint(target.api, to, false);
       if (!isEmpty(tables))
         await target.api.result("POST", `${to}/query`, { json: { sql: dropTablesSql(tables) }, timeoutMs: null });

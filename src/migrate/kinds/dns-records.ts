@@ -75,7 +75,7 @@ function planRecord(
     source: wanted,
     target: existing && requestOf(existing),
     async apply() {
-      const base = at`/zones/${context.ids.require("zone", zone.id, zone.name)}/dns_records`;
+      const base = at`/zones/${context.ids.require("zone", zone.id, `The zone ${zone.name}`)}/dns_records`;
       const { api } = context.target;
       const made =
         existing === undefined

@@ -101,7 +101,7 @@ async function syncKeys(
 ): Promise<{ wanted: number; kept: number }> {
   const { source, target, paths, ids, options } = context;
   const from = `${paths.source}/storage/kv/namespaces${at`/${id}`}`;
-  const to = `${paths.target}/storage/kv/namespaces${at`/${ids.require("kv", id, "the namespace")}`}`;
+  const to = `${paths.target}/storage/kv/namespaces${at`/${ids.require("kv", id, `The KV namespace ${id}`)}`}`;
   const existing = new Map((await keysOf(target.api, to, context)).map((key) => [key.name, key] as const));
   const counts = { wanted: 0, kept: 0 };
   await inParallel(chunksOf(keys, BATCH), options.concurrency, async (batch) => {

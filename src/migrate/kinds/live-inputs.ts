@@ -85,7 +85,7 @@ function planLiveInput(
       } else await api.result("PUT", path + at`/${existing.uid}`, { json: settings });
       await writeOutputs(
         api,
-        `${path}${at`/${context.ids.require("live", uid, "the live input")}`}/outputs`,
+        `${path}${at`/${context.ids.require("live", uid, `The live input ${uid}`)}`}/outputs`,
         { outputs, existingOutputs },
         progress,
       );

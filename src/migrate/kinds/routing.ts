@@ -54,7 +54,7 @@ const rulesOf = async (api: Context["source"]["api"], path: string): Promise<Rul
   (await collect(pagesOf<Rule>(api, `${path}/rules`))).filter(({ matchers }) => matchers[0]?.type !== "all");
 
 const pathOfZone = ({ ids }: Context, zone: SourceZone) =>
-  at`/zones/${ids.require("zone", zone.id, zone.name)}/email/routing`;
+  at`/zones/${ids.require("zone", zone.id, `The zone ${zone.name}`)}/email/routing`;
 
 function planSettings(
   context: Context,

@@ -53,7 +53,7 @@ export async function planSendingDomains(context: Context, zone: SourceZone): Pr
         source: settings(domain),
         target: existing && settings(existing),
         async apply() {
-          const path = at`/zones/${context.ids.require("zone", zone.id, zone.name)}/email/sending/subdomains`;
+          const path = at`/zones/${context.ids.require("zone", zone.id, `The zone ${zone.name}`)}/email/sending/subdomains`;
           const { api } = context.target;
           const { tag } = existing ?? (await api.result<SendingDomain>("POST", path, { json: { name: domain.name } }));
           await api.result("PATCH", path + at`/${tag}`, { json: settings(domain) });

@@ -83,7 +83,7 @@ async function planVideo(
     async apply(progress) {
       if (!isPresent)
         await uploadVideo(context, video, createVideoSource(context, video), { settings: settingsOf(video), progress });
-      const targetUid = ids.require("video", uid, "the video");
+      const targetUid = ids.require("video", uid, `The video ${uid}`);
       const path = `${paths.target}/stream${at`/${targetUid}`}`;
       await changeSettings(target.api, path, video, progress);
       await copyCaptions(

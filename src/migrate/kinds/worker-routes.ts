@@ -38,7 +38,7 @@ export async function planRoutes(context: Context, zone: SourceZone): Promise<Pl
       source: form(route),
       target: existing && form(existing),
       async apply() {
-        const path = at`/zones/${ids.require("zone", zone.id, zone.name)}/workers/routes`;
+        const path = at`/zones/${ids.require("zone", zone.id, `The zone ${zone.name}`)}/workers/routes`;
         if (existing === undefined) await target.api.result("POST", path, { json: form(route) });
         else await target.api.result("PUT", path + at`/${existing.id}`, { json: form(route) });
       },
@@ -69,7 +69,7 @@ export async function planDomains(context: Context): Promise<PlannedItem[]> {
             hostname: domain.hostname,
             service: domain.service,
             environment: "production",
-            zone_id: ids.require("zone", domain.zone_id, `the zone of ${domain.hostname}`),
+            zone_id: ids.require("zone", domain.zone_id, `The zone of ${domain.hostname}`),
           },
         });
       },

@@ -261,6 +261,7 @@ describe("a server of reelpost/test", () => {
   });
 
   it("isolates the storage of two servers, and frees the ports and the folder of one that is closed", async () => {
+    await email("hello");
     const started = performance.now();
     const second = await createServer({ dir: folder });
     process.stderr.write(`createServer() in a warm process: ${Math.round(performance.now() - started)} ms\n`);

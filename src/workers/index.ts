@@ -85,6 +85,7 @@ export * from "./routing/index.ts";
 export * from "./secrets-store/index.ts";
 export { createLocalBucketList, createS3HttpHandler, localS3Key } from "./s3/index.ts";
 export * from "./project/index.ts";
+export { OLDEST_COMPATIBILITY_DATE } from "./scripts/checks.ts";
 export { createScripts } from "./scripts/scripts.ts";
 export { parseCron } from "./schedules/cron.ts";
 export { scriptsMigrations } from "./scripts/schema.ts";

@@ -14,7 +14,7 @@ export const recordSchema = z.object({
   name: z.string().max(255),
   type: z.enum(RECORD_TYPES as [string, ...string[]]),
   content: z.string(),
-  data: z.record(z.string(), z.unknown()).describe("Type-specific fields; empty for types that have none."),
+  data: z.record(z.string(), z.unknown()).nullable().describe("Type-specific fields; null for types that have none."),
   priority: z.number().int().optional().describe("MX, SRV and URI records only."),
   ttl: z.number().int().describe("Time to live in seconds; 1 means automatic."),
   proxiable: z.boolean(),
@@ -43,7 +43,8 @@ export const showRecord = (record: DnsRecord): z.input<typeof recordSchema> => (
   name: record.name,
   type: record.type,
   content: record.written ?? record.content,
-  data: record.data ?? {},
+  // Terraform would plan to remove an empty object.
+  data: record.data,
   ...(record.priority !== null && { priority: record.priority }),
   ttl: record.ttl,
   proxiable: isProxiable(record.type),

@@ -90,7 +90,8 @@ test("returns records of every type in the published form, and accepts that form
     [21, 21, 100],
   );
   assert.deepEqual((await call("get", `${base}/usage`)).body.result, { record_usage: 21, record_quota: null });
-  assert.deepEqual(list.body.result.find(({ type }: { type: string }) => type === "MX").priority, 10);
+  const mx = list.body.result.find(({ type }: { type: string }) => type === "MX");
+  assert.deepEqual([mx.priority, mx.data], [10, null], "a type without specific fields has no data");
 
   const file = (await call("get", `${base}/export`)).text;
   for (const { id } of list.body.result) assert.deepEqual((await call("delete", `${base}/${id}`)).body.result, { id });

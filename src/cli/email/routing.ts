@@ -14,7 +14,7 @@ export interface RoutingSettings {
 
 export interface Rule {
   id: string;
-  name: string;
+  name?: string;
   enabled: boolean;
   priority: number;
   matchers: { type: string; field?: string; value?: string }[];
@@ -65,7 +65,14 @@ export const routingLines = (
 export const ruleTable = (rules: readonly Rule[], paint: Paint): string[] =>
   table(
     ["id", "matches", "action", "enabled", "priority", "name"],
-    rules.map((rule) => [rule.id, matchText(rule), actionText(rule), yesNo(rule.enabled), rule.priority, rule.name]),
+    rules.map((rule) => [
+      rule.id,
+      matchText(rule),
+      actionText(rule),
+      yesNo(rule.enabled),
+      rule.priority,
+      rule.name ?? "",
+    ]),
     paint,
   );
 
@@ -73,7 +80,7 @@ export const ruleLines = (rule: Rule, paint: Paint): string[] =>
   facts(
     [
       ["rule", rule.id],
-      ["name", rule.name === "" ? undefined : rule.name],
+      ["name", rule.name],
       ["matches", matchText(rule)],
       ["action", actionText(rule)],
       ["enabled", yesNo(rule.enabled)],

@@ -10,7 +10,7 @@ export function checkScriptName(name: string): void {
 }
 
 /** The compatibility date of a worker that specifies none: the oldest that workerd supports. */
-const OLDEST_COMPATIBILITY_DATE = "2021-11-02";
+export const OLDEST_COMPATIBILITY_DATE = "2021-11-02";
 
 export function checkCompatibilityDate(date: string = OLDEST_COMPATIBILITY_DATE, now: number): string {
   const refuse = (reason: string, fix: string) => workerErrors.badCompatibilityDate({ reason, fix });

@@ -41,7 +41,7 @@ test("rules are created, listed, replaced and deleted with the requests of wrang
   ).body.result;
   assert.deepEqual(
     [dropped.name, dropped.priority, dropped.actions, dropped.source, "owner_worker_tag" in dropped],
-    ["", 0, [{ type: "drop" }], "wrangler", false],
+    [undefined, 0, [{ type: "drop" }], "wrangler", false],
   );
 
   const list = (await call("get", `${base}/rules`, { query: { order: "created", direction: "asc", page: 1 } })).body;
@@ -71,7 +71,7 @@ test("reports invalid rules with the codes that clients expect", async (t) => {
   const catchAll = (await call("get", `${base}/rules/catch_all`)).body.result;
   assert.deepEqual(
     [catchAll.enabled, catchAll.actions, catchAll.matchers, catchAll.name, catchAll.source],
-    [false, [{ type: "drop" }], [{ type: "all" }], "", "api"],
+    [false, [{ type: "drop" }], [{ type: "all" }], undefined, "api"],
   );
   assert.deepEqual(refused(await call("get", `${base}/rules/${catchAll.id}`)), [409, 2020, "Invalid rule operation"]);
   assert.deepEqual(refused(await call("delete", `${base}/rules/${catchAll.id}`)), [
@@ -120,6 +120,7 @@ test("reports invalid rules with the codes that clients expect", async (t) => {
     })
   ).body.result;
   assert.deepEqual(reset, catchAll);
+  assert.equal("name" in reset, false, "a rule without a name has no field for it");
   assert.deepEqual(refused(await call("post", `${base}/rules`, { body: "{" })).slice(0, 2), [400, 6007]);
 });
 

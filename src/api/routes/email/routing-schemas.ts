@@ -102,7 +102,7 @@ const source = z.enum(["api", "wrangler"]);
 export const ruleSchema = z.object({
   id,
   tag: id,
-  name: z.string(),
+  name: z.string().optional().describe("Absent if the rule has no name."),
   enabled: z.boolean(),
   priority: z.number(),
   matchers,
@@ -117,7 +117,7 @@ const showActions = (action: RuleAction) => [action];
 export const showRule = (rule: Rule): z.input<typeof ruleSchema> => ({
   id: rule.id,
   tag: rule.id,
-  name: rule.name,
+  ...(rule.name !== "" && { name: rule.name }),
   enabled: rule.enabled,
   priority: rule.priority,
   matchers: showMatchers(rule.matcher),

@@ -115,7 +115,9 @@ export function versionPartOf(
     // Clients also request to keep types that this server does not support, such as secret_key; no such bindings exist.
     keepBindings: BINDING_TYPES.filter((type) => keep_bindings?.includes(type) === true),
     compatibilityFlags: compatibility_flags ?? [],
-    ...(typeof compatibility_date === "string" && { compatibilityDate: compatibility_date }),
+    // Terraform sends an empty date for a worker without one.
+    ...(typeof compatibility_date === "string" &&
+      compatibility_date !== "" && { compatibilityDate: compatibility_date }),
     ...(typeof limits?.cpu_ms === "number" && { limits: { cpuMs: limits.cpu_ms } }),
     ...migrationsPartOf(metadata.migrations),
     ...(metadata.annotations && { annotations: readAnnotations(metadata.annotations) }),

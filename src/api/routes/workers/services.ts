@@ -11,14 +11,14 @@ import {
   writing,
   type WorkerRoutesDeps,
 } from "./common.ts";
-import { nothing, scriptShape, shownScript } from "./shapes.ts";
+import { nothing, scriptShape, shownScript, withoutDefaults } from "./shapes.ts";
 
 const SERVICE = `${WORKERS}/services/{service_name}`;
 const environmentSchema = z.object({
   environment: z.string(),
   created_on: z.string(),
   modified_on: z.string(),
-  script: scriptShape,
+  script: scriptShape.partial({ observability: true }),
 });
 const serviceSchema = z.object({
   id: z.string(),
@@ -154,6 +154,7 @@ function showEnvironment(script: Script) {
     modified_on: script.modifiedAt.toISOString(),
     script: {
       ...shownScript(script),
+      ...withoutDefaults(script),
       ...(latest?.limits?.cpuMs !== undefined && { limits: { cpu_ms: latest.limits.cpuMs } }),
     },
   };

@@ -15,7 +15,7 @@ test("settings are changed with a form or JSON, and omitted ones are kept", asyn
   const before = await ok("get", `${SCRIPT}/settings`);
   assert.deepEqual(
     [before.limits, before.tags, before.observability, before.usage_model],
-    [{ cpu_ms: 40 }, ["a"], { enabled: false }, "standard"],
+    [{ cpu_ms: 40 }, ["a"], undefined, "standard"],
   );
 
   // Inherited bindings are sent with only name and type, because clients cannot know secret values.
@@ -238,4 +238,17 @@ test("a tail consumer must be another worker with a tail handler", async (t) => 
     assert.match(message, reason);
   }
   assert.deepEqual((await ok("get", `${SCRIPT}/settings`)).tail_consumers, tail_consumers);
+});
+
+test("settings omit a compatibility date and observability that were never specified", async (t) => {
+  const { ok } = await startWorkersApi(t);
+  // Terraform sends an empty date.
+  await ok("put", SCRIPT, { body: formOf(metadataOf({ compatibility_date: "" })) });
+  const settings = await ok("get", `${SCRIPT}/settings`);
+  assert.deepEqual(["compatibility_date" in settings, "observability" in settings], [false, false]);
+  await ok("put", SCRIPT, {
+    body: formOf(metadataOf({ compatibility_date: "2026-10-01", observability: { enabled: false } })),
+  });
+  const given = await ok("get", `${SCRIPT}/settings`);
+  assert.deepEqual([given.compatibility_date, given.observability], ["2026-10-01", { enabled: false }]);
 });

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import type { Deployment, Script, Version } from "../../../workers/index.ts";
+import { OLDEST_COMPATIBILITY_DATE, type Deployment, type Script, type Version } from "../../../workers/index.ts";
 import { shownBinding } from "./bindings.ts";
 import { shownObservability, shownPlacement } from "./setting-fields.ts";
 
@@ -91,7 +91,18 @@ export const shownScriptSettings = ({ logpush, tags, tailConsumers, observabilit
   observability: shownObservability(observability),
 });
 
-export const settingsShape = scriptSettingsShape.extend({ bindings: z.array(loose), usage_model: z.string() });
+export const settingsShape = scriptSettingsShape
+  .omit({ observability: true })
+  .extend({ observability: loose.optional(), bindings: z.array(loose), usage_model: z.string() });
+
+/**
+ * Overrides that omit settings that were never specified: Terraform would plan to remove them from the worker. The oldest
+ * compatibility date is indistinguishable from an absent one.
+ */
+export const withoutDefaults = ({ observability, latest }: Script) => ({
+  ...(observability === null && { observability: undefined }),
+  ...(latest?.compatibilityDate === OLDEST_COMPATIBILITY_DATE && { compatibility_date: undefined }),
+});
 
 export const shownSettings = (script: Script) => ({
   ...shownScriptSettings(script),
@@ -104,6 +115,7 @@ export const shownSettings = (script: Script) => ({
     ...showLimits(script.latest),
     annotations: script.latest.annotations,
   }),
+  ...withoutDefaults(script),
 });
 
 const placementOf = ({ placement }: Script) => {

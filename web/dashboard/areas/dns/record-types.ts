@@ -148,7 +148,7 @@ export const formOf = (type: string): RecordTypeForm =>
 interface StoredRecord {
   content: string;
   priority?: number;
-  data: Record<string, unknown>;
+  data: Record<string, unknown> | null;
 }
 
 /** Values of the form fields of a stored record. */
@@ -159,8 +159,8 @@ export function valuesOf(type: string, record: StoredRecord): Record<string, str
         name === "content"
           ? record.content
           : name === "priority"
-            ? (record.priority ?? record.data["priority"])
-            : record.data[name];
+            ? (record.priority ?? record.data?.["priority"])
+            : record.data?.[name];
       return [name, value === undefined ? "" : String(value)];
     }),
   );

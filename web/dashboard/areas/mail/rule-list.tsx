@@ -150,7 +150,7 @@ function RuleRow({
         <Icon name="drag" size={16} />
       </ActionIcon>
       <div>
-        {rule.name !== "" && <b>{rule.name} </b>}
+        {rule.name !== undefined && <b>{rule.name} </b>}
         {!rule.enabled && <StatusBadge>Disabled</StatusBadge>}
         {rule.matchers.map((matcher, index) => (
           <div key={index}>

@@ -17,5 +17,4 @@ export function actionSummary({ type, value = [] }: Action): string {
   return type === "worker" ? `Pass to worker ${value.join(", ")}` : `Forward to ${value.join(", ")}`;
 }
 
-export const ruleName = ({ name, matchers }: Rule): string =>
-  name === "" ? matchers.map(matcherText).join(", ") : name;
+export const ruleName = ({ name, matchers }: Rule): string => name ?? matchers.map(matcherText).join(", ");

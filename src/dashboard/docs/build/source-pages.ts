@@ -20,9 +20,15 @@ const LANGUAGES: Record<string, string> = { ".mjs": "js", ".jsonc": "json", ".se
 export async function readSourcePages(root: string): Promise<SourcePage[]> {
   const names = (await readdir(join(root, "docs"))).filter((name) => name.endsWith(".md")).sort();
   const pages = await Promise.all(names.map((name) => readPage(root, `docs/${name}`)));
-  const others = new Set(pages.flatMap(({ path, markdown }) => linksOutside(path, markdown)));
-  const read = await Promise.all([...others].sort().map((path) => readOther(root, path)));
-  return [...pages, ...read];
+  const known = new Set(pages.map(({ path }) => path));
+  // Pages outside of docs/ link to further ones: the list grows while it is read.
+  for (const { path, markdown } of pages)
+    for (const target of linksOutside(path, markdown)) {
+      if (known.has(target)) continue;
+      known.add(target);
+      pages.push(await readOther(root, target));
+    }
+  return pages;
 }
 
 const readPage = async (root: string, path: string): Promise<SourcePage> => ({
@@ -30,11 +36,15 @@ const readPage = async (root: string, path: string): Promise<SourcePage> => ({
   markdown: await readFile(join(root, path), "utf8"),
 });
 
-/** Paths of the pages that links of a page in `docs/` outside of it lead to. */
+/** Paths of the pages outside of docs/ to which a page links. */
 function linksOutside(path: string, markdown: string): string[] {
-  return [...markdown.matchAll(/\]\((\.\.\/[^)\s#]+)/g)].map(([, link]) =>
-    pageOfFile(posix.join(posix.dirname(path), link!)),
-  );
+  const folder = posix.extname(path) === "" ? path : posix.dirname(path);
+  return [...markdown.replace(/^(`{3,})[^]*?^\1/gm, "").matchAll(/\]\(([^)\s#]+)/g)]
+    .map(([, link]) => link!)
+    .filter((link) => !/^[a-z]+:/.test(link))
+    .map((link) => posix.join(folder, link))
+    .filter((target) => !target.startsWith("docs/") && !target.startsWith(".."))
+    .map(pageOfFile);
 }
 
 /** A file in a folder of the repository is part of the folder's page. */
@@ -47,9 +57,13 @@ async function readOther(root: string, path: string): Promise<SourcePage> {
   if ((await stat(join(root, path))).isFile())
     return { path, markdown: `# ${path}\n\n${fenced("text", await readFile(join(root, path), "utf8"))}` };
   const entries = await readdir(join(root, path), { recursive: true, withFileTypes: true });
-  const files = entries
+  const all = entries
     .filter((entry) => entry.isFile())
-    .map((entry) => posix.join(entry.parentPath.slice(join(root, path).length + 1), entry.name))
+    .map((entry) => posix.join(entry.parentPath.slice(join(root, path).length + 1), entry.name));
+  // A folder with a README.md is a page of its own.
+  const folders = all.filter((file) => file.endsWith("/README.md")).map((file) => file.slice(0, -"README.md".length));
+  const files = all
+    .filter((file) => !folders.some((folder) => file.startsWith(folder)))
     .filter((file) => !/(^|\/)(node_modules|package-lock\.json|README\.md|\.\w+)(\/|$)/.test(file))
     .sort();
   if (files.length > MAX_FILES) throw new Error(`${path} has ${files.length} files: link to a smaller folder`);

@@ -75,8 +75,9 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
     page.on("request", (request) => requests.push(new URL(request.url()).pathname));
     await page.goto(`${dashboard.origin}/mail/domains`);
     await page.getByRole("table", { name: "Mail domains" }).getByText("Not set up").first().waitFor();
+    // A live event may repeat it.
     assert.deepEqual(
-      requests.filter((path) => path.includes("/email/routing")),
+      [...new Set(requests.filter((path) => path.includes("/email/routing")))],
       [`/client/v4/accounts/${dashboard.account}/email/routing/zones`],
       "one request for all domains",
     );

@@ -68,6 +68,8 @@ const drill: Drill = {
     const restoreStart = performance.now();
     await cli(["backup", "restore", backups, "--data-dir", restored]);
     const restoreSeconds = (performance.now() - restoreStart) / 1000;
+    const checked = await cli(["check", "--data-dir", restored]);
+    const damage = (checked["findings"] as { damage: boolean; subject: string }[]).filter((finding) => finding.damage);
     const queued = queuedMessages(restored);
     const target = await serveRestored(kit, restored, ours.token);
     const lost = await load.lost(before, target, queued);
@@ -80,7 +82,8 @@ const drill: Drill = {
         Object.values(before).reduce((sum, count) => sum + count, 0),
       lost: lost.lost.length,
       partial: lost.partial.length,
-      examples: [...lost.lost, ...lost.partial].slice(0, 5),
+      damage: damage.length,
+      examples: [...lost.lost, ...lost.partial, ...damage.map(({ subject }) => subject)].slice(0, 5),
       files: second["files"],
       bytes: second["bytes"],
       added_bytes: second["added_bytes"],
@@ -88,7 +91,8 @@ const drill: Drill = {
       backup_s: round(backupSeconds),
       restore_s: round(restoreSeconds),
     };
-    return { summary, ok: lost.lost.length === 0 && lost.partial.length === 0 && summary.verify_problems === 0 };
+    const faults = [lost.lost, lost.partial, damage, verified["problems"] as unknown[]];
+    return { summary, ok: faults.every(({ length }) => length === 0) };
   },
 };
 export default drill;
@@ -97,8 +101,17 @@ const wait = (ms: number) => new Promise((resolve) => void setTimeout(resolve, m
 const round = (seconds: number) => Math.round(seconds * 100) / 100;
 
 async function cli(args: string[]): Promise<Record<string, unknown>> {
-  const { stdout } = await run(process.execPath, [MAIN, ...args, "--json"], { maxBuffer: 64 * 1024 * 1024 });
-  return JSON.parse(stdout) as Record<string, unknown>;
+  const options = { maxBuffer: 64 * 1024 * 1024 };
+  const { stdout } = await run(process.execPath, [MAIN, ...args, "--json"], options).catch(
+    // verify and check report problems with an exit code.
+    (err: { stdout?: string }) => {
+      if (err.stdout === undefined || err.stdout === "") throw err;
+      return { stdout: err.stdout };
+    },
+  );
+  const result = JSON.parse(stdout) as Record<string, unknown>;
+  if ("error" in result) throw new Error(`reelpost ${args[0]} ${args[1]}: ${JSON.stringify(result["error"])}`);
+  return result;
 }
 
 interface Target {

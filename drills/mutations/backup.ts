@@ -38,7 +38,7 @@ export const mutations: Mutation[] = [
     from: "if (sha256 !== file.sha256) {",
     to: "if (false) {",
     test: BACKUP_TEST,
-    name: "missing, truncated or changed",
+    name: "without changing its size",
   },
   {
     file: "src/backup/restore.ts",

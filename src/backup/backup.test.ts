@@ -265,6 +265,19 @@ test("verify names the files that are missing, truncated or changed, and restore
   await assert.rejects(verifyBackup({ folder, id: "absent" }), isBackupError("unknownBackup"));
 });
 
+test("a restore rejects a file whose bytes were changed without changing its size", async (t) => {
+  const data = await createData(t);
+  const folder = join(temporary(t), "backups");
+  await createBackup(createOptions(data, folder));
+  const reader = await openBackupFolder(folder);
+  for await (const { path, content } of reader.files(await reader.find(), undefined))
+    if (path === "objects/notes/5") writeFileSync(reader.pathOf(content), "note 6\n".repeat(100));
+  reader.close();
+  const target = restoreOptions(t, folder, data);
+  await assert.rejects(restoreBackup(target), /the bytes of objects\/notes\/5 were changed/);
+  assert.ok(!existsSync(join(target.objects, "notes/5")));
+});
+
 test("an interrupted restore continues, and data is never overwritten", async (t) => {
   const data = await createData(t);
   const folder = join(temporary(t), "backups");

@@ -1,10 +1,18 @@
 import { copyFile, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
 import { messageOf } from "../kernel/index.ts";
 
 /** Copies all pages in one step: with several steps, SQLite starts again whenever another process writes. */
 const ALL_PAGES = 2 ** 30;
+
+/** Without this mode, SQLite creates a file that is missing. */
+function existing(path: string): URL {
+  const url = pathToFileURL(path);
+  url.searchParams.set("mode", "rw");
+  return url;
+}
 
 /**
  * Writes a consistent copy of a SQLite file that another process may be writing. A file that SQLite cannot read is
@@ -14,7 +22,7 @@ export async function copySqlite(from: string, to: string): Promise<{ suffixes: 
   await removeSqlite(to);
   try {
     // Not read-only: after a crash of the process that wrote it, SQLite has to rebuild the index of the write-ahead log.
-    const source = new DatabaseSync(from, { timeout: 30_000 });
+    const source = new DatabaseSync(existing(from), { timeout: 30_000 });
     try {
       await backup(source, to, { rate: ALL_PAGES });
     } finally {
@@ -59,7 +67,7 @@ export async function findSqlite(folder: string): Promise<string[]> {
 export function sqliteProblem(path: string): string | undefined {
   let db: DatabaseSync | undefined;
   try {
-    db = new DatabaseSync(path, { defensive: true, timeout: 10_000 });
+    db = new DatabaseSync(existing(path), { defensive: true, timeout: 10_000 });
     const [row] = db.prepare("pragma integrity_check(1)").all();
     const found = String(Object.values(row ?? {})[0]);
     return found === "ok" ? undefined : found;
@@ -74,7 +82,7 @@ export function sqliteProblem(path: string): string | undefined {
 export function rebuildIndexes(path: string): string | undefined {
   let db: DatabaseSync | undefined;
   try {
-    db = new DatabaseSync(path, { timeout: 10_000 });
+    db = new DatabaseSync(existing(path), { timeout: 10_000 });
     db.exec("reindex");
   } catch (err) {
     return messageOf(err);

@@ -1,4 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
 import { Client } from "pg";
 import { messageOf } from "../../kernel/index.ts";
 import { storeErrors } from "../errors.ts";
@@ -48,7 +49,10 @@ function openSqliteSnapshot(path: string): RowSnapshot {
   let db: DatabaseSync;
   try {
     // Not read-only: after a crash of the server, SQLite has to rebuild the index of the write-ahead log.
-    db = new DatabaseSync(path, { timeout: 10_000 });
+    const url = pathToFileURL(path);
+    // Without this mode, SQLite creates a file that is missing.
+    url.searchParams.set("mode", "rw");
+    db = new DatabaseSync(url, { timeout: 10_000 });
     db.exec("pragma query_only = on; begin");
     // The first read determines which commits the transaction sees.
     db.prepare("select count(*) from sqlite_master").get();

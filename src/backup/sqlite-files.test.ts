@@ -1,0 +1,14 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { temporary } from "./backup.testing.ts";
+import { copySqlite, sqliteProblem } from "./sqlite-files.ts";
+
+test("a database that was deleted since the folder was read is not created again", async (t) => {
+  const folder = temporary(t);
+  const missing = join(folder, "missing.sqlite");
+  assert.deepEqual((await copySqlite(missing, join(folder, "copy.sqlite"))).suffixes, []);
+  assert.ok(sqliteProblem(missing));
+  assert.ok(!existsSync(missing));
+});

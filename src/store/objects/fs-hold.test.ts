@@ -27,7 +27,8 @@ async function* bytes(text: string) {
 test("a hold shows deleted, replaced and completed objects as they were when it started", async (t) => {
   const folder = temporary(t);
   const objects = await openFsObjects({ folder });
-  for (const key of ["a/deleted", "a/replaced", "a/copied", "kept"]) await objects.put(key, Buffer.from(`${key} 1`));
+  for (const key of ["a/deleted", "a/replaced", "a/copied", "a/linked", "kept"])
+    await objects.put(key, Buffer.from(`${key} 1`));
   const completed = objects.partial("p/completed");
   await completed.append(0, bytes("first half"));
   const discarded = objects.partial("p/discarded");
@@ -38,6 +39,7 @@ test("a hold shows deleted, replaced and completed objects as they were when it 
   await objects.delete(["a/deleted", "absent"]);
   for (const version of [2, 3]) await objects.put("a/replaced", Buffer.from(`version ${version}`));
   await objects.copy("kept", "a/copied");
+  await objects.putFile("a/linked", join(folder, "kept"));
   await completed.complete(10);
   await discarded.discard();
   const after = await contentsOf(hold);

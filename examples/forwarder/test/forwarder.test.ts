@@ -14,7 +14,7 @@ after(() => server.close());
 const receive = (from: string, headers: Record<string, string> = {}) =>
   server.worker().email({ from, to: ADDRESS, subject: "Printer", text: "It is on fire.", headers });
 
-test("forwards mail of a known sender and replies to it", async () => {
+test("forwards mail from a known sender and replies to it", async () => {
   const { id, outcome, forwards, replies } = await receive("ada@example.com");
   assert.equal(outcome, "ok");
   assert.deepEqual(
@@ -28,7 +28,7 @@ test("forwards mail of a known sender and replies to it", async () => {
   assert.equal(reply.subject, "Re: Printer");
 });
 
-test("rejects mail of a stranger", async () => {
+test("rejects mail from a stranger", async () => {
   const { rejectReason, forwards } = await receive("eve@example.org");
   assert.match(rejectReason ?? "", /known senders only/);
   assert.deepEqual(forwards, []);

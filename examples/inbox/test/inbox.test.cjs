@@ -34,7 +34,7 @@ test("starts each test with an empty mailbox", async () => {
   expect((await listed()).messages).toEqual([]);
 });
 
-test("refuses the message if the disk is full, and lists nothing", async () => {
+test("rejects the message if the disk is full, and does not list it", async () => {
   await server.disk.fill();
   expect((await receive("Notes")).outcome).toBe("exception");
   await server.disk.free();

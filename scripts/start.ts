@@ -111,11 +111,11 @@ async function waitForFfmpeg(): Promise<boolean> {
     has: (program) => isProgram(process.platform === "win32" ? `${program}.exe` : program),
   });
   headline(
-    `The video steps need ${isProgram("ffmpeg") ? "an ffmpeg that runs: the installed one does not" : "ffmpeg, which is not installed"}. Mail does not need it.`,
+    `The video steps need ${isProgram("ffmpeg") ? "a working ffmpeg, and the installed one does not run" : "ffmpeg, which is not installed"}. Mail does not need it.`,
   );
   say(
     command === undefined
-      ? "Install ffmpeg with x264 by your system's package manager; the video steps start as soon as it runs."
+      ? "Install ffmpeg with x264 with your system's package manager; the video steps start as soon as it runs."
       : "Run this in another terminal; the video steps start as soon as ffmpeg runs:",
   );
   if (command !== undefined) say(`\n  ${command}`);

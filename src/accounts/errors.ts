@@ -209,7 +209,7 @@ export const accountErrors = defineErrors("accounts", {
   secondFactorRequired: {
     code: 1072,
     http: 403,
-    message: "An account of the user requires two-factor authentication",
+    message: "One of your accounts requires two-factor authentication",
     fix: "Enable it in the dashboard under Your account, or sign in with a passkey.",
   },
 

@@ -12,7 +12,7 @@ export const ID_FORMATS = {
   hex: /^[0-9a-f]{32}$/,
   uuid: /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
 } as const;
-const DESCRIPTIONS = { hex: "32 lower-case hex digits", uuid: "a UUID in lower case" } as const;
+const DESCRIPTIONS = { hex: "32 lowercase hex digits", uuid: "a lowercase UUID" } as const;
 
 export interface ChosenIds {
   /** The id in the request header; undefined without the header. Throws notAllowed, badRequest. */
@@ -37,7 +37,7 @@ export function createChosenIds(operator: () => Promise<string | undefined>): Ch
       await requireOperator(caller);
       if (typeof id !== "string" || !ID_FORMATS[format].test(id))
         throw apiErrors.badRequest({
-          reason: `The header Reelpost-Id must be ${DESCRIPTIONS[format]}, not ${JSON.stringify(String(id).slice(0, 64))}`,
+          reason: `The Reelpost-Id header must be ${DESCRIPTIONS[format]}, not ${JSON.stringify(String(id).slice(0, 64))}`,
         });
       return id;
     },

@@ -31,7 +31,7 @@ export const NOUNS: readonly Noun[] = [
   },
   {
     name: "backup",
-    summary: "backups of a server, and their restore",
+    summary: "back up and restore a server",
     verbs: ["create", "list", "verify", "restore", "keygen"],
     load: async () => (await import("./commands/backup.ts")).backupCommands,
   },

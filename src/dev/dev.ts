@@ -266,7 +266,7 @@ export async function createDev(
       if (chaos !== undefined)
         report({
           event: "notice",
-          text: `Chaos: simulates failures for ${chaos.percent} % of the recipients of outgoing messages. To repeat them: --chaos-seed ${chaos.seed}`,
+          text: `Chaos: simulating failures for ${chaos.percent} % of the recipients of outgoing messages. To repeat them, use --chaos-seed ${chaos.seed}`,
         });
       const { databases } = bindings.d1;
       await runSeeds(seeds, { databases, workers: workers.describe(), cwd, dataDir, report });

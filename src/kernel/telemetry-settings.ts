@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { count, group } from "./setting-types.ts";
 
-export const telemetrySettings = group("OpenTelemetry: traces and metrics, sent to a collector by OTLP over HTTP", {
+export const telemetrySettings = group("OpenTelemetry: traces and metrics, sent to a collector with OTLP over HTTP", {
   enabled: z.boolean().default(false).meta({
     description: "Send traces and metrics. `OTEL_SDK_DISABLED=true` overrides it",
     example: true,
@@ -20,11 +20,11 @@ export const telemetrySettings = group("OpenTelemetry: traces and metrics, sent 
     example: "reelpost-eu",
   }),
   traces: z.boolean().default(true).meta({ description: "Send traces", example: true }),
-  metrics: z.boolean().default(true).meta({ description: "Send the metrics of `/metrics`", example: true }),
+  metrics: z.boolean().default(true).meta({ description: "Export the metrics from `/metrics`", example: true }),
   sample_ratio: z.number().min(0).max(1).default(1).meta({
     description:
       "Fraction of traces to record, from 0 to 1. A request whose `traceparent` is not sampled is never recorded",
     example: 0.1,
   }),
-  metrics_seconds: count(60, 1, 3600, "Seconds between two exports of metrics"),
+  metrics_seconds: count(60, 1, 3600, "Seconds between metrics exports"),
 });

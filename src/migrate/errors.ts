@@ -5,13 +5,13 @@ export const migrateErrors = defineErrors("migrate", {
     code: "E_STATE_UNREADABLE",
     http: 400,
     message: "Cannot read the state file {path}: {reason}.",
-    fix: "Correct or delete the file, or name another one with --state.",
+    fix: "Correct or delete the file, or select a different one with --state.",
   },
   otherImport: {
     code: "E_OTHER_IMPORT",
     http: 409,
-    message: "The state file {path} belongs to another import: {found}.",
-    fix: "Name another file with --state: this import is {wanted}.",
+    message: "The state file {path} belongs to a different import ({found}); this import is {wanted}.",
+    fix: "Select a different file with --state.",
   },
   parentMissing: {
     code: "E_PARENT_MISSING",
@@ -35,13 +35,13 @@ export const migrateErrors = defineErrors("migrate", {
     code: "E_UPLOAD_CHANGED",
     http: 409,
     message: "The size of {what} changed from {before} to {after} bytes during the import.",
-    fix: "Run the command again: the upload restarts.",
+    fix: "Run the command again. The upload restarts.",
   },
   notReady: {
     code: "E_STILL_PROCESSING",
     http: 504,
     message: "{what} was not ready after {minutes} minutes.",
-    fix: "Run the command again later: it continues there.",
+    fix: "Run the command again later. It resumes where it stopped.",
   },
   incomplete: {
     code: "E_INCOMPLETE",

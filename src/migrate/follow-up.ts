@@ -33,18 +33,18 @@ export async function planFollowUp(context: Context, zones: readonly SourceZone[
       steps: [
         ...(longest > SHORT_TTL
           ? [
-              `At the current DNS provider, set the TTL of all records to ${SHORT_TTL} seconds, then wait ${longest} seconds: the longest TTL until now`,
+              `At the current DNS provider, set the TTL of all records to ${SHORT_TTL} seconds, then wait ${longest} seconds, the longest of the previous TTLs`,
             ]
           : []),
         "Run the import again, so that the latest changes are included",
         ...(nameServers.length > 0
           ? [
-              `At the registrar, remove the DS record if there is one, then replace the name servers by ${nameServers.join(" and ")}`,
+              `At the registrar, remove the DS record if there is one, then replace the name servers with ${nameServers.join(" and ")}`,
             ]
           : []),
         ...mail.map(
           ({ name, content, priority }) =>
-            `If the zone stays with another DNS provider, replace the MX records of ${name} by: ${priority ?? 10} ${content}`,
+            `If the zone stays with another DNS provider, replace the MX records of ${name} with: ${priority ?? 10} ${content}`,
         ),
         `Check the result: reelpost doctor ${zone.name}`,
       ],

@@ -47,7 +47,7 @@ export const serverErrors = defineErrors("start", {
   noBackupFolder: {
     code: "no_backup_folder",
     http: 400,
-    message: "No backup folder is given.",
+    message: "No backup folder was specified.",
     fix: "Pass the folder as an argument, or set backup.dir.",
   },
   dashboardHostInUse: {

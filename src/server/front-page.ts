@@ -50,7 +50,7 @@ const TITLE = "Programmable email and streaming video";
 const FEATURES = [
   [
     "Email",
-    "Route mail of your domains to workers and people. Send signed mail, and see what happened to each message.",
+    "Route mail for your domains to workers and people. Send signed mail, and see what happened to each message.",
   ],
   ["Workers", "Deploy code that handles messages and requests, with storage, queues and live logs."],
   ["Video", "Upload a video and play it seconds later. Broadcast live, and control who can watch."],
@@ -65,7 +65,7 @@ export const frontPageHtml = (links: FrontPageLink[]): string =>
     title: "Reelpost",
     body: `<div class="hero">${MARK_SVG}
 <h1>${TITLE}</h1>
-<p class="lead">Email Workers, Email Routing and Stream on a server of your own.</p>
+<p class="lead">Email Workers, Email Routing and Stream on your own server.</p>
 <div class="buttons">${links.map(buttonOf).join("")}</div></div>
 <ul class="features">${FEATURES.map(([name, text]) => `<li><strong>${name}</strong><span>${text}</span></li>`).join("")}</ul>`,
   });

@@ -145,13 +145,13 @@ export const storeErrors = defineErrors("store", {
     code: "E_STORE_HOLD_IN_USE",
     http: 409,
     message: "another backup is reading the objects in {folder}",
-    fix: "Wait until it has ended. A backup that was killed expires after two minutes.",
+    fix: "Wait until it ends, or two minutes if it was killed.",
   },
   holdLost: {
     code: "E_STORE_HOLD_LOST",
     http: 500,
     message: "objects in {folder} may have been deleted while the backup was reading them",
-    fix: "Create the backup again. The computer was suspended, or its disk is full.",
+    fix: "Create the backup again. Possible causes: the computer was suspended, or its disk is full.",
   },
   badJob: {
     code: "E_STORE_BAD_JOB",

@@ -12,7 +12,7 @@ export const streamErrors = defineErrors("stream", {
     http: 409,
     permanent: true,
     message: "Bad Request: the id {uid} is in use, or its data is still being deleted",
-    fix: "Use another id, or omit the header Reelpost-Id.",
+    fix: "Use another id, or omit the Reelpost-Id header.",
   },
   badParameter: { code: 10005, http: 400, message: "Bad Request: {reason}" },
   invalidUrl: { code: 10010, http: 400, message: "Invalid URL: {reason}" },

@@ -6,13 +6,13 @@ export const testHelperErrors = defineErrors("test", {
     code: "server_closed",
     http: 409,
     message: "The test server is closed.",
-    fix: "Call close() after the last use of the server, or createServer() again.",
+    fix: "Call close() only after the last use of the server, or start another one with createServer().",
   },
   resetImpossible: {
     code: "reset_impossible",
     http: 409,
     message: "reset() does not delete the storage in {dataDir}.",
-    fix: "Remove `dataDir`, so that the server has a temporary folder.",
+    fix: "Remove `dataDir`. The server then uses a temporary folder.",
   },
   buildFailed: {
     code: "build_failed",
@@ -53,7 +53,7 @@ export const testHelperErrors = defineErrors("test", {
   replyInvalid: {
     code: "reply_invalid",
     http: 400,
-    message: "{reply} is not a reply of a next hop that fails.",
+    message: "{reply} is not a failure reply.",
     fix: 'Pass a code from 400 to 599, optionally with an enhanced code and text: "451 4.7.1 Try again later".',
   },
   faultInvalid: {

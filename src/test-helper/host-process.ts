@@ -84,7 +84,7 @@ export function createHostProcess(main: string): HostProcess {
             if (!isRunning)
               return reject(
                 new TestServerError(
-                  `The process of the test server has ended, so ${method} is not possible.`,
+                  `Cannot call ${method}: the process of the test server has ended.`,
                   "Call createServer() again.",
                 ),
               );

@@ -120,7 +120,7 @@ export async function openTestServer(
           timeout,
           () =>
             new TestServerError(
-              `No event matched ${JSON.stringify(properties)} within ${timeout} ms; the server has reported ${log.describe()}.`,
+              `No event matched ${JSON.stringify(properties)} within ${timeout} ms; the server reported ${log.describe()}.`,
               "Trigger the event before you wait, or wait longer with `timeout`.",
             ),
         );

@@ -20,7 +20,7 @@ export const zoneErrors = defineErrors("zones", {
     http: 409,
     permanent: true,
     message: "The id {id} is already in use",
-    fix: "Use another id, or omit the header Reelpost-Id.",
+    fix: "Use another id, or omit the Reelpost-Id header.",
   },
   zoneExists: {
     code: 1061,

@@ -425,7 +425,7 @@ test("the plan states what the hosted service does not return", needsFfmpeg, asy
   assert.match(lossesOf("zone"), /3 DNS records of the hosted service are left out.*1 proxied records/);
   assert.match(lossesOf("destination address"), /must be verified again/);
   assert.match(lossesOf("worker"), /env\.BROWSER is missing.*values of its secrets cannot be read: TOKEN/);
-  assert.match(lossesOf("video"), /MP4 download is imported instead; its watermark stays part of the picture/);
+  assert.match(lossesOf("video"), /MP4 download is imported instead; its watermark is burned into the video/);
   assert.match(lossesOf("live input"), /key in its WHIP URL changes/);
   assert.match(lossesOf("signing key"), /private keys cannot be read/);
   assert.deepEqual(

@@ -95,7 +95,7 @@ async function checkOnce(options: CheckOptions): Promise<Checked> {
       findings.push({
         kind: "secrets_key",
         subject: key?.source ?? "secrets.key",
-        problem: key === undefined ? "it is missing" : "the secrets were encrypted with another key",
+        problem: key === undefined ? "it is missing" : "the secrets were encrypted with a different key",
       });
   }
   const folderId = marks.get(options.objectsMark.name);
@@ -105,7 +105,7 @@ async function checkOnce(options: CheckOptions): Promise<Checked> {
       findings.push({
         kind: "other_objects",
         subject: folder,
-        problem: found === undefined ? "its id is missing" : "it has another id",
+        problem: found === undefined ? "its id is missing" : "it has a different id",
       });
   }
   for (const reference of references.values()) {

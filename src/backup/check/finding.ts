@@ -39,13 +39,13 @@ const FINDINGS = {
   },
   secrets_key: {
     isDamage: true,
-    effect: "The server does not start: no secret can be decrypted.",
-    advice: "Restore secrets.key of this data directory, or set secrets.key.",
+    effect: "The server does not start, because it cannot decrypt any secret.",
+    advice: "Restore the file secrets.key of this data directory, or set the secrets.key setting.",
   },
   other_objects: {
     isDamage: true,
-    effect: "The server does not start: the objects belong to another database.",
-    advice: "Set objects.dir to the folder of this database.",
+    effect: "The server does not start, because the objects belong to another database.",
+    advice: "Set objects.dir to the objects folder that belongs to this database.",
   },
   kv_value: {
     isDamage: true,
@@ -70,11 +70,11 @@ const FINDINGS = {
   worker_asset: {
     isDamage: true,
     effect: "Requests for the asset fail.",
-    repair: "forget the file, so that the next deploy uploads it",
+    repair: "delete the record of the asset, so that the next deploy uploads it again",
   },
   d1_database: {
     isDamage: true,
-    effect: "Queries of this database may fail or return wrong results.",
+    effect: "Queries to this database may fail or return wrong results.",
     repair: "rebuild its indexes",
     advice: RESTORE,
   },
@@ -126,12 +126,12 @@ const FINDINGS = {
   orphan: {
     isDamage: false,
     effect: "No row refers to the file, which only takes up space.",
-    repair: "move the file to the folder of removed files",
+    repair: "move the file to removed/ in the data directory",
   },
   orphan_database: {
     isDamage: false,
     effect: "No D1 database has this file, which only takes up space.",
-    repair: "move the file to the folder of removed files",
+    repair: "move the file to removed/ in the data directory",
   },
 } satisfies Record<string, Explanation>;
 

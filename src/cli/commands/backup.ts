@@ -25,7 +25,7 @@ export const serverDataOptions = {
 
 const folderArgument = {
   name: "folder",
-  summary: "backup folder; default: backup.dir of the settings",
+  summary: "backup folder; default: backup.dir in the settings",
   complete: "directory",
 } as const;
 
@@ -64,11 +64,11 @@ async function folderOf(argument: string | undefined, values: DataValues, contex
 
 const create = defineCommand({
   name: "backup create",
-  summary: "back up a server, which may be running",
+  summary: "back up a server, even while it is running",
   description: `Copies database rows, objects, D1 databases, Durable Objects and certificates into a folder. Data that an earlier backup in the folder contains
-is not copied again. Everything that the server had acknowledged before the start is in the backup.
+is not copied again. The backup contains everything that the server acknowledged before the command started.
 
-Run it on the machine of the server, as the user that runs \`reelpost serve\`. An encrypted backup contains the key that encrypts secrets; otherwise
+Run it on the server machine, as the user that runs \`reelpost serve\`. An encrypted backup contains the key that encrypts secrets; otherwise
 store a copy of secrets.key separately, or pass --with-secrets-key.`,
   arguments: [folderArgument],
   options: {
@@ -79,14 +79,14 @@ store a copy of secrets.key separately, or pass --with-secrets-key.`,
       multiple: true,
       placeholder: "age1…",
       summary: "encrypt for this age recipient",
-      defaultText: "backup.recipients of the settings",
+      defaultText: "backup.recipients in the settings",
     },
     keep: {
       type: "number",
       min: 0,
       max: 100_000,
       summary: "number of backups to keep; 0 keeps all",
-      defaultText: "backup.keep of the settings, or 7",
+      defaultText: "backup.keep in the settings, or 7",
     },
     "with-secrets-key": {
       type: "boolean",
@@ -94,9 +94,12 @@ store a copy of secrets.key separately, or pass --with-secrets-key.`,
     },
   },
   examples: [
-    ["reelpost backup create /mnt/backup/reelpost", "into a folder on another disk"],
-    ["reelpost backup create /mnt/backup/reelpost --recipient age1… --keep 30", "encrypted; keeps 30 backups"],
-    ["reelpost backup create --settings /etc/reelpost/settings.jsonc", "into backup.dir"],
+    ["reelpost backup create /mnt/backup/reelpost", "backs up into a folder on another disk"],
+    [
+      "reelpost backup create /mnt/backup/reelpost --recipient age1… --keep 30",
+      "encrypts the backup and keeps the newest 30",
+    ],
+    ["reelpost backup create --settings /etc/reelpost/settings.jsonc", "backs up into backup.dir"],
   ],
   async run(values, [folder], context) {
     const { backUpServer } = await import("../../server/index.ts");
@@ -117,7 +120,7 @@ store a copy of secrets.key separately, or pass --with-secrets-key.`,
       for (const warning of manifest.warnings) context.stderr.line(`warning: ${warning}`);
       if (manifest.secrets_key === "separate")
         context.stderr.line(
-          "warning: the backup does not contain the key that encrypts secrets. Store a copy of it separately: a restore needs it.",
+          "warning: the backup does not contain the key that encrypts secrets. Store a copy separately: you need it to restore the backup.",
         );
       const {
         id,
@@ -168,10 +171,10 @@ store a copy of secrets.key separately, or pass --with-secrets-key.`,
 
 const list = defineCommand({
   name: "backup list",
-  summary: "list the complete backups of a folder",
+  summary: "list the complete backups in a folder",
   arguments: [folderArgument],
   options: serverDataOptions,
-  examples: [["reelpost backup list /mnt/backup/reelpost", ""]],
+  examples: [["reelpost backup list /mnt/backup/reelpost", "lists the backups in this folder"]],
   async run(values, [argument], context) {
     const { openBackupFolder } = await import("../../backup/index.ts");
     const folder = await openBackupFolder(await folderOf(argument, values, context));
@@ -210,14 +213,14 @@ const list = defineCommand({
 
 const verify = defineCommand({
   name: "backup verify",
-  summary: "read a backup completely and compare it with its hashes",
-  description: `Also checks that rows and databases can be read. For an encrypted backup that needs --identity; without it, only the encrypted files are
-compared with their hashes. The exit code is 1 if there is a problem.`,
+  summary: "read an entire backup and compare it with its hashes",
+  description: `Also checks that rows and databases can be read. For an encrypted backup, this check needs --identity. Without it, the command
+only compares the encrypted files with their hashes. The exit code is 1 if there is a problem.`,
   arguments: [folderArgument],
   options: { ...serverDataOptions, id: idOption, identity: identityOption },
   examples: [
-    ["reelpost backup verify /mnt/backup/reelpost", "the newest backup"],
-    ["reelpost backup verify /mnt/backup/reelpost --identity key.txt", "an encrypted one"],
+    ["reelpost backup verify /mnt/backup/reelpost", "verifies the newest backup"],
+    ["reelpost backup verify /mnt/backup/reelpost --identity key.txt", "verifies an encrypted backup"],
   ],
   async run(values, [argument], context) {
     const { verifyBackup } = await import("../../backup/index.ts");
@@ -241,9 +244,9 @@ compared with their hashes. The exit code is 1 if there is a problem.`,
 const restore = defineCommand({
   name: "backup restore",
   summary: "restore a backup into an empty data directory",
-  description: `Existing data is never overwritten: the data directory and the database must be empty. If the settings have a database.url, the rows are
-restored into that PostgreSQL database, whichever database the backup was made from. An interrupted restore continues when the same command runs again; the
-server does not start before it is complete.`,
+  description: `Existing data is never overwritten: the data directory and the database must be empty. If database.url is set, the rows are
+restored into that PostgreSQL database, regardless of the database that the backup was made from. To continue an interrupted restore, run the same command again. The
+server does not start until the restore is complete.`,
   arguments: [folderArgument],
   options: {
     ...serverDataOptions,
@@ -255,14 +258,14 @@ server does not start before it is complete.`,
       summary: "key file, if the backup does not contain the key that encrypts secrets",
       complete: "file",
     },
-    "dry-run": { type: "boolean", summary: "check everything that the restore needs, without writing" },
+    "dry-run": { type: "boolean", summary: "check everything that the restore needs, and write nothing" },
   },
   examples: [
-    ["reelpost backup restore /mnt/backup/reelpost --data-dir /var/lib/reelpost", "the newest backup"],
+    ["reelpost backup restore /mnt/backup/reelpost --data-dir /var/lib/reelpost", "restores the newest backup"],
     ["reelpost backup restore /mnt/backup/reelpost --identity key.txt --dry-run", "checks an encrypted backup"],
     [
       "reelpost backup restore /mnt/backup/reelpost --settings /etc/reelpost/settings.jsonc",
-      "into PostgreSQL, if database.url is set",
+      "restores into PostgreSQL if database.url is set",
     ],
   ],
   async run(values, [argument], context) {
@@ -307,7 +310,9 @@ server does not start before it is complete.`,
           ],
           paint,
         ),
-        isDryRun ? "Nothing was written. The restore can be started." : "The restore is complete. Start the server.",
+        isDryRun
+          ? "The checks passed. Nothing was written. To restore, run the command without --dry-run."
+          : "The restore is complete. Start the server.",
       ],
     );
     return 0;
@@ -317,10 +322,10 @@ server does not start before it is complete.`,
 const keygen = defineCommand({
   name: "backup keygen",
   summary: "create an age identity for encrypted backups",
-  description: `Prints the identity, which decrypts backups, and its recipient, which encrypts them. Store the identity away from the server: without it, an encrypted
-backup cannot be restored.`,
+  description: `Prints the identity, which decrypts backups, and its recipient, which encrypts them. Store the identity away from the server. Without it, you cannot restore an encrypted
+backup.`,
   options: {},
-  examples: [["reelpost backup keygen > reelpost-backup-key.txt", "an identity file"]],
+  examples: [["reelpost backup keygen > reelpost-backup-key.txt", "creates an identity file"]],
   async run(_, __, context) {
     const { generateIdentity } = await import("../../backup/index.ts");
     const { identity, recipient } = await generateIdentity();

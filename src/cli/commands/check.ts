@@ -6,17 +6,17 @@ import { readServerSettings, serverDataOptions } from "./backup.ts";
 export const check = defineCommand({
   name: "check",
   summary: "compare the rows of a server with its files",
-  description: `Looks for objects that rows refer to and that are missing or truncated, for missing and empty segments, for damaged D1 databases and Durable Objects,
-and for files without a row. The server may be running.
+  description: `Looks for missing and truncated objects that rows refer to, missing and empty segments, damaged D1 databases and Durable Objects,
+and files without a row. You can run it while the server is running.
 
-With --repair, which needs a stopped server, rows whose data is lost are deleted, and files are moved to removed/ in the data directory. Create a backup first.
+Stop the server and create a backup before you use --repair. It deletes rows whose data is lost and moves files to removed/ in the data directory.
 The exit code is 1 if damage remains.`,
   options: {
     ...serverDataOptions,
-    repair: { type: "boolean", summary: "repair what can be repaired" },
+    repair: { type: "boolean", summary: "repair damage where possible" },
   },
   examples: [
-    ["reelpost check --data-dir /var/lib/reelpost", "checks, and changes nothing"],
+    ["reelpost check --data-dir /var/lib/reelpost", "checks without changing anything"],
     ["reelpost check --settings /etc/reelpost/settings.jsonc --repair", "also repairs; stop the server first"],
   ],
   async run(values, _, context) {

@@ -76,7 +76,7 @@ With several --config options the first worker is the default. With --json every
     "chaos-seed": {
       type: "number",
       max: 0xffff_ffff,
-      summary: "repeat the failures of an earlier --chaos",
+      summary: "seed for --chaos; use the seed of an earlier run to repeat its failures",
       defaultText: "random",
     },
     "log-level": {

@@ -12,14 +12,14 @@ import { painter, plural, printResult } from "../print.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
 
 const SUMMARIES: Record<AliasFormat, string> = {
-  postfix: "import a Postfix alias map, also with regular expressions",
+  postfix: "import a Postfix alias map, including regular expressions",
   forwardemail: "import the aliases of Forward Email from its CSV export",
   addy: "import the aliases of addy.io from its CSV export",
   mailcow: "import the aliases of mailcow from a CSV export",
 };
 const COLUMNS: Record<AliasFormat, string> = {
-  postfix: `Reads a map in the format of postmap, regexp_table or pcre_table: an address, @domain or /expression/, then its destinations. Rules with expressions or
-several destinations need the setting email.extended_rules.`,
+  postfix: `Reads a postmap, regexp_table or pcre_table map. Each entry is an address, @domain or /regular expression/, followed by its destinations. Rules with
+regular expressions or more than one destination need the email.extended_rules setting.`,
   forwardemail: "Reads the columns name or alias, recipients, enabled, description.",
   addy: "Reads the columns email, recipients, active, description.",
   mailcow: "Reads the columns address, goto, active, public_comment.",
@@ -31,16 +31,20 @@ const aliasCommand = (format: AliasFormat) =>
     summary: SUMMARIES[format],
     description: `${COLUMNS[format]}
 
-Each entry becomes a routing rule of the zone that contains its domain; the zones must exist. Destination addresses that are new receive a message with a link
-for verification, and rules for them work after that.`,
+Each entry becomes a routing rule of the zone that contains its domain; the zones must exist. Each new destination address receives a message with a
+verification link. Its rules start to work when the address is verified.`,
     arguments: [{ name: "file", summary: "the alias table", required: true, complete: "file" }],
     options: {
-      domain: { type: "string", placeholder: "name", summary: "domain of aliases and expressions without one" },
+      domain: {
+        type: "string",
+        placeholder: "name",
+        summary: "domain for aliases and regular expressions without one",
+      },
       "dry-run": { type: "boolean", summary: "print the plan and change nothing" },
       overwrite: { type: "boolean", summary: "replace existing rules for the same addresses" },
       "keep-verified": {
         type: "boolean",
-        summary: "create destination addresses as verified; confirm that their owners have agreed to receive mail",
+        summary: "create destination addresses as verified; use it only if their owners have agreed to receive mail",
       },
       ...yesOption,
       ...serverOptions,

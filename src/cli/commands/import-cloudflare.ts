@@ -18,14 +18,14 @@ export const importCloudflare = defineCommand({
   name: "import cloudflare",
   summary: "import an account of the hosted service, or of another server",
   description: `Reads an account through the v4 API and creates its zones, DNS records, Email Routing, sending domains, suppressions, workers, KV, R2, D1, videos
-and live inputs on this server. First it prints a plan; --dry-run stops there. Nothing on the source is changed, except that MP4 downloads are created
-for videos without one and deleted afterwards.
+and live inputs on this server. It first prints a plan; with --dry-run, it stops there. It changes nothing on the source, except that it creates MP4
+downloads for videos without one and deletes them afterwards.
 
-The command can be interrupted and repeated: the state file records the progress, and a later run imports what is new or has changed on the source. Items
-that differ on this server and were not imported are kept unless --overwrite is set. Nothing is deleted on this server.
+You can interrupt and repeat the command. The state file records the progress, and a later run imports everything that is new or has changed on the source.
+Items that differ on this server and were not imported are kept unless you set --overwrite. Nothing is deleted on this server.
 
-Zones, KV namespaces, D1 databases, videos, live inputs and watermark profiles keep their ids if the API token for this server is an administrator's on the
-operator's account.`,
+Zones, KV namespaces, D1 databases, videos, live inputs and watermark profiles keep their ids if the API token for this server has Account Settings Write on
+the operator's account.`,
   options: {
     ...sourceOptions,
     only: {
@@ -40,7 +40,7 @@ operator's account.`,
     overwrite: { type: "boolean", summary: "replace items that differ and were not imported before" },
     "keep-verified": {
       type: "boolean",
-      summary: "keep destination addresses verified; confirm that their owners have agreed to receive mail",
+      summary: "keep destination addresses verified; use it only if their owners have agreed to receive mail",
     },
     state: {
       type: "string",
@@ -62,7 +62,7 @@ operator's account.`,
   examples: [
     ["CLOUDFLARE_API_TOKEN=… reelpost import cloudflare --dry-run", "prints the plan"],
     ["reelpost import cloudflare --only zones --only email", "imports DNS and mail only"],
-    ["reelpost import cloudflare --from https://old.example.com --yes", "copies from another server without a prompt"],
+    ["reelpost import cloudflare --from https://old.example.com --yes", "copies from another server without prompting"],
   ],
   async run(values, _, context) {
     const { concurrency = DEFAULT_CONCURRENCY, "dry-run": dryRun = false } = values;

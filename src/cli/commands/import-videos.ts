@@ -24,12 +24,12 @@ interface Planned {
 
 export const importVideos = defineCommand({
   name: "import videos",
-  summary: "upload the videos of a folder, a PeerTube export or a list",
+  summary: "upload videos from a folder, a PeerTube export or a CSV list",
   description: `Uploads every video file in a folder and its subfolders, with captions in files such as talk.en.vtt next to talk.mp4. A folder with peertube/videos.json
 is read as an extracted PeerTube account export, with names, channels, captions and privacy: videos that are not public or unlisted require a token for playback.
 A CSV file has the columns file or url, and optionally name, creator and signed.
 
-A video is uploaded once: later runs leave out files whose name and size equal those of an existing video.`,
+Each video is uploaded only once: later runs skip files whose name and size match an existing video.`,
   arguments: [{ name: "source", summary: "folder or CSV file", required: true, complete: "file" }],
   options: {
     "dry-run": { type: "boolean", summary: "list the videos and upload nothing" },
@@ -38,7 +38,7 @@ A video is uploaded once: later runs leave out files whose name and size equal t
   },
   examples: [
     ["reelpost import videos ./talks --dry-run", "lists the videos that would be uploaded"],
-    ["reelpost import videos videos.csv --yes", "uploads the videos of a list without a prompt"],
+    ["reelpost import videos videos.csv --yes", "uploads the videos listed in videos.csv without prompting"],
   ],
   async run({ yes, "dry-run": dryRun = false, ...values }, [source], context) {
     const videos = await readVideoList(resolve(context.cwd, source!));

@@ -131,7 +131,7 @@ const streamDelivery = defineCommand({
   summary: "show the customer code and the base URL of the account's videos",
   description: "The URL of a video is the base URL with `/<uid>/watch`, `/<uid>/manifest/video.m3u8` and so on.",
   options: serverOptions,
-  examples: [["reelpost stream delivery --json", "customer code, delivery domain and base URL, as JSON"]],
+  examples: [["reelpost stream delivery --json", "prints the customer code, delivery domain and base URL as JSON"]],
   async run(values, _, context) {
     const { api, base } = await connectToApi(values, context);
     const delivery = await api.result<Delivery>("GET", `${base}/stream/delivery`);
@@ -139,7 +139,7 @@ const streamDelivery = defineCommand({
       facts(
         [
           ["customer code", delivery.customerCode],
-          ["domain", delivery.deliveryDomain ?? "none: stream.delivery_domain of the server is not set"],
+          ["domain", delivery.deliveryDomain ?? "none: stream.delivery_domain is not set on the server"],
           ["base URL", delivery.baseUrl],
         ],
         paint,

@@ -16,11 +16,9 @@ export function planLines({ items, keepsIds }: Plan, paint: Paint): string[] {
   });
   return [
     ...table(["", ...ACTIONS], rows, paint),
-    ...(keepsIds
-      ? []
-      : ["", "Ids change: the API token is not an administrator's on the account of the server's operator."]),
+    ...(keepsIds ? [] : ["", "Ids will change: the API token lacks Account Settings Write on the operator's account."]),
     ...section("Cannot be imported", items, ({ action, reason }) => (action === "impossible" ? [reason!] : [])),
-    ...section("Kept as on this server", items, ({ action, reason }) => (action === "kept" ? [reason!] : [])),
+    ...section("Kept as they are on this server", items, ({ action, reason }) => (action === "kept" ? [reason!] : [])),
     ...section("Imported in part", items, ({ action, losses = [] }) =>
       action === "new" || action === "changed" ? losses : [],
     ),

@@ -79,7 +79,7 @@ async function fromCsv(path: string): Promise<ListedVideo[]> {
         captions: {},
       };
       if (file !== "") return ofFile(resolve(dirname(path), file), about);
-      const problem = url === "" ? `line ${line} has neither a file nor a url` : undefined;
+      const problem = url === "" ? `line ${line} has no file and no url` : undefined;
       return { source: url, size: undefined, ...about, ...(problem !== undefined && { problem }) };
     }),
   );

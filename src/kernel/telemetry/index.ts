@@ -23,7 +23,7 @@ export async function startTelemetry(
   if (config === undefined) return undefined;
   if (config.unsupportedProtocol !== undefined)
     log.warn(
-      `telemetry: OTEL_EXPORTER_OTLP_PROTOCOL=${config.unsupportedProtocol} is not supported, http/json is used instead`,
+      `telemetry: OTEL_EXPORTER_OTLP_PROTOCOL=${config.unsupportedProtocol} is not supported, using http/json instead`,
     );
   const { startExporters } = await import("./exporters.ts");
   const exporters = startExporters(config, { version, clock, log });

@@ -86,7 +86,7 @@ async function planAlias(
   };
   const domain = domainOf(alias) ?? givenDomain;
   if (domain === undefined)
-    return impossible({ ...item, reason: "its expression does not end in a domain; set --domain" });
+    return impossible({ ...item, reason: "its regular expression does not end in a domain; set --domain" });
   const zone = zones
     .filter((one) => domain === one.name || domain.endsWith(`.${one.name}`))
     .toSorted((a, b) => b.name.length - a.name.length)[0];

@@ -30,7 +30,7 @@ local              ada
       ["regex", ".*(?:support).*", "ada@inbox.example", true],
     ],
     problems: [
-      "8: its destination $1@new.example contains parts of the address, which a rule cannot",
+      "8: its destination $1@new.example refers to parts of the matched address, which rules do not support",
       "9: its destination ada is not an email address",
     ],
   });

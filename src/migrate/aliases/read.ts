@@ -102,7 +102,7 @@ function aliasOf({ key, destinations, ...entry }: Entry, domain: string | undefi
   if (plain.length === 0) return "it has no destination";
   if (bad !== undefined)
     return bad.includes("$")
-      ? `its destination ${bad} contains parts of the address, which a rule cannot`
+      ? `its destination ${bad} refers to parts of the matched address, which rules do not support`
       : `its destination ${bad} is not an email address`;
   const pattern = /^\/(.*)\/([a-zA-Z]*)$/s.exec(key);
   if (pattern !== null) return regexAlias(pattern, { ...entry, destinations: plain });
@@ -116,7 +116,7 @@ function aliasOf({ key, destinations, ...entry }: Entry, domain: string | undefi
 
 /** A Postfix expression matches any part of the address; the expression of a rule matches the whole address. */
 function regexAlias([, expression, flags]: RegExpExecArray, entry: Omit<Alias, "type" | "value">): Alias | string {
-  if (flags !== "" && flags !== "i") return `the flags ${flags} of its expression are not supported`;
+  if (flags !== "" && flags !== "i") return `the flags ${flags} of its regular expression are not supported`;
   const body = expression!.replaceAll("\\/", "/");
   return { ...entry, type: "regex", value: /^\^[^|]*\$$/.test(body) ? body : `.*(?:${body}).*` };
 }

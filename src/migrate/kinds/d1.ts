@@ -74,7 +74,7 @@ async function planDatabase(
   const losses = [
     ...(existing !== undefined && existing.uuid !== uuid ? [`its id is ${existing.uuid} instead of ${uuid}`] : []),
     ...(existing === undefined && !context.keepsIds ? ["its id changes"] : []),
-    ...(withRows ? [] : ["it is compared by its schema and row counts only"]),
+    ...(withRows ? [] : ["only its schema and row counts are compared"]),
   ];
   return plannedItem(context, {
     kind: "D1 database",

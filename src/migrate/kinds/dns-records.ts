@@ -52,9 +52,11 @@ export async function planRecords(context: Context, zone: SourceZone, zoneItem: 
     ...(left === 0
       ? []
       : [
-          `${left} DNS records of the hosted service are left out: Email Routing, Email Sending and name servers create new ones`,
+          `${left} DNS records of the hosted service are not imported: this server creates its own for mail and name servers`,
         ]),
-    ...(proxied === 0 ? [] : [`${proxied} proxied records are published with their own content: there is no proxy`]),
+    ...(proxied === 0
+      ? []
+      : [`${proxied} proxied records are published as DNS-only, because this server has no proxy`]),
   ];
   if (losses.length > 0) zoneItem.losses = [...(zoneItem.losses ?? []), ...losses];
   const matchTarget = createMatcher(context, targetRecords);

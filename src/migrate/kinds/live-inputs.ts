@@ -143,7 +143,10 @@ function keysOf(input: LiveInput): { keys: { publish: string; playback: string }
   const publish = input.rtmps?.streamKey ?? input.rtmp?.streamKey ?? input.srt?.passphrase ?? whip;
   const playback = input.rtmpsPlayback?.streamKey ?? input.rtmpPlayback?.streamKey ?? input.srtPlayback?.passphrase;
   if (publish === undefined || playback === undefined || !KEY.test(publish) || !KEY.test(playback))
-    return { keys: undefined, losses: ["its keys change: the source shows none in a known form"] };
+    return {
+      keys: undefined,
+      losses: ["its keys change: the source does not return them in the format of this server"],
+    };
   return {
     keys: { publish, playback },
     losses: [

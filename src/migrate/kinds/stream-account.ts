@@ -50,7 +50,9 @@ async function planSigningKey(context: Context): Promise<PlannedItem[]> {
     {
       ...item,
       action: "new",
-      losses: ["private keys cannot be read: one new key replaces them, and tokens of the old ones become invalid"],
+      losses: [
+        "private keys cannot be read: one new key replaces them, and tokens signed with the old ones become invalid",
+      ],
       apply: recorded(context, item.key, "created", async () => {
         const made = await target.api.result<{ id: string; pem: string }>("POST", `${paths.target}/stream/keys`);
         followUp.credentials.push({ what: `Stream signing key ${made.id} (base64 of the PEM)`, value: made.pem });

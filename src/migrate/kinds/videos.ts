@@ -11,7 +11,7 @@ import { uploadVideo } from "./video-upload.ts";
 const LIST_LIMIT = 1000;
 const STATE_PROBLEMS: Record<string, string> = {
   pendingupload: "it has not been uploaded yet",
-  error: "it could not be processed by the source",
+  error: "the source could not process it",
   "live-inprogress": "its broadcast is running",
 };
 
@@ -104,7 +104,7 @@ async function planVideo(
 function lossesOf({ keepsIds }: Context, { watermark, liveInput }: Video, hasOriginals: boolean): string[] {
   return [
     ...(hasOriginals ? [] : ["the source does not return the uploaded file: its MP4 download is imported instead"]),
-    ...(!hasOriginals && watermark != null ? ["its watermark stays part of the picture"] : []),
+    ...(!hasOriginals && watermark != null ? ["its watermark is burned into the video"] : []),
     ...(keepsIds ? [] : ["its id changes, so embed codes must change too"]),
     ...(liveInput === undefined ? [] : ["it is no longer listed as a recording of its live input"]),
   ];

@@ -32,7 +32,7 @@ export function docsPage(
 <script type="module" src="${script}"></script>
 </head>
 <body>
-<a class="skip" href="#main">Skip to the text</a>
+<a class="skip" href="#main">Skip to content</a>
 <header>
 <a class="brand" href="${DOCS_PATH}">${MARK_SVG}<span>Reelpost <small>docs</small></span></a>
 <div class="search" role="search"><input type="search" placeholder="Search" aria-label="Search the documentation" autocomplete="off" spellcheck="false"><kbd aria-hidden="true">/</kbd></div>

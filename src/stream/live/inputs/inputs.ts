@@ -67,7 +67,8 @@ export function createOwnedInputs({
       if (idempotencyKey !== undefined) checkIdempotencyKey(idempotencyKey);
       if (keys !== undefined && (!isKey(keys.publish) || !isKey(keys.playback) || keys.publish === keys.playback))
         throw streamErrors.badParameter({
-          reason: "keys must have a publish and a playback key that differ, each 32 hex digits, k, and 32 hex digits",
+          reason:
+            "keys must contain different publish and playback keys, each with 32 hex digits, the letter k, and 32 hex digits",
         });
       const now = clock.now();
       const settings = JSON.stringify(applyChange(DEFAULTS, change, rules));

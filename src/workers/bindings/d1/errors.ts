@@ -108,7 +108,7 @@ export const d1Errors = defineErrors("d1", {
     http: 409,
     permanent: true,
     message: "A database with the id {id} exists, or was deleted during the last hour",
-    fix: "Use another id, or omit the header Reelpost-Id.",
+    fix: "Use another id, or omit the Reelpost-Id header.",
   },
   nameTaken: {
     code: 7502,

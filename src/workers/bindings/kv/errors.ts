@@ -76,7 +76,7 @@ export const kvErrors = defineErrors("kv", {
     http: 409,
     permanent: true,
     message: "a namespace with the id {id} exists, or was deleted during the last hour",
-    fix: "Use another id, or omit the header Reelpost-Id.",
+    fix: "Use another id, or omit the Reelpost-Id header.",
   },
   titleTaken: {
     code: 10014,

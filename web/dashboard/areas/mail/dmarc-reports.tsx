@@ -25,7 +25,7 @@ const PROBLEMS: Record<NonNullable<Status["status"]>, (domain: string) => string
   "multiple-dmarc-reports": (domain) =>
     `_dmarc.${domain} has more than one DMARC record, so receivers ignore all of them. Delete all but one.`,
   "missing-dmarc-rua": (domain) =>
-    `The record at _dmarc.${domain} does not contain the address for reports. Enable the reports to add it.`,
+    `The record at _dmarc.${domain} does not contain the report address. Enable the reports to add it.`,
   "cname-on-dmarc-record": (domain) =>
     `_dmarc.${domain} is a CNAME of a name without a DMARC record. Add the record there, or delete the CNAME.`,
 };
@@ -130,7 +130,7 @@ function StatisticsView({
     return (
       <EmptyState icon="mail" title="No DMARC reports in this period">
         {isEnabled
-          ? "Receivers send a report for each day on which they got mail of the domain."
+          ? "Receivers send a report for each day on which they received mail from the domain."
           : "Enable the reports to request them in the DMARC record."}
       </EmptyState>
     );

@@ -102,7 +102,7 @@ function CreateWebhook({ account, opened, onClose }: { account: string; opened: 
     initialValues: { url: "", topics: ["videos"] },
     validate: {
       url: (url) => (/^https?:\/\/./.test(url.trim()) ? null : "Enter a URL that begins with https://"),
-      topics: (topics) => (topics.length === 0 ? "Select at least one kind of event" : null),
+      topics: (topics) => (topics.length === 0 ? "Select at least one event type" : null),
     },
   });
   return (

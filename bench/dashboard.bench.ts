@@ -8,13 +8,13 @@ import { startServerProcess } from "./harness/server-process.ts";
 
 const FEW = 100;
 const MANY = 100_000;
-/** Page loads per sample; the sample is their median. */
+/** Page loads per sample; each sample is the median of their times. */
 const LOADS = 3;
-/** The key of web/dashboard/session/session.ts. */
+/** The localStorage key that web/dashboard/session/session.ts uses. */
 const SESSION_KEY = "reelpost.session";
 const main = join(import.meta.dirname, "..", "src", "cli", "main.ts");
 
-/** A list of the dashboard, the links of its rows, and the number of rows on its first page. */
+/** A list in the dashboard, a selector for the links in its rows, and the number of rows on its first page. */
 interface List {
   name: string;
   path: string;
@@ -49,7 +49,7 @@ const bench: Bench = {
         return {
           growth: Math.max(...LISTS.map(growthOf)),
           first_load_kb: firstLoadKb,
-          // The values behind the ratio.
+          // The values from which the ratio is computed.
           videos_growth: growthOf(LISTS[0]!),
           log_growth: growthOf(LISTS[1]!),
           videos_ms: of("videos, many rows"),
@@ -101,7 +101,7 @@ async function timeToList(browser: Browser, { origin, token }: Side, { path, lin
   });
   try {
     const page = await context.newPage();
-    // The page measures itself, so that the time does not include the requests of the debugger.
+    // The page measures the time itself, so that it does not include the requests of the debugger.
     await page.addInitScript(`{
       const observer = new MutationObserver(() => {
         if (document.querySelector(${JSON.stringify(links)}) === null) return;
@@ -128,7 +128,7 @@ async function timeToList(browser: Browser, { origin, token }: Side, { path, lin
   }
 }
 
-/** Compressed size of the page and of the files that it names. */
+/** Compressed size of the page and of the files that it refers to. */
 async function firstLoadBytes(origin: string): Promise<number> {
   const html = await (await fetch(`${origin}/stream`)).text();
   const files = new Set([...html.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, file]) => file!));

@@ -14,7 +14,7 @@ const run = promisify(execFile);
 const MAIN = join(import.meta.dirname, "..", "src", "cli", "main.ts");
 const DOMAIN = "drill.example";
 const WARM_UP_MS = 15_000;
-/** Messages of this size are stored as objects, smaller ones in rows. */
+/** Messages of this size are stored as objects; smaller ones are stored in rows. */
 const LARGE_BYTES = 300 * 1024;
 
 const WORKER = `
@@ -195,7 +195,7 @@ async function makeClip(kit: Kit): Promise<Buffer> {
 
 const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 
-/** A value that states its version, with bytes that depend on it. */
+/** A value that contains its version, with bytes that depend on the version. */
 function valueOf(key: string, version: number, size: number): Buffer {
   const head = `${key} ${version} `;
   const body = Buffer.alloc(size, sha256(Buffer.from(head)));
@@ -331,7 +331,7 @@ async function startLoad(ours: Ours, clip: Buffer) {
       await Promise.all(lanes);
       if (failures.size > 0) throw new Error(`writes failed: ${JSON.stringify([...failures])}`);
     },
-    /** Compares the restored server with the writes that were acknowledged first, `counts` of each kind. */
+    /** Compares the restored server with the first `counts` acknowledged writes of each kind. */
     async lost(counts: Record<Kind, number>, target: Target, queued: ReadonlyMap<string, string>) {
       const lost: string[] = [];
       const partial: string[] = [];
@@ -354,7 +354,7 @@ async function startLoad(ours: Ours, clip: Buffer) {
         for (const [key, version] of versions) {
           const body = await get(path(key)).catch((err: unknown) => void partial.push(String(err)));
           if (body === undefined) {
-            // It may have been deleted since, but not more than one version later than the load was.
+            // A later write may have deleted it. The last write can be one version newer than the last acknowledged one.
             const highest = Math.max(
               ...acknowledged[kind].filter((write) => write.key === key).map((write) => write.version),
             );

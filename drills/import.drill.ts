@@ -162,7 +162,7 @@ async function runImport(cwd: string, source: Server, target: Server, args: read
   }
 }
 
-/** Kills the import when its state file lists this many finished items. False: it ended before. */
+/** Kills the import when its state file lists this many finished items. Resolves with false if it ended earlier. */
 async function killImport(cwd: string, source: Server, target: Server, finished: number): Promise<boolean> {
   const child = importProcess(cwd, source, target, ["--yes"]);
   const ended = new AbortController();
@@ -176,7 +176,7 @@ async function killImport(cwd: string, source: Server, target: Server, finished:
   return isKilled;
 }
 
-/** Finished items of the plan in the state file; single keys and objects are not items. */
+/** Finished plan items in the state file; single keys and objects are not items. */
 async function finishedItems(cwd: string): Promise<number> {
   const text = await readFile(join(cwd, "reelpost-import.json"), "utf8").catch(() => "");
   const keys = text

@@ -13,7 +13,7 @@ import { insertVideo, type VideoTables } from "../../src/stream/videos/videos-ta
 
 /** Rows per transaction. */
 const BATCH = 5000;
-/** The rows are spread over this time, so that no sweep of the server deletes any. */
+/** The rows are spread over this period, so that the server's cleanup does not delete any. */
 const DAYS = 20;
 
 /** Creates a data directory in the state left by `reelpost serve`, with this many videos and entries of the mail log. */

@@ -7,7 +7,7 @@ interface Machine {
 }
 
 /**
- * Package managers in order of preference, with the name of the package for ffmpeg with x264. `asRoot`: it has to run as
+ * Package managers in order of preference, with the name of the package for ffmpeg with x264. `asRoot`: it must run as
  * root.
  */
 const MANAGERS: { program: string; platforms: NodeJS.Platform[]; asRoot: boolean; install: string }[] = [

@@ -163,7 +163,7 @@ export function createAccounts({
     invitations: members.invitations,
     oidc: dashboard && oidcOf(dashboard),
     hasher,
-    // Drops all cached callers, like a change of an account: the permissions of the user's sessions may have changed.
+    // Drop all cached callers, as after an account change: the permissions of the user's sessions may have changed.
     onTwoFactorChanged: publishChange.account,
   });
 

@@ -44,7 +44,7 @@ export function passkeysConformance(engine: TestEngine): void {
       assert.equal((await module.passkeys.list(by))[0]!.lastUsedAt, clock.now());
     });
 
-    test("are a second factor for accounts that require one", async (t) => {
+    test("count as a second factor for accounts that require one", async (t) => {
       const { module, first, signIn, signInWith, caller } = await setUpPasskey(t);
       const [{ secret: weak }, { signedIn: strong }] = [await signIn(), await signInWith()];
       await module.accounts.update(first.account.id, { name: "Home", settings: { enforceTwofactor: true } });

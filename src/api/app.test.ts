@@ -253,7 +253,7 @@ test("the API page runs only its own script and cannot be embedded in a frame", 
   assert.equal(headers.get("x-content-type-options"), "nosniff");
 });
 
-test("the policy of the API page has the hashes of its script and its style", async (t) => {
+test("the Content-Security-Policy of the API page contains the hashes of its script and style", async (t) => {
   const { url } = await startApi(t, { routes });
   const response = await fetch(`${url}/docs`);
   const page = await response.text();

@@ -10,7 +10,7 @@ const hashOf = (text: string) => `'sha256-${createHash("sha256").update(text).di
 
 /**
  * All operations on one page, grouped by tag, with a filter; generated from the same declarations as the OpenAPI
- * document. Everybody can read it. The page of the dashboard, /reference, also sends requests.
+ * document. It is public. The dashboard page /reference can also send requests.
  */
 export function renderDocsPage(operations: Operation[]) {
   const byTag = [...Map.groupBy(operations, ({ tag }) => tag)].sort(([a], [b]) => a.localeCompare(b));

@@ -79,7 +79,7 @@ test("restores rows, objects, D1 databases and Durable Objects", async (t) => {
   assert.equal(statSync(join(options.dataDirectory, "objects/notes/1")).mode & 0o777, 0o600);
 });
 
-test("copies only new data, and keeps the newest backups", async (t) => {
+test("the next backup copies only new data, and only the newest backups are kept", async (t) => {
   const data = await createData(t);
   const folder = join(temporary(t), "backups");
   await createBackup(createOptions(data, folder));
@@ -101,7 +101,7 @@ test("copies only new data, and keeps the newest backups", async (t) => {
   assert.deepEqual((await verifyBackup({ folder })).problems, []);
 });
 
-test("a backup contains the objects of its rows, although they are deleted and replaced meanwhile", async (t) => {
+test("a backup contains the objects of its rows even if they are deleted or replaced during the backup", async (t) => {
   const data = await createData(t);
   const store = await openFsObjects({ folder: data.objects });
   const folder = join(temporary(t), "backups");
@@ -125,7 +125,7 @@ test("a backup contains the objects of its rows, although they are deleted and r
   assert.ok(!existsSync(join(data.objects, ".held")));
 });
 
-test("an interrupted backup is not listed, and the next one uses what it has stored", async (t) => {
+test("an interrupted backup is not listed, and the next one reuses the files that it stored", async (t) => {
   const data = await createData(t);
   const folder = join(temporary(t), "backups");
   await assert.rejects(
@@ -158,7 +158,7 @@ describe("an encrypted backup", () => {
     return { data, folder, identityFile, options };
   }
 
-  test("contains the key of the secrets, and shows neither names nor contents", async (t) => {
+  test("contains the secrets key, and reveals neither names nor contents", async (t) => {
     const { data, folder, identityFile, options } = await encrypted(t);
     for (const path of Object.keys(filesOf(folder))) {
       const bytes = readFileSync(join(folder, path), "latin1");
@@ -174,7 +174,7 @@ describe("an encrypted backup", () => {
     assert.equal(statSync(join(target.dataDirectory, "secrets.key")).mode & 0o777, 0o600);
   });
 
-  test("can be verified without an identity, and completely with it", async (t) => {
+  test("can be partly verified without an identity, and fully with one", async (t) => {
     const { folder, identityFile } = await encrypted(t);
     assert.deepEqual((await verifyBackup({ folder })).depth, "stored");
     const complete = await verifyBackup({ folder, identityFile });
@@ -201,8 +201,8 @@ describe("an encrypted backup", () => {
   });
 });
 
-describe("the key of the secrets", () => {
-  test("is demanded by a restore of a backup that does not contain it", async (t) => {
+describe("the secrets key", () => {
+  test("must be passed to the restore if the backup does not contain it", async (t) => {
     const data = await createData(t);
     const folder = join(temporary(t), "backups");
     await createBackup(createOptions(data, folder));
@@ -218,7 +218,7 @@ describe("the key of the secrets", () => {
     assert.equal(readFileSync(join(target.dataDirectory, "secrets.key"), "utf8"), data.key);
   });
 
-  test("is stored in a backup that is not encrypted only on request", async (t) => {
+  test("is stored in an unencrypted backup only on request", async (t) => {
     const data = await createData(t);
     const folder = join(temporary(t), "backups");
     await createBackup({ ...createOptions(data, folder), withSecretsKey: true });
@@ -228,7 +228,7 @@ describe("the key of the secrets", () => {
   });
 });
 
-test("verify names the files that are missing, truncated or changed, and restore rejects them", async (t) => {
+test("verify lists the files that are missing, truncated or changed, and restore rejects the backup", async (t) => {
   const data = await createData(t);
   const folder = join(temporary(t), "backups");
   await createBackup(createOptions(data, folder));
@@ -278,7 +278,7 @@ test("a restore rejects a file whose bytes were changed without changing its siz
   assert.ok(!existsSync(join(target.objects, "notes/5")));
 });
 
-test("an interrupted restore continues, and data is never overwritten", async (t) => {
+test("an interrupted restore resumes, and existing data is never overwritten", async (t) => {
   const data = await createData(t);
   const folder = join(temporary(t), "backups");
   await createBackup(createOptions(data, folder));
@@ -300,7 +300,7 @@ test("an interrupted restore continues, and data is never overwritten", async (t
 });
 
 describe("a backup folder", () => {
-  test("is rejected if it contains other files, is inside the data, or is in use", async (t) => {
+  test("is rejected if it contains other files, is inside the data directory, or is in use", async (t) => {
     const data = await createData(t);
     const foreign = temporary(t);
     writeFileSync(join(foreign, "photo.jpg"), "");
@@ -329,7 +329,7 @@ describe("a backup folder", () => {
     await assert.rejects(createBackup(createOptions(data, readOnly)), isBackupError("notWritable"));
   });
 
-  test("reports a data directory without data, and a database that is not one", async (t) => {
+  test("reports a data directory without data, and a database file that is not a database", async (t) => {
     const data = await createData(t);
     const folder = join(temporary(t), "backups");
     await assert.rejects(
@@ -346,7 +346,7 @@ describe("a backup folder", () => {
   });
 });
 
-test("a damaged D1 database does not prevent the backup: it is copied as it is, with a warning", async (t) => {
+test("a damaged D1 database does not prevent the backup: the file is copied unchanged, with a warning", async (t) => {
   const data = await createData(t);
   writeFileSync(join(data.dataDirectory, "d1/broken.sqlite"), "not a database".repeat(100));
   const folder = join(temporary(t), "backups");

@@ -39,7 +39,7 @@ interface CreateOptions extends DataLocation {
 
 export interface BackupProgress {
   step: "databases" | "rows" | "objects" | "files" | "retention";
-  /** Files of the backup so far, in all steps. */
+  /** Number of files processed so far, in all steps. */
   files: number;
   bytes: number;
 }
@@ -234,14 +234,14 @@ async function createRun(
     await forEachParallel(hold.list(), PARALLEL, async ({ name, size, modifiedMs }) => {
       const path = `objects/${name}`;
       const cached = cache.find(name, size, modifiedMs);
-      // An object that was replaced has another time.
+      // A replaced object has a different modification time.
       if (cached !== undefined && (await folder.has(cached.stored))) {
         await list("objects", { path, size, sha256: cached.sha256, content: cached.stored.name }, cached.stored);
         cache.keep(cached);
         return;
       }
       const opened = await openHeld(hold, name);
-      // It was created and deleted after the start.
+      // It was created and deleted after the backup started.
       if (opened === undefined) return;
       const { original, stored } = await add("objects", path, opened.bytes);
       if (opened.modifiedMs === modifiedMs && original.size === size)
@@ -275,7 +275,7 @@ async function createRun(
   };
 }
 
-/** Opens an object as of the start of the hold. Undefined if it is gone. */
+/** Opens an object as it was when the hold started. Undefined if it no longer exists. */
 async function openHeld(hold: ObjectHold, name: string) {
   for (;;) {
     const path = await hold.pathOf(name);
@@ -283,14 +283,14 @@ async function openHeld(hold: ObjectHold, name: string) {
       if (err.code === "ENOENT" || err.code === "ENOTDIR") return undefined;
       throw backupErrors.notReadable({ path, reason: messageOf(err) }, { cause: err });
     });
-    // Replaced or deleted between the two calls: then it is held now.
+    // It was replaced or deleted between the two calls, so it is held now.
     if ((await hold.pathOf(name)) !== path) {
       await file?.close();
       continue;
     }
     if (file === undefined) return undefined;
     const { size, mtime } = await file.stat();
-    // An incomplete object may grow meanwhile.
+    // An incomplete object may grow in the meantime.
     const bytes =
       size === 0
         ? closing(file)
@@ -323,7 +323,7 @@ async function filesBelow(directory: string, start: string): Promise<string[]> {
 
 /**
  * Remembers the content of each object, so that the next backup into the same folder does not read objects that have not
- * changed. Written as the backup proceeds: a backup that was killed continues with what it has stored.
+ * changed. Written as the backup proceeds: a backup that was killed reuses what it stored.
  */
 async function openCache(scratch: string, folder: WritableFolder, recipients: readonly string[]) {
   const id = createHash("sha256")
@@ -339,7 +339,7 @@ async function openCache(scratch: string, folder: WritableFolder, recipients: re
       known.set(file.name, file);
     }
   } catch {
-    // Missing, or its last line is incomplete: other objects are read again.
+    // The file is missing, or its last line is incomplete: the other objects are read again.
   }
   return {
     find(name: string, size: number, modifiedMs: number) {

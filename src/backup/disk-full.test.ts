@@ -28,7 +28,7 @@ test("a full disk fails the backup with a clear error, and keeps earlier backups
   assert.deepEqual((await verifyBackup({ folder })).problems, []);
 });
 
-test("a restore onto a disk that is too small is rejected before anything is written", async (t) => {
+test("a restore to a disk that is too small is rejected before anything is written", async (t) => {
   const disk = mountSmallDisk(t, 1);
   if (disk === undefined) return t.skip("needs permission to mount a file system");
   const data = await createData(t);

@@ -12,7 +12,7 @@ export interface Encryption {
 }
 
 export interface Decryption {
-  /** Rejects with WrongIdentity if no identity fits, and with another error if the bytes are damaged. */
+  /** Rejects with WrongIdentity if no identity can decrypt the file, and with another error if the bytes are damaged. */
   decrypt(stored: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
 }
 
@@ -54,7 +54,7 @@ export async function readIdentities(file: string): Promise<Decryption> {
     try {
       decrypter.addIdentity(identity);
     } catch (err) {
-      // The message of the library would contain the secret.
+      // The error message of the library would contain the secret.
       throw backupErrors.badIdentity({ file, reason: "a line is not a secret key" }, { cause: err });
     }
   }

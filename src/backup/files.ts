@@ -93,7 +93,7 @@ async function* once(bytes: Uint8Array) {
   yield bytes;
 }
 
-/** Makes all names in the folder durable. */
+/** Makes all file names in the folder durable (fsync). */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, "r");
   try {

@@ -52,7 +52,7 @@ export interface BackupFolder {
 
 /** A folder to which one process writes. */
 export interface WritableFolder extends BackupFolder {
-  /** True if a content has this name and size. */
+  /** True if `contents/` has a file with this name and size. */
   has(content: StoredContent): Promise<boolean>;
   /** Contents of complete backups, by name. */
   known(): Promise<Map<string, StoredContent>>;
@@ -69,7 +69,7 @@ export async function openBackupFolder(path: string): Promise<BackupFolder> {
   const folder = resolve(path);
   const id = await readDescription(folder);
   if (id === undefined) throw backupErrors.noFolder({ folder });
-  // On a read-only disk, nothing can be written meanwhile.
+  // On a read-only disk, no other process can write, so no lock is needed.
   const lock = tryLock(folder, { isOptional: true });
   return createReader(folder, id, () => lock?.close());
 }
@@ -129,7 +129,7 @@ function parseObject(text: string): Record<string, unknown> {
   }
 }
 
-/** The kernel releases the lock however the process ends. Nothing else may open the file. */
+/** The kernel releases the lock when the process ends, for any reason. Nothing else may open the file. */
 function tryLock(folder: string, { isOptional }: { isOptional: boolean }): DatabaseSync | undefined {
   let lock: DatabaseSync | undefined;
   try {
@@ -150,7 +150,7 @@ async function removeTemporary(folder: string): Promise<void> {
   for (const name of await readdir(folder)) if (name.endsWith(".tmp")) await rm(join(folder, name), { force: true });
 }
 
-/** Two characters of the name: a folder with a million files is slow on many file systems. */
+/** Subfolders by the first two characters: many file systems are slow with a million files in one folder. */
 const shelfOf = (name: string) => name.slice(0, 2);
 
 function createReader(folder: string, id: string, close: () => void): BackupFolder {
@@ -240,7 +240,7 @@ function createWriter(
   const shelves = new Set<string>();
   const incoming = join(folder, CONTENTS, INCOMING);
   let count = 0;
-  /** Encrypted contents for other recipients have other names. */
+  /** The recipients are part of the name, so the same content has another name if they change. */
   const nameOf = (sha256: string) =>
     encryption === undefined
       ? sha256
@@ -256,7 +256,7 @@ function createWriter(
   async function known() {
     const found = new Map<string, StoredContent>();
     for (const manifest of (await reader.list()).manifests)
-      // A damaged list only makes the next backup larger.
+      // If the list is damaged, the next backup only becomes larger.
       for (const content of await reader.contentsOf(manifest).catch(() => [])) found.set(content.name, content);
     return found;
   }
@@ -317,7 +317,7 @@ function createWriter(
     async prune(keep) {
       const { manifests, unusable } = await reader.list();
       const removed = manifests.slice(0, Math.max(0, manifests.length - keep)).map((manifest) => manifest.id);
-      // The contents of a backup that cannot be read are unknown.
+      // If a backup cannot be read, its contents are unknown.
       if (unusable.length > 0) return { removed: [], freedBytes: 0 };
       for (const backup of removed) await rm(join(folder, BACKUPS, `${backup}.json`), { force: true });
       await syncFolder(join(folder, BACKUPS));

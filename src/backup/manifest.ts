@@ -5,7 +5,7 @@ export const FORMAT = 1;
 
 const manifestSchema = z.object({
   format: z.number(),
-  /** The time of the start: `20261127T024000Z`. */
+  /** Start time, such as `20261127T024000Z`. */
   id: z.string().regex(/^[0-9A-Za-z-]{1,40}$/),
   /** ISO 8601. Everything that was acknowledged before this time is in the backup. */
   started_on: z.string(),
@@ -58,7 +58,7 @@ export function sealManifest(manifest: Omit<Manifest, "checksum">): Manifest {
   return { ...manifest, checksum: checksumOf(manifest) };
 }
 
-/** Returns a reason for a text that is not a complete manifest. */
+/** Returns the reason if the text is not a complete manifest. */
 export function readManifest(text: string): Manifest | { reason: string; format?: number } {
   let value: unknown;
   try {

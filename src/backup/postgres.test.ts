@@ -8,7 +8,7 @@ import { countRows, createData, createOptions, keyMark, migrations, temporary } 
 import { createBackup, restoreBackup } from "./index.ts";
 
 onPostgres((engine) => {
-  test("restores a backup of SQLite into PostgreSQL, and a backup of that into SQLite", async (t) => {
+  test("restores a SQLite backup into PostgreSQL, and a PostgreSQL backup into SQLite", async (t) => {
     const data = await createData(t);
     const folder = join(temporary(t), "backups");
     await createBackup(createOptions(data, folder));

@@ -31,7 +31,7 @@ interface RestoreOptions extends DataLocation {
   identityFile?: string | undefined;
   /** The settings of the key that encrypts secrets. The configured key takes precedence over the one in the backup. */
   secrets: SecretsSettings;
-  /** A key file instead. It is copied to the data directory unless the settings name a key. */
+  /** A key file to use instead. It is copied to the data directory unless a key is configured. */
   secretsKeyFile?: string | undefined;
   keyMark: KeyMark;
   migrations: readonly Migration[];
@@ -51,7 +51,7 @@ export interface Restored {
   files: number;
   bytes: number;
   rows: number;
-  /** Where the key of the secrets comes from. */
+  /** Where the secrets key comes from. */
   secretsKey: "backup" | "configuration";
   /** Free bytes on the disk of the data directory; only for a dry run. */
   freeBytes?: number;
@@ -197,7 +197,7 @@ async function* once(bytes: Uint8Array) {
   yield bytes;
 }
 
-/** Resolves with true if an interrupted restore of the same backup is repeated. */
+/** Resolves with true if this resumes an interrupted restore of the same backup. */
 async function checkTarget({ dataDirectory, objects }: RestoreOptions, { id }: Manifest): Promise<boolean> {
   const mark = await readFile(join(dataDirectory, RESTORE_MARK), "utf8").catch(() => undefined);
   if (mark !== undefined && mark.includes(`"${id}"`)) return true;

@@ -11,7 +11,7 @@ interface RowFile {
 
 const MIN_BYTES = 1024 * 1024;
 const MAX_BYTES = 8 * 1024 * 1024;
-/** On average, one row in this many may end a file. */
+/** On average, one in this many rows may end a file. */
 const CUT_EVERY = 256;
 
 /**

@@ -5,7 +5,7 @@ import { scheduleBackups } from "./index.ts";
 
 const settled = () => new Promise((resolve) => void setImmediate(resolve));
 
-test("backups run at the times of the schedule in UTC, one at a time", async (t) => {
+test("backups run at the scheduled times in UTC, one at a time", async (t) => {
   const clock = createManualClock(Date.UTC(2026, 0, 1, 3, 14));
   const times: string[] = [];
   let end = () => {};
@@ -34,7 +34,7 @@ test("backups run at the times of the schedule in UTC, one at a time", async (t)
   end();
 });
 
-test("a text that is not a cron expression with five fields is rejected", () => {
+test("rejects a string that is not a five-field cron expression", () => {
   const clock = createManualClock(0);
   for (const bad of ["", "daily", "99 3 * * *", "* * * * * *", "0 0 30 2 *"])
     assert.throws(() => scheduleBackups(bad, { clock, work: async () => {} }), { kind: "badSchedule" }, bad);

@@ -3,14 +3,14 @@ import type { Clock } from "../kernel/index.ts";
 import { backupErrors } from "./errors.ts";
 
 export interface BackupSchedule {
-  /** Resolves when the run in progress has ended; no further run starts. */
+  /** Starts no further run. Resolves when the run in progress has ended. */
   stop(): Promise<void>;
 }
 
 /** setTimeout() fires immediately for more than 2^31 milliseconds. */
 const MAX_SLEEP_MS = 86_400_000;
 
-/** Returns the reason why a text is not a cron expression with five fields. */
+/** Returns why a string is not a valid five-field cron expression, or undefined if it is. */
 function cronProblem(pattern: string): string | undefined {
   if (pattern.trim().split(/\s+/).length !== 5) return "it must have five fields";
   try {
@@ -21,7 +21,7 @@ function cronProblem(pattern: string): string | undefined {
 }
 
 /**
- * Calls `work` at the times of a cron expression in UTC. Runs never overlap: a time during a run is skipped. `work`
+ * Calls `work` at the times of a cron expression in UTC. Runs never overlap: times during a run are skipped. `work`
  * reports its own errors. Throws BackupError badSchedule.
  */
 export function scheduleBackups(

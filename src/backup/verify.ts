@@ -117,7 +117,7 @@ async function fileProblems({ folder, manifest, decryption, known, damaged }: Ch
 
   async function contentProblem(file: BackupFile): Promise<string | undefined> {
     const isRows = file.path.startsWith("rows/");
-    // A database that was damaged when it was backed up is not a problem of the backup.
+    // A database that was already damaged when it was backed up does not make the backup invalid.
     const isDatabase =
       file.path.endsWith(".sqlite") && !file.path.startsWith("objects/") && !damagedLater.has(file.path);
     // The hash of the stored bytes has been compared.

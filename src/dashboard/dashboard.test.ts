@@ -102,7 +102,7 @@ test("compresses files, and lets browsers keep the hashed ones for a year", asyn
   assert.equal((await send(`${url}/assets/licenses.txt`)).response.headers["cache-control"], "no-cache");
 });
 
-test("serves the documentation below /docs, under a policy without inline scripts and styles", async (t) => {
+test("serves the documentation under /docs, with a policy that forbids inline scripts and styles", async (t) => {
   const docs = createDashboardFiles({
     log: silentLog,
     load: async () =>
@@ -132,7 +132,7 @@ test("serves the documentation below /docs, under a policy without inline script
     assert.equal((await send(url + path)).response.statusCode, 404, path);
 });
 
-test("shows errors to browsers as pages, and to other clients as text", async (t) => {
+test("sends errors to browsers as pages, and to other clients as text", async (t) => {
   const { url } = await start(t);
   const text = await send(`${url}/robots.txt`);
   assert.deepEqual(

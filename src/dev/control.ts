@@ -51,9 +51,9 @@ interface ControlDeps {
 const EVENT_DELAY_MS = 2000;
 
 interface InstrumentedControl extends DevControl {
-  /** Must receive the events of all invocations. */
+  /** Must be called with the events of all invocations. */
   report: EventReporter;
-  /** Must receive all runs of queue handlers. Returns the run. */
+  /** Must be called with every run of a queue handler. Returns the run. */
   noteBatch<Run extends Promise<unknown>>(run: Run): Run;
 }
 
@@ -110,7 +110,7 @@ export function createDevControl(deps: ControlDeps): InstrumentedControl {
     },
     async batchesEnded() {
       await Promise.all(batches);
-      // The delivery reads the clock in the microtasks after the end of the handler.
+      // The delivery reads the clock in microtasks that follow the end of the handler.
       await new Promise((resolve) => setImmediate(resolve));
     },
     crons: () => workers.list().flatMap(({ name, crons }) => crons.map((cron) => ({ worker: name, cron }))),

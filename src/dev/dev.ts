@@ -56,7 +56,7 @@ export interface DevLimits {
   runtime?: Partial<RuntimeLimits>;
   /** Maximum size of a message in bytes. Default 25 MiB. */
   messageBytes?: number;
-  /** How long a batch of queue messages belongs to a handler that does not end. Default 30 s. */
+  /** Lease of a batch of queue messages while its handler does not end. Default 30 s. */
   queueLeaseMs?: number;
   /** How long pending requests and SMTP sessions may take at shutdown. Default 5 s. */
   graceMs?: number;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createAdvancingClock, createManualClock } from "./clock.ts";
 
-test("a clock that is advanced wakes the sleepers that are due, and no others", async () => {
+test("advancing a clock wakes only the sleepers that are due", async () => {
   const base = createManualClock(1000);
   const clock = createAdvancingClock(base);
   const woken: string[] = [];
@@ -18,7 +18,7 @@ test("a clock that is advanced wakes the sleepers that are due, and no others", 
   assert.equal(clock.now(), 20_100);
 });
 
-test("sleep() on a clock that can be advanced rejects with the reason of its signal", async () => {
+test("sleep() on an adjustable clock rejects with the reason of its signal", async () => {
   const clock = createAdvancingClock(createManualClock());
   const controller = new AbortController();
   const sleep = clock.sleep(100, controller.signal);

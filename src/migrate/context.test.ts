@@ -18,7 +18,7 @@ const contextOf = (items: Record<string, StoredItem>, overwrite = false) => ({
   options: { overwrite } as MigrationOptions,
 });
 
-test("an item is compared by its content, and then by the digest of its import", () => {
+test("an item is compared by its content, and then by the digest recorded at its import", () => {
   const [one, other] = [
     { name: "a", ttl: 1 },
     { name: "a", ttl: 2 },
@@ -34,7 +34,7 @@ test("an item is compared by its content, and then by the digest of its import",
   assert.equal(act(other, { key: {} }), "changed", "an interrupted import is continued");
 });
 
-test("an item is recorded as finished only after its import has succeeded", async () => {
+test("an item is recorded as finished only after its import succeeded", async () => {
   const context = contextOf({});
   const progress = {} as ItemProgress;
   const failing = recorded(context, "key", "x", async () => {

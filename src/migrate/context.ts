@@ -3,11 +3,11 @@ import { migrateErrors } from "./errors.ts";
 import { isStatus } from "./requests.ts";
 import type { Action, FollowUp, MigrationDeps, PlanItem, PlannedItem, Side, StoredItem } from "./port.ts";
 
-/** Dependencies of the plan of every kind of resource. */
+/** Dependencies of the planners of all resource kinds. */
 export interface Context extends MigrationDeps {
-  /** `/accounts/<id>` of each side. */
+  /** `/accounts/<id>` on each side. */
   paths: { source: string; target: string };
-  /** The target accepts ids of the source. */
+  /** True if the target accepts the ids of the source. */
   keepsIds: boolean;
   followUp: FollowUp;
   /** Ids on the target, by kind and id on the source. */
@@ -73,19 +73,19 @@ export function decide(
 
 interface Described extends Omit<PlanItem, "action" | "reason"> {
   source: unknown;
-  /** Undefined: absent. */
+  /** Undefined if it does not exist. */
   target: unknown;
   apply: NonNullable<PlannedItem["apply"]>;
 }
 
-/** An item of the plan that is imported as a whole, with its progress recorded in the state. */
+/** A plan item that is imported as a whole, with its progress recorded in the state. */
 export function plannedItem(context: Context, { source, target, apply, ...item }: Described): PlannedItem {
   const { digest, ...decision } = decide(context, item.key, { source, target });
   if (decision.action !== "new" && decision.action !== "changed") return { ...item, ...decision };
   return { ...item, ...decision, apply: recorded(context, item.key, digest, apply) };
 }
 
-/** Records the beginning, so that an interrupted import is continued, and the end. */
+/** Records the start and the end, so that an interrupted import can be resumed. */
 export function recorded(
   { state }: Pick<Context, "state">,
   key: string,

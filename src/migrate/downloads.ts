@@ -3,7 +3,7 @@ import type { Context } from "./context.ts";
 import { migrateErrors } from "./errors.ts";
 
 const RETRIES = 5;
-/** A longer Retry-After is treated as this time. */
+/** A longer Retry-After is reduced to this time. */
 const MAX_WAIT_SECONDS = 120;
 
 interface DownloadOptions {
@@ -12,7 +12,7 @@ interface DownloadOptions {
   accept?: readonly number[];
 }
 
-/** Requests a URL that is its own credential: the API token is not sent to it. Retries 429, 5xx and lost connections. */
+/** Requests a URL that contains its own credential: the API token is not sent to it. Retries 429, 5xx and lost connections. */
 export async function download(
   url: string,
   what: string,
@@ -40,7 +40,7 @@ export async function download(
   }
 }
 
-/** Sends a file to a URL that is its own credential. */
+/** Sends a file to a URL that contains its own credential. */
 export async function uploadTo(
   url: string,
   what: string,

@@ -10,7 +10,7 @@ interface NeededRecord {
   priority?: number;
 }
 
-/** Seconds; answers with a longer TTL delay the switch. */
+/** In seconds. DNS answers with a longer TTL would delay the switch. */
 const SHORT_TTL = 300;
 
 /** The DNS changes that move each zone to the target, in order: TTLs first. */

@@ -63,7 +63,7 @@ async function planAll(context: Context, zones: readonly SourceZone[]): Promise<
     context.signal?.throwIfAborted();
     if (isWanted) items.push(...(await unlessRefused(what, make)));
   };
-  // Bindings need the ids of namespaces and databases, even if those are not imported now.
+  // Bindings need the ids of namespaces and databases, even if these are not imported in this run.
   await add(areas.has("kv") || areas.has("workers"), "KV", () => planKv(context));
   await add(areas.has("r2"), "R2", () => planR2(context));
   await add(areas.has("d1") || areas.has("workers"), "D1", () => planD1(context));

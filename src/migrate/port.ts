@@ -56,7 +56,7 @@ export interface MigrationDeps {
   state: MigrationState;
   options: MigrationOptions;
   clock: Pick<Clock, "now" | "sleep">;
-  /** Called with the current step while the plan is made. */
+  /** Called with the current step while the plan is being made. */
   onStep?: (text: string) => void;
   signal?: AbortSignal;
 }
@@ -65,7 +65,7 @@ export interface MigrationDeps {
 export interface MigrationState {
   /** Undefined: no run has begun to import the item. */
   get(key: string): StoredItem | undefined;
-  /** On disk when it returns. */
+  /** The change is on disk when this returns. */
   put(items: readonly (readonly [key: string, item: StoredItem])[]): void;
   /** The id on the target of an imported resource. */
   idOf(key: string): string | undefined;
@@ -121,7 +121,7 @@ export interface ItemProgress {
   warn(text: string): void;
 }
 
-/** Instructions that only a person can carry out after the import. */
+/** Steps that must be done manually after the import. */
 export interface FollowUp {
   secrets: { worker: string; names: string[] }[];
   /** Credentials of the target that replace those of the source. */
@@ -143,7 +143,7 @@ export interface Report {
   followUp: FollowUp;
 }
 
-/** Position within an import. */
+/** Progress of an import. */
 export interface RunProgress {
   done: number;
   total: number;

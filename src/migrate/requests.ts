@@ -11,12 +11,12 @@ export const keyPath = (key: string): string =>
     ? encodeURIComponent(key)
     : key.split("/").map(encodeURIComponent).join("/");
 
-/** Stops at a server that returns endless pages. */
+/** Limits the pages, in case a server never returns a last page. */
 const MAX_PAGES = 1_000_000;
 
 interface ListOptions<Item> {
   query?: V4Request["query"];
-  /** Finds the list in a result that is not itself the list. */
+  /** Extracts the list from a result that is not itself the list. */
   pick?: (result: unknown) => Item[];
   perPage?: number;
 }

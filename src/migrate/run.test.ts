@@ -12,7 +12,7 @@ const itemOf = (name: string, fields: Partial<PlannedItem>): PlannedItem => ({
   ...fields,
 });
 
-test("a failed item does not stop the others, and items without work are left out", async () => {
+test("a failed item does not stop the others, and items without work are skipped", async () => {
   const items = [
     itemOf("first", { apply: async () => {} }),
     itemOf("second", {
@@ -36,7 +36,7 @@ test("a failed item does not stop the others, and items without work are left ou
   assert.deepEqual(warnings, [{ kind: "KV namespace", name: "keys", text: "one key is too long" }]);
 });
 
-test("the time left is estimated from the copied data", async () => {
+test("the remaining time is estimated from the amount of copied data", async () => {
   let now = 0;
   const seen: RunProgress[] = [];
   const video = (name: string) =>
@@ -57,7 +57,7 @@ test("the time left is estimated from the copied data", async () => {
   assert.ok(seen.at(-1)!.secondsLeft! <= 1);
 });
 
-test("an abort ends the import", async () => {
+test("aborting the signal stops the import", async () => {
   const controller = new AbortController();
   const items = [
     itemOf("first", { apply: async () => controller.abort() }),

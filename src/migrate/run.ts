@@ -1,10 +1,10 @@
 import { messageOf } from "../kernel/index.ts";
 import type { FollowUp, ItemProgress, MigrationDeps, PlannedItem, Report, RunProgress } from "./port.ts";
 
-/** Bytes and entries that take about as long as one request. */
+/** Number of bytes and entries that take about as long as one request. */
 const BYTES_PER_UNIT = 200_000;
 const ENTRIES_PER_UNIT = 20;
-/** Estimates from a shorter time are meaningless. */
+/** An estimate after a shorter time would be meaningless. */
 const MIN_MEASURED_MS = 2000;
 
 const unitsOf = ({ entries = 0, bytes = 0 }: Pick<PlannedItem, "entries" | "bytes">) =>

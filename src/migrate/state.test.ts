@@ -18,7 +18,7 @@ function pathIn(t: TestContext): string {
   return join(folder, "state.json");
 }
 
-test("a state keeps its items, is readable by its owner only, and ignores an incomplete last line", (t) => {
+test("a state file keeps its items, is readable only by its owner, and ignores an incomplete last line", (t) => {
   const path = pathIn(t);
   const state = openState(path, SIDES);
   state.put([["zone 1", {}]]);
@@ -37,14 +37,14 @@ test("a state keeps its items, is readable by its owner only, and ignores an inc
   assert.deepEqual(openState(path, SIDES).get("zone 3"), { digest: "y" });
 });
 
-test("a dry run writes no state", (t) => {
+test("a dry run does not write a state file", (t) => {
   const path = pathIn(t);
   const state = openState(path, { ...SIDES, dryRun: true });
   state.put([["zone 1", { digest: "x" }]]);
   assert.deepEqual([existsSync(path), state.get("zone 1")], [false, { digest: "x" }]);
 });
 
-test("a state of another import, or another file, is rejected and unchanged", (t) => {
+test("rejects the state file of another import, or a file of another kind, and leaves it unchanged", (t) => {
   const path = pathIn(t);
   openState(path, SIDES).put([["zone 1", {}]]);
   assert.throws(() => openState(path, { ...SIDES, target: side("https://other.example/client/v4", "b") }), {

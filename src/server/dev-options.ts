@@ -9,7 +9,7 @@ export interface DevOptions {
   /** Source of REELPOST_ variables. Default: none. */
   env?: Record<string, string | undefined>;
   /**
-   * Configuration files, one worker each; the first worker is the default. Default: the file found in `cwd` or a parent
+   * Configuration files, one per worker; the first worker is the default. Default: the file found in `cwd` or a parent
    * folder.
    */
   configs?: string[];

@@ -4,7 +4,7 @@ import type { ServeUrls } from "./serve-urls.ts";
 interface EndpointDeps {
   roles: ReadonlySet<Role>;
   urls: Pick<ServeUrls, "base" | "api" | "worker">;
-  /** Empty: videos have no separate host. */
+  /** Empty if videos have no separate host. */
   videoDomain: string;
 }
 

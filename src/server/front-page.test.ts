@@ -27,7 +27,7 @@ const namesFor = (
 
 const REFERENCE = "API reference https://api.example.com/client/v4/docs";
 
-test("visitors on this machine get a link to the dashboard's own listener", () => {
+test("visitors on this machine get a link to the port of the dashboard", () => {
   assert.deepEqual(namesFor("localhost"), [
     "Sign in http://localhost:8790",
     "Documentation http://localhost:8790/docs",
@@ -39,7 +39,7 @@ test("other visitors get no link to a dashboard that listens on loopback", () =>
   assert.deepEqual(namesFor("api.example.com"), [REFERENCE]);
 });
 
-test("other visitors get a link to the host name of the dashboard, or to its port on the name that they use", () => {
+test("other visitors get a link to the host name of the dashboard, or to its port on the host that they use", () => {
   assert.deepEqual(
     namesFor("api.example.com", { hosts: ["dashboard.example.com"], dashboard: "https://dashboard.example.com" })[0],
     "Sign in https://dashboard.example.com",
@@ -50,6 +50,6 @@ test("other visitors get a link to the host name of the dashboard, or to its por
   );
 });
 
-test("a process without the API links to nothing", () => {
+test("the front page of a process without the API has no links", () => {
   assert.deepEqual(namesFor("localhost", { roles: ["workers"], dashboard: null }), []);
 });

@@ -6,7 +6,7 @@ import { messageOf, type Basics } from "../kernel/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import { serverErrors } from "./errors.ts";
 
-// When compiled for publishing, the same module has the other extension.
+// In the published build, this module is .js instead of .ts.
 const MODULE = fileURLToPath(
   new URL(import.meta.url.endsWith(".ts") ? "./backup-process.ts" : "./backup-process.js", import.meta.url),
 );
@@ -53,7 +53,7 @@ async function runBackup(settings: Settings, version: string, signal: AbortSigna
     child.once("error", reject);
     child.once("close", () => resolve());
   });
-  // A process that ends early reports why on standard output.
+  // If the process ends early, its standard output contains the reason.
   child.stdin.on("error", () => {}).end(JSON.stringify({ settings, version }));
   const [output] = await Promise.all([text(child.stdout), ended]);
   let outcome: Outcome | { error: string; fix?: string };

@@ -3,7 +3,7 @@ import { isStoreError, type Db, type ObjectStore, type Secrets } from "../store/
 import { serverErrors } from "./errors.ts";
 import { replaceIdentity, claimIdentity, type StorageIdentityTables } from "./storage-identity-table.ts";
 
-/** Name of the row with a value that was encrypted with the key of the secrets. */
+/** Name of the row with a value that was encrypted with the secrets key. */
 export const SECRETS_KEY_NAME = "secrets-key";
 export const OBJECTS_NAME = "objects";
 /** Name of the file in the objects folder that stores its id. */

@@ -43,7 +43,7 @@ export async function advance({ control, clock }: AdvanceDeps, ms: number) {
   return { offset: clock.now() - Date.now(), runs };
 
   async function advanceTo(time: number) {
-    // Otherwise the delay of a retry could start after the advance.
+    // Otherwise, the delay of a retry could start after the clock was advanced.
     await control.batchesEnded();
     clock.advance(Math.max(0, time - clock.now()));
   }

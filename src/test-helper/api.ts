@@ -11,30 +11,30 @@
 /** The build copies this file as the type definitions of the package: it must not contain code. */
 
 export interface CreateServerOptions {
-  /** Folder that relative paths refer to. Default: the working directory. */
+  /** Folder that the other paths are relative to. Default: the working directory. */
   dir?: string;
-  /** Configuration files, one worker each; the first worker is the default. Default: the one in `dir` or a parent folder. */
+  /** Configuration files, one per worker; the first worker is the default. Default: the one in `dir` or a parent folder. */
   config?: string | readonly string[];
   /** Environment: `env.<name>` of the configurations. */
   environment?: string;
-  /** Variables and secrets that replace those of the configurations, in every worker. */
+  /** Variables and secrets that override those in the configurations, in every worker. */
   vars?: Readonly<Record<string, unknown>>;
   /** SQL files to run on D1 databases before the workers start: `FILE` or `BINDING=FILE`; `*` stands for any name, in order. */
   seeds?: readonly string[];
   /** Folder for storage and mail, which `close()` keeps. Default: an empty temporary folder, which `close()` deletes. */
   dataDir?: string;
-  /** Simulates failures for this percentage of the recipients of outgoing messages. `seed` repeats the same failures. */
+  /** Simulates failures for this percentage of the recipients of outgoing messages. The same `seed` repeats them. */
   chaos?: { percent: number; seed?: number };
-  /** Milliseconds that the start may take. Default 30,000. */
+  /** Startup timeout in milliseconds. Default 30,000. */
   startTimeout?: number;
 }
 
 /** Starts a development server. Resolves when it accepts mail and requests. Rejects with a TestServerError. */
 export declare function createServer(options?: CreateServerOptions): Promise<TestServer>;
 
-/** An error of the helper or of the server. The message ends with a line that starts with `fix: ` and has an instruction. */
+/** An error of the helper or the server. The last line of its message starts with `fix: ` and says what to do. */
 export declare class TestServerError extends Error {
-  /** The instruction of that line. */
+  /** The text after `fix: `. */
   readonly fix: string | undefined;
 }
 
@@ -64,7 +64,7 @@ export interface TestServer extends AsyncDisposable {
   /** Log lines of all workers since the start, `reset()` or `clearLogs()`, oldest first. */
   getLogs(): LogLine[];
   clearLogs(): void;
-  /** Restarts the workers with empty storage and an empty inbox, without faults, at the current time. The URL remains. */
+  /** Restarts the workers with empty storage and an empty inbox. Removes all faults, resets the clock, and keeps the URL. */
   reset(): Promise<void>;
   /** Stops the server and its processes, and deletes its temporary folder. */
   close(): Promise<void>;
@@ -133,7 +133,7 @@ export interface EmailResult {
   logs: LogLine[];
   /** The first exception of the invocation, including those of `waitUntil()`. `help` explains common ones. */
   exception?: { name: string; message: string; stack?: string; help?: string };
-  /** Hints of the server, for example why `reply()` was rejected. */
+  /** Hints from the server, for example why `reply()` was rejected. */
   warnings: string[];
 }
 
@@ -182,7 +182,7 @@ export interface ServerEvent {
   [property: string]: unknown;
 }
 
-/** Conditions on a message. Texts match any part of the field, without regard to case. */
+/** Conditions on a message. Strings match any part of the field, ignoring case. */
 export interface MessageFilter {
   from?: string;
   to?: string;
@@ -198,7 +198,7 @@ export interface MessageFilter {
 
 export interface TestInbox {
   /**
-   * Resolves with the newest message that matches, received or sent, earlier or later. Rejects after `timeout`
+   * Resolves with the newest matching message, received or sent, before or after the call. Rejects after `timeout`
    * milliseconds, default 5,000, at most 60,000.
    */
   waitFor(filter?: MessageFilter, options?: { timeout?: number }): Promise<Message>;
@@ -250,7 +250,7 @@ export interface Video {
   [property: string]: unknown;
 }
 
-/** The clock of the server. Time in the code of workers (`Date.now()`) and in Durable Objects is always the system's. */
+/** The clock of the server. `Date.now()` in workers, and Durable Object alarms, always use the system clock. */
 export interface TestClock {
   /** Milliseconds since 1970. */
   now(): number;
@@ -299,7 +299,7 @@ export interface TestUpstream {
 
 /** The disk of the server. Databases are not affected: KV, D1 and queues continue to work. */
 export interface TestDisk {
-  /** Rejects received and outgoing mail with 452, and writes to R2 and video uploads, as on a full disk. */
+  /** Simulates a full disk: received and outgoing mail is rejected with 452, and writes to R2 and video uploads fail. */
   fill(): Promise<void>;
   free(): Promise<void>;
 }

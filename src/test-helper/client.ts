@@ -12,7 +12,7 @@ export { TestServerError } from "./test-server-error.ts";
 
 const HOST = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "./host.ts" : "./host.js", import.meta.url));
 
-/** Shared by the servers of this module: the process of the first one serves the others. */
+/** Shared by all servers of this module: they run in the process that the first one starts. */
 let host: HostProcess | undefined;
 
 /** See api.ts. */

@@ -17,7 +17,7 @@ export async function fetchWithHost(server: URL, prefix: string, sent: Request):
         method: sent.method,
         headers: { ...Object.fromEntries(sent.headers), host },
         signal: sent.signal,
-        // A connection that is kept alive would delay the end of the test.
+        // A keep-alive connection would delay the end of the test.
         agent: false,
       },
       (incoming) => {

@@ -22,7 +22,7 @@ interface HostServerCalls {
 
 const REQUIRED_NODE = 26;
 const MAX_STDERR = 8192;
-/** Variables of the test runner that change how Node starts. */
+/** Environment variables of the test runner that change how Node starts. */
 const RUNNER_VARIABLES = ["NODE_OPTIONS", "NODE_TEST_CONTEXT", "NODE_V8_COVERAGE", "NODE_CHANNEL_FD"];
 
 /** Starts the process. It does not keep this one alive, except while a call is pending, and ends with it. */
@@ -109,7 +109,7 @@ function collectStderr(child: ChildProcess, onText: (text: string) => void) {
   (child.stderr as unknown as { unref(): void }).unref();
 }
 
-/** This Node if it is new enough, otherwise the one of the package `node`, a dependency. */
+/** This Node if it is new enough, otherwise the one in the package `node`, a dependency. */
 function nodeProgram(): string {
   if (Number(process.versions.node.split(".")[0]) >= REQUIRED_NODE && process.versions["bun"] === undefined)
     return process.execPath;
@@ -118,7 +118,7 @@ function nodeProgram(): string {
     const program = [join(folder, "bin", "node"), join(folder, "bin", "node.exe")].find((file) => existsSync(file));
     if (program !== undefined) return program;
   } catch {
-    // Reported below.
+    // The problem is reported below.
   }
   throw new TestServerError(
     `The test server needs Node ${REQUIRED_NODE} or newer; this is ${process.version}, and the package \`node\` is not installed.`,

@@ -9,7 +9,7 @@ type Stored = Awaited<ReturnType<Inbox["get"]>>;
 
 const MAX_TIMEOUT_MS = 60_000;
 const MAX_LISTED = 100;
-/** Messages that an error lists. */
+/** Maximum number of messages to list in an error. */
 const MAX_SHOWN = 10;
 
 export async function waitForMessage(

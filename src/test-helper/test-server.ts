@@ -44,7 +44,7 @@ export async function openTestServer(
     );
   } catch (err) {
     release();
-    // A server that starts too late is closed when it has started.
+    // If the server starts too late, it is closed as soon as it has started.
     void call("close").catch(() => {});
     throw err;
   }

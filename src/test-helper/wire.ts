@@ -1,9 +1,9 @@
 import type { CreateServerOptions, ServerEvent } from "./api.ts";
 
-/** Messages between the process of the test and the host process, over its IPC channel. */
+/** Messages between the test process and the host process, over the IPC channel. */
 export interface HostRequest {
   id: number;
-  /** Identifies the server in the host. */
+  /** Identifies the server within the host process. */
   server: number;
   method: string;
   params: unknown;

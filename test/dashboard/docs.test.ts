@@ -11,7 +11,7 @@ describe("the documentation on the server", { skip: withoutChromium() }, () => {
     dashboard = await startDashboard(scope);
   });
 
-  test("is read without signing in, page by page", async () => {
+  test("can be read page by page without signing in", async () => {
     const { page, context, problems } = await dashboard.open("/docs", { token: null });
     await checkPage(page, "docs-index");
     await page.getByRole("main").getByRole("link", { name: "Mail for your domains" }).click();
@@ -33,7 +33,7 @@ describe("the documentation on the server", { skip: withoutChromium() }, () => {
     await context.close();
   });
 
-  test("finds a setting by its name and by a part of it, with the keyboard", async () => {
+  test("finds a setting by its name or a part of it, using the keyboard", async () => {
     const { page, context, problems } = await dashboard.open("/docs/mail", { token: null });
     await page.keyboard.press("/");
     await page.keyboard.type("dashboard.hosts");
@@ -53,7 +53,7 @@ describe("the documentation on the server", { skip: withoutChromium() }, () => {
     await context.close();
   });
 
-  test("answers a wrong path with an error page", async () => {
+  test("responds to an unknown path with an error page", async () => {
     const { page, context } = await dashboard.open("/docs/none", { token: null });
     await page.getByRole("heading", { name: "Page not found" }).waitFor();
     await checkPage(page, "docs-not-found");

@@ -99,7 +99,7 @@ describe("the inbox pages", { skip: withoutChromium() }, () => {
     assert.deepEqual(problems, []);
   });
 
-  test("search, type and the keyboard", async () => {
+  test("filters by search text and type, and can be used with the keyboard", async () => {
     await send({ subject: "With a file", attachments: [{ filename: "notes.txt", content: "notes" }] });
     const { page, problems } = await open("/inbox");
     await page.getByLabel("Search messages").fill("has:attachment");

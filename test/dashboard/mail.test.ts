@@ -79,7 +79,7 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
     assert.deepEqual(
       [...new Set(requests.filter((path) => path.includes("/email/routing")))],
       [`/client/v4/accounts/${dashboard.account}/email/routing/zones`],
-      "one request for all domains",
+      "sends one request for all domains",
     );
     await page.getByLabel("Search domains").fill("mail.t");
     await page.getByRole("link", { name: "other.test" }).waitFor({ state: "hidden" });
@@ -210,7 +210,7 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
     );
   });
 
-  test("DMARC and TLS reports are requested, received and shown", async () => {
+  test("requests, receives and shows DMARC and TLS reports", async () => {
     const { id: senders } = await dashboard.call<{ id: string }>("POST", "/zones", {
       name: SENDERS,
       account: { id: dashboard.account },
@@ -282,7 +282,7 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
     );
   });
 
-  test("add a sending domain, rotate its key, send a message and stop its delivery", async () => {
+  test("adds a sending domain, rotates its key, sends a message and cancels its delivery", async () => {
     const { page, problems } = await dashboard.open(`/mail/domains/${zone}/sending`);
     await page.getByRole("button", { name: "Add sending domain" }).first().click();
     await page.getByRole("dialog").getByRole("button", { name: "Add sending domain" }).click();

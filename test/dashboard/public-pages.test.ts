@@ -7,7 +7,7 @@ import { withoutChromium } from "../support/browser.ts";
 import { suiteScope } from "../support/suite-scope.ts";
 import { checkPage, startDashboard, type DashboardServer } from "./support.ts";
 
-describe("the pages outside of the dashboard", { skip: withoutChromium() }, () => {
+describe("the pages outside the dashboard", { skip: withoutChromium() }, () => {
   const scope = suiteScope();
   let dashboard: DashboardServer;
   /** Origin of the API. */
@@ -23,7 +23,7 @@ describe("the pages outside of the dashboard", { skip: withoutChromium() }, () =
     return opened;
   }
 
-  test("the front page leads to sign-in, documentation and API reference, and has no other facts", async () => {
+  test("the front page links to sign-in, documentation and API reference, and reveals nothing else", async () => {
     const { page, context, problems } = await openPublic(server);
     await page.getByRole("heading", { level: 1 }).waitFor();
     await checkPage(page, "front");
@@ -51,7 +51,7 @@ describe("the pages outside of the dashboard", { skip: withoutChromium() }, () =
     await context.close();
   });
 
-  test("the front page as text has the same links", async () => {
+  test("the text version of the front page has the same links", async () => {
     const text = await (await fetch(server)).text();
     assert.match(text, new RegExp(`^Sign in +${dashboard.origin}$`, "m"));
     assert.match(text, new RegExp(`^API reference +${server}/client/v4/docs$`, "m"));
@@ -73,7 +73,7 @@ describe("the pages outside of the dashboard", { skip: withoutChromium() }, () =
     await context.close();
   });
 
-  test("error pages of the server name the problem and do not scroll sideways", async () => {
+  test("error pages state the problem and do not scroll horizontally", async () => {
     for (const [name, path, heading] of [
       ["not-found", "/nothing/here", "Page not found"],
       ["no-worker", "/workers/none/", "Page not found"],
@@ -89,7 +89,7 @@ describe("the pages outside of the dashboard", { skip: withoutChromium() }, () =
     assert.deepEqual([text.status, text.headers.get("content-type")], [404, "text/plain; charset=utf-8"]);
   });
 
-  test("a recipient verifies an address on the page of the link", async () => {
+  test("a recipient verifies an address on the page that the link opens", async () => {
     await dashboard.call("POST", `/accounts/${dashboard.account}/email/routing/addresses`, {
       email: "ada@example.net",
     });

@@ -56,7 +56,7 @@ describe("the API reference of the dashboard", { skip: withoutChromium() }, () =
     await context.close();
   });
 
-  test("reports an operation that this server lacks", async () => {
+  test("reports an operation that does not exist on this server", async () => {
     const { page, context } = await dashboard.open("/reference/none");
     await page.getByText("This server has no such operation").waitFor();
     await context.close();

@@ -38,7 +38,7 @@ test("a member without a second factor can only set one up", { skip: withoutChro
   await page.getByRole("table", { name: "Passkeys" }).waitFor();
   await warning.waitFor();
 
-  // A passkey is two factors.
+  // A passkey counts as two factors.
   await signOut(page);
   await page.getByRole("button", { name: "Use a passkey" }).click();
   await heading(page, "Your account").waitFor();
@@ -59,7 +59,7 @@ test("a member without a second factor can only set one up", { skip: withoutChro
   await warning.waitFor({ state: "detached" });
   await go("DNS");
   await heading(page, "DNS").waitFor();
-  // Requests of the pages that the account no longer allowed.
+  // Requests from pages that the account no longer allowed.
   assert.deepEqual(
     problems.filter((problem) => !/status of 403/.test(problem)),
     [],

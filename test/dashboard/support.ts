@@ -126,7 +126,7 @@ async function axeViolations(page: Page, rules?: readonly string[]): Promise<str
 export async function checkPage(page: Page, name: string): Promise<void> {
   for (const theme of THEMES) {
     await useTheme(page, theme);
-    // The elements are the same in the second theme: only their colours differ.
+    // The elements are the same in the second theme: only their colors differ.
     const violations = await axeViolations(page, theme === THEMES[0] ? undefined : COLOR_RULES);
     assert.deepEqual(violations, [], `${name} in the ${theme} theme`);
     if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/${name}-${WIDE.width}-${theme}.png` });

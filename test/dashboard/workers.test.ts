@@ -254,7 +254,7 @@ describe("the pages of workers", { skip: withoutChromium() }, () => {
     await page.context().close();
   });
 
-  test("the list with its metrics, the overview and the deletion", async () => {
+  test("lists workers with metrics, shows the overview and deletes a worker", async () => {
     const { page, problems } = await dashboard.open("/workers");
     await page
       .getByRole("table", { name: "Workers" })

@@ -61,7 +61,7 @@ const WORKER = {
 };
 const TIMEOUT_MS = 90_000;
 
-describe("the templates for CI systems", { timeout: 5 * TIMEOUT_MS }, () => {
+describe("the CI templates", { timeout: 5 * TIMEOUT_MS }, () => {
   const scope = createScope();
   let folder = "";
   let worker = "";
@@ -156,7 +156,7 @@ describe("the templates for CI systems", { timeout: 5 * TIMEOUT_MS }, () => {
     assert.equal(await response.text(), "letters 0");
   });
 
-  it("the action does not deploy a worker whose tests fail, or if deploy is false", async () => {
+  it("the action does not deploy if a test fails or deploy is false", async () => {
     const failed = await runAction(inputs(), { EXPECTED: "other@example.net" });
     assert.notEqual(failed.code, 0);
     assert.equal(failed.outputs, "");
@@ -164,7 +164,7 @@ describe("the templates for CI systems", { timeout: 5 * TIMEOUT_MS }, () => {
     assert.deepEqual([tested.code, tested.outputs], [0, ""], tested.output);
   });
 
-  it("the action requires a server and a token for a deploy", async () => {
+  it("the action requires a URL and a token to deploy", async () => {
     const { code, output } = await runAction({ directory: "workers/letters" });
     assert.equal(code, 1);
     assert.match(output, /::error::The inputs url and token are empty/);

@@ -32,7 +32,7 @@ describe("the alert rules and the dashboard", () => {
     }
   });
 
-  test("every metric of the alert rules is in /metrics", async () => {
+  test("every metric in the alert rules exists in /metrics", async () => {
     const { groups } = parse(await read("prometheus", "alerts.yaml")) as {
       groups: { rules: { alert: string; expr: string; annotations: { summary: string; description: string } }[] }[];
     };
@@ -46,7 +46,7 @@ describe("the alert rules and the dashboard", () => {
     }
   });
 
-  test("every metric of the Grafana dashboard is in /metrics", async () => {
+  test("every metric in the Grafana dashboard exists in /metrics", async () => {
     const dashboard = JSON.parse(await read("grafana", "reelpost.json")) as {
       panels: { id: number; title: string; targets: { expr: string }[] }[];
       templating: { list: { query: string }[] };
@@ -62,7 +62,7 @@ describe("the alert rules and the dashboard", () => {
   });
 });
 
-test("compose.yaml publishes the ports of the image and uses settings that exist", async () => {
+test("compose.yaml publishes the ports of the image and uses only existing settings", async () => {
   const { services } = parse(await read("compose.yaml")) as {
     services: Record<string, { ports: string[]; environment: Record<string, string>; volumes: string[] }>;
   };

@@ -165,7 +165,7 @@ describe("mail through the platform", () => {
     );
   });
 
-  test("an address whose local part is a reply code receives mail: only development simulates failures", async () => {
+  test("an address whose local part is a reply code receives mail: only the development server simulates failures", async () => {
     assert.equal((await send("code@routed.example")).code, 250);
     await got(({ to }) => to[0] === "550@there.example");
   });

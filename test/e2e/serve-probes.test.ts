@@ -50,7 +50,7 @@ describe("the status of a server", { concurrency: true }, () => {
     assert.match(workers!, /^worker process users: (one per account|.*for all accounts \(warning\))$/);
   });
 
-  test("leads to the dashboard and the API reference on its front page", async () => {
+  test("links to the dashboard and the API reference on its front page", async () => {
     const { status, body } = await get("/");
     assert.equal(status, 200);
     const { dashboard } = server;

@@ -100,7 +100,7 @@ test(
     assert.deepEqual(
       named(collector, "worker fetch").map(({ attributes }) => attributes["url.path"]),
       ["/page", "/", "/throw"],
-      "a request that its caller does not sample is not recorded",
+      "a request that the caller does not sample is not recorded",
     );
 
     const [message] = named(collector, "mail receive");
@@ -154,7 +154,7 @@ test("sends nothing unless telemetry is enabled, and leaves trace headers unchan
   assert.deepEqual(collector.requests, []);
 });
 
-test("a collector that never responds delays neither mail nor the stop of the server", async (t) => {
+test("a collector that never responds does not delay mail or the shutdown of the server", async (t) => {
   const collector = await startOtlpReceiver(t, { hang: true });
   const { server } = await serveTraced(t, settings(collector.url));
   const startedAt = performance.now();

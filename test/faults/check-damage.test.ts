@@ -90,7 +90,7 @@ async function createServerData(t: TestContext) {
 }
 
 test(
-  "check explains each of fourteen kinds of damage, and repairs those that can be repaired",
+  "check explains each of fourteen kinds of damage, and repairs every kind that can be repaired",
   needsFfmpeg,
   async (t) => {
     const { dataDirectory, databases, uid } = await createServerData(t);

@@ -44,7 +44,7 @@ async function post(path: string, id: string | undefined, body: unknown, more: R
 
 const keys = { publish: `${hex("1")}k${hex("2")}`, playback: `${hex("3")}k${hex("4")}` };
 
-test("the operator chooses the ids of new resources, and an id can be used once", async () => {
+test("the operator can choose the ids of new resources, and each id only once", async () => {
   const base = `/accounts/${platform.account}`;
   const image = () => {
     const form = new FormData();
@@ -63,13 +63,13 @@ test("the operator chooses the ids of new resources, and an id can be used once"
   for (const [what, id, create, field] of kinds) {
     const first = await create(id, 1);
     assert.equal(first.body?.result?.[field] ?? first.headers.get(field), id, `${what}: ${JSON.stringify(first.body)}`);
-    // A client that lost the response to the creation of an upload repeats it.
+    // A client that did not receive the response to its create request retries the request.
     assert.equal((await create(id, 2)).status, what === "video" ? 201 : 409, what);
     assert.equal((await create("not-an-id", 3)).status, 400, what);
   }
 });
 
-test("the operator chooses the keys of a live input", async () => {
+test("the operator can choose the keys of a live input", async () => {
   const path = `/accounts/${platform.account}/stream/live_inputs`;
   const made = await post(path, undefined, { keys });
   assert.deepEqual(
@@ -114,7 +114,7 @@ test("a token without the operator's permission cannot choose ids, keys or verif
   );
 });
 
-test("an administrator creates a destination address that is verified", async () => {
+test("an administrator can create a verified destination address", async () => {
   const path = `/accounts/${platform.account}/email/routing/addresses`;
   const made = await post(path, undefined, { email: "ada@example.org", status: "verified" });
   assert.notEqual(made.body.result.verified, null);

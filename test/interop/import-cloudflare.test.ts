@@ -66,7 +66,7 @@ test("a dry run prints the plan and changes nothing", needsFfmpeg, async () => {
   assert.deepEqual(Object.keys(await readAccount(target)), []);
 });
 
-test("an account moves with its ids, and a second run has nothing to do", needsFfmpeg, async () => {
+test("an account is imported with its ids, and a second run has nothing to do", needsFfmpeg, async () => {
   const { code, json, stderr } = await run("--yes", "--keep-verified", "--json");
   assert.deepEqual([code, json?.report?.failed], [0, []], stderr + JSON.stringify(json?.report ?? json));
   const { lost, moved } = compareAccounts(await readAccount(source), await readAccount(target));
@@ -88,7 +88,7 @@ test("an account moves with its ids, and a second run has nothing to do", needsF
   );
 });
 
-test("a worker with its data and the embed page of a video work on the new server", needsFfmpeg, async () => {
+test("a worker with its data, and the embed page of a video, work on the new server", needsFfmpeg, async () => {
   const answer = await target.visit(workerName(0));
   assert.deepEqual(JSON.parse(answer.text), { name: "worker 0", key: "value 0", rows: ROWS, object: "object 0" });
   const [video] = await requestsTo(target).call("GET", `/accounts/${target.account}/stream?name=video%200`);
@@ -99,7 +99,7 @@ test("a worker with its data and the embed page of a video work on the new serve
   assert.match(await playlist.text(), /#EXTM3U/);
 });
 
-test("a change on the source is imported, and a change on this server is kept", needsFfmpeg, async () => {
+test("a change on the source is imported, and a change on the target is kept", needsFfmpeg, async () => {
   const [from, to] = [requestsTo(source), requestsTo(target)];
   const [{ id: namespace }] = await from.call("GET", `/accounts/${source.account}/storage/kv/namespaces`);
   const values = (account: string) => `/accounts/${account}/storage/kv/namespaces/${namespace}/values`;

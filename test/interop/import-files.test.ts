@@ -68,7 +68,7 @@ test("an alias map becomes routing rules, and a second run has nothing to do", a
   );
 });
 
-test("a folder, a list and a PeerTube export become videos, each once", needsFfmpeg, async (t) => {
+test("the videos in a folder, a CSV list and a PeerTube export are uploaded once each", needsFfmpeg, async (t) => {
   const captions = "WEBVTT\n\n00:00.000 --> 00:01.000\nHello\n";
   const cwd = await folderWith(t, {
     "talks/intro.en.vtt": captions,

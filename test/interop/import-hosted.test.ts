@@ -417,7 +417,7 @@ interface Item {
   losses?: string[];
 }
 
-test("the plan states what the hosted service does not return", needsFfmpeg, async () => {
+test("the plan states which data the hosted service does not return", needsFfmpeg, async () => {
   const { code, json, stderr } = await run("--dry-run", "--json");
   assert.equal(code, 0, stderr + JSON.stringify(json));
   const items = json.items as Item[];
@@ -469,6 +469,6 @@ test("an account of the hosted service is imported, and a second run has nothing
   assert.match(again.stdout, /Nothing to do\./);
 });
 
-test("the responses in these tests have the shapes of the published API", needsFfmpeg, () => {
+test("the responses in these tests match the schemas of the published API", needsFfmpeg, () => {
   assert.deepEqual([...new Set(hosted.violations)], []);
 });

@@ -5,7 +5,7 @@ import { ffmpegInstallCommand } from "../../scripts/start/install-command.ts";
 const commandOn = (platform: NodeJS.Platform, programs: string[], isRoot = false) =>
   ffmpegInstallCommand({ platform, isRoot, has: (program) => programs.includes(program) });
 
-test("names the command of the machine's package manager", () => {
+test("prints the install command of the machine's package manager", () => {
   assert.equal(commandOn("linux", ["apt-get", "sudo", "brew"]), "sudo apt-get install -y ffmpeg bubblewrap");
   assert.equal(commandOn("linux", ["apk"], true), "apk add ffmpeg bubblewrap");
   assert.equal(commandOn("darwin", ["brew"]), "brew install ffmpeg");
@@ -17,7 +17,7 @@ test("prefers a package manager that works without root if there is no sudo", ()
   assert.equal(commandOn("linux", ["apt-get"]), "sudo apt-get install -y ffmpeg bubblewrap");
 });
 
-test("names no command if no known package manager is installed", () => {
+test("prints no command if no known package manager is installed", () => {
   assert.equal(commandOn("linux", []), undefined);
   assert.equal(commandOn("win32", ["apt-get"]), undefined);
 });

@@ -10,7 +10,7 @@ export interface AccountAccess {
 
 export interface AccountSizes {
   zones: number;
-  /** In all zones together. */
+  /** Total over all zones. */
   rules: number;
   workers: number;
   keys: number;
@@ -145,7 +145,7 @@ async function createWorker(
         { type: "d1", name: "DB", id: database },
         { type: "queue", name: "JOBS", queue_name: "jobs" },
         { type: "secret_text", name: "SECRET", text: "hidden" },
-        // Named so that a list in alphabetical order has the needed worker last.
+        // Named so that the required worker is last in alphabetical order.
         ...(i === 0 ? [] : [{ type: "service", name: "NEXT", service: workerName(i - 1) }]),
       ],
     }),

@@ -24,7 +24,7 @@ export interface HostedApi {
   /** Ends in /client/v4. */
   url: string;
   origin: string;
-  /** `METHOD /path` of all requests. */
+  /** All requests, as `METHOD /path`. */
   seen: string[];
   /** Responses that violate the published API. */
   violations: string[];

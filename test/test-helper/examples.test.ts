@@ -44,7 +44,7 @@ describe("the tests of the examples", () => {
   });
   after(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
 
-  it("start a server quickly", async () => {
+  it("start a server and report how long it takes", async () => {
     await writeFile(join(folder, "forwarder", "start.mjs"), START);
     const home = join(folder, "home-start");
     await mkdir(home);
@@ -55,7 +55,7 @@ describe("the tests of the examples", () => {
     }
   });
 
-  it("are valid with the types of the package", async () => {
+  it("type-check with the types of the package", async () => {
     const config = {
       compilerOptions: {
         target: "es2024",
@@ -88,7 +88,7 @@ describe("the tests of the examples", () => {
     });
 });
 
-/** The home directory has the cache of compiled code, so the first run is that of a new user. */
+/** The home directory contains the cache of compiled code, so the first run is like that of a new user. */
 async function runNode(cwd: string, home: string, args: string[]): Promise<{ code: number | null; output: string }> {
   const env: NodeJS.ProcessEnv = { ...process.env, HOME: home, NO_COLOR: "1", CI: "1" };
   for (const name of ["NODE_TEST_CONTEXT", "NODE_COMPILE_CACHE", "XDG_CACHE_HOME"]) delete env[name];

@@ -107,7 +107,7 @@ describe("a server of reelpost/test", () => {
     );
   });
 
-  it("returns replies and sent messages, also those of waitUntil()", async () => {
+  it("returns replies and sent messages, including those from waitUntil()", async () => {
     const { replies } = await email("reply");
     assert.equal(replies[0]!.sender, "inbox@example.org");
     assert.match(replies[0]!.raw, /\r\nSubject: Re: reply\r\n/);
@@ -121,7 +121,7 @@ describe("a server of reelpost/test", () => {
     }
   });
 
-  it("returns a rejection, and an exception as a result", async () => {
+  it("returns a rejection or an exception as part of the result", async () => {
     assert.equal((await email("reject")).rejectReason, "not today");
     const { outcome, exception } = await email("throw");
     assert.deepEqual([outcome, exception?.name, exception?.message], ["exception", "TypeError", "thrown on purpose"]);
@@ -160,7 +160,7 @@ describe("a server of reelpost/test", () => {
     assert.deepEqual(await server.inbox.list(), []);
   });
 
-  it("rejects a wait without a match, with the messages that it has", async () => {
+  it("waitFor() rejects if no message matches, and lists the messages in the inbox", async () => {
     await server.inbox.clear();
     await assert.rejects(
       server.inbox.waitFor({ subject: "never" }, { timeout: 50 }),
@@ -244,7 +244,7 @@ describe("a server of reelpost/test", () => {
     assert.equal(await (await server.fetch("/put")).text(), "stored");
   });
 
-  it("has empty storage after reset(), at the same URL", async () => {
+  it("keeps its URL after reset(), with empty storage", async () => {
     await email("hello");
     assert.equal(await (await server.fetch("/seen")).text(), "hello");
     await server.upstream.drop();
@@ -260,7 +260,7 @@ describe("a server of reelpost/test", () => {
     assert.equal((await email("hello")).outcome, "ok");
   });
 
-  it("isolates the storage of two servers, and frees the ports and the folder of one that is closed", async () => {
+  it("isolates the storage of two servers, and close() frees the ports and deletes the folder", async () => {
     await email("hello");
     const started = performance.now();
     const second = await createServer({ dir: folder });
@@ -278,14 +278,14 @@ describe("a server of reelpost/test", () => {
     assert.equal(await (await server.fetch("/seen")).text(), "hello");
   });
 
-  it("rejects a wait for an event that does not occur, with the events that it has reported", async () => {
+  it("waitForEvent() rejects if the event does not occur, and lists the reported events", async () => {
     await assert.rejects(
       server.waitForEvent({ event: "queue", queue: "none" }, { timeout: 10 }),
       isHelperError(/No event matched {"event":"queue","queue":"none"} within 10 ms; .* × email/, /`timeout`/),
     );
   });
 
-  it("offers the v4 API of the server", async () => {
+  it("provides the v4 API of the server", async () => {
     const { url, token, account } = server.api;
     const response = await fetch(`${url}/accounts/${account}/storage/kv/namespaces`, {
       headers: { authorization: `Bearer ${token}` },
@@ -298,7 +298,7 @@ describe("createServer()", () => {
   const scope = createScope();
   after(scope.close);
 
-  it("runs SQL files, and reports a pattern without a match", async () => {
+  it("runs the SQL files in `seeds`, and reports a pattern without a match", async () => {
     const dir = await makeProject(
       scope,
       {
@@ -317,12 +317,12 @@ describe("createServer()", () => {
     );
   });
 
-  it("rejects a worker that does not build, with the error of the build", async () => {
+  it("rejects a worker that does not build, with the build error", async () => {
     const dir = await makeProject(scope, { "src/index.ts": "export default { fetch( };" });
     await assert.rejects(createServer({ dir }), isHelperError(/worker test failed to build: [^]*index\.ts/, /Correct/));
   });
 
-  it("rejects a start that takes too long, and stops the server", async () => {
+  it("rejects if the server takes too long to start, and stops it", async () => {
     const dir = await makeProject(scope, { "src/index.ts": "export default {};" });
     await assert.rejects(
       createServer({ dir, startTimeout: 1, dataDir: join(dir, "data") }),
@@ -332,7 +332,7 @@ describe("createServer()", () => {
     await assert.rejects(server.reset(), isHelperError(/reset\(\) does not delete the storage/, /`dataDir`/));
     await server.close();
     assert.ok(existsSync(server.dataDir));
-    // Its lock is free when it has stopped.
+    // The lock is released when the server has stopped.
     const late = await createServer({ dir, dataDir: join(dir, "data") });
     await late.close();
   });

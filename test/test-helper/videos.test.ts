@@ -27,7 +27,7 @@ describe("videos of reelpost/test", needsFfmpeg, () => {
     await scope.close();
   });
 
-  it("uploads a file, which plays and which the worker sees", async () => {
+  it("uploads a file that can be played and that the worker can read", async () => {
     const path = await clip(mediaClips.plain);
     const video = await server.stream.upload(path, { name: "mill.mp4" });
     assert.equal(video.readyToStream, true);

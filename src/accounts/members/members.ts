@@ -86,7 +86,7 @@ interface MembersDeps {
   ids: Ids;
   audit: Pick<AuditLog, "record">;
   limits: Pick<AccountLimits, "members">;
-  /** Called after the commit of a change and before the response. */
+  /** Called after a change is committed and before the response is sent. */
   onChanged(account: string): void;
 }
 

@@ -53,7 +53,7 @@ interface SessionsDeps {
   clock: Clock;
   ids: Ids;
   limits: SessionLimits;
-  /** Called after the commit of a change and before the response. */
+  /** Called after a change is committed and before the response is sent. */
   onEnded(session: string): void;
 }
 

@@ -81,7 +81,7 @@ interface SignInDeps {
   invitations: Pick<Invitations, "find" | "accept">;
   oidc?: OidcSettings | undefined;
   hasher?: PasswordHasher | undefined;
-  /** Called when a user enabled or disabled two-factor authentication. */
+  /** Called when a user has enabled or disabled two-factor authentication. */
   onTwoFactorChanged(user: string): void;
 }
 

@@ -38,7 +38,7 @@ interface TwoFactorDeps {
   codes: TwoFactorCodes;
   confirmations: Confirmations;
   sessions: Pick<Sessions, "revokeOthers">;
-  /** Called after the commit of a change and before the response. */
+  /** Called after a change is committed and before the response is sent. */
   onChanged(user: string): void;
 }
 

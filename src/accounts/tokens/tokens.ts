@@ -56,7 +56,7 @@ interface TokensDeps {
   ids: Ids;
   limits: Pick<AccountLimits, "userTokens" | "accountTokens">;
   sealValue: SealValue;
-  /** Called after the commit of a change and before the response. */
+  /** Called after a change is committed and before the response is sent. */
   onChanged(token: string): void;
 }
 

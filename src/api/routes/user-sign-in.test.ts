@@ -43,7 +43,7 @@ test("sessions are listed, and revoked one by one or all at the same time", asyn
   assert.equal((await session("get", "/user")).status, 401);
 });
 
-test("a session without a second factor can only set one up if an account requires it", async (t) => {
+test("if an account requires a second factor, a session without one can only set one up", async (t) => {
   const { session, call, as, opened, available } = await setUpSession(t);
   const [{ id, name }] = (await session("get", "/accounts")).body.result;
   const require = (on: boolean) =>

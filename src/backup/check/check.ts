@@ -14,7 +14,7 @@ import { deleteRow } from "./repairs-table.ts";
 interface CheckOptions extends DataLocation {
   secrets: SecretsSettings;
   keyMark: { name: string };
-  /** The row that names the objects folder, and the object with the same text. */
+  /** The row with the id of the objects folder, and the object that contains the same id. */
   objectsMark: { name: string; object: string };
   now: number;
   onProgress?: (progress: { step: "objects" | "rows" | "databases"; count: number }) => void;
@@ -27,7 +27,7 @@ interface Checked {
   findings: Finding[];
 }
 
-/** A row without an object, or an object without a row, may be about to change in a running server for this long. */
+/** In a running server, a row without an object, or an object without a row, may be a write in progress for this long. */
 const ORPHAN_GRACE_MS = 24 * 3_600_000;
 /** Removed files are moved here. */
 const REMOVED = "removed";
@@ -167,7 +167,7 @@ const addressOf = ({ dataDirectory, databaseUrl }: DataLocation): DatabaseAddres
 
 interface Repaired {
   finding: Finding;
-  /** Undefined: repaired. */
+  /** Undefined if repaired. */
   failure?: string;
 }
 
@@ -197,7 +197,7 @@ async function repairData(location: DataLocation, findings: readonly Finding[], 
 
   async function repair({ kind, row, file }: Finding): Promise<string | undefined> {
     if (kind === "d1_database") return rebuildIndexes(join(dataDirectory, file!));
-    // The file last: without its row it is an orphan, which the next check finds.
+    // Delete the file last: if this is interrupted, the file has no row, and the next check finds it.
     if (row !== undefined) await deleteRow(db, row);
     if (file === undefined) return undefined;
     const names = file.endsWith(".sqlite") ? ["", "-wal", "-shm"].map((suffix) => file + suffix) : [file];

@@ -5,7 +5,7 @@ import type { FindingKind, RowReference } from "./finding.ts";
 export interface Reference {
   /** The object key. */
   key: string;
-  /** Bytes; undefined if the row does not state it. */
+  /** Size in bytes; undefined if the row does not contain it. */
   size?: number | undefined;
   kind: FindingKind;
   /** The row in words: `KV key "a" of the namespace 1`. */
@@ -152,7 +152,7 @@ export function createReferences() {
     if (table === "r2_parts") parts.push(row);
     if ((table === "r2_objects" || table === "r2_uploads") && row["upload_id"] !== null)
       buckets.set(text(row["upload_id"]), text(row["bucket"]));
-    // Its bytes are about to be deleted.
+    // Its data is about to be deleted.
     if (table === "r2_removed") owned.add(`r2/${text(row["bucket"])}/${text(row["blob"])}`);
     if (table === "stream_videos" || table === "stream_deletions") owned.add(`stream/${text(row["uid"])}`);
     if (table === "stream_watermarks") owned.add(`stream-watermarks/${text(row["uid"])}.png`);

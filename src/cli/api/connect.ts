@@ -17,7 +17,7 @@ export interface ApiConnection {
   progress: Progress;
 }
 
-/** Limits of a command that waits longer than others. */
+/** Limits for a command that waits longer than others. */
 type Patience = Pick<ApiOptions, "maxAttempts" | "maxWaitSeconds">;
 
 /** Throws connectionErrors. `configuration`: the configuration file that may contain an account_id. */

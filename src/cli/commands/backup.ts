@@ -5,7 +5,7 @@ import { defineCommand, EXIT, type CommandContext } from "../command.ts";
 import { facts, formatTime, plural, printResult, table } from "../print.ts";
 import { createProgress } from "../progress.ts";
 
-/** Options by which a command finds the data of a server. */
+/** Options that locate the data of a server. */
 export const serverDataOptions = {
   settings: {
     type: "string",

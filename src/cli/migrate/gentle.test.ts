@@ -4,7 +4,7 @@ import { startFakeApi } from "../cli.testing.ts";
 import { createApiClient } from "../api/client.ts";
 import { gentle } from "./gentle.ts";
 
-test("reads are repeated after failures of a gateway, changes are not", async (t) => {
+test("reads are retried after gateway errors, writes are not", async (t) => {
   let failures = 2;
   const gateway = { status: 502, raw: "<html>bad gateway</html>" };
   const fake = await startFakeApi(t, {
@@ -24,7 +24,7 @@ test("reads are repeated after failures of a gateway, changes are not", async (t
   );
 });
 
-test("at most the given number of requests run at a time", async () => {
+test("no more than the given number of requests run at a time", async () => {
   let [running, most] = [0, 0];
   const client = createApiClient({ url: "http://127.0.0.1:9/client/v4", token: "t", version: "1" });
   const api = gentle(

@@ -2,17 +2,17 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { UserError } from "../../kernel/index.ts";
 import type { Api, ApiRequest } from "../api/client.ts";
 
-/** Failures of the connection or of a gateway, after which a read may be repeated. */
+/** Connection and gateway errors, after which a read is retried. */
 const REPEATABLE = new Set<number | string>(["E_UNREACHABLE", "E_TIMEOUT", "E_BROKEN_ANSWER", "E_NOT_THE_API"]);
 const MAX_ATTEMPTS = 4;
 
-/** The same API with at most `limit` concurrent requests; reads are repeated after failures of the connection. */
+/** The same API with at most `limit` concurrent requests; reads are retried after connection errors. */
 export function gentle(api: Api, limit: number, pause: (ms: number) => Promise<unknown> = sleep): Api {
   let running = 0;
   const waiting: (() => void)[] = [];
 
   async function run<Result>(method: string, send: () => Promise<Result>): Promise<Result> {
-    // A request that ends passes its place on.
+    // When a request ends, its slot goes to the next waiting request.
     if (running < limit) running++;
     else await new Promise<void>((resolve) => void waiting.push(resolve));
     try {

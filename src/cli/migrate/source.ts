@@ -10,7 +10,7 @@ import { gentle } from "./gentle.ts";
 import { importErrors } from "./errors.ts";
 
 const HOSTED_URL = "https://api.cloudflare.com/client/v4";
-/** The hosted API counts requests in windows of five minutes and names the rest of the window in Retry-After. */
+/** The hosted API counts requests in windows of five minutes and returns the remaining time of the window in Retry-After. */
 export const PATIENCE = { maxAttempts: 12, maxWaitSeconds: 600 } as const;
 
 /** The server to copy from. */

@@ -7,7 +7,7 @@ import { commandErrors } from "../errors.ts";
 
 /** A video to upload. */
 export interface ListedVideo {
-  /** Path of the file, or the URL of one. */
+  /** Path or URL of the file. */
   source: string;
   /** Size in bytes; undefined for a URL. */
   size: number | undefined;
@@ -96,7 +96,7 @@ interface PeerTubeExport {
   }[];
 }
 
-/** Privacy 1 is public and 2 unlisted; all others need an account or a password. */
+/** Privacy 1 is public and 2 is unlisted; all others require an account or a password. */
 const PEERTUBE_UNLISTED = 2;
 
 async function fromPeerTube(folder: string): Promise<ListedVideo[]> {

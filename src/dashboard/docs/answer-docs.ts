@@ -7,7 +7,7 @@ const DOCS_PATH = "/docs";
 const YEAR_SECONDS = 365 * 24 * 3600;
 const HASHED_NAME = /^assets\/.+-[A-Z0-9a-z]{8}\.[a-z]+$/;
 
-/** The pages contain no user content; their search reads a file of this origin. */
+/** The pages contain no user content; their search loads a file from this origin. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -21,7 +21,7 @@ const POLICY = [
 
 export const isDocsPath = (pathname: string): boolean => pathname === DOCS_PATH || pathname.startsWith(`${DOCS_PATH}/`);
 
-/** Answers GET and HEAD below `/docs`. */
+/** Responds to GET and HEAD requests under `/docs`. */
 export async function answerDocs(
   files: DashboardFiles,
   pathname: string,

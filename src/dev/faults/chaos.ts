@@ -2,7 +2,7 @@ import type { DeliveryFault } from "./delivery-fault.ts";
 
 /** Random faults. */
 export interface Chaos {
-  /** The fault of the next recipient; undefined for none. */
+  /** The fault for the next recipient; undefined if there is none. */
   next(): DeliveryFault | undefined;
 }
 

@@ -29,7 +29,7 @@ function setUp(options: { chaos?: { next(): DeliveryFault | undefined } } = {}) 
   return { faults, deliver, delivered, events, clock };
 }
 
-test("a code in the local part of a destination is the reply of its next hop; other recipients receive the message", async () => {
+test("a next hop replies with the code in the local part of the destination; other recipients receive the message", async () => {
   const { deliver, delivered, events } = setUp();
   assert.deepEqual(await deliver("550@x.example", "ada@x.example", "451+tag@x.example", "drop@x.example"), [
     "550 5.0.0",
@@ -50,13 +50,13 @@ test("timeout@ waits for ten seconds, then fails temporarily", async () => {
   assert.deepEqual(delivered, []);
 });
 
-test("ordinary local parts have no fault", async () => {
+test("ordinary local parts cause no fault", async () => {
   const { deliver } = setUp();
   for (const address of ["250@x.example", "5500@x.example", "timeouts@x.example", "a550@x.example", "560@x.example"])
     assert.deepEqual(await deliver(address), ["ok"], address);
 });
 
-test("a rule applies to addresses that match, as often as it says, until it is cleared", async () => {
+test("a rule applies to matching addresses the given number of times, or until it is cleared", async () => {
   const { faults, deliver } = setUp();
   faults.add({ fault: RETRY, to: "*@Slow.example", times: 1 });
   faults.add({ fault: { kind: "drop" }, to: "a*c@x.example" });
@@ -89,7 +89,7 @@ test("a pattern with asterisks matches like a regular expression", () => {
   );
 });
 
-test("chaos affects the given share of the recipients; its seed repeats it", () => {
+test("chaos affects the given share of the recipients, and the same seed repeats the faults", () => {
   const draw = (percent: number, seed: number) => {
     const chaos = createChaos({ percent, seed });
     return Array.from({ length: 1000 }, () => chaos.next());

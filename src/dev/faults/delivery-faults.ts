@@ -5,7 +5,7 @@ import type { Chaos } from "./chaos.ts";
 import type { DeliveryFault } from "./delivery-fault.ts";
 import { faultOfLocalPart } from "./local-part.ts";
 
-/** A fault for the recipients that match. */
+/** A fault for matching recipients. */
 interface FaultRule {
   fault: DeliveryFault;
   /** An address in which `*` stands for any characters. Default: every address. */
@@ -26,7 +26,7 @@ interface Options {
   clock: Pick<Clock, "sleep">;
   /** Default: no random faults. */
   chaos?: Chaos | undefined;
-  /** Receives a notice of each fault. */
+  /** Called with a notice for each fault. */
   report: EventReporter;
 }
 

@@ -1,13 +1,13 @@
 import type { IncomingMessage } from "node:http";
 import { escapeText, htmlPage } from "./html-page.ts";
 
-/** True for browsers: other clients do not name HTML in Accept. */
+/** True for browsers: other clients do not list text/html in Accept. */
 export const acceptsHtml = ({ headers }: Pick<IncomingMessage, "headers">): boolean =>
   headers.accept?.includes("text/html") === true;
 
 interface ErrorPage {
   status: number;
-  /** Default: the usual words for the status. */
+  /** Default: the usual title for the status. */
   title?: string | undefined;
   /** The next step for the user. */
   advice?: string | undefined;

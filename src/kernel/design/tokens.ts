@@ -1,6 +1,6 @@
 /**
- * The visual identity of every page that the server sends: colours, type and the mark. The dashboard, the documentation,
- * the player and the pages below use the same values. Text colours have a contrast of at least 4.5:1 on `page` and
+ * The visual identity of every page that the server sends: colors, type and the logo. The dashboard, the documentation,
+ * the player and the pages below use the same values. Text colors have a contrast of at least 4.5:1 on `page` and
  * `surface`, and those of states on their own backgrounds.
  */
 const LIGHT = {
@@ -53,17 +53,17 @@ const DARK: typeof LIGHT = {
   "neutral-bg": "#262c35",
 };
 
-/** Colours by scheme and name. */
+/** Colors by scheme and name. */
 export const COLORS = { light: LIGHT, dark: DARK };
 
 export const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
 export const MONOSPACE = 'ui-monospace, "SF Mono", "Cascadia Mono", "Segoe UI Mono", "Roboto Mono", Menlo, monospace';
 
-/** The mark, an envelope whose flap is a play button, on a grid of 32. */
+/** The logo, an envelope whose flap is a play button, on a 32-pixel grid. */
 export const MARK_PATH =
   "M6 5h20a4 4 0 0 1 4 4v14a4 4 0 0 1-4 4H6a4 4 0 0 1-4-4V9a4 4 0 0 1 4-4zm6 5.500v11l9.500-5.500z";
 
-/** The mark as an SVG file for browser tabs. */
+/** The logo as an SVG file for browser tabs. */
 export const MARK_ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><style>path{fill:${LIGHT.mark}}@media(prefers-color-scheme:dark){path{fill:${DARK.mark}}}</style><path d="${MARK_PATH}"/></svg>`;
 
 const declarations = (colors: typeof LIGHT): string =>
@@ -81,5 +81,5 @@ export const TOKENS_CSS = [
   `:root[data-scheme=dark]{color-scheme:dark;${declarations(DARK)}}`,
 ].join("\n");
 
-/** The dark tokens alone, for the player: its colours do not depend on the system. */
+/** Only the dark tokens, for the player: its colors do not depend on the system. */
 export const DARK_TOKENS_CSS = `:root{${SHARED}${declarations(DARK)}}`;

@@ -32,7 +32,7 @@ test("a setting overrides the variables", () => {
   assert.deepEqual([config.traces, config.resource["service.name"]], ["http://here:1/v1/traces", "mine"]);
 });
 
-test("the variable of a signal is a complete URL and overrides the common one", () => {
+test("the endpoint variable of one signal is a complete URL and overrides the common variable", () => {
   const config = read(
     { enabled: true },
     {
@@ -54,7 +54,7 @@ test("OTEL_TRACES_EXPORTER and OTEL_METRICS_EXPORTER disable a signal with `none
   assert.equal(read({ enabled: true }, { OTEL_TRACES_EXPORTER: "none" })!.traces, undefined);
 });
 
-test("OTEL_SERVICE_NAME overrides service.name of OTEL_RESOURCE_ATTRIBUTES; empty variables are ignored", () => {
+test("OTEL_SERVICE_NAME overrides service.name in OTEL_RESOURCE_ATTRIBUTES; empty variables are ignored", () => {
   const attributes = "service.name=a,host.name=b";
   assert.deepEqual(read({ enabled: true }, { OTEL_RESOURCE_ATTRIBUTES: attributes, OTEL_SERVICE_NAME: "" })!.resource, {
     "service.name": "a",

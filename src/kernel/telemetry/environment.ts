@@ -12,7 +12,7 @@ export interface TelemetryConfig {
   resource: Record<string, string>;
   sampleRatio: number;
   metricsMs: number;
-  /** OTEL_EXPORTER_OTLP_PROTOCOL, if it is one that is not supported. */
+  /** The value of OTEL_EXPORTER_OTLP_PROTOCOL, if it is not supported. */
   unsupportedProtocol: string | undefined;
 }
 
@@ -50,7 +50,7 @@ export function readTelemetryConfig(
   };
 }
 
-/** The specification treats an empty variable like one that is not set. */
+/** The specification treats an empty variable as unset. */
 const valueOf = (env: Environment, name: string) => env[name]?.trim() || undefined;
 
 function serviceNameOf(env: Environment): string {
@@ -86,7 +86,7 @@ function readPairs(text: string | undefined): Record<string, string> {
     try {
       pairs[name] = decodeURIComponent(member.slice(split + 1).trim());
     } catch {
-      // Not percent-encoded correctly.
+      // The percent-encoding is invalid.
     }
   }
   return pairs;

@@ -36,7 +36,7 @@ interface ExporterDeps {
   log: Log;
 }
 
-/** Maximum number of spans that wait for the collector; further ones are dropped. */
+/** Maximum number of spans that wait for the collector. Further spans are dropped. */
 const MAX_QUEUED_SPANS = 4096;
 const MAX_SPANS_PER_EXPORT = 512;
 const EXPORT_TIMEOUT_MS = 10_000;
@@ -83,7 +83,7 @@ function startTraces(config: TelemetryConfig, resource: Resource, onExport: OnEx
   const ratio = new TraceIdRatioBasedSampler(config.sampleRatio);
   const provider = new TracerProvider({
     resource,
-    // A client may ask for less, but not for more than the ratio.
+    // A client can reduce the share of recorded traces, but cannot exceed the ratio.
     sampler: new ParentBasedSampler({
       root: ratio,
       remoteParentSampled: ratio,
@@ -157,7 +157,7 @@ function createTracing(provider: Pick<TracerProvider, "getTracer">, version: str
 
 type OnExport = (result: ExportResult) => void;
 
-/** Reports the result of each export; the libraries write failures to a process-wide logger. */
+/** Reports the result of each export; the libraries only log failures to a process-wide logger. */
 function reported<Exporter extends { export(items: never, done: OnExport): void }>(
   exporter: Exporter,
   onExport: OnExport,
@@ -188,7 +188,7 @@ const reasonOf = (error: Error): string =>
 async function withinLimit(work: Promise<void> | undefined): Promise<void> {
   const { promise: limit, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, CLOSE_MS);
-  // Failures have been logged by the exporter.
+  // The exporter has already logged failures.
   await Promise.race([work?.catch(() => {}), limit]);
   clearTimeout(timer);
 }

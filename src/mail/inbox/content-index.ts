@@ -3,14 +3,14 @@ import type { MessageIndex } from "./messages-table.ts";
 import { textOfHtml } from "./text-of-html.ts";
 import type { InboxMessage } from "./types.ts";
 
-/** Bytes of a message that the list and the search cover: parsing takes a tenth of a second per ten megabytes. */
+/** Maximum number of bytes of a message to index for the list and the search. Parsing takes about 100 ms per 10 MB. */
 export const MAX_INDEXED_BYTES = 1024 * 1024;
 /** Characters of the text that the search covers. */
 const MAX_SEARCH_TEXT = 64 * 1024;
 const MAX_PREVIEW = 200;
 const MAX_SUBJECT = 1000;
 
-/** Reads what the list and the search show of a message. `raw` is its beginning. */
+/** Extracts the fields for the list and the search. `raw` is the beginning of the message. */
 export async function indexOf({ id, from, to }: InboxMessage, raw: Uint8Array): Promise<MessageIndex> {
   // A message that cannot be parsed is listed without a subject.
   const content = await readMessageContent(raw).catch((): MessageContent | undefined => undefined);

@@ -162,7 +162,7 @@ onEveryDatabase((engine) => {
       assert.equal((await closed).total, 0);
     });
 
-    test("stores a spooled message by its file, which may be deleted afterwards", async (t) => {
+    test("stores a spooled message from its file, which can then be deleted", async (t) => {
       const { inbox, add, subjects, folder } = await open(t, engine);
       const file = join(folder, "spooled");
       await writeFile(file, `Subject: large\r\n\r\n${"x".repeat(200_000)}`);
@@ -173,7 +173,7 @@ onEveryDatabase((engine) => {
       assert.equal((await inbox.raw(ACCOUNT, id)).length, 200_018);
     });
 
-    test("indexes messages when they are read first, also after a restart", async (t) => {
+    test("indexes messages when they are first read, even after a restart", async (t) => {
       const { inbox, openAgain, add } = await open(t, engine, { maxMessages: 1000 });
       for (let n = 1; n <= 120; n++) await add(`Subject: number ${n}\n\nbody`);
       await inbox.close();

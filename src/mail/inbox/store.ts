@@ -32,12 +32,12 @@ const DELETE_BATCH = 200;
  * request waits for a message. A process that is killed loses the changes of the last interval.
  */
 const FLUSH_INTERVAL_MS = 500;
-/** After a pause. A message is usually handled within this time, so that its result is written with it. */
+/** Delay before a write. A message is usually handled within this time, so its result is written together with it. */
 const MIN_FLUSH_DELAY_MS = 20;
-/** More new messages, or larger ones together, are written immediately. */
+/** If there are more new messages, or their total size is larger, they are written immediately. */
 const MAX_BUFFERED = 1000;
 const MAX_BUFFERED_BYTES = 16 * 1024 * 1024;
-/** The bounds may be exceeded by this factor until the next read: a deletion is a transaction of its own. */
+/** The bounds may be exceeded by this factor until the next read: each deletion is a separate transaction. */
 const SLACK = 1.2;
 /** Messages that are indexed in one transaction, at most 128 KiB each. */
 const INDEX_BATCH = 50;
@@ -159,7 +159,7 @@ export async function openInbox({
     await indexNew();
   }
 
-  /** Runs between writes: both change the same rows. */
+  /** Runs between writes, because both change the same rows. */
   function indexNew(): Promise<void> {
     flushing = flushing.then(async () => {
       try {

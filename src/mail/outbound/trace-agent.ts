@@ -1,7 +1,7 @@
 import type { Tracing } from "../../kernel/tracing.ts";
 import type { DeliveryAgent } from "./types.ts";
 
-/** Records a span for each delivery attempt, whether it relays a message in progress or one of the queue. */
+/** Records a span for each delivery attempt, both for a message that is being received and for a queued one. */
 export function traceAgent(agent: DeliveryAgent, tracing: Tracing | undefined): DeliveryAgent {
   if (tracing === undefined) return agent;
   return {

@@ -21,7 +21,7 @@ export interface ZoneSettings {
 }
 
 interface ListOptions {
-  /** Ids of zones that are left out. */
+  /** Ids of zones to omit. */
   hidden?: readonly string[];
   name?: ZoneQuery["name"];
 }

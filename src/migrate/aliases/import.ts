@@ -128,5 +128,5 @@ async function rulesOf(api: V4Client, path: string): Promise<Rule[]> {
 const matcherKey = ({ matchers: [matcher] }: Pick<Rule, "matchers">) =>
   `${matcher?.type} ${matcher?.type === "regex" ? matcher.value : (matcher?.value ?? "").toLowerCase()}`;
 
-/** A rule whose destination is not verified is disabled until then, so `enabled` is not compared. */
+/** A rule stays disabled until its destination is verified, so `enabled` is not compared. */
 const contentOf = ({ actions }: Pick<Rule, "actions">) => actions;

@@ -10,7 +10,7 @@ const read = (text: string, format: AliasFormat, domain?: string) => {
   };
 };
 
-test("Postfix maps are read with comments, continuation lines, catch-alls and expressions", () => {
+test("reads Postfix maps with comments, continuation lines, catch-alls and regular expressions", () => {
   const map = `# aliases
 Info@example.com   ada@inbox.example,
                    bob@inbox.example
@@ -37,7 +37,7 @@ local              ada
   assert.deepEqual(read("name a@b.example\n", "postfix").problems, ["1: its address has no domain; set --domain"]);
 });
 
-test("CSV exports are read by the names of their columns", () => {
+test("reads CSV exports by column name", () => {
   assert.deepEqual(
     read(
       'Name,Recipients,Description,Enabled\nhello,"ada@inbox.example, bob@inbox.example","says ""hi""\non two lines",true\n*@example.com,ada@inbox.example,,false\n',
@@ -61,7 +61,7 @@ test("CSV exports are read by the names of their columns", () => {
   ]);
 });
 
-test("the domain of an expression is the one that it ends in", () => {
+test("the domain of a regular expression is the domain at its end", () => {
   const domains = [
     "/^a@mail\\.example\\.com$/ x@y.example",
     "/@example\\.com/ x@y.example",

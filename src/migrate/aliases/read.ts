@@ -95,7 +95,7 @@ function mapEntries(text: string): Entry[] {
   });
 }
 
-/** The alias, or the reason why it cannot be imported. */
+/** The alias, or why it cannot be imported. */
 function aliasOf({ key, destinations, ...entry }: Entry, domain: string | undefined): Alias | string {
   const plain = destinations.map((destination) => destination.replace(/^mailto:/, ""));
   const bad = plain.find((destination) => !/^[^@\s$|/:"]+@[^@\s$|/:"]+$/.test(destination));

@@ -35,7 +35,7 @@ export async function planAddresses(context: Context): Promise<PlannedItem[]> {
         found?.verified == null &&
         !isVerified && { losses: ["it must be verified again: it receives a message with a link"] }),
       source: { verified: isVerified },
-      // A verified address satisfies both.
+      // A verified address matches both.
       target: found && { verified: isVerified ? found.verified != null : false },
       async apply() {
         const path = `${paths.target}/email/routing/addresses`;

@@ -63,7 +63,7 @@ async function digestRows(
   }
 }
 
-/** Empties a database whose import was interrupted or is repeated. */
+/** Empties a database before an interrupted or repeated import. */
 export function dropTablesSql({ schema }: Fingerprint): string {
   const kinds = ["trigger", "view", "table"];
   return [

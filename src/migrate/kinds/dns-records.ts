@@ -88,7 +88,7 @@ function planRecord(
   });
 }
 
-/** Finds the record imported earlier, else an equal one; each record of the target is used once. */
+/** Finds the record imported earlier, or else an identical one; each target record is used only once. */
 function createMatcher({ ids }: Context, records: readonly DnsRecord[]) {
   const byId = new Map(records.map((record) => [record.id, record]));
   const byContent = Map.groupBy(records, contentKey);
@@ -104,7 +104,7 @@ function createMatcher({ ids }: Context, records: readonly DnsRecord[]) {
 const contentKey = ({ type, name, content, priority }: DnsRecord) =>
   [type, name.toLowerCase(), plainContent(type, content ?? ""), priority ?? ""].join(" ");
 
-/** TXT content is shown with or without quotes. */
+/** The API returns TXT content with or without quotes. */
 const plainContent = (type: string, content: string) =>
   type === "TXT" ? content.replace(/^"(.*)"$/s, "$1").replaceAll('" "', "") : content.toLowerCase();
 

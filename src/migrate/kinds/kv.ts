@@ -138,7 +138,7 @@ const formOf = ({ value, expiration, metadata }: Entry) => ({
   metadata: metadata ?? undefined,
 });
 
-/** Reads values in bulk as text, and singly if they may not be text. Keys deleted in the meantime are left out. */
+/** Reads values in bulk as text, and singly if they may not be text. Keys deleted in the meantime are omitted. */
 async function readEntries(
   api: Context["source"]["api"],
   path: string,
@@ -153,7 +153,7 @@ async function readEntries(
     .then(
       ({ values }) => new Map(Object.entries(values)),
       (thrown: unknown) => {
-        // The values together exceed the limit of a bulk read, or the server has none.
+        // Together, the values exceed the limit of a bulk read, or the server does not support bulk reads.
         if (isStatus(thrown, 400, 404, 405, 413)) return new Map<string, string | null>();
         throw thrown;
       },

@@ -88,7 +88,7 @@ async function createBucket({ target, paths }: Context, { name, storage_class }:
       json: { name, ...(storage_class !== undefined && { storageClass: storage_class }) },
     })
     .catch((thrown: unknown) => {
-      // An interrupted run has created it.
+      // An interrupted run created it.
       if (!isStatus(thrown, 409)) throw thrown;
     });
 }
@@ -120,7 +120,7 @@ async function copyObject(
   progress.entries(1);
 }
 
-/** An etag with a part count depends on how the object was uploaded. */
+/** A multipart etag (with a part count) depends on how the object was uploaded. */
 const formOf = ({ key, etag, size, http_metadata = {}, custom_metadata = {} }: ListedObject) => ({
   key,
   etag: etag.replaceAll('"', ""),
@@ -129,7 +129,7 @@ const formOf = ({ key, etag, size, http_metadata = {}, custom_metadata = {} }: L
   custom_metadata,
 });
 
-/** A header value holds the octets of UTF-8, one character each. */
+/** In a header value, each character is one octet of the UTF-8 text. */
 const octets = (text: string) => Buffer.from(text).toString("latin1");
 
 const HTTP_FIELDS: Record<string, string> = {

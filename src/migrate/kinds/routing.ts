@@ -132,7 +132,7 @@ function planCatchAll(context: Context, zone: SourceZone, rule: Rule, existing: 
   ];
 }
 
-/** Finds the rule imported earlier, else the first one with the same matcher; each rule is used once. */
+/** Finds the rule imported earlier, or else the first one with the same matcher; each rule is used only once. */
 function createMatcher({ ids }: Context, rules: readonly Rule[]) {
   const left = new Map(rules.map((rule) => [idOf(rule), rule]));
   return (rule: Rule): Rule | undefined => {

@@ -68,7 +68,7 @@ async function originalUrl({ source, paths }: Context, { uid, preview }: Video):
       ? base.replace(new RegExp(`/${uid}/.*$`), `/${token}/downloads/original`)
       : undefined;
   } catch (thrown) {
-    // Without the option of the token, or without the permission to create one.
+    // The server cannot create such a token, or the API token lacks the permission.
     if (isStatus(thrown, 400, 403, 404)) return undefined;
     throw thrown;
   }

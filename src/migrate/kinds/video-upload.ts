@@ -154,7 +154,7 @@ async function sendChunk(url: string, source: VideoSource, offset: number, end: 
   return Number(answer.headers.get("upload-offset"));
 }
 
-/** The bytes of a position range. A server without ranges sends the whole file. */
+/** The bytes of a range. A server without range support sends the whole file. */
 async function* slice(response: Response, start: number, end: number): AsyncGenerator<Uint8Array> {
   let position = response.status === 206 ? start : 0;
   for await (const piece of response.body as unknown as AsyncIterable<Uint8Array>) {

@@ -45,7 +45,7 @@ interface DurableObjectNamespace {
 const scriptsOf = (api: V4Client, base: string): Promise<ListedScript[]> =>
   collect(pagesOf<ListedScript>(api, `${base}/workers/scripts`, { perPage: 1000 }));
 
-/** Workers with their code, bindings, settings and cron triggers; a worker follows those that it is bound to. */
+/** Workers with their code, bindings, settings and cron triggers; each worker comes after the workers that it is bound to. */
 export async function planWorkers(context: Context): Promise<PlannedItem[]> {
   const { source, target, paths } = context;
   const [ours, theirs] = await Promise.all([scriptsOf(source.api, paths.source), scriptsOf(target.api, paths.target)]);
@@ -191,7 +191,7 @@ async function upload(
   await target.api.result("POST", `${path}/subdomain`, { json: { enabled: subdomain } });
 }
 
-/** A worker must exist before another one is bound to it. Cycles keep their order. */
+/** A worker must exist before another one can be bound to it. Workers in a cycle keep their order. */
 function inOrder<Entry extends { worker: Worker }>(workers: readonly Entry[]): Entry[] {
   const left = new Map(workers.map((entry) => [entry.worker.name, entry]));
   const ordered: Entry[] = [];

@@ -100,7 +100,7 @@ onEveryDatabase((engine) => {
     await assert.rejects(read({ limits: { rows: 1000, groups: 2 } }), /more than 2/);
   });
 
-  test("a condition on an indexed column limits the rows that count", async (t) => {
+  test("a condition on an indexed column limits the rows that are counted", async (t) => {
     const { read } = await open(t, engine);
     const limits = { rows: 12, groups: 100 };
     for (const [operator, value, expected] of [

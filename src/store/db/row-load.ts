@@ -6,7 +6,7 @@ import type { Db, Migration } from "./port.ts";
 import type { PortableValue, SnapshotTable } from "./row-snapshot.ts";
 
 interface LoadedRows {
-  /** The migrations that the rows were written with. */
+  /** The migrations that were applied when the rows were written. */
   applied: readonly string[];
   /** Called again if PostgreSQL repeats the transaction. */
   tables(): AsyncIterable<SnapshotTable & { rows: AsyncIterable<PortableValue[]> }>;

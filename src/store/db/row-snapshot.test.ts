@@ -107,7 +107,7 @@ function sqliteFile(t: TestContext): { db: Db; at: { path: string } } {
 
 onEveryDatabase((engine) => {
   describe(`a snapshot of ${engine.name}`, () => {
-    test("has all rows in order of the primary key, and is restored into SQLite and back", async (t) => {
+    test("contains all rows in primary key order, and can be restored into SQLite and back", async (t) => {
       const { db, where } = await engine.open(t);
       await fill(db);
       const rows = await readAll(where as DatabaseAddress);
@@ -143,7 +143,7 @@ onEveryDatabase((engine) => {
       assert.deepEqual(counts, { pairs: 1234, things: 3 });
     });
 
-    test("is migrated by a newer version, and rejected by an older one or if the target has rows", async (t) => {
+    test("is migrated by a newer version, and is rejected by an older version or if the target has rows", async (t) => {
       const { db, where } = await engine.open(t);
       await fill(db);
       const newer = await engine.open(t);

@@ -53,7 +53,7 @@ test("stores the trace context with a job and continues the trace when it runs",
   );
 });
 
-test("a job created outside of a trace has no trace context; without tracing, the jobs are not wrapped", async () => {
+test("a job created outside a trace has no trace context; without tracing, jobs are not wrapped", async () => {
   const { payloads, traced, jobs } = setUp({});
   await traced.enqueue("a", { uid: "1" });
   assert.deepEqual(payloads, [{ uid: "1" }]);

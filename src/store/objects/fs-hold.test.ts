@@ -54,7 +54,7 @@ test("a hold shows deleted, replaced and completed objects as they were when it 
   assert.equal((await (await objects.open("a/replaced"))!.bytes()).toString(), "version 3");
 });
 
-test("a second hold is rejected, and one whose mark has expired replaces it", (t) => {
+test("a second hold is rejected until the mark of the first one has expired", (t) => {
   const folder = temporary(t);
   const first = holdObjects(folder);
   t.after(() => first.close());
@@ -67,7 +67,7 @@ test("a second hold is rejected, and one whose mark has expired replaces it", (t
   t.after(() => holdObjects(folder).close());
 });
 
-test("a hold that was interrupted ends: nothing is held afterwards, and the next start removes its files", async (t) => {
+test("an interrupted hold ends: no further files are held, and the next start removes its files", async (t) => {
   const folder = temporary(t);
   const objects = await openFsObjects({ folder });
   for (const key of ["a", "b"]) await objects.put(key, Buffer.from(key));
@@ -83,7 +83,7 @@ test("a hold that was interrupted ends: nothing is held afterwards, and the next
   assert.ok(!existsSync(join(folder, ".held")));
 });
 
-test("a backup learns that its hold was lost", async (t) => {
+test("check() throws if the hold was lost", async (t) => {
   const folder = temporary(t);
   const hold = holdObjects(folder);
   t.after(() => hold.close());

@@ -29,9 +29,9 @@ export function createHolds(root: string): Holds {
         mkdirSync(dirname(held), { recursive: true, mode: 0o700 });
         linkSync(join(root, name), held);
       } catch (err) {
-        // The file is missing, or an earlier version of it is already held.
+        // The file does not exist, or an earlier version of it is already held.
         if (["ENOENT", "ENOTDIR", "EEXIST"].includes(codeOf(err) ?? "")) return;
-        // A full disk must not prevent a deletion. Without its mark, the backup fails and can be repeated.
+        // A full disk must not prevent a deletion. Without the mark, the backup fails and can be repeated.
         removeQuietly(mark);
       }
     },
@@ -65,7 +65,7 @@ export interface ObjectHold {
   close(): Promise<void>;
 }
 
-/** Starts a hold. Two at a time are not possible. Throws StoreError notWritable, diskFull. */
+/** Starts a hold. Only one can exist at a time. Throws StoreError notWritable, diskFull. */
 export function holdObjects(root: string): ObjectHold {
   const folder = join(root, FOLDER);
   const mark = join(folder, MARK);
@@ -120,7 +120,7 @@ export function holdObjects(root: string): ObjectHold {
     },
     async close() {
       clearInterval(timer);
-      // Removes the mark first, so that no further file is held.
+      // Remove the mark first, so that no further files are held.
       removeQuietly(mark);
       await rm(folder, { recursive: true, force: true, maxRetries: 3 }).catch((err: unknown) => {
         throw new Fault(`failed to remove ${folder}`, { cause: err });

@@ -81,7 +81,7 @@ export async function linkObject(target: Target, from: { key: string; path: stri
   }
 }
 
-/** Stores a file that is not an object. It is copied if it is on another file system, or has too many names. */
+/** Stores a file that is not an object. It is copied if it is on another file system, or has too many hard links. */
 export async function storeFile(
   target: Target,
   file: string,

@@ -29,7 +29,7 @@ export function objectPutConformance(open: (t: TestContext) => Promise<ObjectSto
       assert.deepEqual(await keysOf(store), ["a/1"]);
     });
 
-    test("copies a file of another file system", async (t) => {
+    test("copies a file from another file system", async (t) => {
       // The folder of the store is in the temporary directory of the system.
       const other = await mkdtemp("/dev/shm/reelpost-").catch(() => undefined);
       if (other === undefined) return t.skip("/dev/shm is missing");

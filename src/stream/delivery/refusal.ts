@@ -27,7 +27,7 @@ export function sendErrorResponse(
 
 export const httpError = ({ entry, message, fix }: UserError) => ({ status: entry.http, message, fix });
 
-/** Dark and without our mark, like the player in whose frame it appears. */
+/** Dark and without the logo, like the player in whose frame it appears. */
 function pageOf(status: number, message: string, fix: string | undefined): string {
   const { title, next } = wordsOf(status);
   return errorPage({ status, title, advice: next, message, fix }, { brand: null, scheme: "dark" });

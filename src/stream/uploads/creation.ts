@@ -81,8 +81,8 @@ export function createCreations(deps: CreationDeps): Creations {
   }
 
   /**
-   * A client that chooses uids and has lost the response to its creation repeats it: the upload starts over with a new
-   * URL. Undefined: the uid has no pending upload in this account.
+   * A client that chooses uids and did not receive the response to its create request retries it: the upload starts over
+   * with a new URL. Undefined: the uid has no pending upload in this account.
    */
   async function restart(
     account: string,

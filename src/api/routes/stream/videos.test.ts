@@ -89,7 +89,7 @@ test("a new video has exactly the published fields", async (t) => {
   });
 });
 
-test("the account's customer code and base URL are those of its videos", async (t) => {
+test("returns the customer code and base URL that the video URLs of the account contain", async (t) => {
   const { call } = await open(t);
   const code = customerCode(TEST_ACCOUNT);
   assert.deepEqual((await call("GET", `${LIST}/delivery`)).body.result, {

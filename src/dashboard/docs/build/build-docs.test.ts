@@ -25,7 +25,7 @@ describe("the documentation of this source tree", () => {
   const idsOf = (page: string) => new Set([...page.matchAll(/\sid="([^"]+)"/g)].map(([, id]) => id!));
   const hrefsOf = (page: string) => [...page.matchAll(/<a [^>]*href="([^"]*)"/g)].map(([, href]) => href!);
 
-  test("every link and every anchor of every page has a target", () => {
+  test("every link and every anchor on every page has a target", () => {
     const broken = [...pages].flatMap(([url, page]) =>
       hrefsOf(page)
         .filter((href) => !isTarget(url, href))
@@ -42,7 +42,7 @@ describe("the documentation of this source tree", () => {
     return page !== undefined && (anchor === undefined || idsOf(page).has(anchor));
   }
 
-  test("all pages are reached from the start page", () => {
+  test("all pages can be reached from the start page", () => {
     const reached = new Set(["/docs"]);
     for (const url of reached)
       for (const href of hrefsOf(pages.get(url)!)) {
@@ -55,7 +55,7 @@ describe("the documentation of this source tree", () => {
     );
   });
 
-  test("pages load only files of this server, without inline scripts and styles", () => {
+  test("pages load only files from this server, and have no inline scripts or styles", () => {
     for (const [url, page] of pages) {
       for (const [, source] of page.matchAll(/<(?:script|img|link)\b[^>]*(?:src|href)="([^"]*)"/g)) {
         assert.match(source!, /^\/docs\//, url);
@@ -66,7 +66,7 @@ describe("the documentation of this source tree", () => {
     }
   });
 
-  test("the search index has the sections of every page, with the anchors of their headings", () => {
+  test("the search index contains the sections of every page, with the anchors of their headings", () => {
     const sections = JSON.parse(String(files.get("search.json"))) as { url: string; anchor: string; text: string }[];
     assert.deepEqual(
       [...pages.keys()].filter((url) => url !== "/docs" && !sections.some((section) => section.url === url)),
@@ -87,7 +87,7 @@ describe("rendering a page", () => {
     assert.match(html, /&lt;script&gt;/);
   });
 
-  test("links to pages, sections, examples and files of their folders", () => {
+  test("creates links to pages, sections, examples and the files in their folders", () => {
     const { html } = render(
       "[a](dns.md) [b](dns.md#records) [c](#here) [d](../examples/inbox/README.md) [e](../deploy/settings.jsonc) [f](README.md) [g](https://example.com/x)",
     );
@@ -105,7 +105,7 @@ describe("rendering a page", () => {
     );
   });
 
-  test("names headings as repository hosts do, and equal ones apart", () => {
+  test("generates the same heading anchors as GitHub, with a suffix for duplicates", () => {
     const { title, headings } = render("# Mail\n\n## The `queue`: retry & cancel\n\n## Errors\n\n## Errors\n");
     assert.equal(title, "Mail");
     assert.deepEqual(
@@ -114,7 +114,7 @@ describe("rendering a page", () => {
     );
   });
 
-  test("keeps code as it is, with coloured JSON and TypeScript", () => {
+  test("keeps code unchanged, and highlights JSON and TypeScript", () => {
     const { html } = render('```jsonc\n{ "a": 1 } // one\n```\n\n```ts\nconst b = "<i>";\n```\n\n```text\n<b>\n```\n');
     const text = html.replaceAll(/<[^>]+>/g, "").replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(code));
     assert.match(text, /\{ "a": 1 \} \/\/ one\n/);
@@ -127,7 +127,7 @@ describe("rendering a page", () => {
   });
 });
 
-test("reads groups and pages of the table of contents", () => {
+test("reads the groups and pages in the table of contents", () => {
   assert.deepEqual(readContents("# D\n\n## Mail\n\n| page | content |\n|---|---|\n| [DNS](dns.md) | records |\n"), [
     { title: "Mail", entries: [{ title: "DNS", path: "docs/dns.md", description: "records" }] },
   ]);

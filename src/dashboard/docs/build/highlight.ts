@@ -22,7 +22,7 @@ function coloured(code: string, dialect: string): string {
   highlightCode(
     code,
     parser.configure({ dialect }).parse(code),
-    // Brackets and separators keep the colour of text.
+    // Brackets and separators keep the text color.
     {
       ...classHighlighter,
       style: (tags) => (classHighlighter.style(tags) === "tok-punctuation" ? null : classHighlighter.style(tags)),

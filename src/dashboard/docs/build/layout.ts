@@ -4,14 +4,14 @@ import { DOCS_PATH, urlOfPage, type RenderedPage } from "./render-page.ts";
 
 export interface Layout {
   contents: readonly ContentsGroup[];
-  /** URLs of the script and the style sheet, and of the script that selects the colour scheme before the page is drawn. */
+  /** URLs of the script and the style sheet, and of the script that selects the color scheme before the first paint. */
   script: string;
   schemeScript: string;
   style: string;
   icon: string;
 }
 
-/** The document of a page of the documentation. */
+/** The HTML document of a docs page. */
 export function docsPage(
   { contents, script, schemeScript, style, icon }: Layout,
   path: string,

@@ -4,7 +4,7 @@ import { escapeText } from "../../../kernel/design/index.ts";
 import { highlight } from "./highlight.ts";
 import { pageOfFile, type SourcePage } from "./source-pages.ts";
 
-/** Path of all pages on the server. */
+/** Base path of all pages on the server. */
 export const DOCS_PATH = "/docs";
 
 export interface RenderedPage {
@@ -63,7 +63,7 @@ export function renderPage({ path, markdown }: SourcePage): RenderedPage {
   return { title, html: renderer.renderer.render(tokens, renderer.options, {}), headings, sections };
 }
 
-/** `file`: name of the file to which a reader copies the code. */
+/** `file`: name of the file into which the reader copies the code. */
 const codeBlock = (code: string, language: string, file: string | undefined): string => {
   const text = code.trimEnd();
   const copied = language === "console" || language === "text" ? "" : " data-copy";
@@ -78,7 +78,7 @@ function takeTitle(tokens: Token[]): string | undefined {
   return textOf(inline!);
 }
 
-/** Anchors are those of repository hosts, so that links work there and here. */
+/** Generates the same anchors as GitHub, so that links work there and here. */
 function nameHeadings(tokens: Token[]): Heading[] {
   const counts = new Map<string, number>();
   return tokens.flatMap((token, index) => {

@@ -8,7 +8,7 @@ export interface SourcePage {
   markdown: string;
 }
 
-/** A folder with more files than this is not for reading. */
+/** A folder with more files than this is not meant to be read. */
 const MAX_FILES = 60;
 const MAX_FILE_BYTES = 64 * 1024;
 const LANGUAGES: Record<string, string> = { ".mjs": "js", ".jsonc": "json", ".service": "ini", ".socket": "ini" };
@@ -36,7 +36,7 @@ const readPage = async (root: string, path: string): Promise<SourcePage> => ({
   markdown: await readFile(join(root, path), "utf8"),
 });
 
-/** Paths of the pages outside of docs/ to which a page links. */
+/** Paths outside `docs/` that a page links to. */
 function linksOutside(path: string, markdown: string): string[] {
   const folder = posix.extname(path) === "" ? path : posix.dirname(path);
   return [...markdown.replace(/^(`{3,})[^]*?^\1/gm, "").matchAll(/\]\(([^)\s#]+)/g)]
@@ -80,7 +80,7 @@ async function readOther(root: string, path: string): Promise<SourcePage> {
 
 const languageOf = (file: string) => LANGUAGES[extname(file)] ?? extname(file).slice(1);
 
-/** A fence is longer than any in the text. */
+/** A code fence that is longer than any fence in the text. */
 function fenced(language: string, text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = "`".repeat(longest + 1);

@@ -20,7 +20,7 @@ const HEAP_MB = 512;
 const EXIT_TIMEOUT_MS = 5_000;
 const ERROR_TAIL = 4_096;
 
-// When compiled for publishing, the same module has the other extension.
+// In the published build, this module is .js instead of .ts.
 const MODULE = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "./host.ts" : "./host.js", import.meta.url));
 
 export function startHostProcess({

@@ -12,7 +12,7 @@ export interface RequestValues {
 
 const API_BASE = "/client/v4";
 
-/** A placeholder without a value keeps its name, and parameters without a value are left out. */
+/** A placeholder without a value keeps its name, and parameters without a value are omitted. */
 export function requestUrl({ path, params, query }: RequestValues): string {
   const filledPath = path.replace(/\{(\w+)\}/g, (placeholder, name: string) => {
     const value = params[name] ?? "";

@@ -47,7 +47,7 @@ const rules: Schema = {
   },
 };
 
-test("names types and limits in words", () => {
+test("describes types and limits in words", () => {
   assert.equal(typeOf(rules.properties!["actions"]), "list of objects");
   assert.equal(typeOf(rules.properties!["priority"]), "integer | null");
   assert.equal(typeOf({ type: "array", items: { enum: ["a", "b"] } }), 'list of ("a" | "b")');
@@ -55,7 +55,7 @@ test("names types and limits in words", () => {
   assert.equal(notesOf(rules.properties!["priority"]), "");
 });
 
-test("lists nested fields below their parent", () => {
+test("lists nested fields under their parent", () => {
   assert.deepEqual(
     fieldsOf(rules).map(({ path, depth, isRequired }) => [path, depth, isRequired]),
     [
@@ -68,7 +68,7 @@ test("lists nested fields below their parent", () => {
   assert.deepEqual(fieldsOf({ type: "string" }), []);
 });
 
-test("creates the smallest example of a body", () => {
+test("creates a minimal example body", () => {
   assert.deepEqual(sampleOf(rules), { name: "…", actions: [{ type: "drop" }] });
   assert.deepEqual(sampleOf({ anyOf: [{ type: "array", items: { type: "integer", minimum: 3 } }, rules] }), [3]);
 });

@@ -74,7 +74,7 @@ export function notesOf(schema: Schema = {}): string {
     .join(", ");
 }
 
-/** The bounds of JavaScript's integers are no limit of the API. */
+/** The bounds of JavaScript integers are not limits of the API. */
 const finite = (value: number | undefined) =>
   value === undefined || Math.abs(value) >= Number.MAX_SAFE_INTEGER ? undefined : value;
 

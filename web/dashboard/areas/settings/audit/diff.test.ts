@@ -10,7 +10,7 @@ test("a changed line is removed and added between the lines that stay", () => {
   assert.deepEqual(show("a\nb", "b\nc"), ["-a", " b", "+c"]);
 });
 
-test("an empty old value gives only additions, an empty new value only removals", () => {
+test("an empty old value results only in additions, and an empty new value only in removals", () => {
   assert.deepEqual(show("", "a\nb"), ["+a", "+b"]);
   assert.deepEqual(show("a", ""), ["-a"]);
   assert.deepEqual(show("", ""), []);

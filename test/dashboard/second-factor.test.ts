@@ -30,6 +30,7 @@ test("a member without a second factor can only set one up", { skip: withoutChro
   await dialog.getByLabel("New password", { exact: true }).fill(PASSWORD);
   await dialog.getByLabel("Repeat the new password").fill(PASSWORD);
   await dialog.getByRole("button", { name: "Set password" }).click();
+  await dialog.waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Change password" }).waitFor();
   await addVirtualAuthenticator(page);
   await page.getByRole("button", { name: "Add passkey" }).click();
@@ -53,7 +54,7 @@ test("a member without a second factor can only set one up", { skip: withoutChro
   await page.getByRole("button", { name: "Enable two-factor authentication" }).click();
   await dialog.getByRole("button", { name: "Continue" }).click();
   const secret = await dialog.locator("code").first().innerText();
-  await dialog.getByLabel("Code that the app shows").fill(codeAt(secret, Date.now()));
+  await dialog.getByLabel("Code from the app").fill(codeAt(secret, Date.now()));
   await dialog.getByRole("button", { name: "Enable" }).click();
   await page.getByRole("button", { name: "I have saved the codes" }).click();
   await warning.waitFor({ state: "detached" });
@@ -80,6 +81,7 @@ test(
     await dialog.getByLabel("New password", { exact: true }).fill(PASSWORD);
     await dialog.getByLabel("Repeat the new password").fill(PASSWORD);
     await dialog.getByRole("button", { name: "Set password" }).click();
+    await dialog.waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Change password" }).click();
     await dialog.getByLabel("New password", { exact: true }).waitFor();
     assert.equal(await dialog.getByLabel("Current password").count(), 0, "the session is new");

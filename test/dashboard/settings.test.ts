@@ -42,6 +42,7 @@ describe("the settings pages", { skip: withoutChromium() }, () => {
     await dialog.getByLabel("New password", { exact: true }).fill(PASSWORD);
     await dialog.getByLabel("Repeat the new password").fill(PASSWORD);
     await dialog.getByRole("button", { name: "Set password" }).click();
+    await dialog.waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Change password" }).waitFor();
 
     await signOut(page);

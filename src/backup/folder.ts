@@ -34,7 +34,7 @@ const SQLITE_FULL = 13;
  */
 export interface BackupFolder {
   readonly path: string;
-  /** Distinguishes the folder from another one that is later mounted at the same path. */
+  /** Detects that a different folder has been mounted at the same path. */
   readonly id: string;
   /** Complete backups, oldest first. `unusable`: those whose manifest cannot be read. */
   list(): Promise<{ manifests: Manifest[]; unusable: { id: string; reason: string }[] }>;

@@ -15,7 +15,7 @@ const MAX_BYTES = 8 * 1024 * 1024;
 const CUT_EVERY = 256;
 
 /**
- * The rows of a database as files of a few megabytes. A file ends at a row that is selected by its own bytes, so that a
+ * The rows of a database as files of a few megabytes. The contents of a row decide whether a file ends there, so that a
  * changed row changes one file, and the next backup shares the others.
  */
 export async function* rowFiles(snapshot: RowSnapshot): AsyncGenerator<RowFile> {

@@ -60,7 +60,7 @@ export interface DevWorkerOptions {
   environment: string | undefined;
   /** Variables of the process, which `.env` files may refer to. */
   env?: Readonly<Record<string, string | undefined>> | undefined;
-  /** Variables that replace those of the configuration. Default: none. */
+  /** Variables that override those in the configuration. Default: none. */
   vars?: Readonly<Record<string, unknown>> | undefined;
   /** The Durable Object namespaces of another worker on this server. Default: none. */
   namespacesOf?: ((worker: string) => readonly ObjectNamespace[]) | undefined;

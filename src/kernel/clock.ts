@@ -53,7 +53,7 @@ export function createManualClock(start = 0): Clock & { advance(ms: number): voi
   };
 }
 
-/** A clock that runs with another one, and can be advanced further. */
+/** A clock that follows another clock and can be advanced beyond it. */
 export function createAdvancingClock(clock: Clock): Clock & { advance(ms: number): void } {
   let offset = 0;
   const sleepers = new Set<{ at: number; wake: AbortController }>();

@@ -35,7 +35,7 @@ export interface DevOptions {
   watch?: boolean;
   /** SQL files to run on D1 databases: `BINDING=FILE`, or `FILE` if there is only one database. Default: none. */
   seeds?: string[];
-  /** Variables that replace those of the configurations, in every worker. Default: none. */
+  /** Variables that override those in the configurations, in every worker. Default: none. */
   vars?: Readonly<Record<string, unknown>>;
   /** Simulates failures for this percentage of the recipients of outgoing messages. Default: none. */
   chaos?: { percent: number; seed: number };

@@ -131,7 +131,7 @@ export interface EmailResult {
   sent: { messageId: string; from: string; to: string[]; raw: string; rawBase64?: string }[];
   events: { type: string; timestamp: string; messageId?: string }[];
   logs: LogLine[];
-  /** The first exception of the invocation, including those of `waitUntil()`. `help` explains common ones. */
+  /** The first exception of the invocation, including those of `waitUntil()`. `help` explains common exceptions. */
   exception?: { name: string; message: string; stack?: string; help?: string };
   /** Hints from the server, for example why `reply()` was rejected. */
   warnings: string[];

@@ -186,7 +186,7 @@ async function emailParams(message: RawEmail | BuiltEmail) {
   return { from, to, raw: base64Of(await buffer(raw as unknown as AsyncIterable<Uint8Array>)) };
 }
 
-/** Attachments in bytes are JSON objects with base64 on the channel, like those of a worker. */
+/** On the channel, binary attachments are JSON objects with base64. */
 const builtOf = ({ attachments, ...message }: BuiltEmail) => ({
   ...message,
   ...(attachments !== undefined && {

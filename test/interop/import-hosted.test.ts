@@ -422,7 +422,7 @@ test("the plan states which data the hosted service does not return", needsFfmpe
   assert.equal(code, 0, stderr + JSON.stringify(json));
   const items = json.items as Item[];
   const lossesOf = (kind: string) => items.find((item) => item.kind === kind)?.losses?.join("; ") ?? "";
-  assert.match(lossesOf("zone"), /3 DNS records of the hosted service are left out.*1 proxied records/);
+  assert.match(lossesOf("zone"), /3 DNS records of the hosted service are not imported.*1 proxied records/);
   assert.match(lossesOf("destination address"), /must be verified again/);
   assert.match(lossesOf("worker"), /env\.BROWSER is missing.*values of its secrets cannot be read: TOKEN/);
   assert.match(lossesOf("video"), /MP4 download is imported instead; its watermark is burned into the video/);

@@ -20,7 +20,7 @@ export interface AccountSizes {
   liveInputs: number;
 }
 
-/** Resources that must exist after a move, by kind; values are comparable with those of another server. */
+/** Resources that must exist after an import, by kind, in a form that can be compared between two servers. */
 type AccountContents = Record<string, Map<string, string>>;
 
 export const ROWS = 50;

@@ -1,7 +1,7 @@
 /**
  * The visual identity of every page that the server sends: colors, type and the logo. The dashboard, the documentation,
  * the player and the pages below use the same values. Text colors have a contrast of at least 4.5:1 on `page` and
- * `surface`, and those of states on their own backgrounds.
+ * `surface`, and state colors have it on their own backgrounds.
  */
 const LIGHT = {
   page: "#ffffff",

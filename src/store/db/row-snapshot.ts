@@ -17,7 +17,7 @@ export interface RowSnapshot {
   dialect: "sqlite" | "postgres";
   /** The applied migrations, in order. */
   migrations: string[];
-  /** All tables except that of the migrations, by name. */
+  /** All tables except the migrations table, by name. */
   tables: SnapshotTable[];
   /** In order of the primary key. */
   rows(table: SnapshotTable): AsyncIterable<PortableValue[]>;

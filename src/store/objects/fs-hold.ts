@@ -48,7 +48,7 @@ function isRecent(mark: string): boolean {
   return found !== undefined && Math.abs(Date.now() - found.mtimeMs) < EXPIRES_MS;
 }
 
-/** The objects of a folder as of the start of the hold, although other processes delete and replace objects meanwhile. */
+/** The objects of a folder as they were when the hold started, even if other processes delete or replace them. */
 export interface ObjectHold {
   /**
    * All files, including incomplete objects, as paths relative to the folder. Files that were created since the start of

@@ -19,7 +19,7 @@ export interface NavEntry {
   pages?: readonly { label: string; path: string; modes?: readonly ("serve" | "dev")[] }[];
   /** Extra search terms for the command palette. */
   keywords?: readonly string[];
-  /** A number next to the label, such as that of unread messages. */
+  /** A number next to the label, such as the number of unread messages. */
   count?: LoadPage;
   /** Second key of its shortcut, after `g`: `m` for `g m`. */
   shortcut?: string;

@@ -81,7 +81,7 @@ export const liveInputBody = z.object({
     .nullish(),
 });
 
-/** `keys`: those of an imported input, for the server's operator. */
+/** `keys`: the keys of an imported input; only the server's operator may set them. */
 export const newLiveInputBody = liveInputBody.extend({
   keys: z
     .object({ publish: secretField(z.string()), playback: secretField(z.string()) })

@@ -37,7 +37,7 @@ interface LiveInputOrigin {
 export interface LiveInputs {
   /**
    * `idempotencyKey`: for six hours, the same key of the same account returns the same input in its current state.
-   * `uid` and `keys`: those of an imported input; default: random ones. Throws badParameter, idTaken, and
+   * `uid` and `keys`: set for an imported input; random by default. Throws badParameter, idTaken, and
    * liveKeyOfDeleted if that input was deleted.
    */
   create(account: string, change: LiveInputChange, options?: LiveInputOrigin): Promise<OwnedLiveInput>;

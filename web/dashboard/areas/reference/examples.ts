@@ -25,7 +25,7 @@ export function requestUrl({ path, params, query }: RequestValues): string {
 /** In single quotes, as a POSIX shell reads them. */
 const quoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
-/** The request as a command; `origin` is that of the API. */
+/** The request as a command; `origin` is the origin of the API. */
 export function curlOf(request: RequestValues, origin: string): string {
   const { method, body, isJson } = request;
   return [

@@ -17,7 +17,7 @@ export const mutations: Mutation[] = [
     from: "return isHeld ? path : join(root, name);",
     to: "return join(root, name);",
     test: BACKUP_TEST,
-    name: "replaced meanwhile",
+    name: "deleted or replaced during the backup",
   },
   {
     file: "src/store/db/row-snapshot.ts",

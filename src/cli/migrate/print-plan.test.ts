@@ -24,7 +24,7 @@ zone                        1
 video         2
 routing rule                                 1
 
-Ids change: the API token is not an administrator's on the account of the server's operator.
+Ids will change: the API token lacks Account Settings Write on the operator's account.
 
 Cannot be imported:
   routing rule: it has 2 actions

@@ -13,7 +13,7 @@ describe("the API reference of the dashboard", { skip: withoutChromium() }, () =
 
   test("creates and lists a namespace with the session", async () => {
     const { page, context, problems } = await dashboard.open("/reference");
-    await page.getByText("Base URL").waitFor();
+    await page.getByText("Base URL", { exact: true }).waitFor();
     await checkPage(page, "reference");
     await page.getByRole("searchbox").fill("kv namespace create");
     const operation = page.getByRole("link", { name: "POST Create a namespace" });

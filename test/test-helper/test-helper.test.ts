@@ -8,6 +8,7 @@ import { createTransport } from "nodemailer";
 import type { TestServer } from "../../src/test-helper/api.ts";
 import { createServer, TestServerError } from "../../src/test-helper/client.ts";
 import { createScope, makeProject } from "../e2e/dev-bench.ts";
+import { until } from "../support/mail-world.ts";
 
 const WORKER = `
 export default {
@@ -232,7 +233,10 @@ describe("a server of reelpost/test", () => {
     await server.upstream.recover();
     await server.upstream.hang({ milliseconds: 20 });
     assert.match((await email("hello")).exception!.message, /took longer than 20 ms/);
-    await assert.rejects(server.upstream.fail("250 ok"), isHelperError(/"250 ok" is not a reply/, /400 to 599/));
+    await assert.rejects(
+      server.upstream.fail("250 ok"),
+      isHelperError(/"250 ok" is not a failure reply/, /400 to 599/),
+    );
     await assert.rejects(server.upstream.drop({ times: 0 }), isHelperError(/0 is not a valid number/, /positive/));
   });
 
@@ -332,9 +336,9 @@ describe("createServer()", () => {
     await assert.rejects(server.reset(), isHelperError(/reset\(\) does not delete the storage/, /`dataDir`/));
     await server.close();
     assert.ok(existsSync(server.dataDir));
-    // The lock is released when the server has stopped.
-    const late = await createServer({ dir, dataDir: join(dir, "data") });
-    await late.close();
+    // The first server is stopped once it has started, and then releases the lock of its data directory.
+    const startAgain = () => createServer({ dir, dataDir: join(dir, "data") }).catch(() => undefined);
+    await (await until(startAgain, "the end of the first server")).close();
   });
 
   it("stops its servers and deletes their storage when the test process ends without close()", async () => {

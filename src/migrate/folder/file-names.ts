@@ -1,0 +1,34 @@
+/** The escaped form of the longest part of a path; file systems allow 255 bytes. */
+const MAX_BYTES = 200;
+/** An empty part. A percent sign without two hexadecimal digits never results from escaping. */
+const EMPTY = "%";
+/** Ends a folder that contains the rest of a name longer than MAX_BYTES. */
+const CONTINUED = "%-";
+/** Ends the name of a file next to a folder of the same name. */
+export const BESIDE_FOLDER = "%_";
+
+/** Characters that some file systems reject, and a last dot or space, which Windows removes. This includes `.` and `..`. */
+const UNSAFE = /[%/\\:*?"<>|\p{Cc}\p{Cs}]|[. ]$/gu;
+
+/** A name as one relative path without empty parts and dot segments, so that it cannot leave its folder. */
+export function escapeName(name: string): string {
+  if (name === "") return EMPTY;
+  const pieces = [""];
+  let bytes = 0;
+  for (const [token] of name.replaceAll(UNSAFE, percentEncoded).matchAll(/%..|[^]/gu)) {
+    bytes += Buffer.byteLength(token);
+    if (bytes > MAX_BYTES) {
+      pieces[pieces.length - 1] += CONTINUED;
+      pieces.push("");
+      bytes = Buffer.byteLength(token);
+    }
+    pieces[pieces.length - 1] += token;
+  }
+  return pieces.join("/");
+}
+
+/** An object key as a relative path: its slashes separate folders. */
+export const escapeKey = (key: string): string => key.split("/").map(escapeName).join("/");
+
+const percentEncoded = (character: string) =>
+  [...Buffer.from(character)].map((octet) => `%${octet.toString(16).toUpperCase().padStart(2, "0")}`).join("");

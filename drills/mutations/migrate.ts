@@ -55,4 +55,16 @@ export const mutations: Mutation[] = [
     to: "",
     test: "test/interop/import-hosted.test.ts",
   },
+  {
+    file: "src/migrate/folder/files.ts",
+    from: "if (found !== undefined) renameSync(path, path + BESIDE_FOLDER);",
+    to: "",
+    test: "src/migrate/folder/files.test.ts",
+  },
+  {
+    file: "src/migrate/folder/file-names.ts",
+    from: "|[. ]$/gu",
+    to: "/gu",
+    test: "src/migrate/folder/file-names.test.ts",
+  },
 ];

@@ -5,7 +5,7 @@ import { configOptions, localOptions, serverOptions } from "./shared-options.ts"
 const SHARED: Record<string, Option> = { ...configOptions, ...serverOptions, ...localOptions };
 
 const AREAS: readonly [title: string, heads: readonly string[]][] = [
-  ["On this machine", ["init", "dev", "inbox", "import", "types", "serve"]],
+  ["On this machine", ["init", "dev", "inbox", "import", "export", "types", "serve"]],
   [
     "Workers on a server",
     ["deploy", "versions", "deployments", "rollback", "tail", "workers", "cron", "delete", "secret"],

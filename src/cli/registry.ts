@@ -132,6 +132,11 @@ export const NOUNS: readonly Noun[] = [
     load: async () => (await import("./commands/import.ts")).importCommands,
   },
   {
+    name: "export",
+    summary: "write an account to a folder of open formats",
+    load: async () => [(await import("./commands/export.ts")).exportAccount],
+  },
+  {
     name: "zone",
     summary: "domains",
     verbs: ["create", "list", "delete", "export"],

@@ -14,6 +14,11 @@ export interface Context extends MigrationDeps {
   ids: IdMap;
 }
 
+/** Dependencies of functions that only read the source. */
+export interface SourceContext extends Pick<MigrationDeps, "source" | "clock" | "signal"> {
+  paths: { source: string };
+}
+
 type IdKind = "zone" | "kv" | "d1" | "record" | "rule" | "watermark" | "video" | "live";
 
 interface IdMap {

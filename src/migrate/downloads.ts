@@ -1,5 +1,5 @@
 import { messageOf } from "../kernel/index.ts";
-import type { Context } from "./context.ts";
+import type { SourceContext } from "./context.ts";
 import { migrateErrors } from "./errors.ts";
 
 const RETRIES = 5;
@@ -16,18 +16,21 @@ interface DownloadOptions {
 export async function download(
   url: string,
   what: string,
-  { clock, signal }: Pick<Context, "clock" | "signal">,
+  { source, clock, signal }: Pick<SourceContext, "source" | "clock" | "signal">,
   { headers = {}, accept = [] }: DownloadOptions = {},
 ): Promise<Response> {
+  const request = source.fetch ?? fetch;
   for (let attempt = 1; ; attempt++) {
-    const response = await fetch(url, { headers, ...(signal !== undefined && { signal }) }).catch((thrown: unknown) => {
-      if (attempt >= RETRIES || signal?.aborted === true)
-        throw migrateErrors.incomplete(
-          { what, reason: messageOf((thrown as Error).cause ?? thrown) },
-          { cause: thrown },
-        );
-      return undefined;
-    });
+    const response = await request(url, { headers, ...(signal !== undefined && { signal }) }).catch(
+      (thrown: unknown) => {
+        if (attempt >= RETRIES || signal?.aborted === true)
+          throw migrateErrors.incomplete(
+            { what, reason: messageOf((thrown as Error).cause ?? thrown) },
+            { cause: thrown },
+          );
+        return undefined;
+      },
+    );
     if (response !== undefined && (response.ok || accept.includes(response.status))) return response;
     const isTemporary = response === undefined || response.status === 429 || response.status >= 500;
     if (!isTemporary || attempt >= RETRIES) {

@@ -34,11 +34,13 @@ export interface V4Client {
 export interface Side {
   api: V4Client;
   account: string;
+  /** Requests URLs that the API returned. Default: over HTTP. */
+  fetch?: typeof fetch;
 }
 
 /** The parts of an account that a run can import. */
 export const AREAS = ["zones", "email", "workers", "kv", "r2", "d1", "stream", "live"] as const;
-type Area = (typeof AREAS)[number];
+export type Area = (typeof AREAS)[number];
 
 export interface MigrationOptions {
   areas: ReadonlySet<Area>;

@@ -285,7 +285,7 @@ export async function readAccount(access: AccountAccess): Promise<AccountContent
     put("namespaces", id, title);
     const namespace = `${base}/storage/kv/namespaces/${id}`;
     for (const { name, metadata } of await call("GET", `${namespace}/keys?limit=1000`))
-      put("keys", `${id} ${name}`, { metadata, value: await text(`${namespace}/values/${name}`) });
+      put("keys", `${id} ${name}`, { metadata, value: await text(`${namespace}/values/${encodeURIComponent(name)}`) });
   }
   for (const { uuid, name } of await call("GET", `${base}/d1/database`)) {
     const rows = await call("POST", `${base}/d1/database/${uuid}/query`, { sql: "SELECT * FROM notes ORDER BY id" });

@@ -13,6 +13,12 @@ export const importErrors = defineErrors("import", {
     message: "The import was interrupted.",
     fix: "Run the same command again to continue: {state} records the progress.",
   },
+  exportInterrupted: {
+    code: "E_INTERRUPTED",
+    http: 499,
+    message: "The export was interrupted.",
+    fix: "Run the same command again to continue.",
+  },
   sameAccount: {
     code: "E_SAME_ACCOUNT",
     http: 400,

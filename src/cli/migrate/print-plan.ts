@@ -48,12 +48,16 @@ export function reportLines({ imported, failed, warnings, followUp }: Report, pa
   const { secrets, credentials, dns } = followUp;
   return [
     ...(counts.length === 0 ? ["Nothing was imported."] : table(["imported", "count"], counts, paint)),
-    ...list("Failed; run the command again to retry", failed, ({ kind, name, reason }) => `${kind} ${name}: ${reason}`),
-    ...list("Not imported", warnings, ({ kind, name, text }) => `${kind} ${name}: ${text}`),
-    ...list("Secrets to enter", secrets, ({ worker, names }) =>
+    ...listLines(
+      "Failed; run the command again to retry",
+      failed,
+      ({ kind, name, reason }) => `${kind} ${name}: ${reason}`,
+    ),
+    ...listLines("Not imported", warnings, ({ kind, name, text }) => `${kind} ${name}: ${text}`),
+    ...listLines("Secrets to enter", secrets, ({ worker, names }) =>
       names.map((name) => `reelpost secret put ${name} --name ${worker}`).join("\n"),
     ),
-    ...list("New credentials, shown only once", credentials, ({ what, value }) => `${what}: ${value}`),
+    ...listLines("New credentials, shown only once", credentials, ({ what, value }) => `${what}: ${value}`),
     ...dns.flatMap(({ zone, steps }) => [
       "",
       paint("bold", `DNS changes for ${zone}, in this order:`),
@@ -62,7 +66,8 @@ export function reportLines({ imported, failed, warnings, followUp }: Report, pa
   ];
 }
 
-const list = <Item>(title: string, items: readonly Item[], textOf: (item: Item) => string): string[] =>
+/** A heading and an indented line for each item; nothing if the list is empty. */
+export const listLines = <Item>(title: string, items: readonly Item[], textOf: (item: Item) => string): string[] =>
   items.length === 0
     ? []
     : [

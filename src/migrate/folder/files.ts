@@ -11,7 +11,7 @@ const FOLDER_MODE = 0o700;
 const UNFINISHED = ".unfinished";
 
 /** Files below a folder, by their escaped relative paths. */
-interface Files {
+export interface Files {
   readonly root: string;
   /** Creates the folder and removes the files of an interrupted run. */
   prepare(): Promise<void>;

@@ -8,7 +8,7 @@ interface Address {
   verified?: string | null;
 }
 
-const addressesOf = async (api: Context["source"]["api"], base: string): Promise<Address[]> => {
+export const addressesOf = async (api: Context["source"]["api"], base: string): Promise<Address[]> => {
   const path = `${base}/email/routing/addresses`;
   const list = (query: Record<string, string>) => collect(pagesOf<Address>(api, path, { query }));
   // The hosted API lists only verified addresses unless told otherwise.

@@ -4,7 +4,7 @@ import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { plannedItem, type Context } from "../context.ts";
+import { plannedItem, type Context, type SourceContext } from "../context.ts";
 import { download, uploadTo } from "../downloads.ts";
 import { migrateErrors } from "../errors.ts";
 import type { PlannedItem, V4Client } from "../port.ts";
@@ -12,7 +12,7 @@ import { at, collect, pagesOf, resultIfFound } from "../requests.ts";
 import { dropTablesSql, fingerprint, type Fingerprint } from "./d1-fingerprint.ts";
 import { idHeader } from "./zone.ts";
 
-interface Database {
+export interface Database {
   uuid: string;
   name: string;
   file_size?: number;
@@ -36,7 +36,7 @@ const COMPARED_BYTES = 100 * 1024 * 1024;
 const POLL_MS = 500;
 const STEP_TIMEOUT_MS = 300_000;
 
-const databasesOf = (api: V4Client, base: string): Promise<Database[]> =>
+export const databasesOf = (api: V4Client, base: string): Promise<Database[]> =>
   collect(pagesOf<Database>(api, `${base}/d1/database`, { perPage: 100 }));
 
 /** D1 databases. An export blocks the source database for its duration. */
@@ -117,7 +117,8 @@ async function transfer(context: Context, { from, to, name }: { from: string; to
   }
 }
 
-async function exportUrl({ source, clock }: Context, path: string, name: string): Promise<string> {
+/** The URL of a new SQL dump. Throws incomplete. */
+export async function exportUrl({ source, clock }: SourceContext, path: string, name: string): Promise<string> {
   let bookmark: string | undefined;
   for (;;) {
     const step = await source.api.result<Transfer>("POST", `${path}/export`, {

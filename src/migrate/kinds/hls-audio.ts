@@ -1,4 +1,4 @@
-import type { Context } from "../context.ts";
+import type { SourceContext } from "../context.ts";
 import { download } from "../downloads.ts";
 import { signed } from "./video-source.ts";
 import type { Video } from "./video.ts";
@@ -8,7 +8,7 @@ import type { Video } from "./video.ts";
  * 8216 4.3.4.1 and 4.3.2.5). Undefined if the playlist has no such rendition.
  */
 export async function readAudioRendition(
-  context: Context,
+  context: SourceContext,
   video: Video,
   name: string,
 ): Promise<Uint8Array<ArrayBuffer> | undefined> {

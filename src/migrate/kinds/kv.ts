@@ -4,12 +4,12 @@ import type { ItemProgress, PlannedItem, StoredItem } from "../port.ts";
 import { at, chunksOf, collect, cursorPagesOf, inParallel, isStatus, pagesOf } from "../requests.ts";
 import { idHeader } from "./zone.ts";
 
-interface Namespace {
+export interface Namespace {
   id: string;
   title: string;
 }
 
-interface ListedKey {
+export interface ListedKey {
   name: string;
   /** Seconds since the epoch. */
   expiration?: number;
@@ -22,12 +22,12 @@ interface Entry extends ListedKey {
 }
 
 /** The limit of one bulk read. */
-const BATCH = 100;
+export const BATCH = 100;
 /** The API rejects keys that expire within a minute. */
 const MIN_TTL_SECONDS = 90;
 const REPLACEMENT = "\uFFFD";
 
-const namespacesOf = (api: Context["source"]["api"], base: string): Promise<Namespace[]> =>
+export const namespacesOf = (api: Context["source"]["api"], base: string): Promise<Namespace[]> =>
   collect(pagesOf<Namespace>(api, `${base}/storage/kv/namespaces`, { perPage: 100 }));
 
 /** KV namespaces with all their keys. */
@@ -146,35 +146,50 @@ async function readEntries(
   { options }: Context,
 ): Promise<Entry[]> {
   if (keys.length === 0) return [];
-  const texts = await api
-    .result<{ values: Record<string, string | null> }>("POST", `${path}/bulk/get`, {
-      json: { keys: keys.map(({ name }) => name), type: "text" },
-    })
-    .then(
-      ({ values }) => new Map(Object.entries(values)),
-      (thrown: unknown) => {
-        // Together, the values exceed the limit of a bulk read, or the server does not support bulk reads.
-        if (isStatus(thrown, 400, 404, 405, 413)) return new Map<string, string | null>();
-        throw thrown;
-      },
-    );
+  const texts = await readTexts(api, path, keys);
   const entries = new Map<string, Entry>();
-  const single: ListedKey[] = [];
-  for (const key of keys) {
-    const text = texts.get(key.name);
-    if (typeof text === "string" && !text.includes(REPLACEMENT))
-      entries.set(key.name, { ...key, value: Buffer.from(text) });
-    else single.push(key);
-  }
-  await inParallel(single, options.concurrency, async (key) => {
-    try {
-      const response = await api.raw("GET", `${path}/values${at`/${key.name}`}`);
-      entries.set(key.name, { ...key, value: Buffer.from(await response.arrayBuffer()) });
-    } catch (thrown) {
-      if (!isStatus(thrown, 404)) throw thrown;
-    }
+  await inParallel(keys, options.concurrency, async (key) => {
+    const value = texts.get(key.name) ?? (await readValue(api, path, key));
+    if (value !== undefined) entries.set(key.name, { ...key, value });
   });
   return keys.flatMap(({ name }) => entries.get(name) ?? []);
+}
+
+/** The values of at most BATCH keys, without those that may not be text. Empty if the server cannot read them in bulk. */
+export async function readTexts(
+  api: Context["source"]["api"],
+  path: string,
+  keys: readonly ListedKey[],
+): Promise<Map<string, Buffer>> {
+  try {
+    const { values } = await api.result<{ values: Record<string, string | null> }>("POST", `${path}/bulk/get`, {
+      json: { keys: keys.map(({ name }) => name), type: "text" },
+    });
+    return new Map(
+      Object.entries(values).flatMap(([name, text]) =>
+        typeof text === "string" && !text.includes(REPLACEMENT) ? [[name, Buffer.from(text)] as const] : [],
+      ),
+    );
+  } catch (thrown) {
+    // Together, the values exceed the limit of a bulk read, or the server does not support bulk reads.
+    if (isStatus(thrown, 400, 404, 405, 413)) return new Map();
+    throw thrown;
+  }
+}
+
+/** Undefined if the key was deleted in the meantime. */
+export async function readValue(
+  api: Context["source"]["api"],
+  path: string,
+  { name }: ListedKey,
+): Promise<Buffer | undefined> {
+  try {
+    const response = await api.raw("GET", `${path}/values${at`/${name}`}`);
+    return Buffer.from(await response.arrayBuffer());
+  } catch (thrown) {
+    if (isStatus(thrown, 404)) return undefined;
+    throw thrown;
+  }
 }
 
 /** A request of this size stays below the limit of a bulk write even in base64. */

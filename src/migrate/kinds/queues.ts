@@ -29,7 +29,7 @@ const CONSUMER_SETTINGS = [
   "visibility_timeout_ms",
 ];
 
-const queuesOf = async (api: V4Client, base: string): Promise<Queue[]> =>
+export const queuesOf = async (api: V4Client, base: string): Promise<Queue[]> =>
   collect(pagesOf<Queue>(api, `${base}/queues`, { perPage: 100 })).catch((thrown: unknown) => {
     // The server has no queues.
     if (isStatus(thrown, 404)) return [];

@@ -2,22 +2,23 @@ import { decide, recorded, type Context } from "../context.ts";
 import type { ItemProgress, PlannedItem } from "../port.ts";
 import { at, collect, cursorPagesOf, inParallel, isStatus, keyPath } from "../requests.ts";
 
-interface Bucket {
+export interface Bucket {
   name: string;
   jurisdiction?: string;
   storage_class?: string;
 }
 
-interface ListedObject {
+export interface ListedObject {
   key: string;
   etag: string;
   size: number;
+  last_modified?: string;
   storage_class?: string;
   http_metadata?: Record<string, string>;
   custom_metadata?: Record<string, string>;
 }
 
-const bucketsOf = async (api: Context["source"]["api"], base: string): Promise<Bucket[]> =>
+export const bucketsOf = async (api: Context["source"]["api"], base: string): Promise<Bucket[]> =>
   collect(
     cursorPagesOf<Bucket>(api, `${base}/r2/buckets`, {
       query: { per_page: 1000 },

@@ -1,4 +1,4 @@
-import type { Context } from "../context.ts";
+import type { SourceContext } from "../context.ts";
 import { download } from "../downloads.ts";
 import { migrateErrors } from "../errors.ts";
 import { at, isStatus } from "../requests.ts";
@@ -19,10 +19,10 @@ const DOWNLOAD_MINUTES = 60;
 const PROBE_MS = 30_000;
 
 /** Whether the source returns the uploaded file of a video. The hosted service does not. */
-export async function offersOriginals(context: Context, video: Video): Promise<boolean> {
+export async function offersOriginals(context: SourceContext, video: Video): Promise<boolean> {
   const url = await originalUrl(context, video);
   if (url === undefined) return false;
-  const response = await fetch(url, {
+  const response = await (context.source.fetch ?? fetch)(url, {
     headers: { range: "bytes=0-0" },
     signal: AbortSignal.timeout(PROBE_MS),
   }).catch(() => undefined);
@@ -31,7 +31,7 @@ export async function offersOriginals(context: Context, video: Video): Promise<b
 }
 
 /** Throws conversionFailed, notReady, downloadFailed. */
-export function createVideoSource(context: Context, video: Video): VideoSource {
+export function createVideoSource(context: SourceContext, video: Video): VideoSource {
   const { source, paths } = context;
   const downloads = `${paths.source}/stream${at`/${video.uid}`}/downloads`;
   let original: Promise<boolean> | undefined;
@@ -58,7 +58,7 @@ export function createVideoSource(context: Context, video: Video): VideoSource {
 }
 
 /** The delivery URL of the uploaded file with a new token, which is valid for an hour. */
-async function originalUrl({ source, paths }: Context, { uid, preview }: Video): Promise<string | undefined> {
+async function originalUrl({ source, paths }: SourceContext, { uid, preview }: Video): Promise<string | undefined> {
   try {
     const { token } = await source.api.result<{ token: string }>("POST", `${paths.source}/stream${at`/${uid}`}/token`, {
       json: { downloadable: true, flags: { original: true } },
@@ -80,7 +80,7 @@ interface Downloads {
 
 /** Uses the MP4 download of the video, or creates it and waits for it. */
 async function createDownload(
-  { source, clock, signal }: Context,
+  { source, clock, signal }: SourceContext,
   path: string,
   { uid }: Video,
 ): Promise<{ url: string; isNew: boolean }> {
@@ -102,7 +102,7 @@ async function createDownload(
 
 /** A protected video needs a token in place of its uid. */
 export async function signed(
-  { source, paths }: Pick<Context, "source" | "paths">,
+  { source, paths }: Pick<SourceContext, "source" | "paths">,
   { uid, requireSignedURLs }: Video,
   url: string,
 ): Promise<string> {

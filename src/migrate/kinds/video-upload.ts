@@ -37,9 +37,14 @@ export async function uploadVideo(
   }
 }
 
-async function sizeOf(source: VideoSource, { uid }: Video): Promise<number> {
+async function sizeOf(source: VideoSource, video: Video): Promise<number> {
   const response = await source.read(0, 0);
   await response.body?.cancel();
+  return sizeIn(response, video);
+}
+
+/** The size of the whole file, from a response to a range request. Throws incomplete. */
+export function sizeIn(response: Response, { uid }: Video): number {
   const range = /\/(\d+)$/.exec(response.headers.get("content-range") ?? "")?.[1];
   const size = Number(range ?? response.headers.get("content-length") ?? Number.NaN);
   if (!Number.isSafeInteger(size) || size <= 0)
@@ -155,7 +160,7 @@ async function sendChunk(url: string, source: VideoSource, offset: number, end: 
 }
 
 /** The bytes of a range. A server without range support sends the whole file. */
-async function* slice(response: Response, start: number, end: number): AsyncGenerator<Uint8Array> {
+export async function* slice(response: Response, start: number, end: number): AsyncGenerator<Uint8Array> {
   let position = response.status === 206 ? start : 0;
   for await (const piece of response.body as unknown as AsyncIterable<Uint8Array>) {
     const from = Math.max(0, start - position);

@@ -33,7 +33,7 @@ export async function planVideos(context: Context): Promise<PlannedItem[]> {
 }
 
 /** The API has no pages: each request starts at the creation time of the last video. */
-async function videosOf(api: V4Client, base: string): Promise<Video[]> {
+export async function videosOf(api: V4Client, base: string): Promise<Video[]> {
   const videos = new Map<string, Video>();
   let start: string | undefined;
   for (;;) {

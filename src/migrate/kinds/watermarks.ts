@@ -1,9 +1,9 @@
-import { impossible, plannedItem, type Context } from "../context.ts";
+import { impossible, plannedItem, type Context, type SourceContext } from "../context.ts";
 import type { PlannedItem, V4Client } from "../port.ts";
 import { at, isStatus } from "../requests.ts";
 import { idHeader } from "./zone.ts";
 
-interface Profile {
+export interface Profile {
   uid: string;
   name: string;
   opacity: number;
@@ -67,7 +67,10 @@ function formOf(options: Record<string, unknown>, image: Uint8Array<ArrayBuffer>
 }
 
 /** A server of Reelpost returns the image. */
-async function imageOf({ source, paths }: Context, uid: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+export async function imageOf(
+  { source, paths }: Pick<SourceContext, "source" | "paths">,
+  uid: string,
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
   try {
     const response = await source.api.raw("GET", `${paths.source}/stream/watermarks${at`/${uid}`}/image`);
     return new Uint8Array(await response.arrayBuffer());

@@ -5,7 +5,7 @@ import { at, collect, isStatus, pagesOf, resultIfFound } from "../requests.ts";
 import { classesOf, readBindings, type Binding } from "./bindings.ts";
 import { readModules, type Module } from "./worker-modules.ts";
 
-interface ListedScript {
+export interface ListedScript {
   id: string;
   has_assets?: boolean;
   migration_tag?: string;
@@ -42,7 +42,7 @@ interface DurableObjectNamespace {
   use_sqlite?: boolean;
 }
 
-const scriptsOf = (api: V4Client, base: string): Promise<ListedScript[]> =>
+export const scriptsOf = (api: V4Client, base: string): Promise<ListedScript[]> =>
   collect(pagesOf<ListedScript>(api, `${base}/workers/scripts`, { perPage: 1000 }));
 
 /** Workers with their code, bindings, settings and cron triggers; each worker comes after the workers that it is bound to. */

@@ -1,0 +1,64 @@
+import { scriptsOf, type ListedScript } from "../kinds/workers.ts";
+import { queuesOf } from "../kinds/queues.ts";
+import { readModules } from "../kinds/worker-modules.ts";
+import type { ItemProgress, PlannedItem } from "../port.ts";
+import { at } from "../requests.ts";
+import { listItem, saveResult, unlessUnavailable, type ExportContext } from "./export-context.ts";
+import { apiFile, codeFile, moduleFile, type CodeDescription } from "./layout.ts";
+
+/** Workers with their modules and settings; of secrets only the names, because the API does not return their values. */
+export async function exportWorkers(context: ExportContext): Promise<PlannedItem[]> {
+  const { source, paths, files } = context;
+  const path = `${paths.source}/workers/scripts`;
+  const scripts = await unlessUnavailable(context, path, scriptsOf(source.api, paths.source));
+  const lists: PlannedItem = {
+    ...listItem("workers"),
+    async apply() {
+      if (scripts !== undefined) await files.writeJson(apiFile(path), scripts);
+      const queues = await unlessUnavailable(context, `${paths.source}/queues`, queuesOf(source.api, paths.source));
+      if (queues !== undefined) await files.writeJson(apiFile(`${paths.source}/queues`), queues);
+      context.count("queue", queues?.length ?? 0);
+      await saveResult(context, `${paths.source}/workers/domains`, { pages: "numbered", perPage: 1000 });
+      await saveResult(context, `${paths.source}/workers/durable_objects/namespaces`, {
+        pages: "numbered",
+        perPage: 100,
+      });
+      await exportSecretsStores(context);
+    },
+  };
+  return [
+    lists,
+    ...(scripts ?? []).map((script): PlannedItem => ({
+      kind: "worker",
+      key: `worker ${script.id}`,
+      name: script.id,
+      action: "new",
+      apply: (progress) => exportWorker(context, script, progress),
+    })),
+  ];
+}
+
+async function exportWorker(context: ExportContext, { id: name }: ListedScript, progress: ItemProgress): Promise<void> {
+  const { source, paths, files } = context;
+  const path = `${paths.source}/workers/scripts${at`/${name}`}`;
+  const { main, format, modules } = await readModules(source.api, path);
+  for (const { name: module, content } of modules) {
+    await files.write(moduleFile(name, module), [content]);
+    progress.bytes(content.length);
+  }
+  await files.writeJson(codeFile(name), {
+    main,
+    format,
+    modules: modules.map((module) => ({ name: module.name, type: module.type })),
+  } satisfies CodeDescription);
+  for (const part of ["settings", "schedules", "secrets", "subdomain"]) await saveResult(context, `${path}/${part}`);
+  if (modules.length === 0) progress.warn("it consists of static assets, which the API does not return");
+  context.count("worker", 1);
+}
+
+/** The API returns the names of the secrets, not their values. */
+async function exportSecretsStores(context: ExportContext): Promise<void> {
+  const path = `${context.paths.source}/secrets_store/stores`;
+  const stores = await saveResult<{ id: string }[]>(context, path, { pages: "numbered" });
+  for (const { id } of stores ?? []) await saveResult(context, `${path}${at`/${id}`}/secrets`, { pages: "numbered" });
+}

@@ -67,4 +67,10 @@ export const mutations: Mutation[] = [
     to: "/gu",
     test: "src/migrate/folder/file-names.test.ts",
   },
+  {
+    file: "src/migrate/folder/sql-dump.ts",
+    from: "&& isBalanced(pending)",
+    to: "",
+    test: "src/migrate/folder/sql-dump.test.ts",
+  },
 ];

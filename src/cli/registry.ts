@@ -128,7 +128,7 @@ export const NOUNS: readonly Noun[] = [
   {
     name: "import",
     summary: "import accounts and data from other services and tools",
-    verbs: ["cloudflare", "videos", "postfix", "forwardemail", "addy", "mailcow", "wrangler-state"],
+    verbs: ["cloudflare", "folder", "videos", "postfix", "forwardemail", "addy", "mailcow", "wrangler-state"],
     load: async () => (await import("./commands/import.ts")).importCommands,
   },
   {

@@ -4,7 +4,7 @@ import { readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { folderWith, runCli } from "../../src/cli/cli.testing.ts";
-import { fillAccount, requestsTo, ROWS, workerName } from "../support/filled-account.ts";
+import { compareAccounts, fillAccount, readAccount, requestsTo, ROWS, workerName } from "../support/filled-account.ts";
 import { until } from "../support/mail-world.ts";
 import { clip, mediaClips, needsFfmpeg } from "../support/media.ts";
 import { createScope, startPlatform, type Platform } from "./platform.ts";
@@ -15,10 +15,14 @@ const KEYS = ["../../outside", "a", "a/b", "folder/", '50% "off"', "x".repeat(40
 
 const scope = createScope();
 let source: Platform;
+let target: Platform;
 let cwd: string;
 before(async () => {
   if (needsFfmpeg.skip !== false) return;
-  source = await startPlatform(scope, { REELPOST_EMAIL_STORE_DAYS: "7" });
+  [source, target] = await Promise.all([
+    startPlatform(scope, { REELPOST_EMAIL_STORE_DAYS: "7" }),
+    startPlatform(scope),
+  ]);
   cwd = await folderWith(scope);
   await fillAccount(source, SIZES, await clip(), await clip(mediaClips.soundOnly));
   const { call } = requestsTo(source);
@@ -167,4 +171,42 @@ test("a folder with other files is not used", needsFfmpeg, async () => {
   const { code, json } = await exportTo(folder);
   assert.deepEqual([code, json.error.code], [1, "E_FOLDER_NOT_EMPTY"]);
   assert.deepEqual(await readdir(folder), ["notes.txt"]);
+});
+
+test("the folder is imported into another server, and a second run has nothing to do", needsFfmpeg, async () => {
+  const importAll = (...args: string[]) =>
+    runCli(["import", "folder", "account", "--keep-verified", ...args], {
+      cwd,
+      env: { API_BASE_URL: target.api, API_TOKEN: target.token },
+    });
+  const planned = await importAll("--dry-run", "--json");
+  assert.equal(planned.code, 0, JSON.stringify(planned.json));
+  assert.deepEqual(Object.keys(await readAccount(target)), []);
+  const { code, json, stderr } = await importAll("--yes", "--json");
+  assert.deepEqual([code, json?.report?.failed], [0, []], stderr + JSON.stringify(json?.report ?? json));
+  const { lost, moved } = compareAccounts(await readAccount(source), await readAccount(target));
+  assert.deepEqual(lost, []);
+  assert.deepEqual(
+    ["zones", "keys", "objects", "videos", "live_inputs"].map((kind) => moved[kind]),
+    [1, 130 + KEYS.length, 3 + KEYS.length, 4, 1],
+  );
+  assert.deepEqual(json.report.followUp.secrets.at(0).names, ["SECRET"]);
+  const answer = await target.visit(workerName(0));
+  assert.deepEqual(JSON.parse(answer.text), { name: "worker 0", key: "value 0", rows: ROWS, object: "object 0" });
+  const again = await importAll("--yes");
+  assert.match(again.stdout, /Nothing to do\./);
+  const withoutState = await importAll("--yes", "--json", "--state", "other.json");
+  assert.deepEqual(
+    withoutState.json.items.filter(({ action }: { action: string }) => action !== "unchanged"),
+    [],
+  );
+});
+
+test("an unfinished folder cannot be imported", needsFfmpeg, async () => {
+  const folder = await folderWith(scope, { "export.progress.json": "{}" });
+  const { code, json } = await runCli(["import", "folder", folder, "--json"], {
+    cwd,
+    env: { API_BASE_URL: target.api, API_TOKEN: target.token },
+  });
+  assert.deepEqual([code, json.error.code], [1, "E_EXPORT_UNFINISHED"]);
 });

@@ -43,6 +43,8 @@ export interface ApiOptions {
   pause?: (ms: number) => Promise<unknown>;
   /** Including the first one. Default 5. */
   maxAttempts?: number;
+  /** Sends the requests. Default: over HTTP. */
+  fetch?: typeof globalThis.fetch;
   /** A longer Retry-After is reported as an error instead of waiting. Default 60. */
   maxWaitSeconds?: number;
 }
@@ -61,6 +63,7 @@ export function createApiClient({
   pause = sleep,
   maxAttempts = MAX_ATTEMPTS,
   maxWaitSeconds = MAX_WAIT_SECONDS,
+  fetch = globalThis.fetch,
 }: ApiOptions): Api {
   async function raw(method: string, path: string, request: ApiRequest = {}): Promise<Response> {
     const { timeoutMs = DEFAULT_TIMEOUT_MS } = request;

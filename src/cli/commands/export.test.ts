@@ -36,6 +36,8 @@ test("an item that fails does not stop the others, and the next run exports only
     await readFile(join(cwd, "out/kv/1.ndjson"), "utf8"),
     '{"key":"k","value":"v","expiration":2000000000}\n',
   );
+  const incomplete = await run("import", "folder", "out", "--dry-run");
+  assert.deepEqual([incomplete.code, incomplete.json.error.code], [1, "E_EXPORT_INCOMPLETE"]);
 
   isBroken = false;
   api.seen.length = 0;

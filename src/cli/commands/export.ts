@@ -18,7 +18,7 @@ export const exportAccount = defineCommand({
   name: "export",
   summary: "write an account to a folder of open formats",
   description: `Writes zone files, modules of workers, KV as NDJSON, R2 objects, SQL dumps, stored messages as .eml, original videos with captions, and the
-results of the v4 API as JSON. docs/migrate.md describes the files.
+results of the v4 API as JSON. docs/migrate.md describes the files. \`reelpost import folder\` reads them.
 
 You can interrupt the command: run it again to continue, with the same folder and options. Files that are complete are kept. The folder contains the keys of
 live inputs and outputs, and all your data; only you can read it. The API does not return the values of secrets, so the folder contains only their names.`,

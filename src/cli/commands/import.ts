@@ -6,6 +6,7 @@ import { configOptions, localOptions } from "../shared-options.ts";
 import { connectStorage } from "../worker-of.ts";
 import { aliasImportCommands } from "./import-aliases.ts";
 import { importCloudflare } from "./import-cloudflare.ts";
+import { importFolder } from "./import-folder.ts";
 import { importVideos } from "./import-videos.ts";
 
 const importWranglerState = defineCommand({
@@ -78,6 +79,7 @@ const resultRow = (kind: string, itemNoun: string, { from, to, copied, kept }: C
 
 export const importCommands: readonly Command[] = [
   importCloudflare,
+  importFolder,
   importVideos,
   ...aliasImportCommands,
   importWranglerState,

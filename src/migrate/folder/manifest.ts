@@ -72,7 +72,7 @@ const nameOf = ({ source, parts }: Origin) =>
   `account ${source.account} on ${source.url}: ${parts.toSorted().join(", ")}`;
 
 /** Throws noExport, exportUnfinished, manifestUnreadable. */
-async function readManifest(files: Files): Promise<Manifest> {
+export async function readManifest(files: Files): Promise<Manifest> {
   const path = files.root;
   if (files.find(MANIFEST) === undefined)
     throw files.find(PROGRESS) === undefined

@@ -61,3 +61,12 @@ test("the text output shows counts, failures and refusals", async (t) => {
   assert.match(stdout, /Failed; run the command again to retry:\n {2}KV namespace first: the list is broken/);
   assert.match(stdout, /Access refused:\n {2}\/accounts\/a+\/r2\/buckets: Authentication error/);
 });
+
+test("a product that the server does not have is left out", async (t) => {
+  const api = await startFakeApi(t, {
+    [`GET ${BASE}/stream/live_inputs`]: { status: 400, errors: [{ code: 7000, message: "No route for that URI" }] },
+  });
+  const cwd = await folderWith(t);
+  const { code, json } = await runCli(["export", "out", "--only", "live", "--json"], { cwd, api });
+  assert.deepEqual([code, json.complete, json.failed, json.refused], [0, true, [], {}]);
+});

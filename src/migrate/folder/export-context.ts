@@ -25,6 +25,9 @@ export const listItem = (kind: string, name = "list"): Pick<PlannedItem, "kind" 
   action: "new",
 });
 
+/** Codes of the hosted API for a path that does not exist, which it sends with status 400 or 404. */
+const UNKNOWN_ROUTE = new Set<number | string>([7000, 7003]);
+
 /** Undefined if the resource does not exist, or if access to it was refused, which the manifest then lists. */
 export async function unlessUnavailable<Result>(
   { refused }: Pick<ExportContext, "refused">,
@@ -34,7 +37,7 @@ export async function unlessUnavailable<Result>(
   try {
     return await work;
   } catch (thrown) {
-    if (isStatus(thrown, 404, 405)) return undefined;
+    if (isStatus(thrown, 404, 405) || (isStatus(thrown, 400) && UNKNOWN_ROUTE.has(thrown.code))) return undefined;
     if (!isStatus(thrown, 401, 403)) throw thrown;
     refused[path] = thrown.message;
     return undefined;

@@ -38,7 +38,11 @@ export async function exportWorkers(context: ExportContext): Promise<PlannedItem
   ];
 }
 
-async function exportWorker(context: ExportContext, { id: name }: ListedScript, progress: ItemProgress): Promise<void> {
+async function exportWorker(
+  context: ExportContext,
+  { id: name, has_assets: hasAssets }: ListedScript,
+  progress: ItemProgress,
+): Promise<void> {
   const { source, paths, files } = context;
   const path = `${paths.source}/workers/scripts${at`/${name}`}`;
   const { main, format, modules } = await readModules(source.api, path);
@@ -52,7 +56,8 @@ async function exportWorker(context: ExportContext, { id: name }: ListedScript, 
     modules: modules.map((module) => ({ name: module.name, type: module.type })),
   } satisfies CodeDescription);
   for (const part of ["settings", "schedules", "secrets", "subdomain"]) await saveResult(context, `${path}/${part}`);
-  if (modules.length === 0) progress.warn("it consists of static assets, which the API does not return");
+  if (hasAssets === true || modules.length === 0)
+    progress.warn("its static assets are not exported: the API does not return them");
   context.count("worker", 1);
 }
 

@@ -40,7 +40,6 @@ async function exportZone(context: ExportContext, { id, name }: SourceZone): Pro
   }
   if (areas.has("email")) {
     await saveResult(context, path("/email/routing"));
-    await saveResult(context, path("/email/routing/dns"));
     await saveList("/email/routing/rules", "routing rule");
     await saveResult(context, path("/email/routing/rules/catch_all"));
     await saveList("/email/sending/subdomains", "sending domain", 100);

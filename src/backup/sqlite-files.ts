@@ -7,7 +7,7 @@ import { messageOf } from "../kernel/index.ts";
 /** Copies all pages in one step: with several steps, SQLite starts again whenever another process writes. */
 const ALL_PAGES = 2 ** 30;
 
-/** Without this mode, SQLite creates a file that is missing. */
+/** Without this mode, SQLite creates the file if it does not exist. */
 function existing(path: string): URL {
   const url = pathToFileURL(path);
   url.searchParams.set("mode", "rw");

@@ -33,7 +33,7 @@ export interface StartResult {
   workers: string[];
 }
 
-/** A message as bytes: JSON has no binary data. */
+/** Encodes the bytes of a message, because JSON has no binary type. */
 export interface WireMessage {
   raw: string;
   rawBase64?: string;

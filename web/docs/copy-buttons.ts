@@ -1,4 +1,4 @@
-/** Adds a button to every block of code to copy. */
+/** Adds a copy button to every code block. */
 export function copyButtons(): void {
   for (const block of document.querySelectorAll<HTMLElement>("[data-copy]")) {
     const button = document.createElement("button");

@@ -12,7 +12,7 @@ export interface SnapshotTable {
   columns: string[];
 }
 
-/** All rows of a database as of one moment, in a form that both engines can load. */
+/** All rows of a database at a single point in time, in a form that both engines can load. */
 export interface RowSnapshot {
   dialect: "sqlite" | "postgres";
   /** The applied migrations, in order. */
@@ -50,7 +50,7 @@ function openSqliteSnapshot(path: string): RowSnapshot {
   try {
     // Not read-only: after a crash of the server, SQLite has to rebuild the index of the write-ahead log.
     const url = pathToFileURL(path);
-    // Without this mode, SQLite creates a file that is missing.
+    // Without this mode, SQLite creates the file if it does not exist.
     url.searchParams.set("mode", "rw");
     db = new DatabaseSync(url, { timeout: 10_000 });
     db.exec("pragma query_only = on; begin");

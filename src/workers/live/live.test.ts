@@ -109,11 +109,10 @@ test("an uploaded script responds and reports its handlers and startup time, and
 test("no request fails during a series of deploys, rollbacks and secret changes under traffic", async (t) => {
   const { scripts, ask, outcomes } = await start(t);
   const { version } = await scripts.upload(ACCOUNT, "mail", uploadOf(saying("0", "await scheduler.wait(5);")), author);
-  const traffic = { on: true, met: new Set<string>(), wrong: [] as string[], count: 0 };
+  const traffic = { on: true, met: new Set<string>(), wrong: [] as string[] };
   const client = async () => {
     while (traffic.on) {
       const { status, body } = await ask("mail");
-      traffic.count++;
       traffic.met.add(body);
       if (status !== 200) traffic.wrong.push(`${status} ${body}`);
     }
@@ -124,21 +123,16 @@ test("no request fails during a series of deploys, rollbacks and secret changes 
     if (i % 4 === 0)
       await scripts.deploy(ACCOUNT, "mail", { versions: [{ versionId: version.id, percentage: 100 }] }, author);
     else await scripts.upload(ACCOUNT, "mail", upload, author);
-    assert.equal(
-      (await ask("mail")).body,
-      i % 4 === 0 ? "0" : String(i),
-      "requests after the response reach the new version",
-    );
+    const expected = i % 4 === 0 ? "0" : String(i);
+    assert.equal((await ask("mail")).body, expected, "requests after the response reach the new version");
+    // On a busy machine the clients may need longer than a deploy.
+    while (!traffic.met.has(expected)) await ask("mail");
     if (i % 3 === 0) await scripts.changeSecrets(ACCOUNT, "mail", { [`S${i}`]: "x" }, author);
   }
   traffic.on = false;
   await Promise.all(clients);
   assert.deepEqual(traffic.wrong, []);
   assert.deepEqual([...new Set(outcomes)], ["ok"]);
-  assert.ok(
-    traffic.count > 50 && traffic.met.size >= 7,
-    `${traffic.count} requests reached ${[...traffic.met].join()}`,
-  );
 });
 
 test("a request that is running while its version is replaced is completed by that version", async (t) => {

@@ -1,3 +1,4 @@
+import { hasNamedFields } from "../../protocol/dns/index.ts";
 import { plannedItem, type Context } from "../context.ts";
 import type { PlannedItem } from "../port.ts";
 import { at, collect, pagesOf } from "../requests.ts";
@@ -17,23 +18,6 @@ interface DnsRecord {
   settings?: Record<string, unknown>;
   meta?: { managed_by?: unknown; read_only?: unknown; email_routing?: unknown };
 }
-
-/** Types whose content the API builds from `data`. */
-const DATA_TYPES = new Set([
-  "CAA",
-  "CERT",
-  "DNSKEY",
-  "DS",
-  "HTTPS",
-  "LOC",
-  "NAPTR",
-  "SMIMEA",
-  "SRV",
-  "SSHFP",
-  "SVCB",
-  "TLSA",
-  "URI",
-]);
 
 const recordsOf = (api: Context["source"]["api"], zone: string): Promise<DnsRecord[]> =>
   collect(pagesOf<DnsRecord>(api, at`/zones/${zone}/dns_records`, { perPage: 100 }));
@@ -109,7 +93,7 @@ const plainContent = (type: string, content: string) =>
   type === "TXT" ? content.replace(/^"(.*)"$/s, "$1").replaceAll('" "', "") : content.toLowerCase();
 
 function requestOf({ type, name, content = "", data, priority, ttl = 1, proxied, comment, tags, settings }: DnsRecord) {
-  const hasData = DATA_TYPES.has(type) && data !== undefined && Object.keys(data).length > 0;
+  const hasData = hasNamedFields(type) && data !== undefined && Object.keys(data).length > 0;
   const flags = Object.entries(settings ?? {}).filter(([, value]) => value === true);
   return {
     type,

@@ -5,7 +5,7 @@ export { ancestors, isWithin, MAX_NAME_LENGTH, normalDomain, normalHost, normalN
 export { octetsOf, quote } from "./octets.ts";
 export { checkData, presentData, readData, RecordDataError, type RecordData } from "./record-data.ts";
 export { type Query, readQuery } from "./query.ts";
-export { isRecordType, layoutOf, RECORD_TYPES, type RecordType, typeNumber } from "./record-types.ts";
+export { hasNamedFields, isRecordType, layoutOf, RECORD_TYPES, type RecordType, typeNumber } from "./record-types.ts";
 export {
   emptyReply,
   type RecordSet,

@@ -164,3 +164,22 @@ const NUMBER_BY_TYPE = new Map([...TYPE_BY_NUMBER].map(([number, type]) => [type
 
 /** Wire format number of a type. */
 export const typeNumber = (type: RecordType | "SOA"): number => NUMBER_BY_TYPE.get(type)!;
+
+const NAMED_FIELDS: ReadonlySet<string> = new Set<RecordType>([
+  "CAA",
+  "CERT",
+  "DNSKEY",
+  "DS",
+  "HTTPS",
+  "LOC",
+  "NAPTR",
+  "SMIMEA",
+  "SRV",
+  "SSHFP",
+  "SVCB",
+  "TLSA",
+  "URI",
+]);
+
+/** Whether the v4 API represents the data of a record type as named fields, from which it builds the content. */
+export const hasNamedFields = (type: string): boolean => NAMED_FIELDS.has(type);

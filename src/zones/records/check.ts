@@ -14,9 +14,10 @@ import {
   type RecordData,
   type RecordType,
   type MasterFileToken,
+  hasNamedFields,
 } from "../../protocol/dns/index.ts";
 import { zoneErrors } from "../errors.ts";
-import { contentOf, hasPriority, isProxiable, showsData } from "./content.ts";
+import { contentOf, hasPriority, isProxiable } from "./content.ts";
 import { AUTO_TTL, MAX_TTL, MIN_TTL, type RecordDraft, type RecordRequest } from "./types.ts";
 
 interface Problem {
@@ -60,7 +61,7 @@ export function checkRecord(request: RecordRequest, zone: string): RecordDraft {
     content: contentOf(type!, data!),
     written: writtenContentOf(type!, request, contentOf(type!, data!)),
     priority: hasPriority(type!) ? (data!.priority as number) : null,
-    data: showsData(type!) ? data! : null,
+    data: hasNamedFields(type!) ? data! : null,
     // The proxy chooses the TTL of a proxied record.
     ttl: proxied === true ? AUTO_TTL : ttl!,
     proxied: proxied!,
@@ -167,12 +168,12 @@ function checkTags(givenTags: string[]): string[] {
 
 function dataOfRequest(type: RecordType, { content, data, priority }: RecordRequest, zone: string): RecordData {
   try {
-    if (data !== undefined && (content === undefined || showsData(type)))
+    if (data !== undefined && (content === undefined || hasNamedFields(type)))
       return checkData(type, { ...(hasPriority(type) && priority !== undefined && { priority }), ...data });
     if (content === undefined)
       throw new Invalid(
         9101,
-        showsData(type) ? "Either content or data is required." : "content is a required data field.",
+        hasNamedFields(type) ? "Either content or data is required." : "content is a required data field.",
       );
     if (type === "TXT" && !content.trim().startsWith('"')) return textOf(content);
     return readContent(type, content, priority, zone);

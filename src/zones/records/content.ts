@@ -4,24 +4,6 @@ import { presentData, readData, splitWords, type RecordData, type RecordType } f
 const PRIORITY_TYPES = new Set<RecordType>(["MX", "SRV", "URI"]);
 export const hasPriority = (type: RecordType): boolean => PRIORITY_TYPES.has(type);
 
-/** Types whose data the API returns as fields. */
-const DATA_TYPES = new Set<RecordType>([
-  "CAA",
-  "CERT",
-  "DNSKEY",
-  "DS",
-  "HTTPS",
-  "LOC",
-  "NAPTR",
-  "SMIMEA",
-  "SRV",
-  "SSHFP",
-  "SVCB",
-  "TLSA",
-  "URI",
-]);
-export const showsData = (type: RecordType): boolean => DATA_TYPES.has(type);
-
 const PROXIABLE = new Set<RecordType>(["A", "AAAA", "CNAME"]);
 export const isProxiable = (type: RecordType): boolean => PROXIABLE.has(type);
 

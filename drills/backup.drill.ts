@@ -207,7 +207,7 @@ type Kind = "kv" | "r2" | "d1" | "durable_objects" | "mail" | "api" | "uploads";
 async function startLoad(ours: Ours, clip: Buffer) {
   const { call, account, api, url, token } = ours;
   const headers = { authorization: `Bearer ${token}` };
-  const zone = (await routeAll(ours, DOMAIN, "somebody@sink.example")).zone;
+  const zone = (await routeAll(ours, DOMAIN, "reader@sink.example")).zone;
   const kv = (await call("POST", `/accounts/${account}/storage/kv/namespaces`, { title: "drill" })).id as string;
   await call("POST", `/accounts/${account}/r2/buckets`, { name: "drill" });
   const d1 = (await call("POST", `/accounts/${account}/d1/database`, { name: "drill" })).uuid as string;

@@ -5,7 +5,10 @@ interface EventLog {
   readonly events: readonly ServerEvent[];
   add(event: ServerEvent): void;
   clear(): void;
-  /** The first event from index `after` on, past or future, that `isMatch` accepts. Call `cancel` when it is no longer needed. */
+  /**
+   * Resolves with the first event from index `after` that `isMatch` accepts, including later events. Call `cancel` to stop
+   * waiting.
+   */
   first(isMatch: (event: ServerEvent) => boolean, after: number): { found: Promise<ServerEvent>; cancel(): void };
   /** Log lines of the events. */
   lines(): LogLine[];

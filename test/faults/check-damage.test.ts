@@ -178,7 +178,7 @@ test(
     const kept = readdirSync(join(dataDirectory, "removed"), { recursive: true, encoding: "utf8" });
     assert.ok(
       kept.some((name) => name.endsWith("objects/kv/orphan")),
-      "nothing is deleted for good",
+      "removed files are kept in removed/",
     );
 
     const after = await check(dataDirectory);

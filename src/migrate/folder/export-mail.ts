@@ -43,7 +43,7 @@ async function exportMessages(context: ExportContext): Promise<void> {
     signal?.throwIfAborted();
     if (files.find(messageFile(id)) === undefined) {
       const response = await source.api.raw("GET", `${path}${at`/${id}`}/raw`).catch((thrown: unknown) => {
-        // The content is no longer stored, or was never stored.
+        // The server stores no content for this message, or has deleted it.
         if (isStatus(thrown, 401, 403, 404, 410)) return undefined;
         throw thrown;
       });

@@ -11,7 +11,7 @@ interface Address {
 export const addressesOf = async (api: Context["source"]["api"], base: string): Promise<Address[]> => {
   const path = `${base}/email/routing/addresses`;
   const list = (query: Record<string, string>) => collect(pagesOf<Address>(api, path, { query }));
-  // The hosted API lists only verified addresses unless told otherwise.
+  // The hosted API lists only verified addresses by default.
   const all = [...(await list({ verified: "true" })), ...(await list({ verified: "false" }))];
   return [...new Map(all.map((address) => [address.id, address])).values()];
 };

@@ -106,7 +106,7 @@ function lossesOf({ keepsIds }: Context, { watermark, liveInput }: Video, hasOri
     ...(hasOriginals ? [] : ["the source does not return the uploaded file: its MP4 download is imported instead"]),
     ...(!hasOriginals && watermark != null ? ["its watermark is burned into the video"] : []),
     ...(keepsIds ? [] : ["its id changes, so embed codes must change too"]),
-    ...(liveInput === undefined ? [] : ["it is no longer listed as a recording of its live input"]),
+    ...(liveInput === undefined ? [] : ["the target does not list it as a recording of its live input"]),
   ];
 }
 

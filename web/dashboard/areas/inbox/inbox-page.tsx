@@ -165,7 +165,7 @@ function NoMessages({ children }: { children: ReactNode }) {
         "Compose a message, or send mail from a worker."
       ) : (
         <>
-          Send mail to the SMTP server of this project, or compose a message. It appears here at once.
+          Send mail to the SMTP server of this project, or compose a message. It appears here immediately.
           <div className="rp-inbox-smtp">
             <CopyField label="SMTP server" value={smtp} />
           </div>

@@ -126,7 +126,7 @@ function InputActions({ input, account }: { input: LiveInput; account: string })
         onClose={rotating.close}
         onConfirm={() => rotate.mutateAsync()}
       >
-        The old keys will stop working at once. Enter the new ones in your encoder.
+        The old keys will stop working immediately. Enter the new ones in your encoder.
       </ConfirmModal>
       <ConfirmModal
         action="Disconnect encoder"

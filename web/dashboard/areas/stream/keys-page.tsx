@@ -53,7 +53,7 @@ export default function KeysPage() {
               .then(() => queryClient.invalidateQueries({ queryKey }))
           }
         >
-          The key will be deleted. Tokens signed with it will become invalid at once.
+          The key will be deleted. Tokens signed with it will become invalid immediately.
         </ConfirmButton>
       ),
     },

@@ -22,7 +22,7 @@ export function AddPasskey({ opened, onClose }: { opened: boolean; onClose: () =
     const { options, ticket } = await api.post("/user/passkeys/registration_options", { body: confirmation.body });
     const response = await startRegistration({ optionsJSON: options as unknown as RegistrationOptions }).catch(
       (err: unknown) => {
-        // WebAuthn does not tell a canceled dialog from a missing authenticator.
+        // WebAuthn reports the same error for a canceled dialog and a missing authenticator.
         if (err instanceof Error && err.name === "NotAllowedError")
           throw new Error(
             "The browser did not create a passkey because the dialog was canceled or timed out. Try again.",

@@ -61,7 +61,7 @@ export function MemberActions({ member, isOwn }: { member: Member; isOwn: boolea
         }}
       >
         {isMember
-          ? `${member.email} will lose access to ${account.name} at once.`
+          ? `${member.email} will lose access to ${account.name} immediately.`
           : `The link that ${member.email} received will stop working.`}
       </ConfirmModal>
     </>

@@ -36,7 +36,7 @@ export function TokenActions({ owner, token: { id, name }, onRolled }: TokenActi
           onRolled({ name, value });
         }}
       >
-        {name} will get a new value. Programs that use the previous one will lose access at once.
+        {name} will get a new value. Programs that use the previous one will lose access immediately.
       </ConfirmModal>
       <ConfirmModal
         action="Delete token"
@@ -48,7 +48,7 @@ export function TokenActions({ owner, token: { id, name }, onRolled }: TokenActi
           notify.success(`Token ${name} deleted`);
         }}
       >
-        {name} will be deleted. Programs that use it will lose access at once.
+        {name} will be deleted. Programs that use it will lose access immediately.
       </ConfirmModal>
     </>
   );

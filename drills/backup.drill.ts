@@ -33,8 +33,8 @@ export default {
 };`;
 
 /**
- * Backs up a server under load, kills it, restores the backup elsewhere, and looks for everything that clients had been
- * acknowledged before the backup started. An overwritten or deleted value may have any later version, but must be whole.
+ * Backs up a server under load, kills it, restores the backup elsewhere, and looks for every write that had been
+ * acknowledged before the backup started. An overwritten or deleted value may have any later version, but must be complete.
  */
 const drill: Drill = {
   name: "backup",
@@ -229,7 +229,7 @@ async function startLoad(ours: Ours, clip: Buffer) {
   await call("POST", `/accounts/${account}/workers/scripts/ledger/subdomain`, { enabled: true });
 
   const stopping = new AbortController();
-  /** For each kind the acknowledged writes in order. Keyed writes have a key, a version, and whether they delete. */
+  /** For each kind the acknowledged writes in order. Keyed writes have a key, a version, and a deletion flag. */
   const acknowledged: Record<Kind, { key: string; version: number }[]> = {
     kv: [],
     r2: [],
@@ -243,7 +243,7 @@ async function startLoad(ours: Ours, clip: Buffer) {
   const sizeOf = (version: number) => (version % 3 === 0 ? 200_000 : 500);
   const failures = new Map<string, string>();
 
-  /** Repeats `write` with increasing numbers, and records each acknowledged one. */
+  /** Calls `write` with increasing numbers, and records each acknowledged write. */
   const lane = async (kind: Kind, write: (n: number) => Promise<{ key: string; version: number }>, pauseMs = 0) => {
     for (let n = 0; !stopping.signal.aborted; n++) {
       try {

@@ -37,7 +37,7 @@ interface Server extends AccountAccess {
 
 /**
  * Moves an account from one server to another with `reelpost import cloudflare`: once completely, and once killed twice
- * on the way and resumed. Counts the resources that are equal afterwards.
+ * midway and resumed. Counts the resources that are equal afterwards.
  */
 const drill: Drill = {
   name: "import",

@@ -3,7 +3,7 @@
  *
  *     node scripts/debian.ts [--out FOLDER] [--tarball FILE]
  *
- * It contains what `npm pack` packs, and the dependencies of the lock file with the Node.js that the program needs, so it
+ * It contains what `npm pack` packs, the locked dependencies and the Node.js that the program needs, so it
  * is for the architecture of this machine. `--tarball`: a result of `npm pack`, instead of a new one.
  */
 import { spawnSync } from "node:child_process";
@@ -76,7 +76,7 @@ async function buildPackage(folder: string, out: string, tarball: string | undef
   return file;
 }
 
-/** The units run /usr/bin/reelpost, and name no file of the repository. */
+/** The units run /usr/bin/reelpost, and refer to no file in the repository. */
 async function installUnits(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   for (const unit of UNITS) {

@@ -1,5 +1,5 @@
 /**
- * Writes the screenshots of the dashboard in docs/images: starts a server with sample data and photographs six pages.
+ * Writes the screenshots of the dashboard in docs/images: starts a server with sample data and captures six pages.
  *
  *     node scripts/screenshots.ts
  */
@@ -22,7 +22,7 @@ const WORKER = `export default {
   async email(message, env) {
     const subject = message.headers.get("subject") ?? "";
     console.log("ticket from", message.from, { subject });
-    if (/unsubscribe/i.test(subject)) return message.setReject("This address does not handle lists");
+    if (/unsubscribe/i.test(subject)) return message.setReject("This address does not accept mailing-list messages");
     await message.forward("support@team.example");
   },
   async fetch(request) {
@@ -185,7 +185,7 @@ async function uploadVideos({ api, account }: DashboardServer) {
   }
 }
 
-/** Broadcasts from a second browser, whose camera plays a file, while the page of the live input is photographed. */
+/** Broadcasts from a second browser, whose camera plays a file, while the page of the live input is captured. */
 async function goLive({ call, account, origin }: DashboardServer, page: Page) {
   const { uid } = await call<{ uid: string }>("POST", `/accounts/${account}/stream/live_inputs`, {
     meta: { name: "Studio" },

@@ -88,7 +88,7 @@ try {
   showWays(platform, deployed, watch);
   if (watch === undefined && (await waitForFfmpeg())) {
     const late = await showStream();
-    headline("The video service works. Open:");
+    headline("The video service is working. Open:");
     row("the video", late.video);
     row("the broadcast", late.broadcast);
   }
@@ -115,8 +115,8 @@ async function waitForFfmpeg(): Promise<boolean> {
   );
   say(
     command === undefined
-      ? "Install ffmpeg with x264 with your system's package manager; the video steps start as soon as it runs."
-      : "Run this in another terminal; the video steps start as soon as ffmpeg runs:",
+      ? "Use your system's package manager to install ffmpeg with x264 support; the video steps start once it is installed."
+      : "Run this in another terminal; the video steps start once ffmpeg is installed:",
   );
   if (command !== undefined) say(`\n  ${command}`);
   for (;;) {

@@ -32,10 +32,10 @@ export const mutations: Mutation[] = [
     test: "src/migrate/requests.test.ts",
   },
   {
-    file: "src/cli/migrate/gentle.ts",
+    file: "src/cli/migrate/limit-concurrency.ts",
     from: 'method !== "GET" ||',
     to: "",
-    test: "src/cli/migrate/gentle.test.ts",
+    test: "src/cli/migrate/limit-concurrency.test.ts",
   },
   {
     file: "src/api/chosen-id.ts",

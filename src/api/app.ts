@@ -136,7 +136,7 @@ export function createApi({
       return sendEnvelope(outgoing, logged.status, id, text);
     }
 
-    /** Responds to a request, even if it failed. */
+    /** Responds to a request, even if its handler fails. */
     async function respond(context: Context<Env>, logged: LoggedAnswer): Promise<Response> {
       const id = ids.hex();
       const startedAt = performance.now();

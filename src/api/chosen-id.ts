@@ -15,7 +15,7 @@ export const ID_FORMATS = {
 const DESCRIPTIONS = { hex: "32 lowercase hex digits", uuid: "a lowercase UUID" } as const;
 
 export interface ChosenIds {
-  /** The id in the request header; undefined without the header. Throws notAllowed, badRequest. */
+  /** Returns the id in the request header, or undefined without it. Throws notAllowed, badRequest. */
   of(call: Pick<Call, "caller" | "node">, format: keyof typeof ID_FORMATS): Promise<string | undefined>;
   /** Throws notAllowed unless the caller administers the account of the server's operator. */
   requireOperator(caller: Caller): Promise<void>;

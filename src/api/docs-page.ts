@@ -111,7 +111,7 @@ pre{margin:.5rem 0 0;padding:.75rem 1rem;border:1px solid var(--rp-border);borde
 @media (max-width:52rem){header{position:static}html{scroll-padding-top:1rem}.frame{display:block}nav{position:static;display:flex;max-height:none;padding:.5rem;overflow-x:auto;white-space:nowrap;border-bottom:1px solid var(--rp-border)}header>a:last-of-type{margin-left:auto}main{border:0;padding-top:1.5rem}summary{grid-template-columns:3.75rem minmax(0,1fr)}summary b{grid-column:2;grid-row:3;justify-self:start;margin-top:.25rem}input{flex-basis:100%;max-width:none;order:1}}
 [hidden]{display:none!important}`;
 
-/** The page must not be framed and must not run other scripts: browsers that send tokens may be on this origin. */
+/** The page must not be framed and must not run other scripts: browser apps that send tokens may use this origin. */
 export const DOCS_HEADERS = {
   "content-security-policy": `default-src 'none'; script-src ${hashOf(DOCS_SCRIPT)}; style-src ${hashOf(STYLE)}; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
   "x-content-type-options": "nosniff",

@@ -68,7 +68,7 @@ const chosenIdHeader = (format: keyof typeof ID_FORMATS) =>
       .string()
       .regex(ID_FORMATS[format])
       .optional()
-      .describe("Operator only: the id of the new resource, to keep the one of an imported resource."),
+      .describe("Operator only: the id for the new resource. Use this to preserve the id of an imported resource."),
   });
 
 const paramsOf = ({ path }: Operation) =>

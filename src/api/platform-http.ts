@@ -241,7 +241,7 @@ export function createPlatformHttp({
     const page = pages[destination.path];
     if (page === undefined) for (const respond of onPlatform) if (await respond(request, response)) return;
     if (page === undefined)
-      return reject(response, 404, "Not found. The front page, /, links to the dashboard and the API reference.");
+      return reject(response, 404, "Not found. The front page (/) links to the dashboard and the API reference.");
     if (request.method !== "GET" && request.method !== "HEAD")
       return reject(response, 405, `${destination.path} accepts only GET.`, { allow: "GET, HEAD" });
     await page(request, response);

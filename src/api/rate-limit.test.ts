@@ -39,7 +39,7 @@ test("a limit of zero disables rate limiting", () => {
   for (let n = 0; n < 100; n++) assert.equal(ask(), "ok");
 });
 
-test("refuses a network after too many failed attempts and states the fix, but accepts a known token", () => {
+test("blocks a network after too many failed attempts, says what to do, and still accepts a known token", () => {
   const clock = createManualClock(0);
   const limits = createFailureLimiter({ requests: 2, seconds: 60 }, clock);
   limits.failed("192.0.2.1");

@@ -28,7 +28,7 @@ interface CreateOptions extends DataLocation {
   recipients: readonly string[];
   /** The settings of the key that encrypts secrets. */
   secrets: SecretsSettings;
-  /** Store that key in a backup that is not encrypted. An encrypted one always contains it. */
+  /** Store the secrets key in a backup that is not encrypted. An encrypted one always contains it. */
   withSecretsKey?: boolean;
   /** Delete all but this number of backups at the end; undefined keeps all. */
   keep?: number | undefined;
@@ -323,7 +323,7 @@ async function filesBelow(directory: string, start: string): Promise<string[]> {
 
 /**
  * Remembers the content of each object, so that the next backup into the same folder does not read objects that have not
- * changed. Written as the backup proceeds: a backup that was killed reuses what it stored.
+ * changed. Written as the backup proceeds: after a killed backup, the next one reuses what it stored.
  */
 async function openCache(scratch: string, folder: WritableFolder, recipients: readonly string[]) {
   const id = createHash("sha256")

@@ -9,7 +9,7 @@ import { createBackup, openBackupFolder, restoreBackup, verifyBackup } from "./i
 
 const isFull = (err: unknown) => err instanceof UserError && err.domain === "backup" && err.kind === "full";
 
-test("a full disk fails the backup with a clear error, and keeps earlier backups", async (t) => {
+test("a backup to a full disk fails with a clear error, and earlier backups are kept", async (t) => {
   const disk = mountSmallDisk(t, 3);
   if (disk === undefined) return t.skip("needs permission to mount a file system");
   const data = await createData(t);

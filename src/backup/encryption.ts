@@ -39,7 +39,7 @@ export function createEncryption(recipients: readonly string[]): Encryption | un
   };
 }
 
-/** Reads an identity file of age. Throws BackupError badIdentity, notReadable. */
+/** Reads an age identity file. Throws BackupError badIdentity, notReadable. */
 export async function readIdentities(file: string): Promise<Decryption> {
   const text = await readFile(file, "utf8").catch((err: unknown) => {
     throw backupErrors.notReadable({ path: file, reason: messageOf(err) }, { cause: err });

@@ -29,7 +29,7 @@ export function fromWrite(err: unknown, path: string): unknown {
   }
 }
 
-/** Counts and hashes the bytes that pass. */
+/** Counts and hashes the bytes that pass through. */
 export async function* measured(
   bytes: AsyncIterable<Uint8Array>,
   done: (written: Written) => void,
@@ -51,7 +51,7 @@ export async function measure(bytes: AsyncIterable<Uint8Array>): Promise<Written
 }
 
 /**
- * Writes a new file with owner-only permissions; its bytes are on disk when resolved, its name is not. Errors of the
+ * Writes a new file with owner-only permissions; when this resolves, its bytes are on disk, its name is not. Errors of the
  * source are passed on; a failed write is a BackupError.
  */
 export async function writeSynced(path: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
@@ -76,7 +76,7 @@ export async function writeSynced(path: string, bytes: AsyncIterable<Uint8Array>
   }
 }
 
-/** Writes a file completely or not at all; it is on disk when resolved. */
+/** Writes a file atomically; it is on disk when the promise resolves. */
 export async function writeDurable(path: string, bytes: AsyncIterable<Uint8Array> | Uint8Array): Promise<void> {
   const temp = join(dirname(path), `.${randomBytes(6).toString("hex")}.tmp`);
   try {

@@ -38,11 +38,11 @@ export interface BackupFolder {
   readonly id: string;
   /** Complete backups, oldest first. `unusable`: those whose manifest cannot be read. */
   list(): Promise<{ manifests: Manifest[]; unusable: { id: string; reason: string }[] }>;
-  /** The newest complete backup, or the one with this id. Throws BackupError noBackup, unknownBackup, damaged, newerFormat. */
+  /** Finds the newest complete backup, or the one with this id. Throws BackupError noBackup, unknownBackup, damaged, newerFormat. */
   find(id?: string): Promise<Manifest>;
-  /** The contents of a backup. Throws BackupError damaged. */
+  /** Reads the contents of a backup. Throws BackupError damaged. */
   contentsOf(manifest: Manifest): Promise<StoredContent[]>;
-  /** Reads and decrypts a content. Throws BackupError damaged, identityNeeded, wrongIdentity; errors of the bytes occur while reading. */
+  /** Reads and decrypts a content file. Throws BackupError damaged, identityNeeded, wrongIdentity; damaged bytes cause an error during reading. */
   read(manifest: Manifest, name: string, decryption: Decryption | undefined): AsyncIterable<Uint8Array>;
   /** The files of a backup, in order. */
   files(manifest: Manifest, decryption: Decryption | undefined): AsyncIterable<BackupFile>;
@@ -54,9 +54,9 @@ export interface BackupFolder {
 export interface WritableFolder extends BackupFolder {
   /** True if `contents/` has a file with this name and size. */
   has(content: StoredContent): Promise<boolean>;
-  /** Contents of complete backups, by name. */
+  /** Content files of complete backups, by name. */
   known(): Promise<Map<string, StoredContent>>;
-  /** Stores bytes unless they are present. `isNew`: they were added. The name is durable after `complete`. */
+  /** Stores bytes unless they are already present. `isNew`: they were added. The name is durable after `complete`. */
   store(bytes: AsyncIterable<Uint8Array>): Promise<{ original: Written; stored: StoredContent; isNew: boolean }>;
   /** Makes all contents durable, then the list of contents, then the manifest. */
   complete(manifest: (contentsSha256: string) => Manifest, contents: Iterable<StoredContent>): Promise<Manifest>;
@@ -240,7 +240,7 @@ function createWriter(
   const shelves = new Set<string>();
   const incoming = join(folder, CONTENTS, INCOMING);
   let count = 0;
-  /** The recipients are part of the name, so the same content has another name if they change. */
+  /** The recipients are part of the name, so the same content gets a different name if they change. */
   const nameOf = (sha256: string) =>
     encryption === undefined
       ? sha256

@@ -25,7 +25,7 @@ const manifestSchema = z.object({
   added_files: z.number(),
   added_bytes: z.number(),
   warnings: z.array(z.string()),
-  /** Contents that list all files of the backup, in order. */
+  /** Content files that list all files of the backup, in order. */
   lists: z.array(z.string()),
   /** The SHA-256 of the list of contents next to the manifest. */
   contents_sha256: z.string(),

@@ -40,7 +40,7 @@ interface RestoreOptions extends DataLocation {
   onProgress?: (progress: { step: "files" | "rows"; files: number; bytes: number }) => void;
 }
 
-/** The row by which the server recognizes the key of its secrets: its value is encrypted for the context `name`. */
+/** The row by which the server recognizes its secrets key: its value is encrypted for the context `name`. */
 interface KeyMark {
   table: string;
   name: string;

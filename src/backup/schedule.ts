@@ -3,7 +3,7 @@ import type { Clock } from "../kernel/index.ts";
 import { backupErrors } from "./errors.ts";
 
 export interface BackupSchedule {
-  /** Starts no further run. Resolves when the run in progress has ended. */
+  /** Prevents further runs. Resolves when the run in progress has ended. */
   stop(): Promise<void>;
 }
 

@@ -17,7 +17,7 @@ export interface SecretsSettings {
   key_file: string;
 }
 
-/** The configured key; undefined if the data directory has none yet. Throws StoreError secretsKeyTwice, badKeyFile. */
+/** Returns the configured key, or undefined if the data directory has none yet. Throws StoreError secretsKeyTwice, badKeyFile. */
 export function readSecretsKey(
   dataDirectory: string,
   { key, key_file: file }: SecretsSettings,

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { temporary } from "./backup.testing.ts";
 import { copySqlite, sqliteProblem } from "./sqlite-files.ts";
 
-test("a database that was deleted since the folder was read is not created again", async (t) => {
+test("a database that was deleted after the folder was read is not recreated", async (t) => {
   const folder = temporary(t);
   const missing = join(folder, "missing.sqlite");
   assert.deepEqual((await copySqlite(missing, join(folder, "copy.sqlite"))).suffixes, []);

@@ -4,7 +4,7 @@ import { backup, DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { messageOf } from "../kernel/index.ts";
 
-/** Copies all pages in one step: with several steps, SQLite starts again whenever another process writes. */
+/** Copies all pages in one step: with several steps, SQLite starts over whenever another process writes. */
 const ALL_PAGES = 2 ** 30;
 
 /** Without this mode, SQLite creates the file if it does not exist. */

@@ -14,7 +14,7 @@ interface DispatchedMail {
   raw: Uint8Array;
 }
 
-/** Control of a development server by the process that it runs in, for tests. */
+/** Controls a development server from the process that it runs in, for tests. */
 export interface DevControl {
   readonly inbox: Inbox;
   readonly deliveries: Pick<DeliveryFaults, "add" | "clear">;

@@ -56,7 +56,7 @@ export interface DevLimits {
   runtime?: Partial<RuntimeLimits>;
   /** Maximum size of a message in bytes. Default 25 MiB. */
   messageBytes?: number;
-  /** Lease of a batch of queue messages while its handler does not end. Default 30 s. */
+  /** Lease of a batch of queue messages while its handler is running. Default 30 s. */
   queueLeaseMs?: number;
   /** How long pending requests and SMTP sessions may take at shutdown. Default 5 s. */
   graceMs?: number;
@@ -266,7 +266,7 @@ export async function createDev(
       if (chaos !== undefined)
         report({
           event: "notice",
-          text: `Chaos: simulating failures for ${chaos.percent} % of the recipients of outgoing messages. To repeat them, use --chaos-seed ${chaos.seed}`,
+          text: `Chaos: simulating failures for ${chaos.percent}% of the recipients of outgoing messages. To repeat them, use --chaos-seed ${chaos.seed}`,
         });
       const { databases } = bindings.d1;
       await runSeeds(seeds, { databases, workers: workers.describe(), cwd, dataDir, report });

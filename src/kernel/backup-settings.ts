@@ -14,7 +14,7 @@ export const backupSettings = group("Scheduled backups, and defaults for `reelpo
     }),
   schedule: z.string().default("").meta({
     description:
-      "Cron expression in UTC; empty: no scheduled backups. With several processes, set it only in the one with the D1 databases",
+      "Cron expression in UTC; empty: no scheduled backups. If you run several processes, set it only for the one that hosts the D1 databases",
     example: "15 3 * * *",
   }),
   keep: count(7, 0, 100_000, "Number of backups to keep when a new one is complete; 0: all"),

@@ -3,7 +3,7 @@ import type { Log } from "./log.ts";
 export interface Repetition {
   /** Runs the work now, unless a run is in progress. Resolves when that run has ended; never rejects. */
   run(): Promise<void>;
-  /** Starts no further run. Resolves when the run in progress has ended. */
+  /** Prevents further runs. Resolves when the run in progress has ended. */
   stop(): Promise<void>;
 }
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { count, group } from "./setting-types.ts";
 
-export const telemetrySettings = group("OpenTelemetry: traces and metrics, sent to a collector with OTLP over HTTP", {
+export const telemetrySettings = group("OpenTelemetry: traces and metrics, sent to a collector via OTLP over HTTP", {
   enabled: z.boolean().default(false).meta({
     description: "Send traces and metrics. `OTEL_SDK_DISABLED=true` overrides it",
     example: true,

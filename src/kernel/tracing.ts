@@ -22,7 +22,7 @@ export interface Span {
   fail(reason: string): void;
 }
 
-/** Records spans. It exists only if telemetry is enabled: without it, nothing is wrapped and nothing is measured. */
+/** Records spans. Exists only if telemetry is enabled: otherwise, nothing is wrapped or measured. */
 export interface Tracing {
   /**
    * Runs `work` in a new span, which is the current one until the promise settles. A rejection marks the span as failed

@@ -52,7 +52,7 @@ export const migrateErrors = defineErrors("migrate", {
   exportIncomplete: {
     code: "E_EXPORT_INCOMPLETE",
     http: 409,
-    message: "The export in {path} lacks items that could not be exported: {names}.",
+    message: "The export in {path} is incomplete. These items could not be exported: {names}.",
     fix: "Run the same `reelpost export` command again, or leave out these parts with --only.",
   },
   manifestUnreadable: {
@@ -65,7 +65,7 @@ export const migrateErrors = defineErrors("migrate", {
     code: "E_PARENT_MISSING",
     http: 409,
     message: "{what} was not imported.",
-    fix: "Correct its error, then run the command again.",
+    fix: "Fix the error that it reports, then run the command again.",
   },
   downloadFailed: {
     code: "E_DOWNLOAD_FAILED",

@@ -73,8 +73,8 @@ async function planAll(context: Context, zones: readonly SourceZone[]): Promise<
   await add(areas.has("workers"), "queue consumers", () => planConsumers(context));
   for (const zone of zones) {
     await add(areas.has("workers"), `worker routes of ${zone.name}`, () => planRoutes(context, zone));
-    await add(areas.has("email"), `Email Routing of ${zone.name}`, () => planRouting(context, zone));
-    await add(areas.has("email"), `Email Sending of ${zone.name}`, () => planSendingDomains(context, zone));
+    await add(areas.has("email"), `Email Routing for ${zone.name}`, () => planRouting(context, zone));
+    await add(areas.has("email"), `Email Sending for ${zone.name}`, () => planSendingDomains(context, zone));
   }
   await add(areas.has("workers"), "custom domains", () => planDomains(context));
   await add(areas.has("email"), "suppressed addresses", () => planSuppressions(context));
@@ -87,7 +87,7 @@ async function planAll(context: Context, zones: readonly SourceZone[]): Promise<
 
 const MAX_ACCOUNTS = 50;
 
-/** Only administrators of the operator's account may choose ids, and only they see the server. */
+/** Only administrators of the operator's account may choose ids and read the settings of the server. */
 async function isOperator(api: V4Client): Promise<boolean> {
   const accounts = await api.result<{ id: string }[]>("GET", "/accounts", { query: { per_page: MAX_ACCOUNTS } });
   for (const { id } of accounts)

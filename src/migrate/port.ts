@@ -18,7 +18,7 @@ interface V4Envelope<Result> {
 }
 
 /**
- * A v4 API, of the hosted service or of a server of Reelpost. Error responses are thrown as UserErrors with the code of
+ * A v4 API, of the hosted service or of a Reelpost server. Error responses are thrown as UserErrors with the code of
  * the API and the HTTP status in `entry`. Waits for 429 and 503.
  */
 export interface V4Client {
@@ -26,11 +26,11 @@ export interface V4Client {
   readonly url: string;
   envelope<Result>(method: string, path: string, request?: V4Request): Promise<V4Envelope<Result>>;
   result<Result>(method: string, path: string, request?: V4Request): Promise<Result>;
-  /** A successful response, without reading its body. */
+  /** Resolves with a successful response whose body is unread. */
   raw(method: string, path: string, request?: V4Request): Promise<Response>;
 }
 
-/** One of the two servers, with the account that is copied from or to. */
+/** One of the two servers, with the account to copy from or to. */
 export interface Side {
   api: V4Client;
   account: string;
@@ -69,7 +69,7 @@ export interface MigrationState {
   get(key: string): StoredItem | undefined;
   /** The change is on disk when this returns. */
   put(items: readonly (readonly [key: string, item: StoredItem])[]): void;
-  /** The id on the target of an imported resource. */
+  /** The id of an imported resource on the target. */
   idOf(key: string): string | undefined;
   /** Path of the file. */
   readonly path: string;

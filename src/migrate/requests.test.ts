@@ -11,7 +11,7 @@ const clientOf = (answer: (query: NonNullable<V4Request["query"]>) => unknown): 
 
 const ITEMS = Array.from({ length: 230 }, (_, i) => i);
 
-test("reads complete lists with totals, without totals, and without pages", async () => {
+test("reads complete lists: paginated with or without totals, and not paginated", async () => {
   const page = (query: NonNullable<V4Request["query"]>, largest: number) => {
     const size = Math.min(largest, Number(query["per_page"]));
     return { size, items: ITEMS.slice((Number(query["page"]) - 1) * size, Number(query["page"]) * size) };
@@ -65,6 +65,6 @@ test("tasks run in parallel up to the limit, and the first error stops the rest"
   assert.ok(started.length < 6, String(started.length));
 });
 
-test("object keys keep their slashes unless a segment would change the path", () => {
+test("object keys keep their slashes unless a segment such as .. would change the path", () => {
   assert.deepEqual(["a/b c", "a/../b", "a//b", "/a"].map(keyPath), ["a/b%20c", "a%2F..%2Fb", "a%2F%2Fb", "%2Fa"]);
 });

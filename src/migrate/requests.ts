@@ -11,7 +11,7 @@ export const keyPath = (key: string): string =>
     ? encodeURIComponent(key)
     : key.split("/").map(encodeURIComponent).join("/");
 
-/** Limits the pages, in case a server never returns a last page. */
+/** Limits the number of pages, in case a server never returns a last page. */
 const MAX_PAGES = 1_000_000;
 
 interface ListOptions<Item> {
@@ -21,7 +21,7 @@ interface ListOptions<Item> {
   perPage?: number;
 }
 
-/** Every item of a list with numbered pages. A list without `total_count` is read until a page is not full. */
+/** Yields every item of a list with numbered pages. A list without `total_count` is read until a page is not full. */
 export async function* pagesOf<Item>(
   api: V4Client,
   path: string,
@@ -41,7 +41,7 @@ export async function* pagesOf<Item>(
   }
 }
 
-/** Every item of a list with cursors. */
+/** Yields every item of a cursor-paginated list. */
 export async function* cursorPagesOf<Item>(
   api: V4Client,
   path: string,
@@ -83,7 +83,7 @@ export async function inParallel<Item>(
   const iterator =
     Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : (items as Iterable<Item>)[Symbol.iterator]();
   const failures: unknown[] = [];
-  // An async generator queues concurrent calls of next().
+  // An async generator queues concurrent calls to next().
   async function lane(): Promise<void> {
     while (failures.length === 0) {
       const next = await iterator.next();

@@ -12,7 +12,7 @@ const itemOf = (name: string, fields: Partial<PlannedItem>): PlannedItem => ({
   ...fields,
 });
 
-test("a failed item does not stop the others, and items without work are skipped", async () => {
+test("a failed item does not stop the others, and items that need no work are skipped", async () => {
   const items = [
     itemOf("first", { apply: async () => {} }),
     itemOf("second", {

@@ -32,7 +32,7 @@ export interface ServerBackupOptions {
   recipients?: readonly string[] | undefined;
   /** Default: backup.keep; 0 keeps all. */
   keep?: number | undefined;
-  /** Store the key of the secrets in a backup that is not encrypted. An encrypted one always contains it. */
+  /** Store the secrets key in a backup that is not encrypted. An encrypted one always contains it. */
   withSecretsKey?: boolean;
   version: string;
   clock: Clock;
@@ -56,7 +56,7 @@ export const locationOf = ({ data_dir, objects, database }: Settings): DataLocat
   databaseUrl: database.url === "" ? undefined : database.url,
 });
 
-/** Backs up the server with these settings, which may be running. */
+/** Backs up the server that has these settings; it may be running. */
 export async function backUpServer(settings: Settings, options: ServerBackupOptions): Promise<Created> {
   const {
     folder = settings.backup.dir,
@@ -87,7 +87,7 @@ export interface ServerRestoreOptions {
   onProgress?: (progress: { step: "files" | "rows"; files: number; bytes: number }) => void;
 }
 
-/** Restores a backup for a server with these settings, which must not have any data. */
+/** Restores a backup for a server with these settings; the server must not have any data. */
 export async function restoreServer(settings: Settings, options: ServerRestoreOptions): Promise<Restored> {
   const location = locationOf(settings);
   const lock =

@@ -18,7 +18,7 @@ interface FrontPageDeps {
 
 /**
  * The pages for a visitor of `hostname`. The front page is public, so it contains neither the version nor addresses of
- * the server that its visitors do not use anyway.
+ * the server that its visitors do not already use.
  */
 export function frontPageLinks({ roles, urls, settings }: FrontPageDeps, hostname: string): FrontPageLink[] {
   const dashboard = dashboardFor(urls.dashboard(), settings, hostname);
@@ -33,7 +33,7 @@ export function frontPageLinks({ roles, urls, settings }: FrontPageDeps, hostnam
   ];
 }
 
-/** The URL of the dashboard as visitors of `hostname` reach it; undefined if they cannot. */
+/** The URL at which visitors of `hostname` reach the dashboard; undefined if they cannot. */
 function dashboardFor(
   url: string | undefined,
   { dashboard: { host, hosts } }: FrontPageDeps["settings"],

@@ -145,7 +145,7 @@ export const storeErrors = defineErrors("store", {
     code: "E_STORE_HOLD_IN_USE",
     http: 409,
     message: "another backup is reading the objects in {folder}",
-    fix: "Wait until it ends, or two minutes if it was killed.",
+    fix: "Wait until it finishes, or wait two minutes if it was killed.",
   },
   holdLost: {
     code: "E_STORE_HOLD_LOST",

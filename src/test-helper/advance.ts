@@ -13,7 +13,7 @@ const MAX_RUNS = 1000;
 const MAX_TIME_MS = 8.64e15;
 
 /**
- * Advances the clock by `ms`, and runs each cron trigger at its time, in the order of the times. Throws
+ * Advances the clock by `ms`, and runs each cron trigger when it is due, in chronological order. Throws
  * durationInvalid, tooManyCronRuns; the clock is then unchanged.
  */
 export async function advance({ control, clock }: AdvanceDeps, ms: number) {

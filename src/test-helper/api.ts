@@ -15,11 +15,11 @@ export interface CreateServerOptions {
   dir?: string;
   /** Configuration files, one per worker; the first worker is the default. Default: the one in `dir` or a parent folder. */
   config?: string | readonly string[];
-  /** Environment: `env.<name>` of the configurations. */
+  /** Name of an environment: `env.<name>` in the configurations. */
   environment?: string;
   /** Variables and secrets that override those in the configurations, in every worker. */
   vars?: Readonly<Record<string, unknown>>;
-  /** SQL files to run on D1 databases before the workers start: `FILE` or `BINDING=FILE`; `*` stands for any name, in order. */
+  /** SQL files to run on D1 databases before the workers start: `FILE` or `BINDING=FILE`; `*` matches any name; matches run in name order. */
   seeds?: readonly string[];
   /** Folder for storage and mail, which `close()` keeps. Default: an empty temporary folder, which `close()` deletes. */
   dataDir?: string;
@@ -47,7 +47,7 @@ export interface TestServer extends AsyncDisposable {
   readonly dataDir: string;
   /** The worker with this name. Default: the first one. */
   worker(name?: string): TestWorker;
-  /** Like `fetch` of the first worker. A URL without host is relative to `url`. */
+  /** Like `fetch` of the first worker. A URL without a host is relative to `url`. */
   fetch(url: string | URL, init?: RequestInit): Promise<Response>;
   readonly inbox: TestInbox;
   readonly stream: TestStream;
@@ -57,7 +57,7 @@ export interface TestServer extends AsyncDisposable {
   /** The events of the server since its start or `reset()`, oldest first; at most 10,000. */
   readonly events: readonly ServerEvent[];
   /**
-   * Resolves with the first event that has these properties, in `events` from index `after` (default 0) or later.
+   * Resolves with the first event that has these properties, in `events` at index `after` (default 0) or later.
    * Rejects after `timeout` milliseconds, default 5,000.
    */
   waitForEvent(properties: Partial<ServerEvent>, options?: { after?: number; timeout?: number }): Promise<ServerEvent>;
@@ -74,7 +74,7 @@ export interface TestWorker {
   readonly name: string;
   /**
    * Passes a message to the worker's `email` handler. Resolves when the handler and its `waitUntil()` work have ended.
-   * An exception of the worker is part of the result.
+   * An exception thrown by the worker is part of the result.
    */
   email(message: RawEmail | BuiltEmail): Promise<EmailResult>;
   /**
@@ -291,7 +291,7 @@ export interface TestUpstream {
   slow(milliseconds: number, options?: FaultOptions): Promise<void>;
   /** Closes the connection. */
   drop(options?: FaultOptions): Promise<void>;
-  /** Does not reply for this time, default 10,000 ms; the delivery then fails temporarily. */
+  /** Does not reply for this long, default 10,000 ms; the delivery then fails temporarily. */
   hang(options?: FaultOptions & { milliseconds?: number }): Promise<void>;
   /** Removes all faults. */
   recover(): Promise<void>;

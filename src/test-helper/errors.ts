@@ -1,6 +1,6 @@
 import { defineErrors } from "../kernel/index.ts";
 
-/** Errors of the test helper that the host process finds. */
+/** Errors of the test helper that the host process detects. */
 export const testHelperErrors = defineErrors("test", {
   serverClosed: {
     code: "server_closed",

@@ -21,7 +21,7 @@ export function toServerEvent(event: {
   };
 }
 
-/** Arguments of one console call that are shown. */
+/** Maximum number of arguments shown per console call. */
 const MAX_LENGTH = 8192;
 
 export const toLogLine = ({ level, at, message }: ReportedLine, worker: string): LogLine => ({

@@ -10,7 +10,7 @@ import type { HostMessage, HostRequest } from "./wire.ts";
 /** A process that runs servers. */
 export interface HostProcess {
   readonly isRunning: boolean;
-  /** Registers a server, and receives its events. `onExit` is called if the process ends before `call` of `close`. */
+  /** Registers a server, and receives its events. `onExit` is called if the process ends before `close` is called. */
   open(onEvent: (event: ServerEvent) => void): HostServerCalls;
 }
 
@@ -25,7 +25,7 @@ const MAX_STDERR = 8192;
 /** Environment variables of the test runner that change how Node starts. */
 const RUNNER_VARIABLES = ["NODE_OPTIONS", "NODE_TEST_CONTEXT", "NODE_V8_COVERAGE", "NODE_CHANNEL_FD"];
 
-/** Starts the process. It does not keep this one alive, except while a call is pending, and ends with it. */
+/** Starts the process. It keeps this process alive only while a call is pending, and ends when this one does. */
 export function createHostProcess(main: string): HostProcess {
   const child = spawn(nodeProgram(), ["--disable-warning=ExperimentalWarning", main], {
     stdio: ["ignore", "ignore", "pipe", "ipc"],

@@ -25,10 +25,10 @@ export interface HostServer {
 /** The only account of a development server. */
 const ACCOUNT = "0".repeat(32);
 
-/** Live video listens on fixed ports by default. */
+/** Live video uses fixed ports by default. */
 const FREE_PORTS = { REELPOST_LIVE_RTMP_PORT: "0", REELPOST_LIVE_RTMPS_PORT: "0", REELPOST_LIVE_SRT_PORT: "0" };
 
-/** A clock that is advanced must not end the leases of running batches. setTimeout() is limited to about 24 days. */
+/** Advancing the clock must not end the leases of running batches. setTimeout() is limited to about 24 days. */
 const QUEUE_LEASE_MS = 60 * 24 * 3600_000;
 
 export function createHostServer({ onEvent }: { onEvent(event: ServerEvent): void }): HostServer {
@@ -65,7 +65,7 @@ export function createHostServer({ onEvent }: { onEvent(event: ServerEvent): voi
       limits: { queueLeaseMs: QUEUE_LEASE_MS },
     });
     running = { server, clock, params };
-    // close() was called during the start.
+    // close() was called during startup.
     if (isClosed) {
       await stop();
       throw testHelperErrors.serverClosed();

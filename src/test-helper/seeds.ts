@@ -1,7 +1,7 @@
 import { globSync } from "node:fs";
 import { testHelperErrors } from "./errors.ts";
 
-/** Replaces `FILE` and `BINDING=FILE` in which the file is a pattern with the files that match, by name. */
+/** Expands patterns in `FILE` and `BINDING=FILE` to the matching files, sorted by name. */
 export function expandSeeds(seeds: readonly string[], dir: string): string[] {
   return seeds.flatMap((seed) => {
     if (!seed.includes("*")) return [seed];

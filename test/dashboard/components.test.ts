@@ -74,7 +74,7 @@ describe("the shared components", { skip: withoutChromium() }, () => {
     await dialog.waitFor({ state: "hidden" });
   });
 
-  test("in a narrow table, the content of each card starts at its padding, with and without checkboxes", async () => {
+  test("in a narrow table, the content of each card is aligned with its padding, with and without checkboxes", async () => {
     const { page } = await open();
     await page.setViewportSize({ width: 390, height: 844 });
     const startOf = async (table: string, cell: number) => {

@@ -24,7 +24,7 @@ test(
   },
 );
 
-test("a development server has no dashboard if it is disabled, serves the documentation, and rejects other origins", async (t) => {
+test("a development server serves the documentation, rejects other origins, and has no dashboard if the dashboard is disabled", async (t) => {
   const folder = await makeProject(t, WORKER);
   const without = await serve(t, folder, { dashboardPort: false, dataDir: "a" });
   assert.equal(without.dashboard, undefined);

@@ -183,7 +183,7 @@ describe("the inbox pages", { skip: withoutChromium() }, () => {
     );
   });
 
-  test("replays, releases and composes messages, and deletes all", async () => {
+  test("replays, releases and composes messages, and deletes all messages", async () => {
     const hop = await startNextHop(scope);
     const { page, problems } = await open("/inbox");
     await page.getByRole("button", { name: "Compose message" }).first().click();

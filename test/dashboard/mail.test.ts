@@ -307,7 +307,7 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
     const queue = page.getByRole("table", { name: "Mail queue" });
     await queue.getByText("Deferred").waitFor();
     await checkPage(page, "mail-queue");
-    // Failures pause the smart host, which nothing listens on.
+    // Failures pause delivery to the smart host, where nothing listens.
     await until(
       async () =>
         (await dashboard.call<unknown[]>("GET", `/accounts/${dashboard.account}/email/queue/pauses`)).length > 0,

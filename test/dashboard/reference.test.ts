@@ -11,7 +11,7 @@ describe("the API reference of the dashboard", { skip: withoutChromium() }, () =
     dashboard = await startDashboard(scope);
   });
 
-  test("creates and lists a namespace with the session", async () => {
+  test("creates and lists a namespace, authenticated by the dashboard session", async () => {
     const { page, context, problems } = await dashboard.open("/reference");
     await page.getByText("Base URL", { exact: true }).waitFor();
     await checkPage(page, "reference");
@@ -44,7 +44,7 @@ describe("the API reference of the dashboard", { skip: withoutChromium() }, () =
     await context.close();
   });
 
-  test("shows the response of a failed request, and asks before it deletes", async () => {
+  test("shows the response of a failed request, and asks for confirmation before it sends a delete request", async () => {
     const { page, context } = await dashboard.open("/reference/workers-kv-namespace-remove-a-namespace");
     await page.getByRole("heading", { level: 2 }).waitFor();
     await page.getByText("Enter namespace_id.").waitFor();

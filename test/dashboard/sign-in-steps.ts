@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 
-/** Steps of signing in and out that several tests take. */
+/** Sign-in and sign-out steps that several tests share. */
 
 export const EMAIL = "admin@reelpost.internal";
 export const PASSWORD = "correct horse battery staple";

@@ -32,28 +32,32 @@ describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, ()
     uploadInTwoVisits(dashboard, { file, bytes: UPLOAD_BYTES }),
   );
 
-  test("the list as grid and table, its search, and changes of selected videos", { timeout: 120_000 }, async () => {
-    const { page, problems } = await dashboard.open("/stream");
-    await page.getByRole("list", { name: "Videos" }).getByText("Ready", { exact: true }).waitFor(PROCESSING);
-    await check(page, "stream-grid");
-    await page.getByText("Table", { exact: true }).click();
-    await page.getByRole("table", { name: "Videos" }).getByRole("link", { name: "holiday.mp4" }).waitFor();
-    await check(page, "stream-table");
+  test(
+    "shows the list as a grid and as a table, searches it, and changes selected videos",
+    { timeout: 120_000 },
+    async () => {
+      const { page, problems } = await dashboard.open("/stream");
+      await page.getByRole("list", { name: "Videos" }).getByText("Ready", { exact: true }).waitFor(PROCESSING);
+      await check(page, "stream-grid");
+      await page.getByText("Table", { exact: true }).click();
+      await page.getByRole("table", { name: "Videos" }).getByRole("link", { name: "holiday.mp4" }).waitFor();
+      await check(page, "stream-table");
 
-    await page.getByLabel("Search videos").fill("mountain");
-    await page.getByText("No videos match").waitFor();
-    await page.getByRole("button", { name: "Clear filters" }).click();
-    await page.getByRole("checkbox", { name: "Select holiday.mp4" }).check();
-    await page.getByRole("button", { name: "Require signed URLs" }).click();
-    await page.getByText("1 video saved").waitFor();
+      await page.getByLabel("Search videos").fill("mountain");
+      await page.getByText("No videos match").waitFor();
+      await page.getByRole("button", { name: "Clear filters" }).click();
+      await page.getByRole("checkbox", { name: "Select holiday.mp4" }).check();
+      await page.getByRole("button", { name: "Require signed URLs" }).click();
+      await page.getByText("1 video saved").waitFor();
 
-    await page.getByRole("table", { name: "Videos" }).getByRole("link", { name: "holiday.mp4" }).click();
-    await page.getByRole("heading", { level: 1, name: "holiday.mp4" }).waitFor();
-    await plays(page, "Player for holiday.mp4");
-    await page.getByText("Replace the video ID in the URL with a signed token.").waitFor();
-    await check(page, "stream-video");
-    assert.deepEqual(problems, []);
-  });
+      await page.getByRole("table", { name: "Videos" }).getByRole("link", { name: "holiday.mp4" }).click();
+      await page.getByRole("heading", { level: 1, name: "holiday.mp4" }).waitFor();
+      await plays(page, "Player for holiday.mp4");
+      await page.getByText("Replace the video ID in the URL with a signed token.").waitFor();
+      await check(page, "stream-video");
+      assert.deepEqual(problems, []);
+    },
+  );
 
   test("a video is copied from a URL, and several videos are deleted", { timeout: 180_000 }, async (t) => {
     const video = await readFile(await clip({ seconds: 4 }));

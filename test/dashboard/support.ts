@@ -105,7 +105,7 @@ export async function openSignedIn(
 
 let axeSource: Promise<string> | undefined;
 
-/** All violations that axe finds with these rules (default: those it enables): rule, selector and explanation. */
+/** Returns all violations that axe finds with these rules (default: those it enables): rule, selector and explanation. */
 async function axeViolations(page: Page, rules?: readonly string[]): Promise<string[]> {
   axeSource ??= readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
   // Evaluated through the debugger: the page's Content-Security-Policy blocks injected scripts.

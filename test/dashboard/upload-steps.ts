@@ -85,7 +85,7 @@ export async function plays(page: Page, title: string): Promise<void> {
   }
 }
 
-/** ISO 14496-12 8.1.2: readers ignore a `free` box, which makes a large, sparse file of a small video. */
+/** ISO 14496-12 8.1.2: readers ignore a `free` box, which turns a small video into a large, sparse file. */
 export async function writePadded(path: string, video: Buffer, size: number): Promise<void> {
   const head = Buffer.alloc(8);
   head.writeUInt32BE(size - video.length, 0);

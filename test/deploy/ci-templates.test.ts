@@ -107,7 +107,7 @@ describe("the CI templates", { timeout: 5 * TIMEOUT_MS }, () => {
     return { code, output };
   }
 
-  /** Runs the steps of the action like GitHub: expressions in `env` and `if` are replaced, the script is not. */
+  /** Runs the steps of the action as GitHub does: replaces expressions in `env` and `if`, but not in the script. */
   async function runAction(given: Record<string, string>, env: Record<string, string> = {}) {
     const { inputs, runs } = (await readYaml("github-action", "action.yml")) as Action;
     const values: Record<string, string> = { "github.event.head_commit.message || github.sha": "First\n\nbody" };

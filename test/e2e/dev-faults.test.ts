@@ -46,7 +46,7 @@ describe("simulated failures in reelpost dev", () => {
     assert.equal((await post("ada@example.net")).status, 200);
     assert.equal(
       textOf(await server.event(isNotice)),
-      "Simulated next hop of 550@example.net: 550 5.0.0 simulated reply for 550@example.net",
+      "Simulated next hop for 550@example.net: 550 5.0.0 simulated reply for 550@example.net",
     );
   });
 

@@ -151,7 +151,7 @@ test(
     assert.deepEqual(kindsOf(found), expected, JSON.stringify(found.findings, undefined, 2));
     assert.equal(found.ok, false);
     assert.match(
-      found.findings.find(({ subject }) => subject.includes('"truncated" of the namespace'))!.problem,
+      found.findings.find(({ subject }) => subject.includes('"truncated" of namespace'))!.problem,
       /has 7 bytes instead of 300000/,
     );
 

@@ -10,7 +10,7 @@ import { clip, mediaClips, needsFfmpeg } from "../support/media.ts";
 import { createScope, startPlatform, type Platform } from "./platform.ts";
 
 const SIZES = { zones: 1, rules: 3, workers: 2, keys: 130, objects: 3, databases: 1, videos: 4, liveInputs: 1 };
-/** Keys that are unsafe as file names, and one that is also the beginning of another. */
+/** Keys that are unsafe as file names, and one that is also a prefix of another. */
 const KEYS = ["../../outside", "a", "a/b", "folder/", '50% "off"', "x".repeat(400)];
 
 const scope = createScope();
@@ -115,7 +115,7 @@ test("an account becomes a folder of zone files, NDJSON, SQL, modules, objects a
   assert.match(await read(`mail/${String(entry!["id"])}.eml`), /^Subject: in the log\r$/m);
 });
 
-test("the folder is readable only by its owner and contains no values of secrets", needsFfmpeg, async () => {
+test("the folder is readable only by its owner and contains no secret values", needsFfmpeg, async () => {
   const root = join(cwd, "account");
   assert.equal((await stat(root)).mode & 0o777, 0o700);
   const secrets: { name: string }[] = await readJson(
@@ -166,7 +166,7 @@ test(
   },
 );
 
-test("a folder with other files is not used", needsFfmpeg, async () => {
+test("a folder that contains other files is rejected", needsFfmpeg, async () => {
   const folder = await folderWith(scope, { "notes.txt": "mine" });
   const { code, json } = await exportTo(folder);
   assert.deepEqual([code, json.error.code], [1, "E_FOLDER_NOT_EMPTY"]);
@@ -202,7 +202,7 @@ test("the folder is imported into another server, and a second run has nothing t
   );
 });
 
-test("an unfinished folder cannot be imported", needsFfmpeg, async () => {
+test("an incomplete export cannot be imported", needsFfmpeg, async () => {
   const folder = await folderWith(scope, { "export.progress.json": "{}" });
   const { code, json } = await runCli(["import", "folder", folder, "--json"], {
     cwd,

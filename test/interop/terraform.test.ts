@@ -8,7 +8,7 @@ import { crc32, deflateSync } from "node:zlib";
 import { createScope, startPlatform, type Platform } from "./platform.ts";
 import { readSequence, replay, type ReplayTarget } from "./terraform/replay.ts";
 
-/** A PNG image of 2 by 2 grey pixels. */
+/** A PNG image of 2 by 2 gray pixels. */
 const IMAGE = pngOf();
 
 function pngOf(): Buffer {
@@ -103,7 +103,7 @@ describe("the Terraform provider", () => {
       await replay(target, readSequence(name));
     });
 
-  it("has a sequence for every documented resource", () => {
+  it("has a test sequence for every documented resource", () => {
     const page = readFileSync(join(import.meta.dirname, "..", "..", "docs", "terraform.md"), "utf8");
     const [, table] = /## Resources\n(.*?)\n## /s.exec(page)!;
     assert.deepEqual(

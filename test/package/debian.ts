@@ -32,7 +32,7 @@ function run(command: string, ...args: string[]): string {
   return stdout;
 }
 
-/** dpkg on a root of its own. The dependencies are those of the machine, and maintainer scripts run outside of it. */
+/** dpkg with a separate root. The dependencies are those of the machine, and maintainer scripts run outside of it. */
 const dpkg = (...args: string[]) =>
   run(
     "dpkg",
@@ -42,7 +42,7 @@ const dpkg = (...args: string[]) =>
     ...args,
   );
 
-test("the Debian package installs, serves, upgrades and is removed", { skip, timeout: 15 * 60_000 }, async (t) => {
+test("the Debian package can be installed, run, upgraded and removed", { skip, timeout: 15 * 60_000 }, async (t) => {
   const file = run(process.execPath, join(repository, "scripts/debian.ts"), "--out", temp).trim();
   for (const path of ["var/lib/dpkg/info", "var/lib/dpkg/updates", "etc", "var/lib"])
     await mkdir(at(path), { recursive: true });
@@ -50,7 +50,7 @@ test("the Debian package installs, serves, upgrades and is removed", { skip, tim
   for (const name of ["passwd", "group", "shadow", "gshadow"]) await writeFile(at(`etc/${name}`), "");
   dpkg("--install", file);
 
-  await t.test("with a user, a key that only root can read, and units that systemd accepts", async () => {
+  await t.test("installs a user, a key that only root can read, and units that systemd accepts", async () => {
     assert.match(
       await readFile(at("etc/passwd"), "utf8"),
       /^reelpost:x:\d+:\d+:.*:\/var\/lib\/reelpost:\/usr\/sbin\/nologin$/m,
@@ -111,7 +111,7 @@ test("the Debian package installs, serves, upgrades and is removed", { skip, tim
     assert.match(await readFile(at("etc/reelpost/settings.jsonc"), "utf8"), /"port": 80/);
   });
 
-  await t.test("a removal keeps the configuration, and a purge keeps only the data", async () => {
+  await t.test("removing the package keeps the configuration, and purging it keeps only the data", async () => {
     await mkdir(at("var/lib/reelpost"));
     await writeFile(at("var/lib/reelpost/reelpost.sqlite"), "data");
     dpkg("--remove", "reelpost");

@@ -12,7 +12,7 @@ test("prints the install command of the machine's package manager", () => {
   assert.equal(commandOn("win32", ["winget", "choco"]), "winget install Gyan.FFmpeg");
 });
 
-test("prefers a package manager that needs no root if sudo is missing", () => {
+test("prefers a package manager that does not require root if sudo is missing", () => {
   assert.equal(commandOn("linux", ["apt-get", "conda"]), "conda install -c conda-forge ffmpeg");
   assert.equal(commandOn("linux", ["apt-get"]), "sudo apt-get install -y ffmpeg bubblewrap");
 });

@@ -266,7 +266,7 @@ export async function readAccount(access: AccountAccess): Promise<AccountContent
   for (const { id, name } of await call("GET", `/zones?per_page=50`)) {
     put("zones", id, name);
     for (const { type, name: record, content, ttl } of await call("GET", `/zones/${id}/dns_records?per_page=100`))
-      // Keys and name servers belong to each server.
+      // Keys and name servers differ between servers.
       if (
         !["NS", "SOA", "MX"].includes(type) &&
         !String(record).includes("_domainkey") &&

@@ -7,7 +7,7 @@ interface Scope {
   after(stop: () => Promise<void>): void;
 }
 
-/** Result for the envelope with its `result_info`, or a complete response. */
+/** The result and `result_info` for the envelope, or a complete response. */
 export type HostedReply =
   | { result: unknown; result_info?: object; status?: number }
   | { errors: { code: number; message: string }[]; status: number; headers?: Record<string, string> }

@@ -177,7 +177,7 @@ describe("a server of reelpost/test", () => {
     );
   });
 
-  it("sends requests to every worker, with the host of an absolute URL", async () => {
+  it("sends requests to every worker, using the host in an absolute URL", async () => {
     const text = async (response: Promise<Response>) => (await response).text();
     assert.equal(await text(server.fetch("/path?a=1", { method: "POST", body: "x" })), "127.0.0.1/path POST hi x");
     assert.equal(await text(server.fetch("https://app.example.com/a")), "app.example.com/a GET hi ");

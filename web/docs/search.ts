@@ -16,7 +16,7 @@ const SNIPPET_LENGTH = 140;
 
 /**
  * Full-text search in the field of `root`, as a combobox (WAI-ARIA): arrow keys select, Enter opens. The index is built
- * when the field gets the focus for the first time.
+ * when the field first receives focus.
  */
 export function search(root: HTMLElement): void {
   const field = root.querySelector("input")!;
@@ -73,7 +73,7 @@ export function search(root: HTMLElement): void {
     }
   }
 
-  // The field keeps the focus while an option is clicked.
+  // The field keeps focus while an option is clicked.
   list.addEventListener("pointerdown", (event) => event.preventDefault());
   list.addEventListener("click", () => show([]));
   field.addEventListener("focus", () => void load().catch(() => {}));

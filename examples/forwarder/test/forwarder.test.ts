@@ -28,13 +28,13 @@ test("forwards mail from a known sender and replies to it", async () => {
   assert.equal(reply.subject, "Re: Printer");
 });
 
-test("rejects mail from a stranger", async () => {
+test("rejects mail from an unknown sender", async () => {
   const { rejectReason, forwards } = await receive("eve@example.org");
   assert.match(rejectReason ?? "", /known senders only/);
   assert.deepEqual(forwards, []);
 });
 
-test("does not reply to automatic mail", async () => {
+test("does not reply to automated messages", async () => {
   const { forwards, replies } = await receive("robot@partner.example", { "Auto-Submitted": "auto-generated" });
   assert.equal(forwards.length, 1);
   assert.deepEqual(replies, []);

@@ -34,7 +34,7 @@ const receive = (subject: string) =>
   server.worker().email({ from: "ada@example.com", to: "me@example.net", subject, text: "Hello" });
 const pending = async () => ((await (await server.fetch("/")).json()) as { pending: unknown[] }).pending;
 
-test("calls the URL for a message", async () => {
+test("calls the URL when a message arrives", async () => {
   const { outcome, logs } = await receive("First");
   expect(outcome).toBe("ok");
   expect(notices).toMatchObject([{ subject: "First", from: "ada@example.com" }]);

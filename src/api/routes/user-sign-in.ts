@@ -25,7 +25,9 @@ const passwordResult = z.object({ enabled: z.boolean(), changed_on: z.string().n
 const twoFactorResult = z.object({
   enabled: z.boolean(),
   recovery_codes: z.number(),
-  required: z.boolean().describe("True if nothing else is allowed until the session has a second factor."),
+  required: z
+    .boolean()
+    .describe("True if the user must set up a second factor before the session can do anything else."),
 });
 const recoveryCodesResult = z.object({ recovery_codes: secretField(z.array(z.string())) });
 

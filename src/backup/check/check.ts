@@ -139,7 +139,7 @@ async function checkOnce(options: CheckOptions): Promise<Checked> {
     for (const name of await findSqlite(join(dataDirectory, area))) {
       const path = `${area}/${name}`;
       onProgress?.({ step: "databases", count: ++checkedDatabases });
-      // The databases of `reelpost dev` have no rows.
+      // No rows refer to the databases of `reelpost dev`.
       if (area === "d1" && hasAccounts && !databases.has(name)) {
         findings.push({ kind: "orphan_database", subject: path, problem: "it has no row", file: path });
         continue;

@@ -64,7 +64,7 @@ const FINDINGS = {
   },
   worker_module: {
     isDamage: true,
-    effect: "The version of the worker does not start.",
+    effect: "This version of the worker does not start.",
     advice: "Deploy the worker again.",
   },
   worker_asset: {
@@ -110,7 +110,7 @@ const FINDINGS = {
   },
   caption: {
     isDamage: true,
-    effect: "The captions of this language cannot be shown.",
+    effect: "The captions in this language cannot be shown.",
     repair: "delete the captions of this language",
   },
   download: {
@@ -130,7 +130,7 @@ const FINDINGS = {
   },
   orphan_database: {
     isDamage: false,
-    effect: "No D1 database has this file, which only takes up space.",
+    effect: "No D1 database uses this file; it only takes up space.",
     repair: "move the file to removed/ in the data directory",
   },
 } satisfies Record<string, Explanation>;

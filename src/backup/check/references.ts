@@ -8,7 +8,7 @@ export interface Reference {
   /** Size in bytes; undefined if the row does not contain it. */
   size?: number | undefined;
   kind: FindingKind;
-  /** The row in words: `KV key "a" of the namespace 1`. */
+  /** The row in words: `KV key "a" of namespace 1`. */
   subject: string;
   row?: RowReference;
 }
@@ -44,7 +44,7 @@ const REFERENCES: Record<string, (row: Row) => Reference[]> = {
             kind: "kv_value",
             key: text(row["object_key"]),
             size: number(row["size"]),
-            subject: `KV key ${JSON.stringify(bytes(row["key"]).toString())} of the namespace ${text(row["namespace_id"])}`,
+            subject: `KV key ${JSON.stringify(bytes(row["key"]).toString())} of namespace ${text(row["namespace_id"])}`,
             row: keyed("kv_entries", row, ["namespace_id", "key"]),
           },
         ],

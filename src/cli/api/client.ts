@@ -45,7 +45,7 @@ export interface ApiOptions {
   maxAttempts?: number;
   /** Sends the requests. Default: over HTTP. */
   fetch?: typeof globalThis.fetch;
-  /** A longer Retry-After is reported as an error instead of waiting. Default 60. */
+  /** A longer Retry-After is reported as an error, without waiting. Default 60. */
   maxWaitSeconds?: number;
 }
 

@@ -7,7 +7,7 @@ import { ACCOUNT, folderWith, runCli, startFakeApi, type Reply } from "../cli.te
 const BASE = `/accounts/${ACCOUNT}`;
 const KV = `${BASE}/storage/kv/namespaces`;
 
-test("an item that fails does not stop the others, and the next run exports only what is absent", async (t) => {
+test("an item that fails does not stop the others, and the next run exports only what is missing", async (t) => {
   let isBroken = true;
   const broken: Reply = { status: 400, errors: [{ code: 10001, message: "the list is broken" }] };
   const api = await startFakeApi(t, {

@@ -5,7 +5,7 @@ import { connectToApi } from "../api/connect.ts";
 import { defineCommand } from "../command.ts";
 import { onInterrupt } from "../interrupt.ts";
 import { importErrors } from "../migrate/errors.ts";
-import { gentle } from "../migrate/gentle.ts";
+import { limitConcurrency } from "../migrate/limit-concurrency.ts";
 import { partsIn } from "../migrate/parts.ts";
 import { listLines, positionText } from "../migrate/print-plan.ts";
 import { PATIENCE } from "../migrate/source.ts";
@@ -53,7 +53,7 @@ live inputs and outputs, and all your data; only you can read it. The API does n
     try {
       const { api, account, progress } = await connectToApi(values, context, undefined, PATIENCE);
       const accountExport = createExport({
-        source: { api: gentle(api, concurrency), account },
+        source: { api: limitConcurrency(api, concurrency), account },
         folder,
         areas: new Set(partsIn(values.only)),
         concurrency,

@@ -20,9 +20,9 @@ const SUMMARIES: Record<AliasFormat, string> = {
 const COLUMNS: Record<AliasFormat, string> = {
   postfix: `Reads a postmap, regexp_table or pcre_table map. Each entry is an address, @domain or /regular expression/, followed by its destinations. Rules with
 regular expressions or more than one destination need the email.extended_rules setting.`,
-  forwardemail: "Reads the columns name or alias, recipients, enabled, description.",
-  addy: "Reads the columns email, recipients, active, description.",
-  mailcow: "Reads the columns address, goto, active, public_comment.",
+  forwardemail: "Reads the columns name (or alias), recipients, enabled and description.",
+  addy: "Reads the columns email, recipients, active and description.",
+  mailcow: "Reads the columns address, goto, active and public_comment.",
 };
 
 const aliasCommand = (format: AliasFormat) =>

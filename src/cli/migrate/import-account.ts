@@ -8,7 +8,7 @@ import { painter, plural, printResult } from "../print.ts";
 import type { Progress } from "../progress.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
 import { importErrors } from "./errors.ts";
-import { gentle } from "./gentle.ts";
+import { limitConcurrency } from "./limit-concurrency.ts";
 import { hasWork, planJson, planLines, positionText, reportLines } from "./print-plan.ts";
 import { partsIn } from "./parts.ts";
 import { PATIENCE } from "./source.ts";
@@ -63,7 +63,7 @@ export async function importAccount(
   try {
     const connection = await connectToApi(values, context, undefined, PATIENCE);
     const { progress } = connection;
-    const target = { api: gentle(connection.api, concurrency), account: connection.account };
+    const target = { api: limitConcurrency(connection.api, concurrency), account: connection.account };
     const source = await connect(progress, concurrency);
     if (source.api.url === target.api.url && source.account === target.account)
       throw importErrors.sameAccount({ account: source.account, url: source.api.url });

@@ -24,7 +24,7 @@ zone                        1
 video         2
 routing rule                                 1
 
-Ids will change: the API token lacks Account Settings Write on the operator's account.
+IDs will change: the API token lacks the Account Settings Write permission on the operator's account.
 
 Cannot be imported:
   routing rule: it has 2 actions
@@ -69,7 +69,7 @@ DNS changes for a.example, in this order:
   );
 });
 
-test("the position shows the time left in seconds, then in minutes", () => {
+test("the progress line shows the remaining time in seconds, or in minutes if it is longer", () => {
   const item = { kind: "video", key: "", name: "talk", action: "new" } as const;
   assert.deepEqual(
     [undefined, 7, 200].map((secondsLeft) => positionText({ done: 1, total: 5, item, secondsLeft })),

@@ -16,7 +16,9 @@ export function planLines({ items, keepsIds }: Plan, paint: Paint): string[] {
   });
   return [
     ...table(["", ...ACTIONS], rows, paint),
-    ...(keepsIds ? [] : ["", "Ids will change: the API token lacks Account Settings Write on the operator's account."]),
+    ...(keepsIds
+      ? []
+      : ["", "IDs will change: the API token lacks the Account Settings Write permission on the operator's account."]),
     ...section("Cannot be imported", items, ({ action, reason }) => (action === "impossible" ? [reason!] : [])),
     ...section("Kept as they are on this server", items, ({ action, reason }) => (action === "kept" ? [reason!] : [])),
     ...section("Imported in part", items, ({ action, losses = [] }) =>

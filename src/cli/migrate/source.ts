@@ -6,7 +6,7 @@ import { apiUrl } from "../api/credentials.ts";
 import { askHidden, canAsk } from "../ask.ts";
 import type { CommandContext, Options } from "../command.ts";
 import type { Progress } from "../progress.ts";
-import { gentle } from "./gentle.ts";
+import { limitConcurrency } from "./limit-concurrency.ts";
 import { importErrors } from "./errors.ts";
 
 const HOSTED_URL = "https://api.cloudflare.com/client/v4";
@@ -31,7 +31,7 @@ export const sourceOptions = {
     type: "string",
     placeholder: "id",
     summary: "account on the source",
-    defaultText: "CLOUDFLARE_ACCOUNT_ID, or the only one",
+    defaultText: "CLOUDFLARE_ACCOUNT_ID, or the account of the token if there is only one",
   },
 } as const satisfies Options;
 
@@ -62,5 +62,5 @@ export async function connectSource(
     onWait: (seconds) => progress.step(`the source is limiting requests; retrying in ${Math.ceil(seconds)} s`),
   });
   const account = values["from-account"] ?? env.CLOUDFLARE_ACCOUNT_ID ?? (await findOnlyAccount(api, "--from-account"));
-  return { api: gentle(api, concurrency), account };
+  return { api: limitConcurrency(api, concurrency), account };
 }

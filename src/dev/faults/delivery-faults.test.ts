@@ -39,7 +39,7 @@ test("a next hop replies with the code in the local part of the destination; oth
   ]);
   assert.deepEqual(delivered, [["ada@x.example"]]);
   assert.equal(events.length, 3);
-  assert.match(JSON.stringify(events[0]), /Simulated next hop of 550@x\.example: 550 5\.0\.0/);
+  assert.match(JSON.stringify(events[0]), /Simulated next hop for 550@x\.example: 550 5\.0\.0/);
 });
 
 test("timeout@ waits for ten seconds, then fails temporarily", async () => {
@@ -76,7 +76,7 @@ test("a delayed message is delivered after the delay", async () => {
   assert.deepEqual(await result, ["ok"]);
 });
 
-test("a pattern with asterisks matches like a regular expression", () => {
+test("a wildcard pattern matches the same addresses as the equivalent regular expression", () => {
   const parts = fc.array(fc.constantFrom("a", "b", "@", "*"), { maxLength: 8 }).map((letters) => letters.join(""));
   const address = fc.array(fc.constantFrom("a", "b", "@"), { maxLength: 8 }).map((letters) => letters.join(""));
   return fc.assert(

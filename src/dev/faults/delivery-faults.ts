@@ -15,9 +15,9 @@ interface FaultRule {
 }
 
 export interface DeliveryFaults {
-  /** Applies to later deliveries. For one recipient the oldest rule that matches applies. */
+  /** Applies to later deliveries. For each recipient, the oldest matching rule applies. */
   add(rule: FaultRule): void;
-  /** Removes every rule. Local parts and chaos remain. */
+  /** Removes every rule. Local-part faults and random faults remain. */
   clear(): void;
   intercept(transport: Transport): Transport;
 }
@@ -32,7 +32,7 @@ interface Options {
 
 /**
  * Simulates the failures of next hops. A recipient that fails does not reach the transport. The rules apply first, then
- * the codes in local parts, then chaos.
+ * the codes in local parts, then random faults.
  */
 export function createDeliveryFaults({ clock, chaos, report }: Options): DeliveryFaults {
   let rules: (FaultRule & { matches: (address: string) => boolean; remaining: number })[] = [];
@@ -45,7 +45,7 @@ export function createDeliveryFaults({ clock, chaos, report }: Options): Deliver
   }
 
   async function apply(fault: DeliveryFault, rcpt: string, signal?: AbortSignal): Promise<DeliveryResult | undefined> {
-    report({ event: "notice", text: `Simulated next hop of ${rcpt}: ${textOf(fault)}` });
+    report({ event: "notice", text: `Simulated next hop for ${rcpt}: ${textOf(fault)}` });
     if (fault.kind === "delay" || fault.kind === "timeout") await clock.sleep(fault.ms, signal).catch(() => {});
     const reply = replyOf(fault);
     return reply && { rcpt, ok: false, temporary: reply.code < 500, reply };

@@ -18,7 +18,7 @@ interface ErrorPage {
   link?: { label: string; href: string } | undefined;
 }
 
-/** The page of an error. Send it with `PAGE_POLICY`. */
+/** Renders an error page. Send it with `PAGE_POLICY`. */
 export function errorPage(
   { status, title = titleOf(status), advice, message, fix, link }: ErrorPage,
   look: { brand?: string | null; scheme?: "dark" } = {},

@@ -24,7 +24,7 @@ import { createMetricProducer } from "./metric-producer.ts";
 export interface Exporters {
   /** Absent if traces are disabled. */
   tracing: Tracing | undefined;
-  /** Sends the metrics of this registry from now on; without effect if metrics are disabled. Returns a stop function. */
+  /** Sends the metrics of this registry from now on; has no effect if metrics are disabled. Returns a stop function. */
   sendMetrics(registry: Registry): () => Promise<void>;
   /** Sends what is queued, for at most two seconds. */
   close(): Promise<void>;
@@ -181,7 +181,7 @@ function failureLog(what: "spans" | "metrics", { clock, log }: Pick<ExporterDeps
   };
 }
 
-/** Node reports a failed connection to several addresses as AggregateError without a message. */
+/** Node reports a failed connection to several addresses as an AggregateError without a message. */
 const reasonOf = (error: Error): string =>
   error instanceof AggregateError && error.message === "" ? error.errors.map(messageOf).join(", ") : messageOf(error);
 

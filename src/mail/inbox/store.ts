@@ -39,7 +39,7 @@ const MAX_BUFFERED = 1000;
 const MAX_BUFFERED_BYTES = 16 * 1024 * 1024;
 /** The bounds may be exceeded by this factor until the next read: each deletion is a separate transaction. */
 const SLACK = 1.2;
-/** Messages that are indexed in one transaction, at most 128 KiB each. */
+/** Number of messages indexed in one transaction, at most 128 KiB each. */
 const INDEX_BATCH = 50;
 const MAX_LISTED_RECIPIENTS = 100;
 
@@ -195,7 +195,7 @@ export async function openInbox({
     totals.count += 1;
     totals.bytes += size;
     addedBytes += isInRow ? size : 0;
-    // The caller waits, so that a slow database does not fill the memory.
+    // The caller waits, so that a slow database does not exhaust memory.
     if (added.size >= MAX_BUFFERED || addedBytes >= MAX_BUFFERED_BYTES) await flush();
     else flushLater(message.account);
   }
@@ -329,7 +329,7 @@ function newMessage(
   size: number,
   position: number,
 ): InboxMessage {
-  const listedTo = to.slice(0, MAX_LISTED_RECIPIENTS);
+  const storedTo = to.slice(0, MAX_LISTED_RECIPIENTS);
   return {
     id,
     account,
@@ -337,7 +337,7 @@ function newMessage(
     status,
     at: new Date(Math.floor(position / 1000)),
     from,
-    to: listedTo,
+    to: storedTo,
     author: "",
     subject: "",
     messageId: undefined,
@@ -347,7 +347,7 @@ function newMessage(
     read: false,
     worker,
     parent,
-    deliveries: kind === "received" ? listedTo.map((rcpt) => ({ to: rcpt })) : [],
+    deliveries: kind === "received" ? storedTo.map((rcpt) => ({ to: rcpt })) : [],
     authentication: undefined,
   };
 }

@@ -9,7 +9,7 @@ import { domainOf, type Alias, type AliasTable } from "./read.ts";
 interface AliasImportDeps {
   target: Side;
   table: AliasTable;
-  /** The zone of expressions that do not end in a domain. */
+  /** The zone for expressions that do not end in a domain. */
   domain?: string | undefined;
   overwrite: boolean;
   /** The operator confirms that the owners of the destination addresses have agreed. */
@@ -114,7 +114,7 @@ async function planAlias(
   return { ...item, action: "kept", reason: "a rule for this address exists; --overwrite replaces it" };
 }
 
-/** Throws incomplete if Email Routing cannot be read. */
+/** Throws `incomplete` if Email Routing cannot be read. */
 async function rulesOf(api: V4Client, path: string): Promise<Rule[]> {
   const [rules, catchAll] = await Promise.all([
     collect(pagesOf<Rule>(api, path)),

@@ -15,7 +15,7 @@ export interface ExportContext extends SourceContext {
   count(kind: string, number: number): void;
 }
 
-/** Begins the keys of items that export a list, not a resource. */
+/** Prefix of the keys of items that export a list, not a resource. */
 export const LIST_KEY = "list ";
 
 export const listItem = (kind: string, name = "list"): Pick<PlannedItem, "kind" | "key" | "name" | "action"> => ({

@@ -48,7 +48,7 @@ async function* linesOfNamespace(
     signal?.throwIfAborted();
     if (batch.length === 0) return;
     const texts = await readTexts(source.api, path, batch);
-    // A value may have 25 MiB, so only a few are held in memory.
+    // A value can be up to 25 MiB, so only a few are held in memory.
     for (const keys of chunksOf(batch, concurrency)) {
       const values = await Promise.all(
         keys.map(async (key) => texts.get(key.name) ?? (await readValue(source.api, path, key))),

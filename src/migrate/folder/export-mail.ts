@@ -25,7 +25,7 @@ async function exportAddresses(context: ExportContext): Promise<void> {
   context.count("suppressed address", suppressed?.length ?? 0);
 }
 
-/** A server of Reelpost has a log, and keeps the content of messages for some days. */
+/** A Reelpost server has a log, and keeps message content for several days. */
 async function exportMessages(context: ExportContext): Promise<void> {
   const { source, paths, files, signal } = context;
   const path = `${paths.source}/email/activity`;

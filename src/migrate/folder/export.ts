@@ -21,7 +21,7 @@ interface ExportDeps extends Pick<ExportContext, "source" | "areas" | "concurren
   onStep?: (text: string) => void;
 }
 
-/** Writes an account to a folder of open formats. */
+/** Writes an account to a folder in open formats. */
 interface Export {
   /** Whether the item is a resource, not a list of them. */
   isResource(item: PlannedItem): boolean;

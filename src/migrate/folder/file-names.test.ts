@@ -19,7 +19,7 @@ function keyOf(path: string): string {
   return parts.join("/");
 }
 
-test("ordinary keys are their own paths", () => {
+test("ordinary keys are used as paths unchanged", () => {
   for (const key of ["a.jpg", "2026/11/photo one.jpg", "größe/日本.txt", ".hidden", "a..b"])
     assert.equal(escapeKey(key), key);
 });

@@ -1,16 +1,16 @@
-/** The escaped form of the longest part of a path; file systems allow 255 bytes. */
+/** Maximum length of an escaped path segment; file systems allow 255 bytes. */
 const MAX_BYTES = 200;
 /** An empty part. A percent sign without two hexadecimal digits never results from escaping. */
 const EMPTY = "%";
-/** Ends a folder that contains the rest of a name longer than MAX_BYTES. */
+/** Suffix of a folder that contains the rest of a name longer than MAX_BYTES. */
 const CONTINUED = "%-";
-/** Ends the name of a file next to a folder of the same name. */
+/** Suffix of a file next to a folder of the same name. */
 export const BESIDE_FOLDER = "%_";
 
-/** Characters that some file systems reject, and a last dot or space, which Windows removes. This includes `.` and `..`. */
+/** Characters that some file systems reject, and a trailing dot or space, which Windows removes. This includes `.` and `..`. */
 const UNSAFE = /[%/\\:*?"<>|\p{Cc}\p{Cs}]|[. ]$/gu;
 
-/** A name as one relative path without empty parts and dot segments, so that it cannot leave its folder. */
+/** A name as one relative path without empty parts or dot segments, so that it cannot leave its folder. */
 export function escapeName(name: string): string {
   if (name === "") return EMPTY;
   const pieces = [""];

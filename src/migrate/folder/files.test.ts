@@ -32,7 +32,7 @@ test("a file is written completely or not at all", async (t) => {
   assert.deepEqual(await readdir(root), ["a"]);
 });
 
-test("a file and a folder of the same name exist next to each other, in any order of writing", async (t) => {
+test("a file and a folder with the same name can coexist, regardless of which is written first", async (t) => {
   const files = createFiles(await folderOf(t));
   await files.prepare();
   await files.write("a", ["file a"]);
@@ -46,7 +46,7 @@ test("a file and a folder of the same name exist next to each other, in any orde
   assert.deepEqual(contents, ["file a", "file b", "file c", "file x", "file y"]);
 });
 
-test("lines have their byte positions, and reading can start at each", async (t) => {
+test("returns the byte offset of each line and can start reading at any of them", async (t) => {
   const path = join(await folderOf(t), "lines");
   const lines = ["ä", "", "x".repeat(200_000), "last"];
   await writeFile(path, `${lines.join("\n")}\n`);

@@ -15,12 +15,12 @@ export interface Files {
   readonly root: string;
   /** Creates the folder and removes the files of an interrupted run. */
   prepare(): Promise<void>;
-  /** The absolute path and the properties of a file; undefined if there is none. */
+  /** Returns the absolute path and properties of a file, or undefined if there is none. */
   find(path: string): { path: string; stats: Stats } | undefined;
   /** Names of the entries of a folder; empty if it does not exist. */
   list(path: string): string[];
   readJson(path: string): Promise<unknown>;
-  /** Replaces the file completely or not at all. */
+  /** Replaces the file atomically. */
   write(
     path: string,
     body: Iterable<Uint8Array | string> | AsyncIterable<Uint8Array | string>,
@@ -37,7 +37,7 @@ export function createFiles(root: string): Files {
   const statsOf = (path: string) => lstatSync(path, { throwIfNoEntry: false });
   const clear = () => rm(unfinished, { recursive: true, force: true });
 
-  /** A key may be both the name of an object and the beginning of other keys: the file is then renamed. */
+  /** A key may be both the name of an object and a prefix of other keys: the file is then renamed. */
   function makeFolder(path: string): void {
     const found = statsOf(path);
     if (found?.isDirectory() === true) return;
@@ -92,7 +92,7 @@ export function createFiles(root: string): Files {
 
 const LINE_FEED = 10;
 
-/** The lines of a file from a byte position on, with the position of each. */
+/** Yields the lines of a file from a byte offset, with the offset of each. */
 export async function* linesOf(path: string, from = 0): AsyncGenerator<{ line: Buffer; start: number }> {
   let pieces: Buffer[] = [];
   let start = from;

@@ -25,7 +25,7 @@ export const captionsFile = (uid: string, language: string): string =>
 export const audioFile = (uid: string, label: string): string => `${videoFolder(uid)}/audio/${escapeName(label)}.mp4`;
 export const watermarkFile = (uid: string): string => `watermarks/${escapeName(uid)}.png`;
 
-/** The description of a worker's code; the modules are files of their own. */
+/** The description of a worker's code; the modules are separate files. */
 export interface CodeDescription {
   main: string;
   format: "modules" | "service-worker";
@@ -42,7 +42,7 @@ export interface KvLine {
   metadata?: unknown;
 }
 
-/** The video file in its folder: the uploaded one, or the MP4 download of a server that does not return it. */
+/** The video file in its folder: the uploaded one, or the MP4 download if the server does not return it. */
 export function videoFileIn(names: readonly string[]): { name: string; isOriginal: boolean } | undefined {
   const original = names.find((name) => name.startsWith("original."));
   if (original !== undefined) return { name: original, isOriginal: true };

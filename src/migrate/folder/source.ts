@@ -39,7 +39,7 @@ interface ExportedAccount {
   /** Base URL of the v4 API that `fetch` answers. */
   url: string;
   fetch: typeof fetch;
-  /** The parts that can be imported. Throws exportIncomplete if one of the requested parts lacks items. */
+  /** Returns the parts that can be imported. Throws exportIncomplete if one of the requested parts is incomplete. */
   partsOf(requested: readonly Area[]): Area[];
   close(): Promise<void>;
 }

@@ -15,7 +15,7 @@ async function load(t: TestContext, sql: string) {
   return db;
 }
 
-test("texts, comments and triggers may contain semicolons, quotes and line breaks", async (t) => {
+test("string literals, comments and triggers may contain semicolons, quotes and line breaks", async (t) => {
   const db = await load(
     t,
     `PRAGMA defer_foreign_keys=TRUE;
@@ -52,7 +52,7 @@ INSERT INTO log VALUES(4)`,
   );
 });
 
-test("a dump cannot open other files, and errors name the line", async (t) => {
+test("a dump cannot open other files, and error messages include the line number", async (t) => {
   const other = join(tmpdir(), `reelpost-attached-${process.pid}.db`);
   await assert.rejects(load(t, `CREATE TABLE a (b);\nATTACH DATABASE '${other}' AS x;\n`), /line 2: not authorized/);
   assert.equal(existsSync(other), false);

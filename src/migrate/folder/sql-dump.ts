@@ -2,11 +2,11 @@ import { constants, DatabaseSync } from "node:sqlite";
 import { messageOf } from "../../kernel/index.ts";
 import { linesOf } from "./files.ts";
 
-/** A quoted text or name, or a comment; the start of one that continues on the next line. */
+/** A quoted string or name, or a comment, or the start of one that continues on the next line. */
 const QUOTED = /'[^']*'|"[^"]*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*[^]*?\*\//g;
 const OPEN = /['"`[]|\/\*/;
 
-/** Executes a SQL dump of any size on a new database file. Throws the error of SQLite, with the line number. */
+/** Executes a SQL dump of any size on a new database file. Throws the SQLite error, with the line number. */
 export async function loadSqlDump(dump: string, file: string): Promise<DatabaseSync> {
   const db = new DatabaseSync(file, { enableForeignKeyConstraints: false });
   try {

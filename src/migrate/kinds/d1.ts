@@ -117,7 +117,7 @@ async function transfer(context: Context, { from, to, name }: { from: string; to
   }
 }
 
-/** The URL of a new SQL dump. Throws incomplete. */
+/** Resolves with the URL of a new SQL dump. Throws `incomplete`. */
 export async function exportUrl({ source, clock }: SourceContext, path: string, name: string): Promise<string> {
   let bookmark: string | undefined;
   for (;;) {

@@ -4,7 +4,7 @@ import { signed } from "./video-source.ts";
 import type { Video } from "./video.ts";
 
 /**
- * The audio rendition with this name as a fragmented MP4 file: the initialization segment and all media segments (RFC
+ * Reads the audio rendition with this name as a fragmented MP4 file: the initialization segment and all media segments (RFC
  * 8216 4.3.4.1 and 4.3.2.5). Undefined if the playlist has no such rendition.
  */
 export async function readAudioRendition(

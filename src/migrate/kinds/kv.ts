@@ -138,7 +138,7 @@ const formOf = ({ value, expiration, metadata }: Entry) => ({
   metadata: metadata ?? undefined,
 });
 
-/** Reads values in bulk as text, and singly if they may not be text. Keys deleted in the meantime are omitted. */
+/** Reads values in bulk as text, and individually if they might be binary. Keys deleted in the meantime are omitted. */
 async function readEntries(
   api: Context["source"]["api"],
   path: string,
@@ -155,7 +155,7 @@ async function readEntries(
   return keys.flatMap(({ name }) => entries.get(name) ?? []);
 }
 
-/** The values of at most BATCH keys, without those that may not be text. Empty if the server cannot read them in bulk. */
+/** The values of at most BATCH keys, without those that might be binary. Empty if the server cannot read them in bulk. */
 export async function readTexts(
   api: Context["source"]["api"],
   path: string,

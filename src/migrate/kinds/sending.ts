@@ -24,7 +24,7 @@ interface Suppression {
 const domainsOf = async (api: Context["source"]["api"], zone: string): Promise<SendingDomain[]> =>
   collect(pagesOf<SendingDomain>(api, at`/zones/${zone}/email/sending/subdomains`, { perPage: 100 })).catch(
     (thrown: unknown) => {
-      // The server has no Email Sending.
+      // The server does not support Email Sending.
       if (isStatus(thrown, 404)) return [];
       throw thrown;
     },

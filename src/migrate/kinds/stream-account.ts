@@ -55,7 +55,7 @@ async function planSigningKey(context: Context): Promise<PlannedItem[]> {
       ],
       apply: recorded(context, item.key, "created", async () => {
         const made = await target.api.result<{ id: string; pem: string }>("POST", `${paths.target}/stream/keys`);
-        followUp.credentials.push({ what: `Stream signing key ${made.id} (base64 of the PEM)`, value: made.pem });
+        followUp.credentials.push({ what: `Stream signing key ${made.id} (base64-encoded PEM)`, value: made.pem });
       }),
     },
   ];

@@ -38,7 +38,7 @@ export function createVideoSource(context: SourceContext, video: Video): VideoSo
   let mp4: Promise<{ url: string; isNew: boolean }> | undefined;
   const isOriginal = () => (original ??= offersOriginals(context, video));
 
-  async function urlNow(): Promise<string> {
+  async function currentUrl(): Promise<string> {
     if (await isOriginal()) return (await originalUrl(context, video))!;
     mp4 ??= createDownload(context, downloads, video);
     return signed(context, video, (await mp4).url);
@@ -47,7 +47,7 @@ export function createVideoSource(context: SourceContext, video: Video): VideoSo
   return {
     isOriginal,
     read: async (start, end) =>
-      download(await urlNow(), `the file of video ${video.uid}`, context, {
+      download(await currentUrl(), `the file of video ${video.uid}`, context, {
         headers: { range: `bytes=${start}-${end}` },
       }),
     async close() {

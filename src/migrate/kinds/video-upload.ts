@@ -17,8 +17,8 @@ interface UploadOptions {
 }
 
 /**
- * Copies the file from the source to the target by TUS, without storing it here. An interrupted upload continues at its
- * offset. Throws uploadChanged, incomplete.
+ * Copies the file from the source to the target over TUS, without storing it here. An interrupted upload continues at its
+ * offset. Throws `uploadChanged`, `incomplete`.
  */
 export async function uploadVideo(
   context: Context,
@@ -43,7 +43,7 @@ async function sizeOf(source: VideoSource, video: Video): Promise<number> {
   return sizeIn(response, video);
 }
 
-/** The size of the whole file, from a response to a range request. Throws incomplete. */
+/** Reads the size of the whole file from a response to a range request. Throws `incomplete`. */
 export function sizeIn(response: Response, { uid }: Video): number {
   const range = /\/(\d+)$/.exec(response.headers.get("content-range") ?? "")?.[1];
   const size = Number(range ?? response.headers.get("content-length") ?? Number.NaN);
@@ -77,7 +77,7 @@ async function create(
   const { target, paths, ids, state } = context;
   const { uid } = video;
   const watermark = (await source.isOriginal()) ? ids.find("watermark", video.watermark?.uid ?? "") : undefined;
-  // Access rules apply from the beginning: the video must never be public for a moment.
+  // Access rules apply from the beginning: the video must never be public, even for a moment.
   const metadata = Object.entries({
     name: String(settings.meta["name"] ?? uid),
     thumbnailtimestamppct: String(settings.thumbnailTimestampPct),
@@ -159,7 +159,7 @@ async function sendChunk(url: string, source: VideoSource, offset: number, end: 
   return Number(answer.headers.get("upload-offset"));
 }
 
-/** The bytes of a range. A server without range support sends the whole file. */
+/** Reads the bytes of a range. A server without range support sends the whole file. */
 export async function* slice(response: Response, start: number, end: number): AsyncGenerator<Uint8Array> {
   let position = response.status === 206 ? start : 0;
   for await (const piece of response.body as unknown as AsyncIterable<Uint8Array>) {

@@ -32,7 +32,7 @@ export async function planVideos(context: Context): Promise<PlannedItem[]> {
   return items;
 }
 
-/** The API has no pages: each request starts at the creation time of the last video. */
+/** The API has no page numbers: each request starts at the creation time of the last video. */
 export async function videosOf(api: V4Client, base: string): Promise<Video[]> {
   const videos = new Map<string, Video>();
   let start: string | undefined;
@@ -116,7 +116,7 @@ async function changeSettings(api: V4Client, path: string, video: Video, progres
   const { scheduledDeletion, ...settings } = settingsOf(video);
   await api.result("POST", path, { json: settings });
   if (scheduledDeletion === null) return;
-  // Servers have a minimum time before a scheduled deletion, and the time counts from the import.
+  // Servers require a minimum time before a scheduled deletion, counted from the import.
   await api.result("POST", path, { json: { scheduledDeletion } }).catch((thrown: unknown) => {
     if (!isStatus(thrown, 400)) throw thrown;
     progress.warn(`its deletion on ${scheduledDeletion} was refused: ${thrown.message}`);

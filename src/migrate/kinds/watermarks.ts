@@ -66,7 +66,7 @@ function formOf(options: Record<string, unknown>, image: Uint8Array<ArrayBuffer>
   return form;
 }
 
-/** A server of Reelpost returns the image. */
+/** A Reelpost server returns the image. */
 export async function imageOf(
   { source, paths }: Pick<SourceContext, "source" | "paths">,
   uid: string,

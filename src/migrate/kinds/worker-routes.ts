@@ -46,7 +46,7 @@ export async function planRoutes(context: Context, zone: SourceZone): Promise<Pl
   });
 }
 
-/** Custom domains: host names that a worker handles completely. */
+/** Custom domains: host names for which a worker handles every request. */
 export async function planDomains(context: Context): Promise<PlannedItem[]> {
   const { source, target, paths, ids } = context;
   const domainsOf = (api: Context["source"]["api"], base: string) =>

@@ -8,7 +8,7 @@ import type { PortableValue, SnapshotTable } from "./row-snapshot.ts";
 interface LoadedRows {
   /** The migrations that were applied when the rows were written. */
   applied: readonly string[];
-  /** Called again if PostgreSQL repeats the transaction. */
+  /** Called again if the PostgreSQL transaction is retried. */
   tables(): AsyncIterable<SnapshotTable & { rows: AsyncIterable<PortableValue[]> }>;
 }
 

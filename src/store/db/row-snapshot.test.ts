@@ -107,7 +107,7 @@ function sqliteFile(t: TestContext): { db: Db; at: { path: string } } {
 
 onEveryDatabase((engine) => {
   describe(`a snapshot of ${engine.name}`, () => {
-    test("contains all rows in primary key order, and can be restored into SQLite and back", async (t) => {
+    test("contains all rows in primary key order, and survives a round trip through SQLite", async (t) => {
       const { db, where } = await engine.open(t);
       await fill(db);
       const rows = await readAll(where as DatabaseAddress);

@@ -54,7 +54,7 @@ test("a hold shows deleted, replaced and completed objects as they were when it 
   assert.equal((await (await objects.open("a/replaced"))!.bytes()).toString(), "version 3");
 });
 
-test("a second hold is rejected until the mark of the first one has expired", (t) => {
+test("a second hold is rejected until the marker of the first one expires", (t) => {
   const folder = temporary(t);
   const first = holdObjects(folder);
   t.after(() => first.close());
@@ -67,7 +67,7 @@ test("a second hold is rejected until the mark of the first one has expired", (t
   t.after(() => holdObjects(folder).close());
 });
 
-test("an interrupted hold ends: no further files are held, and the next start removes its files", async (t) => {
+test("after an interrupted hold, no further files are held, and the next start removes the held files", async (t) => {
   const folder = temporary(t);
   const objects = await openFsObjects({ folder });
   for (const key of ["a", "b"]) await objects.put(key, Buffer.from(key));

@@ -13,7 +13,7 @@ const FILES = "files";
 const EXPIRES_MS = 120_000;
 const HEARTBEAT_MS = 5_000;
 
-/** Keeps objects that are deleted or replaced while a backup reads them: under a second name in `.held`. */
+/** Keeps objects that are deleted or replaced while a backup reads them, under a second name in `.held`. */
 export interface Holds {
   /** Call it before the file `name`, relative to the objects folder, is deleted, moved or replaced. */
   keep(name: string): void;
@@ -38,7 +38,7 @@ export function createHolds(root: string): Holds {
   };
 }
 
-/** Deletes what an interrupted backup has left. Another process may be backing up the folder: then nothing happens. */
+/** Deletes what an interrupted backup left behind. Does nothing while another process backs up the folder. */
 export async function sweepHolds(root: string): Promise<void> {
   if (!isRecent(join(root, FOLDER, MARK))) await rm(join(root, FOLDER), { recursive: true, force: true });
 }

@@ -6,7 +6,7 @@ export interface ObjectStore {
   put(key: string, body: Uint8Array | AsyncIterable<Uint8Array>, options?: PutOptions): Promise<Stored>;
   /**
    * Stores the bytes of a file that never changes; the caller may delete the file afterwards. As fast as a hard link if
-   * the store is a folder of the same file system. Atomic and durable like put(). Rejects if the file is missing.
+   * the store is a folder on the same file system. Atomic and durable like put(). Rejects if the file is missing.
    */
   putFile(key: string, path: string, options?: Pick<PutOptions, "durable">): Promise<void>;
   open(key: string): Promise<ObjectHandle | undefined>;

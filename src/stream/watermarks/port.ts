@@ -15,7 +15,7 @@ export interface Watermarks {
   /** Throws watermarkNotFound, like the next method. */
   get(account: string, uid: string): Promise<WatermarkProfile>;
   delete(account: string, uid: string): Promise<void>;
-  /** The PNG of a profile. Throws watermarkNotFound. */
+  /** Reads the PNG of a profile. Throws watermarkNotFound. */
   image(account: string, uid: string): Promise<Uint8Array>;
   /**
    * The watermark of a video, with its image copied alongside the video's other objects. Undefined if none was chosen,

@@ -82,7 +82,7 @@ async function settled<Outcome extends InvocationOutcome>(span: Span, invocation
   return outcome;
 }
 
-/** Replaces the trace context of the request with that of the current span (W3C Trace Context 3.4, mutating). */
+/** Replaces the trace context of the request with that of the current span (W3C Trace Context 3.4). */
 function passOn(request: IncomingMessage, tracing: Tracing): void {
   const { traceparent, tracestate } = tracing.headers();
   if (traceparent === undefined) return;

@@ -43,7 +43,7 @@ export interface Sequence {
   resource: string;
   /** Placeholders in paths and configurations that the test provides. */
   fields: Fields;
-  /** The first is created, the others are updates. */
+  /** The first creates the resource, the others update it. */
   configs: Values[];
   create: string;
   read: ReadCall[];
@@ -51,15 +51,15 @@ export interface Sequence {
   update?: string;
   /** `patch`: only changed fields are sent. Default: all. */
   changes?: "patch";
-  /** Absent: the provider only forgets the resource. */
+  /** Absent: the provider only drops the resource from its state. */
   delete?: string;
   /** Request headers, from fields of the state. */
   headers?: Record<string, string>;
   /** How the body is encoded. Default: JSON of all fields. `list`: JSON of the only field. */
   body?: "form" | "list" | "none" | "worker";
-  /** Fields with another name in the request that creates the resource. */
+  /** Fields with a different name in the request that creates the resource. */
   create_names?: Record<string, string>;
-  /** Status of a read after the deletion. Default 404, with which the provider removes the resource from its state. */
+  /** Status of a read after the deletion. Default 404, upon which the provider removes the resource from its state. */
   gone?: number;
 }
 
@@ -119,7 +119,7 @@ export function updateBodyOf(plan: Values, state: Values, fields: Fields, change
   return body;
 }
 
-/** The state after a create or update: the response supplies only values that are not planned. */
+/** The state after a create or update: only values that are unknown in the plan come from the response. */
 export function stateAfterChange(fields: Fields, plan: Values, result: Values): Values {
   const decoded = decode(fields, result, "");
   return Object.fromEntries(

@@ -32,7 +32,7 @@ export function readSequence(name: string): Sequence {
 
 /**
  * Creates the resource, refreshes it and expects an empty plan; does the same for each update; deletes it and expects
- * that it is gone. Returns the last state.
+ * it to be gone. Returns the last state.
  */
 export async function replay(target: ReplayTarget, sequence: Sequence): Promise<Values> {
   const { fields, resource } = sequence;

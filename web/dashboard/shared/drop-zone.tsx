@@ -1,6 +1,6 @@
 import { useState, type DragEvent, type ReactNode } from "react";
 
-/** Accepts files that are dropped anywhere on its content, and marks it while they are above it. */
+/** Accepts files that are dropped anywhere on its content, and highlights it while they hover over it. */
 export function DropZone({
   onFiles,
   disabled = false,

@@ -3,7 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
 /**
- * The pages of one thing as tabs. The first tab is at `base`, the others at `base/<value>`. `current`: the tab whose page
+ * The pages of one resource as tabs. The first tab is at `base`, the others at `base/<value>`. `current`: the tab whose page
  * is the content.
  */
 export function PageTabs<Value extends string>({

@@ -61,7 +61,7 @@ export function Sidebar({ onSearch, onShortcuts }: { onSearch: () => void; onSho
 }
 
 const counts = new Map<LoadPage, ComponentType>();
-/** The component of an entry's number, which is not part of the first load. */
+/** The component that shows an entry's number; not in the initial bundle. */
 function countOf(load: LoadPage): ComponentType {
   const known = counts.get(load) ?? lazy(load);
   counts.set(load, known);

@@ -175,7 +175,7 @@ export function streamAnalyticsRoutes({ audience, clock }: StreamAnalyticsDeps):
             .transform((list) => list.split(","))
             .pipe(z.array(z.string().max(100)).max(MAX_TOP))
             .optional()
-            .describe("Comma-separated: ranks only these values."),
+            .describe("Comma-separated list of values; only these values are ranked."),
           order: z.enum(["views", "minutes"]).default("views"),
           limit: z.coerce.number().int().min(1).max(MAX_TOP).default(10),
         }),

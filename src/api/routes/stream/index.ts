@@ -20,7 +20,7 @@ import { streamVideosRoutes } from "./videos.ts";
 import { streamWatermarksRoutes } from "./watermarks.ts";
 import { streamWebhookRoutes } from "./webhook.ts";
 
-/** The API operations for video. `chosenIds`: default, ids cannot be chosen. */
+/** The API operations for video. `chosenIds`: by default, ids cannot be chosen. */
 export const streamRoutes = ({ services }: Pick<Stream, "services">, chosenIds: ChosenIds = noChosenIds): Route[] => [
   ...streamVideosRoutes(services),
   ...streamEncodingRoutes(services),

@@ -12,7 +12,7 @@ export function highlight(code: string, language: string): string {
   return /^(sh|bash|console|yaml|ini|toml|conf)$/.test(language) ? withComments(code) : escapeText(code);
 }
 
-/** An object alone would be read as a block. */
+/** A bare object would be parsed as a block. */
 const withParentheses = (code: string) => coloured(`(${code}\n)`, "").slice("(".length, -"\n)".length);
 
 function coloured(code: string, dialect: string): string {

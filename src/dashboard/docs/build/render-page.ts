@@ -36,7 +36,7 @@ export function urlOfPage(path: string): string {
   return name === undefined ? `${DOCS_PATH}/files/${path.toLowerCase()}` : `${DOCS_PATH}/${name}`;
 }
 
-/** Renders a page. HTML in its text is escaped, and links with a script URL are not links. */
+/** Renders a page. HTML in its text is escaped, and links with a script URL are rendered as text. */
 export function renderPage({ path, markdown }: SourcePage): RenderedPage {
   // Typographic replacements would change commands and values.
   const renderer = new MarkdownIt({ html: false, linkify: false, typographer: false });

@@ -8,7 +8,7 @@ export interface SourcePage {
   markdown: string;
 }
 
-/** A folder with more files than this is not meant to be read. */
+/** A folder with more files than this is not documentation. */
 const MAX_FILES = 60;
 const MAX_FILE_BYTES = 64 * 1024;
 const LANGUAGES: Record<string, string> = { ".mjs": "js", ".jsonc": "json", ".service": "ini", ".socket": "ini" };
@@ -21,7 +21,7 @@ export async function readSourcePages(root: string): Promise<SourcePage[]> {
   const names = (await readdir(join(root, "docs"))).filter((name) => name.endsWith(".md")).sort();
   const pages = await Promise.all(names.map((name) => readPage(root, `docs/${name}`)));
   const known = new Set(pages.map(({ path }) => path));
-  // Pages outside of docs/ link to further ones: the list grows while it is read.
+  // Pages outside of docs/ link to further ones, so the list grows during iteration.
   for (const { path, markdown } of pages)
     for (const target of linksOutside(path, markdown)) {
       if (known.has(target)) continue;

@@ -107,7 +107,7 @@ export const d1Errors = defineErrors("d1", {
     code: 7502,
     http: 409,
     permanent: true,
-    message: "A database with the id {id} exists, or was deleted during the last hour",
+    message: "A database with the id {id} already exists, or was deleted within the last hour",
     fix: "Use another id, or omit the Reelpost-Id header.",
   },
   nameTaken: {

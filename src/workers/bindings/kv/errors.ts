@@ -75,7 +75,7 @@ export const kvErrors = defineErrors("kv", {
     code: 10014,
     http: 409,
     permanent: true,
-    message: "a namespace with the id {id} exists, or was deleted during the last hour",
+    message: "a namespace with the id {id} already exists, or was deleted within the last hour",
     fix: "Use another id, or omit the Reelpost-Id header.",
   },
   titleTaken: {

@@ -40,7 +40,7 @@ export function ImportRecords({ zone, opened, onClose }: { zone: Zone; opened: b
     >
       <FileInput
         label="Zone file"
-        description="In BIND format, as other DNS providers export it. Existing records are kept."
+        description="In BIND format, as exported by other DNS providers. Existing records are kept."
         placeholder="Select a file"
         accept=".txt,.zone,.db,text/plain"
         clearable

@@ -11,7 +11,7 @@ test("addresses are separated by commas, semicolons and spaces", () => {
   assert.deepEqual(addressesOf(" , "), []);
 });
 
-test("accepts mailboxes with names, including quoted names with commas", () => {
+test("accepts mailboxes with display names, including quoted names with commas", () => {
   assert.deepEqual(mailboxesOf('Ada <ada@example.com>, "Byron, \\"A\\"" <b@example.com>; c@example.com,'), [
     { email: "ada@example.com", name: "Ada" },
     { email: "b@example.com", name: 'Byron, "A"' },

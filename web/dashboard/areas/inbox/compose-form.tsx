@@ -60,7 +60,7 @@ export function ComposeForm({ onClose }: { onClose: () => void }) {
             to: mailboxesOf(to),
             ...(cc.trim() !== "" && { cc: mailboxesOf(cc) }),
             subject,
-            // A message needs text or HTML. An empty text counts.
+            // A message needs text or HTML. Empty text counts.
             ...((text !== "" || html === "") && { text }),
             ...(html !== "" && { html }),
             ...(files.length > 0 && { attachments: await Promise.all(files.map(attachmentOf)) }),

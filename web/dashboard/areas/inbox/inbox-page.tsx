@@ -105,7 +105,7 @@ export default function InboxPage() {
           )}
         </>
       }
-      description="Every message that workers receive, forward, send or send as a reply. Nothing is delivered unless you release it."
+      description="Every message that workers receive, forward or send, including replies. Nothing is delivered unless you release it."
       actions={
         <>
           {list.items.length > 0 && <DeleteAll search={search} count={list.total} />}

@@ -1,7 +1,7 @@
 import { formatNumber } from "../../shared/format.tsx";
 import { useUnread } from "./use-unread.ts";
 
-/** The number next to the entry of the navigation. */
+/** The number next to the navigation entry. */
 export default function UnreadCount() {
   const unread = useUnread();
   if (unread === 0) return null;

@@ -67,6 +67,6 @@ export const LIVE_STATES: Record<NonNullable<LiveStatus["state"]>, { tone: Tone;
   new_configuration_accepted: { tone: "good", text: "Live" },
 };
 
-/** True while an encoder is connected; a broadcast remains live for a moment after its encoder has left. */
+/** True while an encoder is connected; a broadcast remains live for a moment after its encoder disconnects. */
 export const isPublishing = ({ live, state }: LiveStatus): boolean =>
   live && state !== null && LIVE_STATES[state].tone === "good";

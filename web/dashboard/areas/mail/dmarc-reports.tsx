@@ -60,7 +60,7 @@ export function DmarcReports({ zone, zoneId, period }: ReportsProps) {
   return (
     <Section
       title="DMARC reports"
-      description={`Receivers report daily who sends mail with ${zone.name} in From, and whether it passes DMARC.`}
+      description={`Receivers report daily who sends mail with ${zone.name} in the From header, and whether it passes DMARC.`}
       actions={
         status.data !== undefined && (
           <>
@@ -131,7 +131,7 @@ function StatisticsView({
       <EmptyState icon="mail" title="No DMARC reports in this period">
         {isEnabled
           ? "Receivers send a report for each day on which they received mail from the domain."
-          : "Enable the reports to request them in the DMARC record."}
+          : "Enable the reports to add the report address to the DMARC record."}
       </EmptyState>
     );
   return (

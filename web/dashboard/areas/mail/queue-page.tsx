@@ -191,7 +191,7 @@ function PausedDestinations() {
       }),
     {
       done: ({ destination }) => `Delivery to ${hopName(destination)} resumed`,
-      failed: "Could not resume the delivery",
+      failed: "Could not resume delivery",
       invalidates: [mailKeys.queue],
     },
   );

@@ -4,7 +4,7 @@ import { perDay, periodOf } from "./report-period.ts";
 
 const NOW = Date.UTC(2026, 2, 2, 23, 59);
 
-test("a period ends today and includes that many days in UTC", () => {
+test("a period ends today and includes the given number of days in UTC", () => {
   assert.deepEqual(periodOf(1, NOW), { since: "2026-03-02", until: "2026-03-02" });
   assert.deepEqual(periodOf(30, NOW), { since: "2026-02-01", until: "2026-03-02" });
 });

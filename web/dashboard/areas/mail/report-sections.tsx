@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import { DataTable, type Column } from "../../shared/data-table.tsx";
 import { formatNumber } from "../../shared/format.tsx";
 
-/** A column with a number, aligned at its end. */
+/** A numeric column, aligned to the end. */
 export const countColumn = <Row,>(
   id: string,
   header: string,

@@ -25,7 +25,7 @@ export default function ReferencePage() {
   return (
     <Page
       title="API reference"
-      description="Every operation of this server, with a form that sends it."
+      description="Every API operation of this server, with a form for sending a request."
       actions={
         <Button variant="default" component="a" href="/docs/api" target="_blank" rel="noreferrer">
           Read the guide

@@ -78,7 +78,7 @@ export function notesOf(schema: Schema = {}): string {
 const finite = (value: number | undefined) =>
   value === undefined || Math.abs(value) >= Number.MAX_SAFE_INTEGER ? undefined : value;
 
-/** The fields of an object, or of the objects of a list. Deeper levels and very long lists end early. */
+/** The fields of an object, or of the objects of a list. Deeper levels and very long lists are truncated. */
 export function fieldsOf(schema: Schema | undefined): Field[] {
   const fields: Field[] = [];
   const visit = (object: Schema, prefix: string, depth: number) => {
@@ -102,7 +102,7 @@ export function fieldsOf(schema: Schema | undefined): Field[] {
   return fields;
 }
 
-/** The object with fields that a schema describes: itself, its items, or its only alternative with fields. */
+/** The object schema in a schema: itself, its items, or its only alternative that has fields. */
 function objectIn(schema: Schema): Schema | undefined {
   if (schema.properties !== undefined) return schema;
   if (schema.items !== undefined) return objectIn(schema.items);
@@ -110,7 +110,7 @@ function objectIn(schema: Schema): Schema | undefined {
   return objects.length === 0 ? undefined : objects[0];
 }
 
-/** The smallest value that has the form of the schema, for an example. */
+/** The smallest value that matches the schema, for an example. */
 export function sampleOf(schema: Schema = {}): unknown {
   if (schema.default !== undefined) return schema.default;
   if (schema.const !== undefined) return schema.const;

@@ -89,7 +89,11 @@ export function TryIt({ operation }: { operation: Operation }) {
           {hasBody && (
             <Textarea
               label={isJson ? "JSON body" : "Body"}
-              description={isJson ? undefined : "Sent as it is. Send files and forms with a command."}
+              description={
+                isJson
+                  ? undefined
+                  : "The body is sent as is. To send files or form data, use a command-line client such as curl."
+              }
               autosize
               minRows={2}
               maxRows={16}

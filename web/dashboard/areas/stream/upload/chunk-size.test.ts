@@ -4,7 +4,7 @@ import { FIRST_CHUNK_BYTES, nextChunkBytes } from "./chunk-size.ts";
 
 const MIB = 1024 * 1024;
 
-test("a chunk takes about ten seconds, in multiples of 256 KiB", () => {
+test("a chunk takes about ten seconds to upload, and its size is a multiple of 256 KiB", () => {
   assert.equal(nextChunkBytes(8 * MIB, 8), 10 * MIB);
   assert.equal(nextChunkBytes(8 * MIB, 5), 16 * MIB);
   assert.equal(nextChunkBytes(8_000_000, 7) % (256 * 1024), 0);

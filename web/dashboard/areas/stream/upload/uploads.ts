@@ -37,7 +37,7 @@ interface Run {
   upload?: Upload;
   startedAt: number;
   startedFrom: number;
-  /** Start of the current chunk, for its duration. */
+  /** Start time of the current chunk, to measure its duration. */
   chunkStartedAt: number;
 }
 

@@ -6,8 +6,8 @@ import type { Api, ApiRequest } from "../api/client.ts";
 const REPEATABLE = new Set<number | string>(["E_UNREACHABLE", "E_TIMEOUT", "E_BROKEN_ANSWER", "E_NOT_THE_API"]);
 const MAX_ATTEMPTS = 4;
 
-/** The same API with at most `limit` concurrent requests; reads are retried after connection errors. */
-export function gentle(api: Api, limit: number, pause: (ms: number) => Promise<unknown> = sleep): Api {
+/** Limits an API to `limit` concurrent requests; reads are retried after connection errors. */
+export function limitConcurrency(api: Api, limit: number, pause: (ms: number) => Promise<unknown> = sleep): Api {
   let running = 0;
   const waiting: (() => void)[] = [];
 

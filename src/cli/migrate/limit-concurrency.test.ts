@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startFakeApi } from "../cli.testing.ts";
 import { createApiClient } from "../api/client.ts";
-import { gentle } from "./gentle.ts";
+import { limitConcurrency } from "./limit-concurrency.ts";
 
-test("reads are retried after gateway errors, writes are not", async (t) => {
+test("reads are retried after gateway errors, but writes are not", async (t) => {
   let failures = 2;
   const gateway = { status: 502, raw: "<html>bad gateway</html>" };
   const fake = await startFakeApi(t, {
@@ -13,7 +13,9 @@ test("reads are retried after gateway errors, writes are not", async (t) => {
     "GET /refused": { status: 403, errors: [{ code: 9109, message: "Unauthorized" }] },
   });
   const waits: number[] = [];
-  const api = gentle(createApiClient({ url: fake.url, token: "t", version: "1" }), 2, async (ms) => waits.push(ms));
+  const api = limitConcurrency(createApiClient({ url: fake.url, token: "t", version: "1" }), 2, async (ms) =>
+    waits.push(ms),
+  );
   assert.equal(await api.result("GET", "/flaky"), "read");
   assert.deepEqual(waits, [1000, 2000]);
   await assert.rejects(api.result("POST", "/flaky"), { code: "E_NOT_THE_API" });
@@ -27,7 +29,7 @@ test("reads are retried after gateway errors, writes are not", async (t) => {
 test("no more than the given number of requests run at a time", async () => {
   let [running, most] = [0, 0];
   const client = createApiClient({ url: "http://127.0.0.1:9/client/v4", token: "t", version: "1" });
-  const api = gentle(
+  const api = limitConcurrency(
     {
       ...client,
       result: async <Result>() => {

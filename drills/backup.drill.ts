@@ -229,7 +229,7 @@ async function startLoad(ours: Ours, clip: Buffer) {
   await call("POST", `/accounts/${account}/workers/scripts/ledger/subdomain`, { enabled: true });
 
   const stopping = new AbortController();
-  /** For each kind the acknowledged writes in order. Keyed writes have a key, a version, and a deletion flag. */
+  /** For each kind, the acknowledged writes, in order. Keyed writes have a key, a version, and a deletion flag. */
   const acknowledged: Record<Kind, { key: string; version: number }[]> = {
     kv: [],
     r2: [],

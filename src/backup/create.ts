@@ -28,7 +28,7 @@ interface CreateOptions extends DataLocation {
   recipients: readonly string[];
   /** The settings of the key that encrypts secrets. */
   secrets: SecretsSettings;
-  /** Store the secrets key in a backup that is not encrypted. An encrypted one always contains it. */
+  /** Include the secrets key in an unencrypted backup. An encrypted one always contains it. */
   withSecretsKey?: boolean;
   /** Delete all but this number of backups at the end; undefined keeps all. */
   keep?: number | undefined;
@@ -50,7 +50,7 @@ export interface Created {
   freedBytes: number;
 }
 
-const PARALLEL = 4;
+const MAX_CONCURRENCY = 4;
 /** Other files of the data directory that a server needs. */
 const OTHER_FILES = ["tls", "mail", "d1/.home"];
 const LIST_BYTES = 4 * 1024 * 1024;
@@ -231,7 +231,7 @@ async function createRun(
   }
 
   async function copyObjects(hold: ObjectHold) {
-    await forEachParallel(hold.list(), PARALLEL, async ({ name, size, modifiedMs }) => {
+    await forEachParallel(hold.list(), MAX_CONCURRENCY, async ({ name, size, modifiedMs }) => {
       const path = `objects/${name}`;
       const cached = cache.find(name, size, modifiedMs);
       // A replaced object has a different modification time.

@@ -60,7 +60,7 @@ export interface Restored {
 /** While this file exists in a data directory, its restore is incomplete. */
 export const RESTORE_MARK = "restore-incomplete.json";
 
-const PARALLEL = 4;
+const MAX_CONCURRENCY = 4;
 const DATABASE = "reelpost.sqlite";
 const KEY_FILE = "secrets.key";
 /** A server has data if one of these exists; other files in the data directory may be settings. */
@@ -237,7 +237,7 @@ async function writeFiles(source: Source, files: readonly BackupFile[], options:
   const folders = new Set<string>();
   let progress = { files: 0, bytes: 0 };
   const targets = files.filter(({ path }) => !path.startsWith("rows/") && path !== KEY_FILE);
-  await forEachParallel(targets, PARALLEL, async (file) => {
+  await forEachParallel(targets, MAX_CONCURRENCY, async (file) => {
     const path = file.path.startsWith("objects/")
       ? join(options.objects, file.path.slice("objects/".length))
       : join(options.dataDirectory, file.path);

@@ -26,7 +26,7 @@ export interface Verified {
   problems: { path: string; problem: string }[];
 }
 
-const PARALLEL = 4;
+const MAX_CONCURRENCY = 4;
 
 /**
  * Reads a backup completely and compares everything with its hashes; also reads rows and databases, if they are not
@@ -40,7 +40,7 @@ export async function verifyBackup({ folder: path, id, identityFile, onProgress 
     const contents = await folder.contentsOf(manifest);
     const damaged = new Map<string, string>();
     let progress = { files: 0, bytes: 0 };
-    await forEachParallel(contents, PARALLEL, async ({ name, size, sha256 }) => {
+    await forEachParallel(contents, MAX_CONCURRENCY, async ({ name, size, sha256 }) => {
       const problem = await storedProblem(folder.pathOf(name), { size, sha256 });
       if (problem !== undefined) damaged.set(name, problem);
       progress = { files: progress.files + 1, bytes: progress.bytes + size };
@@ -100,7 +100,7 @@ async function fileProblems({ folder, manifest, decryption, known, damaged }: Ch
   let count = 0;
   let files = 0;
   try {
-    await forEachParallel(folder.files(manifest, decryption), PARALLEL, async (file) => {
+    await forEachParallel(folder.files(manifest, decryption), MAX_CONCURRENCY, async (file) => {
       files++;
       const problem =
         damaged.get(file.content) ??

@@ -37,7 +37,7 @@ export const NOUNS: readonly Noun[] = [
   },
   {
     name: "check",
-    summary: "compare the rows of a server with its files",
+    summary: "compare the database of a server with its files",
     load: async () => [(await import("./commands/check.ts")).check],
   },
   {

@@ -63,7 +63,7 @@ test("the Debian package can be installed, run, upgraded and removed", { skip, t
       await readFile(unit, "utf8"),
       /^ExecStart=\/usr\/bin\/reelpost serve --settings \/etc\/reelpost\/settings.jsonc$/m,
     );
-    // The program is not installed at this path outside of the root.
+    // Outside the test root, the program is not installed at this path.
     const { stdout, stderr } = spawnSync("systemd-analyze", ["verify", "--man=no", unit], { encoding: "utf8" });
     assert.deepEqual(
       `${stdout ?? ""}${stderr ?? ""}`

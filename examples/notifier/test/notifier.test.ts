@@ -51,7 +51,7 @@ test("stores a notice that fails, and delivers it after the next one", async () 
   expect(await pending()).toEqual([]);
 });
 
-test("drops a notice that has failed for seven days", async () => {
+test("drops a notification that could not be delivered for seven days", async () => {
   status = 503;
   await receive("First");
   expect(await pending()).toHaveLength(1);

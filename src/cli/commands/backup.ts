@@ -90,7 +90,7 @@ store a copy of secrets.key separately, or pass --with-secrets-key.`,
     },
     "with-secrets-key": {
       type: "boolean",
-      summary: "store the key that encrypts secrets in a backup that is not encrypted",
+      summary: "include the secrets key in an unencrypted backup",
     },
   },
   examples: [

@@ -5,7 +5,7 @@ import { readServerSettings, serverDataOptions } from "./backup.ts";
 
 export const check = defineCommand({
   name: "check",
-  summary: "compare the rows of a server with its files",
+  summary: "compare the database of a server with its files",
   description: `Looks for missing and truncated objects that rows refer to, missing and empty segments, damaged D1 databases and Durable Objects,
 and files without a row. You can run it while the server is running.
 

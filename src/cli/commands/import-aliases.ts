@@ -15,7 +15,7 @@ const SUMMARIES: Record<AliasFormat, string> = {
   postfix: "import a Postfix alias map, including regular expressions",
   forwardemail: "import the aliases of Forward Email from its CSV export",
   addy: "import the aliases of addy.io from its CSV export",
-  mailcow: "import the aliases of mailcow from a CSV export",
+  mailcow: "import mailcow aliases from a CSV export",
 };
 const COLUMNS: Record<AliasFormat, string> = {
   postfix: `Reads a postmap, regexp_table or pcre_table map. Each entry is an address, @domain or /regular expression/, followed by its destinations. Rules with

@@ -139,7 +139,7 @@ async function answer(context: FolderContext, url: URL, init: RequestInit): Prom
   const { files, manifest } = context;
   const path = url.pathname.startsWith(API) ? url.pathname.slice(API.length) : undefined;
   const range = new Headers(init.headers).get("range");
-  if (path === undefined) return answerFile(context, url.pathname, range);
+  if (path === undefined) return respondWithFile(context, url.pathname, range);
   const reason = manifest.refused[`/${path}`];
   if (reason !== undefined) return refuse(403, `the export had no access: ${reason}`);
   const segments = path.split("/").map(decodeURIComponent);
@@ -327,7 +327,7 @@ async function answerStream(
 const streamPath = ({ source }: Manifest) => `/accounts/${encodeURIComponent(source.account)}/stream`;
 
 /** Files that URLs in the results refer to. */
-async function answerFile(context: FolderContext, pathname: string, range: string | null): Promise<Response> {
+async function respondWithFile(context: FolderContext, pathname: string, range: string | null): Promise<Response> {
   const { files } = context;
   const [, kind, id = "", ...rest] = pathname.split("/").map(decodeURIComponent);
   if (kind === "d1") return fileResponse(pathOf(files, databaseFile(id)), range);

@@ -84,7 +84,7 @@ function planNested({ fields }: FieldRules, value: Json): Json {
 }
 
 /** Values as they are sent: JSON that is configured as text is part of the body. */
-export function sentOf(fields: Fields, plan: Values): Values {
+export function sentFields(fields: Fields, plan: Values): Values {
   return Object.fromEntries(
     Object.entries(plan).map(([name, value]) => {
       const rules = rulesOf(fields[name]!);
@@ -94,8 +94,8 @@ export function sentOf(fields: Fields, plan: Values): Values {
       return [
         name,
         Array.isArray(value)
-          ? value.map((one) => sentOf(rules.fields!, one as Values))
-          : sentOf(rules.fields, value as Values),
+          ? value.map((one) => sentFields(rules.fields!, one as Values))
+          : sentFields(rules.fields, value as Values),
       ];
     }),
   );

@@ -6,7 +6,7 @@ import {
   planned,
   planOf,
   refreshed,
-  sentOf,
+  sentFields,
   stateAfterChange,
   updateBodyOf,
   type Sequence,
@@ -51,7 +51,7 @@ export async function replay(target: ReplayTarget, sequence: Sequence): Promise<
     assert.notDeepEqual(planned(fields, config, state), [], `${resource}: update ${i + 1} changes something`);
     const body =
       sequence.body === undefined
-        ? JSON.stringify(sentOf(fields, updateBodyOf(next, state, fields, sequence.changes)))
+        ? JSON.stringify(sentFields(fields, updateBodyOf(next, state, fields, sequence.changes)))
         : encode(sequence, next, "update");
     const updated = valuesOf(await send(target, sequence, sequence.update, { ...state, ...next }, body));
     state = { ...stateAfterChange(fields, next, updated), ...idOf(state) };
@@ -130,7 +130,7 @@ function encode(sequence: Sequence, plan: Values, purpose: "create" | "update"):
       return form;
     }
     case "worker": {
-      const { content, ...metadata } = sentOf(sequence.fields, plan);
+      const { content, ...metadata } = sentFields(sequence.fields, plan);
       const name = String(metadata["main_module"] ?? "script");
       const form = new FormData();
       const type = metadata["main_module"] === undefined ? "application/javascript" : "application/javascript+module";
@@ -140,7 +140,9 @@ function encode(sequence: Sequence, plan: Values, purpose: "create" | "update"):
       return form;
     }
     case undefined:
-      return JSON.stringify(bodyOf(sentOf(sequence.fields, plan), purpose === "create" ? sequence.create_names : {}));
+      return JSON.stringify(
+        bodyOf(sentFields(sequence.fields, plan), purpose === "create" ? sequence.create_names : {}),
+      );
   }
 }
 

@@ -173,7 +173,7 @@ export default function QueuePage() {
   );
 }
 
-/** The API has one destination for all smart hosts, which is not a domain. */
+/** The API reports one destination for all smart hosts; it is not a domain. */
 const hopName = (destination: string) => (destination === "*smart-host" ? "the smart host" : destination);
 
 /** Destinations to which delivery is paused. */

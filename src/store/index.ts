@@ -29,6 +29,7 @@ export type { Job, JobContext, Jobs, JobWorker } from "./jobs/port.ts";
 export { openFsObjects } from "./objects/fs.ts";
 export { listFiles as listObjectFiles } from "./objects/fs-list.ts";
 export { holdObjects, type ObjectHold } from "./objects/fs-hold.ts";
+export { withLeasedFiles } from "./objects/leased-files.ts";
 export type { ObjectHandle, ObjectStore, PartialObject, Stored } from "./objects/port.ts";
 export { createSecrets } from "./secrets/aes-gcm.ts";
 export { parseKeys } from "./secrets/keys.ts";

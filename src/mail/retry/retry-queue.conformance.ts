@@ -301,7 +301,7 @@ export function retryQueueConformance(engine: TestEngine): void {
         putFile: async () => {},
         open: async () => undefined,
         copy: async () => {},
-        file: async () => undefined,
+        leaseFile: async () => undefined,
         partial: () => assert.fail(),
         delete: async () => {},
         removeEmptyFolders: async () => {},

@@ -57,10 +57,10 @@ export async function openFsObjects({ folder }: FsObjectsOptions): Promise<Objec
         { key: from, path: join(root, from) },
       );
     },
-    async file(key) {
+    async leaseFile(key) {
       checkKey(key);
       const path = join(root, key);
-      return (await openObject(path, key)) && path;
+      return openObject(path, key) && { path, release: () => {} };
     },
     partial(key) {
       checkKey(key);

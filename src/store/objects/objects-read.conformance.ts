@@ -1,14 +1,24 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { buffer } from "node:stream/consumers";
 import { describe, test, type TestContext } from "node:test";
 import * as fc from "fast-check";
 import { isStoreError } from "../errors.ts";
+import { withLeasedFiles } from "./leased-files.ts";
 import type { ObjectStore } from "./port.ts";
 
+interface ReadTraits {
+  /** The path of a leased file stays valid when the object is deleted. Default true; false for a folder. */
+  leasesOutliveObjects?: boolean;
+}
+
 /** Tests reads of objects for every driver. `open` returns an empty store that is removed after the test. */
-export function objectReadConformance(open: (t: TestContext) => Promise<ObjectStore>): void {
+export function objectReadConformance(
+  open: (t: TestContext) => Promise<ObjectStore>,
+  { leasesOutliveObjects = true }: ReadTraits = {},
+): void {
   describe("read", () => {
     test("reads any range, like slice(), from independent streams", async (t) => {
       const store = await open(t);
@@ -45,13 +55,29 @@ export function objectReadConformance(open: (t: TestContext) => Promise<ObjectSt
       }
       assert.equal(Buffer.compare(Buffer.concat(parts), bytes), 0);
       await assert.rejects(async () => reader.read(into, bytes.length));
-      await store.put("a", randomBytes(700_000));
-      assert.equal((await reader.read(into, 0)) > 0 && Buffer.compare(into.subarray(0, 10), bytes.subarray(0, 10)), 0);
       reader.close();
-      assert.throws(
-        () => object.reader!(),
-        (err) => isStoreError(err, "objectChanged"),
-      );
+    });
+
+    test("a reader of a replaced object returns the old bytes or rejects, and never returns the new ones", async (t) => {
+      const store = await open(t);
+      const bytes = randomBytes(700_000);
+      await store.put("a", bytes);
+      const object = (await store.open("a"))!;
+      const reader = object.reader?.();
+      if (reader === undefined) return t.skip("this driver has only streams");
+      const isChanged = (err: unknown) => isStoreError(err, "objectChanged");
+      await store.put("a", randomBytes(700_000));
+      const into = Buffer.alloc(100_000);
+      for (const openReader of [() => reader, () => object.reader!()]) {
+        try {
+          const late = openReader();
+          const count = await late.read(into, 0);
+          late.close();
+          assert.equal(Buffer.compare(into.subarray(0, count), bytes.subarray(0, count)), 0);
+        } catch (err) {
+          assert.ok(isChanged(err), String(err));
+        }
+      }
     });
 
     test("returns the same version while the bytes stay the same, and another one for different bytes of the same length", async (t) => {
@@ -128,12 +154,78 @@ export function objectReadConformance(open: (t: TestContext) => Promise<ObjectSt
     });
   });
 
-  describe("file()", () => {
+  describe("leaseFile()", () => {
     test("returns a path at which another program can read the bytes", async (t) => {
       const store = await open(t);
       await store.put("a/1", Buffer.from("bytes"));
-      assert.equal(readFileSync((await store.file("a/1"))!, "utf8"), "bytes");
-      assert.equal(await store.file("a/2"), undefined);
+      const lease = (await store.leaseFile("a/1"))!;
+      assert.equal(execFileSync("cat", [lease.path], { encoding: "utf8" }), "bytes");
+      lease.release();
+      lease.release();
+      assert.equal(await store.leaseFile("a/2"), undefined);
+      await assert.rejects(store.leaseFile("../a"), (err) => isStoreError(err, "badKey"));
+    });
+
+    test("each lease is released separately", async (t) => {
+      const store = await open(t);
+      const bytes = randomBytes(300_000);
+      await store.put("a", bytes);
+      const [first, second] = [(await store.leaseFile("a"))!, (await store.leaseFile("a"))!];
+      first.release();
+      first.release();
+      assert.equal(Buffer.compare(readFileSync(second.path), bytes), 0);
+      second.release();
+      const third = (await store.leaseFile("a"))!;
+      assert.equal(Buffer.compare(readFileSync(third.path), bytes), 0);
+      third.release();
+    });
+
+    test("a program that has opened the file reads the same bytes after a deletion", async (t) => {
+      const store = await open(t);
+      const bytes = randomBytes(300_000);
+      await store.put("a", bytes);
+      const lease = (await store.leaseFile("a"))!;
+      const fd = openSync(lease.path, "r");
+      try {
+        await store.delete(["a"]);
+        assert.equal(await store.leaseFile("a"), undefined);
+        assert.equal(Buffer.compare(readFileSync(fd), bytes), 0);
+        if (leasesOutliveObjects) assert.equal(Buffer.compare(readFileSync(lease.path), bytes), 0);
+        else assert.equal(existsSync(lease.path), false);
+      } finally {
+        closeSync(fd);
+        lease.release();
+      }
+    });
+  });
+
+  describe("withLeasedFiles()", () => {
+    test("passes the paths, releases them if the callback fails, and those it has if a lease fails", async (t) => {
+      const store = await open(t);
+      await store.put("a", Buffer.from("one"));
+      await store.put("b", Buffer.from("two"));
+      let leased = 0;
+      const counted: Pick<ObjectStore, "leaseFile"> = {
+        async leaseFile(key) {
+          if (key === "broken") throw new Error("unreachable");
+          const lease = await store.leaseFile(key);
+          if (lease === undefined) return undefined;
+          leased++;
+          return { path: lease.path, release: () => void (leased--, lease.release()) };
+        },
+      };
+      const texts = await withLeasedFiles(counted, ["a", "absent", "b"], async (paths) => {
+        assert.equal(leased, 2);
+        return paths.map((path) => path && readFileSync(path, "utf8"));
+      });
+      assert.deepEqual(texts, ["one", undefined, "two"]);
+      const failing = withLeasedFiles(counted, ["a"], () => Promise.reject(new Error("failed")));
+      await assert.rejects(failing, /failed/);
+      await assert.rejects(
+        withLeasedFiles(counted, ["a", "broken"], async () => {}),
+        /unreachable/,
+      );
+      assert.equal(leased, 0);
     });
   });
 }

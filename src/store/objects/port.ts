@@ -15,8 +15,8 @@ export interface ObjectStore {
    * object. Throws StoreError absent.
    */
   copy(from: string, to: string): Promise<void>;
-  /** A file path for reading by other programs, valid while the object exists. Undefined if missing. */
-  file(key: string): Promise<string | undefined>;
+  /** A file with the bytes of the object, for reading by other programs. Undefined if missing. */
+  leaseFile(key: string): Promise<FileLease | undefined>;
   /** An object that grows over many requests and restarts, and becomes visible under its key when completed. */
   partial(key: string): PartialObject;
   /** Missing keys are ignored. */
@@ -28,6 +28,18 @@ export interface ObjectStore {
   removeEmptyFolders(prefix: string): Promise<void>;
   /** In key order, starting after `after`. */
   list(prefix: string, after?: string): AsyncIterable<{ key: string; size: number; modified: Date }>;
+}
+
+/** Always release it, in `finally`: a remote store keeps the file on the local disk until then. */
+export interface FileLease {
+  /**
+   * Readable until release(). A remote store keeps it readable even if the object is replaced or deleted. The folder
+   * store hands out the object's own path: a program that has opened it continues to read the same bytes, but after a
+   * deletion the path can no longer be opened.
+   */
+  readonly path: string;
+  /** Idempotent. */
+  release(): void;
 }
 
 export interface PutOptions {
@@ -54,7 +66,10 @@ export interface ObjectHandle {
   read(range?: { start: number; end?: number }): Readable;
   /** Reads the whole object; for small objects. */
   bytes(): Promise<Buffer>;
-  /** For high throughput: reads into the caller's memory. Absent if the driver only supports streams. */
+  /**
+   * For high throughput: reads into the caller's memory. Absent if the driver only supports streams. Throws StoreError
+   * objectChanged, like its reads, unless the bytes are still those of the opened object.
+   */
   reader?(): ObjectReader;
 }
 

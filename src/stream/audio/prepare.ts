@@ -1,6 +1,6 @@
 import { messageOf, type Log } from "../../kernel/index.ts";
 import { FetchError, type GuardedFetch } from "../../kernel/guarded-fetch.ts";
-import { isStoreError, type Job, type JobContext, type ObjectStore } from "../../store/index.ts";
+import { isStoreError, withLeasedFiles, type Job, type JobContext, type ObjectStore } from "../../store/index.ts";
 import type { MediaTools } from "../media/index.ts";
 import { describeFile, type FileDescription, createMezzanine, needsMezzanine, ProbeRejected } from "../probe/index.ts";
 import { describeStatus, isSuccessStatus, isPermanentStatus } from "../uploads/index.ts";
@@ -73,26 +73,25 @@ async function prepare(
   if (url !== null && (await objects.open(uploadKey)) === undefined)
     await fetchFile(prepareDeps, url, uploadKey, signal);
   const options = { signal, urgency: "soon" } as const;
-  const probe = async (key: string) => {
-    const path = await objects.file(key);
-    if (path === undefined) throw new UnusableFileError("the file no longer exists");
-    const description = await describeFile(tools, path, options);
-    return { key, path, description, audio: selectAudioStream(description) };
-  };
+  const useFile = <Result>(key: string, use: (path: string) => Promise<Result>) =>
+    withLeasedFiles(objects, [key], async ([path]) => {
+      if (path === undefined) throw new UnusableFileError("the file no longer exists");
+      return use(path);
+    });
+  const probe = (key: string) =>
+    useFile(key, async (path) => {
+      const description = await describeFile(tools, path, options);
+      return { key, description, audio: selectAudioStream(description) };
+    });
   let probedFile = await probe(uploadKey);
   if (needsMezzanine(probedFile.description)) {
     const { size } = (await objects.open(uploadKey))!;
+    const tracks = { audio: probedFile.audio };
     // Stored under the track, as a video's own file is stored under the video.
-    probedFile = await probe(
-      await createMezzanine(
-        prepareDeps,
-        `${video}/tracks/${uid}`,
-        probedFile.path,
-        size,
-        { audio: probedFile.audio },
-        options,
-      ),
+    const mezzanine = await useFile(uploadKey, (path) =>
+      createMezzanine(prepareDeps, `${video}/tracks/${uid}`, path, size, tracks, options),
     );
+    probedFile = await probe(mezzanine);
     await objects.delete([uploadKey]);
   }
   const {

@@ -2,8 +2,9 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf } from "../../kernel/index.ts";
 import { formatVtt, readCaptions } from "../../protocol/webvtt/index.ts";
-import type { JobWorker } from "../../store/index.ts";
+import { withLeasedFiles, type JobWorker } from "../../store/index.ts";
 import { MediaRunError } from "../media/index.ts";
+import type { MediaModel } from "../model.ts";
 import { createScratch } from "../scratch.ts";
 import type { Video } from "../videos/index.ts";
 import type { CaptionsDeps } from "./deps.ts";
@@ -33,8 +34,19 @@ export function createEmbedded({ jobs, objects, tools, videos, folder, log, stor
 
   async function extract(video: Video, signal: AbortSignal): Promise<void> {
     const { model } = video;
-    const path = model === null ? undefined : await objects.file(model.source.key);
-    if (model?.subtitles === undefined || path === undefined) return;
+    if (model?.subtitles === undefined) return;
+    const { subtitles, source } = model;
+    await withLeasedFiles(objects, [source.key], async ([path]) => {
+      if (path !== undefined) await extractFrom(path, video, { ...model, subtitles }, signal);
+    });
+  }
+
+  async function extractFrom(
+    path: string,
+    video: Video,
+    model: Required<Pick<MediaModel, "subtitles" | "source" | "duration">>,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { start, format, size } = model.source;
     const { path: scratchPath, remove } = await scratch.create("subtitles");
     try {

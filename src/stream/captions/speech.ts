@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { formatVtt, readCaptions } from "../../protocol/webvtt/index.ts";
+import { withLeasedFiles } from "../../store/index.ts";
 import type { Scratch } from "../scratch.ts";
 import { MediaRunError, runChild } from "../media/index.ts";
 import type { Video } from "../videos/index.ts";
@@ -24,19 +25,19 @@ const MAX_DURATION_FACTOR = 10;
  */
 export async function transcribe(
   { objects, tools, settings, scratch }: Pick<CaptionsDeps, "objects" | "tools" | "settings"> & { scratch: Scratch },
-  video: Video,
+  { model }: Video,
   language: string,
   signal: AbortSignal,
 ): Promise<string> {
-  const { model } = video;
-  const source = model === null ? undefined : await objects.file(model.source.key);
-  if (model?.audio === undefined || source === undefined) throw new NoCaptions("its audio is missing");
+  if (model?.audio === undefined) throw new NoCaptions("its audio is missing");
+  const { audio: track } = model;
   const { path, remove } = await scratch.create("captions");
   try {
     const audio = join(path, "audio.wav");
     const wallMs = 5 * MINUTE_MS + model.duration * 1000 * MAX_DURATION_FACTOR;
-    await tools
-      .ffmpeg({
+    await withLeasedFiles(objects, [model.source.key], async ([source]) => {
+      if (source === undefined) throw new NoCaptions("its audio is missing");
+      await tools.ffmpeg({
         args: [
           ...(model.source.start > 0 ? ["-ss", model.source.start.toFixed(6)] : []),
           "-t",
@@ -46,7 +47,7 @@ export async function transcribe(
           "-i",
           source,
           "-map",
-          `0:${model.audio.stream}`,
+          `0:${track.stream}`,
           "-ac",
           "1",
           "-ar",
@@ -61,8 +62,8 @@ export async function transcribe(
         writes: path,
         signal,
         wallMs,
-      })
-      .catch(throwIfPermanent);
+      });
+    }).catch(throwIfPermanent);
     const { PATH = "/usr/local/bin:/usr/bin:/bin", HOME = "/" } = process.env;
     const command = settings.caption_command.map((word) =>
       word.replaceAll("{audio}", audio).replaceAll("{language}", language),

@@ -93,7 +93,7 @@ export function downloadsConformance(engine: TestEngine): void {
         .where("video_uid", "=", uid)
         .where("type", "=", type)
         .executeTakeFirstOrThrow();
-      return (await objects.file(downloadKey(uid, type, row.build)))!;
+      return (await objects.leaseFile(downloadKey(uid, type, row.build)))!.path;
     };
     const objectsOf = async () => {
       let count = 0;

@@ -60,7 +60,7 @@ async function setUp(
     });
     const stored = await objects.put(downloadKey(video.uid, type, "b"), file.body());
     assert.equal(stored.size, file.size);
-    return (await objects.file(downloadKey(video.uid, type, "b")))!;
+    return (await objects.leaseFile(downloadKey(video.uid, type, "b")))!.path;
   }
   return { video, model, segments, objects, folder, mux };
 }

@@ -1,3 +1,4 @@
+import { withLeasedFiles } from "../../store/index.ts";
 import type { AudioSource } from "./port.ts";
 import type { MediaModel } from "../model.ts";
 import { createAdtsReader } from "../../protocol/aac/index.ts";
@@ -30,9 +31,15 @@ const PREROLL_SECONDS = 1;
  * MediaRunError, SourceMissing, or the error of the callback.
  */
 export async function runAudio({ tools, objects }: Pick<RunDeps, "tools" | "objects">, run: AudioRun): Promise<void> {
+  const { key } = run.source;
+  await withLeasedFiles(objects, [key], async ([path]) => {
+    if (path === undefined) throw new SourceMissing(`the object ${key} does not exist`);
+    await encodeFrom(path, tools, run);
+  });
+}
+
+async function encodeFrom(path: string, tools: RunDeps["tools"], run: AudioRun): Promise<void> {
   const { model, source, segments, urgency, signal, awaited, onSegment } = run;
-  const path = await objects.file(source.key);
-  if (path === undefined) throw new SourceMissing(`the object ${source.key} does not exist`);
   const { first } = audioFrames(model.segments, segments[0]!);
   const last = audioFrames(model.segments, segments.at(-1)!);
   const end = last.first + last.count;

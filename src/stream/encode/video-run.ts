@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Clock, Log } from "../../kernel/index.ts";
-import type { ObjectStore } from "../../store/index.ts";
+import { withLeasedFiles, type ObjectStore } from "../../store/index.ts";
 import type { MediaTools } from "../media/index.ts";
 import type { MediaModel, VideoRendition } from "../model.ts";
 import { followFiles } from "./growing-files.ts";
@@ -93,16 +93,30 @@ async function runOnce(
   deps: RunDeps,
   run: VideoRun,
   requested: readonly RenditionSegments[],
-  { from, exact: isExact }: StartPoint,
+  startPoint: StartPoint,
   onSegment: (rendition: VideoRendition) => void,
 ): Promise<void> {
-  const { tools, objects, scratch } = deps;
+  const { source, watermark } = run.model;
+  const keys = [source.key, ...(watermark === undefined ? [] : [watermark.key])];
+  await withLeasedFiles(deps.objects, keys, async (paths) => {
+    const missing = paths.indexOf(undefined);
+    if (missing !== -1) throw new SourceMissing(`the object ${keys[missing]} does not exist`);
+    await encodeFrom(deps, run, requested, startPoint, onSegment, paths as string[]);
+  });
+}
+
+async function encodeFrom(
+  deps: RunDeps,
+  run: VideoRun,
+  requested: readonly RenditionSegments[],
+  { from, exact: isExact }: StartPoint,
+  onSegment: (rendition: VideoRendition) => void,
+  inputPaths: string[],
+): Promise<void> {
+  const { tools, scratch } = deps;
   const { model, urgency, signal, awaited } = run;
   const { filters } = await tools.ready();
-  const [source, watermark] = await Promise.all([
-    requireFile(objects, model.source.key),
-    model.watermark && requireFile(objects, model.watermark.key),
-  ]);
+  const [source, watermark] = inputPaths as [string, ...string[]];
   const isInitOnly = requested.every(({ segments }) => segments.length === 0);
   const graph = videoGraph(
     model,
@@ -140,7 +154,7 @@ async function runOnce(
     ]);
   const outputHandlers = requested.map((one) => createOutputHandler(run, one, onSegment));
   const command = {
-    reads: [source, ...(watermark === undefined ? [] : [watermark])],
+    reads: inputPaths,
     urgency,
     signal,
     ...(awaited && { awaited }),
@@ -193,12 +207,6 @@ function createOutputHandler(
       done(rendition);
     }
   };
-}
-
-async function requireFile(objects: ObjectStore, key: string): Promise<string> {
-  const path = await objects.file(key);
-  if (path === undefined) throw new SourceMissing(`the object ${key} does not exist`);
-  return path;
 }
 
 /** Generous limits that end only stuck processes: a slow machine under load must not appear stuck. */

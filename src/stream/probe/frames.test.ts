@@ -160,7 +160,7 @@ describe("files of which an indexed copy is made first", needsFfmpeg, () => {
         [format, "stream/00000000000000000000000000000001/source"],
       );
       assert.equal(model.source.size, (await objects.open(model.source.key))!.size);
-      const kept = (await objects.file(model.source.key))!;
+      const kept = (await objects.leaseFile(model.source.key))!.path;
       // If the video starts later than the file, or its rate changes midway, ffmpeg loses the duration of the last
       // frame.
       if (model.source.start === 0 && frames === undefined)

@@ -61,7 +61,7 @@ const MATROSKA_AUDIO = new Set([
 
 interface MezzanineDeps {
   tools: MediaTools;
-  objects: Pick<ObjectStore, "put" | "file" | "delete">;
+  objects: Pick<ObjectStore, "put" | "delete">;
   /** Folder for temporary files; they are as large as uploads. */
   folder: string;
 }

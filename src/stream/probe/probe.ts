@@ -1,6 +1,6 @@
 import { Fault } from "../../kernel/index.ts";
 import type { Settings } from "../../kernel/settings.ts";
-import type { ObjectStore } from "../../store/index.ts";
+import { withLeasedFiles, type ObjectStore } from "../../store/index.ts";
 import type { MediaTools } from "../media/index.ts";
 import type { BurnedWatermark, MediaModel } from "../model.ts";
 import type { Video } from "../videos/index.ts";
@@ -25,7 +25,7 @@ export type ProbedVideo = Pick<Video, "uid" | "sourceKey" | "watermark" | "clip"
 
 interface ProbeDeps {
   tools: MediaTools;
-  objects: Pick<ObjectStore, "open" | "file" | "put" | "delete">;
+  objects: Pick<ObjectStore, "open" | "leaseFile" | "put" | "delete">;
   settings: Pick<Settings["stream"], "ladder" | "codecs" | "passthrough" | "max_duration_seconds">;
   /** Folder for mezzanines in progress; they are as large as uploads. */
   folder: string;
@@ -49,8 +49,11 @@ const FAR_KEYFRAME_S = 45;
 const SHORT_VIDEO_SECONDS = 90;
 
 export function createProbe({ tools, objects, settings, folder, watermark = ownWatermark }: ProbeDeps): Probe {
-  async function scanFile(key: string, options: ProbeRunOptions): Promise<ScannedFile> {
-    const [source, path] = await Promise.all([objects.open(key), objects.file(key)]);
+  const scanFile = (key: string, options: ProbeRunOptions): Promise<ScannedFile> =>
+    withLeasedFiles(objects, [key], ([path]) => scanPath(key, path, options));
+
+  async function scanPath(key: string, path: string | undefined, options: ProbeRunOptions): Promise<ScannedFile> {
+    const source = await objects.open(key);
     if (source === undefined || path === undefined) throw new Fault(`cannot probe ${key}: the object does not exist`);
     if (source.size === 0) throw nonVideo("It is empty.");
     const description = await describeFile(tools, path, options);
@@ -69,17 +72,18 @@ export function createProbe({ tools, objects, settings, folder, watermark = ownW
     options: ProbeRunOptions,
     mode: "copy" | "encode",
   ): Promise<ScannedFile> {
-    const path = await objects.file(scannedFile.key);
-    if (path === undefined) throw new Fault(`the object ${scannedFile.key} was deleted while it was being probed`);
-    const key = await createMezzanine(
-      { tools, objects, folder },
-      video.uid,
-      path,
-      scannedFile.size,
-      scannedFile.tracks,
-      options,
-      mode,
-    );
+    const key = await withLeasedFiles(objects, [scannedFile.key], async ([path]) => {
+      if (path === undefined) throw new Fault(`the object ${scannedFile.key} was deleted while it was being probed`);
+      return createMezzanine(
+        { tools, objects, folder },
+        video.uid,
+        path,
+        scannedFile.size,
+        scannedFile.tracks,
+        options,
+        mode,
+      );
+    });
     const rescannedFile = await scanFile(key, options);
     // The copy has the same audio tracks in the same order, but without tags.
     const taggedAudio = [scannedFile.tracks.audio, ...(scannedFile.tracks.moreAudio ?? [])];

@@ -48,7 +48,7 @@ test(
         (["init", n] as const).map(async (part) => (await segments.findStored(video, "90p", part))!.bytes()),
       );
       await objects.put(`x/${n}`, Buffer.concat(parts));
-      frames += await countFrames((await objects.file(`x/${n}`))!);
+      frames += await countFrames((await objects.leaseFile(`x/${n}`))!.path);
     }
     assert.equal(frames, await countFrames(path));
 

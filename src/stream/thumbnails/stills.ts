@@ -1,4 +1,4 @@
-import type { ObjectStore } from "../../store/index.ts";
+import { withLeasedFiles, type ObjectStore } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
 import { MediaRunError, type MediaTools } from "../media/index.ts";
 import type { MediaModel } from "../model.ts";
@@ -8,7 +8,7 @@ import type { ImageRequest } from "./image-request.ts";
 
 interface StillsDeps {
   tools: MediaTools;
-  objects: Pick<ObjectStore, "file">;
+  objects: Pick<ObjectStore, "leaseFile">;
 }
 
 /**
@@ -41,40 +41,38 @@ export function createStills({ tools, objects }: StillsDeps): Stills {
     }) => string[],
   ): Promise<Buffer> {
     const { filters } = await tools.ready();
-    const paths = await Promise.all(
-      [model.source.key, ...(model.watermark === undefined ? [] : [model.watermark.key])].map((key) =>
-        objects.file(key),
-      ),
-    );
-    const [source, watermark] = paths;
-    if (source === undefined || paths.includes(undefined))
-      throw streamErrors.imageFailed({ reason: "its source no longer exists" });
-    const watermarkArgs = watermark === undefined ? [] : ["-f", "png_pipe", "-i", watermark];
-    const options = {
-      tonemap: filters.has("zscale") && filters.has("tonemap"),
-      ...(watermark !== undefined && { watermark: 1 }),
-    };
-    try {
-      const { output } = await tools.ffmpeg({
-        args: args({ source, watermark: watermarkArgs, options }),
-        reads: paths as string[],
-        urgency: "soon",
-        wallMs: WALL_MS,
-        cpuSeconds: 60,
-        outputBytes: MAX_OCTETS,
-      });
-      return output;
-    } catch (err) {
-      if (err instanceof MediaRunError && !["aborted", "closed", "missing"].includes(err.reason))
-        throw streamErrors.imageFailed(
-          {
-            reason:
-              err.reason === "failed" ? "its frames cannot be decoded at this position" : "it exceeded its limits",
-          },
-          { cause: err },
-        );
-      throw err;
-    }
+    const keys = [model.source.key, ...(model.watermark === undefined ? [] : [model.watermark.key])];
+    return withLeasedFiles(objects, keys, async (paths) => {
+      const [source, watermark] = paths;
+      if (source === undefined || paths.includes(undefined))
+        throw streamErrors.imageFailed({ reason: "its source no longer exists" });
+      const watermarkArgs = watermark === undefined ? [] : ["-f", "png_pipe", "-i", watermark];
+      const options = {
+        tonemap: filters.has("zscale") && filters.has("tonemap"),
+        ...(watermark !== undefined && { watermark: 1 }),
+      };
+      try {
+        const { output } = await tools.ffmpeg({
+          args: args({ source, watermark: watermarkArgs, options }),
+          reads: paths as string[],
+          urgency: "soon",
+          wallMs: WALL_MS,
+          cpuSeconds: 60,
+          outputBytes: MAX_OCTETS,
+        });
+        return output;
+      } catch (err) {
+        if (err instanceof MediaRunError && !["aborted", "closed", "missing"].includes(err.reason))
+          throw streamErrors.imageFailed(
+            {
+              reason:
+                err.reason === "failed" ? "its frames cannot be decoded at this position" : "it exceeded its limits",
+            },
+            { cause: err },
+          );
+        throw err;
+      }
+    });
   }
 
   /** Reads the uploaded file, because an indexed copy has no cover. */
@@ -82,19 +80,20 @@ export function createStills({ tools, objects }: StillsDeps): Stills {
     { source: { key, originalKey = key } }: MediaModel,
     { width, height }: { width: number; height: number },
   ): Promise<Buffer | undefined> {
-    const path = await objects.file(originalKey);
-    if (path === undefined) return undefined;
     const fit = `scale=${width}:${height}:force_original_aspect_ratio=decrease:flags=bicubic,pad=${width}:${height}:-1:-1:${BACKGROUND},setsar=1`;
     try {
-      const { output } = await tools.ffmpeg({
-        args: ["-i", path, "-map", "0:v:0", "-vf", fit, ...JPEG],
-        reads: [path],
-        urgency: "soon",
-        wallMs: WALL_MS,
-        cpuSeconds: 60,
-        outputBytes: MAX_OCTETS,
+      return await withLeasedFiles(objects, [originalKey], async ([path]) => {
+        if (path === undefined) return undefined;
+        const { output } = await tools.ffmpeg({
+          args: ["-i", path, "-map", "0:v:0", "-vf", fit, ...JPEG],
+          reads: [path],
+          urgency: "soon",
+          wallMs: WALL_MS,
+          cpuSeconds: 60,
+          outputBytes: MAX_OCTETS,
+        });
+        return output.length > 0 ? output : undefined;
       });
-      return output.length > 0 ? output : undefined;
     } catch (err) {
       // Most files have no cover.
       if (err instanceof MediaRunError && err.reason === "failed") return undefined;

@@ -1,7 +1,7 @@
 import { every, type Repetition } from "../../kernel/periodic.ts";
 import { type Clock, type Ids, isHexId, type Log, UserError } from "../../kernel/index.ts";
 import type { GuardedFetch } from "../../kernel/guarded-fetch.ts";
-import { isStoreError, type Db, type ObjectStore } from "../../store/index.ts";
+import { isStoreError, withLeasedFiles, type Db, type ObjectStore } from "../../store/index.ts";
 import { streamErrors, throwFetchError } from "../errors.ts";
 import { MediaRunError, type MediaTools } from "../media/index.ts";
 import type { WatermarkProfile } from "../videos/index.ts";
@@ -53,8 +53,12 @@ export function createWatermarks({
 
   /** Decodes with ffmpeg, confined as for videos: detects a corrupt image before a video is encoded with it. */
   async function checkPixels(key: string): Promise<void> {
-    const path = await objects.file(key);
-    if (path === undefined) return;
+    await withLeasedFiles(objects, [key], async ([path]) => {
+      if (path !== undefined) await decode(path);
+    });
+  }
+
+  async function decode(path: string): Promise<void> {
     let warnings: string;
     try {
       ({ stderr: warnings } = await tools.ffmpeg({

@@ -56,7 +56,7 @@ export function createLiveThumbnails({
   clock,
 }: LiveThumbnailsDeps): LiveThumbnails {
   const scratch = createScratch(folder);
-  const stills = createStills({ tools, objects: { file: async (path) => path } });
+  const stills = createStills({ tools, objects: { leaseFile: async (path) => ({ path, release: () => {} }) } });
   const queue = createImageQueue();
   const imageCache = createImageCache({ most: MAX_CACHED_IMAGES, octets: MAX_CACHED_OCTETS });
 

@@ -62,7 +62,7 @@ async function open(t: TestContext) {
     assembly.start();
     const timer = setTimeout(() => whole.reject(new Error("no file after a minute")), 60_000);
     const video = await whole.promise.finally(() => clearTimeout(timer));
-    return { video, path: (await objects.file(video.sourceKey!))! };
+    return { video, path: (await objects.leaseFile(video.sourceKey!))!.path };
   }
 
   return { videos, recordings, recording, folder, finish, clock };

@@ -19,6 +19,7 @@ interface Need {
   /** Nothing is missing without the package; it only saves time. */
   optional?: boolean;
   found(): boolean;
+  /** One name, or several separated by spaces. */
   debianPackage: string;
   install(apt: Apt): void;
 }
@@ -38,6 +39,12 @@ const needs: Need[] = [
       program: "knotd",
       debianPackage: "knot",
       without: "dynamic updates of DNS (RFC 2136) are not tried on a real server",
+    },
+    {
+      name: "Ceph",
+      found: () => findCeph(),
+      debianPackage: "radosgw ceph-mon ceph-osd",
+      without: "objects are not stored on a real S3 server",
     },
     { name: "dig", program: "dig", debianPackage: "bind9-dnsutils", without: "the DNS server is not asked by dig" },
     {
@@ -125,7 +132,7 @@ const needs: Need[] = [
       for: ["test"],
       found: () => isProgram(program),
       ...need,
-      install: (apt) => withoutServices(() => void apt("install", need.debianPackage)),
+      install: (apt) => withoutServices(() => void apt("install", ...need.debianPackage.split(" "))),
     }),
   ),
 ];
@@ -195,6 +202,9 @@ export function findPostgres(): string | undefined {
   ];
   return folders.find((folder) => existsSync(join(folder, "initdb")) && existsSync(join(folder, "postgres")));
 }
+
+/** Whether the S3 server of Ceph and the daemons that store its data are installed. */
+export const findCeph = (): boolean => ["radosgw", "radosgw-admin", "ceph-mon", "ceph-osd", "ceph"].every(isProgram);
 
 const CLUSTER_SETTINGS = "/etc/postgresql-common/createcluster.conf";
 

@@ -1,6 +1,6 @@
 /**
- * Test runner: checks for required system programs, starts one shared PostgreSQL, and runs every `*.test.ts` of src/,
- * test/ and drills/.
+ * Test runner: checks for required system programs, starts one shared PostgreSQL and one shared S3 server, and runs every
+ * `*.test.ts` of src/, test/ and drills/.
  *
  *     npm test                         all except the soak tests
  *     npm test -- store/jobs           only files whose path contains one of the words
@@ -76,8 +76,9 @@ process.env["TEST_CLIPS_FOLDER"] ??= tmpdir();
 const memory = process.env["TMPDIR"] === undefined ? memoryFolder() : undefined;
 if (memory) process.env["TMPDIR"] = memory.path;
 
-const [cluster, program] = await Promise.all([
+const [cluster, s3, program] = await Promise.all([
   needs.postgres ? sharedCluster() : undefined,
+  needs.s3 ? sharedS3() : undefined,
   needs.program ? bundledProgram() : undefined,
   needs.clients ? installClients() : undefined,
 ]);
@@ -86,6 +87,7 @@ try {
   await runTests();
 } finally {
   await cluster?.stop();
+  await s3?.stop();
   memory?.remove();
   rmSync(GROUPS, { recursive: true, force: true });
 }
@@ -97,6 +99,13 @@ async function sharedCluster() {
   const started = await startCluster();
   if (started?.template) process.env[SHARED_TEMPLATES] = "1";
   if (started) process.env[SHARED_CLUSTER] = started.url;
+  return started;
+}
+
+async function sharedS3() {
+  const { SHARED_S3, startS3 } = await import("../test/support/radosgw.ts");
+  const started = await startS3();
+  if (started) process.env[SHARED_S3] = JSON.stringify(started);
   return started;
 }
 

@@ -7,6 +7,7 @@ interface Needs {
   postgres: boolean;
   /** The bundled program. */
   program: boolean;
+  s3: boolean;
 }
 
 export function needsOf(sources: Sources, files: readonly string[]): Needs {
@@ -15,5 +16,6 @@ export function needsOf(sources: Sources, files: readonly string[]): Needs {
     clients: [...reached].some((path) => path.startsWith("test/") && sources.get(path)?.text.includes('"clients"')),
     postgres: reached.has("test/support/postgres.ts"),
     program: reached.has("test/support/program.ts"),
+    s3: reached.has("test/support/radosgw.ts"),
   };
 }

@@ -55,7 +55,7 @@ export async function startS3(): Promise<S3Server | undefined> {
 }
 
 /** Names, limits and credentials of a bucket that is removed when `scope` ends. */
-interface TestBucket extends S3Address {
+export interface TestBucket extends S3Address {
   bucket: string;
   /** A value of `objects.url`. */
   url: string;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
 import { describe, test, type TestContext } from "node:test";
 import { isStoreError } from "../errors.ts";
 import { openFsObjects } from "./fs.ts";
@@ -30,6 +31,19 @@ describe("objects in a folder", () => {
     assert.equal(statSync(join(folder, "a/b")).mode & 0o777, 0o600);
     assert.equal(statSync(join(folder, "a")).mode & 0o777, 0o700);
     assert.deepEqual(readdirSync(join(folder, ".tmp")), []);
+  });
+
+  test("rejects a read after the object was replaced or deleted", async (t) => {
+    const store = await openFsObjects({ folder: temporary(t) });
+    const changed = (err: unknown) => isStoreError(err, "objectChanged");
+    for (const change of [() => store.put("a", Buffer.from("new bytes")), () => store.delete(["a"])]) {
+      await store.put("a", Buffer.alloc(200_000));
+      const object = (await store.open("a"))!;
+      await change();
+      await assert.rejects(object.bytes(), changed);
+      await assert.rejects(buffer(object.read()), changed);
+      await assert.rejects(buffer(object.read({ start: 3, end: 5 })), changed);
+    }
   });
 
   test("a key cannot be the folder of another key", async (t) => {

@@ -17,6 +17,8 @@ export interface ObjectStore {
   copy(from: string, to: string): Promise<void>;
   /** A file with the bytes of the object, for reading by other programs. Undefined if missing. */
   leaseFile(key: string): Promise<FileLease | undefined>;
+  /** A file for reading by other programs. Undefined if the object is missing. */
+  leaseFile?(key: string): Promise<FileLease | undefined>;
   /** An object that grows over many requests and restarts, and becomes visible under its key when completed. */
   partial(key: string): PartialObject;
   /** Missing keys are ignored. */
@@ -37,6 +39,13 @@ export interface FileLease {
    * store hands out the object's own path: a program that has opened it continues to read the same bytes, but after a
    * deletion the path can no longer be opened.
    */
+  readonly path: string;
+  /** Idempotent. */
+  release(): void;
+}
+
+export interface FileLease {
+  /** Valid until release. */
   readonly path: string;
   /** Idempotent. */
   release(): void;

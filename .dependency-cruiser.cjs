@@ -1,10 +1,11 @@
 // The import rules of ARCHITECTURE.md. Imports are allowed in one direction only:
-// kernel <- protocol <- store <- accounts, certificates <- zones, workers <- mail, stream <- backup <- api, dev <- dashboard <- server <- migrate <- cli, test-helper
+// kernel <- protocol <- store <- accounts, certificates <- cluster <- zones, workers <- mail, stream <- backup <- api, dev <- dashboard <- server <- migrate <- cli, test-helper
 const order = [
   ["kernel"],
   ["protocol"],
   ["store"],
   ["accounts", "certificates"],
+  ["cluster"],
   ["zones", "workers"],
   ["mail", "stream"],
   ["backup"],
@@ -48,6 +49,7 @@ const neighbours = order
 const domains = [
   "accounts",
   "certificates",
+  "cluster",
   "zones",
   "workers",
   "mail",

@@ -1,4 +1,5 @@
 import { statfs } from "node:fs/promises";
+import type { DatabaseTime } from "../cluster/index.ts";
 import { messageOf, type Clock } from "../kernel/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { Mail } from "../mail/index.ts";
@@ -21,6 +22,8 @@ interface HealthCheckDeps {
   /** Rejects if the database does not respond. */
   ready(): Promise<void>;
   clock: Pick<Clock, "now">;
+  /** Only on PostgreSQL. */
+  databaseTime: Pick<DatabaseTime, "state"> | undefined;
 }
 
 const DAY_MS = 24 * 3_600_000;
@@ -45,6 +48,7 @@ export function createHealthChecks(deps: HealthCheckDeps): () => Promise<Compone
 async function checkAll(deps: HealthCheckDeps): Promise<ComponentHealth[]> {
   const checks: [name: string, check: () => Promise<ComponentHealth[]>][] = [
     ["Database", () => checkDatabase(deps)],
+    ["Clock", async () => checkClock(deps)],
     ["Disk", () => checkDisk(deps)],
     ["Outgoing mail", async () => [checkDelivery(deps)]],
     ["Certificates", () => checkCertificates(deps)],
@@ -66,6 +70,14 @@ async function checkDatabase({ ready }: HealthCheckDeps): Promise<ComponentHealt
   const before = performance.now();
   await ready();
   return [ok("Database", `It responds in ${Math.ceil(performance.now() - before)} ms.`)];
+}
+
+function checkClock({ databaseTime }: HealthCheckDeps): ComponentHealth[] {
+  if (databaseTime === undefined) return [];
+  const { differenceMs, agrees } = databaseTime.state();
+  const reason = `The clock of this machine differs by ${Math.abs(differenceMs / 1000).toFixed(2)} s from that of the database.`;
+  if (agrees) return [ok("Clock", reason)];
+  return [{ name: "Clock", status: "error", reason, fix: "Synchronize both machines with NTP." }];
 }
 
 async function checkDisk({ settings }: HealthCheckDeps): Promise<ComponentHealth[]> {

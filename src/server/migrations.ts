@@ -1,5 +1,6 @@
 import { accountsMigrations } from "../accounts/index.ts";
 import { certificatesMigrations } from "../certificates/index.ts";
+import { clusterMigrations } from "../cluster/index.ts";
 import { mailMigrations } from "../mail/index.ts";
 import { streamMigrations } from "../stream/index.ts";
 import { jobsMigrations, type Migration } from "../store/index.ts";
@@ -19,4 +20,5 @@ export const migrations: readonly Migration[] = [
   ...mailMigrations,
   ...streamMigrations,
   ...serverMigrations,
+  ...clusterMigrations,
 ];

@@ -49,7 +49,7 @@ export function createServeHttp(
   }: ServeHttpDeps,
   basics: Basics,
 ): { http: PlatformHttp; dashboard: Dashboard | undefined } {
-  const { platform, bindings, certificates, dns, mail, stream, invocationMetrics, metrics, events } = modules;
+  const { platform, bindings, certificates, dns, mail, stream, invocationMetrics, metrics, events, cluster } = modules;
   const { accounts, zones, scripts, assets, objectNamespaces, tails, live, routing } = platform;
   const { clock, ids, log, lifecycle } = basics;
   const confinement = () => confinementFindings({ settings, media: stream.media });
@@ -98,6 +98,7 @@ export function createServeHttp(
         confinement,
         ready: async () => void (await platform.defaultAccount()),
         clock,
+        databaseTime: cluster?.databaseTime,
       }),
     },
     basics,

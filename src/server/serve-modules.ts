@@ -1,10 +1,12 @@
 import { join } from "node:path";
+import { checkVersions, followDatabaseTime, meterDatabaseTime, type DatabaseTime } from "../cluster/index.ts";
 import { createClientAddress } from "../kernel/client-address.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { OwnAddresses } from "../kernel/own-addresses.ts";
 import type { Metrics } from "../kernel/metrics.ts";
 import type { Telemetry } from "../kernel/telemetry/index.ts";
-import type { Basics } from "../kernel/index.ts";
+import type { CorrectedClock } from "../kernel/corrected-clock.ts";
+import type { Basics, Clock } from "../kernel/index.ts";
 import { createMail, type Mail } from "../mail/index.ts";
 import { openSecrets, openStore, type Events } from "../store/index.ts";
 import { createStream, type Stream } from "../stream/index.ts";
@@ -19,6 +21,7 @@ import {
 import { createDns, type Dns } from "../zones/index.ts";
 import { workerParent } from "../api/index.ts";
 import { checkStorageIdentity } from "./storage-identity.ts";
+import { composeCluster, type Cluster } from "./cluster.ts";
 import { composeCertificates, type ServeCertificates } from "./certificates.ts";
 import { ownAddressesOf } from "./own-addresses.ts";
 import { migrations } from "./migrations.ts";
@@ -41,6 +44,8 @@ export interface ServeModules {
   events: Events;
   /** Addresses and ports that are blocked for connections on behalf of users. */
   own: OwnAddresses;
+  /** Only on PostgreSQL. */
+  cluster: Cluster | undefined;
 }
 
 /** D1 databases are files of the process that queries them on behalf of the API or a worker. */
@@ -52,20 +57,43 @@ export const d1Of = (roles: ReadonlySet<Role>) => ({
 /** Time limit for pending work after a stop request. */
 export const GRACE_MS = 30_000;
 
+interface OpenModulesOptions {
+  /** Other machines can reach a listener. */
+  isExposed?: boolean;
+  telemetry?: Telemetry | undefined;
+  version: string;
+  /** The clock of the machine. */
+  local: Clock;
+  /** The clock in `basics`, to be corrected to that of the database. */
+  corrected: CorrectedClock;
+}
+
 export async function openModules(
   settings: Settings,
   roles: ReadonlySet<Role>,
   baseUrl: () => string,
   limits: ServeOptions["limits"],
   basics: Basics,
-  { isExposed = false, telemetry }: { isExposed?: boolean; telemetry?: Telemetry | undefined } = {},
+  { isExposed = false, telemetry, version, local, corrected }: OpenModulesOptions,
 ): Promise<ServeModules> {
   const { data_dir: dataDir, database } = settings;
   const { lifecycle } = basics;
   const secrets = openSecrets(dataDir, settings.secrets);
+  const corrections: DatabaseTime[] = [];
   const store = await openStore(
     dataDir,
-    { migrations, database: database.url === "" ? undefined : database, objects: settings.objects.dir },
+    {
+      migrations,
+      database: database.url === "" ? undefined : database,
+      objects: settings.objects.dir,
+      async beforeMigrations(db) {
+        if (database.url === "") return;
+        const time = await followDatabaseTime({ db, clock: corrected, local, log: basics.log });
+        lifecycle.onStop("database clock", time.close);
+        corrections.push(time);
+        await checkVersions(db, version);
+      },
+    },
     basics,
   );
   await checkStorageIdentity({ ...store, secrets, ids: basics.ids });
@@ -123,6 +151,8 @@ export async function openModules(
   await platform.bucketDomains.load();
   const metrics = meterWorkers(runtime);
   lifecycle.onStop("metrics", () => metrics.close());
+  const [databaseTime] = corrections;
+  if (databaseTime !== undefined) meterDatabaseTime(databaseTime, metrics);
   const stopMetrics = telemetry?.sendMetrics(metrics);
   if (stopMetrics !== undefined) lifecycle.onStop("export of metrics", stopMetrics);
   const dns = createDns(
@@ -192,6 +222,7 @@ export async function openModules(
     metrics,
     events: store.events,
     own: ownAddresses,
+    cluster: databaseTime && composeCluster({ store, roles, version, databaseTime }, basics),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Dashboard } from "../dashboard/index.ts";
+import { createCorrectedClock } from "../kernel/corrected-clock.ts";
 import { formatProblems } from "../kernel/config/index.ts";
 import { createLifecycle, createLog, isLoopback, randomIds, systemClock, type Basics } from "../kernel/index.ts";
 import { startTelemetry } from "../kernel/telemetry/index.ts";
@@ -22,7 +23,7 @@ import { signInUrl } from "./sign-in-link.ts";
  * configured.
  */
 export async function startServe(options: ServeOptions): Promise<ServeServer> {
-  const { cwd, env, settingsFile: file, overrides, clock = systemClock, ids = randomIds, limits } = options;
+  const { cwd, env, settingsFile: file, overrides, clock: local = systemClock, ids = randomIds, limits } = options;
   const { settings, warnings, origins } = await readSettings({
     cwd,
     env,
@@ -45,6 +46,8 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     const lock = lockDataDirectory(dataDir);
     lifecycle.onStop("lock", lock.release);
     checkRestored(dataDir);
+    // On PostgreSQL, openModules() corrects it to the clock of the database.
+    const clock = createCorrectedClock(local);
     const telemetry = await startTelemetry({ settings, env, version: options.version }, { clock, ids, log, lifecycle });
     const basics: Basics = { clock, ids, log, lifecycle, tracing: telemetry?.tracing };
     const urls = createUrls(settings);
@@ -52,6 +55,9 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     const modules = await openModules(settings, roles, urls.base, limits, basics, {
       isExposed: !hosts.every(isLoopback),
       telemetry,
+      version: options.version,
+      local,
+      corrected: clock,
     });
     modules.platform.accounts.members.onInvitation(({ secret, ...invitation }) =>
       modules.mail.sendInvitation(invitation, `${urls.dashboard() ?? urls.base()}/sign-in#invite=${secret}`),
@@ -102,6 +108,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     modules.stream.start();
     // From here on, the challenge responders of all processes can answer.
     modules.certificates.start();
+    await modules.cluster?.join();
     const backups = startScheduledBackups(settings, { version: options.version, clock, log });
     lifecycle.onStop("scheduled backups", async () => backups?.stop());
 

@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 import type { Basics } from "../kernel/index.ts";
 import { migrate } from "./db/migrate.ts";
-import type { Migration } from "./db/port.ts";
+import type { Db, Migration } from "./db/port.ts";
 import { openPostgres } from "./db/postgres.ts";
 import { openSqlite } from "./db/sqlite.ts";
 import { createLocalEvents } from "./events/local.ts";
@@ -19,6 +19,8 @@ interface StoreOptions {
   database?: { url: string; connections: number } | undefined;
   /** The objects folder; a relative path is relative to the data directory. Default "objects". */
   objects?: string | undefined;
+  /** Runs before the migrations and may reject, so that an unsuitable process does not change the schema. */
+  beforeMigrations?(db: Db): Promise<void>;
 }
 
 /**
@@ -27,12 +29,13 @@ interface StoreOptions {
  */
 export async function openStore(
   directory: string,
-  { migrations, database, objects = "objects" }: StoreOptions,
+  { migrations, database, objects = "objects", beforeMigrations }: StoreOptions,
   { lifecycle, clock, ids, log, tracing }: Basics,
 ): Promise<Store> {
   const db =
     database === undefined ? openSqlite({ path: join(directory, "reelpost.sqlite") }) : await openPostgres(database);
   lifecycle.onStop("database", () => db.close());
+  await beforeMigrations?.(db);
   await migrate(db, migrations);
   // The data directory is locked, so no other process is running these jobs.
   if (database === undefined) await reclaimJobs(db);

@@ -1,0 +1,143 @@
+import { availableParallelism, loadavg } from "node:os";
+import type { Log } from "../kernel/index.ts";
+import { every } from "../kernel/periodic.ts";
+import type { Db, Events } from "../store/index.ts";
+import { clusterErrors } from "./errors.ts";
+import { createNodesTable, type ClusterNode } from "./nodes-table.ts";
+import { areCompatible } from "./versions.ts";
+
+export interface Membership {
+  /** The id of this process. */
+  readonly id: string;
+  /** The live nodes as of the last successful read, this one included. */
+  nodes(): readonly ClusterNode[];
+  /** Calls `listener` after each read whose nodes, roles or draining differ. */
+  onChange(listener: () => void): void;
+  /** Notifies the other nodes that they must not send work here. A failure is logged. */
+  drain(): Promise<void>;
+  /** Ends the heartbeat and removes the row, so that the other nodes need not wait for its expiry. */
+  close(): Promise<void>;
+}
+
+interface MembershipDeps {
+  db: Db;
+  events: Pick<Events, "publish" | "subscribe">;
+  log: Log;
+  node: Pick<ClusterNode, "id" | "name" | "address" | "roles" | "version">;
+  /** Default: 2 s, 6 s and 1 min. */
+  limits?: { beatMs?: number; deadMs?: number; sweepMs?: number };
+}
+
+const BEAT_MS = 2000;
+/** Three missed heartbeats. */
+const DEAD_MS = 6000;
+const SWEEP_MS = 60_000;
+const TOPIC = "cluster";
+
+/** Throws versionsApart if a live node runs an incompatible version. Call it before migrations change the schema. */
+export async function checkVersions(db: Db, version: string): Promise<void> {
+  const table = createNodesTable(db);
+  if (!(await table.exists())) return;
+  rejectIncompatible(await table.list(DEAD_MS), version);
+}
+
+function rejectIncompatible(nodes: readonly ClusterNode[], version: string): void {
+  const other = nodes.find((node) => !areCompatible(node.version, version));
+  if (other !== undefined) throw clusterErrors.versionsApart({ name: other.name, other: other.version, version });
+}
+
+/** Adds this process to the nodes of its database. Throws versionsApart. */
+export async function joinCluster({ db, events, log, node, limits = {} }: MembershipDeps): Promise<Membership> {
+  const { beatMs = BEAT_MS, deadMs = DEAD_MS, sweepMs = SWEEP_MS } = limits;
+  const table = createNodesTable(db);
+  const listeners: (() => void)[] = [];
+  let nodes: readonly ClusterNode[] = [];
+  let isDraining = false;
+  let isClosed = false;
+  let isFailing = false;
+  let beatAt = -Infinity;
+  let reading: Promise<void> | undefined;
+  let mustReadAgain = false;
+
+  async function beat() {
+    try {
+      await table.beat({ ...node, load: currentLoad(), isDraining });
+      // The others have considered this node dead.
+      if (performance.now() - beatAt > deadMs) events.publish(TOPIC, node.id);
+      beatAt = performance.now();
+      await table.sweep(sweepMs);
+      await read();
+      if (isFailing) log.info("cluster: heartbeat succeeded again");
+      isFailing = false;
+    } catch (err) {
+      if (!isFailing) log.warn({ err }, "cluster: failed to send the heartbeat, will retry");
+      isFailing = true;
+    }
+  }
+
+  /** Concurrent calls share one query that starts after the last of them. */
+  async function read(): Promise<void> {
+    if (reading !== undefined) {
+      mustReadAgain = true;
+      return reading;
+    }
+    reading = readNodes().finally(() => (reading = undefined));
+    return reading;
+  }
+
+  async function readNodes() {
+    do {
+      mustReadAgain = false;
+      const before = nodes.map(signature).join();
+      nodes = await table.list(deadMs);
+      if (nodes.map(signature).join() !== before) for (const listener of listeners) listener();
+    } while (mustReadAgain);
+  }
+
+  await table.beat({ ...node, load: currentLoad(), isDraining });
+  beatAt = performance.now();
+  try {
+    await read();
+    // If two incompatible nodes start together, at least one of them reads the row of the other.
+    rejectIncompatible(nodes, node.version);
+  } catch (err) {
+    await table.remove(node.id).catch(() => {});
+    throw err;
+  }
+  events.publish(TOPIC, node.id);
+  const unsubscribe = events.subscribe(TOPIC, (id) => {
+    if (id !== node.id && !isClosed)
+      read().catch((err: unknown) => log.debug({ err }, "cluster: failed to read the nodes, will retry"));
+  });
+  const beats = every(beatMs, beat, { name: "cluster: heartbeat", log });
+
+  return {
+    id: node.id,
+    nodes: () => nodes,
+    onChange: (listener) => void listeners.push(listener),
+    async drain() {
+      isDraining = true;
+      try {
+        await table.beat({ ...node, load: currentLoad(), isDraining });
+        events.publish(TOPIC, node.id);
+      } catch (err) {
+        log.warn({ err }, "cluster: failed to announce the shutdown to the other nodes");
+      }
+    },
+    async close() {
+      isClosed = true;
+      unsubscribe();
+      await beats.stop();
+      try {
+        await table.remove(node.id);
+        events.publish(TOPIC, node.id);
+      } catch (err) {
+        log.warn({ err }, "cluster: failed to remove this node; the others will notice within seconds");
+      }
+    },
+  };
+}
+
+const signature = ({ id, address, isDraining }: ClusterNode) => `${id} ${address} ${isDraining}`;
+
+const currentLoad = () => Math.round((loadavg()[0]! / availableParallelism()) * 100);

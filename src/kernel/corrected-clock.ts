@@ -1,0 +1,28 @@
+import type { Clock } from "./clock.ts";
+
+/** A clock that a better source of time corrects. Between corrections it follows the monotonic clock of the process. */
+export interface CorrectedClock extends Clock {
+  /**
+   * States that the time was `time` (epoch milliseconds) at `at` on the monotonic clock. The clock never runs backwards:
+   * if it is ahead, it returns the same time until the correct time has reached it.
+   */
+  correct(time: number, at: number): void;
+}
+
+/** Follows `local` until the first correction. `monotonic` returns milliseconds. */
+export function createCorrectedClock(local: Clock, monotonic: () => number = () => performance.now()): CorrectedClock {
+  let reference: { time: number; at: number } | undefined;
+  let last = -Infinity;
+  return {
+    now() {
+      if (reference === undefined) return local.now();
+      last = Math.max(last, Math.floor(reference.time + monotonic() - reference.at));
+      return last;
+    },
+    sleep: local.sleep,
+    correct(time, at) {
+      // The first correction replaces the local time, in either direction: nothing has been stored yet.
+      reference = { time, at };
+    },
+  };
+}

@@ -1,0 +1,34 @@
+import { hostname } from "node:os";
+import { joinCluster, type DatabaseTime, type Membership } from "../cluster/index.ts";
+import type { Basics } from "../kernel/index.ts";
+import type { Store } from "../store/index.ts";
+import type { Role } from "./roles.ts";
+
+interface ClusterDeps {
+  store: Pick<Store, "db" | "events">;
+  roles: ReadonlySet<Role>;
+  version: string;
+  databaseTime: DatabaseTime;
+}
+
+/** This process as one of the nodes of its PostgreSQL database. */
+export interface Cluster {
+  readonly databaseTime: DatabaseTime;
+  /** Adds this process to the nodes. Call it once all listeners accept connections. */
+  join(): Promise<Membership>;
+}
+
+export function composeCluster(
+  { store, roles, version, databaseTime }: ClusterDeps,
+  { ids, log, lifecycle }: Basics,
+): Cluster {
+  return {
+    databaseTime,
+    async join() {
+      const node = { id: ids.hex(), name: hostname(), address: "", roles: [...roles], version };
+      const membership = await joinCluster({ ...store, log, node });
+      lifecycle.onStop("node", () => membership.close());
+      return membership;
+    },
+  };
+}

@@ -10,7 +10,12 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
 /** The test runs the rotation steps itself. */
-const NO_JOBS: Jobs = { enqueue: async () => "", get: async () => undefined, work: () => ({ stop: async () => {} }) };
+const NO_JOBS: Jobs = {
+  enqueue: async () => "",
+  enqueueClaimed: async () => 0,
+  get: async () => undefined,
+  work: () => ({ stop: async () => {} }),
+};
 
 describe("rotation of DKIM keys", () => {
   onEveryDatabase((engine) => {

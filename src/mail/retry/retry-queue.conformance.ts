@@ -323,6 +323,7 @@ export function retryQueueConformance(engine: TestEngine): void {
     const { clock, start, source, bodies, until, objects } = await open(t, {
       jobs: {
         enqueue: () => Promise.reject(new Error("database gone")),
+        enqueueClaimed: () => assert.fail(),
         work: () => ({ stop: async () => {} }),
         get: async () => undefined,
       },

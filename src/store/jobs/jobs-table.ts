@@ -1,4 +1,4 @@
-import { sql } from "kysely";
+import { sql, type Kysely } from "kysely";
 import type { Db, Migration } from "../db/port.ts";
 
 export interface JobRow {
@@ -72,6 +72,9 @@ interface Claim {
   leaseUntil: number;
 }
 
+/** Rows per statement: both engines limit the number of parameters. */
+const INSERT_BATCH = 500;
+
 export type JobsTable = ReturnType<typeof createJobsTable>;
 
 export function createJobsTable(db: Db) {
@@ -118,6 +121,18 @@ export function createJobsTable(db: Db) {
       );
       return rows[0]!.id;
     },
+
+    /** Inserts the rows that `claim` returns in its transaction. The rows have no key. */
+    insertClaimed: <ClaimTables>(claim: (tx: Kysely<ClaimTables>) => Promise<JobRow[]>): Promise<JobRow[]> =>
+      db.transaction<ClaimTables & Tables, JobRow[]>(async (tx) => {
+        const rows = await claim(tx as unknown as Kysely<ClaimTables>);
+        for (let start = 0; start < rows.length; start += INSERT_BATCH)
+          await (tx as unknown as Kysely<Tables>)
+            .insertInto("jobs")
+            .values(rows.slice(start, start + INSERT_BATCH))
+            .execute();
+        return rows;
+      }),
 
     find: (id: string): Promise<JobRow | undefined> =>
       tables.selectFrom("jobs").selectAll().where("id", "=", id).executeTakeFirst(),

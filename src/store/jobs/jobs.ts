@@ -1,10 +1,11 @@
+import type { Kysely } from "kysely";
 import type { Clock, Ids, Log } from "../../kernel/index.ts";
 import type { Db } from "../db/port.ts";
 import { storeErrors } from "../errors.ts";
 import type { Events } from "../events/port.ts";
-import { createJobsTable } from "./jobs-table.ts";
+import { createJobsTable, type JobRow } from "./jobs-table.ts";
 import { toJson } from "./json.ts";
-import type { Jobs } from "./port.ts";
+import type { EnqueueOptions, Jobs } from "./port.ts";
 import { startWorker } from "./worker.ts";
 
 interface JobsDeps {
@@ -31,43 +32,68 @@ export function createJobs({ db, clock, ids, events, log }: JobsDeps): Jobs {
     return clock.now().toString(16).padStart(12, "0") + count.toString(16).padStart(4, "0") + ids.hex().slice(16);
   }
 
+  /** Throws StoreError badJob. */
+  function rowOf(
+    kind: string,
+    payload: unknown,
+    { key, runAt, priority = 0, attempts = DEFAULT_ATTEMPTS }: EnqueueOptions,
+  ): JobRow {
+    const createBadJobError = (reason: string) =>
+      storeErrors.badJob({ kind: JSON.stringify(kind.slice(0, 100)), reason });
+    if (!/^[a-z][a-z0-9.-]{0,63}$/.test(kind))
+      throw createBadJobError("a kind is 1 to 64 of a-z 0-9 . - and begins with a letter");
+    if (key !== undefined && (key.length > 500 || key.includes("\0")))
+      throw createBadJobError("its key has more than 500 characters, or a NUL");
+    if (!Number.isInteger(priority) || Math.abs(priority) > 1_000_000)
+      throw createBadJobError("its priority is not an integer up to a million");
+    if (!Number.isInteger(attempts) || attempts < 1 || attempts > 1_000_000)
+      throw createBadJobError("attempts is not an integer of at least 1");
+    const text = toJson(payload);
+    if (text === undefined) throw createBadJobError("its payload is not JSON");
+    if (text.length > MAX_PAYLOAD_BYTES)
+      throw createBadJobError(
+        `its payload has ${text.length} characters of JSON, at most ${MAX_PAYLOAD_BYTES} fit: put the rest into the object store`,
+      );
+    return {
+      id: nextId(),
+      kind,
+      key: key ?? null,
+      payload: text,
+      priority,
+      run_at: runAt?.getTime() ?? clock.now(),
+      status: "waiting",
+      attempt: 0,
+      max_attempts: attempts,
+      token: null,
+      lease_until: null,
+      progress: null,
+      error: null,
+      finished_at: null,
+    };
+  }
+
+  function announce(kind: string, id: string, { runAt }: EnqueueOptions) {
+    if (runAt === undefined || runAt.getTime() <= clock.now()) events.publish(topicOf(kind), id);
+  }
+
   return {
-    async enqueue(kind, payload, { key, runAt, priority = 0, attempts = DEFAULT_ATTEMPTS } = {}) {
-      const createBadJobError = (reason: string) =>
-        storeErrors.badJob({ kind: JSON.stringify(kind.slice(0, 100)), reason });
-      if (!/^[a-z][a-z0-9.-]{0,63}$/.test(kind))
-        throw createBadJobError("a kind is 1 to 64 of a-z 0-9 . - and begins with a letter");
-      if (key !== undefined && (key.length > 500 || key.includes("\0")))
-        throw createBadJobError("its key has more than 500 characters, or a NUL");
-      if (!Number.isInteger(priority) || Math.abs(priority) > 1_000_000)
-        throw createBadJobError("its priority is not an integer up to a million");
-      if (!Number.isInteger(attempts) || attempts < 1 || attempts > 1_000_000)
-        throw createBadJobError("attempts is not an integer of at least 1");
-      const text = toJson(payload);
-      if (text === undefined) throw createBadJobError("its payload is not JSON");
-      if (text.length > MAX_PAYLOAD_BYTES)
-        throw createBadJobError(
-          `its payload has ${text.length} characters of JSON, at most ${MAX_PAYLOAD_BYTES} fit: put the rest into the object store`,
-        );
-      const now = clock.now();
-      const id = await table.insert({
-        id: nextId(),
-        kind,
-        key: key ?? null,
-        payload: text,
-        priority,
-        run_at: runAt?.getTime() ?? now,
-        status: "waiting",
-        attempt: 0,
-        max_attempts: attempts,
-        token: null,
-        lease_until: null,
-        progress: null,
-        error: null,
-        finished_at: null,
-      });
-      if (runAt === undefined || runAt.getTime() <= now) events.publish(topicOf(kind), id);
+    async enqueue(kind, payload, options = {}) {
+      const id = await table.insert(rowOf(kind, payload, options));
+      announce(kind, id, options);
       return id;
+    },
+
+    async enqueueClaimed<Tables>(
+      kind: string,
+      claim: (tx: Kysely<Tables>) => Promise<unknown[]>,
+      options: EnqueueOptions = {},
+    ) {
+      const rows = await table.insertClaimed<Tables>(async (tx) =>
+        (await claim(tx)).map((payload) => rowOf(kind, payload, options)),
+      );
+      // One notification wakes the workers of a kind, whatever the number of its jobs.
+      if (rows.length > 0) announce(kind, rows[0]!.id, options);
+      return rows.length;
     },
 
     work: (kind, options, run) =>

@@ -1,3 +1,5 @@
+import type { Kysely } from "kysely";
+
 /**
  * Jobs that outlive a process, executed at least once: a handler writes to attempt-specific locations and publishes
  * when it returns, because after a lost lease another worker may already be running the job.
@@ -9,11 +11,17 @@ export interface Jobs {
    * 0), then earlier runAt. `attempts`: maximum number of attempts (default 20). Throws StoreError badJob for a payload
    * that is not JSON or exceeds 1 MiB.
    */
-  enqueue(
+  enqueue(kind: string, payload: unknown, options?: EnqueueOptions): Promise<string>;
+  /**
+   * Runs `claim` in a transaction and enqueues a job for each payload that it returns in the same transaction: a crash
+   * leaves the claim and all its jobs, or nothing. Resolves with the number of jobs when they are on disk. `claim` may
+   * run again after a conflict, so it must only do database work, through `tx`. Throws like `enqueue`.
+   */
+  enqueueClaimed<Tables>(
     kind: string,
-    payload: unknown,
-    options?: { key?: string; runAt?: Date; priority?: number; attempts?: number },
-  ): Promise<string>;
+    claim: (tx: Kysely<Tables>) => Promise<unknown[]>,
+    options?: Omit<EnqueueOptions, "key">,
+  ): Promise<number>;
   /**
    * Runs jobs of this kind until stopped: immediately after an enqueue in this process (or in any process, with events
    * over PostgreSQL), otherwise at the next poll.
@@ -21,6 +29,13 @@ export interface Jobs {
   work(kind: string, options: WorkOptions, run: (job: Job, context: JobContext) => Promise<void>): JobWorker;
   /** Finished jobs are retained for a day, failed ones for thirty days. */
   get(id: string): Promise<JobState | undefined>;
+}
+
+export interface EnqueueOptions {
+  key?: string;
+  runAt?: Date;
+  priority?: number;
+  attempts?: number;
 }
 
 export interface WorkOptions {

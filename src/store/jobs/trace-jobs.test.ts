@@ -12,6 +12,7 @@ function setUp(headers: { traceparent?: string }) {
   let runJob: (job: Job, context: JobContext) => Promise<void>;
   const jobs: Jobs = {
     enqueue: async (_kind, payload) => String(payloads.push(payload)),
+    enqueueClaimed: async (_kind, claim) => payloads.push(...(await claim({} as Parameters<typeof claim>[0]))),
     work: (_kind, _options, run) => {
       runJob = run;
       return { stop: async () => {} };
@@ -37,6 +38,7 @@ function setUp(headers: { traceparent?: string }) {
 test("stores the trace context with a job and continues the trace when it runs", async () => {
   const { payloads, spans, traced, run } = setUp({ traceparent: TRACEPARENT });
   await traced.enqueue("a", { uid: "1" });
+  await traced.enqueueClaimed("a", async () => [{ uid: "2" }]);
   await traced.enqueue("a", "text");
   assert.deepEqual(payloads, [{ uid: "1", traceparent: TRACEPARENT }, "text"]);
   const ran: unknown[] = [];

@@ -10,6 +10,12 @@ export function traceJobs(jobs: Jobs, tracing: Tracing | undefined): Jobs {
   return {
     ...jobs,
     enqueue: (kind, payload, options) => jobs.enqueue(kind, withTrace(payload, tracing), options),
+    enqueueClaimed: <Tables>(...[kind, claim, options]: Parameters<typeof jobs.enqueueClaimed<Tables>>) =>
+      jobs.enqueueClaimed<Tables>(
+        kind,
+        async (tx) => (await claim(tx)).map((payload) => withTrace(payload, tracing)),
+        options,
+      ),
     work: (kind, options, run) =>
       jobs.work(kind, options, (job, context) =>
         tracing.run(

@@ -17,10 +17,9 @@ async function keysOf(objects: ObjectStore): Promise<string[]> {
 }
 
 /** Records the enqueued jobs. */
-function withLog({ enqueue, work, get }: Jobs, enqueued: string[]): Jobs {
+function withLog({ enqueue, ...jobs }: Jobs, enqueued: string[]): Jobs {
   return {
-    work,
-    get,
+    ...jobs,
     enqueue: async (kind, payload, options) => {
       const id = await enqueue(kind, payload, options);
       enqueued.push(`${kind} ${(payload as { uid: string }).uid}`);
@@ -68,6 +67,7 @@ export function deletionsConformance(engine: TestEngine): void {
     const { db } = await engine.open(t, videosTestMigrations);
     const failingJobs: Jobs = {
       enqueue: () => Promise.reject(new Error("kill -9")),
+      enqueueClaimed: () => assert.fail(),
       work: () => assert.fail(),
       get: () => assert.fail(),
     };

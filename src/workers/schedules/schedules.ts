@@ -1,7 +1,7 @@
 import { messageOf, silentLog, systemClock, type Clock, type Log } from "../../kernel/index.ts";
 import type { Db, Jobs } from "../../store/index.ts";
 import type { LiveWorkers } from "../scripts/port.ts";
-import { distinctCrons, dueSchedules, scheduledScript, takeRun, type DueSchedule } from "../scripts/schedules-table.ts";
+import { claimRuns, distinctCrons, scheduledScript, type DueSchedule } from "../scripts/schedules-table.ts";
 import type { ScriptsTables } from "../scripts/schema.ts";
 import { parseCron, type CronExpression } from "./cron.ts";
 
@@ -27,6 +27,8 @@ const BATCH_SIZE = 500;
 /** A run that has waited longer than this counts as missed. */
 const MAX_CATCH_UP_MS = 15 * MINUTE_MS;
 const LEASE_MS = 30_000;
+/** After a failed check, within the same minute. */
+const RETRY_MS = 2000;
 
 interface Run extends DueSchedule {
   /** Minutes since the epoch. */
@@ -35,7 +37,9 @@ interface Run extends DueSchedule {
 
 /**
  * Runs the cron expressions of all workers at the start of the matching minutes. With any number of processes, exactly
- * one of them claims a run and tries it once; minutes without a running process are skipped.
+ * one of them claims a run and tries it once. The claim and the job are stored together: a process that dies in between
+ * leaves the run to another one, or to its successor within the same minute. Minutes without a running process are
+ * skipped.
  */
 export function createSchedules({
   db,
@@ -74,32 +78,33 @@ export function createSchedules({
   async function enqueueDue(crons: string[], minute: number) {
     if (crons.length === 0) return;
     for (;;) {
-      const dueRows = await dueSchedules(tables, crons, minute, BATCH_SIZE);
-      await Promise.all(dueRows.map((schedule) => enqueue(schedule, minute)));
-      if (dueRows.length < BATCH_SIZE || stopAborter.signal.aborted) return;
+      const claimed = await jobs.enqueueClaimed<ScriptsTables>(
+        KIND,
+        async (tx) =>
+          (await claimRuns(tx, crons, minute, BATCH_SIZE)).map((schedule): Run => ({
+            ...schedule,
+            minute,
+          })),
+        { attempts: 1 },
+      );
+      if (claimed < BATCH_SIZE || stopAborter.signal.aborted) return;
     }
   }
 
-  /** The run is claimed first: no run is better than two. */
-  async function enqueue(schedule: DueSchedule, minute: number) {
-    const { affected } = await db.write(takeRun(tables, schedule, minute));
-    if (affected === 0) return;
-    await jobs.enqueue(KIND, { ...schedule, minute } satisfies Run, {
-      key: `${schedule.scriptId}/${minute}/${schedule.cron}`,
-      attempts: 1,
-    });
-  }
-
+  /** Begins with the current minute: a process that died before it claimed the runs may have been restarted within it. */
   async function run() {
-    for (let last = Math.floor(clock.now() / MINUTE_MS); !stopAborter.signal.aborted;) {
-      await clock.sleep((last + 1) * MINUTE_MS - clock.now(), stopAborter.signal);
+    while (!stopAborter.signal.aborted) {
       const minute = Math.floor(clock.now() / MINUTE_MS);
-      // Timers may fire slightly early.
-      if (minute <= last) continue;
-      last = minute;
-      await tick(minute).catch((err: unknown) =>
-        log.error({ err }, `workers: failed to check schedules, will retry: ${messageOf(err)}`),
+      const isDone = await tick(minute).then(
+        () => true,
+        (err: unknown) => {
+          log.error({ err }, `workers: failed to check schedules, will retry: ${messageOf(err)}`);
+          return false;
+        },
       );
+      const untilNextMinute = (minute + 1) * MINUTE_MS - clock.now();
+      const waitMs = isDone ? untilNextMinute : Math.min(untilNextMinute, RETRY_MS);
+      if (waitMs > 0) await clock.sleep(waitMs, stopAborter.signal);
     }
   }
 

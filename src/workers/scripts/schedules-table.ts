@@ -64,31 +64,43 @@ export interface DueSchedule {
   cron: string;
 }
 
-/** Up to `limit` schedules with these expressions that were not claimed in this minute (since the epoch) or later. */
-export async function dueSchedules(
+/**
+ * Claims up to `limit` runs of schedules with these expressions in this minute (since the epoch). Each run is returned to
+ * exactly one of all concurrent callers. A caller waits for the transactions of others, so that a run whose claim was
+ * rolled back is returned to the next.
+ */
+export async function claimRuns(
   tables: Tables,
   crons: string[],
   minute: number,
   limit: number,
 ): Promise<DueSchedule[]> {
   const rows = await tables
-    .selectFrom("worker_schedules")
-    .select(["script_id", "cron"])
-    .where("cron", "in", crons)
+    // Materialized, because PostgreSQL may otherwise run the subquery again for each row and exceed its limit.
+    .with(
+      (cte) => cte("due").materialized(),
+      (db) =>
+        db
+          .selectFrom("worker_schedules")
+          .select(["script_id", "cron"])
+          .where("cron", "in", crons)
+          .where("last_run", "<", minute)
+          .limit(limit),
+    )
+    .updateTable("worker_schedules")
+    .set({ last_run: minute })
+    .where(({ eb, refTuple, selectFrom }) =>
+      eb(
+        refTuple("script_id", "cron"),
+        "in",
+        selectFrom("due").select(["due.script_id", "due.cron"]).$asTuple("script_id", "cron"),
+      ),
+    )
     .where("last_run", "<", minute)
-    .limit(limit)
+    .returning(["script_id", "cron"])
     .execute();
   return rows.map(({ script_id, cron }) => ({ scriptId: script_id, cron }));
 }
-
-/** Claims a run: resolves with true for exactly one of all concurrent callers. */
-export const takeRun = (tables: Tables, { scriptId, cron }: DueSchedule, minute: number) =>
-  tables
-    .updateTable("worker_schedules")
-    .set({ last_run: minute })
-    .where("script_id", "=", scriptId)
-    .where("cron", "=", cron)
-    .where("last_run", "<", minute);
 
 export async function scheduledScript(tables: Tables, scriptId: string): Promise<ScriptRef | undefined> {
   const row = await tables

@@ -206,6 +206,12 @@ export const streamErrors = defineErrors("stream", {
     message: "This account has reached the maximum of {limit} additional webhooks",
     fix: "Delete unused webhooks.",
   },
+  badChapters: {
+    code: 10956,
+    http: 400,
+    message: "The chapters are invalid: {reason}",
+    fix: "Send up to 200 chapters, each with a title and its own start in seconds, before the end of the video.",
+  },
   liveKeyUnknown: {
     code: 10970,
     http: 403,

@@ -2,6 +2,7 @@ export { createStream, type Stream } from "./stream.ts";
 export { type Audience, type AudienceColumn, createAudience } from "./audience/index.ts";
 export { type Audio, createAudio } from "./audio/index.ts";
 export { type Captions, createCaptions } from "./captions/index.ts";
+export { type Chapters, createChapters } from "./chapters/index.ts";
 export { type Clips, createClips } from "./clips/index.ts";
 export { customerCode } from "./customers/index.ts";
 export { createDownloads, type Download, downloadName, type Downloads, type DownloadType } from "./downloads/index.ts";

@@ -3,6 +3,7 @@ import { liveMigrations } from "./live/index.ts";
 import { audienceMigrations } from "./audience/index.ts";
 import { audioMigrations } from "./audio/index.ts";
 import { streamCaptionsMigrations } from "./captions/index.ts";
+import { streamChaptersMigrations } from "./chapters/index.ts";
 import { downloadsMigrations } from "./downloads/index.ts";
 import { streamKeysMigrations } from "./keys/index.ts";
 import { uploadsMigrations } from "./uploads/index.ts";
@@ -23,4 +24,5 @@ export const streamMigrations: Migration[] = [
   ...viewedMigrations,
   ...liveMigrations,
   ...audienceMigrations,
+  ...streamChaptersMigrations,
 ];

@@ -14,6 +14,7 @@ import { type Audience, createAudience } from "./audience/index.ts";
 import { type Audio, createAudio } from "./audio/index.ts";
 import { createStreamBinding } from "./binding/index.ts";
 import { type Captions, CAPTIONS_CHANGED, createCaptions } from "./captions/index.ts";
+import { chapterRoutes, type Chapters, CHAPTERS_CHANGED, createChapters } from "./chapters/index.ts";
 import { type Clips, createClips } from "./clips/index.ts";
 import { createDelivery } from "./delivery/index.ts";
 import { createDownloads, type Downloads } from "./downloads/index.ts";
@@ -74,6 +75,7 @@ interface StreamServices {
   tokens: PlaybackTokens;
   watermarks: Watermarks;
   captions: Captions;
+  chapters: Chapters;
   audio: Audio;
   downloads: Downloads;
   webhooks: Webhooks;
@@ -222,6 +224,8 @@ export function createStream(
   });
   videos.onDeleted(captions.onVideoDeleted);
   lifecycle.onStop("captions", () => captions.close(), { timeoutMs: 15_000 });
+  const chapters = createChapters({ db, events, videos, clock });
+  videos.onDeleted(chapters.onVideoDeleted);
   const segments = createSegments({
     tools,
     objects,
@@ -305,6 +309,7 @@ export function createStream(
     domain,
     isPublished: live.isPublished,
     isRecorded: live.isRecorded,
+    chaptersOf: chapters.of,
     log,
   });
   const playback = createPlayback({
@@ -333,6 +338,7 @@ export function createStream(
     routes: [
       ...playback,
       ...live.thumbnails(thumbnails.routes),
+      ...chapterRoutes(chapters),
       ...downloads.delivery,
       ...live.delivery,
       ...player.delivery.map(audience.watchPage),
@@ -370,6 +376,7 @@ export function createStream(
       tokens,
       watermarks,
       captions,
+      chapters,
       audio,
       downloads,
       webhooks,
@@ -394,7 +401,7 @@ export function createStream(
       ...(defaultAccount !== undefined && { defaultAccount }),
     }),
     changes: [
-      ...[VIDEO_CHANGED, CAPTIONS_CHANGED].map((event) => ({
+      ...[VIDEO_CHANGED, CAPTIONS_CHANGED, CHAPTERS_CHANGED].map((event) => ({
         topic: "videos" as const,
         event,
         ownerOf: accountOf(videos.find),

@@ -266,12 +266,18 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
     assert.ok((await run("download", video.uid, "--json")).json.size > 0);
   });
 
-  test("captions are uploaded, keys are created, and usage is shown", async () => {
+  test("captions are uploaded, chapters are set, keys are created, and usage is shown", async () => {
     await writeFile(join(data, "de.srt"), "1\n00:00:00,000 --> 00:00:01,000\nHallo\n");
     assert.match((await run("captions", "upload", uid, "de", "de.srt")).stdout, /^Uploaded captions in Deutsch \(de\)/);
     assert.match((await run("captions", "list", uid)).stdout, /^de +Deutsch +no +ready$/m);
     await run("captions", "delete", uid, "de", "--yes");
     assert.equal((await run("captions", "list", uid)).stdout, "No captions.\n");
+    assert.equal((await run("chapters", "list", uid)).stdout, "No chapters.\n");
+    assert.match((await run("chapters", "set", uid, "de.srt")).stdout, /^Stored 1 chapter of /);
+    assert.match((await run("chapters", "list", uid)).stdout, /^0:00:00\.000 +Hallo$/m);
+    assert.match((await run("chapters", "list", uid, "--vtt")).stdout, /^WEBVTT\n\n00:00:00\.000 --> .*\nHallo\n$/);
+    await run("chapters", "delete", uid, "--yes");
+    assert.equal((await run("chapters", "list", uid)).stdout, "No chapters.\n");
     const { json: key } = await run("keys", "create", "--json");
     assert.match(Buffer.from(key.pem, "base64").toString(), /^-----BEGIN RSA PRIVATE KEY-----/);
     assert.match((await run("keys", "list")).stdout, new RegExp(`^${key.id} `, "m"));

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
+import { globSync, readdirSync } from "node:fs";
 import { readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -106,6 +106,8 @@ test("an account becomes a folder of zone files, NDJSON, SQL, modules, objects a
   for (const uid of videos) {
     assert.deepEqual(await readFile(join(cwd, "account/videos", uid, "original.mp4")), await readFile(file));
     assert.match(await read(`videos/${uid}/captions/en.vtt`), /^WEBVTT/);
+    const [savedChapters] = globSync(`v4/**/stream/${uid}/chapters.json`, { cwd: join(cwd, "account") });
+    assert.match(await read(savedChapters!), /"Start of video \d"/);
   }
   const withAudio = videos.filter((uid) => readdirSync(join(cwd, "account/videos", uid)).includes("audio"));
   assert.equal(withAudio.length, 2);

@@ -219,6 +219,7 @@ async function createVideos(access: AccountAccess, { videos }: AccountSizes, cli
     const captions = new FormData();
     captions.set("file", new File([CAPTIONS], "en.vtt", { type: "text/vtt" }));
     await call("PUT", `${path}/captions/en`, captions);
+    await call("PUT", `${path}/chapters`, { chapters: [{ start: 0, title: `Start of video ${i}` }] });
     await untilReady(access, uid as string);
   }
 }
@@ -317,9 +318,10 @@ export async function readAccount(access: AccountAccess): Promise<AccountContent
   for (const video of await call("GET", `${base}/stream`)) {
     const { uid, meta, creator, requireSignedURLs, allowedOrigins } = video;
     const captions = await call("GET", `${base}/stream/${uid}/captions`);
+    const { chapters } = await call("GET", `${base}/stream/${uid}/chapters`);
     const { audio } = await call("GET", `${base}/stream/${uid}/audio`);
     const tracks = audio.map(({ label }: { label: string }) => label);
-    put("videos", uid, { meta, creator, requireSignedURLs, allowedOrigins, captions, tracks });
+    put("videos", uid, { meta, creator, requireSignedURLs, allowedOrigins, captions, chapters, tracks });
   }
   for (const { uid } of (await call("GET", `${base}/stream/live_inputs`)).liveInputs) {
     const { meta, recording, srt, rtmp, webRTC } = await call("GET", `${base}/stream/live_inputs/${uid}`);

@@ -2,6 +2,7 @@ import type { PageConfig, PlayerVideo } from "../../src/stream/player/page-confi
 import type { AdEvent } from "../shared/messages.ts";
 import { runAdBreak } from "./ads/ad-break.ts";
 import { createBroadcast } from "./broadcast.ts";
+import { createChapterDisplay } from "./chapters.ts";
 import { createLayout, type Layout } from "./layout.ts";
 import { createLiveEdge } from "./live-edge.ts";
 import type { PlayerOptions } from "./options.ts";
@@ -87,6 +88,7 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
     },
   });
   source.showCaptions(options.defaultTextTrack);
+  const chapters = createChapterDisplay(layout, seek);
   const heading = document.querySelector("h1");
 
   let current = config.video;
@@ -215,6 +217,7 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
   function begin(): void {
     notice.hide();
     showPoster();
+    chapters.show(isRunning() ? [] : current.chapters, addressOf("chapters.vtt"));
     setStoryboard(current.picture && !isRunning() ? addressOf("thumbnails/storyboard.vtt") : undefined);
     openSource();
     if (isPlayWanted) play().catch(playSilently);
@@ -265,11 +268,16 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
 
   /** The controls read the preview images from a text track of the media element. */
   function setStoryboard(address: string | undefined): void {
-    media.querySelector("track")?.remove();
+    media.querySelector('track[kind="metadata"]')?.remove();
     if (address === undefined) return;
     const track = document.createElement("track");
     Object.assign(track, { kind: "metadata", label: "thumbnails", default: true, src: address });
     media.append(track);
+  }
+
+  function seek(seconds: number): void {
+    if (media.readyState > 0) media.currentTime = seconds;
+    else seekTo = seconds;
   }
 
   // Every playback request passes through here: buttons, keys, embedding page.
@@ -306,10 +314,7 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
         events.dispatchEvent(new Event("error"));
       }
     },
-    seek(seconds) {
-      if (media.readyState > 0) media.currentTime = seconds;
-      else seekTo = seconds;
-    },
+    seek,
     chooseCaptions: (language) => source.showCaptions(language),
     preload() {
       if (options.preload === "auto") source.load();

@@ -1,5 +1,7 @@
 import "media-chrome";
 import "media-chrome/menu";
+import type { ChaptersMenu } from "./chapters-menu.ts";
+import "./chapters-menu.ts";
 import "./quality-menu.ts";
 import { createHint, type Hint } from "./hint.ts";
 import { createNotice, type Notice } from "./notice.ts";
@@ -14,6 +16,9 @@ export interface Layout {
   live: HTMLElement;
   /** Bar above the video: its owner and title. */
   top: HTMLElement;
+  chaptersMenu: ChaptersMenu;
+  /** Title of the current chapter, in the settings menu. */
+  chapterNow: HTMLElement;
   /** Layer over the video, shown during an advertisement. */
   ad: HTMLElement;
 }
@@ -34,6 +39,10 @@ const CONTROLS = `
 <media-play-button class="big-play" slot="centered-chrome" notooltip></media-play-button>
 <media-settings-menu id="settings" anchor="auto" hidden aria-label="Settings">
   <span slot="header" hidden></span>
+  <media-settings-menu-item class="chapters">Chapters
+    <span slot="description" class="chapter-now"></span>
+    <chapters-menu slot="submenu" hidden>${backButton("Chapters")}</chapters-menu>
+  </media-settings-menu-item>
   <media-settings-menu-item>Quality
     <quality-menu slot="submenu" hidden>${backButton("Quality")}</quality-menu>
   </media-settings-menu-item>
@@ -50,6 +59,7 @@ const CONTROLS = `
 <media-control-bar class="bar timeline">
   <media-time-range>
     <media-preview-thumbnail slot="preview"></media-preview-thumbnail>
+    <media-preview-chapter-display slot="preview"></media-preview-chapter-display>
     <media-preview-time-display slot="preview"></media-preview-time-display>
   </media-time-range>
 </media-control-bar>
@@ -93,6 +103,9 @@ export function createLayout(): Layout {
   const hint = createHint();
   hint.element.slot = "centered-chrome";
   controller.append(video, poster, controls.content, hint.element, notice.element);
+  const chaptersMenu = find(controller, "chapters-menu") as ChaptersMenu;
+  // Elements of a template become custom elements when they enter the page, but the chapters are known earlier.
+  customElements.upgrade(chaptersMenu);
   return {
     controller,
     video,
@@ -101,6 +114,8 @@ export function createLayout(): Layout {
     hint,
     live: find(controller, ".live-place"),
     top: find(controller, ".top"),
+    chaptersMenu,
+    chapterNow: find(controller, ".chapter-now"),
     ad: find(controller, ".ad"),
   };
 }

@@ -14,7 +14,7 @@ import { apiFile, audioFile, captionsFile, videoFileIn, videoFolder, watermarkFi
 const CHUNK_BYTES = 32 * 1024 * 1024;
 const SIGNATURE_BYTES = 8;
 
-/** Videos with their files, captions and audio tracks, and the settings of Stream. */
+/** Videos with their files, captions, chapters and audio tracks, and the settings of Stream. */
 export async function exportStream(context: ExportContext): Promise<PlannedItem[]> {
   const { source, paths, files } = context;
   const path = `${paths.source}/stream`;
@@ -64,6 +64,7 @@ async function exportVideo(context: ExportContext, video: Video, progress: ItemP
   const { uid } = video;
   const path = `${paths.source}/stream${at`/${uid}`}`;
   await files.writeJson(`${videoFolder(uid)}/video.json`, video);
+  await saveResult(context, `${path}/chapters`);
   await saveResult(context, `${path}/captions`);
   for (const language of await captionsOf(source.api, paths.source, uid)) {
     const response = await source.api.raw("GET", `${path}/captions${at`/${language}`}/vtt`);

@@ -2,6 +2,7 @@ import { impossible, plannedItem, type Context } from "../context.ts";
 import { migrateErrors } from "../errors.ts";
 import type { ItemProgress, PlannedItem, V4Client } from "../port.ts";
 import { at, isStatus, resultIfFound } from "../requests.ts";
+import { chaptersOf, copyChapters } from "./chapters.ts";
 import { captionsOf, copyCaptions } from "./captions.ts";
 import { audioTracksOf, copyAudioTracks, type AudioTrack } from "./audio-tracks.ts";
 import { settingsOf, type Video } from "./video.ts";
@@ -15,7 +16,7 @@ const STATE_PROBLEMS: Record<string, string> = {
   "live-inprogress": "its broadcast is running",
 };
 
-/** Videos with captions, audio tracks and settings, oldest first. */
+/** Videos with captions, chapters, audio tracks and settings, oldest first. */
 export async function planVideos(context: Context): Promise<PlannedItem[]> {
   const { source, target, paths, ids } = context;
   const [ours, theirs] = await Promise.all([videosOf(source.api, paths.source), videosOf(target.api, paths.target)]);
@@ -67,19 +68,30 @@ async function planVideo(
       reason: `this server failed to process it: ${existing.status.errorReasonText ?? "no reason given"}; delete it to import it again`,
     });
   const isPresent = existing !== undefined && existing.status.state !== "pendingupload";
-  const [captions, tracks, theirs, theirTracks] = await Promise.all([
+  const [captions, tracks, chapters, theirs, theirTracks, theirChapters] = await Promise.all([
     captionsOf(source.api, paths.source, uid),
     audioTracksOf(source.api, paths.source, uid),
+    chaptersOf(source.api, paths.source, uid),
     isPresent ? captionsOf(target.api, paths.target, existing.uid) : ([] as string[]),
     isPresent ? audioTracksOf(target.api, paths.target, existing.uid) : ([] as AudioTrack[]),
+    isPresent ? chaptersOf(target.api, paths.target, existing.uid) : [],
   ]);
+  // Chapters that were added on the target are kept if the source has none.
+  const hasChapters = chapters.length > 0;
   const losses = isPresent ? [] : lossesOf(context, video, hasOriginals);
   return plannedItem(context, {
     ...item,
     ...(losses.length > 0 && { losses }),
     ...(video.size !== undefined && video.size > 0 && !isPresent && { bytes: video.size }),
-    source: { ...settingsOf(video), captions, tracks: labelsOf(tracks) },
-    target: isPresent ? { ...settingsOf(existing), captions: theirs, tracks: labelsOf(theirTracks) } : undefined,
+    source: { ...settingsOf(video), captions, tracks: labelsOf(tracks), ...(hasChapters && { chapters }) },
+    target: isPresent
+      ? {
+          ...settingsOf(existing),
+          captions: theirs,
+          tracks: labelsOf(theirTracks),
+          ...(hasChapters && { chapters: theirChapters }),
+        }
+      : undefined,
     async apply(progress) {
       if (!isPresent)
         await uploadVideo(context, video, createVideoSource(context, video), { settings: settingsOf(video), progress });
@@ -92,6 +104,7 @@ async function planVideo(
         path,
         captions.filter((language) => !theirs.includes(language)),
       );
+      if (hasChapters) await copyChapters(target.api, path, chapters);
       const missing = tracks.filter(({ label }) => !theirTracks.some((track) => track.label === label));
       if (missing.length > 0) {
         await waitUntilReady(context, path, video);

@@ -1,2 +1,3 @@
+export { escapeCueText, plainText } from "./plain-text.ts";
 export { readCaptions } from "./read.ts";
 export { formatVtt } from "./write-vtt.ts";

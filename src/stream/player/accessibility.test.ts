@@ -124,6 +124,20 @@ describe("axe reports no violations on", { skip: withoutChromium() || needsFfmpe
       },
     ],
     [
+      "the chapters menu",
+      async () => {
+        delivery.chapters.set(String(count + 1).padStart(32, "0"), [
+          { start: 0, title: "Start" },
+          { start: 6, title: "A chapter with a title that is too long for the menu of a player in a small frame" },
+        ]);
+        const page = await open({}, "iframe", "muted=true&preload=metadata");
+        await playable(page);
+        await page.locator("media-settings-menu-button").click();
+        await page.locator("media-settings-menu-item", { hasText: "Chapters" }).first().click();
+        return page;
+      },
+    ],
+    [
       "the list of keyboard shortcuts",
       async () => {
         const page = await open({}, "iframe", "muted=true&preload=metadata");

@@ -1,3 +1,4 @@
+import type { Chapter } from "../chapters/port.ts";
 import type { PublicDetails, VideoState } from "../videos/video.ts";
 
 /**
@@ -24,6 +25,8 @@ export interface PlayerVideo {
   /** Path of the poster under `/{id}/`; null if there is none. */
   poster: string | null;
   details: PublicDetails;
+  /** Sorted by start; empty while a broadcast is running. */
+  chapters: Chapter[];
   /** Set for live broadcasts and their recordings. */
   live: PlayerBroadcast | null;
   /** `frame-ancestors` of its pages, from its `allowedOrigins`; null if any page may embed it. */

@@ -1,5 +1,6 @@
 import { looksLikeToken, readToken } from "../../protocol/playback-token/index.ts";
 import { frameAncestors } from "../access/index.ts";
+import type { Chapter } from "../chapters/index.ts";
 import type { Video } from "../videos/index.ts";
 import type { PlayerBroadcast, PlayerVideo } from "./page-config.ts";
 
@@ -14,24 +15,40 @@ export type IsPublished = (input: string) => Promise<boolean>;
 /** Whether broadcasts of an input are recorded as videos. */
 export type IsRecorded = (input: string) => Promise<boolean>;
 
-interface Broadcasts {
+/** The chapters of a video, for viewers. */
+export type ChaptersOf = (video: Pick<Video, "uid" | "duration">) => Promise<Chapter[]>;
+
+interface PlayerVideoDeps {
   /** If absent, no broadcast is reported as interrupted. */
   isPublished?: IsPublished | undefined;
   /** If absent, all broadcasts are recorded. */
   isRecorded?: IsRecorded | undefined;
+  /** If absent, no video has chapters. */
+  chaptersOf?: ChaptersOf | undefined;
 }
 
 /** The data that the player receives about a video. */
-export function createPlayerVideos({ isPublished = async () => true, isRecorded = async () => true }: Broadcasts = {}) {
+export function createPlayerVideos({
+  isPublished = async () => true,
+  isRecorded = async () => true,
+  chaptersOf = async () => [],
+}: PlayerVideoDeps = {}) {
   return async (video: Video, id: string): Promise<PlayerVideo> => {
+    const shown = await withoutChapters(video, id);
+    return isRunning(shown) ? shown : { ...shown, chapters: await chaptersOf(video) };
+  };
+
+  async function withoutChapters(video: Video, id: string): Promise<PlayerVideo> {
     const { liveInput: input, uid, state } = video;
     if (input === undefined) return playerVideo(video, id);
     if (state === "live-inprogress") return playerVideo(video, id, { interrupted: !(await isPublished(input)) });
     // At the URL of an input, `unrecorded` is set if the current broadcast is not recorded as a video.
     const now = subjectOf(id) === input || uid === input;
     return playerVideo(video, id, { unrecorded: now && !(await isRecorded(input)) && (await isPublished(input)) });
-  };
+  }
 }
+
+const isRunning = ({ live }: PlayerVideo) => live !== null && live.state !== "over";
 
 /**
  * `interrupted`: the video is a running broadcast that currently has no publisher. `unrecorded`: a broadcast is
@@ -70,6 +87,7 @@ export function playerVideo(
               : null
             : "thumbnails/thumbnail.jpg",
     details: video.publicDetails,
+    chapters: [],
     live:
       video.liveInput === undefined
         ? null

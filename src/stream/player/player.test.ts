@@ -143,6 +143,50 @@ describe("the player page", { skip }, () => {
     );
   });
 
+  test("shows chapters on the timeline, at the pointer, and in a menu that the keyboard operates", async () => {
+    const video = another({});
+    delivery.chapters.set(video.uid, [
+      { start: 0, title: "Start" },
+      { start: 6, title: "Mill & <river>" },
+    ]);
+    const { page, problems } = await open("muted=true&preload=metadata", video.uid);
+    await until(page, 'document.querySelector("video").readyState > 0');
+    await until(
+      page,
+      'document.querySelector("media-time-range").shadowRoot.querySelectorAll("#segments-clipping rect").length === 2',
+    );
+    assert.deepEqual(
+      await media(page, 'querySelector("track[kind=chapters]").track.cues[1].endTime'),
+      await media(page, "duration"),
+    );
+    const box = (await page.locator("media-time-range").boundingBox())!;
+    await page.mouse.move(box.x + box.width * 0.75, box.y + box.height / 2);
+    await until(
+      page,
+      'document.querySelector("media-preview-chapter-display").getAttribute("mediapreviewchapter") === "Mill & <river>"',
+    );
+    await page.locator("media-settings-menu-button").focus();
+    await page.keyboard.press("Enter");
+    await until(page, 'document.activeElement.textContent.includes("Chapters")');
+    await page.keyboard.press("Enter");
+    await until(page, 'document.querySelector("chapters-menu").contains(document.activeElement)');
+    assert.deepEqual(await page.locator("chapters-menu media-chrome-menu-item").allInnerTexts(), [
+      "Start\n0:00",
+      "Mill & <river>\n0:06",
+    ]);
+    await page.locator("chapters-menu media-chrome-menu-item").last().focus();
+    await page.keyboard.press("Enter");
+    await until(page, 'document.querySelector("video").currentTime === 6');
+    await until(page, 'document.querySelector(".chapter-now").textContent === "Mill & <river>"');
+    assert.deepEqual(problems, []);
+    // A video without chapters has neither the menu nor the track.
+    const other = await open("muted=true&preload=metadata");
+    await until(other.page, 'document.querySelector("video").readyState > 0');
+    assert.equal(await other.page.locator("track[kind=chapters]").count(), 0);
+    await other.page.locator("media-settings-menu-button").click();
+    assert.equal(await other.page.locator("media-settings-menu-item.chapters").isVisible(), false);
+  });
+
   test("reports that a video is being processed, and plays it as soon as possible", async () => {
     const video = another({ state: "queued", readyToStream: false, pctComplete: 0 });
     const { page } = await open("muted=true&autoplay=true", video.uid);

@@ -9,6 +9,7 @@ import { promisify } from "node:util";
 import type { Page } from "playwright-core";
 import { clip } from "../../../test/support/media.ts";
 import { createLog } from "../../kernel/index.ts";
+import { chapterRoutes, type Chapter } from "../chapters/index.ts";
 import type { DeliveryRoute, Viewing } from "../delivery/route.ts";
 import { streamErrors } from "../errors.ts";
 import type { Video } from "../videos/video.ts";
@@ -58,6 +59,8 @@ export interface StaticDelivery {
   unpublished: Set<string>;
   /** Inputs without recording. */
   unrecorded: Set<string>;
+  /** Keyed by uid. */
+  chapters: Map<string, Chapter[]>;
   /** Keyed by input. */
   fakeLives: Map<string, FakeLive>;
   requests: { path: string; request: IncomingMessage }[];
@@ -75,6 +78,8 @@ export async function startStaticDelivery({ base = "" }: { base?: string } = {})
   const overrides: StaticDelivery["overrides"] = new Map();
   const unpublished: StaticDelivery["unpublished"] = new Set();
   const unrecorded: StaticDelivery["unrecorded"] = new Set();
+  const chapters: StaticDelivery["chapters"] = new Map();
+  const chaptersOf = async ({ uid }: { uid: string }) => chapters.get(uid) ?? [];
   const fakeLives: StaticDelivery["fakeLives"] = new Map();
   const log = createLog({ level: "silent" });
   const player = createPlayer({
@@ -85,6 +90,7 @@ export async function startStaticDelivery({ base = "" }: { base?: string } = {})
     origin: (request) => `http://${request.headers.host}`,
     isPublished: async (input) => !unpublished.has(input),
     isRecorded: async (input) => !unrecorded.has(input),
+    chaptersOf,
     access: {
       async check(id) {
         const video = videos.get(id);
@@ -117,7 +123,7 @@ export async function startStaticDelivery({ base = "" }: { base?: string } = {})
       (await live?.handle(path, url, response)) === true
     )
       return;
-    const route = player.delivery.find((one) => one.path === path);
+    const route = [...player.delivery, ...chapterRoutes({ of: chaptersOf })].find((one) => one.path === path);
     if (route !== undefined)
       return answer(route, {
         video,
@@ -150,6 +156,7 @@ export async function startStaticDelivery({ base = "" }: { base?: string } = {})
     overrides,
     unpublished,
     unrecorded,
+    chapters,
     fakeLives,
     async close() {
       await stop(server);

@@ -8,7 +8,7 @@ import { type Assets, createAssets } from "./assets.ts";
 import { metadataRoutes } from "./metadata.ts";
 import { answerOembed } from "./oembed.ts";
 import { pageRoutes } from "./pages.ts";
-import { createPlayerVideos, type IsPublished, type IsRecorded } from "./player-video.ts";
+import { type ChaptersOf, createPlayerVideos, type IsPublished, type IsRecorded } from "./player-video.ts";
 import type { UploadPageConfig } from "./upload-config.ts";
 import { answerUploadPage } from "./upload-page.ts";
 
@@ -32,6 +32,8 @@ interface PlayerOptions {
   isPublished?: IsPublished;
   /** Allows unrecorded broadcasts to play over WebRTC (`webRTC/play`). If absent, they are not shown. */
   isRecorded?: IsRecorded;
+  /** If absent, no video has chapters. */
+  chaptersOf?: ChaptersOf;
   /** Default: the assets bundled with the program. */
   assets?: Assets;
 }
@@ -58,11 +60,12 @@ export function createPlayer({
   log,
   isPublished,
   isRecorded,
+  chaptersOf,
   assets = createAssets({ log }),
 }: PlayerOptions): Player {
   const prefix = `${base}/embed/`;
   const isAccountHost = createAccountHostCheck(domain);
-  const playerVideo = createPlayerVideos({ isPublished, isRecorded });
+  const playerVideo = createPlayerVideos({ isPublished, isRecorded, chaptersOf });
   return {
     delivery: [...pageRoutes(assets, playerVideo), ...metadataRoutes(playerVideo)],
     async handle(request, response) {

@@ -4,6 +4,7 @@ import type { Route } from "../../operation.ts";
 import { streamAnalyticsRoutes } from "./analytics.ts";
 import { streamAudioRoutes } from "./audio.ts";
 import { streamCaptionsRoutes } from "./captions.ts";
+import { streamChaptersRoutes } from "./chapters.ts";
 import { streamClipRoutes } from "./clip.ts";
 import { streamCopyRoutes } from "./copy.ts";
 import { streamDeliveryRoutes } from "./delivery.ts";
@@ -35,6 +36,7 @@ export const streamRoutes = ({ services }: Pick<Stream, "services">, chosenIds: 
   ...streamTokenRoutes(services),
   ...streamWatermarksRoutes({ watermarks: services.watermarks, chosenIds }),
   ...streamCaptionsRoutes(services),
+  ...streamChaptersRoutes(services),
   ...streamAudioRoutes(services),
   ...streamDownloadsRoutes(services),
   ...streamWebhookRoutes(services),

@@ -1,3 +1,4 @@
+import type { Ref } from "react";
 import { EmptyState } from "../../shared/empty-state.tsx";
 import { ErrorState } from "../../shared/error-state.tsx";
 import { LoadingState } from "../../shared/loading-state.tsx";
@@ -5,7 +6,17 @@ import { nameOf, urlsOf, usePlaybackId, type Video } from "./queries.ts";
 import { VideoState } from "./video-state.tsx";
 
 /** The server's own player, as on the pages that embed the video. */
-export function Player({ video, account, at }: { video: Video; account: string; at?: number }) {
+export function Player({
+  video,
+  account,
+  at,
+  frame,
+}: {
+  video: Video;
+  account: string;
+  at?: number;
+  frame?: Ref<HTMLIFrameElement>;
+}) {
   const { data: playbackId, error } = usePlaybackId(account, video);
   if (!video.readyToStream)
     return (
@@ -17,6 +28,7 @@ export function Player({ video, account, at }: { video: Video; account: string; 
   if (playbackId === undefined) return <LoadingState rows={6} />;
   return (
     <iframe
+      ref={frame}
       className="rp-stream-player"
       title={`Player for ${nameOf(video)}`}
       src={`${urlsOf(video, playbackId).player}${at === undefined ? "" : `?startTime=${at}s`}`}

@@ -1,6 +1,7 @@
 import { SimpleGrid, Stack } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
+import { useRef, useState } from "react";
 import { useAccount } from "../../api/account.ts";
 import { api } from "../../api/client.ts";
 import { queryClient } from "../../api/query-client.ts";
@@ -11,6 +12,7 @@ import { Bytes, Duration, RelativeTime } from "../../shared/format.tsx";
 import { KeyValue } from "../../shared/key-value.tsx";
 import { Section } from "../../shared/page.tsx";
 import { useNotify } from "../../shared/use-notify.ts";
+import { Chapters } from "./chapters/chapters.tsx";
 import { Downloads } from "./downloads.tsx";
 import { Player } from "./player.tsx";
 import { nameOf, streamKeys, urlsOf, videoPath, type Video } from "./queries.ts";
@@ -35,10 +37,14 @@ function Overview({ video, account }: { video: Video; account: string }) {
     enabled: video.readyToStream,
   });
   const urls = urlsOf(video);
+  const player = useRef<HTMLIFrameElement>(null);
+  // The player reads the chapters when it starts.
+  const [revision, setRevision] = useState(0);
   return (
     <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
       <Stack gap="md">
-        <Player video={video} account={account} />
+        <Player key={revision} video={video} account={account} frame={player} />
+        <Chapters video={video} account={account} player={player} onSaved={() => setRevision(revision + 1)} />
         {embedCode !== undefined && (
           <Section
             title="Embed code"

@@ -1,0 +1,19 @@
+import type { DeliveryRoute } from "../delivery/index.ts";
+import { formatChapters } from "./chapter-list.ts";
+import type { Chapters } from "./port.ts";
+
+const CACHE_SECONDS = 60;
+
+/** The chapters as a text track for players. A video without chapters has an empty track. */
+export const chapterRoutes = (chapters: Pick<Chapters, "of">): DeliveryRoute[] => [
+  {
+    path: "chapters.vtt",
+    purpose: "play",
+    async handle({ video, sendText }) {
+      sendText(formatChapters(await chapters.of(video), video.duration), {
+        type: "text/vtt; charset=utf-8",
+        cache: CACHE_SECONDS,
+      });
+    },
+  },
+];

@@ -149,6 +149,7 @@ export const NOUNS: readonly Noun[] = [
     load: async () => [
       ...(await import("./commands/email-routing.ts")).emailRoutingCommands,
       ...(await import("./commands/email-sending.ts")).emailSendingCommands,
+      ...(await import("./commands/email-dmarc.ts")).emailDmarcCommands,
       ...(await import("./commands/email-messages.ts")).emailMessagesCommands,
       ...(await import("./commands/email-analytics.ts")).emailAnalyticsCommands,
     ],
@@ -256,7 +257,7 @@ export const NOUNS: readonly Noun[] = [
   {
     name: "members",
     summary: "members of the account and invitations",
-    verbs: ["list", "invite", "update", "remove"],
+    verbs: ["list", "invite", "update", "remove", "two-factor"],
     load: async () => (await import("./commands/members.ts")).membersCommands,
   },
   {

@@ -20,6 +20,8 @@ const member = (id: string, email: string, role: number, status = "accepted") =>
 
 async function setUp(t: TestContext) {
   const api = await startFakeApi(t, {
+    [`GET ${BASE}`]: { result: { name: "Main", settings: { enforce_twofactor: false } } },
+    [`PUT ${BASE}`]: { result: { name: "Main", settings: { enforce_twofactor: true } } },
     [`GET ${BASE}/roles`]: { result: ROLES },
     [`GET ${BASE}/members`]: {
       result: [member("m1", "Ann@example.com", 0), member("m2", "carl@example.com", 2, "pending")],
@@ -69,4 +71,16 @@ test("changes a role and removes a member, by email address", async (t) => {
   assert.equal(unknown.code, 1);
   assert.match(unknown.stderr, /the account has no such member/);
   assert.match((await run("update", "m1")).stderr, /Pass --role/);
+});
+
+test("shows and changes whether two-factor authentication is required", async (t) => {
+  const { api, run } = await setUp(t);
+  assert.equal((await run("two-factor", "get")).stdout, "Main does not require two-factor authentication\n");
+  assert.equal((await run("two-factor", "enable")).stdout, "Main requires two-factor authentication\n");
+  assert.equal((await run("two-factor", "disable")).code, 1);
+  assert.equal((await run("two-factor", "disable", "--yes")).code, 0);
+  assert.deepEqual(
+    api.bodies(`PUT ${BASE}`),
+    [true, false].map((enforce_twofactor) => ({ name: "Main", settings: { enforce_twofactor } })),
+  );
 });

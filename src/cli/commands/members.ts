@@ -1,8 +1,9 @@
+import { oneLine } from "../../kernel/text.ts";
 import { connectToApi, type ApiConnection } from "../api/connect.ts";
 import { collectItems, pagesOf } from "../api/lists.ts";
 import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
-import { type Command, defineCommand } from "../command.ts";
+import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { commandErrors } from "../errors.ts";
 import { formatTime, printResult, table } from "../print.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
@@ -156,4 +157,68 @@ const membersRemove = defineCommand({
   },
 });
 
-export const membersCommands: readonly Command[] = [membersList, membersInvite, membersUpdate, membersRemove];
+interface Account {
+  name: string;
+  settings: { enforce_twofactor: boolean };
+}
+
+function printTwoFactor(context: CommandContext, { name, settings }: Account): void {
+  const isRequired = settings.enforce_twofactor;
+  printResult(context, { required: isRequired }, () => [
+    `${oneLine(name)} ${isRequired ? "requires" : "does not require"} two-factor authentication`,
+  ]);
+}
+
+async function requireTwoFactor({ api, base }: ApiConnection, isRequired: boolean): Promise<Account> {
+  // The API replaces the name as well.
+  const { name } = await api.result<Account>("GET", base);
+  return api.result<Account>("PUT", base, { json: { name, settings: { enforce_twofactor: isRequired } } });
+}
+
+const membersTwoFactorGet = defineCommand({
+  name: "members two-factor get",
+  summary: "show whether the account requires two-factor authentication of its members",
+  options: serverOptions,
+  examples: [["reelpost members two-factor get", "for the account of the token"]],
+  async run(values, _, context) {
+    const { api, base } = await connectToApi(values, context);
+    printTwoFactor(context, await api.result<Account>("GET", base));
+    return 0;
+  },
+});
+
+const membersTwoFactorEnable = defineCommand({
+  name: "members two-factor enable",
+  summary: "require two-factor authentication of the members of the account",
+  description:
+    "A member who signed in with a password alone can then only set up a second factor. API tokens are not affected.",
+  options: serverOptions,
+  examples: [["reelpost members two-factor enable", "takes effect immediately"]],
+  async run(values, _, context) {
+    printTwoFactor(context, await requireTwoFactor(await connectToApi(values, context), true));
+    return 0;
+  },
+});
+
+const membersTwoFactorDisable = defineCommand({
+  name: "members two-factor disable",
+  summary: "stop requiring two-factor authentication of the members of the account",
+  options: { ...yesOption, ...serverOptions },
+  examples: [["reelpost members two-factor disable --yes", "members keep the second factors that they have set up"]],
+  async run({ yes, ...values }, _, context) {
+    const connection = await connectToApi(values, context);
+    await confirm("Stop requiring two-factor authentication?", yes, context);
+    printTwoFactor(context, await requireTwoFactor(connection, false));
+    return 0;
+  },
+});
+
+export const membersCommands: readonly Command[] = [
+  membersList,
+  membersInvite,
+  membersUpdate,
+  membersRemove,
+  membersTwoFactorGet,
+  membersTwoFactorEnable,
+  membersTwoFactorDisable,
+];

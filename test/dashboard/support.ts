@@ -9,7 +9,12 @@ import { spawnServe, type ServeProcess, type SpawnServeOptions } from "../suppor
 /** Folder for screenshots, for manual review. */
 const SHOTS = process.env["REELPOST_SCREENSHOTS"];
 const WIDE = { width: 1440, height: 900 };
-const NARROW = { width: 390, height: 844 };
+/** The page must fit into each of these, besides WIDE. */
+const OTHER_VIEWPORTS = [
+  { width: 2560, height: 1440 },
+  { width: 390, height: 844 },
+  { width: 360, height: 740 },
+];
 const THEMES = ["light", "dark"] as const;
 const COLOR_RULES = ["color-contrast", "link-in-text-block"];
 /** The key of session/session.ts. */
@@ -120,8 +125,8 @@ async function axeViolations(page: Page, rules?: readonly string[]): Promise<str
 }
 
 /**
- * Checks the page as it is with axe in both themes, and that it fits into a narrow window. With REELPOST_SCREENSHOTS set,
- * also writes `<name>-<width>-<theme>.png` at 1440 and 390 pixels.
+ * Checks the page as it is with axe in both themes, and that it fits into windows of 360 to 2560 pixels. With
+ * REELPOST_SCREENSHOTS set, also writes `<name>-<width>-<theme>.png` for each width.
  */
 export async function checkPage(page: Page, name: string): Promise<void> {
   for (const theme of THEMES) {
@@ -131,13 +136,48 @@ export async function checkPage(page: Page, name: string): Promise<void> {
     assert.deepEqual(violations, [], `${name} in the ${theme} theme`);
     if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/${name}-${WIDE.width}-${theme}.png` });
   }
-  await page.setViewportSize(NARROW);
-  await useTheme(page, "light");
-  const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
-  assert.equal(overflow, 0, `${name} scrolls horizontally at ${NARROW.width} pixels`);
-  if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/${name}-${NARROW.width}-light.png` });
+  for (const viewport of OTHER_VIEWPORTS) {
+    await page.setViewportSize(viewport);
+    await useTheme(page, "light");
+    const { overflow, clipped } = (await page.evaluate(MEASURE_LAYOUT)) as { overflow: number; clipped: string[] };
+    if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/${name}-${viewport.width}-light.png` });
+    assert.equal(overflow, 0, `${name} scrolls horizontally at ${viewport.width} pixels`);
+    assert.deepEqual(clipped, [], `${name} clips controls at ${viewport.width} pixels`);
+  }
   await page.setViewportSize(WIDE);
 }
+
+/**
+ * Measures by how many pixels the page is too wide, and finds controls that are partly outside of the window or of an
+ * element that hides its overflow, and buttons whose text is cut off. Text, because browser types are not available here.
+ */
+const MEASURE_LAYOUT = `(() => {
+  const root = document.documentElement;
+  const clipped = [];
+  for (const control of document.querySelectorAll("button, a[href], input, select, textarea, [role=button], [role=tab]")) {
+    const { left, right, width, height } = control.getBoundingClientRect();
+    const isShown = control.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+    // A closed navigation and the link that skips it are moved out of the window as a whole.
+    if (!isShown || width <= 1 || height <= 1 || right <= 0 || left >= root.clientWidth) continue;
+    const name = (control.getAttribute("aria-label") ?? control.textContent).trim().slice(0, 40) || control.localName;
+    let isReachable = false;
+    let edges = { left: 0, right: root.clientWidth };
+    for (let outer = control.parentElement; outer !== null && !isReachable; outer = outer.parentElement) {
+      const { overflowX } = getComputedStyle(outer);
+      isReachable = overflowX === "auto" || overflowX === "scroll";
+      if (overflowX !== "hidden" && overflowX !== "clip") continue;
+      const box = outer.getBoundingClientRect();
+      edges = { left: Math.max(edges.left, box.left), right: Math.min(edges.right, box.right) };
+    }
+    if (!isReachable && (left < edges.left - 1 || right > edges.right + 1))
+      clipped.push(name + ": " + Math.round(left) + " to " + Math.round(right));
+    const label = control.querySelector(".mantine-Button-label") ?? control;
+    if (control.localName === "button" && label.scrollWidth > label.clientWidth + 1 &&
+      getComputedStyle(label).overflowX !== "visible" && getComputedStyle(label).textOverflow !== "ellipsis")
+      clipped.push(name + ": the text is cut off");
+  }
+  return { overflow: root.scrollWidth - root.clientWidth, clipped };
+})()`;
 
 /** Resolves when the page is painted in the theme. Pages outside of the dashboard have no attribute for it. */
 async function useTheme(page: Page, theme: (typeof THEMES)[number]): Promise<void> {

@@ -28,6 +28,8 @@ interface ApiOptions {
   ids: Ids;
   log: Log;
   version: string;
+  /** Whether a request may learn the version, which the OpenAPI document contains. Default: every request may. */
+  isSignedIn?(incoming: IncomingMessage): Promise<boolean>;
   rateLimit?: RateLimit;
   /** Maximum number of bytes of request bodies in memory. Default 256 MiB. */
   bodyMemory?: number;
@@ -55,6 +57,7 @@ export function createApi({
   ids,
   log,
   version,
+  isSignedIn = async () => true,
   rateLimit = DEFAULT_RATE_LIMIT,
   bodyMemory,
   clientIp = ({ socket }) => socket.remoteAddress,
@@ -183,7 +186,7 @@ export function createApi({
     });
   }
 
-  mountDocuments(app, { routes, version });
+  mountDocuments(app, { routes, version, isSignedIn });
   for (const {
     operation: { path, options },
   } of routes) {

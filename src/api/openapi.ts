@@ -1,19 +1,41 @@
 import { OpenAPIHono, z } from "@hono/zod-openapi";
+import type { IncomingMessage } from "node:http";
+import type { HttpBindings } from "@hono/node-server";
 import type { Hono } from "hono";
 import { API_BASE } from "./base.ts";
 import { ID_FORMATS } from "./chosen-id.ts";
 import { DOCS_HEADERS, renderDocsPage } from "./docs-page.ts";
 import type { Operation, Route } from "./operation.ts";
 
+/** Version in the document for requests without credentials: that of the API, not of the program. */
+const PUBLIC_VERSION = "4";
+
+interface DocumentOptions {
+  routes: Route[];
+  /** Version of the program. */
+  version: string;
+  /** Whether a request may learn the version of the program. */
+  isSignedIn(incoming: IncomingMessage): Promise<boolean>;
+}
+
 /** Serves the OpenAPI 3.1 document of the routes and a page that displays it; neither requires a token. */
-// oxlint-disable-next-line no-explicit-any
-export function mountDocuments(app: Hono<any>, { routes, version }: { routes: Route[]; version: string }): void {
-  let document: string | undefined;
+export function mountDocuments(
+  app: Hono<{ Bindings: HttpBindings }>,
+  { routes, version, isSignedIn }: DocumentOptions,
+): void {
+  const documents = new Map<string, string>();
+  function documentOf(shownVersion: string): string {
+    let document = documents.get(shownVersion);
+    if (document === undefined)
+      documents.set(shownVersion, (document = JSON.stringify(openApiDocument(routes, shownVersion))));
+    return document;
+  }
   let page: ReturnType<typeof renderDocsPage> | undefined;
-  app.get(`${API_BASE}/openapi.json`, (context) => {
-    document ??= JSON.stringify(openApiDocument(routes, version));
-    return context.body(document, 200, {
+  app.get(`${API_BASE}/openapi.json`, async (context) => {
+    const isKnown = await isSignedIn(context.env.incoming);
+    return context.body(documentOf(isKnown ? version : PUBLIC_VERSION), 200, {
       "content-type": "application/json",
+      vary: "authorization, x-auth-key",
       "access-control-allow-origin": "*",
       "x-content-type-options": "nosniff",
     });

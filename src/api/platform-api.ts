@@ -26,6 +26,7 @@ import { createChosenIds } from "./chosen-id.ts";
 import { createAccessControl } from "./gate.ts";
 import { createLiveEvents } from "./live-events.ts";
 import { openApiDocument } from "./openapi.ts";
+import { createSignedInCheck } from "./signed-in.ts";
 import type { Route } from "./operation.ts";
 import { type PlatformHttpOptions, UPLOADS } from "./platform-http.ts";
 import { aiGatewayRoutes } from "./routes/ai-gateway/routes.ts";
@@ -106,6 +107,8 @@ interface PlatformApiOptions {
 /** The parts of `PlatformHttpOptions` that belong to the API. */
 interface PlatformApi {
   api: ReturnType<typeof createApi>;
+  /** Whether a request has valid credentials. */
+  isSignedIn: ReturnType<typeof createSignedInCheck>;
   /** Opens the WebSocket connections of tails. */
   upgrade: NonNullable<PlatformHttpOptions["upgrade"]>;
   /** D1 transfers, the page that verifies destination addresses, video uploads, and AI Gateway. */
@@ -125,6 +128,8 @@ export function createPlatformApi(
   const tailSockets = createTailSockets({ tails, log });
   lifecycle.onStop("tail sockets", () => tailSockets.close());
   const accessControl = createAccessControl({ accounts, zoneAccount: zones.zoneAccount });
+  const rateLimit = { requests: settings.api.rate_limit, seconds: RATE_WINDOW_SECONDS };
+  const isSignedIn = createSignedInCheck({ accessControl, clock, rateLimit, clientIp: address.ip });
   const operator = async () => (await accounts.firstAccount())?.id;
   const zoneOwner = async (zone: string) => {
     const account = await zones.zoneAccount(zone);
@@ -171,13 +176,15 @@ export function createPlatformApi(
       ids,
       log,
       version,
+      isSignedIn,
       checkAnswers,
-      rateLimit: { requests: settings.api.rate_limit, seconds: RATE_WINDOW_SECONDS },
+      rateLimit,
       clientIp: address.ip,
       onAnswer: meterApi(metrics),
       changes: { audit: accounts.audit, zoneName: async (id) => (await zones.find(id))?.name },
       onChanged: (operation, params) => void changes.publish(operation, params),
     }),
+    isSignedIn,
     upgrade: tailSockets.upgrade,
     prefixes: {
       [D1_TRANSFERS]: createD1TransferHttp({ transfers: bindings.d1.transfers, log }),

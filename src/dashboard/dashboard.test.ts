@@ -149,7 +149,7 @@ test("sends errors to browsers as pages, and to other clients as text", async (t
 });
 
 test("describes the server in app.json", async (t) => {
-  const { url } = await start(t, { mode: "dev", features: ["inbox"] });
+  const { url } = await start(t, { mode: "dev", features: ["inbox"], chunkBytes: 5_242_880 });
   const { body } = await send(`${url}/app.json`);
   assert.deepEqual(JSON.parse(body.toString()), {
     mode: "dev",
@@ -161,7 +161,17 @@ test("describes the server in app.json", async (t) => {
       video: "https://customer-<code>.video.example.com",
     },
     features: ["inbox"],
+    chunkBytes: 5_242_880,
   });
+});
+
+test("states its version in app.json only to signed-in requests", async (t) => {
+  const { url } = await start(t, { isSignedIn: async ({ headers }) => headers.authorization === "Bearer secret" });
+  const versionFor = async (headers: Record<string, string>) =>
+    (JSON.parse((await send(`${url}/app.json`, { headers })).body.toString()) as { version?: string }).version;
+  assert.equal(await versionFor({}), undefined);
+  assert.equal(await versionFor({ authorization: "Bearer other" }), undefined);
+  assert.equal(await versionFor({ authorization: "Bearer secret" }), "1.2.3");
 });
 
 test("passes API requests on while their body is still arriving, under the host name of the API", async (t) => {

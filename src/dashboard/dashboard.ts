@@ -33,6 +33,10 @@ export interface DashboardOptions {
   /** `dev`: a development server, without accounts and sign-in. */
   mode: "serve" | "dev";
   version: string;
+  /** Whether a request may learn the version. Default: every request may. */
+  isSignedIn?(request: IncomingMessage): Promise<boolean>;
+  /** Maximum bytes of one request of a resumable upload; 0: no limit. Default 0. */
+  chunkBytes?: number;
   api: DashboardApi;
   /** Handles `/auth/*`: sign-in. Resolves with false if there is no such endpoint. Absent: 404. */
   auth?(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
@@ -73,6 +77,8 @@ const AUTH_PREFIX = "/auth/";
 export function createDashboard({
   mode,
   version,
+  isSignedIn = async () => true,
+  chunkBytes = 0,
   api,
   auth,
   hosts,
@@ -112,8 +118,15 @@ export function createDashboard({
       return;
     }
     if (path === "/app.json") {
+      const info = {
+        mode,
+        ...((await isSignedIn(request)) && { version }),
+        urls: serverUrls,
+        features,
+        ...(chunkBytes > 0 && { chunkBytes }),
+      };
       response.writeHead(200, { ...DATA_HEADERS, "content-type": "application/json" });
-      response.end(JSON.stringify({ mode, version, urls: serverUrls, features }));
+      response.end(JSON.stringify(info));
       return;
     }
     return answerPage(request, response, usedOrigins(serverUrls));

@@ -18,6 +18,7 @@ interface DevDashboardDeps {
   report: EventReporter;
 }
 
+const MIB = 1024 * 1024;
 const DEFAULT_PORTS = Array.from({ length: 10 }, (_, index) => 8790 + index);
 
 /** Opens the dashboard of a development server on loopback. Resolves with its URL, or undefined if it is disabled. */
@@ -30,6 +31,7 @@ export async function openDevDashboard(
   const dashboard = createDashboard({
     mode: "dev",
     version: options.version ?? "dev",
+    chunkBytes: settings.stream.chunk_mb * MIB,
     api,
     hosts: [],
     urls(hostname) {

@@ -41,6 +41,19 @@ test("serves the dashboard at its host name on the HTTP port, apart from the API
   }
   const info = await get("admin.example.com", "/app.json");
   assert.equal(JSON.parse(info.text).urls.api, "https://api.example.com");
+  assert.equal(JSON.parse(info.text).chunkBytes, 200 * 1024 * 1024);
+  // Strangers do not learn the version of the program.
+  const signedIn = { authorization: `Bearer ${ready.token}` };
+  for (const [host, path, versionOf] of [
+    ["admin.example.com", "/app.json", ({ version }: { version?: string }) => version],
+    ["api.example.com", "/client/v4/openapi.json", ({ info }: { info: { version: string } }) => info.version],
+  ] as const) {
+    const versionFor = async (headers: Record<string, string>) =>
+      versionOf(JSON.parse((await get(host, path, headers)).text) as never);
+    assert.match((await versionFor(signedIn))!, /^\d+\.\d+\.\d+/, path);
+    for (const headers of [{}, { authorization: "Bearer wrong" }] as Record<string, string>[])
+      assert.equal(await versionFor(headers), path === "/app.json" ? undefined : "4", path);
+  }
   const user = await get("admin.example.com", "/client/v4/user", { authorization: `Bearer ${ready.token}` });
   assert.equal(user.status, 200);
   assert.match(String(user.headers["content-security-policy"]), /sandbox/);

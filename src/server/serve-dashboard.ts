@@ -14,9 +14,12 @@ interface ServeDashboardDeps {
   label: string | undefined;
   api: Parameters<typeof createDashboard>[0]["api"];
   auth?: Parameters<typeof createDashboard>[0]["auth"];
+  isSignedIn: Parameters<typeof createDashboard>[0]["isSignedIn"] & {};
   graceMs: number;
   log: Log;
 }
+
+const MIB = 1024 * 1024;
 
 /** The dashboard of a platform process. Throws dashboardHostInUse. */
 export function createServeDashboard({
@@ -27,6 +30,7 @@ export function createServeDashboard({
   label,
   api,
   auth,
+  isSignedIn,
   graceMs,
   log,
 }: ServeDashboardDeps): Dashboard {
@@ -44,6 +48,8 @@ export function createServeDashboard({
   return createDashboard({
     mode: "serve",
     version,
+    isSignedIn,
+    chunkBytes: stream.chunk_mb * MIB,
     api,
     ...(auth !== undefined && { auth }),
     hosts: dashboard.hosts,

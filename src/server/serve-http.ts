@@ -133,6 +133,7 @@ export function createServeHttp(
             ids,
             log,
           }),
+          isSignedIn: platformApi.isSignedIn,
           graceMs,
           log,
         })

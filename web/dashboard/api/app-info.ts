@@ -1,7 +1,8 @@
 /** The description of the server in /app.json. */
 interface AppInfo {
   mode: "serve" | "dev";
-  version: string;
+  /** Absent on a server unless the request is signed in. */
+  version?: string;
   urls: {
     /** Origin of the API. */
     api: string;
@@ -14,15 +15,21 @@ interface AppInfo {
     smtp?: string;
   };
   features: string[];
+  /** Maximum bytes of one request of a resumable upload. Absent: no limit. */
+  chunkBytes?: number;
 }
 
 let loaded: AppInfo | undefined;
 
 /** Loads the information before the first page. Rejects if the server does not answer. */
 export async function loadAppInfo(): Promise<AppInfo> {
-  const response = await fetch("/app.json", { cache: "no-store", credentials: "omit" });
+  return (loaded = await readAppInfo());
+}
+
+export async function readAppInfo(headers: Record<string, string> = {}): Promise<AppInfo> {
+  const response = await fetch("/app.json", { cache: "no-store", credentials: "omit", headers });
   if (!response.ok) throw new Error(`/app.json: the server answered with status ${response.status}.`);
-  return (loaded = (await response.json()) as AppInfo);
+  return (await response.json()) as AppInfo;
 }
 
 /** The loaded information. */

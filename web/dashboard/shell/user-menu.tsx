@@ -1,7 +1,7 @@
 import { Menu, UnstyledButton } from "@mantine/core";
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
-import { appInfo } from "../api/app-info.ts";
+import { versionQuery } from "../api/version.ts";
 import { signOut } from "../session/sign-out.ts";
 import { Icon } from "../shared/icon.tsx";
 
@@ -15,6 +15,7 @@ const userQuery = queryOptions({
 export function UserMenu() {
   // A token may lack the permission to read the user.
   const { data: user } = useQuery(userQuery);
+  const { data: version = "" } = useQuery(versionQuery);
   const name = user?.email ?? "API token";
   return (
     <Menu position="top-start" width={220}>
@@ -25,7 +26,7 @@ export function UserMenu() {
         </UnstyledButton>
       </Menu.Target>
       <Menu.Dropdown>
-        <Menu.Label>Reelpost {appInfo().version}</Menu.Label>
+        <Menu.Label>Reelpost {version}</Menu.Label>
         <Menu.Item
           component="a"
           href="/docs"

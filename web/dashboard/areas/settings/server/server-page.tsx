@@ -1,9 +1,9 @@
 import { Paper, Stack } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useAccount } from "../../../api/account.ts";
-import { appInfo } from "../../../api/app-info.ts";
 import { api } from "../../../api/client.ts";
 import { toApiError } from "../../../api/errors.ts";
+import { versionQuery } from "../../../api/version.ts";
 import { EmptyState } from "../../../shared/empty-state.tsx";
 import { ErrorState } from "../../../shared/error-state.tsx";
 import { RelativeTime } from "../../../shared/format.tsx";
@@ -23,10 +23,11 @@ export default function ServerPage() {
     queryKey: [...settingsKeys.server(account.id), "details"],
     queryFn: () => api.get("/accounts/{account_id}/server", { path: { account_id: account.id } }),
   });
+  const { data: version = "" } = useQuery(versionQuery);
   // Members of other accounts see the version alone.
   const isForbidden = error !== null && toApiError(error).status === FORBIDDEN;
   return (
-    <Page title="Server" description={`Reelpost ${appInfo().version}`}>
+    <Page title="Server" description={`Reelpost ${version}`}>
       {isForbidden && (
         <EmptyState icon="lock" title="Only the operator can view server details">
           Open the account in which the server was set up.

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FIRST_CHUNK_BYTES, nextChunkBytes } from "./chunk-size.ts";
+import { firstChunkBytes, nextChunkBytes } from "./chunk-size.ts";
 
 const MIB = 1024 * 1024;
 
@@ -16,6 +16,14 @@ test("a chunk is at least 5 and at most 50 MiB", () => {
 });
 
 test("a chunk without a duration does not change the size", () => {
-  assert.equal(nextChunkBytes(0, 3), FIRST_CHUNK_BYTES);
-  assert.equal(nextChunkBytes(8 * MIB, 0), FIRST_CHUNK_BYTES);
+  assert.equal(nextChunkBytes(0, 3), firstChunkBytes());
+  assert.equal(nextChunkBytes(8 * MIB, 0), firstChunkBytes());
+});
+
+test("a chunk is not larger than the server accepts", () => {
+  assert.deepEqual([firstChunkBytes(6 * MIB), firstChunkBytes(100 * MIB)], [6 * MIB, 8 * MIB]);
+  assert.equal(nextChunkBytes(8 * MIB, 0.05, 20 * MIB), 20 * MIB);
+  assert.equal(nextChunkBytes(8 * MIB, 0.05, 100 * MIB), 50 * MIB);
+  assert.equal(nextChunkBytes(2 * MIB, 600, 2 * MIB), 2 * MIB);
+  assert.equal(nextChunkBytes(0, 0, 2 * MIB), 2 * MIB);
 });

@@ -5,17 +5,22 @@ const MIN_BYTES = 5 * MIB;
 const MAX_BYTES = 50 * MIB;
 
 /** Size of the first chunk, before the speed is known. */
-export const FIRST_CHUNK_BYTES = 8 * MIB;
+const FIRST_BYTES = 8 * MIB;
 /**
  * Duration of one request. Shorter than the timeouts of common proxies; long enough that the pause between two requests
  * does not matter.
  */
 const CHUNK_SECONDS = 10;
 
-/** Size of the next chunk, from the size and the duration of the previous one. */
-export function nextChunkBytes(sentBytes: number, seconds: number): number {
+export const firstChunkBytes = (limit?: number): number => Math.min(FIRST_BYTES, limit ?? MAX_BYTES);
+
+/**
+ * Size of the next chunk, from the size and the duration of the previous one. `limit`: the maximum of the server, in
+ * bytes; the server accepts chunks of this size even if it is below the usual minimum.
+ */
+export function nextChunkBytes(sentBytes: number, seconds: number, limit = MAX_BYTES): number {
   // An empty chunk, or one without a duration, has no speed.
-  if (sentBytes <= 0 || seconds <= 0) return FIRST_CHUNK_BYTES;
+  if (sentBytes <= 0 || seconds <= 0) return firstChunkBytes(limit);
   const bytes = Math.floor(((sentBytes / seconds) * CHUNK_SECONDS) / STEP_BYTES) * STEP_BYTES;
-  return Math.min(MAX_BYTES, Math.max(MIN_BYTES, bytes));
+  return Math.min(MAX_BYTES, limit, Math.max(MIN_BYTES, bytes));
 }

@@ -1,10 +1,11 @@
 import { useSyncExternalStore } from "react";
 import type { PreviousUpload, Upload } from "tus-js-client";
+import { appInfo } from "../../../api/app-info.ts";
 import { apiUrl, authorization } from "../../../api/client.ts";
 import { errorOfResponse } from "../../../api/errors.ts";
 import { queryClient } from "../../../api/query-client.ts";
 import { streamKeys } from "../queries.ts";
-import { FIRST_CHUNK_BYTES, nextChunkBytes } from "./chunk-size.ts";
+import { firstChunkBytes, nextChunkBytes } from "./chunk-size.ts";
 
 export interface VideoUpload {
   id: number;
@@ -136,7 +137,7 @@ async function createUpload(id: number, file: File, account: string): Promise<Up
   const upload: Upload = new TusUpload(file, {
     endpoint,
     // An interrupted chunk continues at the last byte that arrived.
-    chunkSize: FIRST_CHUNK_BYTES,
+    chunkSize: firstChunkBytes(appInfo().chunkBytes),
     retryDelays: RETRY_MS,
     metadata: { name: file.name, filetype: file.type },
     removeFingerprintOnSuccess: true,
@@ -149,7 +150,7 @@ async function createUpload(id: number, file: File, account: string): Promise<Up
       const run = runs.get(id);
       if (run === undefined) return;
       const now = performance.now();
-      upload.options.chunkSize = nextChunkBytes(bytes, (now - run.chunkStartedAt) / 1000);
+      upload.options.chunkSize = nextChunkBytes(bytes, (now - run.chunkStartedAt) / 1000, appInfo().chunkBytes);
       run.chunkStartedAt = now;
     },
     onAfterResponse(_request, response) {

@@ -1,0 +1,36 @@
+import type { IncomingMessage } from "node:http";
+import { type Clock, UserError } from "../kernel/index.ts";
+import { credentialsOf } from "./authorize.ts";
+import type { AccessControl } from "./ports.ts";
+import { createFailureLimiter, type RateLimit } from "./rate-limit.ts";
+
+interface SignedInDeps {
+  accessControl: AccessControl;
+  clock: Clock;
+  rateLimit: RateLimit;
+  clientIp(incoming: IncomingMessage): string | undefined;
+}
+
+/**
+ * Whether a request for a public document has valid credentials. Missing and invalid ones are not an error, but invalid
+ * ones count towards the limit of failed attempts.
+ */
+export function createSignedInCheck({
+  accessControl,
+  clock,
+  rateLimit,
+  clientIp,
+}: SignedInDeps): (incoming: IncomingMessage) => Promise<boolean> {
+  const failures = createFailureLimiter(rateLimit, clock);
+  return async (incoming) => {
+    try {
+      const credentials = credentialsOf(incoming.headers, clientIp(incoming));
+      failures.check(credentials.ip, () => accessControl.isKnown?.(credentials.secret) === true);
+      if ((await accessControl.authenticate(credentials)) !== undefined) return true;
+      failures.failed(credentials.ip);
+    } catch (err) {
+      if (!(err instanceof UserError)) throw err;
+    }
+    return false;
+  };
+}

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import { sendError } from "../../kernel/design/index.ts";
 import { UserError, messageOf, randomIds, silentLog, systemClock, type Clock, type Log } from "../../kernel/index.ts";
 import type { Db, Events, ObjectStore, Secrets } from "../../store/index.ts";
 import { createAssets, type Assets } from "../assets/store/assets.ts";
@@ -165,7 +166,7 @@ export function createLiveWorkers({
           .finally(() => loadedVersions.release(loadedVersion));
       } catch (err) {
         const { status, outcome } = toFailure(err, ref);
-        answer(request, response, status, `${outcome.exception!.message}\n`);
+        answer(request, response, status, outcome.exception!.message);
         return outcome;
       }
     },
@@ -258,6 +259,9 @@ export function createLiveWorkers({
   };
 }
 
+const CHECK_ADDRESS = "Check the address.";
+const RETRY_LATER = "Reload the page in a minute.";
+
 const keyOf = ({ account, scriptId, revision }: ScriptRoute, versionId: string) =>
   versionKey({ account, scriptId, id: versionId }, revision);
 
@@ -268,5 +272,5 @@ const keysOf = (route: ScriptRoute | undefined) =>
 function answer(request: IncomingMessage, response: ServerResponse, status: number, text: string) {
   request.resume();
   if (response.headersSent) return void response.destroy();
-  response.writeHead(status, { "content-type": "text/plain; charset=utf-8" }).end(text);
+  sendError(request, response, { status, text, advice: status === 404 ? CHECK_ADDRESS : RETRY_LATER });
 }

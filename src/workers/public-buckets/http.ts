@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
+import { sendError } from "../../kernel/design/index.ts";
 import { UserError, type Log } from "../../kernel/index.ts";
 import { readHttpObject, type R2Buckets } from "../bindings/r2/index.ts";
 import {
@@ -139,12 +140,11 @@ function keyOf(url: string): string | undefined {
 }
 
 function sendText(
-  { method }: IncomingMessage,
+  request: IncomingMessage,
   response: ServerResponse,
   status: number,
   text: string,
   headers: Record<string, string>,
 ): void {
-  response.writeHead(status, { "content-type": "text/plain; charset=utf-8", ...headers });
-  response.end(method === "HEAD" ? undefined : `${text}\n`);
+  sendError(request, response, { status, text, headers, ...(status === 404 && { advice: "Check the address." }) });
 }

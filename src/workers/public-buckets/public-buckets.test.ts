@@ -176,3 +176,19 @@ test("without known hosts of the API, a bucket is public on its managed host onl
   assert.equal((await visit("api.example.com", "/a/b%20c.txt")).status, 421);
   assert.equal((await visit(host, "/a/b%20c.txt")).status, 200);
 });
+
+test("errors are pages for browsers and text for other clients", async (t) => {
+  const { settings, ref, visit, host } = await start(t);
+  const browser = { headers: { accept: "text/html,application/xhtml+xml" } };
+  const hidden = await visit(host, "/a", browser);
+  assert.deepEqual([hidden.status, hidden.headers["content-type"]], [404, "text/html; charset=utf-8"]);
+  assert.match(hidden.text, /<link rel="icon"[^]*<p>Check the address\.<\/p>[^]*This bucket is not public\./);
+  assert.match(String(hidden.headers["content-security-policy"]), /frame-ancestors 'none'/);
+  await settings.setManagedHost(ref, true);
+  assert.match((await visit(host, "/missing", browser)).text, /Object not found\./);
+  const head = await visit(host, "/missing", { ...browser, method: "HEAD" });
+  assert.deepEqual([head.status, head.text], [404, ""]);
+  const plain = await visit(host, "/missing");
+  assert.deepEqual([plain.headers["content-type"], plain.text], ["text/plain; charset=utf-8", "Object not found.\n"]);
+  assert.match(String(plain.headers.vary), /Accept/);
+});

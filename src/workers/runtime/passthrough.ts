@@ -2,6 +2,7 @@ import { Agent, request as httpRequest, type IncomingMessage, type ServerRespons
 import { connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { sendError } from "../../kernel/design/index.ts";
 import { answerHeaders, type Site } from "./answer-headers.ts";
 import { SCHEME_HEADER } from "./capnp.ts";
 import type { ClientOf } from "./client.ts";
@@ -108,7 +109,7 @@ export function createHttpPassthrough({
         return { outcome: "ok" };
       } catch (err) {
         if (isClientGone) return { outcome: "canceled" };
-        return refuse(response, await findExitCause(err));
+        return refuse(request, response, await findExitCause(err));
       }
     },
     upgrade(id, request, client, head, onAnswered) {
@@ -193,14 +194,15 @@ function connectLenient(socketPath: string): Socket {
   return socket;
 }
 
-function refuse(response: ServerResponse, outcome: InvocationOutcome): InvocationOutcome {
-  if (response.headersSent) {
-    response.destroy();
-  } else {
-    const status = outcome.outcome === "exception" ? 502 : 503;
-    response.writeHead(status, { "content-type": "text/plain; charset=utf-8", "retry-after": "1" });
-    response.end(`${outcome.exception?.message ?? "the worker did not respond"}\n`);
-  }
+function refuse(request: IncomingMessage, response: ServerResponse, outcome: InvocationOutcome): InvocationOutcome {
+  if (response.headersSent) response.destroy();
+  else
+    sendError(request, response, {
+      status: outcome.outcome === "exception" ? 502 : 503,
+      text: outcome.exception?.message ?? "The worker did not respond.",
+      advice: "Reload the page in a minute.",
+      headers: { "retry-after": "1" },
+    });
   return outcome;
 }
 

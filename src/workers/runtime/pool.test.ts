@@ -185,6 +185,32 @@ describe("the pool", () => {
     server.close();
   });
 
+  it("reports a worker that failed or is missing as a page to browsers, and as text to other clients", async () => {
+    const runtime = start();
+    await runtime.deploy(scriptOf("export default { fetch() { for (;;); } }", { limits: { cpuMs: 100 } }));
+    const server = createServer((request, response) => {
+      void runtime.fetch(request.url === "/loop" ? "test" : "absent", request, response);
+    });
+    await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+    const origin = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
+    for (const [path, message] of [
+      ["/loop", "Worker exceeded CPU time limit of 100 ms."],
+      ["/absent", "This Worker does not exist on your account."],
+    ] as const) {
+      const page = await fetch(`${origin}${path}`, { headers: { accept: "text/html" } });
+      assert.deepEqual([page.status, page.headers.get("content-type")], [503, "text/html; charset=utf-8"]);
+      const html = await page.text();
+      assert.match(html, /<link rel="icon"[^]*<h1>Temporarily unavailable<\/h1>[^]*Reload the page in a minute\./);
+      assert.ok(html.includes(message), html);
+      const text = await fetch(`${origin}${path}`);
+      assert.deepEqual(
+        [text.status, text.headers.get("content-type"), await text.text()],
+        [503, "text/plain; charset=utf-8", `${message}\n`],
+      );
+    }
+    server.close();
+  });
+
   it("passes WebSockets through", async () => {
     const runtime = start();
     await runtime.deploy(

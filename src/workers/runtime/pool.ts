@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { sendError } from "../../kernel/design/index.ts";
 import { UserError, messageOf, systemClock, type Clock, type Ids, type Log } from "../../kernel/index.ts";
 import type { BindingServices } from "../bindings/service.ts";
 import { workerErrors } from "../errors.ts";
@@ -244,7 +245,8 @@ export function createRuntime({
       if ("fetch" in process) return process.fetch(request, response);
       reportUnstarted(name, fetchEvent(request, client, { status: 503 }), process);
       request.resume();
-      response.writeHead(503, { "content-type": "text/plain; charset=utf-8" }).end(`${process.exception?.message}\n`);
+      const text = process.exception?.message ?? "The worker could not be started.";
+      sendError(request, response, { status: 503, text, advice: "Reload the page in a minute." });
       return process;
     },
     async scheduled(name, event) {

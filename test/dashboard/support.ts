@@ -164,8 +164,10 @@ const MEASURE_LAYOUT = `(() => {
     let edges = { left: 0, right: root.clientWidth };
     for (let outer = control.parentElement; outer !== null && !isReachable; outer = outer.parentElement) {
       const { overflowX } = getComputedStyle(outer);
-      isReachable = overflowX === "auto" || overflowX === "scroll";
-      if (overflowX !== "hidden" && overflowX !== "clip") continue;
+      // The selected tab is visible without scrolling.
+      const isSelected = control.getAttribute("aria-selected") === "true";
+      isReachable = !isSelected && (overflowX === "auto" || overflowX === "scroll");
+      if (overflowX === "visible") continue;
       const box = outer.getBoundingClientRect();
       edges = { left: Math.max(edges.left, box.left), right: Math.min(edges.right, box.right) };
     }

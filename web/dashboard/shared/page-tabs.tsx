@@ -1,6 +1,6 @@
 import { Tabs } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { useEffect, useRef, type ReactNode } from "react";
 
 /**
  * The pages of one resource as tabs. The first tab is at `base`, the others at `base/<value>`. `current`: the tab whose page
@@ -21,13 +21,21 @@ export function PageTabs<Value extends string>({
   children: ReactNode;
 }) {
   const navigate = useNavigate();
+  const strip = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const element = strip.current!;
+    // Also reports the initial size.
+    const observer = new ResizeObserver(() => showSelected(element));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [current]);
   return (
     <Tabs
       value={current}
       keepMounted={false}
       onChange={(value) => void navigate({ to: value === first ? base : `${base}/${value}` })}
     >
-      <div className="rp-page-tabs">
+      <div className="rp-page-tabs" ref={strip}>
         <Tabs.List>
           {tabs.map(([value, label]) => (
             <Tabs.Tab key={value} value={value}>
@@ -41,4 +49,10 @@ export function PageTabs<Value extends string>({
       </Tabs.Panel>
     </Tabs>
   );
+}
+
+/** In a narrow window the tabs scroll horizontally. Moves the selected one to the middle, without scrolling the page. */
+function showSelected(strip: HTMLElement): void {
+  const tab = strip.querySelector<HTMLElement>('[aria-selected="true"]');
+  if (tab !== null) strip.scrollLeft = tab.offsetLeft - (strip.clientWidth - tab.offsetWidth) / 2;
 }

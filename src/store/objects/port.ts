@@ -17,8 +17,6 @@ export interface ObjectStore {
   copy(from: string, to: string): Promise<void>;
   /** A file with the bytes of the object, for reading by other programs. Undefined if missing. */
   leaseFile(key: string): Promise<FileLease | undefined>;
-  /** A file for reading by other programs. Undefined if the object is missing. */
-  leaseFile?(key: string): Promise<FileLease | undefined>;
   /** An object that grows over many requests and restarts, and becomes visible under its key when completed. */
   partial(key: string): PartialObject;
   /** Missing keys are ignored. */

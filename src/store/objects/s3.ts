@@ -6,7 +6,7 @@ import { storeErrors } from "../errors.ts";
 import { createTempFiles } from "./fs-temp.ts";
 import { checkKey, checkPrefix } from "./keys.ts";
 import { createPartialsTable } from "./partials-table.ts";
-import type { FileLease, ObjectStore } from "./port.ts";
+import type { ObjectStore } from "./port.ts";
 import type { S3Location } from "./s3-address.ts";
 import { createS3Client } from "./s3-client.ts";
 import { deleteObjects } from "./s3-delete.ts";
@@ -71,7 +71,6 @@ export async function openS3Objects(options: S3ObjectsOptions): Promise<S3Object
       log.warn({ err, key }, "objects: failed to delete an object, the next sweep will retry");
     }
   };
-  const leases: FileLease[] = [];
   const partials = createS3Partials({
     ...write,
     table,
@@ -112,13 +111,6 @@ export async function openS3Objects(options: S3ObjectsOptions): Promise<S3Object
       checkKey(key);
       const object = await openS3Object(requests, key);
       return object && leaseDownload(object, key, temps.next());
-    },
-    async file(key) {
-      const object = await openS3Object(requests, key);
-      if (object === undefined) return undefined;
-      const lease = await leaseDownload(object, key, temps.next());
-      leases.push(lease);
-      return lease.path;
     },
     partial(key) {
       checkKey(key);
@@ -165,7 +157,6 @@ export async function openS3Objects(options: S3ObjectsOptions): Promise<S3Object
         });
     },
     close() {
-      for (const lease of leases) lease.release();
       client.destroy();
     },
   };

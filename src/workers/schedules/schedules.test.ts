@@ -47,7 +47,7 @@ function dyingAtJobs(db: Db) {
   const dying: Db = {
     ...db,
     write: async (query) => {
-      if (isDead || /^insert into "jobs"/.test(query.compile().sql)) die();
+      if (isDead || query.compile().sql.startsWith('insert into "jobs"')) die();
       return db.write(query);
     },
     transaction: async <Tables, Result>(work: (tx: Kysely<Tables>) => Promise<Result>) => {

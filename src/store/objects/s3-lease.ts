@@ -3,7 +3,7 @@ import { fromFs } from "./fs-errors.ts";
 import type { FileLease } from "./port.ts";
 import type { OpenedS3Object } from "./s3-read.ts";
 
-const BLOCK_BYTES = 8 * 1024 * 1024;
+const BLOCK_BYTES = 4 * 1024 * 1024;
 const BLOCKS_AT_ONCE = 4;
 
 /** Downloads an object to a temporary file, which is deleted on release. */

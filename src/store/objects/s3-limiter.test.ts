@@ -23,7 +23,7 @@ test("starts waiting requests in order, and no more than the limit", async () =>
   const limiter = createRequestLimiter(2);
   const started: number[] = [];
   const requests = Array.from({ length: 5 }, async (_, n) => {
-    await limiter.acquire();
+    await limiter.acquire(60_000);
     started.push(n);
   });
   await Promise.all(requests.slice(0, 2));
@@ -31,4 +31,13 @@ test("starts waiting requests in order, and no more than the limit", async () =>
   for (let count = 0; count < 3; count++) limiter.release();
   await Promise.all(requests);
   assert.deepEqual(started, [0, 1, 2, 3, 4]);
+});
+
+test("a request that waits too long is rejected and takes no place", async () => {
+  const limiter = createRequestLimiter(1);
+  await limiter.acquire(1000);
+  await assert.rejects(limiter.acquire(1), /1 requests are in progress/);
+  const waiting = limiter.acquire(60_000);
+  limiter.release();
+  await waiting;
 });

@@ -1,7 +1,7 @@
 /** Limits the number of concurrent requests, and halves it when the server asks for fewer. */
 interface RequestLimiter {
-  /** Resolves when a request may start. */
-  acquire(): Promise<void>;
+  /** Resolves when a request may start. Rejects after this time, so that an unreachable server stops all waiting. */
+  acquire(timeoutMs: number): Promise<void>;
   release(): void;
   /** The server asked for fewer requests. */
   slowDown(): void;
@@ -18,12 +18,13 @@ export function createRequestLimiter(maximum: number, now: () => number = () => 
   let running = 0;
   let successes = 0;
   let slowedAt = -Infinity;
-  const waiting: (() => void)[] = [];
+  const waiting = new Set<() => void>();
 
   function startWaiting(): void {
-    while (running < limit && waiting.length > 0) {
+    for (const start of waiting) {
+      if (running >= limit) return;
       running++;
-      waiting.shift()!();
+      start();
     }
   }
 
@@ -31,12 +32,23 @@ export function createRequestLimiter(maximum: number, now: () => number = () => 
     get limit() {
       return limit;
     },
-    async acquire() {
-      if (running < limit && waiting.length === 0) {
+    async acquire(timeoutMs) {
+      if (running < limit && waiting.size === 0) {
         running++;
         return;
       }
-      await new Promise<void>((resolve) => waiting.push(resolve));
+      await new Promise<void>((resolve, reject) => {
+        const timer = setTimeout(() => {
+          waiting.delete(start);
+          reject(new Error(`${limit} requests are in progress, and none ended in time`));
+        }, timeoutMs).unref();
+        const start = () => {
+          clearTimeout(timer);
+          waiting.delete(start);
+          resolve();
+        };
+        waiting.add(start);
+      });
     },
     release() {
       running--;

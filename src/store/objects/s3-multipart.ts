@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { storeErrors } from "../errors.ts";
 import { fromS3, isRetriable, isUploadDamaged, isUploadMissing } from "./s3-errors.ts";
 import { headObject } from "./s3-read.ts";
-import { pauseAfter, type S3Requests } from "./s3-requests.ts";
+import { BODY_TIMEOUT, pauseAfter, type S3Requests } from "./s3-requests.ts";
 
 /** Objects of several parts, which become visible when completed. Parts are numbered from 1. */
 export interface Multipart {
@@ -26,7 +26,6 @@ export interface Multipart {
 /** Servers other than AWS require equal parts, except for the last one. Parts of less than 5 MiB are rejected. */
 export const PART_BYTES = 8 * 1024 * 1024;
 const MAX_PARTS = 10_000;
-const PART_TIMEOUT = { attemptMs: 60_000, deadlineMs: 120_000 };
 /** Servers assemble large objects for minutes, and keep the connection busy meanwhile. */
 const COMPLETE_ATTEMPT_MS = 300_000;
 /** How long a request waits for the lock that an interrupted completion left on the server. */
@@ -115,7 +114,7 @@ export function createMultipart(requests: S3Requests): Multipart {
               new sdk.UploadPartCommand({ ...at(key), UploadId: uploadId, PartNumber: number, Body: bytes }),
               options,
             ),
-          PART_TIMEOUT,
+          BODY_TIMEOUT,
         );
         return ETag!;
       } catch (err) {

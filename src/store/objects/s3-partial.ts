@@ -6,7 +6,7 @@ import type { PartialObject } from "./port.ts";
 import { isMissing } from "./s3-errors.ts";
 import { copySource } from "./s3-multipart.ts";
 import { headObject, openS3Object } from "./s3-read.ts";
-import { createSpool } from "./s3-spool.ts";
+import type { Spool } from "./s3-spool.ts";
 import { putBytes, type S3WriteDeps } from "./s3-write.ts";
 
 export interface S3PartialDeps extends S3WriteDeps {
@@ -86,7 +86,7 @@ async function append(
   body: AsyncIterable<Uint8Array>,
 ): Promise<number> {
   const row = await claimRow(deps, key, offset);
-  const spool = createSpool(deps.tempFile);
+  const spool = deps.createSpool();
   const writer = createWriter(deps, row, spool);
   try {
     if (row.tail_key !== null) await spool.write(await readTail(deps.requests, row.tail_key));
@@ -116,7 +116,7 @@ async function append(
 }
 
 /** Stores what the spool collects, and advances the row in the order of the parts. */
-function createWriter(deps: S3PartialDeps, row: PartialRow, spool: ReturnType<typeof createSpool>) {
+function createWriter(deps: S3PartialDeps, row: PartialRow, spool: Spool) {
   const { table, clock, multipart, parts, requests, remove } = deps;
   const { key, part_bytes: partBytes, writer } = row;
   /** The row as this writer has last stored it. */

@@ -4,7 +4,7 @@ import { Fault } from "../../kernel/index.ts";
 import { storeErrors } from "../errors.ts";
 import type { ObjectHandle } from "./port.ts";
 import { fromS3, isMissing, isPreconditionFailed, isRangeInvalid, isRetriable } from "./s3-errors.ts";
-import { pauseAfter, type S3Requests } from "./s3-requests.ts";
+import { BODY_TIMEOUT, pauseAfter, type S3Requests } from "./s3-requests.ts";
 
 /** An object at the time when it was opened. */
 export interface OpenedS3Object extends ObjectHandle {
@@ -74,13 +74,17 @@ function handleOf(requests: S3Requests, key: string, { size, etag, bytes: first 
 
   async function getRange<Output>(start: number, end: number, read: (body: Readable) => Output | Promise<Output>) {
     try {
-      return await send(key, async (client, options) => {
-        const command = new sdk.GetObjectCommand({ ...at(key), Range: `bytes=${start}-${end}`, IfMatch: etag });
-        const { Body, ContentRange } = await client.send(command, options);
-        if (ContentRange !== undefined && !ContentRange.startsWith(`bytes ${start}-`))
-          throw new Fault(`S3 returned another range of ${key}: ${ContentRange}`);
-        return read(Body as Readable);
-      });
+      return await send(
+        key,
+        async (client, options) => {
+          const command = new sdk.GetObjectCommand({ ...at(key), Range: `bytes=${start}-${end}`, IfMatch: etag });
+          const { Body, ContentRange } = await client.send(command, options);
+          if (ContentRange !== undefined && !ContentRange.startsWith(`bytes ${start}-`))
+            throw new Fault(`S3 returned another range of ${key}: ${ContentRange}`);
+          return read(Body as Readable);
+        },
+        BODY_TIMEOUT,
+      );
     } catch (err) {
       if (isMissing(err) || isPreconditionFailed(err) || isRangeInvalid(err)) throw storeErrors.objectChanged({ key });
       throw err;

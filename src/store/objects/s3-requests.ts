@@ -32,6 +32,8 @@ interface SendOptions {
 }
 
 const CONCURRENT_REQUESTS = 64;
+/** For requests with bodies of several MiB: slow connections need time, and dead ones are closed earlier when idle. */
+export const BODY_TIMEOUT = { attemptMs: 180_000, deadlineMs: 60_000 };
 const ATTEMPTS = 6;
 const ATTEMPT_MS = 15_000;
 const DEADLINE_MS = 30_000;
@@ -44,9 +46,9 @@ export function createS3Requests(location: S3Location, sdk: S3Sdk, client: S3Cli
 
   async function attempt<Output>(
     run: (client: S3Client, options: { abortSignal: AbortSignal }) => Promise<Output>,
-    attemptMs: number,
+    { attemptMs, waitMs }: { attemptMs: number; waitMs: number },
   ): Promise<Output> {
-    await limiter.acquire();
+    await limiter.acquire(waitMs);
     const timeout = new AbortController();
     const timer = setTimeout(
       () => timeout.abort(new Error(`no response within ${attemptMs / 1000} s`)),
@@ -74,7 +76,7 @@ export function createS3Requests(location: S3Location, sdk: S3Sdk, client: S3Cli
       const deadline = performance.now() + deadlineMs;
       for (let count = 1; ; count++) {
         try {
-          return await attempt(run, attemptMs);
+          return await attempt(run, { attemptMs, waitMs: Math.max(0, deadline - performance.now()) });
         } catch (err) {
           const pauseMs = pauseAfter(count, isSlowDown(err));
           if (count === attempts || !isRetriable(err) || performance.now() + pauseMs > deadline)

@@ -11,7 +11,7 @@ const [openAsync, closeAsync, readAsync, writeAsync] = [
   promisify(write),
 ];
 
-/** Collects the bytes of one part, in memory at first and then in a temporary file: slow sources do not fill memory. */
+/** Collects the bytes of one part. */
 export interface Spool {
   readonly size: number;
   /** Copies the bytes. */
@@ -21,64 +21,104 @@ export interface Spool {
   close(): Promise<void>;
 }
 
-const MEMORY_BYTES = 1024 * 1024;
+/** Bytes that all spools of a process keep in memory. Many slow uploads must not fill it. */
+const MEMORY_BYTES = 64 * 1024 * 1024;
+/** A spool keeps this much in memory in any case: most bodies are small. */
+const OWN_MEMORY_BYTES = 256 * 1024;
+const BLOCK_BYTES = 64 * 1024;
 
-export function createSpool(tempFile: () => string): Spool {
-  let size = 0;
-  let memory: Buffer[] = [];
-  let memoryBytes = 0;
-  let file: { fd: number; path: string } | undefined;
-  /** Bytes of the current part in the file. */
-  let fileBytes = 0;
+/** Returns a function that creates spools. They use temporary files once their shared memory is used up. */
+export function createSpools(tempFile: () => string, memoryBytes = MEMORY_BYTES): () => Spool {
+  let sharedBytes = 0;
 
-  async function flush(): Promise<void> {
-    const path = tempFile();
-    try {
-      file ??= { fd: await openAsync(path, "wx+", 0o600), path };
-      for (const bytes of memory) {
-        for (let done = 0; done < bytes.length;) {
-          const { bytesWritten } = await writeAsync(file.fd, bytes, done, bytes.length - done, fileBytes);
-          done += bytesWritten;
-          fileBytes += bytesWritten;
-        }
-      }
-    } catch (err) {
-      throw fromFs(err, path);
+  return () => {
+    let size = 0;
+    /** All full except for the last one. */
+    let blocks: { bytes: Buffer; used: number }[] = [];
+    let blockBytes = 0;
+    let file: { fd: number; path: string } | undefined;
+    let fileBytes = 0;
+
+    function resize(bytes: number): void {
+      sharedBytes += bytes - blockBytes;
+      blockBytes = bytes;
     }
-    memory = [];
-    memoryBytes = 0;
-  }
 
-  return {
-    get size() {
-      return size;
-    },
-    async write(bytes) {
-      memory.push(Buffer.from(bytes));
-      memoryBytes += bytes.length;
-      size += bytes.length;
-      if (memoryBytes > MEMORY_BYTES) await flush();
-    },
-    async take() {
-      const bytes = fileBytes === 0 ? Buffer.concat(memory) : Buffer.allocUnsafeSlow(size);
-      if (fileBytes > 0) {
-        for (let done = 0; done < fileBytes;) {
-          const { bytesRead } = await readAsync(file!.fd, bytes, done, fileBytes - done, done);
-          if (bytesRead === 0) throw new Fault("a temporary file is shorter than what was written to it");
-          done += bytesRead;
+    function copyToBlocks(bytes: Uint8Array): void {
+      for (let done = 0; done < bytes.length;) {
+        let block = blocks.at(-1);
+        if (block === undefined || block.used === block.bytes.length) {
+          block = { bytes: Buffer.allocUnsafeSlow(Math.max(BLOCK_BYTES, bytes.length - done)), used: 0 };
+          blocks.push(block);
+          resize(blockBytes + block.bytes.length);
         }
-        let position = fileBytes;
-        for (const chunk of memory) position += chunk.copy(bytes, position);
+        const taken = bytes.subarray(done, done + block.bytes.length - block.used);
+        block.bytes.set(taken, block.used);
+        block.used += taken.length;
+        done += taken.length;
       }
-      [size, memory, memoryBytes, fileBytes] = [0, [], 0, 0];
-      return bytes;
-    },
-    async close() {
-      if (file === undefined) return;
-      const { fd, path } = file;
-      file = undefined;
-      await closeAsync(fd);
-      await unlink(path).catch(() => {});
-    },
+    }
+
+    const inMemory = () => blocks.map(({ bytes, used }) => bytes.subarray(0, used));
+
+    async function moveToFile(): Promise<void> {
+      const path = tempFile();
+      try {
+        file ??= { fd: await openAsync(path, "wx+", 0o600), path };
+        for (const bytes of inMemory()) {
+          for (let done = 0; done < bytes.length;) {
+            const { bytesWritten } = await writeAsync(file.fd, bytes, done, bytes.length - done, fileBytes);
+            done += bytesWritten;
+            fileBytes += bytesWritten;
+          }
+        }
+      } catch (err) {
+        throw fromFs(err, path);
+      }
+      clearBlocks();
+    }
+
+    function clearBlocks(): void {
+      blocks = [];
+      resize(0);
+    }
+
+    return {
+      get size() {
+        return size;
+      },
+      async write(bytes) {
+        copyToBlocks(bytes);
+        size += bytes.length;
+        if (sharedBytes > memoryBytes && blockBytes > OWN_MEMORY_BYTES) await moveToFile();
+      },
+      async take() {
+        const memory = inMemory();
+        let whole: Buffer;
+        if (fileBytes === 0) {
+          whole = memory.length === 1 ? memory[0]! : Buffer.concat(memory);
+        } else {
+          whole = Buffer.allocUnsafeSlow(size);
+          for (let done = 0; done < fileBytes;) {
+            const { bytesRead } = await readAsync(file!.fd, whole, done, fileBytes - done, done);
+            if (bytesRead === 0) throw new Fault("a temporary file is shorter than the data written to it");
+            done += bytesRead;
+          }
+          let position = fileBytes;
+          for (const bytes of memory) position += bytes.copy(whole, position);
+        }
+        [size, fileBytes] = [0, 0];
+        clearBlocks();
+        return whole;
+      },
+      async close() {
+        clearBlocks();
+        if (file === undefined) return;
+        const { fd, path } = file;
+        file = undefined;
+        await closeAsync(fd);
+        await unlink(path).catch(() => {});
+      },
+    };
   };
 }

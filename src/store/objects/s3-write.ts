@@ -4,19 +4,18 @@ import { createDigester, digestOf } from "./digest.ts";
 import type { PutOptions, Stored } from "./port.ts";
 import { PART_BYTES, partBytesFor, type Multipart } from "./s3-multipart.ts";
 import type { PartSender } from "./s3-part-sender.ts";
-import type { S3Requests } from "./s3-requests.ts";
-import { createSpool } from "./s3-spool.ts";
+import { BODY_TIMEOUT, type S3Requests } from "./s3-requests.ts";
+import type { Spool } from "./s3-spool.ts";
 
 export interface S3WriteDeps {
   requests: S3Requests;
   multipart: Multipart;
   parts: PartSender;
-  tempFile(): string;
+  createSpool(): Spool;
 }
 
 /** Parts of one object that are sent at the same time. */
 const PARTS_AT_ONCE = 4;
-const BODY_TIMEOUT = { attemptMs: 60_000, deadlineMs: 120_000 };
 
 /** Up to 8 MiB are one request, more become a multipart upload, which is aborted if anything fails. */
 export async function writeS3Object(
@@ -100,13 +99,13 @@ async function writeParts(
 }
 
 async function writeStream(
-  { requests, multipart, parts, tempFile }: S3WriteDeps,
+  { requests, multipart, parts, createSpool }: S3WriteDeps,
   key: string,
   body: AsyncIterable<Uint8Array>,
   { maxBytes, digests }: { maxBytes: number; digests: PutOptions["digests"] },
 ): Promise<Stored> {
   const digester = createDigester(digests);
-  const spool = createSpool(tempFile);
+  const spool = createSpool();
   const sending: Promise<string>[] = [];
   let uploadId: string | undefined;
 

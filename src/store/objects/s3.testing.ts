@@ -8,7 +8,7 @@ import type { Db } from "../db/port.ts";
 import { parseObjectsUrl } from "./s3-address.ts";
 import { openS3Objects, type S3Objects } from "./s3.ts";
 
-const temporaryFolder = (scope: Scope): string => {
+export const temporaryFolder = (scope: Scope): string => {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-s3-"));
   scope.after(async () => rmSync(folder, { recursive: true, force: true }));
   return folder;
@@ -32,4 +32,11 @@ export async function openTestObjects(
   });
   scope.after(async () => objects.close());
   return objects;
+}
+
+/** Bytes from `start` of an endless sequence without a short period. */
+export function bytesAt(start: number, length: number): Buffer {
+  const bytes = Buffer.allocUnsafe(length);
+  for (let at = 0; at < length; at++) bytes[at] = ((start + at) * 2_654_435_761) >>> 13;
+  return bytes;
 }

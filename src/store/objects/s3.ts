@@ -17,6 +17,7 @@ import { createPartSender } from "./s3-part-sender.ts";
 import { createS3Partials } from "./s3-partial.ts";
 import { headObject, openS3Object } from "./s3-read.ts";
 import { createS3Requests } from "./s3-requests.ts";
+import { createSpools } from "./s3-spool.ts";
 import { sweepS3 } from "./s3-sweep.ts";
 import { putBytes, storeS3File, writeS3Object } from "./s3-write.ts";
 
@@ -62,7 +63,7 @@ export async function openS3Objects(options: S3ObjectsOptions): Promise<S3Object
   const requests = createS3Requests(location, sdk, client);
   const { at, send } = requests;
   const multipart = createMultipart(requests);
-  const write = { requests, multipart, parts: createPartSender(), tempFile: () => temps.next() };
+  const write = { requests, multipart, parts: createPartSender(), createSpool: createSpools(() => temps.next()) };
   const table = createPartialsTable(db);
   const remove = async (key: string) => {
     try {

@@ -35,6 +35,11 @@ export const settingsSchema = z.strictObject({
       description: "Objects folder, relative to the data directory. All processes of a database share it",
       example: "/srv/reelpost/objects",
     }),
+    url: z.string().default("").meta({
+      description:
+        "Bucket of an S3 server instead of the folder: `s3://bucket/prefix?endpoint=https://host&region=name`. The credentials are those of the AWS SDK, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Empty: the folder",
+      example: "s3://reelpost-media/main?endpoint=https://s3.example.com&region=eu-1",
+    }),
   }),
   secrets: group("Keys that encrypt secrets in the database", {
     key: z.string().default("").meta({

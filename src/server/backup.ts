@@ -50,11 +50,15 @@ export async function settingsOf({ cwd, env, settingsFile, overrides }: Settings
   return settings;
 }
 
-export const locationOf = ({ data_dir, objects, database }: Settings): DataLocation => ({
-  dataDirectory: data_dir,
-  objects: resolve(data_dir, objects.dir),
-  databaseUrl: database.url === "" ? undefined : database.url,
-});
+/** Throws objectsInBucket. */
+export function locationOf({ data_dir, objects, database }: Settings): DataLocation {
+  if (objects.url !== "") throw serverErrors.objectsInBucket({ url: objects.url });
+  return {
+    dataDirectory: data_dir,
+    objects: resolve(data_dir, objects.dir),
+    databaseUrl: database.url === "" ? undefined : database.url,
+  };
+}
 
 /** Backs up the server that has these settings; it may be running. */
 export async function backUpServer(settings: Settings, options: ServerBackupOptions): Promise<Created> {

@@ -35,14 +35,20 @@ export const serverErrors = defineErrors("start", {
   otherObjects: {
     code: "other_objects",
     http: 500,
-    message: "The objects folder does not belong to this database.",
-    fix: "Set objects.dir to the folder that all processes of this database share, or restore it from the same backup as the database.",
+    message: "The objects folder or the bucket does not belong to this database.",
+    fix: "Set objects.url or objects.dir to the bucket or folder that all processes of this database share, or restore it from the same backup as the database.",
   },
   restoreIncomplete: {
     code: "restore_incomplete",
     http: 500,
     message: "The restore into {directory} was interrupted, and its data is incomplete.",
     fix: "Run the same `reelpost backup restore` again, or delete the directory.",
+  },
+  objectsInBucket: {
+    code: "objects_in_bucket",
+    http: 400,
+    message: "Backups and checks read objects from a folder, but objects.url is {url}.",
+    fix: "Dump the database, and use the versioning or the replication of the S3 server. Remove backup.schedule.",
   },
   noBackupFolder: {
     code: "no_backup_folder",

@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { scheduleBackups, type BackupSchedule } from "../backup/index.ts";
 import { messageOf, type Basics } from "../kernel/index.ts";
 import type { Settings } from "../kernel/settings.ts";
+import { locationOf } from "./backup.ts";
 import { serverErrors } from "./errors.ts";
 
 // In the published build, this module is .js instead of .ts.
@@ -13,7 +14,7 @@ const MODULE = fileURLToPath(
 
 type Outcome = { id: string; files: number; bytes: number; addedBytes: number; warnings: string[]; removed: number };
 
-/** Creates backups at the times of `backup.schedule`. Throws noBackupFolder, and BackupError badSchedule. */
+/** Creates backups at the times of `backup.schedule`. Throws noBackupFolder, objectsInBucket, and BackupError badSchedule. */
 export function startScheduledBackups(
   settings: Settings,
   { version, clock, log }: { version: string } & Pick<Basics, "clock" | "log">,
@@ -21,6 +22,7 @@ export function startScheduledBackups(
   const { schedule, dir } = settings.backup;
   if (schedule === "") return undefined;
   if (dir === "") throw serverErrors.noBackupFolder();
+  locationOf(settings);
   const stopping = new AbortController();
   const backups = scheduleBackups(schedule, {
     clock,

@@ -78,7 +78,15 @@ export function createServeHttp(
       version,
       workerUrl: urls.worker,
       isOwnHost,
-      diagnose: createDoctor({ settings, mail, dns, confinement, tls: certificates.tls, clock }),
+      diagnose: createDoctor({
+        settings,
+        mail,
+        dns,
+        confinement,
+        checkObjects: modules.checkObjects,
+        tls: certificates.tls,
+        clock,
+      }),
       checkAnswers,
       server: {
         describe: () => ({

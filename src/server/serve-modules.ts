@@ -42,6 +42,8 @@ export interface ServeModules {
   invocationMetrics: NonNullable<ReturnType<typeof createWorkerRuntime>["figures"]>;
   metrics: Metrics;
   events: Events;
+  /** Checks the bucket of the objects. Absent if they are in a folder. */
+  checkObjects: (() => Promise<void>) | undefined;
   /** Addresses and ports that are blocked for connections on behalf of users. */
   own: OwnAddresses;
   /** Only on PostgreSQL. */
@@ -85,7 +87,7 @@ export async function openModules(
     {
       migrations,
       database: database.url === "" ? undefined : database,
-      objects: settings.objects.dir,
+      objects: settings.objects,
       async beforeMigrations(db) {
         if (database.url === "") return;
         const time = await followDatabaseTime({ db, clock: corrected, local, log: basics.log });
@@ -221,6 +223,7 @@ export async function openModules(
     invocationMetrics: runtime.figures!,
     metrics,
     events: store.events,
+    checkObjects: store.checkObjects,
     own: ownAddresses,
     cluster: databaseTime && composeCluster({ store, roles, version, databaseTime }, basics),
   };

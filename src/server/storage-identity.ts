@@ -6,11 +6,11 @@ import { replaceIdentity, claimIdentity, type StorageIdentityTables } from "./st
 /** Name of the row with a value that was encrypted with the secrets key. */
 export const SECRETS_KEY_NAME = "secrets-key";
 export const OBJECTS_NAME = "objects";
-/** Name of the file in the objects folder that stores its id. */
+/** Key of the object that stores the id of the objects folder or bucket. */
 export const OBJECTS_ID = "store-id";
 
 /**
- * A database, the secrets key and the objects folder belong together but are configured separately. After a restore
+ * A database, the secrets key and the objects (folder or bucket) belong together but are configured separately. After a restore
  * without the key file, or in a second process with its own folder, everything would seem to work until a value cannot
  * be decrypted or a file is missing. The first process stores an id in the database; throws otherKey or otherObjects in
  * a process that does not match.

@@ -26,6 +26,7 @@ export { createVersions, type Versions } from "./events/versions.ts";
 export { createJobs } from "./jobs/jobs.ts";
 export { jobsMigrations } from "./jobs/jobs-table.ts";
 export type { Job, JobContext, Jobs, JobWorker } from "./jobs/port.ts";
+export { objectsMigrations } from "./objects/partials-table.ts";
 export { openFsObjects } from "./objects/fs.ts";
 export { listFiles as listObjectFiles } from "./objects/fs-list.ts";
 export { holdObjects, type ObjectHold } from "./objects/fs-hold.ts";

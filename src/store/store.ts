@@ -7,6 +7,8 @@ import type { ObjectStore } from "./objects/port.ts";
 export interface Store {
   db: Db;
   objects: ObjectStore;
+  /** Checks a bucket: writes, reads and deletes an object. Throws StoreError. Absent if objects are in a folder. */
+  checkObjects?: () => Promise<void>;
   events: Events;
   jobs: Jobs;
 }

@@ -5,10 +5,12 @@ import { describe, test, type TestContext } from "node:test";
 import { makeSelfSigned } from "../../certificates/index.ts";
 import { systemClock } from "../../kernel/index.ts";
 import { settingsSchema } from "../../kernel/settings.ts";
+import { storeErrors } from "../../store/index.ts";
 import { LookupError, type Lookups } from "../../zones/index.ts";
 import { apiHostFindings } from "./api-hosts.ts";
 import { allOf } from "./finding.ts";
 import { certificateOf, mailHostOf, reverseName, sendersOf } from "./hosts.ts";
+import { objectsFindings } from "./objects.ts";
 import { pauseFindings } from "./pauses.ts";
 import { delegationOf, dmarcOf, recordsOf } from "./records.ts";
 
@@ -54,6 +56,15 @@ describe("the doctor", () => {
       "warning delivery to the smart host: paused until 2026-01-05T12:00:00.000Z: connection refused",
     ]);
     assert.equal(pauseFindings(Array.from({ length: 50 }, (_, n) => pause(`d${n}.example`))).length, 10);
+  });
+
+  test("checks the bucket of the objects, and reports a problem with its fix", async () => {
+    assert.deepEqual(await objectsFindings(undefined), []);
+    assert.match(brief(await objectsFindings(async () => {}))[0]!, /^ok objects in S3: wrote, .* in \d+ ms$/);
+    const missing = storeErrors.bucketMissing({ bucket: "media", address: "https://s3.example" });
+    const findings = await objectsFindings(() => Promise.reject(missing));
+    assert.deepEqual(brief(findings), ["error objects in S3: the bucket media does not exist at https://s3.example"]);
+    assert.match(findings[0]!.fix!, /^Create the bucket/);
   });
 
   test("warns if the hosts of the API are unknown", () => {

@@ -6,6 +6,7 @@ import { isAbsence, type Dns, type Zone } from "../../zones/index.ts";
 import { allOf, fine, type Finding } from "./finding.ts";
 import { certificateOf, mailHostOf, portOf, sendersOf } from "./hosts.ts";
 import { apiHostFindings } from "./api-hosts.ts";
+import { objectsFindings } from "./objects.ts";
 import { pauseFindings } from "./pauses.ts";
 import { delegationOf, dmarcOf, recordsOf } from "./records.ts";
 
@@ -25,6 +26,8 @@ interface DoctorOptions {
   };
   /** The confinement of untrusted code and files in this process. */
   confinement(): Promise<Finding[]>;
+  /** Absent if objects are in a folder. */
+  checkObjects?: (() => Promise<void>) | undefined;
   tls: Pick<TlsSource, "pem">;
   clock: Pick<Clock, "now">;
   /** Port of the mail servers. Default 25. */
@@ -191,6 +194,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
       [`SPF at ${email.spf_include}`]: () => sendersOf(email.spf_include, lookups),
       "paused deliveries": async () => pauseFindings(await queue.pausesOf(zone.account)),
       confinement: parts.confinement,
+      "objects in S3": () => objectsFindings(parts.checkObjects),
       "host names": async () => apiHostFindings(settings),
       delivery: async () =>
         outbound.deliver === "files"

@@ -5,6 +5,7 @@ import {
   linkSync,
   openSync,
   renameSync,
+  statSync,
   unlinkSync,
   write,
   writeSync,
@@ -39,7 +40,7 @@ export async function writeObject(
   body: Uint8Array | AsyncIterable<Uint8Array>,
   options: PutOptions,
 ): Promise<Stored> {
-  const { maxBytes = Infinity, durable = true } = options;
+  const { maxBytes = Infinity, durable = true, ifAbsent = false } = options;
   if (body instanceof Uint8Array && body.length > maxBytes) throw storeErrors.tooLarge({ maxBytes });
   const fd = await withStoreErrors(target, () => openSync(target.temp, "wx", 0o600));
   try {
@@ -55,6 +56,10 @@ export async function writeObject(
     } finally {
       closeSync(fd);
     }
+    if (ifAbsent)
+      return (await withStoreErrors(target, () => linkToFinal(target, durable)))
+        ? storedObject
+        : { ...storedObject, isExisting: true };
     target.holds.keep(target.key);
     await withStoreErrors(target, () => renameToFinal(target, durable));
     return storedObject;
@@ -182,6 +187,33 @@ export async function renameToFinal(
     renameSync(temp, path);
   }
   if (durable) await folders.sync(folder);
+}
+
+/** False if the name exists: link(2), unlike rename(2), does not replace. */
+async function linkToFinal({ temp, path, folders }: Target, durable: boolean): Promise<boolean> {
+  const folder = dirname(path);
+  const link = async () => {
+    await folders.create(folder, durable);
+    return linkIfAbsent(temp, path);
+  };
+  const isLinked = await link().catch((err: unknown) => {
+    if (codeOf(err) !== "ENOENT") throw err;
+    folders.forget(folder);
+    return link();
+  });
+  removeQuietly(temp);
+  if (isLinked && durable) await folders.sync(folder);
+  return isLinked;
+}
+
+function linkIfAbsent(temp: string, path: string): boolean {
+  try {
+    linkSync(temp, path);
+    return true;
+  } catch (err) {
+    if (codeOf(err) === "EEXIST" && statSync(path).isFile()) return false;
+    throw err;
+  }
 }
 
 function removeQuietly(path: string) {

@@ -155,6 +155,34 @@ export function objectPutConformance(open: (t: TestContext) => Promise<ObjectSto
       assert.equal(String(await read(store, "a/b")), "two");
     });
 
+    test("with `ifAbsent`, keeps an object that exists, also if several puts run at the same time", async (t) => {
+      const store = await open(t);
+      const first = await store.put("v/1", Buffer.from("first"), { ifAbsent: true });
+      assert.deepEqual([first.isExisting, first.size], [undefined, 5]);
+      const second = await store.put("v/1", Buffer.from("second"), { ifAbsent: true });
+      assert.deepEqual([second.isExisting, second.size], [true, 6]);
+      const streamed = await store.put("v/1", Readable.from([Buffer.from("a str"), Buffer.from("eam")]), {
+        ifAbsent: true,
+      });
+      assert.equal(streamed.isExisting, true);
+      assert.equal(String(await read(store, "v/1")), "first");
+      assert.equal(
+        (await store.put("v/2", Readable.from([Buffer.from("a str"), Buffer.from("eam")]), { ifAbsent: true }))
+          .isExisting,
+        undefined,
+      );
+      assert.equal(String(await read(store, "v/2")), "a stream");
+      const bodies = Array.from({ length: 10 }, (_, n) => `body ${n}`);
+      const results = await Promise.all(
+        bodies.map((body) => store.put("v/3", Buffer.from(body), { ifAbsent: true, durable: false })),
+      );
+      const winners = bodies.filter((_, n) => results[n]!.isExisting === undefined);
+      assert.equal(winners.length, 1);
+      assert.equal(String(await read(store, "v/3")), winners[0]);
+      await store.put("v/3", Buffer.from("replaced"));
+      assert.equal(String(await read(store, "v/3")), "replaced");
+    });
+
     test("concurrent puts to one key leave one complete object", async (t) => {
       const store = await open(t);
       await Promise.all(

@@ -54,6 +54,11 @@ export interface PutOptions {
   durable?: boolean;
   /** Rejects (StoreError tooLarge) and leaves nothing behind if the body exceeds this size. */
   maxBytes?: number;
+  /**
+   * Keeps an object that exists, and stores nothing; default false. Saves a look before the put. On a server without
+   * conditional writes, one of two concurrent puts may replace the other.
+   */
+  ifAbsent?: boolean;
   /** Additional digests besides sha256. */
   digests?: ("md5" | "sha1" | "sha384" | "sha512")[];
 }
@@ -63,6 +68,10 @@ export interface Stored {
   /** Lower-case hex. */
   sha256: string;
   digests: Record<string, string>;
+  /** With `ifAbsent`: the object existed already, and its bytes may be different. Size and digests are those of the body. */
+  isExisting?: true;
+  /** The version of `ObjectHandle`, if the driver knows it without another request. */
+  version?: string;
 }
 
 export interface ObjectHandle {

@@ -40,6 +40,12 @@ export const settingsSchema = z.strictObject({
         "Bucket of an S3 server instead of the folder: `s3://bucket/prefix?endpoint=https://host&region=name`. The credentials are those of the AWS SDK, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Empty: the folder",
       example: "s3://reelpost-media/main?endpoint=https://s3.example.com&region=eu-1",
     }),
+    cache_gb: count(
+      10,
+      1,
+      100_000,
+      "Maximum size of the local copies of a bucket's objects, in GiB. Each process keeps its own in the folder `object-cache` of its data directory",
+    ),
   }),
   secrets: group("Keys that encrypt secrets in the database", {
     key: z.string().default("").meta({

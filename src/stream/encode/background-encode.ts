@@ -7,6 +7,11 @@ interface BackgroundEncodeOptions {
   signal: AbortSignal;
   /** Called for each segment that has been encoded and stored. */
   onStored?: () => void;
+  /**
+   * Encodes all segments except those that this process knows to be stored, without asking the object store. For
+   * segments that no earlier run can have stored, except for viewers. Default false.
+   */
+  assumeMissing?: boolean;
 }
 
 /** Encodes segments before viewers request them, several renditions in one run. */
@@ -38,26 +43,37 @@ export function createBackgroundEncoding({
   store: SegmentStore;
   encoder: SegmentEncoder;
 }): BackgroundEncoding {
+  const missingOf = (
+    { uid }: Video,
+    rendition: string,
+    segments: readonly number[],
+    assumeMissing: boolean,
+  ): Promise<number[]> | number[] =>
+    assumeMissing
+      ? segments.filter((n) => !store.isKnownStored(uid, rendition, n))
+      : store.missing(uid, rendition, segments);
+
   async function encodeMissingAudio(
     video: Video,
     rendition: string,
     segments: readonly number[],
-    options: BackgroundEncodeOptions,
+    { assumeMissing = false, ...options }: BackgroundEncodeOptions,
   ): Promise<number> {
-    const missing = await store.missing(video.uid, rendition, segments);
+    const missing = await missingOf(video, rendition, segments, assumeMissing);
     for (const row of rows(missing)) await encoder.audio(video, rendition, row, { urgency: "background", ...options });
     return missing.length;
   }
 
   return {
     encodeMissingAudio,
-    async encodeMissing(video, segments, options) {
+    async encodeMissing(video, segments, { assumeMissing = false, ...options }) {
       const { ladder, audio } = video.model!;
-      let count = audio === undefined ? 0 : await encodeMissingAudio(video, MAIN_AUDIO, segments, options);
+      let count =
+        audio === undefined ? 0 : await encodeMissingAudio(video, MAIN_AUDIO, segments, { ...options, assumeMissing });
       const missingByRendition = await Promise.all(
         ladder.map(async (rendition) => ({
           rendition,
-          segments: await store.missing(video.uid, rendition.name, segments),
+          segments: await missingOf(video, rendition.name, segments, assumeMissing),
         })),
       );
       const incompleteRenditions = missingByRendition.filter(({ segments: { length } }) => length > 0);

@@ -12,9 +12,12 @@ function keptIn({
   const reported: string[] = [];
   const objects = {
     open: async (key: string) => (stored.has(key) ? { bytes: async () => stored.get(key)! } : undefined),
-    put: async (key: string, bytes: Buffer) => {
+    put: async (key: string, bytes: Buffer, { ifAbsent }: { ifAbsent: boolean }) => {
+      assert.ok(ifAbsent);
+      if (stored.has(key)) return { isExisting: true };
       onPut();
       stored.set(key, bytes);
+      return {};
     },
     delete: async (keys: string[]) => void keys.map((key) => stored.delete(key)),
   } as unknown as ObjectStore;

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { Log } from "../../kernel/index.ts";
 import type { ObjectHandle, ObjectStore } from "../../store/index.ts";
 import { segmentKey } from "./port.ts";
@@ -32,14 +33,36 @@ export class InitMismatch extends Error {
 
 /** A few megabytes of keys: the segments that viewers requested in recent hours. */
 const MAX_REMEMBERED = 50_000;
+const MAX_REMEMBERED_INITS = 5000;
 
 export function createSegmentStore({ objects, log, videoExists, onStored }: SegmentStoreDeps): SegmentStore {
   const knownKeys = new Set<string>();
+  /** SHA-256 of initialization segments that are stored, by key. */
+  const initDigests = new Map<string, string>();
 
   function remember(key: string) {
     knownKeys.delete(key);
     knownKeys.add(key);
     if (knownKeys.size > MAX_REMEMBERED) knownKeys.delete(knownKeys.values().next().value!);
+  }
+
+  function rememberStored(key: string, initDigest: string | undefined) {
+    remember(key);
+    if (initDigest === undefined) return;
+    initDigests.delete(key);
+    initDigests.set(key, initDigest);
+    if (initDigests.size > MAX_REMEMBERED_INITS) initDigests.delete(initDigests.keys().next().value!);
+  }
+
+  async function compareInit(key: string, rendition: string, bytes: Buffer): Promise<void> {
+    const stored = await objects.open(key);
+    // Undefined: its video was deleted in the meantime.
+    if (stored === undefined || bytes.equals(await stored.bytes())) return;
+    log.error(
+      { key },
+      "stream: initialization segment differs from the stored one; was ffmpeg replaced during encoding?",
+    );
+    throw new InitMismatch(`the initialization segment of ${rendition} differs from the stored one`);
   }
 
   async function open(uid: string, rendition: string, n: number | "init") {
@@ -53,28 +76,26 @@ export function createSegmentStore({ objects, log, videoExists, onStored }: Segm
     open,
     isKnownStored: (uid, rendition, n) => knownKeys.has(segmentKey(uid, rendition, n)),
     async missing(uid, rendition, segments) {
-      const missingSegments: number[] = [];
-      for (const n of segments) if ((await open(uid, rendition, n)) === undefined) missingSegments.push(n);
-      return missingSegments;
+      const handles = await Promise.all(segments.map((n) => open(uid, rendition, n)));
+      return segments.filter((_, index) => handles[index] === undefined);
     },
     async put(uid, rendition, n, bytes) {
       const key = segmentKey(uid, rendition, n);
-      const before = await open(uid, rendition, n);
-      if (before !== undefined) {
-        if (n !== "init" || bytes.equals(await before.bytes())) return onStored(uid, rendition, n);
-        log.error(
-          { video: uid, rendition },
-          "stream: initialization segment differs from the stored one; was ffmpeg replaced during encoding?",
-        );
-        throw new InitMismatch(`the initialization segment of ${rendition} differs from the stored one`);
+      // Every run creates the initialization segment again.
+      const digest = n === "init" ? hash("sha256", bytes, "hex") : undefined;
+      if (digest !== undefined && initDigests.get(key) === digest) return onStored(uid, rendition, n);
+      const { isExisting = false } = await objects.put(key, bytes, { ifAbsent: true });
+      if (isExisting) {
+        if (digest !== undefined) await compareInit(key, rendition, bytes);
+        rememberStored(key, digest);
+        return onStored(uid, rendition, n);
       }
-      await objects.put(key, bytes);
       // Checked after the write: a deletion removes the row first, then the objects.
       if (!(await videoExists(uid))) {
         await objects.delete([key]);
         throw new VideoDeleted(`the video ${uid} was deleted`);
       }
-      remember(key);
+      rememberStored(key, digest);
       onStored(uid, rendition, n);
     },
   };

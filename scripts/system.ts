@@ -53,6 +53,12 @@ const needs: Need[] = [
       debianPackage: "openssl",
       without: "STARTTLS is not spoken with openssl s_client",
     },
+    {
+      name: "PgBouncer",
+      program: "pgbouncer",
+      debianPackage: "pgbouncer",
+      without: "the database is not reached through a pooler",
+    },
     { name: "swaks", program: "swaks", debianPackage: "swaks", without: "mail is not sent by swaks" },
     {
       name: "Net::SSLeay",

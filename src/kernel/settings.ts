@@ -25,10 +25,22 @@ export const settingsSchema = z.strictObject({
   telemetry: telemetrySettings,
   database: group("Database connection", {
     url: z.string().default("").meta({
-      description: "`postgres://user:password@host/database`; empty: SQLite in the data directory",
+      description:
+        "`postgres://user:password@host/database`, with several hosts `host1:5432,host2:5432`, of which the primary is used; empty: SQLite in the data directory",
       example: "postgres://reelpost:secret@db.internal/reelpost",
     }),
     connections: count(10, 1, 500, "Maximum number of PostgreSQL connections"),
+    timeout_seconds: count(
+      15,
+      1,
+      3600,
+      "Time limit of a PostgreSQL query; a server that does not respond within this time counts as lost",
+    ),
+    replicated: z.boolean().default(false).meta({
+      description:
+        "Refuse a PostgreSQL server without synchronous replication: `synchronous_commit` must not be off or local, and `synchronous_standby_names` must not be empty",
+      example: true,
+    }),
   }),
   objects: group("Object storage: worker modules, large values, R2 objects, videos", {
     dir: z.string().min(1).default("objects").meta({

@@ -3,7 +3,7 @@ import type { Basics } from "../kernel/index.ts";
 import { every } from "../kernel/periodic.ts";
 import { migrate } from "./db/migrate.ts";
 import type { Db, Migration } from "./db/port.ts";
-import { openPostgres } from "./db/postgres.ts";
+import { openPostgres, type PostgresOptions } from "./db/postgres.ts";
 import { openSqlite } from "./db/sqlite.ts";
 import { createLocalEvents } from "./events/local.ts";
 import { openPostgresEvents } from "./events/postgres.ts";
@@ -20,7 +20,7 @@ interface StoreOptions {
   /** The complete schema, in order of creation. */
   migrations: readonly Migration[];
   /** PostgreSQL. Default: SQLite in the data directory. */
-  database?: { url: string; connections: number } | undefined;
+  database?: PostgresOptions | undefined;
   /**
    * The objects folder, relative to the data directory, or the URL of a bucket, which takes precedence. Default: the
    * folder "objects".

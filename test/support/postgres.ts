@@ -72,13 +72,13 @@ export async function startPrivateCluster(binaries: string): Promise<Cluster> {
   }
 }
 
-interface User {
+export interface User {
   uid?: number;
   gid?: number;
 }
 
 /** initdb refuses to run as root: the user of Debian's package owns the cluster in that case. */
-function userFor(folder: string): User {
+export function userFor(folder: string): User {
   if (process.getuid?.() !== 0) return {};
   const users = readFileSync("/etc/passwd", "utf8");
   const entry = /^postgres:[^:]*:(\d+):(\d+):/m.exec(users) ?? /^nobody:[^:]*:(\d+):(\d+):/m.exec(users);
@@ -88,7 +88,7 @@ function userFor(folder: string): User {
   return user;
 }
 
-function initialise(binaries: string, folder: string, user: User, password: string) {
+export function initialise(binaries: string, folder: string, user: User, password: string) {
   const passwordFile = join(folder, "password");
   writeFileSync(passwordFile, password, { mode: 0o600 });
   if (user.uid !== undefined) chownSync(passwordFile, user.uid, user.gid!);
@@ -137,9 +137,15 @@ autovacuum_naptime = 10min
 max_wal_size = 256MB
 `;
 
-function startServer(binaries: string, folder: string, user: User, port: number): ChildProcess {
+export function startServer(
+  binaries: string,
+  folder: string,
+  user: User,
+  port: number,
+  settingLines = "",
+): ChildProcess {
   const settings = join(folder, "data", "postgresql.auto.conf");
-  writeFileSync(settings, SETTINGS);
+  writeFileSync(settings, SETTINGS + settingLines);
   chmodSync(settings, 0o644);
   // Detached: Ctrl-C only reaches this process, and the guard cleans up when this process ends.
   const script = ["-c", GUARD, "guard", binaries, folder, String(port)];
@@ -150,7 +156,7 @@ function startServer(binaries: string, folder: string, user: User, port: number)
   return guard;
 }
 
-async function end(guard: ChildProcess, { keepFolder = false } = {}): Promise<void> {
+export async function end(guard: ChildProcess, { keepFolder = false } = {}): Promise<void> {
   if (guard.exitCode !== null || guard.signalCode !== null) return;
   guard.ref();
   const ended = new Promise((resolve) => guard.once("exit", resolve));
@@ -158,14 +164,14 @@ async function end(guard: ChildProcess, { keepFolder = false } = {}): Promise<vo
   await ended;
 }
 
-async function answers(url: string, guard: ChildProcess): Promise<string | undefined> {
+export async function answers(url: string, guard: ChildProcess): Promise<string | undefined> {
   for (const deadline = Date.now() + 30_000; ; await sleep(20)) {
     const problem = await withClient(url, async () => undefined).catch((err: unknown) => String(err));
     if (!problem || Date.now() > deadline || guard.exitCode !== null) return problem;
   }
 }
 
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer()
       .once("error", reject)
@@ -209,7 +215,7 @@ function databasesOf(url: string): Required<Pick<Cluster, "createDatabase" | "dr
   };
 }
 
-async function withClient<Result>(url: string, work: (client: Client) => Promise<Result>): Promise<Result> {
+export async function withClient<Result>(url: string, work: (client: Client) => Promise<Result>): Promise<Result> {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: 5000 });
   client.on("error", () => {});
   await client.connect();

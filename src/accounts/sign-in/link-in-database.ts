@@ -10,7 +10,7 @@ import { createSignInLinks, type SignInLinks } from "./links.ts";
  * open the database can already read everything. Rejects with noUser before the first start, and noUserOf.
  */
 export async function createLinkInDatabase(
-  database: { path: string } | { url: string; connections: number },
+  database: { path: string } | Parameters<typeof openPostgres>[0],
   { email, clock }: { email?: string | undefined; clock: Clock },
 ): ReturnType<SignInLinks["createSignInLink"]> {
   if ("path" in database && !existsSync(database.path)) throw accountErrors.noUser();

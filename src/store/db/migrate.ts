@@ -22,32 +22,34 @@ interface Schema {
 export async function migrate(db: Db, migrations: readonly Migration[]): Promise<string[]> {
   const names = new Set(migrations.map(({ name }) => name));
   if (names.size !== migrations.length) throw new Fault("two migrations have the same name");
-  return db
-    .tables<Schema>()
-    .connection()
-    .execute((connection) =>
-      runExclusively(db, connection, () =>
-        connection.transaction().execute(async (tx) => {
-          await tx.schema
-            .createTable("schema_migrations")
-            .ifNotExists()
-            .addColumn("name", "text", (column) => column.primaryKey())
-            .addColumn("applied_at", "bigint", (column) => column.notNull())
-            .execute();
-          const appliedNames = new Set(
-            (await tx.selectFrom("schema_migrations").select("name").execute()).map(({ name }) => name),
-          );
-          const unknownNames = [...appliedNames].filter((name) => !names.has(name));
-          if (unknownNames.length > 0) throw storeErrors.databaseNewer({ unknown: unknownNames.join(", ") });
-          const pendingMigrations = migrations.filter(({ name }) => !appliedNames.has(name));
-          for (const { name, up } of pendingMigrations) {
-            await up(tx, columnTypes[db.dialect]);
-            await tx.insertInto("schema_migrations").values({ name, applied_at: Date.now() }).execute();
-          }
-          return pendingMigrations.map(({ name }) => name);
-        }),
+  return db.withoutTimeLimit(() =>
+    db
+      .tables<Schema>()
+      .connection()
+      .execute((connection) =>
+        runExclusively(db, connection, () =>
+          connection.transaction().execute(async (tx) => {
+            await tx.schema
+              .createTable("schema_migrations")
+              .ifNotExists()
+              .addColumn("name", "text", (column) => column.primaryKey())
+              .addColumn("applied_at", "bigint", (column) => column.notNull())
+              .execute();
+            const appliedNames = new Set(
+              (await tx.selectFrom("schema_migrations").select("name").execute()).map(({ name }) => name),
+            );
+            const unknownNames = [...appliedNames].filter((name) => !names.has(name));
+            if (unknownNames.length > 0) throw storeErrors.databaseNewer({ unknown: unknownNames.join(", ") });
+            const pendingMigrations = migrations.filter(({ name }) => !appliedNames.has(name));
+            for (const { name, up } of pendingMigrations) {
+              await up(tx, columnTypes[db.dialect]);
+              await tx.insertInto("schema_migrations").values({ name, applied_at: Date.now() }).execute();
+            }
+            return pendingMigrations.map(({ name }) => name);
+          }),
+        ),
       ),
-    );
+  );
 }
 
 /**

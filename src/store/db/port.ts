@@ -23,6 +23,8 @@ export interface Db {
   write<Row>(query: Compilable<Row>): Promise<Written<Row>>;
   /** A SELECT outside transactions on the fast path, for reads on every request. */
   read<Row>(query: Compilable<Row>): Promise<Row[]>;
+  /** Runs `work` without the time limits of queries, such as a migration of a large table. */
+  withoutTimeLimit<Result>(work: () => Promise<Result>): Promise<Result>;
   close(): Promise<void>;
 }
 

@@ -1,50 +1,116 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { type CustomTypesConfig, Pool, types as standardTypes } from "pg";
+import { type CustomTypesConfig, types as standardTypes } from "pg";
 import type { PostgresPool, PostgresPoolClient } from "kysely";
-import { Fault, messageOf, UserError } from "../../kernel/index.ts";
+import { Fault, messageOf } from "../../kernel/index.ts";
 import { storeErrors } from "../errors.ts";
+import { parsePostgresUrl } from "./postgres-address.ts";
+import { fromPostgres, isConnectionLost, isReadOnly, ResponseTimeout } from "./postgres-errors.ts";
+import { createSessionPool } from "./postgres-pool.ts";
+import { createPrimaryConnector, type Session } from "./postgres-session.ts";
 
 /**
- * The pool for Kysely: returns values as SQLite does, converts errors to StoreErrors, and rejects writes that bypass an
- * open transaction.
+ * The pool for Kysely: returns values as SQLite does, converts errors to StoreErrors, rejects writes that bypass an open
+ * transaction, and repeats what a lost connection left undone, if the repetition is safe.
  */
 interface GuardedPool extends PostgresPool {
   /** Marks `work` as inside a transaction. */
   runInTransaction<Result>(work: () => Promise<Result>): Promise<Result>;
+  /** Connections that `work` acquires have no time limits. */
+  runWithoutTimeLimit<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
-export function createGuardedPool({ url, connections }: { url: string; connections: number }): GuardedPool {
-  const address = connectionAddress(url);
-  const pool = new Pool({
-    connectionString: url,
+interface GuardedPoolOptions {
+  url: string;
+  connections: number;
+  timeoutMs: number;
+  replicated: boolean;
+}
+
+/** How long a query waits for a connection. */
+const MAX_WAIT_MS = 10_000;
+
+export function createGuardedPool({ url, connections, timeoutMs, replicated }: GuardedPoolOptions): GuardedPool {
+  const address = parsePostgresUrl(url);
+  const primary = createPrimaryConnector(address);
+  const pool = createSessionPool({
+    open: () => primary.connect({ name: "reelpost", timeoutMs, replicated, types }),
     max: connections,
-    types,
-    connectionTimeoutMillis: 10_000,
-    idleTimeoutMillis: 30_000,
-    keepAlive: true,
-    application_name: "reelpost",
+    waitMs: Math.min(MAX_WAIT_MS, timeoutMs),
   });
-  // A server restart also breaks idle connections: the pool drops them, and the next query reports the problem.
-  pool.on("error", () => {});
-  pool.on("connect", (client) => void client.on("error", () => {}));
   const transaction = new AsyncLocalStorage<{ open: boolean }>();
+  const unlimited = new AsyncLocalStorage<true>();
+
+  async function acquire(): Promise<Session> {
+    const session = await pool.acquire();
+    if (unlimited.getStore()) {
+      try {
+        await session.removeTimeLimit();
+      } catch (err) {
+        pool.release(session, true);
+        throw fromPostgres(err, address.label);
+      }
+    }
+    return session;
+  }
+
+  function abandon(session: Session, err: unknown) {
+    // The other connections to a server that does not respond, or is no longer the primary, are useless too.
+    if (err instanceof ResponseTimeout || isReadOnly(err)) {
+      primary.suspect(session.host);
+      pool.renew();
+    }
+    pool.release(session, true);
+  }
 
   async function connect(): Promise<PostgresPoolClient> {
     const outerTransaction = transaction.getStore();
-    const client = await pool.connect().catch((err: unknown) => {
-      throw fromPostgres(err, address);
-    });
-    return {
-      query: async (sql: string, parameters: readonly unknown[]) => {
-        if (outerTransaction?.open && !/^\s*select\b/i.test(sql))
-          throw new Fault("a write through `db` inside a transaction would not be part of it: use `tx`");
-        try {
-          return await client.query(sql, parameters as unknown[]);
-        } catch (err) {
-          throw fromPostgres(err, address);
+    let session: Session | undefined = await acquire();
+    let inTransaction = false;
+
+    async function query(sql: string, parameters: readonly unknown[]) {
+      if (outerTransaction?.open && !/^\s*select\b/i.test(sql))
+        throw new Fault("a write through `db` inside a transaction would not be part of it: use `tx`");
+      const kind = kindOf(sql);
+      for (let attempt = 1; ; attempt++) {
+        if (session === undefined) {
+          // The server has undone the transaction with its connection.
+          if (kind === "rollback") return { command: "ROLLBACK", rows: [], rowCount: null };
+          throw storeErrors.unreachable({ address: address.label, reason: "the connection was lost" });
         }
+        const current: Session = session;
+        try {
+          const result = await current.query(sql, parameters as unknown[]);
+          if (current.isUnreplicated) {
+            session = undefined;
+            pool.release(current, true);
+            const reason = "the wait for the synchronous standby was cancelled";
+            throw storeErrors.outcomeUnknown({ address: address.label, reason });
+          }
+          if (kind === "begin") inTransaction = true;
+          else if (kind === "commit" || kind === "rollback") inTransaction = false;
+          return result;
+        } catch (err) {
+          if (session === undefined || !(current.isLost || isConnectionLost(err)))
+            throw fromPostgres(err, address.label);
+          session = undefined;
+          abandon(current, err);
+          // Reads change nothing, nothing precedes BEGIN, and a standby rejects a write before it does anything.
+          const isRepeatable = !inTransaction && (kind === "read" || kind === "begin" || isReadOnly(err));
+          if (isRepeatable && attempt === 1) session = await acquire();
+          else if (!isReadOnly(err) && (kind === "commit" || (kind === "other" && !inTransaction)))
+            throw storeErrors.outcomeUnknown({ address: address.label, reason: messageOf(err) }, { cause: err });
+          else throw fromPostgres(err, address.label);
+        }
+      }
+    }
+
+    return {
+      query,
+      release(destroy?: boolean) {
+        const last = session;
+        session = undefined;
+        if (last !== undefined) pool.release(last, destroy === true || unlimited.getStore() === true);
       },
-      release: (destroy?: boolean) => client.release(destroy),
     } as unknown as PostgresPoolClient;
   }
 
@@ -60,7 +126,17 @@ export function createGuardedPool({ url, connections }: { url: string; connectio
         transactionMark.open = false;
       }
     },
+    runWithoutTimeLimit: (work) => unlimited.run(true, work),
   };
+}
+
+type StatementKind = "read" | "begin" | "commit" | "rollback" | "other";
+
+function kindOf(sql: string): StatementKind {
+  const word = /^\s*(select|begin|start|commit|rollback)\b(?!\s+to\b)/i.exec(sql)?.[1]?.toLowerCase();
+  if (word === "select") return "read";
+  if (word === "begin" || word === "start") return "begin";
+  return word === "commit" || word === "rollback" ? word : "other";
 }
 
 /** Object ids of PostgreSQL types for which pg returns a different form from node:sqlite. */
@@ -85,38 +161,4 @@ function toNumber(text: string): number {
   if (Number.isInteger(value) && !Number.isSafeInteger(value))
     throw new Fault(`${text} does not fit a JavaScript number`);
   return value;
-}
-
-/** Host, port and database without user and password, for messages. */
-export function connectionAddress(url: string): string {
-  const parsed = URL.parse(url);
-  if (!parsed || !/^postgres(ql)?:$/.test(parsed.protocol)) {
-    throw storeErrors.unreachable({
-      address: "the database URL",
-      reason: "it does not look like postgres://user:password@host:5432/database",
-    });
-  }
-  return (parsed.searchParams.get("host") ?? parsed.host) + parsed.pathname;
-}
-
-/** SQLSTATE classes. https://www.postgresql.org/docs/current/errcodes-appendix.html */
-const UNREACHABLE_CODE =
-  /^(08...|28...|3D000|53300|57P0[1-5]|E(CONN|HOST|NET|TIMEDOUT|NOTFOUND|PIPE|AI_).*|ENOENT|EACCES)$/;
-
-export function fromPostgres(thrown: unknown, address: string): unknown {
-  if (!(thrown instanceof Error) || thrown instanceof UserError) return thrown;
-  // Node tries every address of a host name and collects the errors.
-  const first: unknown = thrown instanceof AggregateError ? thrown.errors[0] : thrown;
-  const code = first instanceof Error && "code" in first ? String(first.code) : "";
-  const reason = messageOf(first);
-  if (code === "53100") return storeErrors.diskFull({ what: `the database at ${address}` }, { cause: thrown });
-  if (
-    UNREACHABLE_CODE.test(code) ||
-    /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(
-      reason,
-    )
-  ) {
-    return storeErrors.unreachable({ address, reason }, { cause: thrown });
-  }
-  return thrown;
 }

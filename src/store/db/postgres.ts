@@ -1,22 +1,41 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Kysely, PostgresDialect, sql } from "kysely";
 import { Fault } from "../../kernel/index.ts";
-import { storeErrors } from "../errors.ts";
+import { isStoreError, storeErrors } from "../errors.ts";
 import type { Db } from "./port.ts";
 import { createGuardedPool } from "./postgres-connection.ts";
 
-interface PostgresOptions {
-  /** The server: `postgres://user:password@host:5432/database`; `?host=/run/postgresql` for a unix socket. */
+/** The settings group `database`. */
+export interface PostgresOptions {
+  /**
+   * The servers: `postgres://user:password@h1:5432,h2:5432/database`, of which one is the primary;
+   * `?host=/run/postgresql` for a unix socket.
+   */
   url: string;
   /** Maximum number of connections. Default 10. */
   connections?: number;
+  /** A query fails after this time, and a server that does not respond counts as lost. Default 15. */
+  timeout_seconds?: number;
+  /** Refuse a server without synchronous replication. Default false. */
+  replicated?: boolean;
 }
 
+const DEFAULT_TIMEOUT_SECONDS = 15;
+
 /**
- * The engine for several machines. Throws StoreError if the server is unreachable or could lose acknowledged commits.
+ * The engine for several machines. Throws StoreError if no server is a primary that responds, or if it could lose
+ * acknowledged commits; the same is verified for each new connection.
+ *
+ * After the loss of a connection, reads run again on another one. A write fails with `outcomeUnknown` if the server may
+ * have stored it, and otherwise with `unreachable`.
  */
-export async function openPostgres({ url, connections = 10 }: PostgresOptions): Promise<Db> {
-  const pool = createGuardedPool({ url, connections });
+export async function openPostgres({
+  url,
+  connections = 10,
+  timeout_seconds: timeoutSeconds = DEFAULT_TIMEOUT_SECONDS,
+  replicated = false,
+}: PostgresOptions): Promise<Db> {
+  const pool = createGuardedPool({ url, connections, timeoutMs: timeoutSeconds * 1000, replicated });
   // oxlint-disable-next-line no-explicit-any
   const kysely = new Kysely<any>({ dialect: new PostgresDialect({ pool }) });
   const pendingWork = new Set<Promise<unknown>>();
@@ -31,7 +50,7 @@ export async function openPostgres({ url, connections = 10 }: PostgresOptions): 
   }
 
   try {
-    await expectDurable(kysely);
+    await sql`select 1`.execute(kysely);
   } catch (err) {
     await close();
     throw err;
@@ -55,20 +74,9 @@ export async function openPostgres({ url, connections = 10 }: PostgresOptions): 
       return { rows, affected: Number(numAffectedRows ?? 0) };
     },
     read: async (query) => (await kysely.executeQuery(query.compile())).rows,
+    withoutTimeLimit: pool.runWithoutTimeLimit,
     close,
   };
-}
-
-async function expectDurable(kysely: Kysely<unknown>) {
-  const settings = sql<{
-    name: string;
-    setting: string;
-  }>`select name, setting from pg_settings where name in ('fsync', 'synchronous_commit')`;
-  const { rows } = await settings.execute(kysely);
-  for (const { name, setting } of rows) {
-    if (setting === "off")
-      throw storeErrors.notDurable({ path: "the PostgreSQL server", setting: name, found: setting, wanted: "on" });
-  }
 }
 
 const COLLISION_CODES = new Set(["40001", "40P01"]); // serialization_failure, deadlock_detected
@@ -79,6 +87,8 @@ async function retryCollisions<Result>(attempt: () => Promise<Result>): Promise<
     try {
       return await attempt();
     } catch (err) {
+      // The server became a standby and has undone the transaction.
+      if (attempts === 1 && isStoreError(err, "databaseReadOnly")) continue;
       if (!(err instanceof Error && "code" in err && COLLISION_CODES.has(String(err.code)))) throw err;
       if (attempts === MAX_ATTEMPTS)
         throw storeErrors.busy({ reason: `a transaction collided with others ${MAX_ATTEMPTS} times` }, { cause: err });

@@ -36,11 +36,13 @@ export async function loadRows(
     db,
     migrations.filter(({ name }) => wanted.has(name)),
   );
-  const rows = await db.transaction<unknown, number>(async (tx) => {
-    let count = 0;
-    for await (const table of tables()) count += await insertTable(tx, db.dialect, table);
-    return count;
-  });
+  const rows = await db.withoutTimeLimit(() =>
+    db.transaction<unknown, number>(async (tx) => {
+      let count = 0;
+      for await (const table of tables()) count += await insertTable(tx, db.dialect, table);
+      return count;
+    }),
+  );
   await migrate(db, migrations);
   return rows;
 }

@@ -1,8 +1,10 @@
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
-import { Client } from "pg";
 import { messageOf } from "../../kernel/index.ts";
-import { storeErrors } from "../errors.ts";
+import { isStoreError, storeErrors } from "../errors.ts";
+import { parsePostgresUrl } from "./postgres-address.ts";
+import { fromPostgres } from "./postgres-errors.ts";
+import { createPrimaryConnector } from "./postgres-session.ts";
 
 /** A value as JSON. The objects are `{ i: digits }` for large integers, `{ b: base64 }` and `{ f: "Infinity" }`. */
 export type PortableValue = null | string | number | { i: string } | { b: string } | { f: string };
@@ -94,16 +96,13 @@ function openSqliteSnapshot(path: string): RowSnapshot {
 }
 
 async function openPostgresSnapshot(url: string): Promise<RowSnapshot> {
-  const client = new Client({
-    connectionString: url,
-    application_name: "reelpost backup",
-    connectionTimeoutMillis: 10_000,
-  });
-  client.on("error", () => {}); // The query in progress reports it.
+  const address = parsePostgresUrl(url);
+  const session = await createPrimaryConnector(address).connect({ name: "reelpost backup", timeoutMs: 0 });
+  const { client } = session;
   const all = async (sql: string, parameters: unknown[] = []) =>
     (await client.query<Record<string, string>>(sql, parameters)).rows;
   try {
-    await client.connect();
+    await session.removeTimeLimit();
     await client.query("begin transaction isolation level repeatable read, read only");
     const keys = new Map<string, string[]>();
     const tables: SnapshotTable[] = [];
@@ -148,21 +147,14 @@ async function openPostgresSnapshot(url: string): Promise<RowSnapshot> {
         }
         await client.query("close rows");
       },
-      close: () => client.end(),
+      close: () => session.close(),
     };
   } catch (err) {
-    await client.end().catch(() => {});
-    throw storeErrors.unreachable({ address: addressOf(url), reason: messageOf(err) }, { cause: err });
-  }
-}
-
-/** The address without the password. */
-function addressOf(url: string): string {
-  try {
-    const { host, pathname } = new URL(url);
-    return `${host}${pathname}`;
-  } catch {
-    return "database.url";
+    await session.close();
+    const known = fromPostgres(err, address.label);
+    throw isStoreError(known)
+      ? known
+      : storeErrors.unreachable({ address: address.label, reason: messageOf(err) }, { cause: err });
   }
 }
 

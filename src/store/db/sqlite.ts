@@ -33,6 +33,7 @@ export function openSqlite({ path, waitTimeoutMs }: SqliteOptions): Db {
     write: (query) => writes.writeGrouped(query.compile()),
     // Bypasses Kysely's drivers and connections, which cost more than SQLite's row lookup.
     read: async <Row>(query: Compilable<Row>) => reader.run<Row>(query.compile()).rows,
+    withoutTimeLimit: (work) => work(),
     close: () => (closed ??= closeAll()),
   };
 

@@ -1,15 +1,25 @@
-import { Client } from "pg";
+import { randomUUID } from "node:crypto";
 import { type Clock, type Log, messageOf } from "../../kernel/index.ts";
-import { connectionAddress, fromPostgres } from "../db/postgres-connection.ts";
+import { storeErrors } from "../errors.ts";
+import { parsePostgresUrl } from "../db/postgres-address.ts";
+import { fromPostgres } from "../db/postgres-errors.ts";
+import { createPrimaryConnector, type Session } from "../db/postgres-session.ts";
 import type { Events } from "./port.ts";
 import { checkHint, createSubscriptions } from "./subscriptions.ts";
 
 const CHANNEL = "reelpost";
 const MAX_UNSENT = 10_000;
 const RECONNECT_MS = { first: 50, longest: 5_000 };
-const HEARTBEAT_MS = 30_000;
+/** Also the time limit for its own notification to arrive. */
+const HEARTBEAT_MS = 10_000;
+/** Topic of the notifications that a connection sends to itself. Subscribers do not receive them. */
+const HEARTBEAT_TOPIC = "events.heartbeat";
 
-/** Events between all processes on one PostgreSQL database: NOTIFY, and one listening connection that reconnects. */
+/**
+ * Events between all processes on one PostgreSQL database: NOTIFY, and one listening connection that reconnects. It
+ * sends itself a notification regularly: neither a standby nor a pooler that shares server connections between
+ * transactions delivers it.
+ */
 export async function openPostgresEvents({
   url,
   clock,
@@ -19,49 +29,64 @@ export async function openPostgresEvents({
   clock: Clock;
   log: Log;
 }): Promise<Events> {
-  const address = connectionAddress(url);
+  const postgres = parsePostgresUrl(url);
+  const address = postgres.label;
+  const primary = createPrimaryConnector(postgres);
   const subscriptions = createSubscriptions(log);
   const closing = new AbortController();
   const unsentEvents: string[] = [];
   let sending: Promise<void> | undefined;
-  let client = await connect();
+  let session = await connect();
   const upkeep = stayConnected();
 
-  async function connect(): Promise<Client> {
-    const next = new Client({
-      connectionString: url,
-      keepAlive: true,
-      connectionTimeoutMillis: 10_000,
-      query_timeout: 10_000,
-      application_name: "reelpost events",
-    });
-    // Without a listener for errors, a lost connection would end the process; `waitUntilLost` below detects it.
-    next.on("error", () => {});
-    next.on("notification", ({ payload = "" }) => {
+  async function connect(): Promise<Session> {
+    const next = await primary.connect({ name: "reelpost events", timeoutMs: HEARTBEAT_MS });
+    next.client.on("notification", ({ payload = "" }) => {
       const [topic, id] = payload.split(" ");
-      if (topic && id) subscriptions.deliver(topic, id);
+      if (topic && id && topic !== HEARTBEAT_TOPIC) subscriptions.deliver(topic, id);
     });
     try {
-      await next.connect();
       await next.query(`listen ${CHANNEL}`);
+      await expectDelivery(next);
       return next;
     } catch (err) {
-      await next.end().catch(() => {});
+      await next.close();
       throw fromPostgres(err, address);
+    }
+  }
+
+  /** Rejects if a notification of this connection does not reach it. */
+  async function expectDelivery(current: Session): Promise<void> {
+    const hint = `${HEARTBEAT_TOPIC} ${randomUUID()}`;
+    const { promise: arrived, resolve: arrive } = Promise.withResolvers<boolean>();
+    const onNotification = ({ payload = "" }) => payload === hint && arrive(true);
+    const timer = setTimeout(arrive, HEARTBEAT_MS, false);
+    current.client.on("notification", onNotification);
+    current.onLost(() => arrive(false));
+    try {
+      await current.query("select pg_notify($1, $2)", [CHANNEL, hint]);
+      if (!(await arrived))
+        throw storeErrors.unreachable({
+          address,
+          reason: "notifications do not arrive; a pooler must use session mode (pool_mode = session)",
+        });
+    } finally {
+      clearTimeout(timer);
+      current.client.off("notification", onNotification);
     }
   }
 
   /** Maintains the connection until `close`, and replaces it when it is lost. */
   async function stayConnected() {
     while (!closing.signal.aborted) {
-      await waitUntilLost(client);
+      await waitUntilLost(session);
       if (closing.signal.aborted) break;
       log.warn({ address }, "events: connection lost, reconnecting");
-      void client.end().catch(() => {});
+      void session.close().catch(() => {});
       for (let wait = RECONNECT_MS.first; !closing.signal.aborted; wait = Math.min(wait * 2, RECONNECT_MS.longest)) {
         try {
           await clock.sleep(wait, closing.signal);
-          client = await connect();
+          session = await connect();
           subscriptions.notifyPossibleLoss();
           void send();
           break;
@@ -71,22 +96,21 @@ export async function openPostgresEvents({
       }
     }
     // Also closes a connection established during close: an open connection keeps a process alive.
-    await client.end().catch(() => {});
+    await session.close().catch(() => {});
   }
 
   /** Resolves when the connection is lost: closed, broken, or silent for too long. */
-  async function waitUntilLost(current: Client): Promise<void> {
+  async function waitUntilLost(current: Session): Promise<void> {
     const lostController = new AbortController();
-    const onGone = () => lostController.abort();
-    current.once("end", onGone).once("error", onGone);
+    current.onLost(() => lostController.abort());
     const signal = AbortSignal.any([lostController.signal, closing.signal]);
     try {
       for (;;) {
         await clock.sleep(HEARTBEAT_MS, signal);
-        await current.query("select 1");
+        await expectDelivery(current);
       }
     } catch {
-      // The sleep ended because the connection was lost, close was called, or the heartbeat was unanswered.
+      // The sleep ended because the connection was lost, close was called, or the heartbeat did not arrive.
     }
   }
 
@@ -99,16 +123,16 @@ export async function openPostgresEvents({
     try {
       while (unsentEvents.length > 0) {
         const eventHints = unsentEvents.slice(0, 500);
-        const sendingClient = client;
+        const sendingSession = session;
         try {
-          await sendingClient.query(`select pg_notify('${CHANNEL}', hint) from unnest($1::text[]) as hint`, [
+          await sendingSession.query(`select pg_notify('${CHANNEL}', hint) from unnest($1::text[]) as hint`, [
             eventHints,
           ]);
           unsentEvents.splice(0, eventHints.length);
         } catch {
           // Retained for the next connection: other processes do not know that they missed the notifications. This loop
           // uses a connection established meanwhile; a later one calls `send`.
-          if (client === sendingClient) return;
+          if (session === sendingSession) return;
         }
       }
     } finally {

@@ -1,0 +1,173 @@
+import { Fault } from "../../kernel/index.ts";
+import { isStoreError, storeErrors } from "../errors.ts";
+import type { Session } from "./postgres-session.ts";
+
+/** A bounded set of connections to the primary. */
+interface SessionPool {
+  /**
+   * An idle connection, or a new one. Waits while all are in use or the server has none left, then throws StoreError busy
+   * or tooManyConnections; errors of `open` are passed on.
+   */
+  acquire(): Promise<Session>;
+  /** Returns a connection; a broken one is closed. Every acquired connection is returned exactly once. */
+  release(session: Session, destroy?: boolean): void;
+  /** Closes all connections that exist now, those in use when they are returned: their server is suspect. */
+  renew(): void;
+  /** Resolves when all connections are returned and closed. */
+  end(): Promise<void>;
+}
+
+interface Waiter {
+  deadline: number;
+  timer?: NodeJS.Timeout;
+  refusal?: unknown;
+  resolve(session: Session): void;
+  reject(err: unknown): void;
+}
+
+interface PoolOptions {
+  open(): Promise<Session>;
+  max: number;
+  /** How long `acquire` waits. */
+  waitMs: number;
+  idleMs?: number;
+}
+
+/** Pause before another connection is requested from a server that has none left. */
+const REFUSED_PAUSE_MS = 200;
+
+export function createSessionPool({ open, max, waitMs, idleMs = 30_000 }: PoolOptions): SessionPool {
+  const idle: { session: Session; timer: NodeJS.Timeout }[] = [];
+  const waiters: Waiter[] = [];
+  const generations = new WeakMap<Session, number>();
+  const closings = new Set<Promise<void>>();
+  let generation = 0;
+  /** Connections that are open, opening, or in use. */
+  let size = 0;
+  let retryTimer: NodeJS.Timeout | undefined;
+  let ended: PromiseWithResolvers<void> | undefined;
+
+  function discard(session: Session) {
+    size--;
+    const closing = session.close().catch(() => {});
+    closings.add(closing);
+    void closing.then(() => closings.delete(closing));
+  }
+
+  function takeIdle(): Session | undefined {
+    const entry = idle.pop();
+    clearTimeout(entry?.timer);
+    return entry?.session;
+  }
+
+  function removeIdle(session: Session) {
+    const at = idle.findIndex((entry) => entry.session === session);
+    if (at === -1) return;
+    clearTimeout(idle.splice(at, 1)[0]!.timer);
+    discard(session);
+    serveWaiters();
+  }
+
+  function serveWaiters() {
+    while (waiters.length > 0) {
+      const session = takeIdle();
+      if (session === undefined && (size >= max || retryTimer !== undefined)) return;
+      const waiter = waiters.shift()!;
+      clearTimeout(waiter.timer);
+      if (session === undefined) void openFor(waiter);
+      else waiter.resolve(session);
+    }
+  }
+
+  async function openFor(waiter: Waiter) {
+    size++;
+    const openedIn = generation;
+    try {
+      const session = await open();
+      generations.set(session, openedIn);
+      session.onLost(() => removeIdle(session));
+      waiter.resolve(session);
+    } catch (err) {
+      size--;
+      if (isStoreError(err, "tooManyConnections")) {
+        waiter.refusal = err;
+        retryTimer ??= setTimeout(() => {
+          retryTimer = undefined;
+          serveWaiters();
+        }, REFUSED_PAUSE_MS);
+        wait(waiter, "first");
+      } else {
+        waiter.reject(err);
+        // Without any connection, those that wait would fail one after the other for the same reason.
+        if (size === 0) for (const other of waiters.splice(0)) rejectWaiter(other, err);
+        serveWaiters();
+      }
+      endIfEmpty();
+    }
+  }
+
+  function wait(waiter: Waiter, position: "first" | "last") {
+    const remaining = waiter.deadline - performance.now();
+    const giveUp = () =>
+      rejectWaiter(
+        waiter,
+        waiter.refusal ?? storeErrors.busy({ reason: `all ${max} connections were in use for ${waitMs / 1000} s` }),
+      );
+    if (ended !== undefined) return rejectWaiter(waiter, new Fault("the database is closed"));
+    if (remaining <= 0) return giveUp();
+    if (position === "first") waiters.unshift(waiter);
+    else waiters.push(waiter);
+    waiter.timer = setTimeout(() => {
+      waiters.splice(waiters.indexOf(waiter), 1);
+      giveUp();
+    }, remaining);
+  }
+
+  function rejectWaiter(waiter: Waiter, err: unknown) {
+    clearTimeout(waiter.timer);
+    waiter.reject(err);
+  }
+
+  function endIfEmpty() {
+    if (ended !== undefined && size === 0) void Promise.all(closings).then(() => ended!.resolve());
+  }
+
+  return {
+    async acquire() {
+      if (ended !== undefined) throw new Fault("the database is closed");
+      const session = takeIdle();
+      if (session !== undefined) return session;
+      return new Promise((resolve, reject) => {
+        wait({ deadline: performance.now() + waitMs, resolve, reject }, "last");
+        serveWaiters();
+      });
+    },
+    release(session, destroy = false) {
+      if (destroy || session.isLost || ended !== undefined || generations.get(session) !== generation) discard(session);
+      else idle.push({ session, timer: setTimeout(() => removeIdle(session), idleMs) });
+      serveWaiters();
+      endIfEmpty();
+    },
+    renew() {
+      generation++;
+      for (const { session, timer } of idle.splice(0)) {
+        clearTimeout(timer);
+        discard(session);
+      }
+      serveWaiters();
+    },
+    async end() {
+      if (ended === undefined) {
+        ended = Promise.withResolvers();
+        clearTimeout(retryTimer);
+        for (const waiter of waiters.splice(0)) rejectWaiter(waiter, new Fault("the database is closed"));
+        for (const { session, timer } of idle.splice(0)) {
+          clearTimeout(timer);
+          discard(session);
+        }
+        endIfEmpty();
+      }
+      return ended.promise;
+    },
+  };
+}

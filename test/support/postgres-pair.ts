@@ -1,0 +1,155 @@
+import { spawnSync, type ChildProcess } from "node:child_process";
+import { chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { findPostgres } from "../../scripts/system.ts";
+import { answers, end, freePort, initialise, startServer, userFor, withClient, type User } from "./postgres.ts";
+
+interface Scope {
+  after(stop: () => Promise<void>): void;
+}
+
+/** One server of a database cluster, with its own folder and port. */
+interface PostgresServer {
+  readonly port: number;
+  /** Runs one statement as superuser. */
+  query(sql: string): Promise<Record<string, unknown>[]>;
+  /** SIGKILL for all of its processes. */
+  kill(): Promise<void>;
+  /** SIGSTOP for all of its processes: connections stay open and get no answer. */
+  freeze(): void;
+  /** After `kill` or a stop. `settings` are lines of postgresql.conf. */
+  start(settings?: string): Promise<void>;
+  promote(): Promise<void>;
+}
+
+interface PostgresPair {
+  primary: PostgresServer;
+  standby: PostgresServer;
+  /** Connection string for a database on both servers, the primary first. */
+  urlOf(database?: string): string;
+}
+
+const PASSWORD = "pair";
+const DATABASE = "pair";
+
+/** Starts a primary with the database `pair`, and a standby that confirms every commit of the primary. */
+export async function startPostgresPair(scope: Scope): Promise<PostgresPair> {
+  const binaries = findPostgres();
+  if (binaries === undefined) throw new Error("PostgreSQL is not installed");
+  const primary = await createServer(scope, binaries);
+  initialise(binaries, primary.folder, primary.user, PASSWORD);
+  await primary.start();
+  await primary.query(`create database ${DATABASE}`);
+  const standby = await createServer(scope, binaries);
+  copyPrimary(binaries, primary.port, standby);
+  await standby.start();
+  await primary.query("alter system set synchronous_standby_names = '*'");
+  await primary.query("select pg_reload_conf()");
+  while ((await primary.query("select 1 from pg_stat_replication where sync_state = 'sync'")).length === 0)
+    await sleep(20);
+  return {
+    primary,
+    standby,
+    urlOf: (database = DATABASE) =>
+      `postgres://postgres:${PASSWORD}@127.0.0.1:${primary.port},127.0.0.1:${standby.port}/${database}?target_session_attrs=read-write`,
+  };
+}
+
+function copyPrimary(binaries: string, port: number, { folder, user }: { folder: string; user: User }) {
+  const copied = spawnSync(
+    join(binaries, "pg_basebackup"),
+    ["-h", "127.0.0.1", "-p", String(port), "-U", "postgres", "-D", join(folder, "data"), "-X", "stream", "-c", "fast"],
+    { ...user, cwd: folder, encoding: "utf8", env: { ...process.env, PGPASSWORD: PASSWORD } },
+  );
+  if (copied.status !== 0) throw new Error(`pg_basebackup failed: ${copied.error?.message ?? copied.stderr}`);
+  const signal = join(folder, "data", "standby.signal");
+  writeFileSync(signal, "");
+  if (user.uid !== undefined) chownSync(signal, user.uid, user.gid!);
+  standbySettings.set(folder, `primary_conninfo = 'host=127.0.0.1 port=${port} user=postgres password=${PASSWORD}'\n`);
+}
+
+const standbySettings = new Map<string, string>();
+
+async function createServer(scope: Scope, binaries: string) {
+  const folder = mkdtempSync(join(tmpdir(), "reelpost-postgres-pair-"));
+  const user = userFor(folder);
+  const port = await freePort();
+  const url = `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`;
+  let guard: ChildProcess | undefined;
+
+  const processes = () => {
+    const postmaster = Number(readFileSync(join(folder, "data", "postmaster.pid"), "utf8").split("\n")[0]);
+    return [postmaster, ...childrenOf(postmaster)];
+  };
+  const signalAll = (signal: NodeJS.Signals) => {
+    // The postmaster first: it would replace a killed child. Each child leads its own process group.
+    for (const pid of processes()) tryKill(pid, signal);
+  };
+
+  scope.after(async () => {
+    signalAllQuietly("SIGKILL");
+    if (guard !== undefined) await end(guard);
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  });
+
+  function signalAllQuietly(signal: NodeJS.Signals) {
+    try {
+      signalAll(signal);
+    } catch {
+      // It does not run.
+    }
+  }
+
+  return {
+    folder,
+    user,
+    port,
+    query: (sql: string) => withClient(url, async (client) => (await client.query<Record<string, unknown>>(sql)).rows),
+    async kill() {
+      const pids = processes();
+      signalAll("SIGKILL");
+      while (pids.some(isRunning)) await sleep(5);
+      await end(guard!, { keepFolder: true });
+    },
+    freeze: () => signalAll("SIGSTOP"),
+    async start(settings = "") {
+      guard = startServer(binaries, folder, user, port, `${standbySettings.get(folder) ?? ""}${settings}\n`);
+      const problem = await answers(url, guard);
+      if (problem) throw new Error(`${problem}\n${readFileSync(join(folder, "log"), "utf8")}`);
+    },
+    async promote() {
+      await withClient(url, (client) => client.query("select pg_promote(true, 30)"));
+    },
+  };
+}
+
+function tryKill(pid: number, signal: NodeJS.Signals) {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It has ended.
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return false;
+  }
+}
+
+function childrenOf(parent: number): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return Number(/\) \S (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, "utf8"))?.[1]) === parent;
+      } catch {
+        return false;
+      }
+    });
+}

@@ -4,6 +4,7 @@ import type { Duplex } from "node:stream";
 import { acceptsHtml, errorPage, PAGE_POLICY } from "../kernel/design/index.ts";
 import { closeGracefully, HTTP_SERVER_OPTIONS, listen, trackUnused, type Log } from "../kernel/index.ts";
 import { createConnectionCount, type ConnectionLimits } from "../kernel/connection-limits.ts";
+import { receiveProxied, type ProxyReceiver } from "../kernel/proxy-protocol/index.ts";
 import type { TlsSource } from "../kernel/tls-source.ts";
 import type { LiveWorkers, ScriptRef } from "../workers/index.ts";
 import type { createApi } from "./app.ts";
@@ -68,6 +69,8 @@ export interface PlatformHttpOptions {
   log: Log;
   /** Connection limits across all listeners. Default: no limit. */
   connections?: ConnectionLimits;
+  /** Reads the PROXY headers of load balancers. Default: no peer sends one. */
+  receive?: ProxyReceiver;
   /** How long a request body may stall, in ms. Default: 1 minute for the platform, 5 minutes for workers. */
   bodyIdleMs?: { platform: number; worker: number };
   /** How long close() waits for pending requests. Default 30 s. */
@@ -121,6 +124,7 @@ export function createPlatformHttp({
   others = [],
   log,
   connections,
+  receive,
   bodyIdleMs = BODY_IDLE_MS,
   graceMs = 30_000,
 }: PlatformHttpOptions): PlatformHttp {
@@ -311,6 +315,7 @@ export function createPlatformHttp({
       if (count !== undefined) limitConnections(server, tls !== undefined);
       answerOn(server);
       servers.push({ server, unused: trackUnused(server) });
+      if (receive !== undefined) receiveProxied(server, receive);
       const boundAddress = await listen(server, address);
       server.on("error", (err) => log.error({ err }, "http: server error"));
       return tls === undefined ? boundAddress : { ...boundAddress, url: boundAddress.url.replace("http:", "https:") };

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { closeGracefully, HTTP_SERVER_OPTIONS, listen, trackUnused, type Log } from "../kernel/index.ts";
+import { receiveProxied, type ProxyReceiver } from "../kernel/proxy-protocol/index.ts";
 import { loadDocs } from "./docs/docs-files.ts";
 import { createDashboardFiles, type DashboardFiles } from "./files.ts";
 import { DATA_HEADERS, type UsedOrigins } from "./headers.ts";
@@ -49,6 +50,8 @@ export interface DashboardOptions {
   /** Names of optional parts that the pages show. */
   features?: readonly string[];
   log: Log;
+  /** Reads the PROXY headers of load balancers. Default: no peer sends one. */
+  receive?: ProxyReceiver;
   /** How long close() waits for pending requests. Default 5 s. */
   graceMs?: number;
   /** For tests: replaces the bundled files. */
@@ -86,6 +89,7 @@ export function createDashboard({
   mediaOrigins = [],
   features = [],
   log,
+  receive,
   graceMs = 5000,
   files = createDashboardFiles({ log }),
   docs = createDashboardFiles({ log, load: loadDocs }),
@@ -162,6 +166,7 @@ export function createDashboard({
         upgrade(request, socket, head);
       });
       const unused = trackUnused(server);
+      if (receive !== undefined) receiveProxied(server, receive);
       const boundAddress = await listen(server, address);
       server.on("error", (err) => log.error({ err }, "dashboard: HTTP server failed"));
       servers.push({ close: () => closeGracefully(server, { graceMs, unused }) });

@@ -85,6 +85,11 @@ export const settingsSchema = z.strictObject({
       "Trusted proxies: addresses and ranges whose X-Forwarded-For and X-Forwarded-Proto headers are used",
       "127.0.0.1",
     ),
+    proxies: ranges(
+      [],
+      "Addresses and ranges of load balancers that begin each connection to the HTTP, HTTPS and dashboard ports with a PROXY header (version 1 or 2)",
+      "10.0.0.5",
+    ),
     connections: count(10_000, 10, 1_000_000, "Maximum number of concurrent connections, including WebSockets"),
     connections_per_address: count(
       1000,

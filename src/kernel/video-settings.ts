@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { count, group, host, port } from "./setting-types.ts";
+import { count, group, host, port, ranges } from "./setting-types.ts";
 
 export const streamSettings = group("Video: uploads, processing and playback", {
   ffmpeg: z.string().default("").meta({ description: "Path of ffmpeg; empty: from PATH", example: "/usr/bin/ffmpeg" }),
@@ -115,6 +115,11 @@ export const liveSettings = group("Live video: ingest, packaging and recording",
     "TCP port of RTMPS with the `tls` certificate; 0 selects a free one. Clients of the hosted service expect 443",
   ),
   srt_port: port(8890, "UDP port of SRT; 0 selects a free one"),
+  proxies: ranges(
+    [],
+    "Addresses and ranges of load balancers that begin each connection to the RTMP and RTMPS ports with a PROXY header (version 1 or 2)",
+    "10.0.0.5",
+  ),
   public_host: z.string().default("").meta({
     description: "Public host of RTMP and SRT; empty: that of `http.public_url`",
     example: "live.example.com",

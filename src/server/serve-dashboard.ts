@@ -1,5 +1,6 @@
 import { createDashboard, type Dashboard } from "../dashboard/index.ts";
 import type { Log } from "../kernel/index.ts";
+import type { ProxyReceiver } from "../kernel/proxy-protocol/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import { serverErrors } from "./errors.ts";
 import type { Role } from "./roles.ts";
@@ -17,6 +18,7 @@ interface ServeDashboardDeps {
   isSignedIn: Parameters<typeof createDashboard>[0]["isSignedIn"] & {};
   graceMs: number;
   log: Log;
+  receive?: ProxyReceiver;
 }
 
 const MIB = 1024 * 1024;
@@ -33,6 +35,7 @@ export function createServeDashboard({
   isSignedIn,
   graceMs,
   log,
+  receive,
 }: ServeDashboardDeps): Dashboard {
   const { http, stream, smtp, dashboard } = settings;
   checkHosts(settings);
@@ -69,6 +72,7 @@ export function createServeDashboard({
     },
     log,
     graceMs,
+    ...(receive && { receive }),
   });
 }
 

@@ -1,7 +1,8 @@
 import { createApiHandler, createPlatformApi, createPlatformHttp, type PlatformHttp } from "../api/index.ts";
 import { createSignInHttp, type Dashboard } from "../dashboard/index.ts";
 import { createClientAddress } from "../kernel/client-address.ts";
-import type { Basics } from "../kernel/index.ts";
+import type { Basics, Log } from "../kernel/index.ts";
+import { createProxyReceiver, type ProxyReceiver } from "../kernel/proxy-protocol/index.ts";
 import type { ConnectionLimits } from "../kernel/connection-limits.ts";
 import { networkSet } from "../kernel/networks.ts";
 import type { SettingOrigin } from "../kernel/settings-read.ts";
@@ -125,6 +126,7 @@ export function createServeHttp(
     confinement: async () => confinementText(await confinement()),
     frontPage: (hostname) => frontPageLinks({ roles, urls, settings }, hostname),
   });
+  const receive = proxyReceiver(settings, log);
   const deliversVideo = roles.has("playback") || roles.has("live");
   const dashboard =
     roles.has("api") && settings.dashboard.enabled
@@ -144,6 +146,7 @@ export function createServeHttp(
           isSignedIn: platformApi.isSignedIn,
           graceMs,
           log,
+          ...(receive && { receive }),
         })
       : undefined;
   const http = createPlatformHttp({
@@ -162,6 +165,7 @@ export function createServeHttp(
     },
     pages,
     connections: connectionLimits(settings),
+    ...(receive && { receive }),
     ...(roles.has("api") && {
       prefixes: { ...platformApi.prefixes, ...platform.r2Http.prefixes },
       sites: platform.r2Http.handlerFor,
@@ -182,3 +186,17 @@ const connectionLimits = ({ http }: Settings): ConnectionLimits => ({
     (range) => new TypeError(`http.trusted_proxies: ${range} is neither an address nor a range`),
   ),
 });
+
+/** Undefined if there are no load balancers that send PROXY headers. */
+function proxyReceiver({ http }: Settings, log: Log): ProxyReceiver | undefined {
+  if (http.proxies.length === 0) return undefined;
+  return createProxyReceiver({
+    isProxy: networkSet(
+      http.proxies,
+      (range) => new TypeError(`http.proxies: ${range} is neither an address nor a range`),
+    ),
+    maxPending: http.connections,
+    onRefused: (proxy, reason) =>
+      log.info({ proxy, reason }, "http: no valid PROXY header from a client listed in http.proxies"),
+  });
+}

@@ -1,12 +1,12 @@
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import { messageOf, type Clock, type Log } from "../../kernel/index.ts";
 import { plainAddress } from "../../kernel/networks.ts";
+import { readProxied } from "../../kernel/proxy-protocol/index.ts";
 import type { TlsSource } from "../../kernel/tls-source.ts";
 import type { ServerExtensions, SessionLimits } from "../../protocol/smtp/index.ts";
 import { mailErrors } from "../errors.ts";
 import { createSmtpConnection, type SmtpConnection, type SessionTimeouts } from "./connection.ts";
 import { addressSet } from "../address-set.ts";
-import { readProxied } from "./proxied.ts";
 import { createConnectionLimits, type ConnectionSlot } from "./connection-limits.ts";
 import { serverTls } from "./server-tls.ts";
 import type { SmtpHandlers } from "./session.ts";

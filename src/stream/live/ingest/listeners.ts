@@ -1,4 +1,5 @@
 import type { Lifecycle, Log } from "../../../kernel/index.ts";
+import { networkSet } from "../../../kernel/networks.ts";
 import type { Settings } from "../../../kernel/settings.ts";
 import type { TlsSource } from "../../../kernel/tls-source.ts";
 import type { Hub } from "../hub/hub.ts";
@@ -34,6 +35,10 @@ export async function listenForLive(
   const commonOptions = { host, connections, publishing: hub, sessions: hub, inputs: directory, viewers, log };
   const rtmpServer = await startRtmpServer({
     ...commonOptions,
+    isProxy: networkSet(
+      settings.proxies,
+      (range) => new TypeError(`live.proxies: ${range} is neither an address nor a range`),
+    ),
     ...(settings.rtmp && { port: settings.rtmp_port }),
     ...(tls && { secure: { port: settings.rtmps_port, tls } }),
   });

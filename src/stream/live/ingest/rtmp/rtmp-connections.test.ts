@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { connect } from "node:net";
 import { test } from "node:test";
+import { connect as connectTls } from "node:tls";
 import * as fc from "fast-check";
 import { silentLog } from "../../../../kernel/index.ts";
 import { writeAudioConfig } from "../../../../protocol/flv/index.ts";
@@ -142,4 +144,49 @@ test("a closing server notifies its clients and accepts no new ones", async (t) 
     }),
     (err: Error & { kind?: string }) => err.kind === "liveListenFailed",
   );
+});
+
+for (const protocol of ["rtmp", "rtmps"] as const)
+  test(`a publisher behind a proxy over ${protocol} has the address of its PROXY header`, async (t) => {
+    const given = await openRtmp(t, {}, 100, (ip) => ip === "127.0.0.1");
+    const socket = connect(protocol === "rtmp" ? given.server.port! : given.server.securePort!, "127.0.0.1");
+    t.after(() => socket.destroy());
+    socket.write("PROXY TCP6 2001:db8::7 2001:db8::1 5 1935\r\n");
+    const client = createTestClient(
+      0,
+      protocol === "rtmp" ? socket : connectTls({ socket, rejectUnauthorized: false, servername: "localhost" }),
+    );
+    await client.open();
+    client.command("publish", "key", "live");
+    await until("the publish command gets a response", () => client.status() !== undefined);
+    assert.equal(client.status()!.code, "NetStream.Publish.Start");
+    assert.equal(given.ingest.published[0]!.claim.address, "2001:db8::7");
+    publishAudioOnly(client);
+    await until("the broadcast is live", () => given.ingest.all().length > 0);
+  });
+
+test("a proxy without a valid PROXY header is disconnected, and others need none", async (t) => {
+  const given = await openRtmp(t, { proxyHeaderMs: 100 }, 100, (ip) => ip === "127.0.0.1");
+  for (const bytes of [
+    Buffer.from([3]),
+    "PROXY TCP4 nonsense\r\n",
+    `PROXY TCP4 ${"1".repeat(200)}`,
+    "PROXY TCP4 ",
+    "",
+  ]) {
+    const socket = connect(given.server.port!, "127.0.0.1");
+    socket.on("error", () => {});
+    socket.write(bytes);
+    await once(socket.resume(), "close");
+    assert.equal(socket.bytesRead, 0);
+  }
+  const other = createTestClient(
+    0,
+    connect({ port: given.server.port!, host: "127.0.0.1", localAddress: "127.0.0.2" }),
+  );
+  t.after(() => other.socket.destroy());
+  await other.open();
+  other.command("publish", "key", "live");
+  await until("the publish command gets a response", () => other.status() !== undefined);
+  assert.equal(given.ingest.published[0]!.claim.address, "127.0.0.2");
 });

@@ -2,6 +2,7 @@ import type { TestContext } from "node:test";
 import { createSecureContext } from "node:tls";
 import { makeSelfSigned } from "../../../../certificates/index.ts";
 import { silentLog, systemClock } from "../../../../kernel/index.ts";
+import type { NetworkSet } from "../../../../kernel/networks.ts";
 import { audioFrameHeader, writeAudioConfig } from "../../../../protocol/flv/index.ts";
 import { MESSAGE, writeAmf0 } from "../../../../protocol/rtmp/index.ts";
 import { until } from "../fake-sessions.testing.ts";
@@ -25,6 +26,7 @@ export async function openRtmp(
   t: TestContext,
   limits: Partial<RtmpLimits> = {},
   connections = 100,
+  isProxy?: NetworkSet,
 ): Promise<RtmpFixture> {
   const ingest = createFakeIngest();
   ingest.add("key", "watch");
@@ -43,6 +45,7 @@ export async function openRtmp(
     viewers: { join },
     connections,
     limits,
+    ...(isProxy && { isProxy }),
     log: silentLog,
   });
   t.after(() => server.close());

@@ -1,7 +1,8 @@
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { messageOf, UserError } from "../../../../kernel/index.ts";
-import { plainAddress } from "../../../../kernel/networks.ts";
+import { plainAddress, type NetworkSet } from "../../../../kernel/networks.ts";
+import { createProxyReceiver } from "../../../../kernel/proxy-protocol/index.ts";
 import type { TlsSource } from "../../../../kernel/tls-source.ts";
 import { streamErrors } from "../../../errors.ts";
 import { type RtmpConnection, type ConnectionDeps, createRtmpConnection, tooManyConnections } from "./connection.ts";
@@ -14,6 +15,8 @@ interface RtmpServerDeps extends ConnectionDeps {
   port?: number;
   /** RTMPS; absent: disabled. */
   secure?: { port: number; tls: Pick<TlsSource, "context"> };
+  /** Load balancers that begin each connection with a PROXY header. Default: none. */
+  isProxy?: NetworkSet;
   /** Maximum number of concurrent publishers and players. */
   connections: number;
   limits?: Partial<RtmpLimits>;
@@ -27,6 +30,8 @@ export interface RtmpLimits {
   /** Maximum number of pending connections, in total and per network. */
   maxPending: number;
   maxPendingPerNetwork: number;
+  /** Milliseconds for the header of a load balancer. Default 10,000. */
+  proxyHeaderMs: number;
 }
 
 export interface RtmpServer {
@@ -39,7 +44,13 @@ export interface RtmpServer {
   close(): Promise<void>;
 }
 
-const DEFAULTS: RtmpLimits = { admissionMs: 10_000, idleMs: 30_000, maxPending: 1000, maxPendingPerNetwork: 250 };
+const DEFAULTS: RtmpLimits = {
+  admissionMs: 10_000,
+  idleMs: 30_000,
+  maxPending: 1000,
+  maxPendingPerNetwork: 250,
+  proxyHeaderMs: 10_000,
+};
 
 /** Listens for publishers and players. Rejects with UserError liveListenFailed if a port is unavailable. */
 export async function startRtmpServer(deps: RtmpServerDeps): Promise<RtmpServer> {
@@ -51,13 +62,27 @@ export async function startRtmpServer(deps: RtmpServerDeps): Promise<RtmpServer>
   });
   const openConnections = new Map<Socket, RtmpConnection>();
   let admittedCount = 0;
+  const receive = createProxyReceiver({
+    isProxy: deps.isProxy ?? (() => false),
+    maxPending: limits.maxPending,
+    headerMs: limits.proxyHeaderMs,
+    onRefused: (proxy, reason) =>
+      deps.log.info({ proxy, reason }, "rtmp: no valid PROXY header from a client listed in live.proxies"),
+  });
 
-  function acceptConnection(rawSocket: Socket, tls: Pick<TlsSource, "context"> | undefined) {
-    const address = plainAddress(rawSocket.remoteAddress);
+  function acceptConnection(
+    rawSocket: Socket,
+    tls: Pick<TlsSource, "context"> | undefined,
+    client: { ip: string } | undefined,
+  ) {
+    const address = client?.ip ?? plainAddress(rawSocket.remoteAddress);
     rawSocket.setNoDelay(true);
     const socket =
       tls === undefined
-        ? reuseReadBuffer(rawSocket)
+        ? // Octets behind the PROXY header may already be in the buffer of the socket.
+          deps.isProxy?.(rawSocket.remoteAddress)
+          ? rawSocket
+          : reuseReadBuffer(rawSocket)
         : new TLSSocket(rawSocket, {
             isServer: true,
             secureContext: tls.context(),
@@ -114,7 +139,7 @@ export async function startRtmpServer(deps: RtmpServerDeps): Promise<RtmpServer>
 
   const servers: Server[] = [];
   async function listen(listenPort: number, tls?: Pick<TlsSource, "context">): Promise<number> {
-    const server = createServer((socket) => acceptConnection(socket, tls));
+    const server = createServer((socket) => receive(socket, (client) => acceptConnection(socket, tls, client)));
     await new Promise<void>((resolve, reject) => {
       server.once("error", (err) =>
         reject(streamErrors.liveListenFailed({ port: listenPort, host, reason: messageOf(err) }, { cause: err })),

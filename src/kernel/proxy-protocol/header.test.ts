@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { isIP } from "node:net";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { readProxyHeader } from "./proxy-header.ts";
+import { readProxyHeader } from "./header.ts";
 
 const SIGNATURE = Buffer.from("0d0a0d0a000d0a515549540a", "hex");
 

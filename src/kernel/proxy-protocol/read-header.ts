@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { readProxyHeader } from "./proxy-header.ts";
+import { readProxyHeader } from "./header.ts";
 
 /**
  * Reads the PROXY header at the beginning of a connection; later octets stay in the socket. Calls `done` once. On

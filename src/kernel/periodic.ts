@@ -13,6 +13,8 @@ interface EveryOptions {
   log: Pick<Log, "warn">;
 }
 
+export type Every = typeof every;
+
 /**
  * Runs `work` every `ms` milliseconds, for the first time after `ms`. Runs never overlap: a tick during a run is
  * skipped. A failed run is logged, and the next tick runs it again. The timer does not keep the process alive.

@@ -213,7 +213,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
   });
   const retries = setUpRetryQueue({ store, settings, spool, bounces, trace }, basics);
   const authenticator = setUpAuthenticator(settings, lookups.resolve, basics);
-  const archive = setUpArchive({ settings, objects: store.objects }, basics);
+  const archive = setUpArchive({ settings, store }, basics);
   const workerLogs = createWorkerLogs({ runtime: deps.runtime, record: activity.trace });
   lifecycle.onStop("logs of workers about messages", () => workerLogs.close());
   const receiver = traceReceiver(

@@ -2,7 +2,6 @@ import type { IncomingMessage } from "node:http";
 import { createAccounts, type AccountsModule } from "../accounts/index.ts";
 import { createClientAddress } from "../kernel/client-address.ts";
 import type { Basics } from "../kernel/index.ts";
-import { every } from "../kernel/periodic.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { Secrets, Store } from "../store/index.ts";
 import { createWorkers, type Bindings, type WorkerRuntime, type Workers } from "../workers/index.ts";
@@ -66,7 +65,7 @@ export function composePlatform(
     contents: (account) => contentsOf(account),
   });
   lifecycle.onStop("accounts", () => accounts.close());
-  const auditSweep = every(HOUR_MS, accounts.audit.sweep, { name: "audit: sweep of entries", log });
+  const auditSweep = store.sweeps.every(HOUR_MS, accounts.audit.sweep, { name: "audit: sweep of entries", log });
   void auditSweep.run();
   lifecycle.onStop("audit log", () => auditSweep.stop());
   const zones = createZones({ db, clock, ids, events, nameServers: settings.dns.name_servers });

@@ -115,7 +115,7 @@ export async function openModules(
   const runtime = createWorkerRuntime(
     {
       bindings,
-      figuresDb: store.db,
+      figuresStore: store,
       // An object's files belong to the process that runs it, and several processes cannot find each other's objects.
       durableObjects: database.url === "",
       sendEmail: () => lateModules.mail!.binding,

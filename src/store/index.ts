@@ -37,4 +37,7 @@ export { parseKeys } from "./secrets/keys.ts";
 export { openSecrets } from "./secrets/open-secrets.ts";
 export type { Secrets } from "./secrets/port.ts";
 export { openStore } from "./open-store.ts";
+export type { Sweeps } from "./sweeps/port.ts";
+export { localSweeps } from "./sweeps/sweeps.ts";
+export { sweepsMigrations } from "./sweeps/sweeps-table.ts";
 export type { Store } from "./store.ts";

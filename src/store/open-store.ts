@@ -1,6 +1,5 @@
 import { join, resolve } from "node:path";
 import type { Basics } from "../kernel/index.ts";
-import { every } from "../kernel/periodic.ts";
 import { migrate } from "./db/migrate.ts";
 import type { Db, Migration } from "./db/port.ts";
 import { openPostgres, type PostgresOptions } from "./db/postgres.ts";
@@ -14,6 +13,8 @@ import { openFsObjects } from "./objects/fs.ts";
 import type { ObjectStore } from "./objects/port.ts";
 import { parseObjectsUrl, type S3Location } from "./objects/s3-address.ts";
 import { openS3Objects } from "./objects/s3.ts";
+import type { Sweeps } from "./sweeps/port.ts";
+import { createSharedSweeps, localSweeps } from "./sweeps/sweeps.ts";
 import type { Store } from "./store.ts";
 
 interface StoreOptions {
@@ -56,21 +57,20 @@ export async function openStore(
     database === undefined ? createLocalEvents({ log }) : await openPostgresEvents({ url: database.url, clock, log });
   lifecycle.onStop("events", () => events.close());
   const jobs = traceJobs(createJobs({ db, clock, ids, events, log }), tracing);
-  const store = { db, events, jobs };
+  const sweeps = database === undefined ? localSweeps : createSharedSweeps({ db, clock, ids, log });
+  const store = { db, events, jobs, sweeps };
   if (location === undefined)
     return { ...store, objects: await openFsObjects({ folder: resolve(directory, objects.dir) }) };
-  return { ...store, ...(await openBucket(location, join(directory, SCRATCH), db, basics)) };
+  return { ...store, ...(await openBucket({ location, scratch: join(directory, SCRATCH), db, sweeps }, basics)) };
 }
 
 async function openBucket(
-  location: S3Location,
-  scratch: string,
-  db: Db,
+  { location, scratch, db, sweeps }: { location: S3Location; scratch: string; db: Db; sweeps: Sweeps },
   { lifecycle, clock, log }: Basics,
 ): Promise<{ objects: ObjectStore; checkObjects(): Promise<void> }> {
   const objects = await openS3Objects({ location, db, scratch, clock, log });
   // Not at start: only a process that has passed the check of the storage identity may remove anything.
-  const sweep = every(SWEEP_MS, objects.sweep, { name: "objects: sweep of incomplete uploads", log });
+  const sweep = sweeps.every(SWEEP_MS, objects.sweep, { name: "objects: sweep of incomplete uploads", log });
   lifecycle.onStop("objects", async () => {
     await sweep.stop();
     objects.close();

@@ -2,8 +2,9 @@ import type { Db } from "./db/port.ts";
 import type { Events } from "./events/port.ts";
 import type { Jobs } from "./jobs/port.ts";
 import type { ObjectStore } from "./objects/port.ts";
+import type { Sweeps } from "./sweeps/port.ts";
 
-/** The storage of one installation: database, objects, events and jobs. */
+/** The storage of one installation: database, objects, events, jobs and sweeps. */
 export interface Store {
   db: Db;
   objects: ObjectStore;
@@ -11,4 +12,5 @@ export interface Store {
   checkObjects?: () => Promise<void>;
   events: Events;
   jobs: Jobs;
+  sweeps: Sweeps;
 }

@@ -7,7 +7,15 @@ import type { Metrics } from "../kernel/metrics.ts";
 import type { OwnAddresses } from "../kernel/own-addresses.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { TlsSource } from "../kernel/tls-source.ts";
-import type { Db, Events, Jobs, ObjectStore, Secrets } from "../store/index.ts";
+import {
+  localSweeps,
+  type Db,
+  type Events,
+  type Jobs,
+  type ObjectStore,
+  type Secrets,
+  type Sweeps,
+} from "../store/index.ts";
 import type { StreamPort } from "../workers/index.ts";
 import { type AccessOptions, createAccess, createCountries } from "./access/index.ts";
 import { type Audience, createAudience } from "./audience/index.ts";
@@ -40,7 +48,7 @@ import { createWebhooks, type Webhooks } from "./webhooks/index.ts";
 type StreamRole = "api" | "encode" | "live" | "playback";
 
 interface StreamDeps {
-  store: { db: Db; objects: ObjectStore; events: Events; jobs: Jobs };
+  store: { db: Db; objects: ObjectStore; events: Events; jobs: Jobs; sweeps?: Sweeps };
   secrets: Secrets;
   settings: Settings;
   roles: { has(role: StreamRole): boolean };
@@ -135,7 +143,7 @@ export function createStream(
   }: StreamDeps,
   basics: Basics,
 ): Stream {
-  const { db, objects, events, jobs } = store;
+  const { db, objects, events, jobs, sweeps = localSweeps } = store;
   const { clock, ids, log, lifecycle, tracing } = basics;
   const { allow_private: allowPrivate, delivery_domain: domain } = settings.stream;
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -156,6 +164,7 @@ export function createStream(
   const webhooks = createWebhooks({
     db,
     jobs,
+    sweeps,
     secrets,
     clock,
     ids,
@@ -166,7 +175,7 @@ export function createStream(
     liveExample: liveNotificationExample,
   });
   lifecycle.onStop("webhooks of videos", () => webhooks.close());
-  const videos = createVideos({ db, objects, jobs, events, clock, ids, log, settings: settings.stream });
+  const videos = createVideos({ db, objects, jobs, events, sweeps, clock, ids, log, settings: settings.stream });
   videos.onSettled(webhooks.onVideoSettled);
   const viewedMinutes = createViewedMinutes({ db, clock, log });
   lifecycle.onStop("videos", async () => {
@@ -177,7 +186,7 @@ export function createStream(
   const keys = createSigningKeys({ db, events, secrets, clock, ids });
   lifecycle.onStop("signing keys", () => keys.close());
   const countryOf = createCountries({ file: settings.stream.country_database });
-  const audience = createAudience({ db, clock, countryOf, log, days: settings.stream.analytics_days });
+  const audience = createAudience({ db, sweeps, clock, countryOf, log, days: settings.stream.analytics_days });
   lifecycle.onStop("metrics of viewers", () => audience.close());
   const accessTo = (from: Pick<AccessOptions, "videos" | "live">) =>
     createAccess({
@@ -190,7 +199,7 @@ export function createStream(
     });
 
   const tools = createMeteredTools({ settings, exposed, ...(metrics && { metrics }) }, basics);
-  const watermarks = createWatermarks({ db, objects, tools, fetch, clock, ids, log });
+  const watermarks = createWatermarks({ db, objects, sweeps, tools, fetch, clock, ids, log });
   lifecycle.onStop("watermarks", () => watermarks.close());
   const source = createSourcePassthrough({ objects, log, enabled: settings.stream.passthrough });
   const audio = createAudio({
@@ -198,6 +207,7 @@ export function createStream(
     objects,
     jobs,
     events,
+    sweeps,
     videos,
     tools,
     folder,
@@ -214,6 +224,7 @@ export function createStream(
     objects,
     events,
     jobs,
+    sweeps,
     tools,
     videos,
     clock,
@@ -285,6 +296,7 @@ export function createStream(
     db,
     objects,
     jobs,
+    sweeps,
     videos,
     segments,
     source,
@@ -350,6 +362,7 @@ export function createStream(
     objects,
     jobs,
     events,
+    sweeps,
     clock,
     ids,
     log,

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Basics } from "../kernel/index.ts";
 import { parseIdRange } from "../kernel/privileges.ts";
 import type { Settings } from "../kernel/settings.ts";
-import type { Db } from "../store/index.ts";
+import type { Store } from "../store/index.ts";
 import type { Bindings } from "./bindings/bindings.ts";
 import { createSendEmailService } from "./bindings/send-email/service.ts";
 import type { WorkerCalls } from "./bindings/services/port.ts";
@@ -24,7 +24,7 @@ interface WorkerRuntimeOptions extends Pick<RuntimeOptions, "egress" | "limits" 
   calls(): WorkerCalls;
   settings: Pick<Settings, "workers">;
   /** Stores the metrics of invocations. Absent: invocations are not counted. */
-  figuresDb?: Db;
+  figuresStore?: Pick<Store, "db" | "sweeps">;
   /** Whether to support Durable Objects; false in a server with several processes. Default true. */
   durableObjects?: boolean;
   /** The processes' folders are created in its subfolder `run`, accessible only to the server. */
@@ -41,7 +41,7 @@ export function createWorkerRuntime(
     settings: { workers },
     dataDirectory,
     limits,
-    figuresDb,
+    figuresStore,
     durableObjects = true,
     ...options
   }: WorkerRuntimeOptions,
@@ -85,7 +85,15 @@ export function createWorkerRuntime(
     log,
     clock,
   });
-  const figures = figuresDb && createInvocationMetrics({ db: figuresDb, clock, log, days: workers.analytics_days });
+  const figures =
+    figuresStore &&
+    createInvocationMetrics({
+      db: figuresStore.db,
+      sweeps: figuresStore.sweeps,
+      clock,
+      log,
+      days: workers.analytics_days,
+    });
   if (figures !== undefined) {
     figures.watch(runtime);
     // Stop handlers run in reverse order: the metrics are written after the last invocation.

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from "node:http";
 import type { AccountsModule } from "../accounts/index.ts";
-import { every } from "../kernel/periodic.ts";
 import type { Basics } from "../kernel/index.ts";
 import { createR2HttpHandlers, type R2HttpHandlers, type R2HttpHandlerOptions } from "./r2-http.ts";
 import type { Secrets, Store } from "../store/index.ts";
@@ -61,7 +60,7 @@ export interface Workers {
 
 export function createWorkers(
   {
-    store: { db, objects, events, jobs },
+    store: { db, objects, events, jobs, sweeps },
     bindings,
     secrets,
     runtime,
@@ -176,9 +175,9 @@ export function createWorkers(
     const objectRunner = runObjects({ db, storage: objectStorage, live: liveWorkers, clock, log });
     lifecycle.onStop("durable objects", () => objectRunner.close());
   }
-  const sweep = every(SWEEP_INTERVAL_MS, () => scripts.sweep(), { name: "storage: module sweep", log });
+  const sweep = sweeps.every(SWEEP_INTERVAL_MS, () => scripts.sweep(), { name: "storage: module sweep", log });
   lifecycle.onStop("module sweep", () => sweep.stop());
-  const assetSweep = every(SWEEP_INTERVAL_MS, () => assets.sweep(), { name: "storage: asset sweep", log });
+  const assetSweep = sweeps.every(SWEEP_INTERVAL_MS, () => assets.sweep(), { name: "storage: asset sweep", log });
   lifecycle.onStop("asset sweep", () => assetSweep.stop());
 
   return {

@@ -1,5 +1,4 @@
 import type { Basics } from "../../kernel/basics.ts";
-import { every } from "../../kernel/periodic.ts";
 import type { Metrics } from "../../kernel/metrics.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { Store } from "../../store/index.ts";
@@ -11,7 +10,7 @@ import { createActivity, type Activity } from "./activity.ts";
 import { createSentMessages, type SentMessages } from "./sent-messages.ts";
 
 interface ActivitySetupDeps {
-  store: Pick<Store, "db" | "objects" | "events">;
+  store: Pick<Store, "db" | "objects" | "events" | "sweeps">;
   settings: Pick<Settings, "email">;
   zones: Pick<Zones, "byName">;
   metrics: Metrics;
@@ -38,7 +37,7 @@ const MAX_REJECTIONS = 600;
 
 /** The message log, and the copies of sent mail. */
 export function setUpActivity(
-  { store: { db, objects, events }, settings: { email }, zones, metrics }: ActivitySetupDeps,
+  { store: { db, objects, events, sweeps }, settings: { email }, zones, metrics }: ActivitySetupDeps,
   { clock, ids, log, lifecycle }: Basics,
 ): ActivitySetup {
   const activity = createActivity({
@@ -58,7 +57,7 @@ export function setUpActivity(
     ["email log: sweep of entries", activity],
     ["email log: sweep of sent messages", sentMessages],
   ] as const) {
-    const sweeper = every(HOUR_MS, sweep, { name, log });
+    const sweeper = sweeps.every(HOUR_MS, sweep, { name, log });
     void sweeper.run();
     lifecycle.onStop(name, () => sweeper.stop());
   }
@@ -74,7 +73,7 @@ export function setUpActivity(
     activity,
     sentMessages,
     resolveInterrupted(queue) {
-      const settler = every(HOUR_MS, () => activity.resolveInterrupted(queue, clock.now() - INTERRUPTED_MS), {
+      const settler = sweeps.every(HOUR_MS, () => activity.resolveInterrupted(queue, clock.now() - INTERRUPTED_MS), {
         name: "email log: setting the status of interrupted messages",
         log,
       });

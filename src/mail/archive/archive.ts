@@ -21,7 +21,6 @@ const NO_ACCOUNT = "none";
 
 /** Keeps received messages as objects, in one folder per day. */
 export function createMessageArchive({ objects, clock, log, days, maxBytes }: MessageArchiveOptions): MessageArchive {
-  /** Size as of the last sweep, plus what this process has stored since. */
   let storedBytes = 0;
   const keyOf = (day: number, { account, id }: ArchivedMail) =>
     `${PREFIX}${dayOf(day)}/${account || NO_ACCOUNT}/${id}.eml`;
@@ -29,6 +28,12 @@ export function createMessageArchive({ objects, clock, log, days, maxBytes }: Me
   const keysOf = (mail: ArchivedMail & { at: number }) => [keyOf(mail.at, mail), keyOf(mail.at + DAY_MS, mail)];
 
   return {
+    get storedBytes() {
+      return storedBytes;
+    },
+    set storedBytes(measured) {
+      storedBytes = measured;
+    },
     async store(mail, source) {
       if (storedBytes + source.size > maxBytes) {
         log.warn(

@@ -15,6 +15,10 @@ export interface ArchivedMail {
  */
 export interface MessageArchive {
   /**
+   * Size as of the last sweep, plus what this process has stored since. Assigned when another process has swept.
+   */
+  storedBytes: number;
+  /**
    * Never rejects: a message is accepted even if its copy cannot be stored. The source still belongs to the caller, who
    * keeps it until this resolves.
    */

@@ -1,13 +1,13 @@
 import type { Basics } from "../../kernel/basics.ts";
 import { every } from "../../kernel/periodic.ts";
 import type { Settings } from "../../kernel/settings.ts";
-import type { ObjectStore } from "../../store/index.ts";
+import type { Store } from "../../store/index.ts";
 import { createMessageArchive } from "./archive.ts";
 import type { MessageArchive } from "./port.ts";
 
 interface ArchiveSetupDeps {
   settings: Pick<Settings, "email">;
-  objects: ObjectStore;
+  store: Pick<Store, "objects" | "sweeps">;
 }
 
 const HOUR_MS = 3_600_000;
@@ -16,7 +16,7 @@ const NAME = "mail archive: sweep";
 
 /** The archive of received messages, swept every hour; undefined if `email.store_days` is 0. */
 export function setUpArchive(
-  { settings: { email }, objects }: ArchiveSetupDeps,
+  { settings: { email }, store: { objects, sweeps } }: ArchiveSetupDeps,
   { clock, log, lifecycle }: Basics,
 ): MessageArchive | undefined {
   const archive = createMessageArchive({
@@ -27,7 +27,18 @@ export function setUpArchive(
     maxBytes: email.store_gb * GIB,
   });
   // Also without new messages: those of earlier settings expire.
-  const sweeper = every(HOUR_MS, archive.sweep, { name: NAME, log });
+  // Every process needs the size that the sweep has measured, wherever it ran.
+  const sweeper = every(
+    HOUR_MS,
+    async () => {
+      const size = await sweeps.run(NAME, HOUR_MS, async () => {
+        await archive.sweep();
+        return archive.storedBytes;
+      });
+      if (size !== undefined) archive.storedBytes = size;
+    },
+    { name: NAME, log },
+  );
   void sweeper.run();
   lifecycle.onStop(NAME, () => sweeper.stop());
   return email.store_days === 0 ? undefined : archive;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { createLifecycle, randomIds, silentLog, systemClock } from "../../kernel/index.ts";
 import { settingsSchema } from "../../kernel/settings.ts";
-import { createLocalEvents, createSecrets, migrate, openSqlite } from "../../store/index.ts";
+import { createLocalEvents, createSecrets, migrate, openSqlite, localSweeps } from "../../store/index.ts";
 import { createSigner } from "../authenticate/index.ts";
 import { createDkimKeys, createServiceKeys } from "../dkim-keys/index.ts";
 import { setUpSrs } from "../forwarding/index.ts";
@@ -44,7 +44,7 @@ test("uses the domains from the settings, and accepts return paths created by ot
     };
     const { bounces, start: run } = setUpBounces(
       {
-        store: { db },
+        store: { db, sweeps: localSweeps },
         secrets,
         settings,
         queue,

@@ -1,5 +1,5 @@
 import type { Basics } from "../../kernel/basics.ts";
-import { every, type Repetition } from "../../kernel/periodic.ts";
+import type { Repetition } from "../../kernel/periodic.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { Srs } from "../../protocol/srs/index.ts";
 import type { Secrets, Store } from "../../store/index.ts";
@@ -11,7 +11,7 @@ import { createBounces } from "./bounces.ts";
 import type { BounceList, BouncesService } from "./types.ts";
 
 interface BouncesSetupDeps {
-  store: Pick<Store, "db">;
+  store: Pick<Store, "db" | "sweeps">;
   secrets: Secrets;
   settings: Settings;
   /** Queues delivery reports. */
@@ -39,7 +39,7 @@ const SWEEP_MS = 60_000;
 /** Builds bounce processing and delivery reports from the settings. */
 export function setUpBounces(
   {
-    store: { db },
+    store: { db, sweeps },
     secrets,
     settings: { email, smtp, outbound },
     queue,
@@ -79,6 +79,6 @@ export function setUpBounces(
   });
   return {
     bounces,
-    start: () => void (sweeper ??= every(SWEEP_MS, bounces.sweep, { name: "bounces: sweep", log })),
+    start: () => void (sweeper ??= sweeps.every(SWEEP_MS, bounces.sweep, { name: "bounces: sweep", log })),
   };
 }

@@ -1,6 +1,13 @@
 import type { Clock, Ids, Log } from "../../kernel/index.ts";
 import type { Tracing } from "../../kernel/tracing.ts";
-import { createGroupCommitter, type Db, type Events, type ObjectStore } from "../../store/index.ts";
+import {
+  createGroupCommitter,
+  localSweeps,
+  type Db,
+  type Events,
+  type ObjectStore,
+  type Sweeps,
+} from "../../store/index.ts";
 import { smtpErrorOf, replyOf } from "../errors.ts";
 import {
   MAX_MESSAGE_BYTES,
@@ -33,6 +40,8 @@ export interface OutboundOptions extends Omit<DeliveryAgentOptions, "clock" | "l
   trace: Trace;
   /** Notifies the runners of other processes; without it they poll every `pollMs`. */
   events?: Events;
+  /** Default: the periodic work on the queue runs in this process. */
+  sweeps?: Pick<Sweeps, "run">;
   limits?: Partial<OutboundLimits>;
   /** Replaces SMTP delivery. */
   agent?: DeliveryAgent;
@@ -300,6 +309,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
         housekeeping: createHousekeeping({
           table: claims,
           queue: table,
+          sweeps: options.sweeps ?? localSweeps,
           bodies,
           recorder,
           clock,

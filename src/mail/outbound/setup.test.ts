@@ -17,6 +17,7 @@ import {
   migrate,
   openFsObjects,
   openSqlite,
+  localSweeps,
 } from "../../store/index.ts";
 import { outboundMigrations } from "./migrations.ts";
 import { setUpOutbound, type OutboundSetupDeps } from "./setup.ts";
@@ -64,6 +65,7 @@ async function open(
     db,
     events,
     objects: await openFsObjects({ folder: join(folder, "objects") }),
+    sweeps: localSweeps,
     jobs: createJobs({ db, events, ...basics }),
   };
   const trace: TraceEvent[] = [];

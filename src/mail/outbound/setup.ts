@@ -57,7 +57,7 @@ const LEASE_MS = 20_000;
 /** Builds outbound mail from the `outbound` settings. Throws UserError for an invalid smart host. */
 export function setUpOutbound(deps: OutboundSetupDeps, { clock, ids, log, lifecycle, tracing }: Basics): OutboundSetup {
   const {
-    store: { db, objects, events },
+    store: { db, objects, events, sweeps },
     settings,
     metrics,
     lookups,
@@ -98,6 +98,7 @@ export function setUpOutbound(deps: OutboundSetupDeps, { clock, ids, log, lifecy
     db,
     objects,
     events,
+    sweeps,
     clock,
     ids,
     log,

@@ -1,6 +1,14 @@
-import { every, type Repetition } from "../../kernel/periodic.ts";
+import type { Repetition } from "../../kernel/periodic.ts";
 import type { Clock, Ids, Log } from "../../kernel/index.ts";
-import type { Job, JobContext, Jobs, JobWorker, ObjectStore } from "../../store/index.ts";
+import {
+  localSweeps,
+  type Job,
+  type JobContext,
+  type Jobs,
+  type JobWorker,
+  type ObjectStore,
+  type Sweeps,
+} from "../../store/index.ts";
 import { createStepRecorder } from "../actions/index.ts";
 import type { Spool, MailSource, Trace } from "../messages/index.ts";
 import { createBackoff, DEFAULT_BACKOFF_MS, DEFAULT_LIFETIME_MS } from "../outbound/index.ts";
@@ -12,6 +20,8 @@ import type { RetryQueue, RetryRecipient, Retry } from "./types.ts";
 export interface RetryQueueOptions {
   objects: ObjectStore;
   jobs: Jobs;
+  /** Default: the sweeps run in this process. */
+  sweeps?: Pick<Sweeps, "every">;
   spool: Pick<Spool, "collect">;
   clock: Clock;
   ids: Pick<Ids, "hex">;
@@ -51,6 +61,7 @@ const SWEEP_INTERVAL_MS = 6 * 60 * 60_000;
 export function createRetryQueue({
   objects,
   jobs,
+  sweeps = localSweeps,
   spool,
   clock,
   ids,
@@ -137,7 +148,7 @@ export function createRetryQueue({
         },
         (job, context) => run(job, retry, context),
       );
-      sweeper ??= every(SWEEP_INTERVAL_MS, sweep, { name: "retry queue: sweep", log });
+      sweeper ??= sweeps.every(SWEEP_INTERVAL_MS, sweep, { name: "retry queue: sweep", log });
       void sweeper.run();
     },
     async stop() {

@@ -7,7 +7,7 @@ import { createRetryQueue } from "./retry-queue.ts";
 import type { RetryQueue } from "./types.ts";
 
 interface RetryQueueSetupDeps {
-  store: Pick<Store, "objects" | "jobs">;
+  store: Pick<Store, "objects" | "jobs" | "sweeps">;
   settings: Pick<Settings, "outbound">;
   spool: Pick<Spool, "collect">;
   bounces: Pick<Bounces, "bounce">;
@@ -16,14 +16,14 @@ interface RetryQueueSetupDeps {
 
 /** Builds a retry queue with the intervals and lifetime of `outbound`. A process that receives mail starts it. */
 export function setUpRetryQueue(
-  { store: { objects, jobs }, settings: { outbound }, spool, bounces, trace }: RetryQueueSetupDeps,
+  { store: { objects, jobs, sweeps }, settings: { outbound }, spool, bounces, trace }: RetryQueueSetupDeps,
   { clock, ids, log, lifecycle }: Basics,
 ): RetryQueue {
   const limits = {
     backoffMs: outbound.retry_minutes.map((minutes) => minutes * 60_000),
     lifetimeMs: outbound.days * 24 * 60 * 60_000,
   };
-  const retries = createRetryQueue({ objects, jobs, spool, clock, ids, trace, log, bounces, limits });
+  const retries = createRetryQueue({ objects, jobs, sweeps, spool, clock, ids, trace, log, bounces, limits });
   lifecycle.onStop("retry queue", () => retries.stop());
   return retries;
 }

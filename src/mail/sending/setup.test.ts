@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { createLifecycle, randomIds, silentLog, systemClock } from "../../kernel/index.ts";
 import { settingsSchema, type SettingsInput } from "../../kernel/settings.ts";
-import { createLocalEvents, createSecrets, migrate, openSqlite } from "../../store/index.ts";
+import { createLocalEvents, createSecrets, migrate, openSqlite, localSweeps } from "../../store/index.ts";
 import { createZones } from "../../zones/index.ts";
 import { zonesMigrations } from "../../zones/index.ts";
 import { createSigner } from "../authenticate/index.ts";
@@ -56,10 +56,10 @@ async function open(
   const sent: Outbound[] = [];
   const transport = { deliver: async (mail: Outbound) => (sent.push(mail), mail.to.map(answer)) };
   const signer = createSigner(basics);
-  const suppressions = setUpSuppressions({ db }, basics);
+  const suppressions = setUpSuppressions({ db, sweeps: localSweeps }, basics);
   const { bounces } = setUpBounces(
     {
-      store: { db },
+      store: { db, sweeps: localSweeps },
       secrets,
       settings,
       queue: transport,
@@ -75,7 +75,7 @@ async function open(
   const domains = setUpSendingDomains({ store: { db, events }, settings, zones, routing }, basics);
   const sending = setUpSending(
     {
-      store: { db },
+      store: { db, sweeps: localSweeps },
       settings,
       zones,
       routing,

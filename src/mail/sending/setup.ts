@@ -1,5 +1,4 @@
 import type { Basics } from "../../kernel/basics.ts";
-import { every } from "../../kernel/periodic.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { Store } from "../../store/index.ts";
 import type { Zone, Zones } from "../../zones/index.ts";
@@ -58,7 +57,7 @@ interface SendingSetupDeps extends Pick<
   SendingDeps,
   "zones" | "domains" | "suppressions" | "bounces" | "signer" | "spool" | "trace" | "storeSent"
 > {
-  store: Pick<Store, "db">;
+  store: Pick<Store, "db" | "sweeps">;
   settings: Pick<Settings, "email">;
   routing: Pick<EmailRouting, "settings" | "addresses" | "dkimKeys">;
   outbound: { relayThenQueue: SendingDeps["transport"]; queue: SendingDeps["queue"] };
@@ -66,7 +65,7 @@ interface SendingSetupDeps extends Pick<
 
 /** The single path for all outgoing account mail, with the limits from the `email` settings. */
 export function setUpSending(
-  { store: { db }, settings: { email }, routing, outbound, ...deps }: SendingSetupDeps,
+  { store: { db, sweeps }, settings: { email }, routing, outbound, ...deps }: SendingSetupDeps,
   { clock, ids, log, lifecycle }: Basics,
 ): Sending {
   const sending = createSending({
@@ -81,7 +80,7 @@ export function setUpSending(
     isVerified: routing.addresses.isVerified,
     limits: { perDay: email.daily_limit, perMinute: email.minute_limit },
   });
-  const sweeper = every(SWEEP_INTERVAL_MS, sending.sweep, { name: "sending: sweep of message counts", log });
+  const sweeper = sweeps.every(SWEEP_INTERVAL_MS, sending.sweep, { name: "sending: sweep of message counts", log });
   lifecycle.onStop("sending", () => sweeper.stop());
   return sending;
 }

@@ -1,5 +1,4 @@
 import type { Basics } from "../../kernel/basics.ts";
-import { every } from "../../kernel/periodic.ts";
 import type { Store } from "../../store/index.ts";
 import type { BounceList } from "../bounces/index.ts";
 import { createSuppressions } from "./suppressions.ts";
@@ -11,14 +10,14 @@ const MAX_BATCHES = 20;
 
 /** The suppression lists of all accounts. Bounces add to them, and sending reads them. */
 export function setUpSuppressions(
-  { db }: Pick<Store, "db">,
+  { db, sweeps }: Pick<Store, "db" | "sweeps">,
   { clock, ids, log, lifecycle }: Basics,
 ): Suppressions & BounceList {
   const suppressions = createSuppressions({ db, clock, ids });
   async function sweep() {
     for (let batch = 0; batch < MAX_BATCHES && (await suppressions.sweep()) > 0; batch++) continue;
   }
-  const sweeper = every(SWEEP_INTERVAL_MS, sweep, { name: "suppressions: sweep", log });
+  const sweeper = sweeps.every(SWEEP_INTERVAL_MS, sweep, { name: "suppressions: sweep", log });
   lifecycle.onStop("suppressions", () => sweeper.stop());
   return suppressions;
 }

@@ -24,6 +24,7 @@ import {
   migrate,
   openFsObjects,
   openSqlite,
+  localSweeps,
 } from "../../store/index.ts";
 import { generateKeyPairSync } from "node:crypto";
 
@@ -49,6 +50,7 @@ async function open(t: TestContext, input: SettingsInput) {
     db,
     events,
     objects: await openFsObjects({ folder: join(folder, "objects") }),
+    sweeps: localSweeps,
     jobs: createJobs({ db, events, ...basics }),
   };
   const lookups = {

@@ -3,10 +3,12 @@ import type { Clock, Log } from "../../kernel/index.ts";
 import {
   choosePeriod,
   createMetricBuffer,
+  localSweeps,
   type Db,
   type RowFilter,
   type SumPeriod,
   type SumsRow,
+  type Sweeps,
 } from "../../store/index.ts";
 import { type DeliveryRoute, viewerName, type Viewing } from "../delivery/index.ts";
 import type { Video } from "../videos/index.ts";
@@ -71,6 +73,8 @@ export interface Audience {
 
 interface AudienceDeps {
   db: Db;
+  /** Default: old metrics are deleted by this process. */
+  sweeps?: Pick<Sweeps, "run">;
   clock: Pick<Clock, "now">;
   /** ISO 3166-1 alpha-2 country code of an IP address. */
   countryOf(ip: string): string | undefined;
@@ -96,6 +100,7 @@ const MAX_REFERRER_LENGTH = 100;
 
 export function createAudience({
   db,
+  sweeps = localSweeps,
   clock,
   countryOf,
   log,
@@ -203,7 +208,7 @@ export function createAudience({
     combinations.forget(hour);
     referrers.forget(hour);
     try {
-      await table.sweep(now);
+      await sweeps.run("stream: sweep of metrics of viewers", HOUR_MS, () => table.sweep(now));
     } catch (err) {
       log.warn({ err }, "stream: failed to delete old metrics of viewers, will retry");
       lastSweptHour = -1;

@@ -1,11 +1,19 @@
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import { every, type Repetition } from "../../kernel/periodic.ts";
+import type { Repetition } from "../../kernel/periodic.ts";
 import { createReadThroughCache, type ReadThroughCache } from "../../kernel/recent.ts";
 import { type Clock, type Ids, isHexId, type Log } from "../../kernel/index.ts";
 import type { GuardedFetch } from "../../kernel/guarded-fetch.ts";
 import type { Settings } from "../../kernel/settings.ts";
-import type { Db, Events, Jobs, JobWorker, ObjectStore } from "../../store/index.ts";
+import {
+  localSweeps,
+  type Db,
+  type Events,
+  type Jobs,
+  type JobWorker,
+  type ObjectStore,
+  type Sweeps,
+} from "../../store/index.ts";
 import { languageLabel } from "../captions/index.ts";
 import { streamErrors } from "../errors.ts";
 import type { MediaTools } from "../media/index.ts";
@@ -23,6 +31,8 @@ interface AudioDeps {
   objects: ObjectStore;
   jobs: Jobs;
   events: Events;
+  /** Default: the sweeps run in this process. */
+  sweeps?: Pick<Sweeps, "every"> | undefined;
   videos: Pick<Videos, "get" | "find">;
   tools: MediaTools;
   fetch: GuardedFetch;
@@ -291,7 +301,10 @@ export function createAudio(deps: AudioDeps): Audio {
         { concurrency: MAX_CONCURRENT_JOBS, leaseMs: LEASE_MS },
         createPreparer({ ...deps, table, maxBytes, notifyChanged }),
       );
-      recovery ??= every(RECOVERY_INTERVAL_MS, recover, { name: "stream: recovery of audio tracks", log });
+      recovery ??= (deps.sweeps ?? localSweeps).every(RECOVERY_INTERVAL_MS, recover, {
+        name: "stream: recovery of audio tracks",
+        log,
+      });
       void recovery.run();
     },
     async close() {

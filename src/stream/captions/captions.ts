@@ -1,6 +1,7 @@
 import { formatVtt, readCaptions } from "../../protocol/webvtt/index.ts";
-import { every, type Repetition } from "../../kernel/periodic.ts";
+import type { Repetition } from "../../kernel/periodic.ts";
 import { createReadThroughCache } from "../../kernel/recent.ts";
+import { localSweeps } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
 import type { Video } from "../videos/index.ts";
 import { createCaptionsTable, type CaptionRow } from "./captions-table.ts";
@@ -20,7 +21,7 @@ const RECOVERY_INTERVAL_MS = 60_000;
 const FRESHNESS_MS = 10_000;
 
 export function createCaptions(deps: CaptionsDeps): Captions {
-  const { db, objects, events, clock, ids, log, videos } = deps;
+  const { db, objects, events, sweeps = localSweeps, clock, ids, log, videos } = deps;
   const table = createCaptionsTable(db);
   /** Every manifest reads the captions of its video. */
   const captionsCache = createReadThroughCache({
@@ -192,7 +193,7 @@ export function createCaptions(deps: CaptionsDeps): Captions {
     start() {
       generation.start();
       embeddedCaptions.start();
-      recovery ??= every(RECOVERY_INTERVAL_MS, generation.recover, {
+      recovery ??= sweeps.every(RECOVERY_INTERVAL_MS, generation.recover, {
         name: "stream: recovery of generated captions",
         log,
       });

@@ -1,6 +1,6 @@
 import type { Clock, Ids, Log } from "../../kernel/index.ts";
 import type { Settings } from "../../kernel/settings.ts";
-import type { Db, Events, Jobs, ObjectStore } from "../../store/index.ts";
+import type { Db, Events, Jobs, ObjectStore, Sweeps } from "../../store/index.ts";
 import type { MediaTools } from "../media/index.ts";
 import type { Videos } from "../videos/index.ts";
 
@@ -9,6 +9,8 @@ export interface CaptionsDeps {
   objects: ObjectStore;
   events: Events;
   jobs: Jobs;
+  /** Default: the sweeps run in this process. */
+  sweeps?: Pick<Sweeps, "every"> | undefined;
   tools: Pick<MediaTools, "ffmpeg">;
   videos: Pick<Videos, "get" | "find">;
   clock: Clock;

@@ -1,6 +1,6 @@
-import { every, type Repetition } from "../../kernel/periodic.ts";
+import type { Repetition } from "../../kernel/periodic.ts";
 import type { Clock, Ids, Log } from "../../kernel/index.ts";
-import type { Db, Jobs, JobWorker, ObjectStore } from "../../store/index.ts";
+import { localSweeps, type Db, type Jobs, type JobWorker, type ObjectStore, type Sweeps } from "../../store/index.ts";
 import type { DeliveryRoute } from "../delivery/index.ts";
 import type { Segments } from "../encode/index.ts";
 import { streamErrors } from "../errors.ts";
@@ -15,6 +15,8 @@ export interface DownloadsDeps {
   db: Db;
   objects: ObjectStore;
   jobs: Jobs;
+  /** Default: the sweeps run in this process. */
+  sweeps?: Pick<Sweeps, "every"> | undefined;
   videos: Pick<Videos, "get" | "find">;
   segments: Pick<Segments, "get">;
   source?: Pick<SourceRung, "of" | "segment"> | undefined;
@@ -57,7 +59,7 @@ const RECOVER_AFTER_MS = 60_000;
 const RECOVERY_BATCH = 200;
 
 export function createDownloads(deps: DownloadsDeps): Downloads {
-  const { db, objects, jobs, videos, assemble, clock, ids, log, backoff } = deps;
+  const { db, objects, jobs, sweeps = localSweeps, videos, assemble, clock, ids, log, backoff } = deps;
   const table = createDownloadsTable(db);
   let worker: JobWorker | undefined;
   let recovery: Repetition | undefined;
@@ -128,7 +130,7 @@ export function createDownloads(deps: DownloadsDeps): Downloads {
         { concurrency: MAX_CONCURRENT_JOBS, leaseMs: LEASE_MS, ...(backoff && { backoff }) },
         createDownloadBuilder({ ...deps, table, log }),
       );
-      recovery ??= every(RECOVER_MS, recover, { name: "stream: recovery of downloads", log });
+      recovery ??= sweeps.every(RECOVER_MS, recover, { name: "stream: recovery of downloads", log });
       void recovery.run();
     },
     async close() {

@@ -3,7 +3,15 @@ import type { Basics } from "../../kernel/index.ts";
 import type { NetworkSet } from "../../kernel/networks.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { TlsSource } from "../../kernel/tls-source.ts";
-import { publishChange, type Db, type Events, type Jobs, type ObjectStore, type Secrets } from "../../store/index.ts";
+import {
+  publishChange,
+  type Db,
+  type Events,
+  type Jobs,
+  type ObjectStore,
+  type Secrets,
+  type Sweeps,
+} from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
 import type { Access, AccessOptions } from "../access/index.ts";
 import type { DeliveryRoute, PublicRoute } from "../delivery/index.ts";
@@ -41,7 +49,7 @@ import { createTranscoder } from "./webrtc/transcoder.ts";
 import { createLiveWebrtc, type LiveWebrtc } from "./webrtc/webrtc.ts";
 
 interface LiveDeps {
-  store: { db: Db; objects: ObjectStore; events: Events; jobs: Jobs };
+  store: { db: Db; objects: ObjectStore; events: Events; jobs: Jobs; sweeps?: Sweeps };
   secrets: Secrets;
   settings: Settings;
   /** True if publishers connect to this process. Otherwise it serves what other processes store. */
@@ -121,11 +129,12 @@ const DISCONNECT_REQUESTED = "stream.live.disconnect";
 export function createLive(deps: LiveDeps, basics: Basics): Live {
   const { store, secrets, settings, videos, webhooks, captions, probe, tools, folder } = deps;
   const { clock, ids, log, lifecycle } = basics;
-  const { db, objects, events, jobs } = store;
+  const { db, objects, events, jobs, sweeps } = store;
 
   const inputs = createLiveInputs({
     db,
     events,
+    sweeps,
     secrets,
     clock,
     ids,

@@ -1,7 +1,7 @@
 import type { Clock, Ids, Log } from "../../kernel/index.ts";
 import type { GuardedFetch } from "../../kernel/guarded-fetch.ts";
 import type { Settings } from "../../kernel/settings.ts";
-import type { Db, Events, Jobs, ObjectStore } from "../../store/index.ts";
+import type { Db, Events, Jobs, ObjectStore, Sweeps } from "../../store/index.ts";
 import type { StreamUrls, Videos, WatermarkProfile } from "../videos/index.ts";
 import type { RenderUploadPage } from "./port.ts";
 
@@ -10,6 +10,8 @@ export interface UploadsDeps {
   objects: ObjectStore;
   jobs: Jobs;
   events: Events;
+  /** Default: the sweeps run in this process. */
+  sweeps?: Pick<Sweeps, "every"> | undefined;
   clock: Clock;
   ids: Pick<Ids, "token">;
   log: Log;

@@ -1,4 +1,5 @@
-import { every, type Repetition } from "../../kernel/periodic.ts";
+import type { Repetition } from "../../kernel/periodic.ts";
+import { localSweeps } from "../../store/index.ts";
 import { createCopies } from "./copies.ts";
 import { createCreations, type CreationDeps } from "./creation.ts";
 import { createForms } from "./forms.ts";
@@ -18,7 +19,7 @@ const SWEEP_MS = 10 * 60_000;
 
 /** All upload methods: forms, TUS, one-time URLs and copies from a URL. */
 export function createUploads(uploadsDeps: UploadsDeps): Uploads {
-  const { db, events, ids, clock, log, videos } = uploadsDeps;
+  const { db, events, sweeps = localSweeps, ids, clock, log, videos } = uploadsDeps;
   const table = createUploadsTable(db);
   const sources = createSources(uploadsDeps, table);
   const lock = createUploadLock({ events, process: ids.token(8) });
@@ -44,7 +45,7 @@ export function createUploads(uploadsDeps: UploadsDeps): Uploads {
     copy: copies.copy,
     start() {
       copies.start();
-      repetition ??= every(SWEEP_MS, () => recover().then(sweep), { name: "stream: sweep of uploads", log });
+      repetition ??= sweeps.every(SWEEP_MS, () => recover().then(sweep), { name: "stream: sweep of uploads", log });
       void repetition.run();
     },
     async close() {

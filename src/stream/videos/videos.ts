@@ -1,7 +1,7 @@
 import { type Clock, type Ids, type Log, UserError } from "../../kernel/index.ts";
-import { every, type Repetition } from "../../kernel/periodic.ts";
+import type { Repetition } from "../../kernel/periodic.ts";
 import type { Settings } from "../../kernel/settings.ts";
-import type { Db, Events, Jobs, ObjectStore } from "../../store/index.ts";
+import { localSweeps, type Db, type Events, type Jobs, type ObjectStore, type Sweeps } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
 import { createDeletions } from "./deletions.ts";
 import { createVideoCache } from "./known.ts";
@@ -44,6 +44,8 @@ export interface VideosDeps {
   objects: ObjectStore;
   jobs: Jobs;
   events: Events;
+  /** Default: the sweeps run in this process. */
+  sweeps?: Pick<Sweeps, "every"> | undefined;
   clock: Clock;
   ids: Pick<Ids, "hex">;
   log: Log;
@@ -87,7 +89,7 @@ const SWEEP_MS = 30_000;
 const RETRY_SECONDS = 10;
 
 export function createVideos(deps: VideosDeps): VideosModule {
-  const { db, jobs, events, clock, ids, log, settings, maxPending = 10_000 } = deps;
+  const { db, jobs, events, sweeps = localSweeps, clock, ids, log, settings, maxPending = 10_000 } = deps;
   const tables = db.tables<VideoTables>();
   const cache = createVideoCache({ read: videoByUid(tables), events, clock });
   const rules = { maxDurationSeconds: settings.max_duration_seconds, minDeletionDays: settings.min_deletion_days };
@@ -332,7 +334,7 @@ export function createVideos(deps: VideosDeps): VideosModule {
     sweep: videoSweep.sweep,
     start() {
       deletions.start();
-      repetition ??= every(SWEEP_MS, () => videoSweep.recover().then(videoSweep.sweep), {
+      repetition ??= sweeps.every(SWEEP_MS, () => videoSweep.recover().then(videoSweep.sweep), {
         name: "stream: sweep of videos",
         log,
       });

@@ -1,7 +1,14 @@
-import { every, type Repetition } from "../../kernel/periodic.ts";
+import type { Repetition } from "../../kernel/periodic.ts";
 import { type Clock, type Ids, isHexId, type Log, UserError } from "../../kernel/index.ts";
 import type { GuardedFetch } from "../../kernel/guarded-fetch.ts";
-import { isStoreError, withLeasedFiles, type Db, type ObjectStore } from "../../store/index.ts";
+import {
+  isStoreError,
+  localSweeps,
+  withLeasedFiles,
+  type Db,
+  type ObjectStore,
+  type Sweeps,
+} from "../../store/index.ts";
 import { streamErrors, throwFetchError } from "../errors.ts";
 import { MediaRunError, type MediaTools } from "../media/index.ts";
 import type { WatermarkProfile } from "../videos/index.ts";
@@ -12,6 +19,8 @@ import { createWatermarksTable, type WatermarkRow } from "./watermarks-table.ts"
 export interface WatermarksDeps {
   db: Db;
   objects: ObjectStore;
+  /** Default: the sweeps run in this process. */
+  sweeps?: Pick<Sweeps, "every"> | undefined;
   /**
    * Checks whether an image can be decoded. Without ffmpeg only the structure is checked: no video can be encoded then.
    */
@@ -41,6 +50,7 @@ const SWEEP_MS = 6 * 3_600_000;
 export function createWatermarks({
   db,
   objects,
+  sweeps = localSweeps,
   tools,
   fetch,
   clock,
@@ -175,7 +185,7 @@ export function createWatermarks({
     },
     sweep,
     start: () =>
-      void (sweepRepetition ??= every(SWEEP_MS, sweep, { name: "stream: sweep of deleted watermarks", log })),
+      void (sweepRepetition ??= sweeps.every(SWEEP_MS, sweep, { name: "stream: sweep of deleted watermarks", log })),
     close: async () => sweepRepetition?.stop(),
   };
 }

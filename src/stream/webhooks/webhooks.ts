@@ -1,7 +1,7 @@
-import { every, type Repetition } from "../../kernel/periodic.ts";
+import type { Repetition } from "../../kernel/periodic.ts";
 import type { GuardedFetch } from "../../kernel/guarded-fetch.ts";
 import { type Clock, type Ids, isHexId, type Log } from "../../kernel/index.ts";
-import type { Db, Jobs, JobWorker, Secrets } from "../../store/index.ts";
+import { localSweeps, type Db, type Jobs, type JobWorker, type Secrets, type Sweeps } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
 import { newVideo, showVideo, type StreamUrls, type Video } from "../videos/index.ts";
 import { attempt, WEBHOOK_ATTEMPTS, isSuccess, retryDelay, webhookUrl } from "./attempt.ts";
@@ -11,6 +11,8 @@ import { createWebhooksTable, type EndpointRow } from "./webhooks-table.ts";
 export interface WebhooksDeps {
   db: Db;
   jobs: Jobs;
+  /** Default: the sweeps run in this process. */
+  sweeps?: Pick<Sweeps, "every"> | undefined;
   secrets: Pick<Secrets, "seal" | "open">;
   clock: Clock;
   ids: Pick<Ids, "hex">;
@@ -44,6 +46,7 @@ const MAX_LIVE_INPUTS = 1000;
 export function createWebhooks({
   db,
   jobs,
+  sweeps = localSweeps,
   secrets,
   clock,
   ids,
@@ -264,7 +267,7 @@ export function createWebhooks({
           if (status === "waiting") throw new Error(attempts.at(-1)!.error ?? "not delivered");
         },
       );
-      recovery ??= every(RECOVER_MS, recover, { name: "stream: recovery of webhook deliveries", log });
+      recovery ??= sweeps.every(RECOVER_MS, recover, { name: "stream: recovery of webhook deliveries", log });
       void recovery.run();
     },
     async close() {

@@ -76,7 +76,7 @@ interface BindingsOptions {
 
 /** Creates the storage bindings on one store. D1 databases are files in `directory`. */
 export function createBindings(
-  { db, objects, events, jobs }: Store,
+  { db, objects, events, jobs, sweeps: sharedSweeps }: Store,
   directory: string,
   { clock, ids, log, lifecycle }: Basics,
   {
@@ -103,22 +103,24 @@ export function createBindings(
     await d1.transfers.close();
     await d1.databases.close();
   });
-  const sweepableStores = [
-    kv.store,
-    kv.namespaces,
-    r2.buckets,
-    r2.bucketList,
-    d1.list,
-    d1.transfers,
-    analytics,
-    queue.messages,
-    aiGateway.gateways,
-  ];
-  const sweeps = sweepableStores.map(({ sweep }) => every(SWEEP_MS, sweep, { name: "storage: sweep", log }));
+  const sharedStores = {
+    "kv: sweep of values": kv.store,
+    "kv: sweep of namespaces": kv.namespaces,
+    "r2: sweep of objects": r2.buckets,
+    "r2: sweep of buckets": r2.bucketList,
+    "analytics: sweep": analytics,
+    "queues: sweep of messages": queue.messages,
+    "ai gateway: sweep of responses": aiGateway.gateways,
+  };
+  const sweeps = Object.entries(sharedStores).map(([name, { sweep }]) =>
+    sharedSweeps.every(SWEEP_MS, sweep, { name, log }),
+  );
+  // The files of D1 databases and the transfers of a dead process belong to a data directory.
+  for (const { sweep } of [d1.list, d1.transfers]) sweeps.push(every(SWEEP_MS, sweep, { name: "d1: sweep", log }));
   const lifecycleSweep = createLifecycleSweep({ ...r2, clock });
   let isStopping = false;
   sweeps.push(
-    every(LIFECYCLE_SWEEP_MS, () => lifecycleSweep.sweep(() => isStopping), {
+    sharedSweeps.every(LIFECYCLE_SWEEP_MS, () => lifecycleSweep.sweep(() => isStopping), {
       name: "r2: lifecycle sweep",
       log,
     }),

@@ -2,10 +2,12 @@ import type { Clock, Log } from "../../kernel/index.ts";
 import {
   choosePeriod,
   createMetricBuffer,
+  localSweeps,
   startOf,
   type ColumnValue,
   type Db,
   type RowFilter,
+  type Sweeps,
 } from "../../store/index.ts";
 import type { Invocation, InvocationOutcome, WorkerRuntime, WorkerUsage } from "../runtime/port.ts";
 import { createMetricsTable, type InvocationCell, type InvocationColumn } from "./metrics-table.ts";
@@ -53,6 +55,8 @@ export interface InvocationMetrics {
 
 interface InvocationMetricsDeps {
   db: Db;
+  /** Default: old metrics are deleted by this process. */
+  sweeps?: Pick<Sweeps, "run">;
   clock: Pick<Clock, "now">;
   log: Log;
   /** Days that metrics are kept. Default 90. */
@@ -83,7 +87,13 @@ const STATUSES: Record<InvocationOutcome["outcome"], string> = {
 
 const isError = (outcome: InvocationOutcome["outcome"]) => outcome !== "ok" && outcome !== "canceled";
 
-export function createInvocationMetrics({ db, clock, log, days = 90 }: InvocationMetricsDeps): InvocationMetrics {
+export function createInvocationMetrics({
+  db,
+  sweeps = localSweeps,
+  clock,
+  log,
+  days = 90,
+}: InvocationMetricsDeps): InvocationMetrics {
   const periods = periodsOf(days);
   const table = createMetricsTable(db, periods);
   const buffer = createMetricBuffer<InvocationCell>({
@@ -150,7 +160,7 @@ export function createInvocationMetrics({ db, clock, log, days = 90 }: Invocatio
     if (hour === lastSweptHour) return;
     lastSweptHour = hour;
     try {
-      await table.sweep(now);
+      await sweeps.run("workers: sweep of metrics of invocations", HOUR_MS, () => table.sweep(now));
     } catch (err) {
       log.warn({ err }, "workers: failed to delete old metrics of invocations, will retry");
       lastSweptHour = -1;

@@ -1,4 +1,5 @@
 import type { Clock, Log } from "../../../kernel/index.ts";
+import type { Sweeps } from "../../../store/index.ts";
 import { dayOf, type Bodies } from "./bodies.ts";
 import type { ClaimsTable } from "./claims-table.ts";
 import type { QueueTable } from "./queue-table.ts";
@@ -8,6 +9,7 @@ import { REPORT_RETRY_MS, type ResultRecorder } from "./settle.ts";
 interface HousekeepingDeps {
   table: ClaimsTable;
   queue: QueueTable;
+  sweeps: Pick<Sweeps, "run">;
   bodies: Bodies;
   recorder: ResultRecorder;
   clock: Pick<Clock, "now">;
@@ -30,6 +32,7 @@ const GRACE_MS = HOUR_MS;
 export function createHousekeeping({
   table,
   queue,
+  sweeps,
   bodies,
   recorder,
   clock,
@@ -39,19 +42,21 @@ export function createHousekeeping({
   recovered,
   deleteExpiredPauses,
 }: HousekeepingDeps): { run(): Promise<void> } {
+  const shared = (name: string, everyMs: number, work: () => Promise<void>) => ({
+    everyMs,
+    next: 0,
+    run: async () => void (await sweeps.run(`outbound: ${name}`, everyMs, work)),
+  });
   const tasks: { everyMs: number; next: number; run: () => Promise<void> }[] = [
+    // In each process, which then delivers to the recovered destinations.
     { everyMs: leaseMs / 2, next: 0, run: async () => recovered(await table.recover(clock.now())) },
-    { everyMs: MINUTE_MS, next: 0, run: expire },
-    { everyMs: REPORT_RETRY_MS / 2, next: 0, run: retryReports },
-    { everyMs: MINUTE_MS, next: 0, run: dropBodies },
-    { everyMs: HOUR_MS, next: 0, run: noteFinished },
-    {
-      everyMs: HOUR_MS,
-      next: 0,
-      run: async () => void (await repeatUntilFewer(() => queue.forget(clock.now() - rowsMs))),
-    },
-    { everyMs: HOUR_MS, next: 0, run: deleteExpiredPauses },
-    { everyMs: 24 * HOUR_MS, next: 0, run: sweepBodies },
+    shared("expiry of recipients", MINUTE_MS, expire),
+    shared("repetition of failure reports", REPORT_RETRY_MS / 2, retryReports),
+    shared("deletion of bodies", MINUTE_MS, dropBodies),
+    shared("end of messages", HOUR_MS, noteFinished),
+    shared("deletion of messages", HOUR_MS, () => repeatUntilFewer(() => queue.forget(clock.now() - rowsMs))),
+    shared("deletion of pauses", HOUR_MS, deleteExpiredPauses),
+    shared("sweep of bodies", 24 * HOUR_MS, sweepBodies),
   ];
 
   async function expire() {

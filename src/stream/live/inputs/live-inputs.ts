@@ -1,6 +1,6 @@
-import { every, type Repetition } from "../../../kernel/periodic.ts";
+import type { Repetition } from "../../../kernel/periodic.ts";
 import type { Clock, Ids, Log } from "../../../kernel/index.ts";
-import type { Db, Events, Secrets } from "../../../store/index.ts";
+import { localSweeps, type Db, type Events, type Secrets, type Sweeps } from "../../../store/index.ts";
 import type { VideoCatalog } from "../../videos/index.ts";
 import { createBroadcasts, type LiveBroadcasts } from "./broadcasts.ts";
 import { createDirectory } from "./directory.ts";
@@ -16,6 +16,8 @@ import type { LiveInputs, OwnedLiveOutputs } from "./types.ts";
 interface LiveInputsDeps {
   db: Db;
   events: Events;
+  /** Default: the sweeps run in this process. */
+  sweeps?: Pick<Sweeps, "every"> | undefined;
   secrets: Pick<Secrets, "seal" | "open">;
   clock: Clock;
   ids: Pick<Ids, "hex">;
@@ -48,6 +50,7 @@ const RECOVER_MS = 60_000;
 export function createLiveInputs({
   db,
   events,
+  sweeps = localSweeps,
   secrets,
   clock,
   ids,
@@ -87,7 +90,7 @@ export function createLiveInputs({
     onEvent,
     recover,
     start() {
-      recovery ??= every(RECOVER_MS, recover, { name: "live: recovery of input events", log });
+      recovery ??= sweeps.every(RECOVER_MS, recover, { name: "live: recovery of input events", log });
       void recovery.run();
     },
     async close() {

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Clock, Ids, Log } from "../kernel/index.ts";
+import { createLocalLimits, type RateLimits } from "../kernel/rate-limits.ts";
 import type { Settings } from "../kernel/settings.ts";
 import { createReadThroughCache } from "../kernel/recent.ts";
 import { createSecrets, type Db, type Events, type Secrets } from "../store/index.ts";
@@ -31,6 +32,8 @@ export interface AccountsOptions {
   events: Events;
   log: Log;
   limits?: Partial<AccountLimits>;
+  /** Counts failed attempts to sign in. Default: those of this process. */
+  rateLimits?: RateLimits;
   /** Describes an account's resources. Default: accounts hold no resources. */
   contents?: AccountContents;
   /**
@@ -94,6 +97,7 @@ export function createAccounts({
   events,
   log,
   limits: limitOverrides = {},
+  rateLimits = createLocalLimits(clock),
   contents = async () => undefined,
   secrets,
   dashboard,
@@ -163,6 +167,7 @@ export function createAccounts({
     invitations: members.invitations,
     oidc: dashboard && oidcOf(dashboard),
     hasher,
+    limits: rateLimits,
     // Drop all cached callers, as after an account change: the permissions of the user's sessions may have changed.
     onTwoFactorChanged: publishChange.account,
   });

@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import { Hono, type Context } from "hono";
 import { Fault, type Clock, type Ids, type Log } from "../kernel/index.ts";
+import { createLocalLimits, type RateLimits } from "../kernel/rate-limits.ts";
 import type { Tracing } from "../kernel/tracing.ts";
 import { unavailableProductOf } from "./absent-products.ts";
 import { PREFLIGHT, sendEnvelope, withHeaders } from "./answering.ts";
@@ -31,6 +32,8 @@ interface ApiOptions {
   /** Whether a request may learn the version, which the OpenAPI document contains. Default: every request may. */
   isSignedIn?(incoming: IncomingMessage): Promise<boolean>;
   rateLimit?: RateLimit;
+  /** Counts requests and failed attempts. Default: those of this process. */
+  limits?: RateLimits;
   /** Maximum number of bytes of request bodies in memory. Default 256 MiB. */
   bodyMemory?: number;
   /** The client's address. Default: the address of the connection's peer. */
@@ -59,6 +62,7 @@ export function createApi({
   version,
   isSignedIn = async () => true,
   rateLimit = DEFAULT_RATE_LIMIT,
+  limits = createLocalLimits(clock),
   bodyMemory,
   clientIp = ({ socket }) => socket.remoteAddress,
   onAnswer,
@@ -68,8 +72,8 @@ export function createApi({
   checkAnswers = false,
 }: ApiOptions): Hono<Env> {
   const app = new Hono<Env>({ getPath: sentPath, router: createSegmentRouter() });
-  const limit = createRateLimiter(rateLimit, clock);
-  const failures = createFailureLimiter(rateLimit, clock);
+  const limit = createRateLimiter(rateLimit, limits);
+  const failures = createFailureLimiter(rateLimit, limits);
   const cache = createReadCache();
   const memory = createBodyMemory(bodyMemory);
   const methods = methodsByPath(routes);
@@ -88,18 +92,20 @@ export function createApi({
     ): Promise<Response> {
       const { incoming, outgoing } = context.env;
       const credentials = credentialsOf(incoming.headers, clientIp(incoming));
-      failures.check(credentials.ip, () => accessControl.isKnown?.(credentials.secret) === true);
+      const checking = failures.check(credentials.ip, () => accessControl.isKnown?.(credentials.secret) === true);
+      if (checking !== undefined) await checking;
       const identify = async (sentCredentials: Credentials) =>
         operation.authenticate === undefined
           ? accessControl.authenticate(sentCredentials)
           : operation.authenticate(sentCredentials.secret);
       const caller = await identify(credentials);
       if (caller === undefined) {
-        failures.failed(credentials.ip);
+        await failures.failed(credentials.ip);
         throw (operation.authenticationError ?? apiErrors.notAuthenticated)();
       }
       logged.token = caller.tokenId;
-      limit(caller.tokenId);
+      const counting = limit(caller.tokenId);
+      if (counting !== undefined) await counting;
       const params = context.req.param();
       const resource = await authorize(accessControl, caller, operation, params, context.req.path);
       const readAt = versionOf?.(params);

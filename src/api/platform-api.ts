@@ -3,6 +3,7 @@ import { createClientAddress, type ClientAddress } from "../kernel/client-addres
 import { RATE_WINDOW_SECONDS } from "../kernel/failure-windows.ts";
 import type { Basics } from "../kernel/index.ts";
 import type { Metrics } from "../kernel/metrics.ts";
+import type { RateLimits } from "../kernel/rate-limits.ts";
 import type { Settings } from "../kernel/settings.ts";
 import { ROUTING_CHANGED, type Mail } from "../mail/index.ts";
 import type { Events } from "../store/index.ts";
@@ -84,6 +85,8 @@ interface PlatformModules {
   metrics: Pick<Metrics, "registry">;
   /** Publishes changes to the clients of every process. */
   events: Events;
+  /** Counts requests and failed attempts. */
+  rateLimits: RateLimits;
 }
 
 interface PlatformApiOptions {
@@ -178,6 +181,7 @@ export function createPlatformApi(
       version,
       isSignedIn,
       checkAnswers,
+      limits: modules.rateLimits,
       rateLimit,
       clientIp: address.ip,
       onAnswer: meterApi(metrics),

@@ -1,5 +1,5 @@
-import type { Clock } from "../kernel/index.ts";
-import { createFailureWindows, DEFAULT_REQUESTS_PER_WINDOW, RATE_WINDOW_SECONDS } from "../kernel/failure-windows.ts";
+import { DEFAULT_REQUESTS_PER_WINDOW, RATE_WINDOW_SECONDS } from "../kernel/failure-windows.ts";
+import type { RateLimits } from "../kernel/rate-limits.ts";
 import { apiErrors } from "./errors.ts";
 
 export interface RateLimit {
@@ -14,43 +14,49 @@ export const DEFAULT_RATE_LIMIT: RateLimit = {
   seconds: RATE_WINDOW_SECONDS,
 };
 
-/** Maximum number of tracked tokens; a new token evicts the one with the oldest window. */
-const MAX_TOKENS = 10_000;
-
-/** Counts requests per token in fixed windows. Throws tooManyRequests with the remaining seconds in `retryAfter`. */
-export function createRateLimiter({ requests, seconds }: RateLimit, clock: Clock): (token: string) => void {
-  const windows = new Map<string, { ends: number; count: number }>();
-  if (requests === 0) return () => {};
+/**
+ * Counts requests per token in fixed windows. Throws tooManyRequests with the remaining seconds in `retryAfter`, or
+ * returns a promise that rejects with it.
+ */
+export function createRateLimiter(
+  { requests, seconds }: RateLimit,
+  limits: Pick<RateLimits, "quota">,
+): (token: string) => void | Promise<void> {
+  const quota = limits.quota("api.requests", { limit: requests, perMs: seconds * 1000 });
+  const refuse = (retryAfter: number) => {
+    if (retryAfter > 0) throw apiErrors.tooManyRequests({ limit: requests, seconds, retryAfter });
+  };
   return (token) => {
-    const now = clock.now();
-    const window = windows.get(token);
-    if (window === undefined || window.ends <= now) {
-      windows.delete(token);
-      if (windows.size >= MAX_TOKENS) windows.delete(windows.keys().next().value!);
-      windows.set(token, { ends: now + seconds * 1000, count: 1 });
-    } else if (++window.count > requests) {
-      throw apiErrors.tooManyRequests({ limit: requests, seconds, retryAfter: Math.ceil((window.ends - now) / 1000) });
-    }
+    const wait = quota.consume(token);
+    return typeof wait === "number" ? refuse(wait) : wait.then(refuse);
   };
 }
 
 interface FailureLimiter {
-  /** Throws tooManyRequests for a network with too many failures, unless the token is cached as valid. */
-  check(ip: string | undefined, isKnown: () => boolean): void;
+  /**
+   * Throws tooManyFailures for a network with too many failures, or returns a promise that rejects with it, unless the
+   * token is cached as valid.
+   */
+  check(ip: string | undefined, isKnown: () => boolean): void | Promise<void>;
   /** Counts a failed attempt. */
-  failed(ip: string | undefined): void;
+  failed(ip: string | undefined): void | Promise<void>;
 }
 
 /**
  * Counts failed authentication attempts per network in fixed windows, because each attempt costs two database reads.
  */
-export function createFailureLimiter({ requests, seconds }: RateLimit, clock: Clock): FailureLimiter {
-  const windows = createFailureWindows({ failures: requests, seconds }, clock);
+export function createFailureLimiter(
+  { requests, seconds }: RateLimit,
+  limits: Pick<RateLimits, "failures">,
+): FailureLimiter {
+  const windows = limits.failures("api.failures", { failures: requests, seconds });
+  const refuse = (retryAfter: number | undefined) => {
+    if (retryAfter !== undefined) throw apiErrors.tooManyFailures({ limit: requests, seconds, retryAfter });
+  };
   return {
     check(ip, isKnown) {
-      const retryAfter = windows.secondsLeft(ip);
-      if (retryAfter === undefined || isKnown()) return;
-      throw apiErrors.tooManyFailures({ limit: requests, seconds, retryAfter });
+      const wait = windows.secondsLeft(ip, isKnown);
+      return wait instanceof Promise ? wait.then(refuse) : refuse(wait);
     },
     failed: windows.failed,
   };

@@ -8,9 +8,18 @@ export const DEFAULT_REQUESTS_PER_WINDOW = 1200;
 
 /** Failed authentication attempts per client network, in fixed windows. */
 export interface FailureWindows {
-  /** Seconds until the network may try again; undefined if it has not reached the limit. */
-  secondsLeft(ip: string | undefined): number | undefined;
-  /** Counts a failed attempt. */
+  /**
+   * Seconds until the network may try again; undefined if it has not reached the limit, or if it is exempt. A promise if
+   * the failures in other processes have to be read.
+   */
+  secondsLeft(ip: string | undefined, isExempt?: () => boolean): number | undefined | Promise<number | undefined>;
+  /** Counts a failed attempt. The promise resolves when it counts in all processes. */
+  failed(ip: string | undefined): void | Promise<void>;
+}
+
+/** Failures in this process alone. */
+interface LocalFailureWindows extends FailureWindows {
+  secondsLeft(ip: string | undefined, isExempt?: () => boolean): number | undefined;
   failed(ip: string | undefined): void;
 }
 
@@ -20,15 +29,15 @@ const MAX_NETWORKS = 10_000;
 /** `failures`: allowed attempts per network and window; 0 disables the limit. */
 export function createFailureWindows(
   { failures, seconds }: { failures: number; seconds: number },
-  clock: Clock,
-): FailureWindows {
+  clock: Pick<Clock, "now">,
+): LocalFailureWindows {
   const windows = new Map<string, { ends: number; count: number }>();
   return {
-    secondsLeft(ip) {
+    secondsLeft(ip, isExempt = () => false) {
       if (windows.size === 0) return undefined;
       const { ends, count } = windows.get(networkOf(ip ?? "")) ?? { ends: 0, count: 0 };
       const leftMs = ends - clock.now();
-      return leftMs <= 0 || count < failures ? undefined : Math.ceil(leftMs / 1000);
+      return leftMs <= 0 || count < failures || isExempt() ? undefined : Math.ceil(leftMs / 1000);
     },
     failed(ip) {
       if (failures === 0) return;

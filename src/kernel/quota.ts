@@ -1,7 +1,15 @@
 import type { Clock } from "./clock.ts";
 
-interface Quota {
-  /** Counts one event and returns 0; if the quota is used up, counts nothing and returns the seconds to wait. */
+export interface Quota {
+  /**
+   * Counts one event and returns 0; if the quota is used up, counts nothing and returns the seconds to wait. A promise
+   * if the number of events in other processes has to be read.
+   */
+  consume(key: string): number | Promise<number>;
+}
+
+/** A quota of this process alone. */
+interface LocalQuota extends Quota {
   consume(key: string): number;
 }
 
@@ -19,7 +27,7 @@ const MAX_KEYS = 10_000;
  * A rate limit per key, in periods that begin with the first use. The counts are in the memory of this process, so they
  * limit usage but do not account for it.
  */
-export function createQuota({ clock, limit, perMs }: QuotaOptions): Quota {
+export function createQuota({ clock, limit, perMs }: QuotaOptions): LocalQuota {
   const periods = new Map<string, { until: number; count: number }>();
 
   return {

@@ -1,4 +1,5 @@
 import type { Basics } from "../kernel/basics.ts";
+import type { RateLimits } from "../kernel/rate-limits.ts";
 import type { Metrics } from "../kernel/metrics.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { TlsSource } from "../kernel/tls-source.ts";
@@ -21,6 +22,8 @@ export interface ListenersDeps extends SubmittersDeps {
   settings: Settings;
   receiver: Pick<Receiver, "receive" | "checkRecipient">;
   spool: Spool;
+  /** Counts messages per client. Default: those of this process. */
+  rateLimits?: RateLimits;
   lookups: Pick<Lookups, "resolve">;
   metrics: Metrics;
   /** Called for each message that is rejected before it is received. */
@@ -50,6 +53,7 @@ export function createListeners(deps: ListenersDeps, { clock, ids, log }: Basics
     settings: { smtp, submission },
     receiver,
     spool,
+    rateLimits,
     lookups,
     metrics,
     graceMs,
@@ -82,6 +86,7 @@ export function createListeners(deps: ListenersDeps, { clock, ids, log }: Basics
         limits: { ...limits, messageBytes: spool.maxBytes, messagesPerMinute: smtp.messages_per_minute },
         receive: receiver.receive,
         checkRecipient: receiver.checkRecipient,
+        ...(rateLimits?.isShared && { messageRate: sharedRate(rateLimits, smtp.messages_per_minute) }),
         ...(smtp.dnsbl.length > 0 && {
           blockLists: createBlockLists({ lists: smtp.dnsbl, resolver: lookups.resolve, clock, log }),
         }),
@@ -106,4 +111,10 @@ export function createListeners(deps: ListenersDeps, { clock, ids, log }: Basics
       return listener;
     },
   };
+}
+
+/** Messages per minute of a network in all processes. */
+function sharedRate(rateLimits: RateLimits, limit: number) {
+  const quota = rateLimits.quota("smtp.messages", { limit, perMs: 60_000 });
+  return { consume: async (network: string) => (await quota.consume(network)) === 0 };
 }

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { AccountsModule } from "../accounts/index.ts";
 import type { Basics } from "../kernel/basics.ts";
+import type { Peers } from "../kernel/peers.ts";
 import type { Metrics } from "../kernel/metrics.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { Secrets, Store } from "../store/index.ts";
@@ -68,6 +69,8 @@ interface MailDeps {
     isManual(zone: string): boolean;
   };
   metrics: Metrics;
+  /** The live processes by role. Default: this one is alone. */
+  peers?: Peers;
   /** URL under which clients reach this server. */
   baseUrl(): string;
   /** Milliseconds that listeners wait for messages in progress when they close. */
@@ -145,6 +148,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
       store,
       settings,
       metrics,
+      ...(deps.peers && { peers: deps.peers }),
       lookups,
       trace,
       files: setUpFileTransport(settings, basics),
@@ -245,6 +249,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
       settings,
       receiver,
       spool,
+      rateLimits: store.limits,
       lookups,
       metrics,
       accounts: deps.accounts,

@@ -3,7 +3,13 @@ import { certificatesMigrations } from "../certificates/index.ts";
 import { clusterMigrations } from "../cluster/index.ts";
 import { mailMigrations } from "../mail/index.ts";
 import { streamMigrations } from "../stream/index.ts";
-import { jobsMigrations, objectsMigrations, sweepsMigrations, type Migration } from "../store/index.ts";
+import {
+  jobsMigrations,
+  objectsMigrations,
+  rateCountsMigrations,
+  sweepsMigrations,
+  type Migration,
+} from "../store/index.ts";
 import { workersMigrations } from "../workers/index.ts";
 import { zonesMigrations } from "../zones/index.ts";
 import { serverMigrations } from "./storage-identity-table.ts";
@@ -23,4 +29,5 @@ export const migrations: readonly Migration[] = [
   ...clusterMigrations,
   ...objectsMigrations,
   ...sweepsMigrations,
+  ...rateCountsMigrations,
 ];

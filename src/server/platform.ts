@@ -60,6 +60,7 @@ export function composePlatform(
     events,
     log,
     secrets,
+    rateLimits: store.limits,
     dashboard: settings.dashboard,
     auditDays: settings.audit.days,
     contents: (account) => contentsOf(account),

@@ -50,7 +50,19 @@ export function createServeHttp(
   }: ServeHttpDeps,
   basics: Basics,
 ): { http: PlatformHttp; dashboard: Dashboard | undefined } {
-  const { platform, bindings, certificates, dns, mail, stream, invocationMetrics, metrics, events, cluster } = modules;
+  const {
+    platform,
+    bindings,
+    certificates,
+    dns,
+    mail,
+    stream,
+    invocationMetrics,
+    metrics,
+    events,
+    rateLimits,
+    cluster,
+  } = modules;
   const { accounts, zones, scripts, assets, objectNamespaces, tails, live, routing } = platform;
   const { clock, ids, log, lifecycle } = basics;
   const confinement = () => confinementFindings({ settings, media: stream.media });
@@ -73,6 +85,7 @@ export function createServeHttp(
       lookups: dns.lookups,
       metrics,
       events,
+      rateLimits,
     },
     {
       settings,

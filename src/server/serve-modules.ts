@@ -3,6 +3,7 @@ import { checkVersions, followDatabaseTime, meterDatabaseTime, type DatabaseTime
 import { createClientAddress } from "../kernel/client-address.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { OwnAddresses } from "../kernel/own-addresses.ts";
+import type { RateLimits } from "../kernel/rate-limits.ts";
 import type { Metrics } from "../kernel/metrics.ts";
 import type { Telemetry } from "../kernel/telemetry/index.ts";
 import type { CorrectedClock } from "../kernel/corrected-clock.ts";
@@ -44,6 +45,7 @@ export interface ServeModules {
   events: Events;
   /** Checks the bucket of the objects. Absent if they are in a folder. */
   checkObjects: (() => Promise<void>) | undefined;
+  rateLimits: RateLimits;
   /** Addresses and ports that are blocked for connections on behalf of users. */
   own: OwnAddresses;
   /** Only on PostgreSQL. */
@@ -82,12 +84,14 @@ export async function openModules(
   const { lifecycle } = basics;
   const secrets = openSecrets(dataDir, settings.secrets);
   const corrections: DatabaseTime[] = [];
+  const late: { cluster?: Cluster } = {};
   const store = await openStore(
     dataDir,
     {
       migrations,
       database: database.url === "" ? undefined : database,
       objects: settings.objects,
+      liveProcesses: () => late.cluster?.liveNodes() ?? 1,
       async beforeMigrations(db) {
         if (database.url === "") return;
         const time = await followDatabaseTime({ db, clock: corrected, local, log: basics.log });
@@ -154,7 +158,10 @@ export async function openModules(
   const metrics = meterWorkers(runtime);
   lifecycle.onStop("metrics", () => metrics.close());
   const [databaseTime] = corrections;
-  if (databaseTime !== undefined) meterDatabaseTime(databaseTime, metrics);
+  if (databaseTime !== undefined) {
+    meterDatabaseTime(databaseTime, metrics);
+    late.cluster = composeCluster({ store, roles, version, databaseTime }, basics);
+  }
   const stopMetrics = telemetry?.sendMetrics(metrics);
   if (stopMetrics !== undefined) lifecycle.onStop("export of metrics", stopMetrics);
   const dns = createDns(
@@ -224,8 +231,9 @@ export async function openModules(
     metrics,
     events: store.events,
     checkObjects: store.checkObjects,
+    rateLimits: store.limits,
     own: ownAddresses,
-    cluster: databaseTime && composeCluster({ store, roles, version, databaseTime }, basics),
+    cluster: late.cluster,
   };
 }
 

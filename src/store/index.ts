@@ -39,5 +39,6 @@ export type { Secrets } from "./secrets/port.ts";
 export { openStore } from "./open-store.ts";
 export type { Sweeps } from "./sweeps/port.ts";
 export { localSweeps } from "./sweeps/sweeps.ts";
+export { rateCountsMigrations } from "./rate-limits/counts-table.ts";
 export { sweepsMigrations } from "./sweeps/sweeps-table.ts";
 export type { Store } from "./store.ts";

@@ -1,5 +1,7 @@
 import { join, resolve } from "node:path";
 import type { Basics } from "../kernel/index.ts";
+import type { Metrics } from "../kernel/metrics.ts";
+import { createLocalLimits } from "../kernel/rate-limits.ts";
 import { migrate } from "./db/migrate.ts";
 import type { Db, Migration } from "./db/port.ts";
 import { openPostgres, type PostgresOptions } from "./db/postgres.ts";
@@ -9,11 +11,13 @@ import { openPostgresEvents } from "./events/postgres.ts";
 import { createJobs } from "./jobs/jobs.ts";
 import { traceJobs } from "./jobs/trace-jobs.ts";
 import { reclaimJobs } from "./jobs/jobs-table.ts";
+import { cachedObjects } from "./objects/cached.ts";
 import { openFsObjects } from "./objects/fs.ts";
 import type { ObjectStore } from "./objects/port.ts";
 import { parseObjectsUrl, type S3Location } from "./objects/s3-address.ts";
 import { openS3Objects } from "./objects/s3.ts";
 import type { Sweeps } from "./sweeps/port.ts";
+import { createSharedLimits } from "./rate-limits/shared-limits.ts";
 import { createSharedSweeps, localSweeps } from "./sweeps/sweeps.ts";
 import type { Store } from "./store.ts";
 
@@ -26,14 +30,21 @@ interface StoreOptions {
    * The objects folder, relative to the data directory, or the URL of a bucket, which takes precedence. Default: the
    * folder "objects".
    */
-  objects?: { dir: string; url: string } | undefined;
+  objects?: { dir: string; url: string; cache_gb?: number } | undefined;
+  /** Counts the use of the local copies of a bucket's objects. */
+  metrics?: Metrics | undefined;
   /** Runs before the migrations and may reject, so that an unsuitable process does not change the schema. */
   beforeMigrations?(db: Db): Promise<void>;
+  /** Number of live processes that share the database. Default: few. */
+  liveProcesses?: (() => number) | undefined;
 }
 
-/** Folder for temporary files of objects in a bucket. */
+/** Folders in the data directory for a bucket: temporary files, and copies of objects. */
 const SCRATCH = "objects-scratch";
-const SWEEP_MS = 6 * 3_600_000;
+const CACHE = "object-cache";
+const COUNTS_SWEEP_MS = 10 * 60_000;
+const UPLOADS_SWEEP_MS = 6 * 3_600_000;
+const GIBIBYTE = 1024 ** 3;
 
 /**
  * Opens database, objects, events and jobs, and applies pending migrations. Throws StoreError: notADatabase, cannotOpen,
@@ -41,7 +52,14 @@ const SWEEP_MS = 6 * 3_600_000;
  */
 export async function openStore(
   directory: string,
-  { migrations, database, objects = { dir: "objects", url: "" }, beforeMigrations }: StoreOptions,
+  {
+    migrations,
+    database,
+    objects = { dir: "objects", url: "" },
+    metrics,
+    beforeMigrations,
+    liveProcesses = () => 1,
+  }: StoreOptions,
   basics: Basics,
 ): Promise<Store> {
   const { lifecycle, clock, ids, log, tracing } = basics;
@@ -58,22 +76,31 @@ export async function openStore(
   lifecycle.onStop("events", () => events.close());
   const jobs = traceJobs(createJobs({ db, clock, ids, events, log }), tracing);
   const sweeps = database === undefined ? localSweeps : createSharedSweeps({ db, clock, ids, log });
-  const store = { db, events, jobs, sweeps };
+  let limits = createLocalLimits(clock);
+  if (database !== undefined) {
+    const sharedLimits = createSharedLimits({ db, clock, log, processes: liveProcesses });
+    const sweep = sweeps.every(COUNTS_SWEEP_MS, sharedLimits.sweep, { name: "limits: sweep of counts", log });
+    lifecycle.onStop("sweep of counts", () => sweep.stop());
+    limits = sharedLimits;
+  }
+  const store = { db, events, jobs, sweeps, limits };
   if (location === undefined)
     return { ...store, objects: await openFsObjects({ folder: resolve(directory, objects.dir) }) };
-  return { ...store, ...(await openBucket({ location, scratch: join(directory, SCRATCH), db, sweeps }, basics)) };
+  const { remote, check } = await openBucket({ location, scratch: join(directory, SCRATCH), db, sweeps }, basics);
+  const cache = { dir: join(directory, CACHE), maxBytes: (objects.cache_gb ?? 1) * GIBIBYTE, log };
+  return { ...store, objects: cachedObjects(remote, { ...cache, ...(metrics && { metrics }) }), checkObjects: check };
 }
 
 async function openBucket(
   { location, scratch, db, sweeps }: { location: S3Location; scratch: string; db: Db; sweeps: Sweeps },
   { lifecycle, clock, log }: Basics,
-): Promise<{ objects: ObjectStore; checkObjects(): Promise<void> }> {
-  const objects = await openS3Objects({ location, db, scratch, clock, log });
+): Promise<{ remote: ObjectStore; check(): Promise<void> }> {
+  const remote = await openS3Objects({ location, db, scratch, clock, log });
   // Not at start: only a process that has passed the check of the storage identity may remove anything.
-  const sweep = sweeps.every(SWEEP_MS, objects.sweep, { name: "objects: sweep of incomplete uploads", log });
+  const sweep = sweeps.every(UPLOADS_SWEEP_MS, remote.sweep, { name: "objects: sweep of incomplete uploads", log });
   lifecycle.onStop("objects", async () => {
     await sweep.stop();
-    objects.close();
+    remote.close();
   });
-  return { objects, checkObjects: objects.check };
+  return { remote, check: remote.check };
 }

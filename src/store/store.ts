@@ -1,3 +1,4 @@
+import type { RateLimits } from "../kernel/rate-limits.ts";
 import type { Db } from "./db/port.ts";
 import type { Events } from "./events/port.ts";
 import type { Jobs } from "./jobs/port.ts";
@@ -13,4 +14,5 @@ export interface Store {
   events: Events;
   jobs: Jobs;
   sweeps: Sweeps;
+  limits: RateLimits;
 }

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AccountsModule } from "../accounts/index.ts";
 import type { Basics } from "../kernel/index.ts";
-import { createFailureWindows, RATE_WINDOW_SECONDS } from "../kernel/failure-windows.ts";
+import { RATE_WINDOW_SECONDS } from "../kernel/failure-windows.ts";
+import type { RateLimits } from "../kernel/rate-limits.ts";
 import type { Bindings } from "./bindings/bindings.ts";
 import { createPublicBuckets } from "./public-buckets/index.ts";
 import type { HostOwners } from "./routing/index.ts";
@@ -39,7 +40,13 @@ export function createR2HttpHandlers(
     r2,
     accounts,
     owners,
-  }: { r2: Bindings["r2"]; accounts: Pick<AccountsModule, "s3Credentials">; owners: Pick<HostOwners, "find"> },
+    limits,
+  }: {
+    r2: Bindings["r2"];
+    accounts: Pick<AccountsModule, "s3Credentials">;
+    owners: Pick<HostOwners, "find">;
+    limits: Pick<RateLimits, "failures">;
+  },
   { clock, ids, log }: Pick<Basics, "clock" | "ids" | "log">,
 ): R2HttpHandlers {
   const findKey: FindS3Key = async (accessKeyId, ip) => {
@@ -50,7 +57,7 @@ export function createR2HttpHandlers(
     return { secret, allows: caller.allows, recordUse };
   };
   const endpoints = { domain: s3Domain.toLowerCase(), prefix: S3_PREFIX, accountInPath: true };
-  const failures = createFailureWindows({ failures: failureLimit, seconds: RATE_WINDOW_SECONDS }, clock);
+  const failures = limits.failures("s3.failures", { failures: failureLimit, seconds: RATE_WINDOW_SECONDS });
   const s3 = createS3HttpHandler({ ...r2, findKey, endpoints, failures, clientIp, clock, ids, log });
   const publicBuckets = createPublicBuckets({
     ...r2,

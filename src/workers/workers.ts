@@ -60,7 +60,7 @@ export interface Workers {
 
 export function createWorkers(
   {
-    store: { db, objects, events, jobs, sweeps },
+    store: { db, objects, events, jobs, sweeps, limits },
     bindings,
     secrets,
     runtime,
@@ -195,7 +195,7 @@ export function createWorkers(
     assets,
     routing,
     bucketDomains,
-    r2Http: createR2HttpHandlers(r2Http, { r2: bindings.r2, accounts, owners }, { clock, ids, log }),
+    r2Http: createR2HttpHandlers(r2Http, { r2: bindings.r2, accounts, owners, limits }, { clock, ids, log }),
     objectNamespaces: createObjectNamespaces({
       db,
       storage: objectStorage ?? { list: async () => ({ items: [], total: 0 }) },

@@ -1,15 +1,15 @@
-import type { Clock } from "../../kernel/index.ts";
-import { createFailureWindows, RATE_WINDOW_SECONDS } from "../../kernel/failure-windows.ts";
+import { RATE_WINDOW_SECONDS } from "../../kernel/failure-windows.ts";
+import type { RateLimits } from "../../kernel/rate-limits.ts";
 import { accountErrors } from "../errors.ts";
 
-/** Limits failed sign-in attempts. Each function throws tooManySignIns while a limit is reached. */
+/** Limits failed sign-in attempts. The checks reject with tooManySignIns while a limit is reached. */
 export interface SignInAttempts {
   /** Call this before a secret is checked. `user`: the address that the client sent, whether it exists or not. */
-  check(ip: string | undefined, user?: string): void;
-  failed(ip: string | undefined, user?: string): void;
+  check(ip: string | undefined, user?: string): Promise<void>;
+  failed(ip: string | undefined, user?: string): Promise<void>;
   /** The same for one-time codes, which are short. `user`: the id. */
-  checkCode(ip: string | undefined, user: string): void;
-  codeFailed(ip: string | undefined, user: string): void;
+  checkCode(ip: string | undefined, user: string): Promise<void>;
+  codeFailed(ip: string | undefined, user: string): Promise<void>;
 }
 
 /** Failures per client network in five minutes. */
@@ -23,32 +23,28 @@ const MAX_PER_USER = 10;
 const MAX_CODES_PER_USER = 10;
 const CODE_WINDOW_SECONDS = 3600;
 
-export function createSignInAttempts(clock: Clock): SignInAttempts {
-  const networks = createFailureWindows({ failures: MAX_PER_NETWORK, seconds: RATE_WINDOW_SECONDS }, clock);
-  const users = createFailureWindows({ failures: MAX_PER_USER, seconds: RATE_WINDOW_SECONDS }, clock);
-  const codes = createFailureWindows({ failures: MAX_CODES_PER_USER, seconds: CODE_WINDOW_SECONDS }, clock);
+export function createSignInAttempts(limits: Pick<RateLimits, "failures">): SignInAttempts {
+  const networks = limits.failures("sign-in.networks", { failures: MAX_PER_NETWORK, seconds: RATE_WINDOW_SECONDS });
+  const users = limits.failures("sign-in.users", { failures: MAX_PER_USER, seconds: RATE_WINDOW_SECONDS });
+  const codes = limits.failures("sign-in.codes", { failures: MAX_CODES_PER_USER, seconds: CODE_WINDOW_SECONDS });
 
-  function refuse(...waits: (number | undefined)[]): void {
-    const retryAfter = Math.max(...waits.map((seconds) => seconds ?? 0));
+  async function refuse(...waits: (number | undefined | Promise<number | undefined>)[]): Promise<void> {
+    const retryAfter = Math.max(...(await Promise.all(waits)).map((seconds) => seconds ?? 0));
     if (retryAfter > 0) throw accountErrors.tooManySignIns({ seconds: retryAfter, retryAfter });
   }
 
   // Changes of how a user signs in are counted per user only: they are authenticated requests.
   const networkWait = (ip: string | undefined) => (ip === undefined ? undefined : networks.secondsLeft(ip));
-  const networkFailed = (ip: string | undefined) => {
-    if (ip !== undefined) networks.failed(ip);
-  };
+  const networkFailed = (ip: string | undefined) => (ip === undefined ? undefined : networks.failed(ip));
 
   return {
     check: (ip, user) => refuse(networkWait(ip), user === undefined ? undefined : users.secondsLeft(user)),
-    failed(ip, user) {
-      networkFailed(ip);
-      if (user !== undefined) users.failed(user);
+    async failed(ip, user) {
+      await Promise.all([networkFailed(ip), user === undefined ? undefined : users.failed(user)]);
     },
     checkCode: (ip, user) => refuse(networkWait(ip), codes.secondsLeft(user)),
-    codeFailed(ip, user) {
-      networkFailed(ip);
-      codes.failed(user);
+    async codeFailed(ip, user) {
+      await Promise.all([networkFailed(ip), codes.failed(user)]);
     },
   };
 }

@@ -41,9 +41,9 @@ export function createConfirmations({ db, clock, attempts, hasher, codes }: Conf
 
   async function checkPassword({ user }: Caller, password: string, hash: string): Promise<void> {
     const name = emailKey(user.email);
-    attempts.check(undefined, name);
+    await attempts.check(undefined, name);
     if (await hasher.verify(password, hash)) return;
-    attempts.failed(undefined, name);
+    await attempts.failed(undefined, name);
     throw accountErrors.signInFailed();
   }
 

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { randomIds, type Clock } from "../../kernel/index.ts";
+import { createLocalLimits } from "../../kernel/rate-limits.ts";
 import { openPostgres, openSqlite } from "../../store/index.ts";
 import { accountErrors } from "../errors.ts";
 import { createSignInAttempts } from "./attempts.ts";
@@ -17,7 +18,12 @@ export async function createLinkInDatabase(
   // No migrations: the schema belongs to the version of the server that runs.
   const db = "path" in database ? openSqlite(database) : await openPostgres(database);
   try {
-    const links = createSignInLinks({ db, clock, ids: randomIds, attempts: createSignInAttempts(clock) });
+    const links = createSignInLinks({
+      db,
+      clock,
+      ids: randomIds,
+      attempts: createSignInAttempts(createLocalLimits(clock)),
+    });
     return await links.createSignInLink(email === undefined ? undefined : { email }, { skipsTwoFactor: true });
   } finally {
     await db.close();

@@ -61,14 +61,14 @@ export function createSignInLinks({ db, clock, ids, attempts }: LinksDeps): Sign
       return { secret, user, expiresAt: link.expiresAt };
     },
     async take(secret, ip) {
-      attempts.check(ip);
+      await attempts.check(ip);
       const link = await db.transaction<AccountTables, Awaited<ReturnType<typeof takeSignInLink>>>((tx) =>
         takeSignInLink(tx, hashSecret(secret)),
       );
       const isValid = link !== undefined && clock.now() < link.expiresAt;
       const user = isValid ? await findUser(tables, link.user) : undefined;
       if (!isValid || user === undefined) {
-        attempts.failed(ip);
+        await attempts.failed(ip);
         throw accountErrors.badLink();
       }
       return { user, skipsTwoFactor: link.skipsTwoFactor };

@@ -186,15 +186,15 @@ export function createPasskeys({
       return { options, ticket: signIns.create({ challenge: options.challenge, origin, host }) };
     },
     async verify({ ticket, response }, origin, ip) {
-      attempts.check(ip);
+      await attempts.check(ip);
       const { challenge, origin: startedAt, host, id, expiresAt } = signIns.open(ticket);
       if (startedAt !== origin) throw accountErrors.signInExpired();
-      const refuse = (reason: string, cause?: unknown) => {
-        attempts.failed(ip);
+      const refuse = async (reason: string, cause?: unknown) => {
+        await attempts.failed(ip);
         return accountErrors.badPasskey({ reason, host }, { cause });
       };
       const passkey = await findPasskeyByCredential(tables, response.id);
-      if (passkey?.rpId !== host) throw refuse("it is not registered on this server");
+      if (passkey?.rpId !== host) throw await refuse("it is not registered on this server");
       const { verifyAuthenticationResponse } = await webauthn();
       const { verified, authenticationInfo } = await verifyAuthenticationResponse({
         response,
@@ -208,10 +208,10 @@ export function createPasskeys({
           counter: passkey.counter,
           transports: passkey.transports as AuthenticatorTransport[],
         },
-      }).catch((cause: unknown) => {
-        throw refuse(messageOf(cause), cause);
+      }).catch(async (cause: unknown) => {
+        throw await refuse(messageOf(cause), cause);
       });
-      if (!verified) throw refuse("its signature is wrong");
+      if (!verified) throw await refuse("its signature is wrong");
       const user = await findUser(tables, passkey.user);
       // Synced passkeys have no counter, so the challenge itself must not be used again.
       const isFirst = await transaction(async (tx) => {
@@ -225,7 +225,7 @@ export function createPasskeys({
         });
         return true;
       });
-      if (!isFirst || user === undefined) throw refuse("the challenge was used before");
+      if (!isFirst || user === undefined) throw await refuse("the challenge was used before");
       return user;
     },
   };

@@ -74,15 +74,15 @@ export function createPasswords({
     },
     async verify({ email, password }, ip) {
       const name = emailKey(email);
-      attempts.check(ip, name);
+      await attempts.check(ip, name);
       const user = await findUserByEmail(tables, email);
       const stored = user && (await findPassword(tables, user.id));
       // Without a hash, this takes as long as with one.
       const isRight = await hasher.verify(password, stored?.hash);
       // Attempts that arrived together were all admitted: those beyond the limit learn nothing.
-      attempts.check(ip, name);
+      await attempts.check(ip, name);
       if (user === undefined || stored === undefined || !isRight) {
-        attempts.failed(ip, name);
+        await attempts.failed(ip, name);
         throw accountErrors.signInFailed();
       }
       if (hasher.isOutdated(stored.hash)) {

@@ -1,5 +1,6 @@
 import type { AuthenticationResponseJSON, PublicKeyCredentialRequestOptionsJSON } from "@simplewebauthn/server";
 import type { Clock, Ids } from "../../kernel/index.ts";
+import type { RateLimits } from "../../kernel/rate-limits.ts";
 import type { Db, Secrets } from "../../store/index.ts";
 import { findUser, findUserByEmail } from "../accounts-table.ts";
 import type { AuditLog } from "../audit/audit-log.ts";
@@ -81,6 +82,8 @@ interface SignInDeps {
   invitations: Pick<Invitations, "find" | "accept">;
   oidc?: OidcSettings | undefined;
   hasher?: PasswordHasher | undefined;
+  /** Counts failed attempts. */
+  limits: Pick<RateLimits, "failures">;
   /** Called when a user has enabled or disabled two-factor authentication. */
   onTwoFactorChanged(user: string): void;
 }
@@ -95,10 +98,11 @@ export function createSignIn({
   invitations,
   oidc: oidcSettings,
   hasher = createPasswordHasher(),
+  limits,
   onTwoFactorChanged,
 }: SignInDeps): SignInModule {
   const tables = db.tables<AccountTables>();
-  const attempts = createSignInAttempts(clock);
+  const attempts = createSignInAttempts(limits);
   const codes = createTwoFactorCodes({ db, clock, secrets, attempts });
   const confirmations = createConfirmations({ db, clock, attempts, hasher, codes });
   const links = createSignInLinks({ db, clock, ids, attempts });
@@ -140,9 +144,9 @@ export function createSignIn({
 
   /** Counts a failure. */
   async function attempt<Result>(ip: string | undefined, work: () => Promise<Result>): Promise<Result> {
-    attempts.check(ip);
-    return work().catch((thrown: unknown) => {
-      attempts.failed(ip);
+    await attempts.check(ip);
+    return work().catch(async (thrown: unknown) => {
+      await attempts.failed(ip);
       throw thrown;
     });
   }
@@ -197,11 +201,11 @@ export function createSignIn({
         open(await passkeys.verify(assertion, origin, client.ip), "passkey", client),
       startOidc: async (redirectUri) => requireOidc().start(redirectUri),
       async withOidc(callback, client) {
-        attempts.check(client.ip);
+        await attempts.check(client.ip);
         const { email } = await requireOidc()
           .finish(callback)
-          .catch((thrown: unknown) => {
-            attempts.failed(client.ip);
+          .catch(async (thrown: unknown) => {
+            await attempts.failed(client.ip);
             throw thrown;
           });
         const user = await findUserByEmail(tables, email);

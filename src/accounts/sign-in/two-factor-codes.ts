@@ -69,7 +69,7 @@ export function createTwoFactorCodes({
     code: string,
     { ip, isFirst }: { ip: string | undefined; isFirst: boolean },
   ): Promise<void> {
-    attempts.checkCode(ip, user);
+    await attempts.checkCode(ip, user);
     const found = await findTotp(tables, user);
     if (found === undefined || (found.confirmedAt === null) !== isFirst) throw accountErrors.twoFactorOff();
     const digits = code.replaceAll(/\s/g, "");
@@ -81,7 +81,7 @@ export function createTwoFactorCodes({
           : takeRecoveryCode(tx, user, hashRecoveryCode(user, code)),
     );
     if (isAccepted) return;
-    attempts.codeFailed(ip, user);
+    await attempts.codeFailed(ip, user);
     throw accountErrors.badCode();
   }
 

@@ -38,6 +38,8 @@ export interface SmtpListenerOptions {
   /** Called for each message that was received, after its outcome is known. If omitted, no transcripts are recorded. */
   onTranscript?: OnTranscript | undefined;
   limits?: Partial<SmtpLimits>;
+  /** Counts messages per network across processes. Default: `limits.messagesPerMinute` in this process. */
+  messageRate?: { consume(network: string): boolean | Promise<boolean> };
   /** If omitted, STARTTLS is not offered. */
   tls?: Pick<TlsSource, "context"> | undefined;
   /** Whether to announce DSN (RFC 3461): only if delivery notifications are sent. Default false. */
@@ -98,7 +100,7 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
   const limits = { ...DEFAULT_SMTP_LIMITS, ...options.limits };
   const onRejected = withLoggedErrors(options.onRejected, log);
   const { onTranscript } = options;
-  const rate = createRate({ limit: limits.messagesPerMinute, perMs: 60_000, clock });
+  const rate = options.messageRate ?? createRate({ limit: limits.messagesPerMinute, perMs: 60_000, clock });
   const inspect = createInspection({ filter, log });
   const listingsByClient = new WeakMap<SmtpClient, Promise<SmtpReply | undefined>>();
 
@@ -138,8 +140,8 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
     },
   });
 
-  function checkRate(ip: string): SmtpReply | undefined {
-    return rate.consume(networkOf(ip))
+  async function checkRate(ip: string): Promise<SmtpReply | undefined> {
+    return (await rate.consume(networkOf(ip)))
       ? undefined
       : { code: 451, enhanced: "4.7.1", text: "Too many messages from your network, try again later" };
   }
@@ -170,7 +172,7 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
         if (blockLists !== undefined) listingsByClient.set(client, blockLists.find(client.ip));
       },
       async onMail(from, client) {
-        const refusal = checkRate(client.ip);
+        const refusal = await checkRate(client.ip);
         if (refusal !== undefined)
           onRejected({ ...client.envelope(), from }, refusal, "mail", withReply(client.transcript(), refusal));
         return refusal;

@@ -1,4 +1,5 @@
 import type { Clock, Ids, Log } from "../../kernel/index.ts";
+import { noPeers, type Peers } from "../../kernel/peers.ts";
 import type { Tracing } from "../../kernel/tracing.ts";
 import {
   createGroupCommitter,
@@ -19,6 +20,7 @@ import {
 import { createBackoff, DEFAULT_BACKOFF_MS, DEFAULT_LIFETIME_MS } from "./queue/backoff.ts";
 import { createBodies } from "./queue/bodies.ts";
 import { createClaimsTable } from "./queue/claims-table.ts";
+import { createBreakerNews } from "./queue/breaker-news.ts";
 import { createHousekeeping } from "./queue/housekeeping.ts";
 import { createQueue, type Queue } from "./queue/queue.ts";
 import { createPausesTable, type Pause } from "./queue/pauses-table.ts";
@@ -42,6 +44,8 @@ export interface OutboundOptions extends Omit<DeliveryAgentOptions, "clock" | "l
   events?: Events;
   /** Default: the periodic work on the queue runs in this process. */
   sweeps?: Pick<Sweeps, "run">;
+  /** The other processes that deliver, which share the limits per destination. Default: none. */
+  peers?: Peers;
   limits?: Partial<OutboundLimits>;
   /** Replaces SMTP delivery. */
   agent?: DeliveryAgent;
@@ -134,17 +138,20 @@ const RESUME_TOPIC = "mail.outbound.resume";
 // No domain begins with an asterisk.
 const SMART_HOST = "*smart-host";
 const COUNT_TTL_MS = 10_000;
+const PROBE_DELAY_MS = 5000;
 
 export function createOutbound(options: OutboundOptions): OutboundService {
   const { db, objects, clock, ids, log, trace, events } = options;
   const limits: OutboundLimits = { ...DEFAULT_OUTBOUND_LIMITS, ...options.limits };
   const commits = createGroupCommitter(db);
   const pauses = createPausesTable(db, commits);
+  const news = createBreakerNews(events, ids.hex().slice(0, 8));
   const notePauses = (kind: Pause["kind"]) => ({
     onPause({ key: name, until, why }: BreakerPause) {
       log.warn({ [kind]: name, until: new Date(until), why }, `outbound: ${kind} paused after failures`);
       pauses
         .set({ name, kind, until, why })
+        .then(() => news.publish("paused", kind, name))
         .catch((err: unknown) =>
           log.warn({ err, [kind]: name }, "outbound: failed to store the paused state of a host"),
         );
@@ -157,6 +164,8 @@ export function createOutbound(options: OutboundOptions): OutboundService {
           log.warn({ err, [kind]: name }, "outbound: failed to clear the paused state of a host"),
         );
     },
+    onFailure: (name: string) => news.publish("failed", kind, name),
+    onSuccess: (name: string) => news.publish("reached", kind, name),
   });
   const smtp = createDeliveryAgent({ ...options, ...notePauses("host") });
   const agent = traceAgent(options.agent ?? smtp, options.tracing);
@@ -231,6 +240,21 @@ export function createOutbound(options: OutboundOptions): OutboundService {
     }
   }
 
+  /** Takes over what another process has found out about a destination or host. */
+  async function learn(change: "paused" | "failed" | "reached", kind: Pause["kind"], name: string, isEarlier: boolean) {
+    const which = kind === "host" ? smtp.breaker : breaker;
+    if (change === "failed") return which.noteFailure(name);
+    if (change === "reached") {
+      which.noteSuccess(name);
+      if (kind === "destination") runner?.wake([name]);
+      return;
+    }
+    // Of the processes that have paused it, one probes it first and announces the result.
+    if (which.isOwnPause(name) && !isEarlier) return;
+    for (const { until, why } of await pauses.active(clock.now(), [name]))
+      which.restore({ key: name, until: until + PROBE_DELAY_MS, why });
+  }
+
   const queue = createQueue({
     table,
     bodies,
@@ -296,6 +320,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
         agent,
         recorder,
         breaker,
+        peers: () => (options.peers ?? noPeers)("outbound"),
         clock,
         ids,
         log,
@@ -321,6 +346,15 @@ export function createOutbound(options: OutboundOptions): OutboundService {
         }),
       });
       const subscriptions = [
+        news.subscribe(
+          (...change) =>
+            void learn(...change).catch((err: unknown) =>
+              log.warn(
+                { err },
+                "outbound: failed to read the pauses of other processes, hosts that are down are tried",
+              ),
+            ),
+        ),
         events?.subscribe(TOPIC, (destination) => void (destination !== "" && runner?.wake([destination]))),
         events?.subscribe(RESUME_TOPIC, (destination) => void (destination !== "" && resumeLocally(destination))),
       ];

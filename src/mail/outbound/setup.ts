@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Basics } from "../../kernel/basics.ts";
+import type { Peers } from "../../kernel/peers.ts";
 import type { Metrics } from "../../kernel/metrics.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { Store } from "../../store/index.ts";
@@ -20,7 +21,7 @@ import { readSmartHost } from "./smart-hosts.ts";
 import type { Downgrade, LocalHop, SmartHost, TlsResults } from "./types.ts";
 
 export interface OutboundSetupDeps {
-  store: Store;
+  store: Pick<Store, "db" | "objects" | "events" | "sweeps">;
   settings: Settings;
   metrics: Metrics;
   lookups: Pick<Lookups, "query" | "resolveMx" | "resolveTxt" | "resolve4" | "resolve6">;
@@ -33,6 +34,8 @@ export interface OutboundSetupDeps {
   isLocal: (domain: string) => Promise<boolean>;
   /** Converts messages for servers without 8BITMIME or SMTPUTF8. Default: such messages are rejected. */
   downgrade?: Downgrade;
+  /** The other processes that deliver. Default: none. */
+  peers?: Peers;
   limits?: Partial<OutboundLimits>;
 }
 
@@ -65,6 +68,7 @@ export function setUpOutbound(deps: OutboundSetupDeps, { clock, ids, log, lifecy
     isLocal,
     downgrade,
     tlsResults,
+    peers,
     limits,
   } = deps;
   const { outbound, smtp, email, dns, tls } = settings;
@@ -99,6 +103,7 @@ export function setUpOutbound(deps: OutboundSetupDeps, { clock, ids, log, lifecy
     objects,
     events,
     sweeps,
+    ...(peers && { peers }),
     clock,
     ids,
     log,

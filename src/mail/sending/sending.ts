@@ -17,6 +17,7 @@ import {
   type Transport,
 } from "../messages/index.ts";
 import { createQuota } from "../../kernel/quota.ts";
+import { createLocalLimits, type RateLimits } from "../../kernel/rate-limits.ts";
 import type { BouncesService } from "../bounces/index.ts";
 import type { Suppressions } from "../suppressions/index.ts";
 import { readOutgoingMessage, type OutgoingMessage } from "./outgoing-message.ts";
@@ -44,10 +45,12 @@ export interface SendingDeps extends SenderDeps {
   /** Stores mail from a domain that keeps sent messages. The caller still owns the source. */
   storeSent?: (mail: { account: string; zone: string; messageId: string; source: MailSource }) => Promise<void>;
   limits?: Partial<SendingLimits>;
+  /** Counts messages per minute. Default: those of this process. */
+  rateLimits?: Pick<RateLimits, "quota">;
 }
 
 export interface SendingLimits extends SendLimits {
-  /** Messages per minute per account, in one process; 0 means no limit. */
+  /** Messages per minute per account; 0 means no limit. */
   perMinute: number;
   /** Messages per day per account to unverified addresses; 0 means no limit. */
   perDay: number;
@@ -94,9 +97,10 @@ export function createSending(deps: SendingDeps): Sending {
     bounces,
     isVerified,
     storeSent,
+    rateLimits = createLocalLimits(clock),
   } = deps;
   const limits: SendingLimits = { ...DEFAULT_SEND_LIMITS, perMinute: 0, perDay: 0, ...deps.limits };
-  const minuteQuota = createQuota({ clock, limit: limits.perMinute, perMs: MINUTE_MS });
+  const minuteQuota = rateLimits.quota("mail.sending", { limit: limits.perMinute, perMs: MINUTE_MS });
   const refusals = createQuota({ clock, limit: MAX_REFUSALS_PER_MINUTE, perMs: MINUTE_MS });
   const usage = createUsage({ db, clock, limit: limits.perDay });
 
@@ -178,7 +182,7 @@ export function createSending(deps: SendingDeps): Sending {
       );
     if (remaining.length === 0)
       return { messageId, delivered: [], queued: [], permanentBounces: [], rejections: [], suppressed };
-    const wait = minuteQuota.consume(account);
+    const wait = await minuteQuota.consume(account);
     if (wait > 0) throw mailErrors.sendingTooFast({ limit: limits.perMinute, retryAfter: wait });
     const source = await sourceOf(request, outgoing, messageId);
     // The built message may be larger than its parts.

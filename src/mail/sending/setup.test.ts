@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { createLifecycle, randomIds, silentLog, systemClock } from "../../kernel/index.ts";
+import { createLocalLimits } from "../../kernel/rate-limits.ts";
 import { settingsSchema, type SettingsInput } from "../../kernel/settings.ts";
 import { createLocalEvents, createSecrets, migrate, openSqlite, localSweeps } from "../../store/index.ts";
 import { createZones } from "../../zones/index.ts";
@@ -75,7 +76,7 @@ async function open(
   const domains = setUpSendingDomains({ store: { db, events }, settings, zones, routing }, basics);
   const sending = setUpSending(
     {
-      store: { db, sweeps: localSweeps },
+      store: { db, sweeps: localSweeps, limits: createLocalLimits(systemClock) },
       settings,
       zones,
       routing,

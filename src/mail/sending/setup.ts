@@ -57,7 +57,7 @@ interface SendingSetupDeps extends Pick<
   SendingDeps,
   "zones" | "domains" | "suppressions" | "bounces" | "signer" | "spool" | "trace" | "storeSent"
 > {
-  store: Pick<Store, "db" | "sweeps">;
+  store: Pick<Store, "db" | "sweeps" | "limits">;
   settings: Pick<Settings, "email">;
   routing: Pick<EmailRouting, "settings" | "addresses" | "dkimKeys">;
   outbound: { relayThenQueue: SendingDeps["transport"]; queue: SendingDeps["queue"] };
@@ -65,7 +65,7 @@ interface SendingSetupDeps extends Pick<
 
 /** The single path for all outgoing account mail, with the limits from the `email` settings. */
 export function setUpSending(
-  { store: { db, sweeps }, settings: { email }, routing, outbound, ...deps }: SendingSetupDeps,
+  { store: { db, sweeps, limits }, settings: { email }, routing, outbound, ...deps }: SendingSetupDeps,
   { clock, ids, log, lifecycle }: Basics,
 ): Sending {
   const sending = createSending({
@@ -78,6 +78,7 @@ export function setUpSending(
     dkimKeys: routing.dkimKeys,
     isRouted: routedNames(routing.settings),
     isVerified: routing.addresses.isVerified,
+    rateLimits: limits,
     limits: { perDay: email.daily_limit, perMinute: email.minute_limit },
   });
   const sweeper = sweeps.every(SWEEP_INTERVAL_MS, sending.sweep, { name: "sending: sweep of message counts", log });

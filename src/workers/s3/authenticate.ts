@@ -88,14 +88,14 @@ export function createS3Authenticator({
 
     const { ip } = request;
     const networkAndKey = `${networkOf(ip ?? "")}/${parameters.accessKeyId}`;
-    const secondsLeft = failures?.secondsLeft(ip);
-    if (secondsLeft !== undefined && verified.get(networkAndKey) === undefined)
+    const secondsLeft = await failures?.secondsLeft(ip, () => verified.get(networkAndKey) !== undefined);
+    if (secondsLeft !== undefined)
       throw s3Errors.slowDown({
         why: `too many failed authentication attempts from your network, wait ${secondsLeft} seconds`,
       });
     const key = await findKey(parameters.accessKeyId, ip);
     if (key === undefined) {
-      failures?.failed(ip);
+      await failures?.failed(ip);
       throw s3Errors.unauthorized({ why: "no active API token has this access key id" });
     }
     const payloadHash = isPresigned
@@ -105,7 +105,7 @@ export function createS3Authenticator({
       throw s3Errors.invalidRequest({ problem: "The header x-amz-content-sha256 is missing." });
     const signature = signatureOf({ method, path, query, headers }, parameters, key.secret, payloadHash);
     if (!isSameSignature(signature, parameters.signature)) {
-      failures?.failed(ip);
+      await failures?.failed(ip);
       throw s3Errors.signatureDiffers();
     }
     verified.add(networkAndKey, true);

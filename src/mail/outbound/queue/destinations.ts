@@ -1,12 +1,13 @@
 import type { Clock } from "../../../kernel/index.ts";
+import type { Peers } from "../../../kernel/peers.ts";
 import type { Breaker } from "../smtp/breaker.ts";
 
 export interface DestinationLimits {
-  /** Maximum number of concurrent messages over all destinations. */
+  /** Maximum number of concurrent messages over all destinations, in this process. */
   maxConcurrent: number;
-  /** Maximum number of concurrent messages to one destination. */
+  /** Maximum number of concurrent messages to one destination, in all processes that deliver. */
   perDestination: number;
-  /** Messages started per minute per destination. Default: no limit. */
+  /** Messages started per minute per destination, in all processes that deliver. Default: no limit. */
   perMinute?: number;
 }
 
@@ -42,10 +43,13 @@ export function createDestinations({
   clock,
   breaker,
   limits,
+  peers,
 }: {
   clock: Pick<Clock, "now">;
   breaker: Breaker;
   limits: DestinationLimits;
+  /** The processes that deliver. */
+  peers: () => ReturnType<Peers>;
 }): Destinations {
   const states = new Map<string, State>();
   let busyCount = 0;
@@ -65,6 +69,17 @@ export function createDestinations({
     return destinationState;
   }
 
+  /**
+   * The lanes of this process. The shares of all processes add up to the limit. If it is lower than the number of
+   * processes, some have no lane for a destination; which ones depends on its name, so that all of them have work.
+   */
+  function shareOf(destination: string): number {
+    const { count, index } = peers();
+    if (count <= 1) return limits.perDestination;
+    const turn = (index + hashOf(destination)) % count;
+    return Math.floor(limits.perDestination / count) + (turn < limits.perDestination % count ? 1 : 0);
+  }
+
   const canContinue = (destination: string) =>
     stateOf(destination).notBefore <= clock.now() && breaker.activePause(destination) === undefined;
 
@@ -81,6 +96,7 @@ export function createDestinations({
     acquire(destination) {
       const state = stateOf(destination);
       if (busyCount >= limits.maxConcurrent || state.active >= state.window || !canContinue(destination)) return false;
+      if (state.active >= shareOf(destination)) return false;
       // The last fifth is reserved for destinations without a lane.
       if (state.active > 0 && limits.maxConcurrent - busyCount <= limits.maxConcurrent / 5) return false;
       if (state.active > 0 && breaker.failureCount(destination) > 0) return false;
@@ -96,7 +112,8 @@ export function createDestinations({
     tryStart(destination) {
       if (!canContinue(destination)) return false;
       const state = stateOf(destination);
-      if (limits.perMinute !== undefined) state.notBefore = clock.now() + 60_000 / limits.perMinute;
+      if (limits.perMinute !== undefined)
+        state.notBefore = clock.now() + (60_000 * Math.max(1, peers().count)) / limits.perMinute;
       return true;
     },
     recordAttempt(destination, { reached, why }) {
@@ -111,4 +128,11 @@ export function createDestinations({
     },
     isFailing: (destination) => breaker.failureCount(destination) > 0,
   };
+}
+
+/** FNV-1a, 32 bits: the same in all processes. */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193) >>> 0;
+  return hash;
 }

@@ -1,4 +1,5 @@
 import { messageOf, type Clock, type Ids, type Log } from "../../../kernel/index.ts";
+import type { Peers } from "../../../kernel/peers.ts";
 import type { Breaker } from "../smtp/breaker.ts";
 import { reply } from "../smtp/replies.ts";
 import type { ReplayableBody, DeliveryAgent, DeliveryRequest, EnvelopeRecipient, RecipientResult } from "../types.ts";
@@ -18,6 +19,8 @@ interface RunnerDeps {
   recorder: ResultRecorder;
   housekeeping: { run(): Promise<void> };
   breaker: Breaker;
+  /** The processes that deliver. */
+  peers: () => ReturnType<Peers>;
   clock: Clock;
   ids: Pick<Ids, "hex">;
   log: Log;
@@ -47,7 +50,7 @@ export function startRunner(deps: RunnerDeps): Runner {
   const { table, bodies, agent, recorder, housekeeping, clock, ids, log, leaseMs, pollMs } = deps;
   const stopping = new AbortController();
   const abortController = new AbortController();
-  const destinations = createDestinations({ clock, breaker: deps.breaker, limits: deps.limits });
+  const destinations = createDestinations({ clock, breaker: deps.breaker, limits: deps.limits, peers: deps.peers });
   const leases = createLeases({ table, clock, log, leaseMs, stopSignal: abortController.signal });
   /** Destinations with work, in order of service. */
   const candidates = new Set<string>();

@@ -245,4 +245,81 @@ export function runnersConformance(engine: TestEngine): void {
       assert.equal((await nth(1)).parcel.to.length, 3);
     });
   });
+
+  describe("three processes together", () => {
+    const peersOf = (index: number) => () => ({ count: 3, index });
+
+    test("have no more messages in progress to a destination than one", async (t) => {
+      const { start } = await open(t);
+      let now = 0;
+      let most = 0;
+      const ends: (() => void)[] = [];
+      let isOpen = false;
+      const { agent, deliveries } = controlledAgent({
+        answer({ end }) {
+          most = Math.max(most, ++now);
+          const finish = () => {
+            now--;
+            end();
+          };
+          if (isOpen) setImmediate(finish);
+          else ends.push(finish);
+        },
+      });
+      const services = await Promise.all(
+        [0, 1, 2].map((index) => start(agent, { run: false, limits: { perDestination: 4 }, peers: peersOf(index) })),
+      );
+      await Promise.all(Array.from({ length: 90 }, (_, n) => services[0]!.enqueue(mail([`b${n}@there.example`]))));
+      for (const service of services) service.start();
+      await until(() => now === 4);
+      isOpen = true;
+      for (const end of ends) end();
+      await until(() => deliveries.length === 90 && now === 0);
+      assert.equal(most, 4);
+    });
+
+    test("start as many messages per minute as one", async (t) => {
+      const { start, clock } = await open(t);
+      const { agent, deliveries } = controlledAgent({ answer: ({ end }) => setImmediate(end) });
+      const services = await Promise.all(
+        [0, 1, 2].map((index) => start(agent, { run: false, limits: { perMinute: 60 }, peers: peersOf(index) })),
+      );
+      await Promise.all(Array.from({ length: 90 }, (_, n) => services[0]!.enqueue(mail([`b${n}@there.example`]))));
+      for (const service of services) service.start();
+      await until(() => deliveries.length === 3);
+      for (let seconds = 3; seconds <= 30; seconds += 3) {
+        clock.advance(2999);
+        await settleDown();
+        assert.equal(deliveries.length, seconds);
+        clock.advance(1);
+        await until(() => deliveries.length === seconds + 3);
+      }
+    });
+
+    test("find out once that a destination is unreachable, and probe it with one message", async (t) => {
+      const { start, clock } = await open(t);
+      const { agent, deliveries } = controlledAgent({ answer: ({ end }) => setImmediate(end, "unreachable") });
+      const events = createLocalEvents({ log: silentLog });
+      const services = await Promise.all(
+        [0, 1, 2].map((index) => start(agent, { run: false, events, peers: peersOf(index) })),
+      );
+      await Promise.all(Array.from({ length: 60 }, (_, n) => services[0]!.enqueue(mail([`b${n}@gone.example`]))));
+      for (const service of services) service.start();
+      const areAllPaused = () => services.every((service) => service.paused().length === 1);
+      const noneUnderWay = () =>
+        until(async () => (await services[0]!.list({ state: "delivering" })).items.length === 0);
+      await until(areAllPaused);
+      await noneUnderWay();
+      const first = deliveries.length;
+      // The threshold of three, and the messages that were in progress.
+      assert.ok(first >= 3 && first <= 12, `${first} messages were attempted before the pause`);
+      clock.advance(61_000);
+      await until(() => deliveries.length === first + 1);
+      await noneUnderWay();
+      await until(areAllPaused);
+      clock.advance(30_000);
+      await settleDown();
+      assert.equal(deliveries.length, first + 1);
+    });
+  });
 }

@@ -61,3 +61,36 @@ test("remembers a bounded number of hosts", () => {
   assert.equal(breaker.list().length, 10_000);
   assert.equal(breaker.activePause("host 0"), undefined);
 });
+
+test("counts the failures of other processes, and takes over their pauses and successes", () => {
+  const clock = createManualClock(0);
+  const news: string[] = [];
+  const breaker = createBreaker({
+    clock,
+    failureThreshold: 3,
+    minMs: 1000,
+    maxMs: 8000,
+    onPause: ({ until }) => news.push(`paused until ${until}`),
+    onFailure: () => news.push("failed"),
+    onSuccess: () => news.push("reached"),
+  });
+  breaker.noteFailure("a");
+  breaker.noteFailure("a");
+  assert.deepEqual([breaker.failureCount("a"), news], [2, []]);
+  breaker.recordFailure("a", "down");
+  assert.deepEqual(news, ["paused until 1000"]);
+  breaker.noteFailure("a");
+  assert.equal(breaker.failureCount("a"), 3);
+  // Another process was the first to try again.
+  breaker.restore({ key: "a", until: 3000, why: "still down" });
+  assert.deepEqual(breaker.activePause("a"), { until: 3000, why: "still down" });
+  clock.advance(3000);
+  breaker.recordFailure("a", "down");
+  assert.deepEqual(news.slice(1), ["paused until 7000"]);
+  breaker.noteSuccess("a");
+  assert.equal(breaker.activePause("a"), undefined);
+  breaker.recordFailure("b", "down");
+  breaker.recordSuccess("b");
+  breaker.recordSuccess("b");
+  assert.deepEqual(news.slice(2), ["failed", "reached"]);
+});

@@ -13,8 +13,17 @@ export interface Breaker {
   recordSuccess(key: string): void;
   /** Ends a pause. The next failure starts a longer one. */
   resume(key: string): void;
-  /** Restores a pause started by an earlier process. */
+  /**
+   * Takes over a pause that another process has started, or an earlier one. If it is longer than the pause here, it
+   * replaces it.
+   */
   restore(pause: BreakerPause): void;
+  /** True if a failure here has started the active pause. */
+  isOwnPause(key: string): boolean;
+  /** Counts a failure in another process, which decides on the pause. */
+  noteFailure(key: string): void;
+  /** Another process has reached the key: forgets its failures and pause. */
+  noteSuccess(key: string): void;
   /** The active pauses. */
   list(): BreakerPause[];
 }
@@ -37,13 +46,26 @@ export interface BreakerOptions {
   onPause?: (pause: BreakerPause) => void;
   /** Called when a paused key succeeds or is resumed. */
   onResume?: (key: string) => void;
+  /** Called for a failure that starts no pause. */
+  onFailure?: (key: string) => void;
+  /** Called for a success after failures. */
+  onSuccess?: (key: string) => void;
 }
 
 /** Maximum number of entries; above it, the entry with the oldest failure is evicted. */
 const MAX_ENTRIES = 10_000;
 
-export function createBreaker({ clock, failureThreshold, minMs, maxMs, onPause, onResume }: BreakerOptions): Breaker {
-  const entries = new Map<string, { failures: number; until: number; why: string }>();
+export function createBreaker({
+  clock,
+  failureThreshold,
+  minMs,
+  maxMs,
+  onPause,
+  onResume,
+  onFailure,
+  onSuccess,
+}: BreakerOptions): Breaker {
+  const entries = new Map<string, { failures: number; until: number; why: string; isRestored?: boolean }>();
 
   return {
     activePause(key) {
@@ -62,12 +84,15 @@ export function createBreaker({ clock, failureThreshold, minMs, maxMs, onPause, 
       entries.set(key, { failures, until, why });
       if (entries.size > MAX_ENTRIES) entries.delete(entries.keys().next().value!);
       if (pause > 0) onPause?.({ key, until, why });
+      else onFailure?.(key);
     },
     failureCount: (key) => entries.get(key)?.failures ?? 0,
     recordSuccess(key) {
       const entry = entries.get(key);
       entries.delete(key);
-      if (entry !== undefined && entry.failures >= failureThreshold) onResume?.(key);
+      if (entry === undefined) return;
+      if (entry.failures >= failureThreshold) onResume?.(key);
+      onSuccess?.(key);
     },
     resume(key) {
       const entry = entries.get(key);
@@ -76,8 +101,31 @@ export function createBreaker({ clock, failureThreshold, minMs, maxMs, onPause, 
       onResume?.(key);
     },
     restore({ key, until, why }) {
-      if (until > clock.now() && !entries.has(key)) entries.set(key, { failures: failureThreshold, until, why });
+      const before = entries.get(key);
+      if (until <= Math.max(clock.now(), before?.until ?? 0)) return;
+      // The pause doubles with each failure, so its length tells their number.
+      const doublings = Math.max(0, Math.floor(Math.log2(Math.max(1, (until - clock.now()) / minMs))));
+      entries.delete(key);
+      entries.set(key, {
+        failures: Math.max(before?.failures ?? 0, failureThreshold + doublings),
+        until,
+        why,
+        isRestored: true,
+      });
+      if (entries.size > MAX_ENTRIES) entries.delete(entries.keys().next().value!);
     },
+    isOwnPause(key) {
+      const entry = entries.get(key);
+      return entry !== undefined && entry.until > clock.now() && entry.isRestored !== true;
+    },
+    noteFailure(key) {
+      const { failures = 0, until = 0, why = "" } = entries.get(key) ?? {};
+      if (until > clock.now()) return;
+      entries.delete(key);
+      entries.set(key, { failures: failures + 1, until, why });
+      if (entries.size > MAX_ENTRIES) entries.delete(entries.keys().next().value!);
+    },
+    noteSuccess: (key) => void entries.delete(key),
     list: () =>
       [...entries].filter(([, { until }]) => until > clock.now()).map(([key, { until, why }]) => ({ key, until, why })),
   };

@@ -74,6 +74,8 @@ export interface DeliveryAgentOptions {
   /** Called when a host is paused after failures, and when it resumes. */
   onPause?: BreakerOptions["onPause"];
   onResume?: BreakerOptions["onResume"];
+  onFailure?: BreakerOptions["onFailure"];
+  onSuccess?: BreakerOptions["onSuccess"];
 }
 
 const SECOND_MS = 1000;
@@ -89,6 +91,8 @@ export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgen
     maxMs: 30 * 60 * SECOND_MS,
     ...(options.onPause && { onPause: options.onPause }),
     ...(options.onResume && { onResume: options.onResume }),
+    ...(options.onFailure && { onFailure: options.onFailure }),
+    ...(options.onSuccess && { onSuccess: options.onSuccess }),
   });
   const targetsOf = createTargets({ routes: createNextHopRoutes(options), smartHosts, policyFor, daneFor, localHop });
   const tlsResults = createSessionResults(options.tlsResults);

@@ -61,4 +61,17 @@ export const mutations: Mutation[] = [
     to: `"script-src 'self' 'unsafe-inline'"`,
     test: "src/dashboard/dashboard.test.ts",
   },
+  {
+    file: "src/dashboard/dashboard.ts",
+    from: "...((await isSignedIn(request)) && { version }),",
+    to: "version,",
+    test: "src/dashboard/dashboard.test.ts",
+    name: "only to signed-in requests",
+  },
+  {
+    file: "web/dashboard/areas/stream/upload/chunk-size.ts",
+    from: "Math.min(MAX_BYTES, limit, Math.max(MIN_BYTES, bytes))",
+    to: "Math.min(MAX_BYTES, Math.max(MIN_BYTES, bytes))",
+    test: "web/dashboard/areas/stream/upload/chunk-size.test.ts",
+  },
 ];

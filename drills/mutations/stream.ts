@@ -194,4 +194,28 @@ export const mutations: Mutation[] = [
     to: "",
     test: "src/stream/audience/audience.test.ts",
   },
+  {
+    file: "src/stream/chapters/chapter-list.ts",
+    from: "if (duration > 0 && rounded >= duration)",
+    to: "if (duration > 0 && rounded > duration)",
+    test: "src/stream/chapters/chapters.test.ts",
+  },
+  {
+    file: "src/stream/chapters/chapter-list.ts",
+    from: "if (repeated !== undefined)",
+    to: "if (repeated === null)",
+    test: "src/stream/chapters/chapters.test.ts",
+  },
+  {
+    file: "src/stream/chapters/chapters.ts",
+    from: "duration <= 0 || start < duration",
+    to: "true",
+    test: "src/stream/chapters/chapters.test.ts",
+  },
+  {
+    file: "src/stream/chapters/chapters.ts",
+    from: "if ((await videos.find(uid)) === undefined) {",
+    to: "if ((await videos.find(uid)) === null) {",
+    test: "src/stream/chapters/chapters.test.ts",
+  },
 ];

@@ -26,7 +26,7 @@ async function setUp(t: TestContext, engine: TestEngine) {
     await videos.uploaded(uid, { key: `stream/${uid}/source`, size: 1 });
     await videos.modelled(uid, testModel(DURATION));
   };
-  return { chapters, videos, events, uid, probed };
+  return { chapters, videos, events, uid, probed, db, clock };
 }
 
 export function chaptersConformance(engine: TestEngine): void {
@@ -116,6 +116,13 @@ export function chaptersConformance(engine: TestEngine): void {
     await chapters.onVideoDeleted(uid);
     assert.deepEqual(await chapters.of({ uid, duration: -1 }), []);
     await assert.rejects(chapters.set(A, uid, [INTRO]), notFound);
+  });
+
+  test("chapters of a video that is deleted while they are stored are deleted too", async (t) => {
+    const { chapters, videos, events, uid, db, clock } = await setUp(t, engine);
+    const late = createChapters({ db, events, clock, videos: { get: videos.get, find: async () => undefined } });
+    await assert.rejects(late.set(A, uid, [INTRO]), (err) => err instanceof UserError && err.kind === "videoNotFound");
+    assert.deepEqual(await chapters.of({ uid, duration: -1 }), []);
   });
 
   test("chapters in WebVTT are read back unchanged", () => {

@@ -37,7 +37,7 @@ export function Filters({ view, onChange }: { view: InboxView; onChange: (more: 
             <Icon name="info" size={15} />
           </ActionIcon>
         </Popover.Target>
-        <Popover.Dropdown aria-label="Search syntax">
+        <Popover.Dropdown aria-label="Search syntax" maw="calc(100vw - 2rem)">
           <Text fz="sm" fw={600} mb={6}>
             Search syntax
           </Text>

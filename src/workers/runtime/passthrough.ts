@@ -2,7 +2,7 @@ import { Agent, request as httpRequest, type IncomingMessage, type ServerRespons
 import { connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { sendError } from "../../kernel/design/index.ts";
+import { acceptsHtml, sendError } from "../../kernel/design/index.ts";
 import { answerHeaders, type Site } from "./answer-headers.ts";
 import { SCHEME_HEADER } from "./capnp.ts";
 import type { ClientOf } from "./client.ts";
@@ -18,6 +18,8 @@ interface Passthrough {
   upgrade(id: string, request: IncomingMessage, client: Duplex, head: Buffer, onAnswered: () => void): Promise<number>;
   close(): void;
 }
+
+const RETRY_LATER = "Reload the page in a minute.";
 
 const HOP_BY_HOP = new Set([
   "connection",
@@ -51,7 +53,12 @@ interface PassthroughOptions {
    * workers reach through the server. Default false.
    */
   callsObjects?: boolean;
+  /** Sends errors as pages to browsers. Not for calls of other workers. Default false: as text. */
+  errorPages?: boolean;
 }
+
+/** The response of workerd, without Content-Type, if the handler threw an exception. */
+const EXCEPTION_BODY = Buffer.from("Internal Server Error");
 
 /** Passes HTTP requests to the fetch handler of one worker process. */
 export function createHttpPassthrough({
@@ -60,6 +67,7 @@ export function createHttpPassthrough({
   siteOf,
   findExitCause,
   callsObjects = false,
+  errorPages = false,
 }: PassthroughOptions): Passthrough {
   const forwarding = { clientOf, passedOn: callsObjects ? OBJECT_HEADER : undefined };
   const agent = new Agent({
@@ -99,17 +107,30 @@ export function createHttpPassthrough({
       try {
         const upstreamResponse = await responsePromise;
         upstreamResponse.once("error", () => (hasFailed = true));
+        const body =
+          errorPages && acceptsHtml(request) && mayReportException(request, upstreamResponse)
+            ? Buffer.concat((await upstreamResponse.toArray()) as Buffer[])
+            : undefined;
+        if (body?.equals(EXCEPTION_BODY) === true) {
+          sendError(request, response, {
+            status: 500,
+            text: "The worker threw an exception. Its log contains the reason.",
+            advice: RETRY_LATER,
+          });
+          return { outcome: "ok" };
+        }
         response.writeHead(
           upstreamResponse.statusCode ?? 502,
           upstreamResponse.statusMessage,
           answerHeaders(upstreamResponse.rawHeaders, siteOf(request)),
         );
-        await pipeline(upstreamResponse, response);
+        if (body === undefined) await pipeline(upstreamResponse, response);
+        else response.end(body);
         // workerd itself responds with 500 if the handler threw; the tail contains the exception.
         return { outcome: "ok" };
       } catch (err) {
         if (isClientGone) return { outcome: "canceled" };
-        return refuse(request, response, await findExitCause(err));
+        return refuse(errorPages ? request : { headers: {} }, response, await findExitCause(err));
       }
     },
     upgrade(id, request, client, head, onAnswered) {
@@ -194,17 +215,28 @@ function connectLenient(socketPath: string): Socket {
   return socket;
 }
 
-function refuse(request: IncomingMessage, response: ServerResponse, outcome: InvocationOutcome): InvocationOutcome {
+function refuse(
+  request: Pick<IncomingMessage, "headers" | "method">,
+  response: ServerResponse,
+  outcome: InvocationOutcome,
+): InvocationOutcome {
   if (response.headersSent) response.destroy();
   else
     sendError(request, response, {
       status: outcome.outcome === "exception" ? 502 : 503,
       text: outcome.exception?.message ?? "The worker did not respond.",
-      advice: "Reload the page in a minute.",
+      advice: RETRY_LATER,
       headers: { "retry-after": "1" },
     });
   return outcome;
 }
+
+/** True if the response may be that of workerd to an exception: its body has yet to be compared. */
+const mayReportException = ({ method }: IncomingMessage, { statusCode, headers }: IncomingMessage): boolean =>
+  statusCode === 500 &&
+  method !== "HEAD" &&
+  headers["content-type"] === undefined &&
+  headers["content-length"] === String(EXCEPTION_BODY.length);
 
 /** True if the body is absent or known to be small. */
 function isSmall({ headers }: IncomingMessage): boolean {

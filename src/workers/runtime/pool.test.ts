@@ -187,9 +187,14 @@ describe("the pool", () => {
 
   it("reports a worker that failed or is missing as a page to browsers, and as text to other clients", async () => {
     const runtime = start();
-    await runtime.deploy(scriptOf("export default { fetch() { for (;;); } }", { limits: { cpuMs: 100 } }));
+    const source = `export default { fetch({ url }) {
+      if (url.endsWith("/loop")) for (;;);
+      if (url.endsWith("/throw")) throw new Error("secret reason");
+      return new Response(new TextEncoder().encode("x".repeat(21)), { status: 500 });
+    } }`;
+    await runtime.deploy(scriptOf(source, { limits: { cpuMs: 100 } }));
     const server = createServer((request, response) => {
-      void runtime.fetch(request.url === "/loop" ? "test" : "absent", request, response);
+      void runtime.fetch(request.url === "/absent" ? "absent" : "test", request, response);
     });
     await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
     const origin = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
@@ -208,6 +213,15 @@ describe("the pool", () => {
         [503, "text/plain; charset=utf-8", `${message}\n`],
       );
     }
+    const thrown = await fetch(`${origin}/throw`, { headers: { accept: "text/html" } });
+    const html = await thrown.text();
+    assert.deepEqual([thrown.status, thrown.headers.get("content-type")], [500, "text/html; charset=utf-8"]);
+    assert.match(html, /<h1>Internal error<\/h1>[^]*The worker threw an exception\./);
+    assert.doesNotMatch(html, /secret reason/);
+    assert.equal(await (await fetch(`${origin}/throw`)).text(), "Internal Server Error");
+    // A response of the worker itself is unchanged.
+    const own = await fetch(`${origin}/own`, { headers: { accept: "text/html" } });
+    assert.deepEqual([own.status, await own.text()], [500, "x".repeat(21)]);
     server.close();
   });
 

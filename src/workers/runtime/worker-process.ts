@@ -175,6 +175,7 @@ export async function startWorkerProcess(
     client: deps.client,
     siteOf: (request) => deps.siteOf(request, script.name),
     findExitCause,
+    errorPages: true,
   });
   const entrypoints = createProcessEntrypoints({
     sockets: socketNames.services.map(({ address, entrypoint }) => ({ path: folder.socket(address), entrypoint })),

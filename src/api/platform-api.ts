@@ -132,7 +132,12 @@ export function createPlatformApi(
   lifecycle.onStop("tail sockets", () => tailSockets.close());
   const accessControl = createAccessControl({ accounts, zoneAccount: zones.zoneAccount });
   const rateLimit = { requests: settings.api.rate_limit, seconds: RATE_WINDOW_SECONDS };
-  const isSignedIn = createSignedInCheck({ accessControl, clock, rateLimit, clientIp: address.ip });
+  const isSignedIn = createSignedInCheck({
+    accessControl,
+    limits: modules.rateLimits,
+    rateLimit,
+    clientIp: address.ip,
+  });
   const operator = async () => (await accounts.firstAccount())?.id;
   const zoneOwner = async (zone: string) => {
     const account = await zones.zoneAccount(zone);

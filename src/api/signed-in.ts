@@ -1,12 +1,13 @@
 import type { IncomingMessage } from "node:http";
-import { type Clock, UserError } from "../kernel/index.ts";
+import { UserError } from "../kernel/index.ts";
+import type { RateLimits } from "../kernel/rate-limits.ts";
 import { credentialsOf } from "./authorize.ts";
 import type { AccessControl } from "./ports.ts";
 import { createFailureLimiter, type RateLimit } from "./rate-limit.ts";
 
 interface SignedInDeps {
   accessControl: AccessControl;
-  clock: Clock;
+  limits: Pick<RateLimits, "failures">;
   rateLimit: RateLimit;
   clientIp(incoming: IncomingMessage): string | undefined;
 }
@@ -17,17 +18,17 @@ interface SignedInDeps {
  */
 export function createSignedInCheck({
   accessControl,
-  clock,
+  limits,
   rateLimit,
   clientIp,
 }: SignedInDeps): (incoming: IncomingMessage) => Promise<boolean> {
-  const failures = createFailureLimiter(rateLimit, clock);
+  const failures = createFailureLimiter(rateLimit, limits);
   return async (incoming) => {
     try {
       const credentials = credentialsOf(incoming.headers, clientIp(incoming));
-      failures.check(credentials.ip, () => accessControl.isKnown?.(credentials.secret) === true);
+      await failures.check(credentials.ip, () => accessControl.isKnown?.(credentials.secret) === true);
       if ((await accessControl.authenticate(credentials)) !== undefined) return true;
-      failures.failed(credentials.ip);
+      await failures.failed(credentials.ip);
     } catch (err) {
       if (!(err instanceof UserError)) throw err;
     }

@@ -4,7 +4,7 @@ import { createClientAddress } from "../kernel/client-address.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { OwnAddresses } from "../kernel/own-addresses.ts";
 import type { RateLimits } from "../kernel/rate-limits.ts";
-import type { Metrics } from "../kernel/metrics.ts";
+import { createMetrics, type Metrics } from "../kernel/metrics.ts";
 import type { Telemetry } from "../kernel/telemetry/index.ts";
 import type { CorrectedClock } from "../kernel/corrected-clock.ts";
 import type { Basics, Clock } from "../kernel/index.ts";
@@ -85,12 +85,15 @@ export async function openModules(
   const secrets = openSecrets(dataDir, settings.secrets);
   const corrections: DatabaseTime[] = [];
   const late: { cluster?: Cluster } = {};
+  const metrics = createMetrics();
+  lifecycle.onStop("metrics", () => metrics.close());
   const store = await openStore(
     dataDir,
     {
       migrations,
       database: database.url === "" ? undefined : database,
       objects: settings.objects,
+      metrics,
       liveProcesses: () => late.cluster?.liveNodes() ?? 1,
       async beforeMigrations(db) {
         if (database.url === "") return;
@@ -155,8 +158,7 @@ export async function openModules(
   lateModules.platform = platform;
   await platform.routing.load();
   await platform.bucketDomains.load();
-  const metrics = meterWorkers(runtime);
-  lifecycle.onStop("metrics", () => metrics.close());
+  meterWorkers(runtime, metrics);
   const [databaseTime] = corrections;
   if (databaseTime !== undefined) {
     meterDatabaseTime(databaseTime, metrics);

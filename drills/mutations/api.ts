@@ -2,21 +2,21 @@ import type { Mutation } from "./mutation.ts";
 
 export const mutations: Mutation[] = [
   {
-    file: "src/api/rate-limit.ts",
-    from: "++window.count > requests",
-    to: "++window.count >= requests",
+    file: "src/kernel/quota.ts",
+    from: "if (period.count >= limit) return",
+    to: "if (period.count > limit) return",
     test: "src/api/rate-limit.test.ts",
   },
   {
-    file: "src/api/rate-limit.ts",
-    from: "window === undefined || window.ends <= now) {",
-    to: "window === undefined || window.ends < now) {",
+    file: "src/kernel/quota.ts",
+    from: "period === undefined || period.until <= now) {",
+    to: "period === undefined || period.until < now) {",
     test: "src/api/rate-limit.test.ts",
   },
   {
-    file: "src/api/rate-limit.ts",
-    from: "apiErrors.tooManyRequests({ limit: requests, seconds, retryAfter: Math.ceil(",
-    to: "apiErrors.tooManyRequests({ limit: requests, seconds, retryAfter: Math.floor(",
+    file: "src/kernel/quota.ts",
+    from: "Math.ceil((period.until - now) / 1000)",
+    to: "Math.floor((period.until - now) / 1000)",
     test: "src/api/rate-limit.test.ts",
   },
   {

@@ -28,8 +28,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/mail/outbound/smtp/breaker.ts",
-    from: "if (until > clock.now() && !entries.has(key))",
-    to: "if (!entries.has(key))",
+    from: "return entry !== undefined && entry.until > clock.now() ? { until",
+    to: "return entry !== undefined ? { until",
     test: "src/mail/outbound/smtp/breaker.test.ts",
   },
   {

@@ -3,8 +3,8 @@ import type { Mutation } from "./mutation.ts";
 export const mutations: Mutation[] = [
   {
     file: "src/stream/encode/segment-store.ts",
-    from: "      await objects.put(key, bytes);\n",
-    to: "      if (!(await videoExists(uid))) throw new VideoDeleted(uid);\n      await objects.put(key, bytes);\n      if (true) return;\n",
+    from: "      const { isExisting = false } = await objects.put(key, bytes, { ifAbsent: true });\n",
+    to: "      if (!(await videoExists(uid))) throw new VideoDeleted(uid);\n      const { isExisting = false } = await objects.put(key, bytes, { ifAbsent: true });\n      if (!isExisting) return;\n",
     test: "src/stream/encode/segment-store.test.ts",
   },
   {

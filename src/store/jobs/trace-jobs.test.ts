@@ -40,7 +40,7 @@ test("stores the trace context with a job and continues the trace when it runs",
   await traced.enqueue("a", { uid: "1" });
   await traced.enqueueClaimed("a", async () => [{ uid: "2" }]);
   await traced.enqueue("a", "text");
-  assert.deepEqual(payloads, [{ uid: "1", traceparent: TRACEPARENT }, "text"]);
+  assert.deepEqual(payloads, [{ uid: "1", traceparent: TRACEPARENT }, { uid: "2", traceparent: TRACEPARENT }, "text"]);
   const ran: unknown[] = [];
   traced.work("a", { concurrency: 1, leaseMs: 1000 }, async ({ payload }) => void ran.push(payload));
   await run(payloads[0]);

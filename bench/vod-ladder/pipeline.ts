@@ -12,7 +12,7 @@ import {
   openSqlite,
 } from "../../src/store/index.ts";
 import { createProbe } from "../../src/stream/probe/probe.ts";
-import { createProcessing } from "../../src/stream/processing/processing.ts";
+import { chunksMigrations, createProcessing } from "../../src/stream/processing/index.ts";
 import { createSegments, type SegmentsModule } from "../../src/stream/encode/segments.ts";
 import { videosMigrations } from "../../src/stream/videos/videos-table.ts";
 import { createMediaTools, createVideos, type Video } from "../../src/stream/index.ts";
@@ -36,7 +36,7 @@ export async function openPipeline(
   const settings = settingsSchema.parse({ stream }).stream;
   const db = openSqlite({ path: join(folder, "reelpost.sqlite") });
   kit.onStop(() => db.close());
-  await migrate(db, [...jobsMigrations, ...videosMigrations]);
+  await migrate(db, [...jobsMigrations, ...videosMigrations, ...chunksMigrations]);
   const objects = await openFsObjects({ folder: join(folder, "objects") });
   const basics = { db, objects, clock: systemClock, ids: randomIds, log: silentLog };
   const events = createLocalEvents(basics);

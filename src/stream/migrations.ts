@@ -6,6 +6,7 @@ import { streamCaptionsMigrations } from "./captions/index.ts";
 import { streamChaptersMigrations } from "./chapters/index.ts";
 import { downloadsMigrations } from "./downloads/index.ts";
 import { streamKeysMigrations } from "./keys/index.ts";
+import { chunksMigrations } from "./processing/index.ts";
 import { uploadsMigrations } from "./uploads/index.ts";
 import { videosMigrations } from "./videos/index.ts";
 import { viewedMigrations } from "./viewed/index.ts";
@@ -25,4 +26,5 @@ export const streamMigrations: Migration[] = [
   ...liveMigrations,
   ...audienceMigrations,
   ...streamChaptersMigrations,
+  ...chunksMigrations,
 ];

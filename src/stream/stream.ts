@@ -253,6 +253,7 @@ export function createStream(
     videos,
     probe,
     segments,
+    db,
     jobs,
     objects,
     log,
@@ -261,6 +262,7 @@ export function createStream(
     importEmbeddedTracks: async (video) =>
       void (await Promise.all([audio.importEmbedded(video), captions.importEmbedded(video)])),
   });
+  videos.onDeleted(processing.onVideoDeleted);
   // Processing stops before the segments it waits for.
   lifecycle.onStop("processing of videos", () => processing.close(), { timeoutMs: 5000 });
 

@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Caller } from "../../accounts/index.ts";
 import { createManualClock, randomIds, silentLog } from "../../kernel/index.ts";
-import { migrate, openFsObjects, openSqlite, type ObjectStore } from "../../store/index.ts";
+import { migrate, openSqlite, type ObjectStore } from "../../store/index.ts";
+import { openWriteOnceObjects } from "../../store/objects/write-once.testing.ts";
 import {
   bucketSettingsMigrations,
   createBucketSettings,
@@ -64,7 +65,7 @@ export async function startStorageApi(
   const folder = mkdtempSync(join(tmpdir(), "storage-api-"));
   const db = openSqlite({ path: join(folder, "test.db") });
   await migrate(db, [...kvMigrations, ...r2Migrations, ...bucketSettingsMigrations]);
-  const stored = wrap(await openFsObjects({ folder: join(folder, "objects") }));
+  const stored = wrap(await openWriteOnceObjects({ folder: join(folder, "objects") }));
   const clock = createManualClock(Date.now());
   const kv = createKvService({ db, objects: stored, clock });
   const settings = createBucketSettings({ db, clock, ids: randomIds });

@@ -120,7 +120,7 @@ const REFERENCES: Record<string, (row: Row) => Reference[]> = {
       : [
           {
             kind: "watermark",
-            key: `stream-watermarks/${text(row["uid"])}.png`,
+            key: watermarkKeyOf(row),
             size: number(row["size"]),
             subject: `watermark profile ${text(row["uid"])}`,
           },
@@ -128,10 +128,20 @@ const REFERENCES: Record<string, (row: Row) => Reference[]> = {
   stream_live_segments: (row) =>
     Object.keys(JSON.parse(text(row["durations"])) as object).map((rendition) => ({
       kind: "live_segment",
-      key: `stream/${text(row["video_uid"])}/live/${rendition}/${text(row["n"])}.m4s`,
+      key: liveSegmentKeyOf(row, rendition),
       subject: `segment ${text(row["n"])} (${rendition}) of the recording ${text(row["video_uid"])}`,
     })),
 };
+
+const watermarkKeyOf = (row: Row): string => text(row["object_key"] ?? `stream-watermarks/${text(row["uid"])}.png`);
+
+/** Segments of earlier versions have no writer. */
+function liveSegmentKeyOf(row: Row, rendition: string): string {
+  const folder = `stream/${text(row["video_uid"])}/live`;
+  return row["writer"] == null
+    ? `${folder}/${rendition}/${text(row["n"])}.m4s`
+    : `${folder}/${text(row["run_id"])}/${rendition}/${text(row["n"])}-${text(row["writer"])}.m4s`;
+}
 
 /** File names of downloads by type. */
 const DOWNLOAD_NAMES: Record<string, string> = { default: "default.mp4", audio: "audio.m4a" };
@@ -155,7 +165,7 @@ export function createReferences() {
     // Its data is about to be deleted.
     if (table === "r2_removed") owned.add(`r2/${text(row["bucket"])}/${text(row["blob"])}`);
     if (table === "stream_videos" || table === "stream_deletions") owned.add(`stream/${text(row["uid"])}`);
-    if (table === "stream_watermarks") owned.add(`stream-watermarks/${text(row["uid"])}.png`);
+    if (table === "stream_watermarks") owned.add(watermarkKeyOf(row));
     if (table === "d1_databases") databases.add(`${text(row["id"])}.sqlite`);
     if (table === "server_marks") marks.set(text(row["name"]), text(row["value"]));
     if (table === "accounts") accounts++;

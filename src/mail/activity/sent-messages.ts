@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { Clock, Log } from "../../kernel/index.ts";
+import { randomIds, type Clock, type Ids, type Log } from "../../kernel/index.ts";
 import type { ObjectHandle, ObjectStore } from "../../store/index.ts";
 import { closeStream, type MailSource } from "../messages/index.ts";
 
@@ -18,6 +18,8 @@ export interface SentMessages {
 interface SentMessagesOptions {
   objects: ObjectStore;
   clock: Pick<Clock, "now">;
+  /** Default: random. */
+  ids?: Pick<Ids, "hex">;
   log: Log;
   /** Default 7. */
   days?: number;
@@ -27,9 +29,15 @@ const PREFIX = "mail/sent/";
 const DAY_MS = 24 * 3_600_000;
 const BATCH_SIZE = 500;
 
-export function createSentMessages({ objects, clock, log, days = 7 }: SentMessagesOptions): SentMessages {
-  const keyOf = (day: number, account: string, messageId: string) =>
-    `${PREFIX}${dayOf(day)}/${hash("sha256", `${account}\n${messageId}`, "hex").slice(0, 40)}.eml`;
+export function createSentMessages({
+  objects,
+  clock,
+  ids = randomIds,
+  log,
+  days = 7,
+}: SentMessagesOptions): SentMessages {
+  const prefixOf = (day: number, account: string, messageId: string) =>
+    `${PREFIX}${dayOf(day)}/${hash("sha256", `${account}\n${messageId}`, "hex").slice(0, 40)}`;
 
   return {
     days,
@@ -37,7 +45,9 @@ export function createSentMessages({ objects, clock, log, days = 7 }: SentMessag
       const raw = source.open();
       try {
         // The message itself is stored elsewhere or was rejected, so this copy need not wait for the disk.
-        await objects.put(keyOf(clock.now(), account, messageId), raw, { durable: false });
+        // Several messages may have the same Message-ID.
+        const key = `${prefixOf(clock.now(), account, messageId)}-${ids.hex()}.eml`;
+        await objects.put(key, raw, { durable: false });
       } catch (err) {
         log.warn({ err, messageId }, "mail: failed to store a copy of a sent message");
       } finally {
@@ -47,7 +57,10 @@ export function createSentMessages({ objects, clock, log, days = 7 }: SentMessag
 
     async open(account, messageId) {
       for (let daysAgo = 0; daysAgo <= days; daysAgo++) {
-        const storedMessage = await objects.open(keyOf(clock.now() - daysAgo * DAY_MS, account, messageId));
+        let latest: { key: string; modified: Date } | undefined;
+        for await (const found of objects.list(prefixOf(clock.now() - daysAgo * DAY_MS, account, messageId)))
+          if (latest === undefined || found.modified >= latest.modified) latest = found;
+        const storedMessage = latest && (await objects.open(latest.key));
         if (storedMessage !== undefined) return storedMessage;
       }
       return undefined;

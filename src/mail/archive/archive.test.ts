@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { test, type TestContext } from "node:test";
 import { createManualClock, silentLog } from "../../kernel/index.ts";
-import { openFsObjects } from "../../store/index.ts";
 import { createMessageArchive } from "./archive.ts";
+import { openWriteOnceObjects } from "../../store/objects/write-once.testing.ts";
 
 const DAY = 24 * 3_600_000;
 const id = (digit: string) => digit.repeat(32);
@@ -15,7 +15,7 @@ async function open(t: TestContext, { days = 7, maxBytes = 1_000_000 } = {}) {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-archive-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
   const clock = createManualClock(Date.UTC(2026, 10, 20, 23, 59));
-  const objects = await openFsObjects({ folder });
+  const objects = await openWriteOnceObjects({ folder });
   const archive = createMessageArchive({ objects, clock, log: silentLog, days, maxBytes });
   const store = (account: string, message: string, raw: string) =>
     archive.store({ account, id: message }, { size: raw.length, open: () => Readable.from([Buffer.from(raw)]) });

@@ -6,7 +6,6 @@ import type { TestContext } from "node:test";
 import type { TestEngine } from "../../../test/support/databases.ts";
 import { createManualClock, randomIds, silentLog } from "../../kernel/index.ts";
 import { createSrs } from "../../protocol/srs/index.ts";
-import { openFsObjects } from "../../store/index.ts";
 import { createSigner } from "../authenticate/index.ts";
 import {
   createSpool,
@@ -20,6 +19,7 @@ import { resolverOf, startSink, type Sink, type SinkRules } from "../outbound/ou
 import { createBounces, type BouncesOptions } from "./bounces.ts";
 import { bouncesMigrations } from "./bounces-table.ts";
 import type { BounceList, BouncesService } from "./types.ts";
+import { openWriteOnceObjects } from "../../store/objects/write-once.testing.ts";
 
 export const NOON = Date.UTC(2026, 0, 5, 12);
 export const DAY = 86_400_000;
@@ -103,7 +103,7 @@ export const openBounces =
     const trace = (event: TraceEvent) => void events.push(event);
     const outbound = createOutbound({
       db,
-      objects: await openFsObjects({ folder }),
+      objects: await openWriteOnceObjects({ folder }),
       clock,
       ids: randomIds,
       log: silentLog,

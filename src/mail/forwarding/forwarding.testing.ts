@@ -5,7 +5,8 @@ import type { TestContext } from "node:test";
 import { randomIds, silentLog, systemClock, type Clock } from "../../kernel/index.ts";
 import { receivedField } from "../../protocol/smtp/index.ts";
 import { createSrs, type Srs } from "../../protocol/srs/index.ts";
-import { migrate, openFsObjects, openSqlite } from "../../store/index.ts";
+import { migrate, openSqlite } from "../../store/index.ts";
+import { openWriteOnceObjects } from "../../store/objects/write-once.testing.ts";
 import { createAuthenticator, createSigner } from "../authenticate/index.ts";
 import { keyOf, recordOf } from "../authenticate/authenticate.testing.ts";
 import { tableResolver } from "../authenticate/suites.testing.ts";
@@ -104,7 +105,7 @@ export async function startHost(
   const everywhere = resolverOf(new Proxy({}, { get: () => ({ a: ["127.0.0.1"] }) }));
   const outbound = createOutbound({
     db,
-    objects: await openFsObjects({ folder: join(folder, "objects") }),
+    objects: await openWriteOnceObjects({ folder: join(folder, "objects") }),
     clock,
     ids: randomIds,
     log: silentLog,

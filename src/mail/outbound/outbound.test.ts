@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { createManualClock, randomIds, silentLog, systemClock } from "../../kernel/index.ts";
-import { createLocalEvents, migrate, openFsObjects, openSqlite } from "../../store/index.ts";
+import { createLocalEvents, migrate, openSqlite } from "../../store/index.ts";
+import { openWriteOnceObjects } from "../../store/objects/write-once.testing.ts";
 import { createSigner } from "../authenticate/index.ts";
 import { createDowngrade } from "../downgrade/index.ts";
 import type { Outbound, TraceEvent } from "../messages/index.ts";
@@ -36,7 +37,7 @@ async function open(
   const failed: string[] = [];
   const service = createOutbound({
     db,
-    objects: await openFsObjects({ folder: join(folder, "objects") }),
+    objects: await openWriteOnceObjects({ folder: join(folder, "objects") }),
     clock,
     ids: randomIds,
     log: silentLog,

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import type { TestEngine } from "../../../test/support/databases.ts";
 import { createManualClock, randomIds, silentLog } from "../../kernel/index.ts";
-import { createJobs, createLocalEvents, jobsMigrations, openFsObjects, type Jobs } from "../../store/index.ts";
+import { createJobs, createLocalEvents, jobsMigrations, type Jobs } from "../../store/index.ts";
+import { openWriteOnceObjects } from "../../store/objects/write-once.testing.ts";
 import type { Verdict } from "../authenticate/index.ts";
 import { createSpool, type Envelope, type MailSource, type TraceEvent } from "../messages/index.ts";
 import type { BounceRequest } from "../bounces/index.ts";
@@ -48,7 +49,7 @@ const openOn =
     const { db } = await engine.open(t, jobsMigrations);
     const clock = createManualClock(Date.UTC(2026, 0, 1, 12));
     const events = createLocalEvents({ log: silentLog });
-    const objects = await openFsObjects({ folder: join(folder, "objects") });
+    const objects = await openWriteOnceObjects({ folder: join(folder, "objects") });
     const table = createJobs({ db, clock, ids: randomIds, events, log: silentLog });
     let job = "";
     const jobs: Jobs = { ...table, enqueue: async (...args) => (job = await table.enqueue(...args)) };

@@ -24,7 +24,7 @@ export interface Fetcher {
   invalidate(id: string): void;
 }
 
-/** Larger files are downloaded by several requests at once. */
+/** Larger files are downloaded by several concurrent requests. */
 const PART_BYTES = 8 * 1024 * 1024;
 const CONCURRENT_PARTS = 6;
 

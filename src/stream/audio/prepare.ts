@@ -1,4 +1,4 @@
-import { messageOf, type Log } from "../../kernel/index.ts";
+import { type Ids, messageOf, type Log } from "../../kernel/index.ts";
 import { FetchError, type GuardedFetch } from "../../kernel/guarded-fetch.ts";
 import { isStoreError, withLeasedFiles, type Job, type JobContext, type ObjectStore } from "../../store/index.ts";
 import type { MediaTools } from "../media/index.ts";
@@ -14,6 +14,7 @@ interface PrepareDeps {
   tools: MediaTools;
   fetch: GuardedFetch;
   table: TracksTable;
+  ids: Pick<Ids, "hex">;
   log: Log;
   /** Directory for indexed copies while they are being written. */
   folder: string;
@@ -30,6 +31,7 @@ const MIN_BYTES_PER_INTERVAL = 64 * 1024;
 
 /** Contains everything that belongs to a track except its segments. */
 export const trackFolder = (video: string, track: string): string => `stream/${video}/tracks/${track}`;
+/** Key of an uploaded file; fetched files get a suffix. */
 export const uploadedKey = (video: string, track: string): string => `${trackFolder(video, track)}/source`;
 
 /** The file has no usable audio or cannot be fetched: a retry would not help. */
@@ -44,10 +46,10 @@ export function createPreparer(deps: PrepareDeps) {
     const row = await table.find(track);
     if (row === undefined || row.status !== "queued" || (await videos.find(row.video_uid)) === undefined) return;
     try {
-      const source = await prepare(deps, row, signal);
+      const { source, temporaryKeys } = await prepare(deps, row, signal);
+      const isStored = await table.change(track, { status: "ready", source: JSON.stringify(source) });
       // The track was deleted in the meantime: the result is unreferenced.
-      if (!(await table.change(track, { status: "ready", source: JSON.stringify(source) })))
-        await objects.delete([source.key]);
+      await objects.delete(isStored ? temporaryKeys : [...temporaryKeys, source.key]);
     } catch (err) {
       if (signal.aborted || (attempt < AUDIO_ATTEMPTS && !isPermanent(err))) throw err;
       log.info({ err, video: row.video_uid, track }, "stream: audio track rejected");
@@ -63,15 +65,39 @@ const isPermanent = (err: unknown): boolean =>
   (err instanceof FetchError && err.permanent) ||
   isStoreError(err, "tooLarge");
 
-async function prepare(
-  prepareDeps: PrepareDeps,
-  { uid, video_uid: video, url }: AudioTrackRow,
-  signal: AbortSignal,
-): Promise<AudioSource> {
-  const { objects, tools } = prepareDeps;
+interface PreparedTrack {
+  source: AudioSource;
+  /** No longer needed once the row refers to the source. */
+  temporaryKeys: string[];
+}
+
+/** A file that was fetched is deleted if it cannot be prepared: the next attempt fetches it again, under another key. */
+async function prepare(prepareDeps: PrepareDeps, row: AudioTrackRow, signal: AbortSignal): Promise<PreparedTrack> {
+  const { objects, log, ids } = prepareDeps;
+  const { uid, video_uid: video, url } = row;
   const uploadKey = uploadedKey(video, uid);
-  if (url !== null && (await objects.open(uploadKey)) === undefined)
-    await fetchFile(prepareDeps, url, uploadKey, signal);
+  // Earlier versions stored fetched files like uploaded ones.
+  if (url === null || (await objects.open(uploadKey)) !== undefined)
+    return prepareFile(prepareDeps, row, uploadKey, signal);
+  const fetchedKey = `${uploadKey}-${ids.hex()}`;
+  try {
+    await fetchFile(prepareDeps, url, fetchedKey, signal);
+    return await prepareFile(prepareDeps, row, fetchedKey, signal);
+  } catch (err) {
+    await objects
+      .delete([fetchedKey])
+      .catch((cause: unknown) => log.warn({ err: cause, key: fetchedKey }, "stream: failed to delete a fetched file"));
+    throw err;
+  }
+}
+
+async function prepareFile(
+  prepareDeps: PrepareDeps,
+  { uid, video_uid: video }: AudioTrackRow,
+  uploadKey: string,
+  signal: AbortSignal,
+): Promise<PreparedTrack> {
+  const { objects, tools } = prepareDeps;
   const options = { signal, urgency: "soon" } as const;
   const useFile = <Result>(key: string, use: (path: string) => Promise<Result>) =>
     withLeasedFiles(objects, [key], async ([path]) => {
@@ -92,7 +118,6 @@ async function prepare(
       createMezzanine(prepareDeps, `${video}/tracks/${uid}`, path, size, tracks, options),
     );
     probedFile = await probe(mezzanine);
-    await objects.delete([uploadKey]);
   }
   const {
     key,
@@ -100,13 +125,16 @@ async function prepare(
     audio,
   } = probedFile;
   return {
-    key,
-    format,
-    stream: audio.index,
-    codec: audio.codec!,
-    channels: audio.channels,
-    sampleRate: audio.sampleRate,
-    duration: duration ?? 0,
+    source: {
+      key,
+      format,
+      stream: audio.index,
+      codec: audio.codec!,
+      channels: audio.channels,
+      sampleRate: audio.sampleRate,
+      duration: duration ?? 0,
+    },
+    temporaryKeys: key === uploadKey ? [] : [uploadKey],
   };
 }
 

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { clip, countFrames, mediaClips, needsFfmpeg, runFfmpeg, type ClipRecipe } from "../../../test/support/media.ts";
 import { silentLog, systemClock } from "../../kernel/index.ts";
-import { openFsObjects } from "../../store/index.ts";
 import type { AudioSource } from "../encode/port.ts";
 import { createSegments } from "../encode/segments.ts";
 import { openTools, streamSettings } from "../media/media.testing.ts";
@@ -18,6 +17,7 @@ import { assertClean } from "./downloads.testing.ts";
 import { downloadKey } from "./make.ts";
 import { muxFile } from "./mux.ts";
 import { chooseRenditions } from "./rendition-source.ts";
+import { openWriteOnceObjects } from "../../store/objects/write-once.testing.ts";
 
 /** Probes and encodes with real tools; `audio` are added tracks. */
 async function setUp(
@@ -30,7 +30,7 @@ async function setUp(
 ) {
   const tools = openTools(t);
   const folder = mkdtempSync(join(tmpdir(), "reelpost-encoded-"));
-  const objects = await openFsObjects({ folder: join(folder, "objects") });
+  const objects = await openWriteOnceObjects({ folder: join(folder, "objects") });
   const key = "stream/x/source";
   await objects.put(key, createReadStream(await clip(recipe)));
   const unprobed = testVideo({ sourceKey: key, readyToStream: true });

@@ -1,4 +1,4 @@
-import { messageOf, UserError, type Clock, type Log } from "../../kernel/index.ts";
+import { messageOf, UserError, type Clock, type Ids, type Log } from "../../kernel/index.ts";
 import type { Job, JobContext, ObjectStore } from "../../store/index.ts";
 import type { Segments } from "../encode/index.ts";
 import { streamErrors } from "../errors.ts";
@@ -16,6 +16,7 @@ interface MakeDeps {
   source?: Pick<SourceRung, "of" | "segment"> | undefined;
   table: DownloadsTable;
   clock: Clock;
+  ids: Pick<Ids, "hex">;
   log: Log;
 }
 
@@ -39,7 +40,16 @@ export const downloadKey = (uid: string, type: DownloadType, build: string): str
 
 /** Runs the job `stream.download`: builds the file and reports its progress. */
 export function createDownloadBuilder(deps: MakeDeps) {
-  const { objects, videos, table, clock, log } = deps;
+  const { objects, videos, table, clock, ids, log } = deps;
+
+  async function removeIncomplete(key: string, { video_uid: uid, type }: DownloadRow): Promise<void> {
+    try {
+      const row = await table.find(uid, type);
+      if (row === undefined || downloadKey(uid, type, row.build) !== key) await objects.delete([key]);
+    } catch (err) {
+      log.warn({ err, video: uid, key }, "stream: failed to delete an incomplete download");
+    }
+  }
 
   return async ({ payload, attempt }: Job, { signal }: JobContext): Promise<void> => {
     const { uid, type, build } = payload as DownloadJob;
@@ -47,6 +57,9 @@ export function createDownloadBuilder(deps: MakeDeps) {
     const video = await videos.find(uid);
     if (row?.build !== build || row.status !== "inprogress" || video?.model == null) return;
     const reportProgress = createProgressReporter(table, row, clock);
+    // Another process may be building the same download, or an interrupted attempt may have stored other bytes.
+    const storedBuild = `${build}.${ids.hex()}`;
+    const key = downloadKey(uid, type, storedBuild);
     try {
       const renditions = await chooseRenditions(video, video.model, type, deps);
       if (renditions.length === 0)
@@ -61,15 +74,15 @@ export function createDownloadBuilder(deps: MakeDeps) {
         signal,
         onIndexProgress: (share) => reportProgress(share * HEADERS_READ_PERCENT),
       });
-      const key = downloadKey(uid, type, build);
       await objects.put(
         key,
         file.body((share) => reportProgress(HEADERS_READ_PERCENT + share * (100 - HEADERS_READ_PERCENT))),
       );
       // The download was deleted in the meantime, alone or with its video: the result is unreferenced.
-      if (!(await table.change(row, { status: "ready", percent: 100, modified_at: clock.now() })))
+      if (!(await table.change(row, { build: storedBuild, status: "ready", percent: 100, modified_at: clock.now() })))
         await objects.delete([key]);
     } catch (err) {
+      await removeIncomplete(key, row);
       if (signal.aborted || attempt < DOWNLOAD_ATTEMPTS) throw err;
       log.warn({ err, video: uid, type }, `stream: failed to create a download: ${messageOf(err)}`);
       await table.change(row, { status: "error", modified_at: clock.now() });

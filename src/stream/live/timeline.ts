@@ -33,8 +33,21 @@ export interface LiveSegment {
   starts?: Record<string, number>;
 }
 
-/** Object keys: `stream/<video>/live/<rendition>/…`. Deleting a video deletes everything under `stream/<video>/`. */
-export const liveSegmentKey = (video: string, rendition: string, n: number): string =>
-  `stream/${video}/live/${rendition}/${n}.m4s`;
+interface StoredLiveSegment {
+  n: number;
+  /** Id of its run. */
+  run: string;
+  /**
+   * Random id of the recording that stored it: two processes may store segments with the same number and different
+   * bytes. Null for segments of earlier versions.
+   */
+  writer: string | null;
+}
+
+/** Object keys under `stream/<video>/live/`. Deleting a video deletes everything under `stream/<video>/`. */
+export const liveSegmentKey = (video: string, rendition: string, { n, run, writer }: StoredLiveSegment): string =>
+  writer === null
+    ? `stream/${video}/live/${rendition}/${n}.m4s`
+    : `stream/${video}/live/${run}/${rendition}/${n}-${writer}.m4s`;
 export const liveInitKey = (video: string, rendition: string, run: string): string =>
   `stream/${video}/live/${rendition}/init-${run}.mp4`;

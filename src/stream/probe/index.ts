@@ -1,5 +1,5 @@
 export { describeFile, type FileDescription } from "./describe.ts";
 export { bitrateCapOf } from "./ladder.ts";
-export { createMezzanine, needsMezzanine } from "./mezzanine.ts";
+export { createMezzanine, mezzaninePrefix, needsMezzanine } from "./mezzanine.ts";
 export { createProbe, type Probe } from "./probe.ts";
 export { ProbeRejected } from "./refused.ts";

@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
+import { type Ids, randomIds } from "../../kernel/index.ts";
 import type { ObjectStore } from "../../store/index.ts";
 import type { MediaTools } from "../media/index.ts";
 import { createScratch } from "../scratch.ts";
@@ -62,6 +63,8 @@ const MATROSKA_AUDIO = new Set([
 interface MezzanineDeps {
   tools: MediaTools;
   objects: Pick<ObjectStore, "put" | "delete">;
+  /** Default: random. */
+  ids?: Pick<Ids, "hex">;
   /** Folder for temporary files; they are as large as uploads. */
   folder: string;
 }
@@ -76,13 +79,17 @@ export const needsMezzanine = (description: FileDescription): boolean =>
 
 type MezzanineMode = "copy" | "encode";
 
+/** Prefix of the keys of indexed copies. `folder`: the uid of the video, or `<uid>/tracks/<track>`. */
+export const mezzaninePrefix = (folder: string): string => `stream/${folder}/mezzanine`;
+
 /**
  * Creates a file with the same video and audio and an index: copied if a container supports the codecs, otherwise (or
  * if required by `mode`) encoded at visually lossless quality. Resolves with the object key,
- * `stream/<uid>/mezzanine.<container>`. Throws ProbeRejected.
+ * `stream/<uid>/mezzanine.<attempt>.<container>`: attempts may run concurrently, and their bytes differ. Throws
+ * ProbeRejected.
  */
 export async function createMezzanine(
-  { tools, objects, folder }: MezzanineDeps,
+  { tools, objects, ids = randomIds, folder }: MezzanineDeps,
   uid: string,
   path: string,
   size: number,
@@ -126,7 +133,7 @@ export async function createMezzanine(
         continue;
       }
       if ((await stat(file)).size === 0) throw malformed("It has no packets.");
-      const key = `stream/${uid}/mezzanine.${plan.extension}`;
+      const key = `${mezzaninePrefix(uid)}.${ids.hex()}.${plan.extension}`;
       await objects.put(key, createReadStream(file, { highWaterMark: 1 << 20 }));
       return key;
     }

@@ -6,7 +6,8 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { clip, type ClipRecipe, runFfmpeg } from "../../../test/support/media.ts";
 import type { SettingsInput } from "../../kernel/settings.ts";
-import { openFsObjects, type ObjectStore } from "../../store/index.ts";
+import { type ObjectStore } from "../../store/index.ts";
+import { openWriteOnceObjects } from "../../store/objects/write-once.testing.ts";
 import { openTools, streamSettings } from "../media/media.testing.ts";
 import type { MediaTools } from "../media/port.ts";
 import type { MediaModel } from "../model.ts";
@@ -26,7 +27,7 @@ interface ProbeWorld {
 export async function openProbe(t: TestContext, given: NonNullable<SettingsInput["stream"]> = {}): Promise<ProbeWorld> {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-probe-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
-  const objects = await openFsObjects({ folder: join(folder, "objects") });
+  const objects = await openWriteOnceObjects({ folder: join(folder, "objects") });
   const tools = openTools(t, { sandbox: "auto", ...given });
   const probe = createProbe({ tools, objects, settings: streamSettings(given), folder });
   let count = 0;

@@ -14,8 +14,8 @@ import { type ChosenTracks, chooseTracks } from "./tracks.ts";
 
 export interface Probe {
   /**
-   * Analyses the uploaded file and plans its processing. Stores `stream/<uid>/mezzanine.*` if the file has no index.
-   * Idempotent. Throws ProbeRejected (refused.ts) if the file is the cause; otherwise MediaRunError, UserError
+   * Analyses the uploaded file and plans its processing. Stores an indexed copy if the file has no index; each call
+   * stores another one. Throws ProbeRejected (refused.ts) if the file is the cause; otherwise MediaRunError, UserError
    * (mediaToolsMissing) or StoreError.
    */
   probe(video: ProbedVideo, options?: { signal?: AbortSignal }): Promise<MediaModel>;
@@ -84,6 +84,8 @@ export function createProbe({ tools, objects, settings, folder, watermark = ownW
         mode,
       );
     });
+    // It replaces the copy of an earlier step.
+    if (scannedFile.key !== video.sourceKey) await objects.delete([scannedFile.key]);
     const rescannedFile = await scanFile(key, options);
     // The copy has the same audio tracks in the same order, but without tags.
     const taggedAudio = [scannedFile.tracks.audio, ...(scannedFile.tracks.moreAudio ?? [])];

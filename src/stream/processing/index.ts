@@ -1,1 +1,2 @@
+export { chunksMigrations } from "./chunks.ts";
 export { createProcessing } from "./processing.ts";

@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { randomIds, silentLog, systemClock } from "../../kernel/index.ts";
-import { createJobs, createLocalEvents, migrate, openFsObjects, openSqlite } from "../../store/index.ts";
+import { createJobs, createLocalEvents, migrate, openSqlite, type ObjectStore } from "../../store/index.ts";
+import { openWriteOnceObjects } from "../../store/objects/write-once.testing.ts";
 import { createSegments, type SegmentsDeps } from "../encode/segments.ts";
 import { openTools, streamSettings } from "../media/media.testing.ts";
 import type { MediaTools } from "../media/port.ts";
@@ -12,6 +13,7 @@ import { createProbe } from "../probe/probe.ts";
 import type { Video } from "../videos/video.ts";
 import { createVideos, type VideosDeps } from "../videos/videos.ts";
 import { TEST_STREAM_SETTINGS, videosTestMigrations } from "../videos/videos.testing.ts";
+import { chunksMigrations } from "./chunks.ts";
 import { createProcessing, type ProcessingDeps } from "./processing.ts";
 
 const ACCOUNT = "a".repeat(32);
@@ -23,6 +25,7 @@ interface ProcessingWorldOptions {
    */
   folder?: string;
   around?: (tools: MediaTools) => MediaTools;
+  aroundObjects?: (objects: ObjectStore) => ObjectStore;
   videos?: Partial<VideosDeps>;
   segments?: Partial<SegmentsDeps>;
   processing?: Partial<ProcessingDeps>;
@@ -35,8 +38,9 @@ export async function openProcessing(t: Pick<TestContext, "after">, options: Pro
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), "reelpost-processing-"));
   const settings = streamSettings();
   const db = openSqlite({ path: join(folder, "test.db") });
-  await migrate(db, videosTestMigrations);
-  const objects = await openFsObjects({ folder: join(folder, "objects") });
+  await migrate(db, [...videosTestMigrations, ...chunksMigrations]);
+  const { aroundObjects = (objects) => objects } = options;
+  const objects = aroundObjects(await openWriteOnceObjects({ folder: join(folder, "objects") }));
   const events = createLocalEvents({ log: silentLog });
   const jobs = createJobs({ db, clock: systemClock, ids: randomIds, events, log: silentLog });
   const waiting = new Map<string, (() => void)[]>();
@@ -71,11 +75,13 @@ export async function openProcessing(t: Pick<TestContext, "after">, options: Pro
     videos,
     probe,
     segments,
+    db,
     jobs,
     objects,
     log: silentLog,
     ...options.processing,
   });
+  videos.onDeleted(processing.onVideoDeleted);
   if (options.start !== false) processing.start();
   let closed = false;
   async function close() {

@@ -1,10 +1,10 @@
 import { availableParallelism } from "node:os";
 import type { Log } from "../../kernel/index.ts";
-import type { Job, JobContext, Jobs, JobWorker, ObjectStore } from "../../store/index.ts";
+import type { Db, Job, JobContext, Jobs, JobWorker, ObjectStore } from "../../store/index.ts";
 import { type SegmentsModule, VideoDeleted } from "../encode/index.ts";
 import { firstRung, MAIN_AUDIO, type MediaModel } from "../model.ts";
 import type { SourceRung } from "../playback/index.ts";
-import type { Probe } from "../probe/index.ts";
+import { mezzaninePrefix, type Probe } from "../probe/index.ts";
 import { exceedsLimit, PROCESS_JOB, SETTLED, type Video, type Videos } from "../videos/index.ts";
 import { allWork, chunkCount, chunkPriority, chunkSegments, chunkWork, createCheckpoints } from "./chunks.ts";
 import { classifyFailure } from "./failure.ts";
@@ -13,8 +13,9 @@ export interface ProcessingDeps {
   videos: Pick<Videos, "find" | "modelled" | "playable" | "progress" | "finished" | "failed">;
   probe: Probe;
   segments: Pick<SegmentsModule, "get" | "encodeMissing" | "encodeInits">;
+  db: Db;
   jobs: Jobs;
-  objects: ObjectStore;
+  objects: Pick<ObjectStore, "list" | "delete">;
   log: Log;
   /** Renditions that can be played without encoding. If absent, there are none. */
   source?: SourceRung;
@@ -32,10 +33,14 @@ export interface ProcessingDeps {
 }
 
 interface Processing {
+  /** Deletes the rows of a deleted video. */
+  onVideoDeleted(uid: string): Promise<void>;
   /** Processes jobs until closed. */
   start(): void;
   close(): Promise<void>;
 }
+
+const isCopy = ({ source: { key, originalKey = key } }: MediaModel): boolean => key !== originalKey;
 
 const CHUNK_JOB = "stream.chunk";
 
@@ -58,6 +63,7 @@ export function createProcessing({
   importEmbeddedTracks,
   probe,
   segments,
+  db,
   jobs,
   objects,
   log,
@@ -67,7 +73,7 @@ export function createProcessing({
   leaseMs = LEASE_MS,
 }: ProcessingDeps): Processing {
   const encoderSlots = encoders || Math.max(1, Math.floor(availableParallelism() / 2));
-  const checkpoints = createCheckpoints(objects);
+  const checkpoints = createCheckpoints(db);
   const workers: JobWorker[] = [];
   /** Number of failures per job, for the jobs that this process retries. */
   const failures = new Map<string, number>();
@@ -91,12 +97,30 @@ export function createProcessing({
       : makePlayable(probedVideo, AbortSignal.any([signal, refusalController.signal]));
     playableStart.catch(() => {});
     const video = unfinishedVideo.model === null ? await videos.modelled(uid, model) : unfinishedVideo;
-    if (video === undefined) return refusalController.abort();
+    if (video === undefined) {
+      refusalController.abort();
+      return removeRejectedCopy(uid, model);
+    }
+    await removeUnusedCopies(video);
     await importEmbeddedTracks?.(video);
     await playableStart;
     await videos.playable(uid);
     await enqueueChunks(uid, model);
     await segments.encodeInits(probedVideo, { signal });
+  }
+
+  /** Deletes the indexed copies of interrupted attempts, which the row does not refer to. */
+  async function removeUnusedCopies({ uid, model }: Video): Promise<void> {
+    if (model === null || !isCopy(model)) return;
+    const unusedKeys: string[] = [];
+    for await (const { key } of objects.list(mezzaninePrefix(uid))) if (key !== model.source.key) unusedKeys.push(key);
+    await objects.delete(unusedKeys);
+  }
+
+  /** Deletes an indexed copy that the row does not refer to, because another process was faster. */
+  async function removeRejectedCopy(uid: string, model: MediaModel): Promise<void> {
+    if (isCopy(model) && (await videos.find(uid))?.model?.source.key !== model.source.key)
+      await objects.delete([model.source.key]);
   }
 
   /** Runs until a player can start: missing segments at the start are encoded before anything else. */
@@ -139,6 +163,7 @@ export function createProcessing({
           .catch((err: unknown) => log.warn({ err, video: uid }, "stream: failed to store the progress of a video"));
       const missing = await segments.encodeMissing(video, chunkSegments(model, chunk), {
         signal,
+        assumeMissing: await checkpoints.begin(uid, chunk),
         onStored: () => (storedSegments++, reportProgress()),
       });
       log.debug({ video: uid, chunk, missing }, "stream: chunk encoded");
@@ -189,6 +214,7 @@ export function createProcessing({
     };
 
   return {
+    onVideoDeleted: (uid) => checkpoints.clear(uid),
     start() {
       workers.push(
         jobs.work(

@@ -28,6 +28,7 @@ test("limits the stored image bytes per video across processes, and renders furt
   } as unknown as ObjectStore;
   for (let life = 0; life < 2; life++) {
     const store = createImageStore({ objects, exists: async () => true, log: silentLog, maxStoredBytes: 250 });
+    if (life === 1) assert.equal((await store.get("a", "0-0.gif", assert.fail)).size, 100, "finds a stored image");
     for (let n = 0; n < 5; n++)
       assert.equal((await store.get("a", `${life}-${n}.gif`, async () => Buffer.alloc(100))).size, 100);
     assert.equal(kept.size, 2);

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { Readable } from "node:stream";
 import type { Log } from "../../kernel/index.ts";
 import { createKeyedQueue, type KeyedQueue } from "../../kernel/keyed-queue.ts";
@@ -6,8 +7,8 @@ import { streamErrors } from "../errors.ts";
 
 interface ImageStore {
   /**
-   * The object with this name under `stream/<uid>/thumbs/`, or the result of `make`. Concurrent calls for the same name
-   * share one result. Throws encoderBusy.
+   * The stored image with this name, or the result of `make`. Concurrent calls for the same name share one result.
+   * Throws encoderBusy.
    */
   get(uid: string, name: string, make: () => Promise<Buffer>): Promise<ObjectHandle>;
 }
@@ -33,6 +34,9 @@ export const createImageQueue = (): KeyedQueue =>
 /** Maximum number of videos whose image counts are cached. */
 const MAX_CACHED_COUNTS = 2000;
 
+const MAX_KNOWN_KEYS = 10_000;
+const DIGEST_DIGITS = 16;
+
 interface Count {
   kept: number;
   octets: number;
@@ -48,9 +52,34 @@ export function createImageStore({
 }: ImageStoreDeps): ImageStore {
   const pending = new Map<string, Promise<ObjectHandle>>();
   const counts = new Map<string, Promise<Count>>();
+  /** Keys by name, so that an image that was read before needs no list request. */
+  const knownKeys = new Map<string, string>();
   const queue = createImageQueue();
 
-  async function storeImage(uid: string, key: string, bytes: Buffer): Promise<ObjectHandle> {
+  async function openImage(uid: string, name: string): Promise<ObjectHandle | undefined> {
+    const base = `${prefixOf(uid)}${name}`;
+    const known = knownKeys.get(base);
+    const image = known === undefined ? undefined : await objects.open(known);
+    if (image !== undefined) return image;
+    for await (const { key } of objects.list(base)) {
+      // Images of earlier versions have no digest in their keys.
+      if (key !== base && !key.startsWith(`${base}.`)) continue;
+      remember(base, key);
+      return objects.open(key);
+    }
+    return undefined;
+  }
+
+  function remember(base: string, key: string) {
+    knownKeys.delete(base);
+    knownKeys.set(base, key);
+    if (knownKeys.size > MAX_KNOWN_KEYS) knownKeys.delete(knownKeys.keys().next().value!);
+  }
+
+  async function storeImage(uid: string, name: string, bytes: Buffer): Promise<ObjectHandle> {
+    const base = `${prefixOf(uid)}${name}`;
+    // Two processes may render the same image with different bytes: each gets its own key.
+    const key = `${base}.${hash("sha256", bytes, "hex").slice(0, DIGEST_DIGITS)}`;
     try {
       const count = await countOf(uid);
       if (count.kept >= maxStoredImages || count.octets + bytes.length > maxStoredBytes) return toObjectHandle(bytes);
@@ -59,7 +88,9 @@ export function createImageStore({
       await objects.put(key, bytes);
       // The video may have been deleted in the meantime, together with everything that was stored then.
       if (!(await exists(uid))) await objects.delete([key]);
-      return (await objects.open(key)) ?? toObjectHandle(bytes);
+      const image = await objects.open(key);
+      if (image !== undefined) remember(base, key);
+      return image ?? toObjectHandle(bytes);
     } catch (err) {
       // The image can be served even if the disk is full.
       log.warn({ video: uid, key, err }, "thumbnails: failed to store an image, will render it again");
@@ -90,7 +121,7 @@ export function createImageStore({
       const key = `${prefixOf(uid)}${name}`;
       const pendingImage = pending.get(key);
       if (pendingImage !== undefined) return pendingImage;
-      const loadedImage = (async () => (await objects.open(key)) ?? storeImage(uid, key, await queue(uid, make)))();
+      const loadedImage = (async () => (await openImage(uid, name)) ?? storeImage(uid, name, await queue(uid, make)))();
       pending.set(key, loadedImage);
       return loadedImage.finally(() => pending.delete(key));
     },

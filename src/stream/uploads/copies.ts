@@ -69,7 +69,7 @@ export function createCopies(deps: CreationDeps): Copies {
 
   /** Sends one request for the missing bytes. True if none are missing. */
   async function fetchMore(row: UploadRow, declaredBytes: number | null, signal: AbortSignal): Promise<boolean> {
-    const partial = sources.partial(row.uid);
+    const partial = sources.partial(row);
     const storedBytes = await sources.offset(row);
     if (row.length !== null && storedBytes === row.length) return true;
     const rangeHeaders =
@@ -88,16 +88,16 @@ export function createCopies(deps: CreationDeps): Copies {
       if (answer.status === 416 && size === storedBytes) return finishCopy(row, storedBytes);
       const start = rangeStart(answer);
       if (!isSuccessStatus(answer.status) || (start !== 0 && start !== storedBytes)) {
-        if (answer.status === 416 || isSuccessStatus(answer.status)) await sources.discard(row.uid);
+        if (answer.status === 416 || isSuccessStatus(answer.status)) await sources.discard(row);
         throw isPermanentStatus(answer.status)
           ? new PermanentCopyError(describeStatus(row.url!, answer.status))
           : new Error(describeStatus(row.url!, answer.status));
       }
       if ((size ?? 0) > limit) throw new PermanentCopyError(tooLarge().message);
       // The file is different from the one that was copied so far.
-      if (start === 0 && storedBytes > 0) await sources.discard(row.uid);
+      if (start === 0 && storedBytes > 0) await sources.discard(row);
       if (start !== 0 && size !== undefined && row.length !== null && size !== row.length) {
-        await sources.discard(row.uid);
+        await sources.discard(row);
         throw new Error("the file changed at its origin");
       }
       Object.assign(row, { length: size ?? null, version: version ?? null });
@@ -114,7 +114,7 @@ export function createCopies(deps: CreationDeps): Copies {
       // complete.
       const expectedLength = row.length ?? declaredBytes;
       if (expectedLength !== null && now > 0 && (row.length === null ? now < expectedLength : now !== expectedLength)) {
-        if (row.length === null) await sources.discard(row.uid);
+        if (row.length === null) await sources.discard(row);
         throw new TruncatedResponse(`received ${now} of ${expectedLength} bytes`);
       }
       return finishCopy(row, now);
@@ -182,7 +182,7 @@ export function createCopies(deps: CreationDeps): Copies {
       cancellation.signal.throwIfAborted();
       await copy(row, AbortSignal.any([signal, cancellation.signal]));
     } catch (err) {
-      if (cancellation.signal.aborted) return await forget(uid);
+      if (cancellation.signal.aborted) return await forget(row);
       // Nothing was attempted before the lock was acquired, so the copy must not be marked as failed: another process
       // may be copying it.
       if (signal.aborted || end === undefined) throw err;
@@ -195,15 +195,16 @@ export function createCopies(deps: CreationDeps): Copies {
   }
 
   /** A remaining row would be resumed repeatedly. */
-  async function forget(uid: string): Promise<void> {
-    await sources.discard(uid);
-    await table.remove(uid);
+  async function forget(row: UploadRow): Promise<void> {
+    await sources.discard(row);
+    await table.remove(row.uid);
   }
 
-  async function markFailed({ uid }: UploadRow, err: unknown): Promise<void> {
+  async function markFailed(row: UploadRow, err: unknown): Promise<void> {
+    const { uid } = row;
     log.info({ video: uid, err }, "stream: copy failed");
     const isOwnError = isStoreError(err);
-    await sources.discard(uid);
+    await sources.discard(row);
     await videos.failed(
       uid,
       isOwnError ? "ERR_UNKNOWN" : "ERR_FETCH_ORIGIN_ERROR",

@@ -95,7 +95,7 @@ export function createCreations(deps: CreationDeps): Creations {
     const end = await lock.acquire(uid);
     if (end === undefined) throw streamErrors.uploadBusy();
     try {
-      await sources.discard(uid);
+      await sources.discard(row);
       await table.change(uid, { length, metadata, secret: hashOf(secret), touched_at: NO_DATA_YET });
       return { row, video };
     } finally {
@@ -148,6 +148,8 @@ export function createCreations(deps: CreationDeps): Creations {
         length,
         metadata,
         touched_at: NO_DATA_YET,
+        // A deleted video may have had the uid that the client has chosen.
+        ...(uid !== undefined && { source_key: sources.key(uid, ids.token(8)) }),
       });
       return { video, headers: await creationHeaders({ ...row, length }, secret, body, video.maxSizeBytes) };
     },
@@ -158,6 +160,7 @@ export function createCreations(deps: CreationDeps): Creations {
       const { meta } = readTusMetadata(metadata);
       const end = await lock.acquire(row.uid);
       if (end === undefined) throw streamErrors.uploadBusy();
+      let begunUpload: UploadRow;
       try {
         const existingUpload = await table.find(row.uid);
         if (existingUpload === undefined) throw streamErrors.uploadNotFound();
@@ -165,16 +168,17 @@ export function createCreations(deps: CreationDeps): Creations {
         if (now === undefined) throw streamErrors.alreadyUploaded({ uid: row.uid });
         // The same file resumes where it stopped; for a different file, the data of the first is discarded. Cameras
         // create files of equal size, so names are compared too.
-        if (now.length !== length || (now.metadata ?? "") !== metadata) await sources.discard(row.uid);
+        if (now.length !== length || (now.metadata ?? "") !== metadata) await sources.discard(now);
         await table.change(row.uid, { length, metadata, touched_at: clock.now() });
+        begunUpload = now;
       } finally {
         end();
       }
       await setNameIfUnset(deps, row, metaText(meta ?? {}, "name") ?? metaText(meta ?? {}, "filename"));
       return creationHeaders(
-        { ...row, length },
+        { ...begunUpload, length },
         secret,
-        body !== undefined && (await sources.offset({ ...row, length })) === 0 ? body : undefined,
+        body !== undefined && (await sources.offset({ ...begunUpload, length })) === 0 ? body : undefined,
         video?.maxSizeBytes,
       );
     },

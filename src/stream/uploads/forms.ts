@@ -133,7 +133,7 @@ export function createForms(deps: CreationDeps): Forms {
       if (err instanceof UserError && err.kind === "alreadyUploaded") await remove(key);
       throw err;
     });
-    await sources.discard(uid);
+    await sources.discard(row);
     await setNameIfUnset(deps, row, name);
     await table.change(uid, { finished_at: clock.now(), length: size });
     log.info({ video: uid, account: row.account_id, octets: size, by: "form" }, "stream: upload completed");

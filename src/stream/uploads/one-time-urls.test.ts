@@ -190,7 +190,8 @@ test("a one-time URL accepts another file after one that fails processing, but n
     [video.state, video.errorReason, video.size, await source(uid), (await usage()).reservedSeconds],
     ["queued", undefined, other.length, other, 60],
   );
-  assert.deepEqual(await keys(), [`stream/${uid}/captions/x.vtt`, `stream/${uid}/source`]);
+  assert.deepEqual(await keys(), [`stream/${uid}/captions/x.vtt`, video.sourceKey]);
+  assert.notEqual(video.sourceKey, `stream/${uid}/source`, "no object is replaced by one with other bytes");
   // Also with a form; after an internal error the URL accepts no other file.
   await videos.failed(uid, "ERR_MALFORMED_VIDEO");
   const form = new FormData();

@@ -1,11 +1,14 @@
 import { buffer } from "node:stream/consumers";
 import { isStoreError, type PartialObject } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
+import { mezzaninePrefix } from "../probe/index.ts";
 import type { Video } from "../videos/index.ts";
 import type { UploadsDeps } from "./deps.ts";
 import { HEAD_OCTETS, nonVideoReason, sniffed } from "./sniff.ts";
 import { DEFERRED_LENGTH, type UploadRow, type UploadsTable } from "./uploads-table.ts";
 import { UserError } from "../../kernel/index.ts";
+
+type SourceRow = Pick<UploadRow, "uid" | "source_key">;
 
 /** Stores the source of a video while it is arriving, and completes it. */
 export interface Sources {
@@ -14,7 +17,7 @@ export interface Sources {
    * processes.
    */
   key(uid: string, attempt?: string): string;
-  partial(uid: string): PartialObject;
+  partial(row: SourceRow): PartialObject;
   /** Number of bytes stored. */
   offset(row: UploadRow): Promise<number>;
   /**
@@ -32,7 +35,7 @@ export interface Sources {
   trackActivity(uid: string, body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
   /** Registers a source already stored under its key. Throws alreadyUploaded, videoNotFound. */
   registerSource(uid: string, source: { key: string; size: number }): Promise<Video>;
-  discard(uid: string): Promise<void>;
+  discard(row: SourceRow): Promise<void>;
   /**
    * Deletes an unusable file and restarts the upload. The caller must hold the upload's lock. Undefined if the video
    * does not allow it.
@@ -42,15 +45,14 @@ export interface Sources {
 
 /** Interval of row updates while data arrives, which show other processes that the upload is active. */
 const TOUCH_MS = 60_000;
-/** Indexed copies that probing creates. */
-const MEZZANINES = ["mezzanine.mp4", "mezzanine.mkv"];
 
 export function createSources(
-  { objects, videos, clock, log }: Pick<UploadsDeps, "objects" | "videos" | "clock" | "log">,
+  { objects, videos, clock, ids, log }: Pick<UploadsDeps, "objects" | "videos" | "clock" | "ids" | "log">,
   table: UploadsTable,
 ): Sources {
   const key = (uid: string, attempt?: string) => `stream/${uid}/source${attempt === undefined ? "" : `-${attempt}`}`;
-  const partialObject = (uid: string) => objects.partial(key(uid));
+  const keyOf = ({ uid, source_key: sourceKey }: SourceRow) => sourceKey ?? key(uid);
+  const partialObject = (row: SourceRow) => objects.partial(keyOf(row));
 
   async function* trackActivity(uid: string, body: AsyncIterable<Uint8Array>) {
     let touched = clock.now();
@@ -74,7 +76,7 @@ export function createSources(
   async function finish(row: UploadRow, length: number): Promise<void> {
     const { uid } = row;
     try {
-      await partialObject(uid).complete(length);
+      await partialObject(row).complete(length);
     } catch (err) {
       // The video was deleted in the meantime, with the received data.
       if (isStoreError(err, "absent") && (await videos.find(uid)) === undefined) throw streamErrors.uploadNotFound();
@@ -82,7 +84,7 @@ export function createSources(
     }
     if (row.kind !== "copy") await sniffStored(row, length);
     try {
-      await registerSource(uid, { key: key(uid), size: length });
+      await registerSource(uid, { key: keyOf(row), size: length });
       log.info({ video: uid, account: row.account_id, octets: length, by: row.kind }, "stream: upload completed");
     } catch (err) {
       // An earlier process completed this step and died before the next one.
@@ -93,38 +95,40 @@ export function createSources(
 
   /** Sniffs the stored file, because its head may be split across requests too small to sniff. */
   async function sniffStored(row: UploadRow, length: number): Promise<void> {
-    const object = await objects.open(key(row.uid));
+    const object = await objects.open(keyOf(row));
     if (object === undefined) return;
     const head = await buffer(object.read({ start: 0, end: Math.min(length, HEAD_OCTETS) - 1 }));
     const reason = nonVideoReason(head, length <= HEAD_OCTETS);
     if (reason === undefined) return;
-    await objects.delete([key(row.uid)]);
+    await objects.delete([keyOf(row)]);
     await resetUpload(row);
     throw streamErrors.notAVideo({ reason });
   }
 
   /**
-   * Resets the upload. A one-time URL may receive a file with a different length; a TUS upload keeps its declared
-   * length.
+   * Resets the upload; its next file gets another key. A one-time URL may receive a file with a different length; a TUS
+   * upload keeps its declared length.
    */
   async function resetUpload(row: UploadRow): Promise<UploadRow> {
     const resetFields = {
       length: row.kind === "direct" ? null : row.length,
       metadata: row.kind === "direct" ? null : row.metadata,
+      source_key: key(row.uid, ids.token(8)),
       finished_at: null,
       touched_at: clock.now(),
     };
-    await partialObject(row.uid).discard();
+    await partialObject(row).discard();
     await table.change(row.uid, resetFields);
     return { ...row, ...resetFields };
   }
 
-  async function offset({ uid, length, finished_at: finishedAt }: UploadRow): Promise<number> {
+  async function offset(row: UploadRow): Promise<number> {
+    const { length, finished_at: finishedAt } = row;
     if (finishedAt !== null) return length ?? 0;
-    const storedBytes = await partialObject(uid).size();
+    const storedBytes = await partialObject(row).size();
     if (storedBytes > 0 || length === null) return storedBytes;
     // A previous process may have died between storing the object and announcing it.
-    return (await objects.open(key(uid)))?.size === length ? length : 0;
+    return (await objects.open(keyOf(row)))?.size === length ? length : 0;
   }
 
   return {
@@ -143,7 +147,7 @@ export function createSources(
               tooLarge: streamErrors.notAVideo,
               endsFile: (size) => size === row.length,
             });
-      const storedBytes = await partialObject(row.uid)
+      const storedBytes = await partialObject(row)
         .append(at, trackActivity(row.uid, file))
         .catch(async (err: unknown) => {
           if (err instanceof UserError && err.kind === "notAVideo") await resetUpload(row);
@@ -153,16 +157,16 @@ export function createSources(
       else await table.change(row.uid, { touched_at: clock.now() });
       return storedBytes;
     },
-    async discard(uid) {
-      await partialObject(uid).discard();
+    async discard(row) {
+      await partialObject(row).discard();
     },
     async reopen(row) {
       const { uid } = row;
       const sourceKey = (await videos.find(uid))?.sourceKey;
       if ((await videos.reopened(uid)) === undefined) return undefined;
-      await objects.delete([
-        ...new Set([sourceKey ?? key(uid), key(uid), ...MEZZANINES.map((name) => `stream/${uid}/${name}`)]),
-      ]);
+      const keys = new Set([sourceKey ?? keyOf(row), keyOf(row)]);
+      for await (const { key: mezzanine } of objects.list(mezzaninePrefix(uid))) keys.add(mezzanine);
+      await objects.delete([...keys]);
       log.info({ video: uid, account: row.account_id }, "stream: one-time URL can be used again after a failed upload");
       return resetUpload(row);
     },

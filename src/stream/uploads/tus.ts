@@ -115,7 +115,7 @@ export function createTus({ table, sources, lock, videos, log, settings }: TusDe
     const isComplete = await withLock(uid, response, async () => {
       const { row, offset } = await findUpload(uid);
       if (offset === row.length) return true;
-      await sources.discard(uid);
+      await sources.discard(row);
       if (row.kind === "direct") await table.change(uid, { length: null, metadata: null });
       else {
         await videos.delete(row.account_id, uid);

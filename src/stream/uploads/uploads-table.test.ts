@@ -41,6 +41,7 @@ onEveryDatabase((engine) => {
       metadata: "name eA==",
       url: "http://example.com/ü",
       version: null,
+      source_key: null,
       touched_at: 0,
       finished_at: null,
     });

@@ -23,6 +23,11 @@ export interface UploadRow {
   url: string | null;
   /** Version of the copied file, as reported by its origin. */
   version: string | null;
+  /**
+   * Object key of the source. Null: `stream/<uid>/source`. Another key for each attempt whose predecessor may have been
+   * stored: an object is never replaced by one with other bytes.
+   */
+  source_key: string | null;
   /** When data last arrived or was requested, or `NO_DATA_YET`. */
   touched_at: number;
   finished_at: number | null;
@@ -58,6 +63,12 @@ export const uploadsMigrations: Migration[] = [
       );
     },
   },
+  {
+    name: "stream-uploads-002-source-key",
+    async up(db) {
+      await db.schema.alterTable("stream_uploads").addColumn("source_key", "text").execute();
+    },
+  },
 ];
 
 const BATCH = 500;
@@ -78,6 +89,7 @@ export function createUploadsTable(db: Db) {
         metadata: null,
         url: null,
         version: null,
+        source_key: null,
         finished_at: null,
         ...row,
       };
@@ -89,7 +101,9 @@ export function createUploadsTable(db: Db) {
     },
     async change(
       uid: string,
-      values: Partial<Pick<UploadRow, "length" | "metadata" | "version" | "touched_at" | "finished_at" | "secret">>,
+      values: Partial<
+        Pick<UploadRow, "length" | "metadata" | "version" | "source_key" | "touched_at" | "finished_at" | "secret">
+      >,
     ): Promise<void> {
       await db.write(tables.updateTable("stream_uploads").set(values).where("uid", "=", uid));
     },

@@ -7,11 +7,11 @@ import {
   createLocalEvents,
   jobsMigrations,
   migrate,
-  openFsObjects,
   openSqlite,
   type Db,
   type Migration,
 } from "../../store/index.ts";
+import { openWriteOnceObjects } from "../../store/objects/write-once.testing.ts";
 import { createStreamUrls } from "../videos/urls.ts";
 import { createVideos } from "../videos/videos.ts";
 import { videosMigrations } from "../videos/videos-table.ts";
@@ -47,7 +47,7 @@ export async function openUploadsWorld({
 }: UploadsWorldOptions) {
   await migrate(db, uploadsTestMigrations);
   const events = createLocalEvents({ log: silentLog });
-  const objects = await openFsObjects({ folder: `${folder}/objects` });
+  const objects = await openWriteOnceObjects({ folder: `${folder}/objects` });
   const jobs = createJobs({ db, clock, ids: randomIds, events, log: silentLog });
   const videos = createVideos({
     db,

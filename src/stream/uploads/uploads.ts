@@ -59,7 +59,7 @@ export function createUploads(uploadsDeps: UploadsDeps): Uploads {
       return row !== undefined && row.finished_at === null && clock.now() - row.touched_at < ACTIVE_UPLOAD_MS;
     },
     async onVideoDeleted(uid) {
-      await sources.discard(uid);
+      await sources.discard((await table.find(uid)) ?? { uid, source_key: null });
       await table.remove(uid);
     },
     recover,

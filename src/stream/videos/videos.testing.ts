@@ -10,10 +10,10 @@ import {
   createLocalEvents,
   jobsMigrations,
   migrate,
-  openFsObjects,
   openSqlite,
   type Migration,
 } from "../../store/index.ts";
+import { openWriteOnceObjects } from "../../store/objects/write-once.testing.ts";
 import type { MediaModel } from "../model.ts";
 import { newVideo } from "./new-video.ts";
 import type { Video } from "./video.ts";
@@ -48,7 +48,7 @@ export async function openVideos(
   if (database === undefined) await migrate(db, [...videosTestMigrations, ...migrations]);
   const clock = createManualClock(Date.UTC(2026, 10, 21));
   const events = createLocalEvents({ log: silentLog });
-  const objects = await openFsObjects({ folder });
+  const objects = await openWriteOnceObjects({ folder });
   const jobs = createJobs({ db, clock, ids: randomIds, events, log: silentLog });
   const parts: VideosDeps = {
     db,

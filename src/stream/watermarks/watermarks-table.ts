@@ -21,6 +21,8 @@ export interface WatermarkRow {
   downloaded_from: string | null;
   created_at: number;
   deleted_at: number | null;
+  /** Key of the image. Null: `stream-watermarks/<uid>.png`. */
+  object_key: string | null;
 }
 
 export const streamWatermarksMigrations: Migration[] = [
@@ -52,7 +54,15 @@ export const streamWatermarksMigrations: Migration[] = [
       );
     },
   },
+  {
+    name: "stream-watermarks-002-object-key",
+    async up(db) {
+      await db.schema.alterTable("stream_watermarks").addColumn("object_key", "text").execute();
+    },
+  },
 ];
+
+type WatermarkImage = Pick<WatermarkRow, "uid" | "object_key">;
 
 interface WatermarksTable {
   /** False if the account already has `max` keys. */
@@ -63,7 +73,9 @@ interface WatermarksTable {
   exists(uid: string): Promise<boolean>;
   /** False if the profile does not exist. Its image is kept. */
   delete(account: string, uid: string, now: number): Promise<boolean>;
-  deletedBefore(time: number, limit: number): Promise<string[]>;
+  /** Also of a deleted profile. */
+  image(uid: string): Promise<WatermarkImage | undefined>;
+  deletedBefore(time: number, limit: number): Promise<WatermarkImage[]>;
   forget(uids: readonly string[]): Promise<void>;
 }
 
@@ -113,16 +125,20 @@ export function createWatermarksTable(db: Db): WatermarksTable {
             .where("deleted_at", "is", null),
         )
       ).affected > 0,
-    deletedBefore: async (time, limit) =>
-      (
-        await watermarks
-          .selectFrom("stream_watermarks")
-          .select("uid")
-          .where("deleted_at", "<", time)
-          .orderBy("deleted_at")
-          .limit(limit)
-          .execute()
-      ).map(({ uid }) => uid),
+    image: (uid) =>
+      watermarks
+        .selectFrom("stream_watermarks")
+        .select(["uid", "object_key"])
+        .where("uid", "=", uid)
+        .executeTakeFirst(),
+    deletedBefore: (time, limit) =>
+      watermarks
+        .selectFrom("stream_watermarks")
+        .select(["uid", "object_key"])
+        .where("deleted_at", "<", time)
+        .orderBy("deleted_at")
+        .limit(limit)
+        .execute(),
     async forget(uids) {
       if (uids.length > 0) await db.write(watermarks.deleteFrom("stream_watermarks").where("uid", "in", uids));
     },

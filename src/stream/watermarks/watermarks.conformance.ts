@@ -10,13 +10,13 @@ import type { TestEngine } from "../../../test/support/databases.ts";
 import { needsFfmpeg } from "../../../test/support/media.ts";
 import { createManualClock, randomIds, silentLog, UserError } from "../../kernel/index.ts";
 import { createGuardedFetch } from "../../kernel/guarded-fetch.ts";
-import { openFsObjects } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
 import { createMediaTools } from "../media/tools.ts";
 import { chunk, END, header, png, SIGNATURE } from "./png.testing.ts";
 import { MAX_WATERMARK_BYTES } from "./port.ts";
 import { streamWatermarksMigrations } from "./watermarks-table.ts";
 import { createWatermarks, type WatermarksDeps } from "./watermarks.ts";
+import { openWriteOnceObjects } from "../../store/objects/write-once.testing.ts";
 
 const A = "a".repeat(32);
 const B = "b".repeat(32);
@@ -34,7 +34,7 @@ const noTools: WatermarksDeps["tools"] = {
 async function setUp(t: TestContext, engine: TestEngine, more: Partial<WatermarksDeps> = {}) {
   const { db } = await engine.open(t, streamWatermarksMigrations);
   const folder = mkdtempSync(join(tmpdir(), "reelpost-watermarks-"));
-  const objects = await openFsObjects({ folder });
+  const objects = await openWriteOnceObjects({ folder });
   const clock = createManualClock(NOW);
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const watermarks = createWatermarks({

@@ -104,7 +104,9 @@ export function createWatermarks({
     const { width, height, bytes } = png;
     if (chosenUid !== undefined && (await table.exists(chosenUid))) throw streamErrors.idTaken({ uid: chosenUid });
     const uid = chosenUid ?? ids.hex();
-    const key = keyOf(uid);
+    // A deleted profile may have had the uid that the client has chosen, or another client may choose it now.
+    const objectKey = chosenUid === undefined ? null : `stream-watermarks/${uid}-${ids.hex()}.png`;
+    const key = keyOf({ uid, object_key: objectKey });
     await objects.put(key, bytes);
     try {
       await checkPixels(key);
@@ -118,6 +120,7 @@ export function createWatermarks({
         downloaded_from: downloadedFrom,
         created_at: clock.now(),
         deleted_at: null,
+        object_key: objectKey,
       };
       if (!(await table.insert(row, max))) throw streamErrors.tooManyWatermarks({ limit: max });
       return toProfile(row);
@@ -130,9 +133,9 @@ export function createWatermarks({
   }
 
   async function sweep(): Promise<void> {
-    const uids = await table.deletedBefore(clock.now() - RETENTION_MS, SWEEP_BATCH_SIZE);
-    await objects.delete(uids.map(keyOf));
-    await table.forget(uids);
+    const images = await table.deletedBefore(clock.now() - RETENTION_MS, SWEEP_BATCH_SIZE);
+    await objects.delete(images.map(keyOf));
+    await table.forget(images.map(({ uid }) => uid));
   }
 
   async function download(url: string): Promise<Buffer> {
@@ -164,7 +167,7 @@ export function createWatermarks({
     },
     async image(account, uid) {
       const row = isHexId(uid) ? await table.find(account, uid) : undefined;
-      const object = row === undefined ? undefined : await objects.open(keyOf(uid));
+      const object = row === undefined ? undefined : await objects.open(keyOf(row));
       if (object === undefined) throw streamErrors.watermarkNotFound({ uid: uid.slice(0, 64) });
       return object.bytes();
     },
@@ -173,7 +176,10 @@ export function createWatermarks({
       const key = `stream/${uid}/watermark.png`;
       if ((await objects.open(key)) === undefined) {
         try {
-          await objects.copy(keyOf(watermark.uid), key);
+          await objects.copy(
+            keyOf((await table.image(watermark.uid)) ?? { uid: watermark.uid, object_key: null }),
+            key,
+          );
         } catch (err) {
           if (!isStoreError(err, "absent")) throw err;
           log.warn({ video: uid, watermark: watermark.uid }, "stream: watermark image missing; encoding without it");
@@ -207,7 +213,8 @@ function validateRequest({
   return { name, opacity, padding, scale, position };
 }
 
-const keyOf = (uid: string): string => `stream-watermarks/${uid}.png`;
+const keyOf = ({ uid, object_key: key }: Pick<WatermarkRow, "uid" | "object_key">): string =>
+  key ?? `stream-watermarks/${uid}.png`;
 
 const toProfile = ({
   uid,

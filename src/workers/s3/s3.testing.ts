@@ -14,7 +14,8 @@ import {
   signRequest,
   type Scope,
 } from "../../protocol/aws-sigv4/index.ts";
-import { migrate, openFsObjects, openSqlite } from "../../store/index.ts";
+import { migrate, openSqlite } from "../../store/index.ts";
+import { openWriteOnceObjects } from "../../store/objects/write-once.testing.ts";
 import { createR2Service, r2Migrations } from "../bindings/r2/index.ts";
 import { bucketSettingsMigrations, createBucketSettings } from "../bucket-settings/index.ts";
 import type { S3Key } from "./authenticate.ts";
@@ -70,7 +71,7 @@ export async function startS3(
   const settings = createBucketSettings({ db, clock, ids: randomIds });
   const r2 = createR2Service({
     db,
-    objects: await openFsObjects({ folder: join(folder, "objects") }),
+    objects: await openWriteOnceObjects({ folder: join(folder, "objects") }),
     clock,
     limits: { minimumPartBytes: 10 },
     onRemoved: settings.removeBucket,

@@ -6,12 +6,12 @@ import { createManualClock, silentLog, type Clock } from "../../kernel/index.ts"
 import {
   createLocalEvents,
   createSecrets,
-  openFsObjects,
   type Db,
   type Events,
   type ObjectStore,
   type Secrets,
 } from "../../store/index.ts";
+import { openWriteOnceObjects } from "../../store/objects/write-once.testing.ts";
 import { workerErrors } from "../errors.ts";
 import { createLiveWorkers, type LiveOptions } from "../live/live.ts";
 import type { ScriptObjectsStore } from "../objects/script-objects.ts";
@@ -141,7 +141,7 @@ export async function openScriptsFixture(
 ): Promise<ScriptsFixture> {
   const folder = mkdtempSync(join(tmpdir(), "scripts-"));
   scope.after(async () => rmSync(folder, { recursive: true, force: true }));
-  const stored = await openFsObjects({ folder });
+  const stored = await openWriteOnceObjects({ folder });
   const objects = options.objects?.(stored) ?? stored;
   const secrets = createSecrets({ keys: [randomBytes(32)] });
   const clock = createManualClock(Date.parse("2026-10-20T10:00:30Z"));

@@ -2,14 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { randomIds, silentLog, systemClock } from "../../../kernel/index.ts";
-import {
-  createJobs,
-  createLocalEvents,
-  jobsMigrations,
-  migrate,
-  openFsObjects,
-  openSqlite,
-} from "../../../store/index.ts";
+import { createJobs, createLocalEvents, jobsMigrations, migrate, openSqlite } from "../../../store/index.ts";
+import { openWriteOnceObjects } from "../../../store/objects/write-once.testing.ts";
 import {
   createD1DatabaseList,
   createD1Databases,
@@ -36,7 +30,7 @@ export async function startD1Api(
   const folder = mkdtempSync(join(tmpdir(), "d1-api-"));
   const db = openSqlite({ path: join(folder, "test.db") });
   await migrate(db, [...jobsMigrations, ...d1Migrations]);
-  const objects = await openFsObjects({ folder: join(folder, "objects") });
+  const objects = await openWriteOnceObjects({ folder: join(folder, "objects") });
   const events = createLocalEvents({ log: silentLog });
   const jobs = createJobs({ db, clock: systemClock, ids: randomIds, events, log: silentLog });
   const databases = files ? createD1Databases({ directory: join(folder, "d1"), processes: 1, limits }) : undefined;

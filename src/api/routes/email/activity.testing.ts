@@ -9,7 +9,8 @@ import type { MessageContents } from "../../../mail/index.ts";
 import { createMessageArchive } from "../../../mail/archive/index.ts";
 import { createOutbound, outboundMigrations } from "../../../mail/outbound/index.ts";
 import type { Outbound, TraceEvent } from "../../../mail/messages/index.ts";
-import { migrate, openFsObjects, openSqlite } from "../../../store/index.ts";
+import { migrate, openSqlite } from "../../../store/index.ts";
+import { openWriteOnceObjects } from "../../../store/objects/write-once.testing.ts";
 import { unrestrictedCaller, startApi, TEST_ACCOUNT, TEST_ZONE } from "../../api.testing.ts";
 import { activityRoutes } from "./activity.ts";
 import { queueRoutes } from "./queue.ts";
@@ -31,7 +32,7 @@ export async function start(
   const folder = await mkdtemp(join(tmpdir(), "reelpost-log-"));
   const db = openSqlite({ path: join(folder, "test.db") });
   await migrate(db, [...activityMigrations, ...outboundMigrations]);
-  const objects = await openFsObjects({ folder: join(folder, "objects") });
+  const objects = await openWriteOnceObjects({ folder: join(folder, "objects") });
   const clock = createManualClock(Date.UTC(2026, 10, 20, 12));
   const activity = createActivity({
     db,

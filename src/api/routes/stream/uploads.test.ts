@@ -8,14 +8,8 @@ import { test, type TestContext } from "node:test";
 import * as tus from "tus-js-client";
 import { createGuardedFetch } from "../../../kernel/guarded-fetch.ts";
 import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
-import {
-  createJobs,
-  createLocalEvents,
-  jobsMigrations,
-  migrate,
-  openFsObjects,
-  openSqlite,
-} from "../../../store/index.ts";
+import { createJobs, createLocalEvents, jobsMigrations, migrate, openSqlite } from "../../../store/index.ts";
+import { openWriteOnceObjects } from "../../../store/objects/write-once.testing.ts";
 import {
   createStreamUrls,
   createUploads,
@@ -58,7 +52,7 @@ async function setUp(t: TestContext, storageMinutes = 0) {
     clock,
     ids: randomIds,
     log: silentLog,
-    objects: await openFsObjects({ folder: join(folder, "objects") }),
+    objects: await openWriteOnceObjects({ folder: join(folder, "objects") }),
     jobs: createJobs({ db, clock, ids: randomIds, events, log: silentLog }),
   };
   const videos = createVideos({

@@ -3,14 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
-import {
-  createJobs,
-  createLocalEvents,
-  jobsMigrations,
-  migrate,
-  openFsObjects,
-  openSqlite,
-} from "../../../store/index.ts";
+import { createJobs, createLocalEvents, jobsMigrations, migrate, openSqlite } from "../../../store/index.ts";
+import { openWriteOnceObjects } from "../../../store/objects/write-once.testing.ts";
 import { createStreamUrls, createVideos, streamMigrations, type MediaModel } from "../../../stream/index.ts";
 
 /** Videos for testing routes: a separate SQLite database and a manual clock. */
@@ -20,7 +14,7 @@ export async function openVideos(t: TestContext) {
   await migrate(db, [...jobsMigrations, ...streamMigrations]);
   const clock = createManualClock(Date.UTC(2026, 10, 21));
   const events = createLocalEvents({ log: silentLog });
-  const objects = await openFsObjects({ folder: join(folder, "objects") });
+  const objects = await openWriteOnceObjects({ folder: join(folder, "objects") });
   const jobs = createJobs({ db, clock, ids: randomIds, events, log: silentLog });
   const settings = { max_duration_seconds: 36_000, storage_minutes: 0, max_queued: 120, min_deletion_days: 30 };
   const videos = createVideos({

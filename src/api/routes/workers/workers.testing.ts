@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { randomIds, silentLog, systemClock } from "../../../kernel/index.ts";
-import { createLocalEvents, createSecrets, migrate, openFsObjects, openSqlite } from "../../../store/index.ts";
+import { createLocalEvents, createSecrets, migrate, openSqlite } from "../../../store/index.ts";
+import { openWriteOnceObjects } from "../../../store/objects/write-once.testing.ts";
 import {
   assetMigrations,
   createAssets,
@@ -58,7 +59,7 @@ export async function startWorkersApi(
   const db = await openSqlite({ path: join(folder, "test.db") });
   scope.after(() => db.close());
   await migrate(db, [...scriptsMigrations, ...assetMigrations, ...routingMigrations]);
-  const objects = await openFsObjects({ folder: join(folder, "objects") });
+  const objects = await openWriteOnceObjects({ folder: join(folder, "objects") });
   const secrets = createSecrets({ keys: [randomBytes(32)] });
   const events = createLocalEvents({ log: silentLog });
   scope.after(() => events.close());

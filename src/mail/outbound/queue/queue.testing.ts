@@ -5,7 +5,8 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import type { TestEngine } from "../../../../test/support/databases.ts";
 import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
-import { openFsObjects, type ObjectStore } from "../../../store/index.ts";
+import { type ObjectStore } from "../../../store/index.ts";
+import { openWriteOnceObjects } from "../../../store/objects/write-once.testing.ts";
 import type { Outbound, TraceEvent } from "../../messages/index.ts";
 import { SMALL_BODY_BYTES } from "./bodies.ts";
 import { createOutbound, type OutboundLimits, type OutboundOptions } from "../outbound.ts";
@@ -109,7 +110,7 @@ export const openOn = (engine: TestEngine) => async (t: TestContext) => {
     await rm(folder, { recursive: true, force: true });
   });
   const { db, another } = await engine.open(t, outboundMigrations);
-  const objects = await openFsObjects({ folder });
+  const objects = await openWriteOnceObjects({ folder });
   const clock = createManualClock(NOON);
   const events: TraceEvent[] = [];
   const failures: DeliveryFailure[] = [];

@@ -9,7 +9,6 @@ import { test } from "node:test";
 import { randomIds, silentLog, systemClock } from "../../../kernel/index.ts";
 import { mountSmallDisk } from "../../../../test/support/small-disk.ts";
 import { streamErrors } from "../../errors.ts";
-import { liveSegmentKey } from "../timeline.ts";
 import { openBroadcasts } from "./real.testing.ts";
 
 /** Polls until the condition holds. */
@@ -47,7 +46,7 @@ test("a killed process loses less than two seconds of a broadcast, and the next 
   assert.ok(timeline.ended && timeline.segments.length >= 2);
   for (const { n, durations } of timeline.segments)
     for (const name of Object.keys(durations))
-      assert.ok(await world.objects.open(liveSegmentKey(video!.uid, name, n)), `${name} ${n}`);
+      assert.ok(await world.recordings.stored(video!.uid, name, n), `${name} ${n}`);
   assert.deepEqual(world.settled, [video!.uid]);
 });
 
@@ -91,5 +90,5 @@ test("after a full disk in mid-broadcast, the stored part becomes a recording on
   const timeline = (await world.recordings.timeline(video!.uid))!;
   for (const { n, durations } of timeline.segments)
     for (const name of Object.keys(durations))
-      assert.ok((await world.objects.open(liveSegmentKey(video!.uid, name, n)))!.size > 0);
+      assert.ok((await world.recordings.stored(video!.uid, name, n))!.size > 0);
 });

@@ -1,14 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { Clock, Ids, Log, UserError } from "../../../kernel/index.ts";
-import {
-  createJobs,
-  createLocalEvents,
-  jobsMigrations,
-  migrate,
-  openFsObjects,
-  openSqlite,
-} from "../../../store/index.ts";
+import { createJobs, createLocalEvents, jobsMigrations, migrate, openSqlite } from "../../../store/index.ts";
+import { openWriteOnceObjects } from "../../../store/objects/write-once.testing.ts";
 import { createVideos } from "../../videos/videos.ts";
 import { videosMigrations } from "../../videos/videos-table.ts";
 import { TEST_STREAM_SETTINGS } from "../../videos/videos.testing.ts";
@@ -59,7 +53,7 @@ export async function openBroadcasts({
   const db = openSqlite({ path: join(folder, "test.db") });
   await migrate(db, [...jobsMigrations, ...videosMigrations, ...recordMigrations, ...broadcastMigrations]);
   const events = createLocalEvents({ log });
-  const objects = await openFsObjects({ folder: join(folder, "objects") });
+  const objects = await openWriteOnceObjects({ folder: join(folder, "objects") });
   const jobs = createJobs({ db, clock, ids, events, log });
   const settled: string[] = [];
   const errors: string[] = [];

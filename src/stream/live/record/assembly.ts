@@ -2,7 +2,7 @@ import { createReadStream, createWriteStream } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { messageOf, type Log } from "../../../kernel/index.ts";
+import { type Ids, messageOf, randomIds, type Log } from "../../../kernel/index.ts";
 import { Mp4Error } from "../../../protocol/mp4/index.ts";
 import type { Job, JobContext, Jobs, JobWorker, ObjectStore } from "../../../store/index.ts";
 import type { MediaTools } from "../../media/index.ts";
@@ -24,6 +24,8 @@ interface AssemblyDeps {
   tools: Pick<MediaTools, "ffmpeg">;
   /** For temporary files as large as recordings, needed for runs with different settings. */
   folder: string;
+  /** Default: random. */
+  ids?: Pick<Ids, "token">;
   log: Log;
   /** Delay before a retry in milliseconds. Default: the job backoff. */
   backoff?: (attempt: number) => number;
@@ -54,6 +56,7 @@ export function createAssembly({
   probe,
   tools,
   folder,
+  ids = randomIds,
   log,
   backoff,
 }: AssemblyDeps): Assembly {
@@ -65,13 +68,23 @@ export function createAssembly({
     if (video?.state !== "ready" || video.sourceKey !== null) return;
     const timeline = await recordings.timeline(uid);
     if (timeline?.ended !== true) return;
-    const key = `stream/${uid}/source`;
-    const size = await writeSource(uid, key, timeline, signal);
-    const model = await probe.probe({ uid, sourceKey: key, watermark: null }, { signal });
-    const done = await videos.assembled(uid, { key, size, model });
-    // The track was deleted in the meantime: the result is unreferenced.
-    if (done === undefined && (await videos.find(uid)) === undefined) await objects.delete([key]);
-    log.info({ video: uid, size, runs: timeline.runs.length }, "live: recording merged into one file");
+    // Another process may be merging the same recording.
+    const key = `stream/${uid}/source-${ids.token(8)}`;
+    const size = await writeSource(uid, key, timeline, signal).catch((err: unknown) => removeUnused(key, err));
+    const model = await probe
+      .probe({ uid, sourceKey: key, watermark: null }, { signal })
+      .catch((err: unknown) => removeUnused(key, err));
+    // Deleted only in this case, because announcing a video may fail after its row has this source.
+    if ((await videos.assembled(uid, { key, size, model })) === undefined) await objects.delete([key]);
+    else log.info({ video: uid, size, runs: timeline.runs.length }, "live: recording merged into one file");
+  }
+
+  /** An interrupted attempt is repeated under another key. */
+  async function removeUnused(key: string, reason: unknown): Promise<never> {
+    await objects
+      .delete([key])
+      .catch((err: unknown) => log.warn({ err, key }, "live: failed to delete the file of an interrupted merge"));
+    throw reason;
   }
 
   async function writeSource(uid: string, key: string, timeline: LiveTimeline, signal: AbortSignal): Promise<number> {

@@ -7,39 +7,39 @@ interface JournalPage {
   fragments: LiveFragment[];
 }
 
-/**
- * Pages are objects alongside the segments, numbered in writing order; a page is deleted when all its data is in
- * segments.
- */
+/** Pages are objects alongside the segments; a page is deleted when all its data is in segments. */
 export interface Journal {
-  write(video: string, number: number, page: JournalPage): Promise<void>;
-  /** Returns the pages in order. Unreadable pages are skipped. */
-  read(video: string): Promise<{ number: number; page: JournalPage }[]>;
-  delete(video: string, numbers: readonly number[]): Promise<void>;
+  write(key: string, page: JournalPage): Promise<void>;
+  /** Returns the pages of each writer in order. Unreadable pages are skipped. */
+  read(video: string): Promise<{ key: string; page: JournalPage }[]>;
+  delete(keys: readonly string[]): Promise<void>;
 }
 
-const folder = (video: string) => `stream/${video}/live/open/`;
+/** Folder of all pages of a video. */
+export const journalFolder = (video: string): string => `stream/${video}/live/open/`;
 const PAGE_NUMBER_DIGITS = 10;
-const keyOf = (video: string, number: number) => `${folder(video)}${String(number).padStart(PAGE_NUMBER_DIGITS, "0")}`;
+/** `writer`: see liveSegmentKey(). Each writer numbers its pages from 0. Earlier versions had no writers. */
+export const pageKey = (video: string, writer: string, number: number): string =>
+  `${journalFolder(video)}${writer}/${String(number).padStart(PAGE_NUMBER_DIGITS, "0")}`;
 /** Each page holds a few seconds: one broadcast cannot leave more pages. */
 const MAX_PAGES = 10_000;
 
 export function createJournal(objects: Pick<ObjectStore, "put" | "open" | "list" | "delete">): Journal {
   return {
-    async write(video, number, page) {
-      await objects.put(keyOf(video, number), encodeJournalPage(page));
+    async write(key, page) {
+      await objects.put(key, encodeJournalPage(page));
     },
     async read(video) {
-      const pages: { number: number; page: JournalPage }[] = [];
-      for await (const { key } of objects.list(folder(video))) {
+      const pages: { key: string; page: JournalPage }[] = [];
+      for await (const { key } of objects.list(journalFolder(video))) {
         if (pages.length >= MAX_PAGES) break;
         const page = decodePage((await (await objects.open(key))?.bytes()) ?? Buffer.alloc(0));
-        if (page !== undefined) pages.push({ number: Number(key.slice(folder(video).length)), page });
+        if (page !== undefined) pages.push({ key, page });
       }
       return pages;
     },
-    async delete(video, numbers) {
-      if (numbers.length > 0) await objects.delete(numbers.map((number) => keyOf(video, number)));
+    async delete(keys) {
+      if (keys.length > 0) await objects.delete([...keys]);
     },
   };
 }

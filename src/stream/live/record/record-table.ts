@@ -28,6 +28,8 @@ export interface RecordTables {
     starts: string | null;
     /** Octets of all renditions. */
     size: number;
+    /** Part of the object keys. Null for segments written by earlier versions. */
+    writer: string | null;
   };
 }
 
@@ -70,6 +72,12 @@ export const recordMigrations: Migration[] = [
       await db.schema.alterTable("stream_live_segments").addColumn("starts", "text").execute();
     },
   },
+  {
+    name: "live-record-003-segment-writers",
+    async up(db) {
+      await db.schema.alterTable("stream_live_segments").addColumn("writer", "text").execute();
+    },
+  },
 ];
 
 interface RecordedRun {
@@ -79,7 +87,12 @@ interface RecordedRun {
 }
 
 /** A segment with internal fields that are not exposed to players. */
-type RecordedSegment = Omit<LiveSegment, "run"> & { run: string; ends: Record<string, number>; size: number };
+type RecordedSegment = Omit<LiveSegment, "run"> & {
+  run: string;
+  ends: Record<string, number>;
+  size: number;
+  writer: string | null;
+};
 
 export interface RecordTable {
   /** Whether the recording exists, and whether it has ended. */
@@ -87,7 +100,8 @@ export interface RecordTable {
   begin(video: string): Promise<void>;
   end(video: string, now: number): Promise<void>;
   insertRun(video: string, run: RecordedRun): Promise<void>;
-  insertSegment(video: string, segment: RecordedSegment): Promise<void>;
+  /** False: another writer has stored a segment with this number. Idempotent. */
+  insertSegment(video: string, segment: RecordedSegment): Promise<boolean>;
   /** The order of the results is undefined. */
   runs(video: string): Promise<RecordedRun[]>;
   /** From number `from` onwards, in order. */
@@ -139,8 +153,8 @@ export function createRecordTable(db: Db): RecordTable {
           .onConflict((conflict) => conflict.columns(["video_uid", "run_id"]).doNothing()),
       );
     },
-    async insertSegment(video, { n, run, start, durations, starts, ends, size }) {
-      await db.write(
+    async insertSegment(video, { n, run, start, durations, starts, ends, size, writer }) {
+      const { affected } = await db.write(
         tables
           .insertInto("stream_live_segments")
           .values({
@@ -152,9 +166,13 @@ export function createRecordTable(db: Db): RecordTable {
             ends: JSON.stringify(ends),
             starts: starts === undefined ? null : JSON.stringify(starts),
             size,
+            writer,
           })
           .onConflict((conflict) => conflict.columns(["video_uid", "n"]).doNothing()),
       );
+      if (affected > 0) return true;
+      const [stored] = await db.read(segments(video).where("n", "=", n));
+      return stored?.writer === writer;
     },
     async runs(video) {
       const rows = await db.read(tables.selectFrom("stream_live_runs").selectAll().where("video_uid", "=", video));
@@ -185,7 +203,8 @@ export function createRecordTable(db: Db): RecordTable {
   };
 }
 
-function fromRow({ n, run_id: run, start_s: start, durations, ends, starts, size }: SegmentRow): RecordedSegment {
+function fromRow(row: SegmentRow): RecordedSegment {
+  const { n, run_id: run, start_s: start, durations, ends, starts, size, writer } = row;
   return {
     n,
     run,
@@ -194,5 +213,6 @@ function fromRow({ n, run_id: run, start_s: start, durations, ends, starts, size
     ...(starts !== null && { starts: JSON.parse(starts) as Record<string, number> }),
     ends: JSON.parse(ends) as Record<string, number>,
     size,
+    writer,
   };
 }

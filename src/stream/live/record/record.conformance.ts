@@ -3,8 +3,9 @@ import { test } from "node:test";
 import type { TestEngine } from "../../../../test/support/databases.ts";
 import type { UserError } from "../../../kernel/index.ts";
 import { storeErrors } from "../../../store/index.ts";
-import { liveInitKey, liveSegmentKey } from "../timeline.ts";
-import { recordMigrations } from "./record-table.ts";
+import { liveInitKey } from "../timeline.ts";
+import { encodeJournalPage } from "./journal.ts";
+import { recordMigrations, type RecordTables } from "./record-table.ts";
 import { joined, keysOf, openRecordings, TEST_RENDITIONS, testRun, testSegment, VIDEO } from "./record.testing.ts";
 
 export function recordConformance(engine: TestEngine): void {
@@ -53,7 +54,7 @@ export function recordConformance(engine: TestEngine): void {
     assert.deepEqual(await recordings.timeline(VIDEO), expected);
     assert.deepEqual(await elsewhere.timeline(VIDEO), expected);
     assert.deepEqual(
-      await (await objects.open(liveSegmentKey(VIDEO, "source", 1)))!.bytes(),
+      await (await recordings.stored(VIDEO, "source", 1))!.bytes(),
       joined(testSegments[1]!.fragments, "source"),
     );
     assert.equal(
@@ -121,7 +122,7 @@ export function recordConformance(engine: TestEngine): void {
     for (const n of [0, 1, 2]) {
       for (const name of ["source", "audio"])
         assert.deepEqual(
-          await (await objects.open(liveSegmentKey(VIDEO, name, n)))!.bytes(),
+          await (await recordings.stored(VIDEO, name, n))!.bytes(),
           joined(testSegments[n]!.fragments, name),
           `${name} ${n}`,
         );
@@ -153,7 +154,7 @@ export function recordConformance(engine: TestEngine): void {
       around: (store) => ({
         ...store,
         put: (...args) =>
-          args[0] === liveSegmentKey(VIDEO, "audio", 1) && ++tries.failed <= 7
+          /\/audio\/1-[^/]+\.m4s$/.test(args[0]) && ++tries.failed <= 7
             ? Promise.reject(new Error("503 Slow Down"))
             : store.put(...args),
       }),
@@ -176,11 +177,145 @@ export function recordConformance(engine: TestEngine): void {
     assert.deepEqual(faults, []);
     assert.equal((await recordings.finish(VIDEO)).duration, 10);
     for (const [n, { fragments }] of testSegments.entries())
-      assert.deepEqual(
-        await (await objects.open(liveSegmentKey(VIDEO, "source", n)))!.bytes(),
-        joined(fragments, "source"),
-      );
+      assert.deepEqual(await (await recordings.stored(VIDEO, "source", n))!.bytes(), joined(fragments, "source"));
     assert.deepEqual(await keysOf(objects, `stream/${VIDEO}/live/open/`), []);
+  });
+
+  test("a put whose answer is lost is repeated with the same bytes under the same key", async (t) => {
+    const { db } = await engine.open(t, recordMigrations);
+    const tries = new Map<string, number>();
+    let isFailing = true;
+    const { recordings, clock, objects } = await openRecordings(t, {
+      db,
+      around: (store) => ({
+        ...store,
+        async put(key, ...rest) {
+          const stored = await store.put(key, ...rest);
+          tries.set(key, (tries.get(key) ?? 0) + 1);
+          if (isFailing && tries.get(key) === 1) throw new Error("connection reset");
+          return stored;
+        },
+      }),
+    });
+    const repeated = async (part: string, count: number) => {
+      while ([...tries].filter(([key, times]) => key.includes(part) && times > 1).length < count) {
+        clock.advance(50);
+        await new Promise(setImmediate);
+      }
+    };
+    const recording = await recordings.open(VIDEO);
+    const run = testRun("1");
+    const sink = recording.run(run);
+    const testSegments = Array.from({ length: 3 }, (_, n) => testSegment(run, n));
+    const [early, ...later] = testSegments.flatMap(({ fragments }) => fragments);
+    sink.fragment(early!);
+    while (tries.size === 0) await new Promise(setImmediate);
+    // They belong to the next page, not to the one that is repeated.
+    for (const fragment of later) sink.fragment(fragment);
+    await repeated("/live/open/", 1);
+    for (const { cut } of testSegments) recording.addSegment(cut);
+    await repeated(".m4s", 6);
+    isFailing = false;
+    await recording.close();
+    assert.equal((await recordings.finish(VIDEO)).duration, 6);
+    for (const [n, { fragments }] of testSegments.entries())
+      assert.deepEqual(await (await recordings.stored(VIDEO, "source", n))!.bytes(), joined(fragments, "source"));
+    assert.deepEqual(await keysOf(objects, `stream/${VIDEO}/live/open/`), []);
+  });
+
+  test("a process that lost the broadcast to another one overwrites nothing, and stops at its next segment", async (t) => {
+    const { db, another } = await engine.open(t, recordMigrations);
+    const faults: string[] = [];
+    const { recordings, objects, clock } = await openRecordings(t, { db });
+    const paused = await recordings.open(VIDEO, { onFault: (err) => void faults.push((err as Error).message) });
+    const run = testRun("1");
+    const sink = paused.run(run);
+    for (const { name } of TEST_RENDITIONS) sink.init(name, Buffer.from("init"));
+    const testSegments = [testSegment(run, 0), testSegment(run, 1), testSegment(run, 2)];
+    for (const fragment of testSegments[0]!.fragments) sink.fragment(fragment);
+    paused.addSegment(testSegments[0]!.cut);
+    await paused.settled();
+
+    const elsewhere = (await openRecordings(t, { db: await another(), objects })).recordings;
+    const next = await elsewhere.open(VIDEO);
+    const again = testRun("2");
+    const continued = testSegment(again, 1, { runIndex: 1, start: 0 });
+    const following = next.run(again);
+    for (const { name } of TEST_RENDITIONS) following.init(name, Buffer.from("init"));
+    for (const fragment of continued.fragments) following.fragment(fragment);
+    next.addSegment(continued.cut);
+    await next.settled();
+
+    // The paused process continues, unaware of the other one.
+    for (const { fragments, cut } of testSegments.slice(1)) {
+      for (const fragment of fragments) sink.fragment(fragment);
+      clock.advance(2000);
+      paused.addSegment(cut);
+    }
+    await paused.close();
+    assert.deepEqual(faults, ["another process has stored segment 1 of this recording"]);
+    await next.close();
+    assert.equal((await elsewhere.finish(VIDEO)).segments, 2);
+    assert.deepEqual(
+      await (await elsewhere.stored(VIDEO, "source", 1))!.bytes(),
+      joined(continued.fragments, "source"),
+    );
+    assert.equal(
+      (await keysOf(objects, `stream/${VIDEO}/live/`)).filter((key) => key.endsWith(".m4s")).length,
+      4,
+      "the segments of the other process are deleted",
+    );
+  });
+
+  test("reads and continues a recording of an earlier version, which has no writers in its keys", async (t) => {
+    const { db } = await engine.open(t, recordMigrations);
+    const { recordings, objects } = await openRecordings(t, { db });
+    const run = testRun("1");
+    const [first, open] = [testSegment(run, 0), testSegment(run, 1)];
+    const tables = db.tables<RecordTables>();
+    await db.write(tables.insertInto("stream_live_recordings").values({ video_uid: VIDEO, ended_at: null }));
+    await db.write(
+      tables.insertInto("stream_live_runs").values({
+        video_uid: VIDEO,
+        run_id: run.id,
+        started_at: run.started,
+        renditions: JSON.stringify(run.renditions),
+      }),
+    );
+    await db.write(
+      tables.insertInto("stream_live_segments").values({
+        video_uid: VIDEO,
+        n: 0,
+        run_id: run.id,
+        start_s: 0,
+        durations: JSON.stringify({ source: 2, audio: 2 }),
+        ends: JSON.stringify({ source: 2, audio: 2.01 }),
+        starts: null,
+        size: 4400,
+        writer: null,
+      }),
+    );
+    for (const name of ["source", "audio"]) {
+      await objects.put(`stream/${VIDEO}/live/${name}/init-${run.id}.mp4`, Buffer.from("init"));
+      await objects.put(`stream/${VIDEO}/live/${name}/0.m4s`, joined(first.fragments, name));
+      // Left by a process that was killed before the row was stored.
+      await objects.put(`stream/${VIDEO}/live/${name}/1.m4s`, Buffer.from("interrupted"));
+    }
+    await objects.put(
+      `stream/${VIDEO}/live/open/0000000003`,
+      encodeJournalPage({ run: run.id, fragments: open.fragments }),
+    );
+    assert.deepEqual(await (await recordings.stored(VIDEO, "source", 0))!.bytes(), joined(first.fragments, "source"));
+    assert.equal((await recordings.finish(VIDEO)).duration, 4);
+    assert.deepEqual(await (await recordings.stored(VIDEO, "source", 1))!.bytes(), joined(open.fragments, "source"));
+    const keys = await keysOf(objects, `stream/${VIDEO}/live/`);
+    assert.deepEqual(keys.filter((key) => /^(source|audio)\//.test(key)).toSorted(), [
+      "audio/0.m4s",
+      `audio/init-${run.id}.mp4`,
+      "source/0.m4s",
+      `source/init-${run.id}.mp4`,
+    ]);
+    assert.equal(keys.length, 6);
   });
 
   test("reports a full disk once, and records everything if space is freed, otherwise keeps the stored part as a recording", async (t) => {
@@ -278,8 +413,13 @@ export function recordConformance(engine: TestEngine): void {
     full.rendition = "";
     const { segments, duration, size } = await recordings.finish(VIDEO);
     const timeline = (await recordings.timeline(VIDEO))!;
+    const [writer] = new Set(
+      (await db.tables<RecordTables>().selectFrom("stream_live_segments").select("writer").execute()).map(
+        (row) => row.writer,
+      ),
+    );
     const listed = timeline.segments.flatMap(({ n, durations }) =>
-      Object.keys(durations).map((name) => `${name}/${n}.m4s`),
+      Object.keys(durations).map((name) => `${run.id}/${name}/${n}-${writer}.m4s`),
     );
     const inits = timeline.runs.flatMap(({ id }) => ["source", "audio"].map((name) => `${name}/init-${id}.mp4`));
     assert.deepEqual((await keysOf(objects, `stream/${VIDEO}/live/`)).toSorted(), [...listed, ...inits].toSorted());

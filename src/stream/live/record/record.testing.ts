@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { createManualClock, silentLog } from "../../../kernel/index.ts";
-import { type Db, migrate, openFsObjects, openSqlite, type ObjectStore } from "../../../store/index.ts";
+import { type Db, migrate, openSqlite, type ObjectStore } from "../../../store/index.ts";
+import { openWriteOnceObjects } from "../../../store/objects/write-once.testing.ts";
 import type { LiveFragment, LiveRendition, LiveRun } from "../fragments.ts";
 import type { LiveSegment } from "../timeline.ts";
 import type { CutSegment } from "./port.ts";
@@ -47,7 +48,7 @@ export async function openRecordings(
   const own = db ?? openSqlite({ path: join(folder, "test.db") });
   if (db === undefined) await migrate(own, recordMigrations);
   const clock = createManualClock(Date.UTC(2026, 10, 23));
-  const objects = more.objects ?? (await openFsObjects({ folder: join(folder, "objects") }));
+  const objects = more.objects ?? (await openWriteOnceObjects({ folder: join(folder, "objects") }));
   t.after(async () => {
     if (db === undefined) await own.close();
     rmSync(folder, { recursive: true, force: true });

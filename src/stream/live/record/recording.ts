@@ -2,7 +2,7 @@ import type { Clock, Log } from "../../../kernel/index.ts";
 import { isStoreError, type ObjectStore } from "../../../store/index.ts";
 import type { LiveFragment, LiveRun, RunSink } from "../fragments.ts";
 import { liveInitKey, liveSegmentKey, type LiveTimeline } from "../timeline.ts";
-import type { Journal } from "./journal.ts";
+import { type Journal, pageKey } from "./journal.ts";
 import { createPending } from "./pending.ts";
 import type { CutSegment, Recording } from "./port.ts";
 import type { RecordTable } from "./record-table.ts";
@@ -12,7 +12,9 @@ interface RecordingDeps {
   timeline: LiveTimeline;
   table: RecordTable;
   journal: Journal;
-  objects: Pick<ObjectStore, "put">;
+  objects: Pick<ObjectStore, "put" | "delete">;
+  /** Part of the keys of this recording, see liveSegmentKey(). */
+  writer: string;
   clock: Clock;
   log: Log;
   /** Interval in milliseconds between two pages of unfinished data. */
@@ -21,6 +23,8 @@ interface RecordingDeps {
   maxQueuedOctets: number;
   onFault(err: unknown): void;
 }
+
+type NumberedPage = ReturnType<ReturnType<typeof createPending>["pages"]>[number] & { number: number };
 
 /** Delay in milliseconds before a failed write is retried, doubled from `first` up to `longest`. */
 const RETRY_DELAYS_MS = { first: 200, longest: 5000 };
@@ -33,7 +37,7 @@ const CLOSING_MS = 20_000;
  * closed in the meantime.
  */
 export function createRecording(parts: RecordingDeps): Recording {
-  const { video, timeline, table, journal, objects, clock, log, pageMs, maxQueuedOctets } = parts;
+  const { video, timeline, table, journal, objects, writer, clock, log, pageMs, maxQueuedOctets } = parts;
   const pending = createPending();
   const giveUpController = new AbortController();
   const giveUpSignal = giveUpController.signal;
@@ -43,7 +47,9 @@ export function createRecording(parts: RecordingDeps): Recording {
   let isClosed = false;
   /** Time at which failing writes are abandoned. */
   let deadline = Infinity;
-  let page = 0;
+  let pageCount = 0;
+  /** Pages whose write has failed: a retry writes the same octets under the same key. */
+  let unwrittenPages: NumberedPage[] = [];
   let pagedAt = -Infinity;
   let isPaging = false;
 
@@ -92,10 +98,12 @@ export function createRecording(parts: RecordingDeps): Recording {
   }
 
   async function writePages() {
-    for (const { run, fragments, written } of pending.pages()) {
-      // A retry reuses the page number, so a page that was written despite the error is overwritten.
-      await journal.write(video, page, { run, fragments });
-      written(page++);
+    if (unwrittenPages.length === 0) unwrittenPages = pending.pages().map((page) => ({ ...page, number: pageCount++ }));
+    for (let page = unwrittenPages[0]; page !== undefined; page = unwrittenPages[0]) {
+      const { number, run, fragments } = page;
+      await journal.write(pageKey(video, writer, number), { run, fragments });
+      page.written(number);
+      unwrittenPages.shift();
     }
   }
 
@@ -114,18 +122,17 @@ export function createRecording(parts: RecordingDeps): Recording {
 
   async function write({ run, segment, bytes }: CutSegment, ends: Record<string, number>, emptied: readonly number[]) {
     const pieces = Object.entries(bytes);
+    const keyOf = (rendition: string) => liveSegmentKey(video, rendition, { n: segment.n, run, writer });
     // Wait for all writes before failing, so that none finishes after a later write.
     const written = await Promise.allSettled(
-      pieces.map(([rendition, parts]) =>
-        objects.put(liveSegmentKey(video, rendition, segment.n), Buffer.concat(parts)),
-      ),
+      pieces.map(([rendition, parts]) => objects.put(keyOf(rendition), Buffer.concat(parts))),
     );
     const sizes = written.map((writeResult) => {
       if (writeResult.status === "rejected") throw writeResult.reason;
       return writeResult.value.size;
     });
     const { n, start, durations, starts } = segment;
-    await table.insertSegment(video, {
+    const isInserted = await table.insertSegment(video, {
       n,
       run,
       start,
@@ -133,8 +140,13 @@ export function createRecording(parts: RecordingDeps): Recording {
       ...(starts && { starts }),
       ends,
       size: sizes.reduce((sum, size) => sum + size, 0),
+      writer,
     });
-    await journal.delete(video, emptied);
+    if (!isInserted) {
+      giveUp(new Error(`another process has stored segment ${n} of this recording`));
+      return objects.delete(pieces.map(([rendition]) => keyOf(rendition)));
+    }
+    await journal.delete(emptied.map((number) => pageKey(video, writer, number)));
   }
 
   return {

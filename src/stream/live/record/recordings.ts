@@ -1,7 +1,7 @@
-import type { Clock, Log } from "../../../kernel/index.ts";
+import { randomIds, type Clock, type Ids, type Log } from "../../../kernel/index.ts";
 import type { Db, ObjectStore } from "../../../store/index.ts";
 import { liveInitKey, liveSegmentKey, type LiveTimeline } from "../timeline.ts";
-import { createJournal } from "./journal.ts";
+import { createJournal, journalFolder } from "./journal.ts";
 import type { Recordings } from "./port.ts";
 import { createRecordTable } from "./record-table.ts";
 import { createRecording } from "./recording.ts";
@@ -12,6 +12,8 @@ export interface RecordingsDeps {
   db: Db;
   objects: ObjectStore;
   clock: Clock;
+  /** Default: random. */
+  ids?: Pick<Ids, "token">;
   log: Log;
   /** settings.live.segment_seconds: length of segments recovered after a crash. Default 2. */
   segmentSeconds?: number;
@@ -23,13 +25,21 @@ export interface RecordingsDeps {
   maxCached?: number;
 }
 
+const DELETE_BATCH_SIZE = 500;
 /** Half a minute at the maximum bitrate, in all renditions. */
 const MAX_WAITING_BYTES = 128 * 1024 * 1024;
+
+interface CachedTimeline {
+  timeline: LiveTimeline;
+  /** By segment number: part of the object keys. */
+  writers: (string | null)[];
+}
 
 export function createRecordings({
   db,
   objects,
   clock,
+  ids = randomIds,
   log,
   segmentSeconds = 2,
   pageMs = 500,
@@ -39,12 +49,13 @@ export function createRecordings({
   const table = createRecordTable(db);
   const journal = createJournal(objects);
   /** By video, least recently used first: timelines are only ever extended. */
-  const cachedTimelines = new Map<string, LiveTimeline>();
-  const recover = (video: string) => recoverOpen(video, { table, journal, objects, segmentSeconds, log });
+  const cachedTimelines = new Map<string, CachedTimeline>();
+  const recover = (video: string) => recoverOpen(video, { table, journal, objects, ids, segmentSeconds, log });
 
-  async function timeline(video: string): Promise<LiveTimeline | undefined> {
-    const before = cachedTimelines.get(video);
-    if (before?.ended === true) return before;
+  async function read(video: string): Promise<CachedTimeline | undefined> {
+    const cached = cachedTimelines.get(video);
+    const before = cached?.timeline;
+    if (before?.ended === true) return cached;
     // Reads the row first: a segment added between the two reads cannot be missing from an ended timeline.
     const row = await table.find(video);
     if (row === undefined) return undefined;
@@ -55,33 +66,45 @@ export function createRecordings({
       segments: [...(before?.segments ?? [])],
       ended: row.ended,
     };
+    const writers = [...(cached?.writers ?? [])];
     if (storedSegments.length > 0) {
       const runs = await table.runs(video);
       // A run without segments does not appear in the timeline.
-      for (const { n, run: id, start, durations, starts } of storedSegments) {
+      for (const { n, run: id, start, durations, starts, writer } of storedSegments) {
+        writers.push(writer);
         if (now.runs.at(-1)?.id !== id) now.runs.push(runs.find((run) => run.id === id)!);
         now.segments.push({ n, run: now.runs.length - 1, start, durations, ...(starts && { starts }) });
       }
     }
     cachedTimelines.delete(video);
     if (cachedTimelines.size >= maxCached) cachedTimelines.delete(cachedTimelines.keys().next().value!);
-    cachedTimelines.set(video, now);
-    return now;
+    const recorded: CachedTimeline = { timeline: now, writers };
+    cachedTimelines.set(video, recorded);
+    return recorded;
   }
 
-  /**
-   * Removes files left behind by a failed write: renditions of the segment after the last one, and init segments of
-   * runs without segments.
-   */
-  async function removeUnlisted(video: string, { runs: listedRuns, segments }: LiveTimeline): Promise<void> {
-    const runs = await table.runs(video);
-    const next = (segments.at(-1)?.n ?? -1) + 1;
-    const names = new Set(runs.flatMap(({ renditions }) => renditions.map(({ name }) => name)));
-    const emptyRuns = runs.filter(({ id }) => !listedRuns.some((run) => run.id === id));
-    await objects.delete([
-      ...[...names].map((name) => liveSegmentKey(video, name, next)),
-      ...emptyRuns.flatMap(({ id, renditions }) => renditions.map(({ name }) => liveInitKey(video, name, id))),
+  const timeline = async (video: string): Promise<LiveTimeline | undefined> => (await read(video))?.timeline;
+
+  function keyOf({ timeline: { video, runs, segments }, writers }: CachedTimeline, rendition: string, n: number) {
+    const segment = segments[n];
+    return segment && liveSegmentKey(video, rendition, { n, run: runs[segment.run]!.id, writer: writers[n] ?? null });
+  }
+
+  /** Removes files that failed or interrupted writes have left, and init segments of runs without segments. */
+  async function removeUnlisted(recorded: CachedTimeline): Promise<void> {
+    const { video, runs, segments } = recorded.timeline;
+    const listedKeys = new Set([
+      ...runs.flatMap(({ id, renditions }) => renditions.map(({ name }) => liveInitKey(video, name, id))),
+      ...segments.flatMap(({ n, durations }) => Object.keys(durations).map((name) => keyOf(recorded, name, n)!)),
     ]);
+    let unlistedKeys: string[] = [];
+    for await (const { key } of objects.list(`stream/${video}/live/`)) {
+      if (listedKeys.has(key) || key.startsWith(journalFolder(video))) continue;
+      if (unlistedKeys.push(key) < DELETE_BATCH_SIZE) continue;
+      await objects.delete(unlistedKeys);
+      unlistedKeys = [];
+    }
+    await objects.delete(unlistedKeys);
   }
 
   return {
@@ -97,6 +120,7 @@ export function createRecordings({
         table,
         journal,
         objects,
+        writer: ids.token(8),
         clock,
         log,
         pageMs,
@@ -105,20 +129,20 @@ export function createRecordings({
       });
     },
     async stored(video, rendition, segmentOrRun) {
-      return objects.open(
-        typeof segmentOrRun === "number"
-          ? liveSegmentKey(video, rendition, segmentOrRun)
-          : liveInitKey(video, rendition, segmentOrRun.run),
-      );
+      if (typeof segmentOrRun !== "number") return objects.open(liveInitKey(video, rendition, segmentOrRun.run));
+      let recorded = cachedTimelines.get(video);
+      if (recorded?.timeline.segments[segmentOrRun] === undefined) recorded = await read(video);
+      const key = recorded && keyOf(recorded, rendition, segmentOrRun);
+      return key === undefined ? undefined : objects.open(key);
     },
     async finish(video) {
       await recover(video);
       await table.end(video, clock.now());
-      const fullTimeline = (await timeline(video))!;
-      await removeUnlisted(video, fullTimeline).catch((err: unknown) =>
+      const recorded = (await read(video))!;
+      await removeUnlisted(recorded).catch((err: unknown) =>
         log.warn({ err, video }, "live: failed to remove orphaned recording files"),
       );
-      return recordingSummary(fullTimeline, await table.size(video));
+      return recordingSummary(recorded.timeline, await table.size(video));
     },
     async clean(video) {
       cachedTimelines.delete(video);

@@ -1,4 +1,4 @@
-import type { Log } from "../../../kernel/index.ts";
+import type { Ids, Log } from "../../../kernel/index.ts";
 import type { ObjectStore } from "../../../store/index.ts";
 import type { LiveRendition } from "../fragments.ts";
 import { liveSegmentKey } from "../timeline.ts";
@@ -9,7 +9,8 @@ import type { RecordTable } from "./record-table.ts";
 interface RecoveryDeps {
   table: RecordTable;
   journal: Journal;
-  objects: Pick<ObjectStore, "put">;
+  objects: Pick<ObjectStore, "put" | "delete">;
+  ids: Pick<Ids, "token">;
   /** Minimum length of segments. */
   segmentSeconds: number;
   log: Log;
@@ -36,7 +37,7 @@ const TIME_TOLERANCE_S = 0.002;
 /** Converts unfinished data from a killed process into segments. Idempotent, and safe to interrupt at any point. */
 export async function recoverOpen(
   video: string,
-  { table, journal, objects, segmentSeconds, log }: RecoveryDeps,
+  { table, journal, objects, ids, segmentSeconds, log }: RecoveryDeps,
 ): Promise<void> {
   const pages = await journal.read(video);
   if (pages.length === 0) return;
@@ -49,9 +50,12 @@ export async function recoverOpen(
       ...recentSegments.filter((segment) => segment.run === run).map(({ ends }) => ends[rendition] ?? -Infinity),
     );
   let n = (last?.n ?? -1) + 1;
-  for (const [id, runPages] of Map.groupBy(pages, ({ page }) => page.run)) {
-    const run = runs.get(id);
-    if (run === undefined) continue;
+  // An interrupted recovery may have stored other segments with these numbers.
+  const writer = ids.token(8);
+  const pagesByRun = Map.groupBy(pages, ({ page }) => page.run);
+  for (const run of [...runs.values()].sort((a, b) => a.started - b.started)) {
+    const { id } = run;
+    const runPages = pagesByRun.get(id) ?? [];
     const unlistedFragments = runPages
       .flatMap(({ page }) => page.fragments)
       .filter(({ rendition, time }) => time >= endOf(id, rendition) - TIME_TOLERANCE_S);
@@ -62,21 +66,24 @@ export async function recoverOpen(
       const durations: Record<string, number> = {};
       const ends: Record<string, number> = {};
       let size = 0;
+      const keys: string[] = [];
       for (const [rendition, list] of fragments) {
         const bytes = Buffer.concat(list.map((fragment) => fragment.bytes));
-        await objects.put(liveSegmentKey(video, rendition, n), bytes);
+        const key = liveSegmentKey(video, rendition, { n, run: id, writer });
+        await objects.put(key, bytes);
+        keys.push(key);
         const end = list.at(-1)!.time + list.at(-1)!.duration;
         durations[rendition] = end - list[0]!.time;
         ends[rendition] = end;
         size += bytes.length;
       }
-      await table.insertSegment(video, { n, run: id, start, durations, ends, size });
+      if (!(await table.insertSegment(video, { n, run: id, start, durations, ends, size, writer }))) {
+        log.warn({ video, segment: n }, "live: recovery ended, another process is recovering the same recording");
+        return objects.delete(keys);
+      }
       n++;
     }
   }
-  await journal.delete(
-    video,
-    pages.map(({ number }) => number),
-  );
+  await journal.delete(pages.map(({ key }) => key));
   log.info({ video, segments: n - (last?.n ?? -1) - 1 }, "live: unfinished segments recovered");
 }

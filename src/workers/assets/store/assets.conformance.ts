@@ -8,7 +8,8 @@ import { describe, test, type TestContext } from "node:test";
 import type { TestEngine } from "../../../../test/support/databases.ts";
 import { createManualClock } from "../../../kernel/clock.ts";
 import { randomIds, type UserError } from "../../../kernel/index.ts";
-import { createSecrets, openFsObjects } from "../../../store/index.ts";
+import { createSecrets } from "../../../store/index.ts";
+import { openWriteOnceObjects } from "../../../store/objects/write-once.testing.ts";
 import { scriptsMigrations, type ScriptsTables } from "../../scripts/schema.ts";
 import { createAssets, type UploadedAsset } from "./assets.ts";
 import { listManifest } from "./assets-table.ts";
@@ -35,7 +36,7 @@ async function start(engine: TestEngine, t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), "assets-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const { db } = await engine.open(t, [...scriptsMigrations, ...assetMigrations]);
-  const objects = await openFsObjects({ folder });
+  const objects = await openWriteOnceObjects({ folder });
   const clock = createManualClock(Date.now());
   const assets = createAssets({
     db,

@@ -7,7 +7,8 @@ import { buffer } from "node:stream/consumers";
 import { after, before, describe, test } from "node:test";
 import type { TestEngine } from "../../../../test/support/databases.ts";
 import { createManualClock, randomIds, type Clock, type UserError } from "../../../kernel/index.ts";
-import { openFsObjects, type Db, type ObjectStore } from "../../../store/index.ts";
+import { type Db, type ObjectStore } from "../../../store/index.ts";
+import { openWriteOnceObjects } from "../../../store/objects/write-once.testing.ts";
 import { checkKvModel } from "./kv-model.conformance.ts";
 import { createKvStore, type KvStore } from "./kv-store.ts";
 import { kvMigrations } from "./kv-table.ts";
@@ -30,7 +31,7 @@ export function kvConformance(engine: TestEngine): void {
       const folder = mkdtempSync(join(tmpdir(), "kv-"));
       ends.push(async () => rmSync(folder, { recursive: true, force: true }));
       ({ db } = await engine.open({ after: (end) => ends.push(end) }, kvMigrations));
-      objects = await openFsObjects({ folder });
+      objects = await openWriteOnceObjects({ folder });
       clock = createManualClock(Date.now());
       kv = createKvStore({ db, objects, clock });
       ends.push(() => kv.close());

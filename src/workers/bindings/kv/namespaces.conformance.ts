@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { TestEngine } from "../../../../test/support/databases.ts";
 import { createManualClock, type Clock, type UserError } from "../../../kernel/index.ts";
-import { openFsObjects, type Db, type ObjectStore } from "../../../store/index.ts";
+import { type Db, type ObjectStore } from "../../../store/index.ts";
+import { openWriteOnceObjects } from "../../../store/objects/write-once.testing.ts";
 import { createKvStore, type KvStore } from "./kv-store.ts";
 import { kvMigrations } from "./kv-table.ts";
 import { INLINE_BYTES } from "./limits.ts";
@@ -28,7 +29,7 @@ export function namespacesConformance(engine: TestEngine): void {
       const folder = mkdtempSync(join(tmpdir(), "kv-namespaces-"));
       ends.push(async () => rmSync(folder, { recursive: true, force: true }));
       ({ db } = await engine.open({ after: (end) => ends.push(end) }, kvMigrations));
-      objects = await openFsObjects({ folder });
+      objects = await openWriteOnceObjects({ folder });
       clock = createManualClock(Date.now());
       store = createKvStore({ db, objects, clock });
       namespaces = createKvNamespaces({ db, store, clock, maxNamespaces: 30 });

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { TestEngine } from "../../../../test/support/databases.ts";
 import { createManualClock, type Clock, type UserError } from "../../../kernel/index.ts";
-import { openFsObjects, type Db } from "../../../store/index.ts";
+import { type Db } from "../../../store/index.ts";
+import { openWriteOnceObjects } from "../../../store/objects/write-once.testing.ts";
 import { createR2BucketList, type R2BucketList } from "./bucket-list.ts";
 import { createR2Buckets, type R2Buckets } from "./buckets.ts";
 import { r2Migrations } from "./r2-table.ts";
@@ -26,7 +27,7 @@ export function bucketListConformance(engine: TestEngine): void {
       ends.push(async () => rmSync(folder, { recursive: true, force: true }));
       ({ db } = await engine.open({ after: (end) => ends.push(end) }, r2Migrations));
       clock = createManualClock(Date.now());
-      r2 = createR2Buckets({ db, objects: await openFsObjects({ folder }), clock });
+      r2 = createR2Buckets({ db, objects: await openWriteOnceObjects({ folder }), clock });
       list = createR2BucketList({ db, buckets: r2, clock });
       ends.push(() => r2.close());
     });

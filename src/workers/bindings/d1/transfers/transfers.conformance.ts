@@ -18,12 +18,12 @@ import {
   createJobs,
   createLocalEvents,
   jobsMigrations,
-  openFsObjects,
   type Db,
   type Events,
   type Jobs,
   type ObjectStore,
 } from "../../../../store/index.ts";
+import { openWriteOnceObjects } from "../../../../store/objects/write-once.testing.ts";
 import { createD1Databases, type D1Databases } from "../databases.ts";
 import { createD1DatabaseList, type D1DatabaseList } from "../list.ts";
 import { d1DirectoryId } from "../home.ts";
@@ -57,7 +57,7 @@ export function transfersConformance(engine: TestEngine): void {
       const folder = mkdtempSync(join(tmpdir(), "d1-transfers-"));
       ends.push(async () => rmSync(folder, { recursive: true, force: true }));
       ({ db } = await engine.open({ after: (end) => ends.push(end) }, [...jobsMigrations, ...d1Migrations]));
-      objects = await openFsObjects({ folder: join(folder, "objects") });
+      objects = await openWriteOnceObjects({ folder: join(folder, "objects") });
       events = createLocalEvents({ log: silentLog });
       jobs = createJobs({ db, clock: systemClock, ids: randomIds, events, log: silentLog });
       clock = createManualClock(Date.now());

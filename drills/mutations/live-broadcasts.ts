@@ -89,14 +89,32 @@ export const mutations: Mutation[] = [
   // Recordings after the disk was full.
   {
     file: "src/stream/live/record/recordings.ts",
-    from: "const next = (segments.at(-1)?.n ?? -1) + 1;",
-    to: "const next = (segments.at(-1)?.n ?? -1) + 2;",
+    from: "if (listedKeys.has(key) || ",
+    to: "if (true || ",
     test: RECORD_TEST,
   },
   {
     file: "src/stream/live/record/recordings.ts",
-    from: "...emptyRuns.flatMap(",
+    from: "...runs.flatMap(",
     to: "...[].flatMap(",
+    test: RECORD_TEST,
+  },
+  {
+    file: "src/stream/live/record/recording.ts",
+    from: "if (unwrittenPages.length === 0) unwrittenPages = ",
+    to: "unwrittenPages = ",
+    test: RECORD_TEST,
+  },
+  {
+    file: "src/stream/live/record/record-table.ts",
+    from: "return stored?.writer === writer;",
+    to: "return true;",
+    test: RECORD_TEST,
+  },
+  {
+    file: "src/stream/live/timeline.ts",
+    from: "${n}-${writer}.m4s",
+    to: "${n}.m4s",
     test: RECORD_TEST,
   },
   {

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { acceptsHtml, errorPage, PAGE_POLICY } from "../kernel/design/index.ts";
+import { isForwarded } from "../kernel/client-address.ts";
 import { closeGracefully, HTTP_SERVER_OPTIONS, listen, trackUnused, type Log } from "../kernel/index.ts";
 import { createConnectionCount, type ConnectionLimits } from "../kernel/connection-limits.ts";
 import { receiveProxied, type ProxyReceiver } from "../kernel/proxy-protocol/index.ts";
@@ -12,6 +13,8 @@ import { API_BASE } from "./base.ts";
 import { createApiHandler } from "./api-handler.ts";
 import { cutIdleBody } from "./body-patience.ts";
 import { createHttpsServer } from "./https-server.ts";
+import type { NodeForwarding } from "./node-forwarding.ts";
+import { createMissingRole } from "./missing-role.ts";
 import { lingerBeforeClose } from "./lingering-close.ts";
 import {
   destinationOf,
@@ -66,6 +69,8 @@ export interface PlatformHttpOptions {
   wellKnown?: readonly ((request: IncomingMessage, response: ServerResponse) => Promise<boolean>)[];
   /** Handlers for all remaining requests, called one after another; false means not handled. */
   others?: readonly ((request: IncomingMessage, response: ServerResponse) => Promise<boolean>)[];
+  /** Other nodes that have roles which this process lacks. */
+  forwarding?: NodeForwarding;
   log: Log;
   /** Connection limits across all listeners. Default: no limit. */
   connections?: ConnectionLimits;
@@ -86,6 +91,11 @@ export interface PlatformHttp {
    */
   listen(address: { host: string; port: number; fd?: number }, tls?: TlsSource): Promise<{ url: string; port: number }>;
   close(): Promise<void>;
+  /** Handles requests that other nodes have forwarded; see markForwarded(). */
+  forwarded: {
+    request(request: IncomingMessage, response: ServerResponse): void;
+    upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  };
 }
 
 /** Idle time after which connections are closed during shutdown, without and with connections that were never used. */
@@ -122,6 +132,7 @@ export function createPlatformHttp({
   dashboard,
   wellKnown = [],
   others = [],
+  forwarding,
   log,
   connections,
   receive,
@@ -135,7 +146,9 @@ export function createPlatformHttp({
   function pick(request: IncomingMessage): Destination | Promise<Destination> {
     const { host } = request.headers;
     const defaultDestination = destinationOf(request.url!, host, hosts);
-    const route = mayBeRouted(defaultDestination, host, hosts) ? workers?.route?.(request) : undefined;
+    const route = mayBeRouted(defaultDestination, host, hosts)
+      ? (workers?.route ?? forwarding?.route)?.(request)
+      : undefined;
     const destinationFor = (ref: ScriptRef | undefined): Destination =>
       ref === undefined ? defaultDestination : { kind: "routed", script: ref.script, ref, url: request.url! };
     return route instanceof Promise ? route.then(destinationFor) : destinationFor(route);
@@ -176,7 +189,30 @@ export function createPlatformHttp({
     await onDefaultRequest(request, response);
   }
 
+  const missingRole =
+    forwarding &&
+    createMissingRole({
+      forwarding,
+      pick,
+      isPage: (path) => pages[path] !== undefined,
+      hasUploadHost: (hosts.uploadHost ?? "") !== "",
+    });
+
   function onDefaultRequest(request: IncomingMessage, response: ServerResponse): void | Promise<void> {
+    if (missingRole !== undefined && !isForwarded(request)) return forwardOrHandle(request, response);
+    return handleHere(request, response);
+  }
+
+  async function forwardOrHandle(request: IncomingMessage, response: ServerResponse) {
+    const role = await missingRole!(request);
+    if (role === undefined || !forwarding!.offers(role)) return handleHere(request, response);
+    cutIdleBody(request, role === "workers" ? bodyIdleMs.worker : bodyIdleMs.platform);
+    lingerBeforeClose(request);
+    const failure = await forwarding!.send(role, request, response);
+    if (failure !== undefined) reject(response, failure.status, failure.text, { "retry-after": "1" });
+  }
+
+  function handleHere(request: IncomingMessage, response: ServerResponse): void | Promise<void> {
     if (isDashboard(request)) return dashboard!.handle(request, response);
     const site = sites(hostName(request.headers.host));
     if (site === undefined) return handlePlatform(request, response);
@@ -254,6 +290,10 @@ export function createPlatformHttp({
   async function onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
     if (namesTwoHosts(request.rawHeaders))
       return void socket.end("HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n");
+    if (missingRole !== undefined && !isForwarded(request)) {
+      const role = await missingRole(request);
+      if (role !== undefined && forwarding!.offers(role)) return forwarding!.upgrade(role, request, socket, head);
+    }
     if (isDashboard(request)) return dashboard!.upgrade(request, socket, head);
     const destination = await pick(request);
     if (destination.kind === "platform") {
@@ -287,14 +327,23 @@ export function createPlatformHttp({
     });
   }
 
-  function answerOn(server: Server) {
-    server.on("request", (request: IncomingMessage, response: ServerResponse) => {
-      onRequest(request, response)?.catch((err: unknown) => {
-        log.error({ err }, "http: request failed");
-        if (response.headersSent) response.destroy();
-        else reject(response, 500, "Internal error. See the server log.");
-      });
+  function answer(request: IncomingMessage, response: ServerResponse): void {
+    onRequest(request, response)?.catch((err: unknown) => {
+      log.error({ err }, "http: request failed");
+      if (response.headersSent) response.destroy();
+      else reject(response, 500, "Internal error. See the server log.");
     });
+  }
+
+  function answerUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    onUpgrade(request, socket, head).catch((err: unknown) => {
+      log.error({ err }, "http: upgrade failed");
+      socket.destroy();
+    });
+  }
+
+  function answerOn(server: Server) {
+    server.on("request", answer);
     server.on("upgrade", (request, socket, head) => {
       upgraded.add(socket);
       // Node, this file and two pipelines each add close listeners, which would exceed Node's leak warning threshold of
@@ -302,14 +351,12 @@ export function createPlatformHttp({
       socket.setMaxListeners(20);
       socket.once("close", () => upgraded.delete(socket));
       socket.on("error", () => socket.destroy());
-      onUpgrade(request, socket, head).catch((err: unknown) => {
-        log.error({ err }, "http: upgrade failed");
-        socket.destroy();
-      });
+      answerUpgrade(request, socket, head);
     });
   }
 
   return {
+    forwarded: { request: answer, upgrade: answerUpgrade },
     async listen(address, tls) {
       const server = tls === undefined ? createServer(SERVER_OPTIONS) : createHttpsServer(SERVER_OPTIONS, tls);
       if (count !== undefined) limitConnections(server, tls !== undefined);

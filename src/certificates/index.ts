@@ -1,5 +1,6 @@
 export { createHttpSolver, type HttpSolver } from "./acme/http-solver.ts";
 export { createDnsSolver, type DnsTxtRecords } from "./acme/solver.ts";
+export { createAuthority, issueCertificate } from "./authority.ts";
 export { certificateErrors } from "./errors.ts";
 export type { TenantHost, TenantHosts } from "./fair-share.ts";
 export { createAcmeCertificates, type AcmeCertificatesOptions } from "./from-acme.ts";

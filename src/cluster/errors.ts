@@ -2,6 +2,24 @@ import { defineErrors } from "../kernel/index.ts";
 
 /** Errors of the nodes that share one database. */
 export const clusterErrors = defineErrors("cluster", {
+  badAddress: {
+    code: "bad_address",
+    http: 500,
+    message: "{setting} is {text}, which is not an address with a port.",
+    fix: "Use host:port, such as 10.0.0.11:8790 or [2001:db8::1]:8790.",
+  },
+  addressNeeded: {
+    code: "address_needed",
+    http: 500,
+    message: "cluster.listen is {listen}, which other nodes cannot connect to.",
+    fix: "Set cluster.address to the address of this machine in the internal network.",
+  },
+  databaseNeeded: {
+    code: "database_needed",
+    http: 500,
+    message: "cluster.listen is set, but nodes cannot share the SQLite database of this process.",
+    fix: "Set database.url to a PostgreSQL server, or remove cluster.listen.",
+  },
   clocksApart: {
     code: "clocks_apart",
     http: 500,

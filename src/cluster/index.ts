@@ -1,3 +1,4 @@
-export { followDatabaseTime, meterDatabaseTime, type DatabaseTime } from "./database-time.ts";
-export { checkVersions, joinCluster, type Membership } from "./membership.ts";
+export { checkClusterSettings, createCluster, type Cluster } from "./cluster.ts";
+export { followDatabaseTime, type DatabaseTime } from "./database-time.ts";
+export { checkVersions } from "./membership.ts";
 export { clusterMigrations } from "./migrations.ts";

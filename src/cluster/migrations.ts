@@ -18,6 +18,14 @@ export interface ClusterTables {
     seen_at: number;
     draining: number;
   };
+  /** The authority that signs the certificates of nodes: one row. */
+  cluster_authority: {
+    name: string;
+    /** PEM. */
+    certificate: string;
+    /** PEM, encrypted under `cluster-authority`. */
+    private_key: string;
+  };
 }
 
 export const clusterMigrations: readonly Migration[] = [
@@ -35,6 +43,17 @@ export const clusterMigrations: readonly Migration[] = [
         .addColumn("started_at", "bigint", (column) => column.notNull())
         .addColumn("seen_at", "bigint", (column) => column.notNull())
         .addColumn("draining", "integer", (column) => column.notNull())
+        .execute();
+    },
+  },
+  {
+    name: "cluster-002-authority",
+    async up(db, types) {
+      await db.schema
+        .createTable("cluster_authority")
+        .addColumn("name", sql.raw(types.keyText), (column) => column.primaryKey())
+        .addColumn("certificate", "text", (column) => column.notNull())
+        .addColumn("private_key", "text", (column) => column.notNull())
         .execute();
     },
   },

@@ -22,6 +22,17 @@ export interface ClusterNode {
 
 type NodeState = Omit<ClusterNode, "startedAt" | "silentMs">;
 
+/** A standby server of PostgreSQL. */
+export interface ReplicationPeer {
+  name: string;
+  /** `streaming`, `catchup` and others; see pg_stat_replication. */
+  state: string;
+  /** `async`, `potential`, `sync` or `quorum`. */
+  synchronization: string;
+  /** Bytes of the log that it has not replayed; null if the database user may not see it. */
+  lagBytes: number | null;
+}
+
 /** Rows of running processes. All times come from the clock of the database. */
 interface NodesTable {
   /** Stores the node with the current time as its heartbeat. */
@@ -33,6 +44,8 @@ interface NodesTable {
   sweep(silentMs: number): Promise<number>;
   /** Current time of the database, in epoch milliseconds with fractions on PostgreSQL. */
   now(): Promise<number>;
+  /** Undefined on SQLite, and on a PostgreSQL server that is itself a standby. */
+  standbys(): Promise<ReplicationPeer[] | undefined>;
   /** False before the first migration of this domain. */
   exists(): Promise<boolean>;
 }
@@ -83,6 +96,17 @@ export function createNodesTable(db: Db): NodesTable {
         )
       ).affected,
     now: async () => (await tables.selectNoFrom(exactNow.as("now")).executeTakeFirstOrThrow()).now,
+    async standbys() {
+      if (db.dialect === "sqlite") return undefined;
+      const [server] = (await sql<{ standby: boolean }>`select pg_is_in_recovery() as standby`.execute(tables)).rows;
+      if (server!.standby) return undefined;
+      const peers = sql<ReplicationPeer>`
+        select application_name as name, coalesce(state, 'unknown') as state,
+          coalesce(sync_state, 'unknown') as synchronization,
+          pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)::float8 as "lagBytes"
+        from pg_stat_replication order by application_name limit 100`;
+      return (await peers.execute(tables)).rows;
+    },
     async exists() {
       const names =
         db.dialect === "postgres"

@@ -9,6 +9,23 @@ export interface ClientAddress {
   scheme(request: IncomingMessage): "http" | "https";
 }
 
+/** The client of a request that another node has forwarded. */
+export interface OriginalClient {
+  ip: string | undefined;
+  scheme: "http" | "https";
+}
+
+const ORIGINAL = Symbol("original client");
+type MaybeForwarded = IncomingMessage & { [ORIGINAL]?: OriginalClient };
+
+/** Call it only for requests of authenticated nodes: from here on, `client` counts as the peer. */
+export function markForwarded(request: IncomingMessage, client: OriginalClient): void {
+  (request as MaybeForwarded)[ORIGINAL] = client;
+}
+
+/** True if another node has forwarded the request. */
+export const isForwarded = (request: IncomingMessage): boolean => (request as MaybeForwarded)[ORIGINAL] !== undefined;
+
 /**
  * `trusted`: addresses and CIDR ranges of proxies. X-Forwarded-* headers from other peers are ignored. Throws TypeError
  * for invalid entries, which the settings reject earlier.
@@ -21,6 +38,8 @@ export function createClientAddress(trusted: readonly string[]): ClientAddress {
 
   return {
     ip(request) {
+      const original = (request as MaybeForwarded)[ORIGINAL];
+      if (original !== undefined) return original.ip;
       const peer = toPlainAddress(request.socket.remoteAddress);
       if (trusted.length === 0 || !isTrusted(peer)) return peer;
       // From the right: the last hop that is not a trusted proxy is the client.
@@ -31,6 +50,8 @@ export function createClientAddress(trusted: readonly string[]): ClientAddress {
       return hops.findLast((hop) => !isTrusted(hop)) ?? hops[0] ?? peer;
     },
     scheme(request) {
+      const original = (request as MaybeForwarded)[ORIGINAL];
+      if (original !== undefined) return original.scheme;
       if ("encrypted" in request.socket && request.socket.encrypted === true) return "https";
       return isTrusted(toPlainAddress(request.socket.remoteAddress)) && request.headers["x-forwarded-proto"] === "https"
         ? "https"

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { backupSettings } from "./backup-settings.ts";
+import { clusterSettings } from "./cluster-settings.ts";
 import { dashboardSettings } from "./dashboard-settings.ts";
 import { DEFAULT_REQUESTS_PER_WINDOW } from "./failure-windows.ts";
 import { count, group, host, port, ranges } from "./setting-types.ts";
@@ -42,6 +43,7 @@ export const settingsSchema = z.strictObject({
       example: true,
     }),
   }),
+  cluster: clusterSettings,
   objects: group("Object storage: worker modules, large values, R2 objects, videos", {
     dir: z.string().min(1).default("objects").meta({
       description: "Objects folder, relative to the data directory. All processes of a database share it",

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { timingSafeEqual } from "node:crypto";
+import { isForwarded } from "../kernel/client-address.ts";
 import { acceptsHtml, PAGE_POLICY } from "../kernel/design/index.ts";
 import { isLoopback } from "../kernel/index.ts";
 import type { Metrics } from "../kernel/metrics.ts";
@@ -66,10 +67,12 @@ export function createProbes({
 
 const isVerbose = (url = "") => new URLSearchParams(url.split("?")[1]).has("verbose");
 
-function mayReadMetrics({ headers, socket }: IncomingMessage, token: string): boolean {
+function mayReadMetrics(request: IncomingMessage, token: string): boolean {
+  const { headers, socket } = request;
   // Rejects requests forwarded by a local proxy, and host names that resolve to loopback (DNS rebinding).
   if (token === "")
     return (
+      !isForwarded(request) &&
       isLoopback((socket.remoteAddress ?? "").replace(/^::ffff:/, "")) &&
       PROXY_HEADERS.every((name) => headers[name] === undefined) &&
       isLoopback(nameOf(headers.host ?? ""))

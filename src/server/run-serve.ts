@@ -11,7 +11,8 @@ export interface RunServeOptions extends ServeOptions {
   exit?: (code: number) => void;
 }
 
-const STOP_TIMEOUT_MS = 60_000;
+/** Includes cluster.drain_seconds. */
+const STOP_TIMEOUT_MS = 120_000;
 
 /** Runs `reelpost serve` until it is stopped. Resolves with the exit code; rejects if it cannot start. */
 export async function runServe({

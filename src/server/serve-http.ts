@@ -162,6 +162,9 @@ export function createServeHttp(
           ...(receive && { receive }),
         })
       : undefined;
+  const prefixes = { ...platformApi.prefixes, ...platform.r2Http.prefixes };
+  const apiPrefixes = Object.keys(prefixes);
+  const dashboardHosts = new Set(settings.dashboard.enabled ? settings.dashboard.hosts.map(hostInLowerCase) : []);
   const http = createPlatformHttp({
     ...(roles.has("api") && platformApi),
     ...(roles.has("workers") && { workers }),
@@ -180,16 +183,32 @@ export function createServeHttp(
     connections: connectionLimits(settings),
     ...(receive && { receive }),
     ...(roles.has("api") && {
-      prefixes: { ...platformApi.prefixes, ...platform.r2Http.prefixes },
+      prefixes,
       sites: platform.r2Http.handlerFor,
     }),
     ...(dashboard !== undefined && { dashboard }),
     wellKnown: [certificates.respond, ...wellKnown],
+    ...(cluster?.forwarding !== undefined &&
+      FORWARDED_ROLES.some((role) => !roles.has(role)) && {
+        forwarding: {
+          ...cluster.forwarding,
+          api: {
+            prefixes: apiPrefixes,
+            isDashboard: (host: string) => dashboardHosts.has(host),
+            isSite: async (host: string) => (await platform.r2Http.handlerFor(host)) !== undefined,
+          },
+          route: routing.match,
+        },
+      }),
     log,
     graceMs,
   });
   return { http, dashboard };
 }
+
+const FORWARDED_ROLES = ["api", "workers", "playback", "live"] as const;
+
+const hostInLowerCase = (host: string) => host.toLowerCase();
 
 const connectionLimits = ({ http }: Settings): ConnectionLimits => ({
   total: http.connections,

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { checkVersions, followDatabaseTime, meterDatabaseTime, type DatabaseTime } from "../cluster/index.ts";
+import { checkVersions, createCluster, followDatabaseTime, type Cluster, type DatabaseTime } from "../cluster/index.ts";
 import { createClientAddress } from "../kernel/client-address.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { OwnAddresses } from "../kernel/own-addresses.ts";
@@ -22,7 +22,6 @@ import {
 import { createDns, type Dns } from "../zones/index.ts";
 import { workerParent } from "../api/index.ts";
 import { checkStorageIdentity } from "./storage-identity.ts";
-import { composeCluster, type Cluster } from "./cluster.ts";
 import { composeCertificates, type ServeCertificates } from "./certificates.ts";
 import { ownAddressesOf } from "./own-addresses.ts";
 import { migrations } from "./migrations.ts";
@@ -66,6 +65,8 @@ interface OpenModulesOptions {
   isExposed?: boolean;
   telemetry?: Telemetry | undefined;
   version: string;
+  /** 32 hex digits; a new one for each run. */
+  nodeId: string;
   /** The clock of the machine. */
   local: Clock;
   /** The clock in `basics`, to be corrected to that of the database. */
@@ -78,13 +79,13 @@ export async function openModules(
   baseUrl: () => string,
   limits: ServeOptions["limits"],
   basics: Basics,
-  { isExposed = false, telemetry, version, local, corrected }: OpenModulesOptions,
+  { isExposed = false, telemetry, version, nodeId, local, corrected }: OpenModulesOptions,
 ): Promise<ServeModules> {
   const { data_dir: dataDir, database } = settings;
   const { lifecycle } = basics;
   const secrets = openSecrets(dataDir, settings.secrets);
   const corrections: DatabaseTime[] = [];
-  const late: { cluster?: Cluster } = {};
+  const late: { cluster?: Cluster | undefined } = {};
   const metrics = createMetrics();
   lifecycle.onStop("metrics", () => metrics.close());
   const store = await openStore(
@@ -94,7 +95,7 @@ export async function openModules(
       database: database.url === "" ? undefined : database,
       objects: settings.objects,
       metrics,
-      liveProcesses: () => late.cluster?.liveNodes() ?? 1,
+      liveProcesses: () => Math.max(1, late.cluster?.nodes().length ?? 0),
       async beforeMigrations(db) {
         if (database.url === "") return;
         const time = await followDatabaseTime({ db, clock: corrected, local, log: basics.log });
@@ -160,10 +161,9 @@ export async function openModules(
   await platform.bucketDomains.load();
   meterWorkers(runtime, metrics);
   const [databaseTime] = corrections;
-  if (databaseTime !== undefined) {
-    meterDatabaseTime(databaseTime, metrics);
-    late.cluster = composeCluster({ store, roles, version, databaseTime }, basics);
-  }
+  late.cluster =
+    databaseTime &&
+    (await createCluster({ store, secrets, settings, roles, version, databaseTime, metrics, id: nodeId }, basics));
   const stopMetrics = telemetry?.sendMetrics(metrics);
   if (stopMetrics !== undefined) lifecycle.onStop("export of metrics", stopMetrics);
   const dns = createDns(

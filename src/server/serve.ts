@@ -1,4 +1,5 @@
 import type { Dashboard } from "../dashboard/index.ts";
+import { checkClusterSettings } from "../cluster/index.ts";
 import { createCorrectedClock } from "../kernel/corrected-clock.ts";
 import { formatProblems } from "../kernel/config/index.ts";
 import { createLifecycle, createLog, isLoopback, randomIds, systemClock, type Basics } from "../kernel/index.ts";
@@ -37,6 +38,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
   } = settings;
   const roles = parseRoles(options.roles);
   const sockets = inheritedSockets(env);
+  checkClusterSettings(settings);
   if (settings.database.url === "") checkStandaloneRoles(roles);
   const log = options.log ?? createLog({ level: settings.log.level });
   const lifecycle = createLifecycle({ log });
@@ -56,6 +58,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
       isExposed: !hosts.every(isLoopback),
       telemetry,
       version: options.version,
+      nodeId: ids.hex(),
       local,
       corrected: clock,
     });
@@ -108,9 +111,18 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     modules.stream.start();
     // From here on, the challenge responders of all processes can answer.
     modules.certificates.start();
-    await modules.cluster?.join();
     const backups = startScheduledBackups(settings, { version: options.version, clock, log });
     lifecycle.onStop("scheduled backups", async () => backups?.stop());
+    const internal = await modules.cluster?.listen(http.forwarded);
+    if (internal !== undefined) {
+      listeners.push(internal);
+      modules.own.listening(internal.port);
+    }
+    await modules.cluster?.join();
+    // Registered last, so that it runs first: until it ends, this process works as before.
+    lifecycle.onStop("draining", () => modules.cluster?.drain(), {
+      timeoutMs: settings.cluster.drain_seconds * 1000 + 5000,
+    });
 
     return {
       url,

@@ -26,13 +26,16 @@ interface CertificateDraft {
   key: KeyObject;
   /** True if the certificate may sign other certificates. */
   authority?: boolean;
+  /** True if the certificate also authenticates TLS clients. */
+  forClients?: boolean;
 }
 
 /** A certificate (RFC 5280) in DER, self-signed or signed by `issuer`. */
 export function certificate(draft: CertificateDraft, issuer: Pick<CertificateDraft, "names" | "key"> = draft): Der {
-  const { names, notBefore, notAfter, key, authority = false } = draft;
+  const { names, notBefore, notAfter, key, authority = false, forClients = false } = draft;
   const basicConstraints = sequence(oid("2.5.29.19"), yes, octets(authority ? sequence(yes) : sequence()));
-  const serverAuth = sequence(oid("2.5.29.37"), octets(sequence(oid("1.3.6.1.5.5.7.3.1"))));
+  const purposes = [oid("1.3.6.1.5.5.7.3.1"), ...(forClients ? [oid("1.3.6.1.5.5.7.3.2")] : [])];
+  const extendedKeyUsage = sequence(oid("2.5.29.37"), octets(sequence(...purposes)));
   const content = sequence(
     context(0, integer(Buffer.of(2))),
     // 4.1.2.2: positive, at most 20 octets.
@@ -42,7 +45,7 @@ export function certificate(draft: CertificateDraft, issuer: Pick<CertificateDra
     sequence(time(notBefore), time(notAfter)),
     commonName(names[0]!),
     publicKeyOf(key),
-    context(3, sequence(basicConstraints, ...(authority ? [] : [serverAuth]), subjectAltName(names))),
+    context(3, sequence(basicConstraints, ...(authority ? [] : [extendedKeyUsage]), subjectAltName(names))),
   );
   return signed(content, issuer.key);
 }

@@ -1,0 +1,330 @@
+import { createHash } from "node:crypto";
+import type { ClientRequest, IncomingMessage, ServerResponse } from "node:http";
+import { Agent, request as httpsRequest } from "node:https";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { pipeline } from "node:stream";
+import type { TLSSocket } from "node:tls";
+import type { OriginalClient } from "../kernel/client-address.ts";
+import { messageOf, type Log } from "../kernel/index.ts";
+import { nodeHost, type NodeIdentity } from "./authority.ts";
+import { parseAddress } from "./address.ts";
+import { clientHeaders, passedHeaders } from "./forwarded-headers.ts";
+import type { ClusterNode } from "./nodes-table.ts";
+
+/** Why no node has answered. Nothing has been sent to the client. */
+export interface ForwardFailure {
+  status: 502 | 503 | 504;
+  text: string;
+}
+
+interface ForwardTarget {
+  role: string;
+  client: OriginalClient;
+  /** Requests with the same value go to the same node while the nodes stay the same. */
+  affinity?: string | undefined;
+}
+
+/** Sends requests to other nodes. Bodies are streamed in both directions. */
+interface Forwarder {
+  /** True if another live node that is not draining has the role. */
+  offers(role: string): boolean;
+  request(
+    target: ForwardTarget,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<ForwardFailure | undefined>;
+  upgrade(target: ForwardTarget, request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>;
+  /** Drops the connections to nodes that are dead. Call it after each change of the nodes. */
+  dropDead(): void;
+  close(): void;
+}
+
+interface ForwarderDeps {
+  id: string;
+  nodes(): readonly ClusterNode[];
+  identity: NodeIdentity;
+  log: Log;
+  onResult?(role: string, result: "answered" | "failed"): void;
+  /** Defaults: 2 s, 5 min, 10,000. */
+  limits?: { connectMs?: number; answerMs?: number; open?: number };
+}
+
+const MAX_ATTEMPTS = 3;
+/** Without a body and without effects on the server: may be sent again if the first node dies. */
+const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
+
+const UNREACHABLE: ForwardFailure = {
+  status: 502,
+  text: "No node that serves this request can be reached. Try again.",
+};
+const LOST: ForwardFailure = {
+  status: 502,
+  text: "The node that served this request stopped before it responded. The request may have taken effect.",
+};
+const LATE: ForwardFailure = { status: 504, text: "The node that serves this request did not respond in time." };
+const FULL: ForwardFailure = { status: 503, text: "Too many requests are being forwarded to other nodes. Try again." };
+
+export function createForwarder({ id, nodes, identity, log, onResult, limits = {} }: ForwarderDeps): Forwarder {
+  const { connectMs = 2000, answerMs = 300_000, open: maxOpen = 10_000 } = limits;
+  const agents = new Map<string, Agent>();
+  /** Connections in use by node. */
+  const openRequests = new Map<string, Set<{ destroy(): void }>>();
+  let openCount = 0;
+  // New connections use the new certificate; requests in progress keep their connection.
+  identity.onRenewed(() => agents.clear());
+
+  const isTarget = (node: ClusterNode, role: string) =>
+    node.id !== id && node.address !== "" && !node.isDraining && node.roles.includes(role);
+
+  function targetsOf({ role, affinity }: ForwardTarget): ClusterNode[] {
+    const targets = nodes().filter((node) => isTarget(node, role));
+    const ranks = new Map(
+      targets.map((node) => [node, affinity === undefined ? Math.random() : rank(node.id, affinity)]),
+    );
+    return targets.toSorted((one, other) => ranks.get(one)! - ranks.get(other)!).slice(0, MAX_ATTEMPTS);
+  }
+
+  function agentOf(node: ClusterNode): Agent {
+    let agent = agents.get(node.id);
+    if (agent === undefined) {
+      agent = new Agent({
+        keepAlive: true,
+        keepAliveMsecs: 10_000,
+        maxFreeSockets: 64,
+        scheduling: "lifo",
+        ...identity.tls(),
+        minVersion: "TLSv1.3",
+        // Verified against the certificate: another node may have taken over the address.
+        servername: nodeHost(node.id),
+      });
+      agents.set(node.id, agent);
+    }
+    return agent;
+  }
+
+  function track(node: ClusterNode, connection: { destroy(): void }): () => void {
+    const tracked = openRequests.get(node.id) ?? new Set();
+    openRequests.set(node.id, tracked.add(connection));
+    openCount++;
+    return () => {
+      if (!tracked.delete(connection)) return;
+      openCount--;
+      if (tracked.size === 0 && openRequests.get(node.id) === tracked) openRequests.delete(node.id);
+    };
+  }
+
+  function send(node: ClusterNode, request: IncomingMessage, headers: string[]): ClientRequest {
+    const { host, port } = parseAddress(node.address);
+    return httpsRequest({
+      host,
+      port,
+      agent: agentOf(node),
+      method: request.method,
+      path: request.url,
+      headers,
+      setHost: false,
+    });
+  }
+
+  /** Resolves when the connection is established. Until then nothing has been sent, so another node may be tried. */
+  function connected(upstream: ClientRequest): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        reject(new Error(`no connection within ${connectMs} ms`));
+        upstream.destroy();
+      }, connectMs);
+      const settle = (end: () => void) => {
+        clearTimeout(timer);
+        end();
+      };
+      upstream.once("error", (err) => settle(() => reject(err)));
+      upstream.once("socket", (socket: Socket) => {
+        if (upstream.reusedSocket || (socket as TLSSocket).authorized) return settle(resolve);
+        socket.once("secureConnect", () => settle(resolve));
+      });
+    });
+  }
+
+  /** Resolves with the response, or rejects if the node has ended or does not respond in time. */
+  function answered(upstream: ClientRequest): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      upstream.setTimeout(answerMs, () => {
+        reject(LATE);
+        upstream.destroy();
+      });
+      upstream.once("response", (response) => {
+        upstream.setTimeout(0);
+        resolve(response);
+      });
+      upstream.once("error", reject);
+      upstream.once("close", () => reject(new Error("the connection was closed")));
+    });
+  }
+
+  async function attempt(
+    node: ClusterNode,
+    { client }: ForwardTarget,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<"answered" | "next" | ForwardFailure> {
+    const isChunked = request.headers["transfer-encoding"] !== undefined;
+    const hasBody = isChunked || (request.headers["content-length"] ?? "0") !== "0";
+    const upstream = send(node, request, [
+      ...passedHeaders(request),
+      ...clientHeaders(client),
+      ...(isChunked ? ["transfer-encoding", "chunked"] : []),
+    ]);
+    // Also covers errors after the response has begun, which its own stream reports.
+    upstream.on("error", () => {});
+    const untrack = track(node, upstream);
+    upstream.once("close", untrack);
+    const onClientGone = () => void (response.writableFinished || upstream.destroy());
+    response.once("close", onClientGone);
+    try {
+      await connected(upstream);
+    } catch (err) {
+      response.off("close", onClientGone);
+      if (response.destroyed) return "answered";
+      log.warn({ node: node.name, address: node.address, reason: messageOf(err) }, "cluster: failed to reach a node");
+      return "next";
+    }
+    const answer = answered(upstream);
+    if (hasBody) request.pipe(upstream);
+    else upstream.end();
+    try {
+      const upstreamResponse = await answer;
+      response.writeHead(
+        upstreamResponse.statusCode!,
+        upstreamResponse.statusMessage!,
+        passedHeaders(upstreamResponse) as never,
+      );
+      response.flushHeaders();
+      pipeline(upstreamResponse, response, () => {
+        if (!upstreamResponse.complete) response.destroy();
+      });
+      return "answered";
+    } catch (err) {
+      response.off("close", onClientGone);
+      if (hasBody) request.unpipe(upstream);
+      if (response.destroyed) return "answered";
+      if (err === LATE) return LATE;
+      log.warn({ node: node.name, reason: messageOf(err) }, "cluster: node ended before it responded");
+      return !hasBody && SAFE_METHODS.has(request.method!) ? "next" : LOST;
+    }
+  }
+
+  async function forwardUpgrade(
+    node: ClusterNode,
+    { client }: ForwardTarget,
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+  ): Promise<boolean> {
+    const upstream = send(node, request, [
+      ...passedHeaders(request),
+      ...clientHeaders(client),
+      "connection",
+      "Upgrade",
+      "upgrade",
+      request.headers.upgrade ?? "websocket",
+    ]);
+    upstream.on("error", () => {});
+    const untrack = track(node, upstream);
+    upstream.once("close", untrack);
+    const onClientGone = () => upstream.destroy();
+    socket.once("close", onClientGone);
+    try {
+      await connected(upstream);
+    } catch (err) {
+      socket.off("close", onClientGone);
+      log.warn({ node: node.name, address: node.address, reason: messageOf(err) }, "cluster: failed to reach a node");
+      return socket.destroyed;
+    }
+    const upgraded = new Promise<void>((resolve) => {
+      upstream.setTimeout(answerMs, () => upstream.destroy());
+      upstream.once("close", () => (socket.destroyed ? undefined : socket.end(BAD_GATEWAY), resolve()));
+      upstream.once("upgrade", (response, upstreamSocket: Duplex, upstreamHead: Buffer) => {
+        upstream.removeAllListeners("close");
+        untrack();
+        const release = track(node, upstreamSocket);
+        upstreamSocket.once("close", release);
+        (upstreamSocket as Socket).setTimeout(0);
+        socket.write(statusAndHeaders(response, ["connection", "Upgrade", "upgrade", response.headers.upgrade ?? ""]));
+        if (upstreamHead.length > 0) socket.write(upstreamHead);
+        if (head.length > 0) upstreamSocket.write(head);
+        join(socket, upstreamSocket);
+        resolve();
+      });
+      upstream.once("response", (response) => {
+        upstream.setTimeout(0);
+        upstream.removeAllListeners("close");
+        upstream.once("close", untrack);
+        socket.write(statusAndHeaders(response, ["connection", "close"]));
+        pipeline(response, socket, () => socket.destroy());
+        resolve();
+      });
+    });
+    upstream.end();
+    await upgraded;
+    return true;
+  }
+
+  return {
+    offers: (role) => nodes().some((node) => isTarget(node, role)),
+    async request(target, request, response) {
+      if (openCount >= maxOpen) return FULL;
+      for (const node of targetsOf(target)) {
+        const result = await attempt(node, target, request, response);
+        if (result === "next") continue;
+        onResult?.(target.role, result === "answered" ? "answered" : "failed");
+        return result === "answered" ? undefined : result;
+      }
+      onResult?.(target.role, "failed");
+      return UNREACHABLE;
+    },
+    async upgrade(target, request, socket, head) {
+      if (openCount < maxOpen)
+        for (const node of targetsOf(target)) if (await forwardUpgrade(node, target, request, socket, head)) return;
+      socket.end(BAD_GATEWAY);
+    },
+    dropDead() {
+      const live = new Set(nodes().map((node) => node.id));
+      for (const [node, agent] of agents) {
+        if (live.has(node)) continue;
+        agent.destroy();
+        agents.delete(node);
+      }
+      for (const [node, connections] of openRequests)
+        if (!live.has(node)) for (const connection of connections) connection.destroy();
+    },
+    close() {
+      for (const agent of agents.values()) agent.destroy();
+      for (const connections of openRequests.values()) for (const connection of connections) connection.destroy();
+    },
+  };
+}
+
+const BAD_GATEWAY = "HTTP/1.1 502 Bad Gateway\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+
+/** Rendezvous hashing: when a node leaves, only its own share moves to others. */
+const rank = (node: string, affinity: string): number =>
+  createHash("sha256").update(`${node} ${affinity}`).digest().readUInt32BE();
+
+function statusAndHeaders(response: IncomingMessage, connection: string[]): string {
+  const headers = [...passedHeaders(response), ...connection];
+  let text = `HTTP/1.1 ${response.statusCode} ${response.statusMessage}\r\n`;
+  for (let i = 0; i < headers.length; i += 2) text += `${headers[i]}: ${headers[i + 1]}\r\n`;
+  return `${text}\r\n`;
+}
+
+/** Connects two sockets; each one ends with the other. */
+function join(one: Duplex, other: Duplex): void {
+  for (const [from, to] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    from.pipe(to);
+    from.on("error", () => to.destroy()).once("close", () => to.destroy());
+  }
+}

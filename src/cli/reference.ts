@@ -15,6 +15,7 @@ const AREAS: readonly [title: string, heads: readonly string[]][] = [
   ["Video", ["stream"]],
   ["Live video", ["live"]],
   ["Backups", ["backup", "check"]],
+  ["Databases", ["migrate"]],
   ["Servers and tokens", ["login", "logout", "whoami", "server", "token"]],
   ["Dashboard", ["sign-in-link", "user", "sessions"]],
   ["Accounts", ["members", "audit"]],

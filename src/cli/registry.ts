@@ -41,6 +41,11 @@ export const NOUNS: readonly Noun[] = [
     load: async () => [(await import("./commands/check.ts")).check],
   },
   {
+    name: "migrate",
+    summary: "apply the pending migrations of a server's database",
+    load: async () => [(await import("./commands/migrate.ts")).migrate],
+  },
+  {
     name: "types",
     summary: "generate worker-configuration.d.ts with the type of env",
     load: async () => [(await import("./commands/types.ts")).types],

@@ -37,6 +37,11 @@ export const settingsSchema = z.strictObject({
       3600,
       "Time limit of a PostgreSQL query; a server that does not respond within this time counts as lost",
     ),
+    migrate: z.boolean().default(true).meta({
+      description:
+        "Apply pending migrations at the start; otherwise the server does not start until `reelpost migrate` has applied them",
+      example: true,
+    }),
     replicated: z.boolean().default(false).meta({
       description:
         "Refuse a PostgreSQL server without synchronous replication: `synchronous_commit` must not be off or local, and `synchronous_standby_names` must not be empty",

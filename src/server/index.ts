@@ -13,6 +13,7 @@ export {
   type SettingsSource,
 } from "./backup.ts";
 export { checkServer } from "./check.ts";
+export { migrateServer } from "./migrate.ts";
 export { serverErrors } from "./errors.ts";
 export { createSignInLink } from "./sign-in-link.ts";
 export { startServe } from "./serve.ts";

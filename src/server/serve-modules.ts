@@ -92,6 +92,7 @@ export async function openModules(
     dataDir,
     {
       migrations,
+      migrate: database.migrate,
       database: database.url === "" ? undefined : database,
       objects: settings.objects,
       metrics,

@@ -33,6 +33,12 @@ export const storeErrors = defineErrors("store", {
       "the database was written by a newer version of this program (it has {unknown}, which this version does not know)",
     fix: "Run the newer version, or restore a backup from before the upgrade.",
   },
+  databaseOlder: {
+    code: "E_STORE_DATABASE_OLDER",
+    http: 500,
+    message: "the schema of the database is older than this program: {pending} pending",
+    fix: "Run `reelpost migrate`, or set database.migrate to true.",
+  },
   databaseNotEmpty: {
     code: "E_STORE_DATABASE_NOT_EMPTY",
     http: 409,

@@ -2,7 +2,7 @@ import { join, resolve } from "node:path";
 import type { Basics } from "../kernel/index.ts";
 import type { Metrics } from "../kernel/metrics.ts";
 import { createLocalLimits } from "../kernel/rate-limits.ts";
-import { migrate } from "./db/migrate.ts";
+import { expectMigrated, migrate } from "./db/migrate.ts";
 import type { Db, Migration } from "./db/port.ts";
 import { openPostgres, type PostgresOptions } from "./db/postgres.ts";
 import { openSqlite } from "./db/sqlite.ts";
@@ -24,6 +24,8 @@ import type { Store } from "./store.ts";
 interface StoreOptions {
   /** The complete schema, in order of creation. */
   migrations: readonly Migration[];
+  /** Apply pending migrations. Default true; otherwise they are an error. */
+  migrate?: boolean | undefined;
   /** PostgreSQL. Default: SQLite in the data directory. */
   database?: PostgresOptions | undefined;
   /**
@@ -48,12 +50,13 @@ const GIBIBYTE = 1024 ** 3;
 
 /**
  * Opens database, objects, events and jobs, and applies pending migrations. Throws StoreError: notADatabase, cannotOpen,
- * notDurable, databaseNewer, unreachable, badObjectsUrl.
+ * notDurable, databaseNewer, databaseOlder, unreachable, badObjectsUrl.
  */
 export async function openStore(
   directory: string,
   {
     migrations,
+    migrate: applies = true,
     database,
     objects = { dir: "objects", url: "" },
     metrics,
@@ -68,7 +71,7 @@ export async function openStore(
     database === undefined ? openSqlite({ path: join(directory, "reelpost.sqlite") }) : await openPostgres(database);
   lifecycle.onStop("database", () => db.close());
   await beforeMigrations?.(db);
-  await migrate(db, migrations);
+  await (applies ? migrate : expectMigrated)(db, migrations);
   // The data directory is locked, so no other process is running these jobs.
   if (database === undefined) await reclaimJobs(db);
   const events =

@@ -3,7 +3,7 @@ import { describe, test, type TestContext } from "node:test";
 import { type Kysely, sql } from "kysely";
 import type { TestEngine } from "../../../test/support/databases.ts";
 import { Fault, UserError } from "../../kernel/index.ts";
-import { migrate } from "./migrate.ts";
+import { migrate, readMigrationStatus } from "./migrate.ts";
 import { isUniqueViolation } from "./unique-violation.ts";
 import type { ColumnTypes, Db, Migration } from "./port.ts";
 
@@ -302,12 +302,46 @@ export function dbConformance(engine: TestEngine): void {
     });
 
     test("rejects a database newer than the program", async (t) => {
-      const { db } = await engine.open(t, [things, column("future")]);
+      const { db } = await engine.open(t, [things, { ...column("future"), olderVersions: "none" }]);
       await assert.rejects(
         migrate(db, [things]),
         (err: unknown) =>
           err instanceof UserError && err.kind === "databaseNewer" && err.message.includes("test-future"),
       );
+    });
+
+    test("accepts newer migrations that this version works with, and rejects others", async (t) => {
+      const newer = (name: string, olderVersions?: Migration["olderVersions"]): Migration => ({
+        ...column(name),
+        ...(olderVersions !== undefined && { olderVersions }),
+      });
+      const cases: [Migration, accepted: boolean][] = [
+        [newer("added"), true],
+        [newer("unused", { knowing: "test-001-things" }), true],
+        [newer("too-early", { knowing: "test-added" }), false],
+        [newer("restrictive", "none"), false],
+      ];
+      for (const [migration, accepted] of cases) {
+        const { db } = await engine.open(t);
+        await migrate(db, [things, ...(accepted ? [] : [column("added")]), migration]);
+        const opened = migrate(db, [things, column("own")]);
+        if (accepted) assert.deepEqual(await opened, ["test-own"]);
+        else await assert.rejects(opened, (err) => err instanceof UserError && err.message.includes(migration.name));
+        if (accepted)
+          assert.deepEqual(await readMigrationStatus(db, [things, column("own"), column("next")]), {
+            applied: ["test-001-things", "test-own"],
+            pending: ["test-next"],
+            newer: [migration.name],
+          });
+      }
+    });
+
+    test("adds its own column to a database of a version without it, and trusts none of its unknown migrations", async (t) => {
+      const { db } = await engine.open(t, [things, column("old")]);
+      await sql`alter table schema_migrations drop column older_versions`.execute(db.tables());
+      assert.deepEqual((await readMigrationStatus(db, [things, column("old"), column("x")])).pending, ["test-x"]);
+      await assert.rejects(migrate(db, [things]), (err) => err instanceof UserError && err.kind === "databaseNewer");
+      assert.deepEqual(await migrate(db, [things, column("old"), column("x")]), ["test-x"]);
     });
 
     test("leaves the database unchanged if a migration fails", async (t) => {

@@ -1,6 +1,7 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Kysely, sql } from "kysely";
 import { Fault } from "../../kernel/index.ts";
-import { storeErrors } from "../errors.ts";
+import { isStoreError, storeErrors } from "../errors.ts";
 import type { ColumnTypes, Db, Migration } from "./port.ts";
 
 const columnTypes: Record<Db["dialect"], ColumnTypes> = {
@@ -10,46 +11,130 @@ const columnTypes: Record<Db["dialect"], ColumnTypes> = {
 
 /** An arbitrary lock id that no other program uses: "reelpost" as eight ASCII bytes. */
 const MIGRATION_LOCK = "8243105103068197748";
+/**
+ * A change of a table waits for running transactions, and all later ones wait for the change. So it gives up after this
+ * time, lets them pass, and tries again.
+ */
+const LOCK_TIMEOUT_MS = 3_000;
+const LOCK_ATTEMPTS = 20;
 
+/** `older_versions` is what `Migration.olderVersions` says; null in databases of versions without the column. */
 interface Schema {
-  schema_migrations: { name: string; applied_at: number };
+  schema_migrations: { name: string; applied_at: number; older_versions: string | null };
+}
+
+const ANY = "any";
+const NONE = "none";
+
+/** The migrations of a database compared with those of this version, by name. */
+export interface MigrationStatus {
+  applied: string[];
+  pending: string[];
+  /** Applied by a newer version. This version works on the schema. */
+  newer: string[];
 }
 
 /**
  * Applies pending migrations in list order, in one transaction, one process at a time. Returns their names. Throws
- * StoreError databaseNewer if the database contains a migration that is not in the list.
+ * StoreError databaseNewer if a newer version applied a migration that this version does not work with.
  */
 export async function migrate(db: Db, migrations: readonly Migration[]): Promise<string[]> {
   const names = new Set(migrations.map(({ name }) => name));
   if (names.size !== migrations.length) throw new Fault("two migrations have the same name");
-  return db.withoutTimeLimit(() =>
-    db
-      .tables<Schema>()
-      .connection()
-      .execute((connection) =>
-        runExclusively(db, connection, () =>
-          connection.transaction().execute(async (tx) => {
-            await tx.schema
-              .createTable("schema_migrations")
-              .ifNotExists()
-              .addColumn("name", "text", (column) => column.primaryKey())
-              .addColumn("applied_at", "bigint", (column) => column.notNull())
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await db.withoutTimeLimit(() => applyPending(db, migrations));
+    } catch (err) {
+      if (db.dialect === "sqlite" || attempt === LOCK_ATTEMPTS || !isStoreError(err, "busy")) throw err;
+      await sleep(Math.random() * 500);
+    }
+  }
+}
+
+/** Compares the migrations without changing the database. Throws StoreError databaseNewer like `migrate`. */
+export async function readMigrationStatus(db: Db, migrations: readonly Migration[]): Promise<MigrationStatus> {
+  const tables = db.tables<Schema>();
+  const has = async (column: string) => await hasColumn(tables, db.dialect, column);
+  if (!(await has("name"))) return { applied: [], pending: migrations.map(({ name }) => name), newer: [] };
+  const rows = (await has("older_versions"))
+    ? await tables.selectFrom("schema_migrations").select(["name", "older_versions"]).execute()
+    : (await tables.selectFrom("schema_migrations").select("name").execute()).map((row) => ({
+        ...row,
+        older_versions: null,
+      }));
+  return compare(rows, migrations);
+}
+
+/** Throws StoreError databaseOlder if a migration of this version is pending, and databaseNewer like `migrate`. */
+export async function expectMigrated(db: Db, migrations: readonly Migration[]): Promise<void> {
+  const { pending } = await readMigrationStatus(db, migrations);
+  if (pending.length > 0) throw storeErrors.databaseOlder({ pending: pending.join(", ") });
+}
+
+function applyPending(db: Db, migrations: readonly Migration[]): Promise<string[]> {
+  return db
+    .tables<Schema>()
+    .connection()
+    .execute((connection) =>
+      runExclusively(db, connection, () =>
+        connection.transaction().execute(async (tx) => {
+          if (db.dialect === "postgres") await sql.raw(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`).execute(tx);
+          await createMigrationsTable(tx, db.dialect);
+          const rows = await tx.selectFrom("schema_migrations").select(["name", "older_versions"]).execute();
+          const pending = new Set(compare(rows, migrations).pending);
+          for (const { name, up, olderVersions = ANY } of migrations.filter((migration) =>
+            pending.has(migration.name),
+          )) {
+            await up(tx, columnTypes[db.dialect]);
+            const marks = typeof olderVersions === "string" ? olderVersions : olderVersions.knowing;
+            await tx
+              .insertInto("schema_migrations")
+              .values({ name, applied_at: Date.now(), older_versions: marks })
               .execute();
-            const appliedNames = new Set(
-              (await tx.selectFrom("schema_migrations").select("name").execute()).map(({ name }) => name),
-            );
-            const unknownNames = [...appliedNames].filter((name) => !names.has(name));
-            if (unknownNames.length > 0) throw storeErrors.databaseNewer({ unknown: unknownNames.join(", ") });
-            const pendingMigrations = migrations.filter(({ name }) => !appliedNames.has(name));
-            for (const { name, up } of pendingMigrations) {
-              await up(tx, columnTypes[db.dialect]);
-              await tx.insertInto("schema_migrations").values({ name, applied_at: Date.now() }).execute();
-            }
-            return pendingMigrations.map(({ name }) => name);
-          }),
-        ),
+          }
+          return [...pending];
+        }),
       ),
+    );
+}
+
+function compare(
+  rows: readonly Pick<Schema["schema_migrations"], "name" | "older_versions">[],
+  migrations: readonly Migration[],
+): MigrationStatus {
+  const known = new Set(migrations.map(({ name }) => name));
+  const applied = new Set(rows.map(({ name }) => name));
+  const newer = rows.filter(({ name }) => !known.has(name));
+  const unusable = newer.filter(
+    ({ older_versions: older }) => older === null || older === NONE || (older !== ANY && !known.has(older)),
   );
+  if (unusable.length > 0) throw storeErrors.databaseNewer({ unknown: unusable.map(({ name }) => name).join(", ") });
+  return {
+    applied: rows.map(({ name }) => name).filter((name) => known.has(name)),
+    pending: migrations.map(({ name }) => name).filter((name) => !applied.has(name)),
+    newer: newer.map(({ name }) => name),
+  };
+}
+
+async function createMigrationsTable(tx: Kysely<Schema>, dialect: Db["dialect"]): Promise<void> {
+  await tx.schema
+    .createTable("schema_migrations")
+    .ifNotExists()
+    .addColumn("name", "text", (column) => column.primaryKey())
+    .addColumn("applied_at", "bigint", (column) => column.notNull())
+    .addColumn("older_versions", "text")
+    .execute();
+  if (!(await hasColumn(tx, dialect, "older_versions")))
+    await tx.schema.alterTable("schema_migrations").addColumn("older_versions", "text").execute();
+}
+
+async function hasColumn(tx: Kysely<Schema>, dialect: Db["dialect"], column: string): Promise<boolean> {
+  const found =
+    dialect === "sqlite"
+      ? sql`select 1 from pragma_table_info('schema_migrations') where name = ${column}`
+      : sql`select 1 from information_schema.columns
+            where table_schema = current_schema() and table_name = 'schema_migrations' and column_name = ${column}`;
+  return (await found.execute(tx)).rows.length > 0;
 }
 
 /**

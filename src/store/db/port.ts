@@ -41,6 +41,12 @@ export interface Written<Row> {
 export interface Migration {
   /** Unique and never renamed: `workers-001-kv`. */
   name: string;
+  /**
+   * Older versions of the program that work on the resulting schema. Default `any`, for a migration that only adds
+   * tables, indexes, and columns that may be omitted. `{ knowing }`: those that have this earlier migration, for the
+   * removal of what no version since then uses. `none`: all processes must be stopped for the upgrade.
+   */
+  olderVersions?: "any" | "none" | { knowing: string };
   // The only untyped schema: a migration runs on the schema that its predecessors created.
   // oxlint-disable-next-line no-explicit-any
   up(db: Kysely<any>, types: ColumnTypes): Promise<void>;

@@ -64,6 +64,7 @@ export const tailMigrations: Migration[] = [
   },
   {
     name: "workers-tails-002",
+    olderVersions: "none",
     async up(db, types) {
       // Existing tails have no token; clients start new ones.
       await sql`delete from tails`.execute(db);

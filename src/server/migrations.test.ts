@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { restrictiveStatements, statementsOf } from "../../test/support/schema-changes.ts";
+import { migrations } from "./migrations.ts";
+
+test("a migration only adds to the schema, or says which older versions work with it", async () => {
+  for (const migration of migrations) {
+    if (migration.olderVersions !== undefined && migration.olderVersions !== "any") continue;
+    assert.deepEqual(
+      restrictiveStatements(await statementsOf(migration)),
+      [],
+      `${migration.name}: older versions may fail on this schema; set olderVersions`,
+    );
+  }
+});
+
+test("the migration that an older version must know precedes the removal", () => {
+  const earlier = new Set<string>();
+  for (const { name, olderVersions } of migrations) {
+    if (typeof olderVersions === "object") assert.ok(earlier.has(olderVersions.knowing), name);
+    earlier.add(name);
+  }
+});
+
+test("finds removals, renames, new requirements and changes of rows", () => {
+  const restrictive = [
+    'alter table "videos" drop column "old"',
+    'alter table "videos" rename to "clips"',
+    'alter table "videos" rename column "a" to "b"',
+    'drop table "videos"',
+    'drop index "videos_by_name"',
+    'alter table "videos" add column "required" text not null',
+    'create unique index "one_name" on "videos" ("name")',
+    'update "videos" set "state" = ?',
+    'delete from "videos"',
+  ];
+  const additive = [
+    'create table "clips" ("id" text primary key)',
+    'create unique index "clip_names" on "clips" ("name")',
+    'insert into "clips" select "id" from "videos"',
+    'create index "videos_by_age" on "videos" ("age")',
+    'alter table "videos" add column "note" text',
+    'alter table "videos" add column "count" bigint default 0 not null',
+  ];
+  assert.deepEqual(restrictiveStatements([...additive, ...restrictive]), restrictive);
+});

@@ -289,9 +289,19 @@ test("third-party players can read the public details in every state of the vide
     picture: true,
     poster: null,
     details,
+    chapters: [],
     live: null,
     frames: null,
   });
+});
+
+test("the player receives the chapters of a video, but not while a broadcast is running", async () => {
+  const chapters = [{ start: 0, title: "Start" }];
+  const read = createPlayerVideos({ chaptersOf: async () => chapters });
+  const liveInput = "f".repeat(32);
+  assert.deepEqual((await read(someVideo(), UID)).chapters, chapters);
+  assert.deepEqual((await read(someVideo({ liveInput }), UID)).chapters, chapters);
+  assert.deepEqual((await read(someVideo({ liveInput, state: "live-inprogress" }), UID)).chapters, []);
 });
 
 test("the player shows the thumbnail of an audio-only video, its cover or waveform, once it is playable", () => {

@@ -11,13 +11,19 @@ interface ChapterDisplay {
  * menu. `seek` receives seconds.
  */
 export function createChapterDisplay(
-  { video: media, chaptersMenu: menu, chapterNow: now }: Pick<Layout, "video" | "chaptersMenu" | "chapterNow">,
+  {
+    video: media,
+    chaptersMenu: menu,
+    chaptersItem: item,
+    chapterNow: now,
+  }: Pick<Layout, "video" | "chaptersMenu" | "chaptersItem" | "chapterNow">,
   seek: (seconds: number) => void,
 ): ChapterDisplay {
   let chapters: PlayerVideo["chapters"] = [];
   let current: number | undefined;
   let track: HTMLTrackElement | undefined;
 
+  const settings = item.parentElement!;
   menu.onSelect = seek;
   for (const event of ["timeupdate", "seeking"]) media.addEventListener(event, update);
   for (const event of ["loadedmetadata", "durationchange"]) media.addEventListener(event, extendLast);
@@ -46,7 +52,10 @@ export function createChapterDisplay(
       track = undefined;
       menu.show(chapters);
       update();
+      // The settings menu moves the focus to its first item, even if that item is not displayed.
+      item.remove();
       if (chapters.length === 0) return;
+      settings.prepend(item);
       track = document.createElement("track");
       Object.assign(track, { kind: "chapters", label: "Chapters", default: true, src: address });
       track.addEventListener("load", extendLast);

@@ -17,6 +17,8 @@ export interface Layout {
   /** Bar above the video: its owner and title. */
   top: HTMLElement;
   chaptersMenu: ChaptersMenu;
+  /** Item of the settings menu that opens the menu of chapters. */
+  chaptersItem: HTMLElement;
   /** Title of the current chapter, in the settings menu. */
   chapterNow: HTMLElement;
   /** Layer over the video, shown during an advertisement. */
@@ -115,6 +117,7 @@ export function createLayout(): Layout {
     live: find(controller, ".live-place"),
     top: find(controller, ".top"),
     chaptersMenu,
+    chaptersItem: find(controller, "media-settings-menu-item.chapters"),
     chapterNow: find(controller, ".chapter-now"),
     ad: find(controller, ".ad"),
   };

@@ -105,7 +105,7 @@ test("HTTPS behind a proxy sees the client of the header", async (t) => {
   }
 });
 
-test("limits behind a proxy apply to its clients, and a peer that is no proxy needs no header", async (t) => {
+test("limits behind a proxy apply to its clients, and other peers need no header", async (t) => {
   const { port, open } = await listen(t, { connections: { total: 10, perNetwork: 1 } });
   const send = async (ip: string) => {
     const socket = await open(port);

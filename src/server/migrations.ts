@@ -3,13 +3,7 @@ import { certificatesMigrations } from "../certificates/index.ts";
 import { clusterMigrations } from "../cluster/index.ts";
 import { mailMigrations } from "../mail/index.ts";
 import { streamMigrations } from "../stream/index.ts";
-import {
-  jobsMigrations,
-  objectsMigrations,
-  rateCountsMigrations,
-  sweepsMigrations,
-  type Migration,
-} from "../store/index.ts";
+import { storeMigrations, type Migration } from "../store/index.ts";
 import { workersMigrations } from "../workers/index.ts";
 import { zonesMigrations } from "../zones/index.ts";
 import { serverMigrations } from "./storage-identity-table.ts";
@@ -18,7 +12,7 @@ import { serverMigrations } from "./storage-identity-table.ts";
  * The complete schema in order of creation. `dev` and `serve` share the list: each can open a database of the other.
  */
 export const migrations: readonly Migration[] = [
-  ...jobsMigrations,
+  ...storeMigrations,
   ...accountsMigrations,
   ...certificatesMigrations,
   ...workersMigrations,
@@ -27,7 +21,4 @@ export const migrations: readonly Migration[] = [
   ...streamMigrations,
   ...serverMigrations,
   ...clusterMigrations,
-  ...objectsMigrations,
-  ...sweepsMigrations,
-  ...rateCountsMigrations,
 ];

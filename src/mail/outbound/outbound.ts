@@ -249,7 +249,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
       if (kind === "destination") runner?.wake([name]);
       return;
     }
-    // Of the processes that have paused it, one probes it first and announces the result.
+    // One of the processes that have paused it probes it first and announces the result.
     if (which.isOwnPause(name) && !isEarlier) return;
     for (const { until, why } of await pauses.active(clock.now(), [name]))
       which.restore({ key: name, until: until + PROBE_DELAY_MS, why });

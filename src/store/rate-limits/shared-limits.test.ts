@@ -24,7 +24,7 @@ onEveryDatabase((engine) => {
       const quotas = processes.map((one) => one.quota("test", { limit, perMs: MINUTE }));
       for (let period = 0; period < 2; period++) {
         const admitted = [0, 0, 0];
-        // All at once in two processes, then the third alone.
+        // Concurrently in two processes, then the third alone.
         await Promise.all(
           Array.from({ length: limit * 2 }, async (_, n) => {
             if ((await quotas[n % 2]!.consume("a")) === 0) admitted[n % 2]!++;

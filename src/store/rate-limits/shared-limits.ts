@@ -20,12 +20,12 @@ interface SharedLimits extends RateLimits {
   sweep(): Promise<void>;
 }
 
-/** What this process knows about a key until `until`. */
+/** The reservation of this process for a key, valid until `until`. */
 interface Share {
   until: number;
   /** Events that are reserved for this process. */
   left: number;
-  /** No more can be reserved. */
+  /** Nothing is left to reserve. */
   isExhausted: boolean;
 }
 

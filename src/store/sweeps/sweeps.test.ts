@@ -67,7 +67,7 @@ onEveryDatabase((engine) => {
 
   test("another process runs the sweep of a dead one when its lease has expired", async (t) => {
     const { clock, processOf, another, processes } = await openProcesses(engine, t);
-    // Its clock stands still: it renews nothing, like a dead process.
+    // Its clock does not advance, so it renews nothing, like a dead process.
     const dead = processOf(await another(), createManualClock(clock.now()));
     const started = Promise.withResolvers<void>();
     void dead.run("a", MINUTE, () => (started.resolve(), new Promise<number>(() => {})));

@@ -103,7 +103,7 @@ export function createBreaker({
     restore({ key, until, why }) {
       const before = entries.get(key);
       if (until <= Math.max(clock.now(), before?.until ?? 0)) return;
-      // The pause doubles with each failure, so its length tells their number.
+      // The pause doubles with each failure, so the number of failures follows from its length.
       const doublings = Math.max(0, Math.floor(Math.log2(Math.max(1, (until - clock.now()) / minMs))));
       entries.delete(key);
       entries.set(key, {

@@ -52,7 +52,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/stream/live/record/recording.ts",
-    from: 'if (isStoreError(err, "diskFull")) report(err);',
+    from: "if (isStoreError(err) && err.entry.http === 507) report(err);",
     to: "",
     test: "src/stream/live/record/record.test.ts",
     name: "reports a full disk once",

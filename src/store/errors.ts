@@ -105,7 +105,7 @@ export const storeErrors = defineErrors("store", {
     smtp: 452,
     enhanced: "4.3.1",
     message: "no space left to write {what}",
-    fix: "Free up disk space for the data directory, or raise the quota of the bucket; nothing was partially written.",
+    fix: "Free up disk space for the data directory; nothing was partially written.",
   },
   tooManyFiles: {
     code: "E_STORE_TOO_MANY_FILES",
@@ -194,6 +194,14 @@ export const storeErrors = defineErrors("store", {
     enhanced: "4.3.0",
     message: "the bucket {bucket} does not exist at {address}",
     fix: "Create the bucket, or correct its name or the endpoint in objects.url.",
+  },
+  bucketFull: {
+    code: "E_STORE_BUCKET_FULL",
+    http: 507,
+    smtp: 452,
+    enhanced: "4.3.1",
+    message: "the object storage at {address} has no space left to write {what}",
+    fix: "Raise the quota of the bucket or of its user; nothing was partially written.",
   },
   clockSkew: {
     code: "E_STORE_CLOCK_SKEW",

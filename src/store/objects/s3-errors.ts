@@ -89,7 +89,7 @@ export function fromS3(thrown: unknown, location: S3Location, what: string): unk
   if (isCredentialsProblem(thrown)) return storeErrors.objectsDenied({ address, reason: message }, cause);
   if (name === "NoSuchBucket") return storeErrors.bucketMissing({ bucket: location.bucket, address }, cause);
   if (name === "RequestTimeTooSkewed") return storeErrors.clockSkew({ address, reason: message }, cause);
-  if (FULL.includes(name) || status === 507) return storeErrors.diskFull({ what }, cause);
+  if (FULL.includes(name) || status === 507) return storeErrors.bucketFull({ address, what }, cause);
   if (status === 401 || status === 403)
     return storeErrors.objectsDenied({ address, reason: `${name}${message === name ? "" : `: ${message}`}` }, cause);
   if (isRetriable(thrown) || status === 301 || status === 307 || name === "AuthorizationHeaderMalformed")

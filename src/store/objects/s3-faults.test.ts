@@ -170,10 +170,10 @@ onS3((openBucket) => {
         assert.deepEqual(await keysOf(objects), ["c"]);
       });
 
-      test("report a quota of the bucket as a full disk, without retries", async (t) => {
+      test("report a full bucket without retries", async (t) => {
         const { proxy, objects } = await throughProxy(t, engine, openBucket);
         proxy.fault = () => ({ kind: "status", status: 403, code: "QuotaExceeded" });
-        await assert.rejects(objects.put("a", Buffer.from("a")), (err) => isStoreError(err, "diskFull"));
+        await assert.rejects(objects.put("a", Buffer.from("a")), (err) => isStoreError(err, "bucketFull"));
         assert.equal(proxy.requests, 1);
       });
     });

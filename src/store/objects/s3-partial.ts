@@ -94,7 +94,7 @@ async function append(
     try {
       for await (const chunk of body) {
         for (let at = 0; at < chunk.length;) {
-          if (spool.size === row.part_bytes) await writer.sendPart();
+          if (spool.size >= row.part_bytes) await writer.sendPart();
           const taken = chunk.subarray(at, at + row.part_bytes - spool.size);
           await spool.write(taken);
           at += taken.length;

@@ -13,7 +13,7 @@ export interface S3Requests {
   /**
    * Sends a request that may be repeated, up to six times. `run` passes the signal to the SDK, and reads the response
    * completely or returns its stream. Throws StoreError objectsUnreachable, objectsDenied, bucketMissing, clockSkew,
-   * diskFull; other responses, such as 404, are errors of the SDK.
+   * bucketFull; other responses, such as 404, are errors of the SDK.
    */
   send<Output>(
     key: string,

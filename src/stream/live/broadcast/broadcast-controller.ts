@@ -104,8 +104,8 @@ export function createBroadcastController(
       try {
         return await start(session);
       } catch (err) {
-        if ((err instanceof UserError && err.kind === "quotaExceeded") || isStoreError(err, "diskFull"))
-          return refuse(session, err);
+        const isFull = isStoreError(err) && err.entry.http === 507;
+        if ((err instanceof UserError && err.kind === "quotaExceeded") || isFull) return refuse(session, err);
         log.error({ err, input: uid }, "live: failed to start a broadcast, will retry");
         await sleepUnlessEnded(RETRY_MS, session);
       }

@@ -77,7 +77,7 @@ export function createRecording(parts: RecordingDeps): Recording {
       } catch (err) {
         if (failures++ === 0) log.warn({ err, video }, "live: failed to write a recording, will retry");
         // The operator has to free space: retrying alone does not help.
-        if (isStoreError(err, "diskFull")) report(err);
+        if (isStoreError(err) && err.entry.http === 507) report(err);
         if (clock.now() >= deadline) return giveUp(err);
         await clock.sleep(Math.min(retryDelayMs, Math.max(0, deadline - clock.now())), giveUpSignal).catch(() => {});
       }

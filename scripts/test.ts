@@ -5,6 +5,7 @@
  *     npm test                         all except the soak tests
  *     npm test -- store/jobs           only files whose path contains one of the words
  *     npm test -- --name "a lease"     only tests whose name matches
+ *     npm test -- --objects-in-s3      with the objects of the tests in a bucket instead of folders
  *     npm run test:soak                the soak tests
  *     npm test -- --record             writes the durations of the slow files to scripts/test/times.json
  *
@@ -48,6 +49,7 @@ const { values: options, positionals: words } = parseArgs({
   options: {
     soak: { type: "boolean", default: false },
     name: { type: "string", multiple: true },
+    "objects-in-s3": { type: "boolean", default: false },
     record: { type: "boolean", default: false },
   },
 });
@@ -78,7 +80,7 @@ if (memory) process.env["TMPDIR"] = memory.path;
 
 const [cluster, s3, program] = await Promise.all([
   needs.postgres ? sharedCluster() : undefined,
-  needs.s3 ? sharedS3() : undefined,
+  needs.s3 || options["objects-in-s3"] ? sharedS3() : undefined,
   needs.program ? bundledProgram() : undefined,
   needs.clients ? installClients() : undefined,
 ]);
@@ -103,9 +105,16 @@ async function sharedCluster() {
 }
 
 async function sharedS3() {
-  const { SHARED_S3, startS3 } = await import("../test/support/radosgw.ts");
+  const { openBucket, SHARED_S3, startS3 } = await import("../test/support/radosgw.ts");
   const started = await startS3();
   if (started) process.env[SHARED_S3] = JSON.stringify(started);
+  if (options["objects-in-s3"]) {
+    if (started === undefined) fail("--objects-in-s3 requires Ceph: node scripts/system.ts test");
+    const { OBJECTS_IN_S3 } = await import("../test/support/objects-lane.ts");
+    // The server is removed with its buckets.
+    const { url, env } = await openBucket({ after: () => {} }, started);
+    Object.assign(process.env, env, { [OBJECTS_IN_S3]: url });
+  }
   return started;
 }
 

@@ -2,9 +2,10 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { FREE_PORTS } from "./free-ports.ts";
+import { objectsUrlInstead } from "./objects-lane.ts";
 import { programMain } from "./program.ts";
 
 interface Scope {
@@ -62,6 +63,7 @@ export async function spawnServe(
   { dataDirectory, args = [], env = {}, listening }: SpawnServeOptions = {},
 ): Promise<ServeProcess> {
   const folder = dataDirectory ?? (await temporaryFolder(t));
+  const objectsUrl = objectsUrlInstead(resolve(folder, env["REELPOST_OBJECTS_DIR"] ?? "objects"));
   const ports = ["--port", "--smtp-port"].flatMap((option) => (args.includes(option) ? [] : [option, "0"]));
   const child = spawn(process.execPath, [programMain, "serve", "--json", "--data-dir", folder, ...ports, ...args], {
     cwd: folder,
@@ -74,6 +76,7 @@ export async function spawnServe(
       REELPOST_DNS_RESOLVERS: "127.0.0.1:9",
       ...FREE_PORTS,
       ...(listening !== undefined && { LISTEN_FDS: "1" }),
+      ...(objectsUrl !== undefined && { REELPOST_OBJECTS_URL: objectsUrl }),
       ...env,
     },
   });

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { test, type TestContext } from "node:test";
+import { openObjects } from "../../../test/support/open-objects.ts";
 import { createManualClock, silentLog } from "../../kernel/index.ts";
 import { createSentMessages } from "./sent-messages.ts";
-import { openWriteOnceObjects } from "../../store/objects/write-once.testing.ts";
 
 const DAY = 24 * 3_600_000;
 
@@ -14,7 +14,7 @@ async function open(t: TestContext) {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-sent-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
   const clock = createManualClock(Date.UTC(2026, 10, 20, 23, 59));
-  return { clock, objects: await openWriteOnceObjects({ folder }) };
+  return { clock, objects: await openObjects({ folder }) };
 }
 
 test("sent messages are kept for their account for a week", async (t) => {

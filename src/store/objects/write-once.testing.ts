@@ -2,15 +2,15 @@ import { createHash } from "node:crypto";
 import { openFsObjects } from "./fs.ts";
 import type { ObjectStore } from "./port.ts";
 
-/** By folder, so that stores of one test which share a folder are checked together. */
 const digestsByFolder = new Map<string, Map<string, string>>();
+
+/** The digests of a folder, so that stores of one test which share a folder are checked together. */
+export const digestsOf = (folder: string): Map<string, string> =>
+  digestsByFolder.getOrInsertComputed(folder, () => new Map());
 
 /** Objects in a folder, see writeOnceObjects(). */
 export async function openWriteOnceObjects({ folder }: { folder: string }): Promise<ObjectStore> {
-  return writeOnceObjects(
-    await openFsObjects({ folder }),
-    digestsByFolder.getOrInsertComputed(folder, () => new Map()),
-  );
+  return writeOnceObjects(await openFsObjects({ folder }), digestsOf(folder));
 }
 
 /**

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { runFfmpeg } from "../../../test/support/media.ts";
+import { openObjects } from "../../../test/support/open-objects.ts";
 import { silentLog, systemClock } from "../../kernel/index.ts";
 import { openTools } from "../media/media.testing.ts";
 import type { MediaTools } from "../media/port.ts";
@@ -11,7 +12,6 @@ import type { MediaModel, VideoRendition } from "../model.ts";
 import { testVideo } from "../videos/videos.testing.ts";
 import type { Video } from "../videos/video.ts";
 import { createSegments, type SegmentsDeps } from "./segments.ts";
-import { openWriteOnceObjects } from "../../store/objects/write-once.testing.ts";
 
 interface EncoderWorldOptions extends Partial<Omit<SegmentsDeps, "tools">> {
   /** Wraps the real tools. */
@@ -21,7 +21,7 @@ interface EncoderWorldOptions extends Partial<Omit<SegmentsDeps, "tools">> {
 /** Segments from real files and the real ffmpeg, with a record of the ffmpeg runs. */
 export async function openEncoder(t: TestContext, { around = (tools) => tools, ...more }: EncoderWorldOptions = {}) {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-encode-test-"));
-  const objects = await openWriteOnceObjects({ folder: join(folder, "objects") });
+  const objects = await openObjects({ folder: join(folder, "objects") });
   const runs: string[][] = [];
   const real = openTools(t);
   const tools = around({

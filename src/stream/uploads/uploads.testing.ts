@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { openObjects } from "../../../test/support/open-objects.ts";
 import { createGuardedFetch } from "../../kernel/guarded-fetch.ts";
 import { randomIds, silentLog, systemClock, UserError, type Clock } from "../../kernel/index.ts";
 import {
@@ -11,7 +12,6 @@ import {
   type Db,
   type Migration,
 } from "../../store/index.ts";
-import { openWriteOnceObjects } from "../../store/objects/write-once.testing.ts";
 import { createStreamUrls } from "../videos/urls.ts";
 import { createVideos } from "../videos/videos.ts";
 import { videosMigrations } from "../videos/videos-table.ts";
@@ -47,7 +47,7 @@ export async function openUploadsWorld({
 }: UploadsWorldOptions) {
   await migrate(db, uploadsTestMigrations);
   const events = createLocalEvents({ log: silentLog });
-  const objects = await openWriteOnceObjects({ folder: `${folder}/objects` });
+  const objects = await openObjects({ folder: `${folder}/objects` });
   const jobs = createJobs({ db, clock, ids: randomIds, events, log: silentLog });
   const videos = createVideos({
     db,

@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { after, before, test } from "node:test";
 import type { TestEngine } from "../../../../test/support/databases.ts";
+import { openObjects } from "../../../../test/support/open-objects.ts";
 import { createManualClock, type UserError } from "../../../kernel/index.ts";
-import { type Db, type ObjectStore } from "../../../store/index.ts";
-import { openWriteOnceObjects } from "../../../store/objects/write-once.testing.ts";
+import type { Db, ObjectStore } from "../../../store/index.ts";
 import { createR2Buckets, type R2Buckets } from "./buckets.ts";
 import { r2Errors } from "./errors.ts";
 import type { ObjectBody, FoundObject, GetOptions, R2PutOptions, UploadedPart, UploadRef } from "./object.ts";
@@ -48,7 +48,7 @@ export function r2Tests(engine: TestEngine) {
     const folder = await mkdtemp(join(tmpdir(), "r2-"));
     ends.push(() => rm(folder, { recursive: true, force: true }));
     const { db } = await engine.open({ after: (end) => ends.push(end) }, r2Migrations);
-    stores = { db, objects: await openWriteOnceObjects({ folder }) };
+    stores = { db, objects: await openObjects({ folder }) };
   });
   after(async () => {
     for (const end of ends.reverse()) await end();

@@ -181,8 +181,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/store/objects/cache-files.ts",
-    from: "      if (pins > 0) continue;\n",
-    to: "",
+    from: "if (entry.pins === 0) unlink(entry.file);",
+    to: "unlink(entry.file);",
     test: "src/store/objects/cached.test.ts",
   },
   {

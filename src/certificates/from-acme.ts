@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Clock, Ids, Log } from "../kernel/index.ts";
+import { leaseToken, type Clock, type Ids, type Log } from "../kernel/index.ts";
 import type { Db, Events, Secrets } from "../store/index.ts";
 import { describeRow, type DescribedCertificate } from "./described.ts";
 import { createAcmeHttp } from "./acme/http.ts";
@@ -146,7 +146,7 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
     for (const { id, next_at, account } of rows) {
       if (stopController.signal.aborted) return;
       if (next_at > clock.now() || (account !== undefined && failedAccounts.has(account))) continue;
-      const lease = ids.hex();
+      const lease = leaseToken(ids);
       const row = await table.claim(id, lease, clock.now(), clock.now() + orderMs + 60_000);
       if (row === undefined) continue;
       if (

@@ -16,7 +16,7 @@ const AREAS: readonly [title: string, heads: readonly string[]][] = [
   ["Live video", ["live"]],
   ["Backups", ["backup", "check"]],
   ["Databases", ["migrate"]],
-  ["Servers and tokens", ["login", "logout", "whoami", "server", "token"]],
+  ["Servers and tokens", ["login", "logout", "whoami", "server", "cluster", "token"]],
   ["Dashboard", ["sign-in-link", "user", "sessions"]],
   ["Accounts", ["members", "audit"]],
 ];

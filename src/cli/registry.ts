@@ -237,6 +237,12 @@ export const NOUNS: readonly Noun[] = [
     load: async () => (await import("./commands/server.ts")).serverCommands,
   },
   {
+    name: "cluster",
+    summary: "the nodes that share a database",
+    verbs: ["status"],
+    load: async () => (await import("./commands/cluster.ts")).clusterCommands,
+  },
+  {
     name: "token",
     summary: "API tokens",
     verbs: ["create", "list", "revoke"],

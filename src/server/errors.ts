@@ -38,6 +38,12 @@ export const serverErrors = defineErrors("start", {
     message: "The objects folder or the bucket does not belong to this database.",
     fix: "Set objects.url or objects.dir to the bucket or folder that all processes of this database share, or restore it from the same backup as the database.",
   },
+  objectsUnavailable: {
+    code: "objects_unavailable",
+    http: 503,
+    message: "The object store does not respond: {reason}.",
+    fix: "Check that the folder or the service of objects.* can be reached from this machine.",
+  },
   restoreIncomplete: {
     code: "restore_incomplete",
     http: 500,

@@ -2,8 +2,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { timingSafeEqual } from "node:crypto";
 import { isForwarded } from "../kernel/client-address.ts";
 import { acceptsHtml, PAGE_POLICY } from "../kernel/design/index.ts";
-import { isLoopback } from "../kernel/index.ts";
+import { isLoopback, messageOf } from "../kernel/index.ts";
 import type { Metrics } from "../kernel/metrics.ts";
+import { isRole, ROLES, type Role } from "./roles.ts";
 import { frontPageHtml, frontPageText, type frontPageLinks } from "./front-page.ts";
 
 type Page = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
@@ -18,6 +19,9 @@ interface ProbeDeps {
   confinement(): Promise<string>;
   /** Resolves when the database responds. */
   ready(): Promise<void>;
+  roles: ReadonlySet<Role>;
+  /** Rejects with the reason if the object store does not respond. */
+  checkObjects(): Promise<unknown>;
   /** Links of the front page for visitors of a host name. */
   frontPage(hostname: string): ReturnType<typeof frontPageLinks>;
 }
@@ -28,9 +32,26 @@ export function createProbes({
   metricsToken,
   stopping,
   ready,
+  roles,
+  checkObjects,
   confinement,
   frontPage,
 }: ProbeDeps): Record<string, Page> {
+  async function whyNotReady(role: Role | null): Promise<string | undefined> {
+    if (stopping.aborted) return "stopping";
+    if (role !== null && !roles.has(role)) return `this process does not have the role ${role}`;
+    try {
+      await ready();
+    } catch {
+      return "the database does not respond";
+    }
+    if (role === null || !ROLES_WITH_OBJECTS.has(role)) return undefined;
+    return checkObjects().then(
+      () => undefined,
+      (err: unknown) => messageOf(err),
+    );
+  }
+
   return {
     "/"(request, response) {
       const links = frontPage(nameOf(request.headers.host ?? ""));
@@ -46,11 +67,13 @@ export function createProbes({
     },
     "/healthz": (_, response) => text(response, 200, "ok"),
     async "/readyz"({ url }, response) {
-      if (stopping.aborted) return text(response, 503, "stopping");
-      await ready().then(
-        async () => text(response, 200, isVerbose(url) ? `ready\n${(await confinement()).trimEnd()}` : "ready"),
-        () => text(response, 503, "the database does not respond"),
-      );
+      const query = new URLSearchParams(url?.split("?")[1]);
+      const role = query.get("role");
+      if (role !== null && !isRole(role))
+        return text(response, 400, `Unknown role. The roles are ${ROLES.join(", ")}.`);
+      const reason = await whyNotReady(role);
+      if (reason !== undefined) return text(response, 503, reason);
+      text(response, 200, query.has("verbose") ? `ready\n${(await confinement()).trimEnd()}` : "ready");
     },
     async "/metrics"(request, response) {
       if (!mayReadMetrics(request, metricsToken))
@@ -65,7 +88,8 @@ export function createProbes({
   };
 }
 
-const isVerbose = (url = "") => new URLSearchParams(url.split("?")[1]).has("verbose");
+/** Without the object store, the other roles still do most of their work: mail up to 64 KiB is stored in rows. */
+const ROLES_WITH_OBJECTS: ReadonlySet<Role> = new Set(["api", "encode", "live", "playback"]);
 
 function mayReadMetrics(request: IncomingMessage, token: string): boolean {
   const { headers, socket } = request;

@@ -4,12 +4,13 @@ import { serverErrors } from "./errors.ts";
 export const ROLES = ["api", "workers", "smtp", "outbound", "dns", "encode", "live", "playback"] as const;
 export type Role = (typeof ROLES)[number];
 
+export const isRole = (word: string): word is Role => (ROLES as readonly string[]).includes(word);
+
 /** Throws UserError for an unknown role. */
 export function parseRoles(words: readonly string[] | undefined): ReadonlySet<Role> {
   if (words === undefined || words.length === 0) return new Set(ROLES);
   for (const word of words)
-    if (!(ROLES as readonly string[]).includes(word))
-      throw serverErrors.unknownRole({ role: JSON.stringify(word), roles: ROLES.join(", ") });
+    if (!isRole(word)) throw serverErrors.unknownRole({ role: JSON.stringify(word), roles: ROLES.join(", ") });
   return new Set(words as Role[]);
 }
 

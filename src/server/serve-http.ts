@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { createApiHandler, createPlatformApi, createPlatformHttp, type PlatformHttp } from "../api/index.ts";
 import { createSignInHttp, type Dashboard } from "../dashboard/index.ts";
 import { createClientAddress } from "../kernel/client-address.ts";
@@ -7,13 +8,17 @@ import type { ConnectionLimits } from "../kernel/connection-limits.ts";
 import { networkSet } from "../kernel/networks.ts";
 import type { SettingOrigin } from "../kernel/settings-read.ts";
 import type { Settings } from "../kernel/settings.ts";
+import { countRunningJobs } from "../store/index.ts";
+import { countBroadcastLeases } from "../stream/index.ts";
 import { effectiveSettings } from "./effective-settings.ts";
 import { createHealthChecks } from "./health.ts";
 import { confinementFindings, confinementText } from "./confinement.ts";
+import { clusterFindings, clusterStatus } from "./cluster-status.ts";
 import { createDoctor } from "./doctor/doctor.ts";
 import { endpointsOf } from "./endpoints.ts";
 import { frontPageLinks } from "./front-page.ts";
 import { createOwnHosts, hasApiHost } from "./own-hosts.ts";
+import { createObjectStoreCheck } from "./object-store-check.ts";
 import { createProbes } from "./probes.ts";
 import type { Role } from "./roles.ts";
 import type { ServeModules } from "./serve-modules.ts";
@@ -28,6 +33,7 @@ interface ServeHttpDeps {
   roles: ReadonlySet<Role>;
   options: Pick<ServeOptions, "version" | "checkAnswers">;
   graceMs: number;
+  nodeId: string;
   /** The account whose workers are reachable under /workers/<worker>/. */
   account: { id: string } | undefined;
   /** The label of that account in the host names of its workers. */
@@ -44,6 +50,7 @@ export function createServeHttp(
     roles,
     options: { version, checkAnswers = false },
     graceMs,
+    nodeId,
     account,
     label,
     urls,
@@ -62,12 +69,37 @@ export function createServeHttp(
     events,
     rateLimits,
     cluster,
+    store,
   } = modules;
   const { accounts, zones, scripts, assets, objectNamespaces, tails, live, routing } = platform;
   const { clock, ids, log, lifecycle } = basics;
   const confinement = () => confinementFindings({ settings, media: stream.media });
   const isOwnHost = createOwnHosts(settings);
   const startedAt = clock.now();
+  const ready = async () => void (await platform.defaultAccount());
+  const objects = createObjectStoreCheck(store.objects, ids);
+  const self = {
+    id: nodeId,
+    name: hostname(),
+    address: "",
+    roles: [...roles],
+    version,
+    load: 0,
+    startedAt,
+    silentMs: 0,
+    isDraining: false,
+  };
+  const statusDeps = {
+    cluster,
+    self,
+    ready,
+    standbys: async () => cluster?.standbys(),
+    objects,
+    leases: async () => [
+      ...(await countRunningJobs(store.db)).map((jobs) => ({ ...jobs, kind: `job ${jobs.kind}` })),
+      ...(await countBroadcastLeases(store.db, clock.now())).map((owner) => ({ ...owner, kind: "broadcast" })),
+    ],
+  };
   const { wellKnown, ...platformApi } = createPlatformApi(
     {
       accounts,
@@ -100,6 +132,7 @@ export function createServeHttp(
         checkObjects: modules.checkObjects,
         tls: certificates.tls,
         clock,
+        nodes: () => clusterFindings(cluster),
       }),
       checkAnswers,
       server: {
@@ -110,6 +143,7 @@ export function createServeHttp(
           database: settings.database.url === "" ? "sqlite" : "postgresql",
           urls: endpointsOf({ roles, urls, videoDomain: settings.stream.delivery_domain }),
         }),
+        cluster: () => clusterStatus(statusDeps),
         settings: () => effectiveSettings(settings, origins),
         certificates: certificates.list,
       },
@@ -118,7 +152,7 @@ export function createServeHttp(
         mail,
         certificates,
         confinement,
-        ready: async () => void (await platform.defaultAccount()),
+        ready,
         clock,
         databaseTime: cluster?.databaseTime,
       }),
@@ -135,7 +169,9 @@ export function createServeHttp(
     metrics,
     metricsToken: settings.http.metrics_token,
     stopping: lifecycle.stopping,
-    ready: async () => void (await platform.defaultAccount()),
+    ready,
+    roles,
+    checkObjects: objects.check,
     confinement: async () => confinementText(await confinement()),
     frontPage: (hostname) => frontPageLinks({ roles, urls, settings }, hostname),
   });

@@ -9,7 +9,7 @@ import type { Telemetry } from "../kernel/telemetry/index.ts";
 import type { CorrectedClock } from "../kernel/corrected-clock.ts";
 import type { Basics, Clock } from "../kernel/index.ts";
 import { createMail, type Mail } from "../mail/index.ts";
-import { openSecrets, openStore, type Events } from "../store/index.ts";
+import { openSecrets, openStore, type Events, type Store } from "../store/index.ts";
 import { createStream, type Stream } from "../stream/index.ts";
 import {
   createBindings,
@@ -49,6 +49,7 @@ export interface ServeModules {
   own: OwnAddresses;
   /** Only on PostgreSQL. */
   cluster: Cluster | undefined;
+  store: Store;
 }
 
 /** D1 databases are files of the process that queries them on behalf of the API or a worker. */
@@ -237,6 +238,7 @@ export async function openModules(
     rateLimits: store.limits,
     own: ownAddresses,
     cluster: late.cluster,
+    store,
   };
 }
 

@@ -2,7 +2,15 @@ import type { Dashboard } from "../dashboard/index.ts";
 import { checkClusterSettings } from "../cluster/index.ts";
 import { createCorrectedClock } from "../kernel/corrected-clock.ts";
 import { formatProblems } from "../kernel/config/index.ts";
-import { createLifecycle, createLog, isLoopback, randomIds, systemClock, type Basics } from "../kernel/index.ts";
+import {
+  createLifecycle,
+  createLog,
+  idsOfNode,
+  isLoopback,
+  randomIds,
+  systemClock,
+  type Basics,
+} from "../kernel/index.ts";
 import { startTelemetry } from "../kernel/telemetry/index.ts";
 import { readSettings } from "../kernel/settings-read.ts";
 import { checkRestored } from "./backup.ts";
@@ -24,7 +32,15 @@ import { signInUrl } from "./sign-in-link.ts";
  * configured.
  */
 export async function startServe(options: ServeOptions): Promise<ServeServer> {
-  const { cwd, env, settingsFile: file, overrides, clock: local = systemClock, ids = randomIds, limits } = options;
+  const {
+    cwd,
+    env,
+    settingsFile: file,
+    overrides,
+    clock: local = systemClock,
+    ids: givenIds = randomIds,
+    limits,
+  } = options;
   const { settings, warnings, origins } = await readSettings({
     cwd,
     env,
@@ -48,6 +64,8 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     const lock = lockDataDirectory(dataDir);
     lifecycle.onStop("lock", lock.release);
     checkRestored(dataDir);
+    const nodeId = givenIds.hex();
+    const ids = idsOfNode(givenIds, nodeId);
     // On PostgreSQL, openModules() corrects it to the clock of the database.
     const clock = createCorrectedClock(local);
     const telemetry = await startTelemetry({ settings, env, version: options.version }, { clock, ids, log, lifecycle });
@@ -58,7 +76,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
       isExposed: !hosts.every(isLoopback),
       telemetry,
       version: options.version,
-      nodeId: ids.hex(),
+      nodeId,
       local,
       corrected: clock,
     });
@@ -76,7 +94,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     const label = account && (await scripts.subdomain(account.id));
 
     const { http, dashboard } = createServeHttp(
-      { modules, settings, origins, roles, options, graceMs, account, label, urls },
+      { modules, settings, origins, roles, options, nodeId, graceMs, account, label, urls },
       basics,
     );
     const listeners: { close(): Promise<void> }[] = [http];

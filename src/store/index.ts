@@ -24,7 +24,7 @@ export type { Events } from "./events/port.ts";
 export { openPostgresEvents } from "./events/postgres.ts";
 export { createVersions, type Versions } from "./events/versions.ts";
 export { createJobs } from "./jobs/jobs.ts";
-export { jobsMigrations } from "./jobs/jobs-table.ts";
+export { countRunningJobs, jobsMigrations } from "./jobs/jobs-table.ts";
 export type { Job, JobContext, Jobs, JobWorker } from "./jobs/port.ts";
 export { openFsObjects } from "./objects/fs.ts";
 export { listFiles as listObjectFiles } from "./objects/fs-list.ts";

@@ -9,6 +9,7 @@ export { createDownloads, type Download, downloadName, type Downloads, type Down
 export { streamErrors } from "./errors.ts";
 export { createSigningKeys, jwkForm, pemForm, type SigningKeys } from "./keys/index.ts";
 export {
+  countBroadcastLeases,
   createLiveInputs,
   listLiveInput,
   type LiveHealth,

@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
+import { rename } from "node:fs/promises";
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { Client } from "pg";
 import { WebSocket } from "ws";
 import { startCluster, type Cluster } from "../support/postgres.ts";
 import { spawnServe, temporaryFolder, type SpawnServeOptions } from "../support/serve.ts";
@@ -19,6 +22,36 @@ const ECHO = `export default {
     return new Response([request.url, request.headers.get("cf-connecting-ip"), await request.text()].join(" "));
   },
 };`;
+
+/** A TCP proxy in front of PostgreSQL that can cut off its clients. */
+async function startProxy(t: Scope, target: URL) {
+  const sockets = new Set<Socket>();
+  let isCut = false;
+  const server = createServer((socket) => {
+    if (isCut) return void socket.destroy();
+    const upstream = connect(Number(target.port), target.hostname);
+    for (const [one, other] of [
+      [socket, upstream],
+      [upstream, socket],
+    ] as const) {
+      sockets.add(one);
+      one.pipe(other);
+      one.on("error", () => {}).once("close", () => (sockets.delete(one), other.destroy()));
+    }
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const drop = () => sockets.forEach((socket) => socket.destroy());
+  t.after(async () => {
+    server.close();
+    drop();
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: Object.assign(new URL(target), { port: String(port) }).href,
+    cut: () => ((isCut = true), drop()),
+    restore: () => (isCut = false),
+  };
+}
 
 async function until(done: () => Promise<boolean>, what: string) {
   for (const deadline = Date.now() + 60_000; !(await done()); await sleep(50)) assert.ok(Date.now() < deadline, what);
@@ -108,5 +141,119 @@ describe("nodes of one PostgreSQL with separate roles", async () => {
     end.abort();
     await Promise.all(clients);
     assert.deepEqual([...statuses.keys()], [200]);
+  });
+
+  test("readiness is reported by role, and the nodes with their leases and clocks to the operator", async (t) => {
+    const env = await shared(t);
+    const front = await startNode(t, env, "api", { env: { REELPOST_CLUSTER_NAME: "front" } });
+    const back = await startNode(t, env, "encode,playback", { env: { REELPOST_CLUSTER_NAME: "back" } });
+    for (const [node, role, status, reason] of [
+      [front, "api", 200, "ready\n"],
+      [front, "smtp", 503, "this process does not have the role smtp\n"],
+      [back, "encode", 200, "ready\n"],
+      [front, "none", 400, /^Unknown role\. The roles are api, /],
+    ] as const) {
+      const response = await ask(node.ready, `/readyz?role=${role}`);
+      assert.equal(response.status, status);
+      if (typeof reason === "string") assert.equal(response.body, reason);
+      else assert.match(response.body, reason);
+    }
+    const api = createApi(front.ready, TOKEN);
+    const state = await api.ok("get", "server/cluster");
+    const names = (nodes: { name: string; roles: string[]; draining: boolean }[]) =>
+      nodes.map(({ name, roles, draining }) => [name, roles.join(), draining]);
+    assert.deepEqual(names(state.nodes), [
+      ["front", "api", false],
+      ["back", "encode,playback", false],
+    ]);
+    assert.equal(state.node, state.nodes[0].id);
+    assert.match(state.nodes[1].address, /^127\.0\.0\.1:\d+$/);
+    assert.equal(state.clock.agrees, true);
+    assert.ok(Math.abs(state.clock.difference_ms) < 500);
+    assert.equal(state.database.kind, "postgresql");
+    assert.deepEqual(state.database.standbys, []);
+    assert.equal(state.objects.error, null);
+    assert.ok(state.objects.round_trip_ms >= 0);
+    const metrics = (await ask(front.ready, "/metrics")).body;
+    assert.match(metrics, /^reelpost_cluster_nodes 2$/m);
+    assert.match(metrics, /^reelpost_cluster_clock_difference_seconds -?\d/m);
+    await rename(env.REELPOST_OBJECTS_DIR, `${env.REELPOST_OBJECTS_DIR}-away`);
+    await until(async () => (await ask(back.ready, "/readyz?role=encode")).status === 503, "the store is missed");
+    assert.match((await ask(back.ready, "/readyz?role=encode")).body, /^The object store does not respond: /);
+    assert.equal((await ask(back.ready, "/readyz")).status, 200);
+    await rename(`${env.REELPOST_OBJECTS_DIR}-away`, env.REELPOST_OBJECTS_DIR);
+    await until(async () => (await ask(back.ready, "/readyz?role=encode")).status === 200, "the store is found");
+  });
+
+  test("a node that stops announces it and works on until the end of its draining", async (t) => {
+    const env = { ...(await shared(t)), REELPOST_CLUSTER_DRAIN_SECONDS: "2" };
+    const [front, back] = await Promise.all([startNode(t, env, "api"), startNode(t, env, "workers")]);
+    const api = createApi(front.ready, TOKEN);
+    await api.deploy("echo", ECHO);
+    const host = "echo.main.localhost";
+    await until(async () => (await ask(back.ready, "/", { host })).status === 200, "the worker responds");
+    const stopped = back.stop();
+    await until(async () => (await ask(back.ready, "/readyz")).status === 503, "it reports that it is stopping");
+    assert.equal((await ask(back.ready, "/readyz")).body, "stopping\n");
+    assert.equal((await ask(back.ready, "/", { host })).status, 200);
+    await until(
+      async () => (await api.ok("get", "server/cluster")).nodes[1]?.draining !== false,
+      "the other node is notified",
+    );
+    assert.deepEqual(await stopped, { code: 0, signal: null });
+    assert.equal((await api.ok("get", "server/cluster")).nodes.length, 1);
+  });
+
+  test("a killed node, and one that is cut off from PostgreSQL, are dead within six seconds of database time", async (t) => {
+    const env = await shared(t);
+    const proxy = await startProxy(t, new URL(env.REELPOST_DATABASE_URL));
+    const front = await startNode(t, env, "api");
+    const cutOff = await startNode(t, env, "workers", { env: { REELPOST_DATABASE_URL: proxy.url } });
+    const killed = await startNode(t, env, "smtp");
+    const api = createApi(front.ready, TOKEN);
+    const listed = async (): Promise<{ roles: string[]; silent_ms: number }[]> =>
+      (await api.ok("get", "server/cluster")).nodes;
+    const hasRole = async (role: string) => (await listed()).some(({ roles }) => roles.join() === role);
+    assert.equal((await listed()).length, 3);
+    killed.child.kill("SIGKILL");
+    proxy.cut();
+    for (const role of ["smtp", "workers"])
+      await until(async () => {
+        // The list is read every two seconds.
+        for (const { silent_ms: silent } of await listed()) assert.ok(silent < 6000 + 2500, `${silent} ms`);
+        return !(await hasRole(role));
+      }, `the node with the role ${role} is dead`);
+    await until(async () => (await ask(cutOff.ready, "/readyz")).status === 503, "it reports the lost database");
+    proxy.restore();
+    await until(() => hasRole("workers"), "the node is live again");
+    await until(async () => (await ask(cutOff.ready, "/readyz")).status === 200, "the node is ready again");
+  });
+
+  test("a node of an incompatible version is rejected before it changes the schema", async (t) => {
+    const env = await shared(t);
+    const node = await startNode(t, env, "api");
+    const client = new Client({ connectionString: env.REELPOST_DATABASE_URL });
+    await client.connect();
+    t.after(() => client.end());
+    await client.query("update cluster_nodes set version = '99.0.0', id = 'other', seen_at = seen_at + 600000");
+    await assert.rejects(startNode(t, env, "workers"), /exit code 1.*versions_apart/s);
+    await client.query("delete from cluster_nodes where id = 'other'");
+    await node.stop();
+  });
+
+  test("a node needs PostgreSQL, and an address that others can connect to", async (t) => {
+    const env = await shared(t);
+    await assert.rejects(
+      spawnServe(t, { env: { ...env, REELPOST_DATABASE_URL: "" } }),
+      /exit code 1.*database_needed/s,
+    );
+    for (const [listen, code] of [
+      ["0.0.0.0:0", "address_needed"],
+      ["8790", "bad_address"],
+    ])
+      await assert.rejects(
+        startNode(t, { ...env, REELPOST_CLUSTER_LISTEN: listen! }, "api"),
+        new RegExp(`exit code 1.*${code}`, "s"),
+      );
   });
 });

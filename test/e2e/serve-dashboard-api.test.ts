@@ -34,7 +34,7 @@ describe("an account and its server", () => {
   test("another account sees neither the server nor its components", async () => {
     const other = (await api.ok("post", "/accounts", { body: { name: "Other" } })).id;
     assert.deepEqual(await api.ok("get", `/accounts/${other}/health`), { status: "ok", components: [], attention: [] });
-    for (const path of ["server", "server/settings", "server/certificates"])
+    for (const path of ["server", "server/settings", "server/certificates", "server/cluster"])
       assert.deepEqual(await api.refused("get", `/accounts/${other}/${path}`), [403, 9109]);
   });
 

@@ -9,6 +9,36 @@ export interface ServerInfo {
   /** In the order of the settings page. */
   settings(): EffectiveSetting[];
   certificates(): Promise<ServedCertificate[]>;
+  /** The nodes that share the database, as seen by the process that answers. */
+  cluster(): Promise<ClusterState>;
+}
+
+interface ClusterState {
+  /** Id of the node that answers. */
+  node: string;
+  nodes: readonly {
+    id: string;
+    name: string;
+    /** Empty: no internal listener. */
+    address: string;
+    roles: readonly string[];
+    version: string;
+    load: number;
+    /** Epoch milliseconds. */
+    startedAt: number;
+    silentMs: number;
+    isDraining: boolean;
+  }[];
+  /** Undefined on SQLite. */
+  clock: { differenceMs: number; roundTripMs: number; agrees: boolean } | undefined;
+  database: {
+    kind: "sqlite" | "postgresql";
+    roundTripMs: number;
+    standbys: readonly { name: string; state: string; synchronization: string; lagBytes: number | null }[] | undefined;
+  };
+  objects: { roundTripMs: number | undefined; error: string | undefined };
+  /** `node` is undefined if the holder has ended. */
+  leases: readonly { kind: string; node: string | undefined; count: number }[];
 }
 
 interface ServerDescription {
@@ -86,6 +116,76 @@ export function serverRoutes({ server, operator }: ServerRoutesDeps): Route[] {
         await requireOperator(caller, params.account_id!);
         const { startedAt, ...description } = server.describe();
         return answer({ ...description, started: new Date(startedAt).toISOString() });
+      },
+    ),
+    route(
+      {
+        id: "server-get-cluster",
+        method: "get",
+        path: `${SERVER_PATH}/cluster`,
+        tag,
+        summary: "Get nodes, leases, clock difference, database and object store (operator's account only)",
+        permission: "Account Settings Read",
+        result: z.object({
+          node: z.string(),
+          nodes: z.array(
+            z.object({
+              id: z.string(),
+              name: z.string(),
+              address: z.string().nullable(),
+              roles: z.array(z.string()),
+              version: z.string(),
+              load: z.number(),
+              started: time,
+              silent_ms: z.number(),
+              draining: z.boolean(),
+            }),
+          ),
+          clock: z.object({ difference_ms: z.number(), round_trip_ms: z.number(), agrees: z.boolean() }).nullable(),
+          database: z.object({
+            kind: z.enum(["sqlite", "postgresql"]),
+            round_trip_ms: z.number(),
+            standbys: z
+              .array(
+                z.object({
+                  name: z.string(),
+                  state: z.string(),
+                  synchronization: z.string(),
+                  lag_bytes: z.number().nullable(),
+                }),
+              )
+              .nullable(),
+          }),
+          objects: z.object({ round_trip_ms: z.number().nullable(), error: z.string().nullable() }),
+          leases: z.array(z.object({ kind: z.string(), node: z.string().nullable(), count: z.number() })),
+        }),
+      },
+      async ({ caller, params }) => {
+        await requireOperator(caller, params.account_id!);
+        const { node, nodes, clock, database, objects, leases } = await server.cluster();
+        return answer({
+          node,
+          nodes: nodes.map(({ startedAt, silentMs, isDraining, address, roles, ...rest }) => ({
+            ...rest,
+            address: address === "" ? null : address,
+            roles: [...roles],
+            started: new Date(startedAt).toISOString(),
+            silent_ms: silentMs,
+            draining: isDraining,
+          })),
+          clock:
+            clock === undefined
+              ? null
+              : { difference_ms: clock.differenceMs, round_trip_ms: clock.roundTripMs, agrees: clock.agrees },
+          database: {
+            kind: database.kind,
+            round_trip_ms: database.roundTripMs,
+            standbys:
+              database.standbys?.map(({ lagBytes, ...standby }) => ({ ...standby, lag_bytes: lagBytes })) ?? null,
+          },
+          objects: { round_trip_ms: objects.roundTripMs ?? null, error: objects.error ?? null },
+          leases: leases.map(({ kind, node: holder, count }) => ({ kind, node: holder ?? null, count })),
+        });
       },
     ),
     route(

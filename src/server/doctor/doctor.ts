@@ -30,6 +30,8 @@ interface DoctorOptions {
   checkObjects?: (() => Promise<void>) | undefined;
   tls: Pick<TlsSource, "pem">;
   clock: Pick<Clock, "now">;
+  /** Findings about the nodes that share the database. */
+  nodes?(): Finding[];
   /** Port of the mail servers. Default 25. */
   mailPort?: number;
 }
@@ -194,6 +196,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
       [`SPF at ${email.spf_include}`]: () => sendersOf(email.spf_include, lookups),
       "paused deliveries": async () => pauseFindings(await queue.pausesOf(zone.account)),
       confinement: parts.confinement,
+      nodes: async () => parts.nodes?.() ?? [],
       "objects in S3": () => objectsFindings(parts.checkObjects),
       "host names": async () => apiHostFindings(settings),
       delivery: async () =>

@@ -261,6 +261,22 @@ export async function reclaimJobs(db: Db): Promise<void> {
   await db.write(db.tables<Tables>().updateTable("jobs").set({ lease_until: 0 }).where("status", "=", running));
 }
 
+/** Running jobs by kind and the first 16 digits of their token; see Ids.lease. At most 500 groups. */
+export async function countRunningJobs(db: Db): Promise<{ kind: string; holder: string; count: number }[]> {
+  const holder = sql<string>`substr(token, 1, 16)`;
+  return db.read(
+    db
+      .tables<Tables>()
+      .selectFrom("jobs")
+      .select(["kind", holder.as("holder"), sql<number>`count(*)`.as("count")])
+      .where("status", "=", running)
+      .where("token", "is not", null)
+      .groupBy(["kind", holder])
+      .orderBy("kind")
+      .limit(500),
+  );
+}
+
 export const finishedValues = (status: "done" | "failed", now: number): Partial<JobRow> => ({
   status,
   token: null,

@@ -1,4 +1,4 @@
-import { type Clock, type Ids, type Log, messageOf } from "../../kernel/index.ts";
+import { type Clock, type Ids, leaseToken, type Log, messageOf } from "../../kernel/index.ts";
 import { storeErrors } from "../errors.ts";
 import { createWakeSignal } from "./wake-signal.ts";
 import { finishedValues, type JobRow, type JobsTable } from "./jobs-table.ts";
@@ -68,7 +68,7 @@ export function startWorker(
 
   async function takeJobs(claim: JobsTable["claimWaiting"]) {
     const now = clock.now();
-    const token = ids.hex();
+    const token = leaseToken(ids);
     const until = now + leaseMs;
     for (const row of await claim(kind, concurrency - running.size, { token, now, leaseUntil: until }, { onePerKey })) {
       const entry: Running = {

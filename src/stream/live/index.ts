@@ -1,3 +1,4 @@
+export { countBroadcastLeases } from "./broadcast/leases-table.ts";
 export { createLive, type LiveServices } from "./live.ts";
 export { liveMigrations } from "./migrations.ts";
 export type { LivePorts } from "./ingest/listeners.ts";

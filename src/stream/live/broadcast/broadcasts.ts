@@ -1,5 +1,6 @@
 import { type BroadcastController, createBroadcastController, LEASE_MS } from "./broadcast-controller.ts";
 import type { BroadcastDeps } from "./deps.ts";
+import { leaseToken } from "../../../kernel/index.ts";
 
 export interface Broadcasts {
   /**
@@ -19,7 +20,7 @@ const CHECK_INTERVAL_MS = LEASE_MS / 4;
 /** Gives every session a controller: the session starts or continues a video, and ends as a recording. */
 export function createBroadcastControllers(controllerDeps: BroadcastDeps): Broadcasts {
   const { leases, sessions, inputs, videos, clock, ids, log, isOnlyProcess = false } = controllerDeps;
-  const owner = ids.hex();
+  const owner = leaseToken(ids);
   const controllers = new Map<string, BroadcastController>();
   const closing = new AbortController();
   const stops: (() => void)[] = [];

@@ -136,6 +136,20 @@ export function createLeasesTable(db: Db): BroadcastLeases {
   };
 }
 
+/** Valid leases by the first 16 digits of their owner; see Ids.lease. At most 500 owners. */
+export async function countBroadcastLeases(db: Db, now: number): Promise<{ holder: string; count: number }[]> {
+  const holder = sql<string>`substr(owner, 1, 16)`;
+  return db.read(
+    db
+      .tables<LeaseTables>()
+      .selectFrom("stream_live_broadcasts")
+      .select([holder.as("holder"), sql<number>`count(*)`.as("count")])
+      .where("lease_until", ">", now)
+      .groupBy(holder)
+      .limit(500),
+  );
+}
+
 const fromRow = (row: Row): BroadcastRow => ({
   input: row.input_uid,
   account: row.account_id,

@@ -1,0 +1,46 @@
+import { messageOf, type Ids } from "../kernel/index.ts";
+import type { ObjectStore } from "../store/index.ts";
+import { serverErrors } from "./errors.ts";
+import { OBJECTS_ID } from "./storage-identity.ts";
+
+const CACHE_MS = 5000;
+const TIMEOUT_MS = 2000;
+
+/** Whether the object store responds; measured at most every five seconds. */
+interface ObjectStoreCheck {
+  /** Resolves with the round trip in milliseconds. Throws objectsUnavailable. */
+  check(): Promise<number>;
+}
+
+export function createObjectStoreCheck(objects: Pick<ObjectStore, "open">, ids: Pick<Ids, "hex">): ObjectStoreCheck {
+  let last: { at: number; result: Promise<number> } | undefined;
+
+  async function measure(): Promise<number> {
+    const before = performance.now();
+    // An object that does not exist: a cache cannot answer for the store.
+    await objects.open(`check-${ids.hex()}`);
+    const elapsed = performance.now() - before;
+    if ((await objects.open(OBJECTS_ID)) === undefined) throw new Error("the object with its id is missing");
+    return elapsed;
+  }
+
+  async function measureInTime(): Promise<number> {
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(() => reject(new Error(`no response within ${TIMEOUT_MS / 1000} s`)), TIMEOUT_MS);
+    try {
+      return await Promise.race([measure(), late]);
+    } catch (cause) {
+      throw serverErrors.objectsUnavailable({ reason: messageOf(cause) }, { cause });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  return {
+    check() {
+      const now = performance.now();
+      if (last === undefined || now - last.at >= CACHE_MS) last = { at: now, result: measureInTime() };
+      return last.result;
+    },
+  };
+}

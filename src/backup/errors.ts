@@ -26,6 +26,18 @@ export const backupErrors = defineErrors("backup", {
     message: "{folder} contains other files and is not a backup folder",
     fix: "Use an empty folder, or one that `reelpost backup create` created.",
   },
+  durableObjectsStay: {
+    code: "E_BACKUP_DURABLE_OBJECTS_STAY",
+    http: 409,
+    message: "the server has {count} Durable Objects, which do not run with PostgreSQL",
+    fix: "Delete them, or stay with SQLite. Objects in the objects folder can be moved without the database.",
+  },
+  moveDiffers: {
+    code: "E_BACKUP_MOVE_DIFFERS",
+    http: 500,
+    message: "the new location does not have the same data: {what}",
+    fix: "Use an empty database and an empty objects store, and run `reelpost move` again.",
+  },
   insideData: {
     code: "E_BACKUP_INSIDE_DATA",
     http: 400,

@@ -2,6 +2,7 @@ export { createBackup, type BackupProgress, type Created, type DataLocation } fr
 export { generateIdentity } from "./encryption.ts";
 export { openBackupFolder } from "./folder.ts";
 export type { Manifest } from "./manifest.ts";
+export { cancelMove, moveData } from "./move.ts";
 export { restoreBackup, RESTORE_MARK, type Restored } from "./restore.ts";
 export { scheduleBackups, type BackupSchedule } from "./schedule.ts";
 export { verifyBackup, type Verified } from "./verify.ts";

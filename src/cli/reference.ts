@@ -15,7 +15,7 @@ const AREAS: readonly [title: string, heads: readonly string[]][] = [
   ["Video", ["stream"]],
   ["Live video", ["live"]],
   ["Backups", ["backup", "check"]],
-  ["Databases", ["migrate"]],
+  ["Databases", ["migrate", "move"]],
   ["Servers and tokens", ["login", "logout", "whoami", "server", "cluster", "token"]],
   ["Dashboard", ["sign-in-link", "user", "sessions"]],
   ["Accounts", ["members", "audit"]],

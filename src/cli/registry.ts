@@ -46,6 +46,11 @@ export const NOUNS: readonly Noun[] = [
     load: async () => [(await import("./commands/migrate.ts")).migrate],
   },
   {
+    name: "move",
+    summary: "move a server's rows to PostgreSQL and its objects to another store",
+    load: async () => [(await import("./commands/move.ts")).move],
+  },
+  {
     name: "types",
     summary: "generate worker-configuration.d.ts with the type of env",
     load: async () => [(await import("./commands/types.ts")).types],

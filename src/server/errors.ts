@@ -56,6 +56,18 @@ export const serverErrors = defineErrors("start", {
     message: "Backups and checks read objects from a folder, but objects.url is {url}.",
     fix: "Dump the database, and use the versioning or the replication of the S3 server. Remove backup.schedule.",
   },
+  nothingToMove: {
+    code: "nothing_to_move",
+    http: 400,
+    message: "No new location was specified.",
+    fix: "Pass --database-url, --objects-dir, or both.",
+  },
+  movedAlready: {
+    code: "moved_already",
+    http: 400,
+    message: "database.url is set: the server does not use SQLite.",
+    fix: "Run the command with the settings that the server has before the move.",
+  },
   noBackupFolder: {
     code: "no_backup_folder",
     http: 400,

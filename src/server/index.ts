@@ -14,6 +14,7 @@ export {
 } from "./backup.ts";
 export { checkServer } from "./check.ts";
 export { migrateServer } from "./migrate.ts";
+export { cancelServerMove, moveServer } from "./move.ts";
 export { serverErrors } from "./errors.ts";
 export { createSignInLink } from "./sign-in-link.ts";
 export { startServe } from "./serve.ts";

@@ -45,6 +45,14 @@ export const storeErrors = defineErrors("store", {
     message: "the database already contains data: the table {table} has rows",
     fix: "Restore into a new database.",
   },
+  moved: {
+    code: "E_STORE_MOVED",
+    http: 503,
+    smtp: 451,
+    enhanced: "4.3.0",
+    message: "the database {path} is read-only because its data is moved to {target}",
+    fix: "Finish `reelpost move`, and start the server with the new settings. To stay here, run `reelpost move --cancel`.",
+  },
   badRow: {
     code: "E_STORE_BAD_ROW",
     http: 500,

@@ -15,6 +15,7 @@ export {
   type RowFilter,
 } from "./db/row-filter.ts";
 export { openSqlite } from "./db/sqlite.ts";
+export { freezeSqlite, unfreezeSqlite } from "./db/sqlite-freeze.ts";
 export { isUniqueViolation } from "./db/unique-violation.ts";
 export { makeDurableFolder } from "./durable-folder.ts";
 export { isStoreError, storeErrors } from "./errors.ts";

@@ -1,0 +1,83 @@
+import { resolve } from "node:path";
+import { formatSize } from "../../kernel/text.ts";
+import { facts, plural, printResult } from "../print.ts";
+import { createProgress } from "../progress.ts";
+import { defineCommand } from "../command.ts";
+import { readServerSettings, serverDataOptions } from "./backup.ts";
+
+export const move = defineCommand({
+  name: "move",
+  summary: "move a server's rows to PostgreSQL and its objects to another store",
+  description: `Run it on the server machine, as the user that runs \`reelpost serve\`. The server may be running. With --prepare it only copies objects, and the
+server continues to write. Without it, the command then makes the SQLite database read-only, copies the rest, and compares everything. Meanwhile the server
+continues to read; it answers writes with 503, and mail with 451. Then restart it with the new settings.
+
+An interrupted move continues when you run the same command again. The old data is kept and stays read-only; --cancel makes it writable again. D1 databases stay
+in the data directory. Uploads in progress start again. Durable Objects require SQLite.`,
+  options: {
+    ...serverDataOptions,
+    "database-url": {
+      type: "string",
+      placeholder: "url",
+      summary: "empty PostgreSQL database that receives the rows: postgres://user:password@host/database",
+    },
+    "objects-dir": {
+      type: "string",
+      placeholder: "dir",
+      summary: "empty folder that receives the objects",
+      complete: "directory",
+    },
+    prepare: { type: "boolean", summary: "only copy objects, and leave the server writable" },
+    cancel: {
+      type: "boolean",
+      summary: "make the server writable again where it is; changes in the new location are lost",
+    },
+  },
+  examples: [
+    ["reelpost move --objects-dir /mnt/shared/objects --prepare", "copies most objects in advance"],
+    [
+      "reelpost move --database-url postgres://reelpost:secret@db.internal/reelpost --objects-dir /mnt/shared/objects",
+      "moves rows and objects",
+    ],
+    ["reelpost move --cancel", "returns to the old location"],
+  ],
+  async run(values, _, context) {
+    const { cancelServerMove, moveServer } = await import("../../server/index.ts");
+    const settings = await readServerSettings(values, context);
+    if (values.cancel === true) {
+      cancelServerMove(settings);
+      printResult(context, { cancelled: true }, () => ["The server is writable again."]);
+      return 0;
+    }
+    const directory = values["objects-dir"];
+    const prepareOnly = values.prepare === true;
+    const progress = createProgress(context.stderr);
+    const { objects, rows } = await moveServer(settings, {
+      databaseUrl: values["database-url"],
+      objectsDirectory: directory === undefined ? undefined : resolve(context.cwd, directory),
+      prepareOnly,
+      onProgress: ({ step, count, bytes }) => progress.step(`${step}: ${count}, ${formatSize(bytes)}`),
+    }).finally(() => progress.clear());
+    printResult(context, { prepared_only: prepareOnly, objects, rows: rows ?? null }, (paint) => [
+      ...facts(
+        [
+          [
+            "objects",
+            directory === undefined
+              ? undefined
+              : `${objects.count}, ${formatSize(objects.bytes)}, of which ${objects.copied} copied now`,
+          ],
+          ["rows", rows === undefined ? undefined : plural(rows, "row")],
+        ],
+        paint,
+      ),
+      prepareOnly
+        ? "The objects are copied. The server can continue to write; to finish, run the command without --prepare."
+        : `The data is moved and identical. Restart the server with ${[
+            ...(values["database-url"] === undefined ? [] : ["database.url"]),
+            ...(directory === undefined ? [] : ["objects.dir"]),
+          ].join(" and ")} set to the new location.`,
+    ]);
+    return 0;
+  },
+});

@@ -5,7 +5,7 @@ import { createAccounts } from "../../src/accounts/index.ts";
 import { randomIds, silentLog, systemClock } from "../../src/kernel/index.ts";
 import { settingsSchema } from "../../src/kernel/settings.ts";
 import { migrations } from "../../src/server/index.ts";
-import { createJobs, createLocalEvents, migrate, openFsObjects, openSqlite } from "../../src/store/index.ts";
+import { createJobs, createLocalEvents, migrate, openFsObjects, openSqlite, type Db } from "../../src/store/index.ts";
 import type { MediaModel } from "../../src/stream/model.ts";
 import { createVideos } from "../../src/stream/index.ts";
 
@@ -23,23 +23,26 @@ const SEGMENTS = 8;
 export interface Library {
   /** Directory of the objects. */
   root: string;
+  /** The account of the video, and a token with all permissions. */
+  account: string;
+  token: string;
   segments: { file: string; address: string; size: number }[];
 }
 
 /**
  * Creates a data directory with one video whose segments all exist: created by the domain itself, except for their
- * content.
+ * content. Default database: SQLite in the directory. The database is closed.
  */
-export async function makeLibrary(directory: string): Promise<Library> {
+export async function makeLibrary(directory: string, database?: Db): Promise<Library> {
   mkdirSync(directory, { recursive: true });
   const root = join(directory, "objects");
-  const db = openSqlite({ path: join(directory, "reelpost.sqlite") });
+  const db = database ?? openSqlite({ path: join(directory, "reelpost.sqlite") });
   await migrate(db, migrations);
   const events = createLocalEvents({ log: silentLog });
   const objects = await openFsObjects({ folder: root });
   const parts = { db, objects, events, clock: systemClock, ids: randomIds, log: silentLog };
   const accounts = createAccounts(parts);
-  const { account } = (await accounts.bootstrap())!;
+  const { account, token } = (await accounts.bootstrap())!;
   // All segments exist, so no encoding job is enqueued.
   const jobs = { ...createJobs(parts), enqueue: () => Promise.resolve("done") };
   const videos = createVideos({ ...parts, jobs, settings: settingsSchema.parse({}).stream });
@@ -60,7 +63,7 @@ export async function makeLibrary(directory: string): Promise<Library> {
   await accounts.close();
   await events.close();
   await db.close();
-  return { root, segments };
+  return { root, account: account.id, token, segments };
 }
 
 const model: MediaModel = {

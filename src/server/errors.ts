@@ -80,6 +80,24 @@ export const serverErrors = defineErrors("start", {
     message: "The host name {host} of dashboard.hosts is also that of {setting}.",
     fix: "Use another host name for the dashboard: workers must not share its origin.",
   },
+  processesNeedPostgres: {
+    code: "processes_need_postgres",
+    http: 400,
+    message: "Several processes cannot share a SQLite database.",
+    fix: "Set database.url to a PostgreSQL server, or start the server without --processes.",
+  },
+  badProcesses: {
+    code: "bad_processes",
+    http: 400,
+    message: "Invalid number of processes: {processes}.",
+    fix: "Set --processes to auto, or to a number from 1 to 256.",
+  },
+  cannotBind: {
+    code: "cannot_bind",
+    http: 500,
+    message: "Cannot listen on {host}, port {port}: {reason}.",
+    fix: "Use a port that is free and an address of this machine. Port 0 selects a free port.",
+  },
   unknownRole: { code: "unknown_role", http: 400, message: "Unknown role {role}.", fix: "Use one of: {roles}." },
   rolesApart: {
     code: "roles_apart",

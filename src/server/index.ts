@@ -2,7 +2,7 @@ export { findDevServer, openLocalStorage, type LocalStorage } from "./local-stor
 export { startDev } from "./dev.ts";
 export type { DevOptions, DevServer } from "./dev-options.ts";
 export { runDev, type RunDevOptions } from "./run-dev.ts";
-export { runServe, type RunServeOptions } from "./run-serve.ts";
+export { runServe } from "./run-serve.ts";
 export {
   backUpServer,
   locationOf,

@@ -1,45 +1,45 @@
 import { createLifecycle, createLog, stopOnSignals } from "../kernel/index.ts";
+import { processSlot } from "./processes/process-slot.ts";
+import { connectToSupervisor, processCount, superviseServe } from "./processes/supervise-serve.ts";
 import { startServe } from "./serve.ts";
-import type { ServeOptions, ServeServer } from "./serve-options.ts";
+import type { RunServeOptions, ServeServer } from "./serve-options.ts";
 
-export interface RunServeOptions extends ServeOptions {
-  /** Prints one JSON object to standard output when ready, and nothing else. */
-  json: boolean;
-  print(line: string): void;
-  warn(line: string): void;
-  /** Exits immediately on the second Ctrl-C. Default process.exit. */
-  exit?: (code: number) => void;
-}
-
-/** Includes cluster.drain_seconds. */
 const STOP_TIMEOUT_MS = 120_000;
 
 /** Runs `reelpost serve` until it is stopped. Resolves with the exit code; rejects if it cannot start. */
-export async function runServe({
-  json,
-  print,
-  warn,
-  exit = process.exit,
-  ...options
-}: RunServeOptions): Promise<number> {
+export async function runServe(runOptions: RunServeOptions): Promise<number> {
+  const { json, print, warn, exit = process.exit, ...options } = runOptions;
+  const slot = processSlot(options.env);
+  const count = slot === undefined ? processCount(options.processes) : 1;
+  if (count > 1) return superviseServe(runOptions, count, (server) => printReady(server, runOptions));
   const log = options.log ?? createLog({ level: "info" });
   const lifecycle = createLifecycle({ log });
   const { promise: stopped, resolve: stop } = Promise.withResolvers<number>();
   const releaseSignals = stopOnSignals(lifecycle, (code) => (code === 0 ? stop(0) : exit(code)));
+  const supervisor = slot && connectToSupervisor(() => void lifecycle.stop().then(() => stop(0)));
   try {
     const server = await startServe(options);
     lifecycle.onStop("server", () => server.close(), { timeoutMs: STOP_TIMEOUT_MS });
     if (lifecycle.stopping.aborted) await server.close();
-    for (const warning of server.warnings) warn(warning);
-    if (json) print(JSON.stringify(readyEvent(server, options.version)));
-    else for (const line of formatBanner(server, options.version)) print(line);
+    if (slot === undefined || slot.number === 1) for (const warning of server.warnings) warn(warning);
+    if (slot === undefined) printReady(server, { json, print, version: options.version });
+    supervisor?.ready(server);
     return await stopped;
   } catch (err) {
     await lifecycle.stop();
     throw err;
   } finally {
     releaseSignals();
+    supervisor?.close();
   }
+}
+
+function printReady(
+  server: ServeServer,
+  { json, print, version }: Pick<RunServeOptions, "json" | "print" | "version">,
+) {
+  if (json) print(JSON.stringify(readyEvent(server, version)));
+  else for (const line of formatBanner(server, version)) print(line);
 }
 
 /** The event that a parent program waits for. */

@@ -3,6 +3,7 @@ import { checkVersions, createCluster, followDatabaseTime, type Cluster, type Da
 import { createClientAddress } from "../kernel/client-address.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { OwnAddresses } from "../kernel/own-addresses.ts";
+import { noPeers, type Peers } from "../kernel/peers.ts";
 import type { RateLimits } from "../kernel/rate-limits.ts";
 import { createMetrics, type Metrics } from "../kernel/metrics.ts";
 import type { Telemetry } from "../kernel/telemetry/index.ts";
@@ -27,6 +28,7 @@ import { ownAddressesOf } from "./own-addresses.ts";
 import { migrations } from "./migrations.ts";
 import { createCustomDomainHosts } from "./custom-domain-hosts.ts";
 import { composePlatform, type Platform } from "./platform.ts";
+import type { ProcessSlot } from "./processes/process-slot.ts";
 import type { Role } from "./roles.ts";
 import type { ServeOptions } from "./serve-options.ts";
 
@@ -53,10 +55,13 @@ export interface ServeModules {
 }
 
 /** D1 databases are files of the process that queries them on behalf of the API or a worker. */
-export const d1Of = (roles: ReadonlySet<Role>) => ({
-  files: roles.has("api") || roles.has("workers") || roles.has("smtp"),
-  transfers: roles.has("api"),
-});
+export const d1Of = (roles: ReadonlySet<Role>, slot?: ProcessSlot) =>
+  slot !== undefined && slot.count > 1
+    ? { files: false, transfers: false, isRefused: true }
+    : {
+        files: roles.has("api") || roles.has("workers") || roles.has("smtp"),
+        transfers: roles.has("api"),
+      };
 
 /** Time limit for pending work after a stop request. */
 export const GRACE_MS = 30_000;
@@ -72,6 +77,8 @@ interface OpenModulesOptions {
   local: Clock;
   /** The clock in `basics`, to be corrected to that of the database. */
   corrected: CorrectedClock;
+  /** The place of this process among those of one supervisor. */
+  slot: ProcessSlot | undefined;
 }
 
 export async function openModules(
@@ -80,7 +87,7 @@ export async function openModules(
   baseUrl: () => string,
   limits: ServeOptions["limits"],
   basics: Basics,
-  { isExposed = false, telemetry, version, nodeId, local, corrected }: OpenModulesOptions,
+  { isExposed = false, telemetry, version, nodeId, local, corrected, slot }: OpenModulesOptions,
 ): Promise<ServeModules> {
   const { data_dir: dataDir, database } = settings;
   const { lifecycle } = basics;
@@ -110,7 +117,7 @@ export async function openModules(
   );
   await checkStorageIdentity({ ...store, secrets, ids: basics.ids });
   const bindings = createBindings(store, dataDir, basics, {
-    d1: d1Of(roles),
+    d1: d1Of(roles, slot),
     secrets,
     settings,
   });
@@ -188,6 +195,7 @@ export async function openModules(
       metrics,
       baseUrl,
       graceMs: limits?.graceMs ?? GRACE_MS,
+      peers: peersOf(() => late.cluster?.nodes() ?? [], nodeId),
     },
     basics,
   );
@@ -249,3 +257,12 @@ function siteOfDomain(domain: string): NonNullable<RuntimeOptions["siteOf"]> {
     return parent === undefined ? { kind: "shared", path: `/workers/${script}` } : { kind: "own", parent };
   };
 }
+
+/** The live processes by role. Before this process has joined them, it is alone. */
+const peersOf =
+  (nodes: () => ReturnType<Cluster["nodes"]>, id: string): Peers =>
+  (role) => {
+    const peers = nodes().filter((node) => node.roles.includes(role) && !node.isDraining);
+    const index = peers.findIndex((node) => node.id === id);
+    return index === -1 ? noPeers(role) : { count: peers.length, index };
+  };

@@ -16,6 +16,8 @@ export interface ServeOptions {
   roles?: readonly string[];
   /** Creates and prints another token with every permission, in case the first one has been lost. */
   newToken?: boolean;
+  /** Number of processes that share the ports; `auto`: one per CPU core. Default: this process alone. */
+  processes?: string;
   /** Version for the OpenAPI document. */
   version: string;
   /** Default: JSON lines to standard error, at the configured level. */
@@ -28,6 +30,17 @@ export interface ServeOptions {
   checkAnswers?: boolean;
 }
 
+/** Options of running `reelpost serve` in a terminal. */
+export interface RunServeOptions extends ServeOptions {
+  /** Prints one JSON object to standard output when ready, and nothing else. */
+  json: boolean;
+  print(line: string): void;
+  warn(line: string): void;
+  /** Exits immediately on the second Ctrl-C. Default process.exit. */
+  exit?: (code: number) => void;
+}
+
+/** Includes cluster.drain_seconds. */
 export interface ServeServer {
   /** `http://127.0.0.1:8787`, without a trailing slash. */
   readonly url: string;

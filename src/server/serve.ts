@@ -17,6 +17,7 @@ import { checkRestored } from "./backup.ts";
 import { lockDataDirectory, openDataDirectory } from "./data-lock.ts";
 import { inheritedSockets } from "./inherited-sockets.ts";
 import { listenHosts } from "./listen-hosts.ts";
+import { mayCreateToken, processSlot, rolesOfSlot, settingsOfSlot, shareFolders } from "./processes/process-slot.ts";
 import { checkPublicAddress } from "./public-address.ts";
 import { startScheduledBackups } from "./scheduled-backups.ts";
 import { parseRoles, checkStandaloneRoles } from "./roles.ts";
@@ -41,26 +42,34 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     ids: givenIds = randomIds,
     limits,
   } = options;
-  const { settings, warnings, origins } = await readSettings({
+  const slot = processSlot(env);
+  const {
+    settings: givenSettings,
+    warnings,
+    origins,
+  } = await readSettings({
     cwd,
     env,
     ...(file !== undefined && { file }),
     ...(overrides !== undefined && { overrides }),
   });
+  const settings = settingsOfSlot(givenSettings, slot);
   const {
     http: httpAt,
     api: { token, account_name: accountName, email },
     data_dir: dataDir,
   } = settings;
-  const roles = parseRoles(options.roles);
+  const roles = rolesOfSlot(parseRoles(options.roles), slot);
   const sockets = inheritedSockets(env);
   checkClusterSettings(settings);
   if (settings.database.url === "") checkStandaloneRoles(roles);
-  const log = options.log ?? createLog({ level: settings.log.level });
+  const processLog = options.log ?? createLog({ level: settings.log.level });
+  const log = slot === undefined ? processLog : processLog.child({ process: slot.number });
   const lifecycle = createLifecycle({ log });
   const graceMs = limits?.graceMs ?? GRACE_MS;
   try {
     openDataDirectory(dataDir);
+    if (slot !== undefined) shareFolders(givenSettings.data_dir, slot);
     const lock = lockDataDirectory(dataDir);
     lifecycle.onStop("lock", lock.release);
     checkRestored(dataDir);
@@ -71,7 +80,8 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     const telemetry = await startTelemetry({ settings, env, version: options.version }, { clock, ids, log, lifecycle });
     const basics: Basics = { clock, ids, log, lifecycle, tracing: telemetry?.tracing };
     const urls = createUrls(settings);
-    const hosts = listenHosts(settings, roles, sockets);
+    // The sockets of the supervisor have the addresses of the settings.
+    const hosts = listenHosts(settings, roles, slot === undefined ? sockets : new Map());
     const modules = await openModules(settings, roles, urls.base, limits, basics, {
       isExposed: !hosts.every(isLoopback),
       telemetry,
@@ -79,6 +89,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
       nodeId,
       local,
       corrected: clock,
+      slot,
     });
     modules.platform.accounts.members.onInvitation(({ secret, ...invitation }) =>
       modules.mail.sendInvitation(invitation, `${urls.dashboard() ?? urls.base()}/sign-in#invite=${secret}`),
@@ -89,7 +100,9 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     const first = await accounts.bootstrap({ accountName, email, ...(token !== "" && { token }) });
     const firstToken = token === "" ? first?.token : undefined;
     const newToken =
-      options.newToken === true && firstToken === undefined ? (await accounts.createAdminToken()).token : undefined;
+      options.newToken === true && mayCreateToken(slot) && firstToken === undefined
+        ? (await accounts.createAdminToken()).token
+        : undefined;
     const account = await defaultAccount();
     const label = account && (await scripts.subdomain(account.id));
 
@@ -129,7 +142,10 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     modules.stream.start();
     // From here on, the challenge responders of all processes can answer.
     modules.certificates.start();
-    const backups = startScheduledBackups(settings, { version: options.version, clock, log });
+    const backups =
+      slot !== undefined && slot.number > 1
+        ? undefined
+        : startScheduledBackups(settings, { version: options.version, clock, log });
     lifecycle.onStop("scheduled backups", async () => backups?.stop());
     const internal = await modules.cluster?.listen(http.forwarded);
     if (internal !== undefined) {

@@ -13,6 +13,7 @@ import {
   type D1Service,
   type D1Transfers,
 } from "./d1/index.ts";
+import { createRefusingDatabases } from "./d1/refusing-databases.ts";
 import { createAnalytics, createAnalyticsService, type Analytics } from "./analytics/index.ts";
 import { createKvService, type KvService } from "./kv/index.ts";
 import { createRateLimitService } from "./rate-limits/service.ts";
@@ -58,9 +59,9 @@ export interface Bindings extends Omit<BindingServices, "sendEmail" | "stream" |
 interface BindingsOptions {
   /**
    * `files`: D1 databases are in this data directory. `transfers`: imports and exports run in this process. Default:
-   * both.
+   * both. `isRefused`: no process of this machine has D1 databases, because its processes share all ports.
    */
-  d1?: { files: boolean; transfers: boolean };
+  d1?: { files: boolean; transfers: boolean; isRefused?: boolean };
   /** Creates a queue when a worker first sends to it. Default false. */
   createQueues?: boolean;
   /** Settings with the AI servers, and the public URL of AI gateways. Without them, workers have no AI bindings. */
@@ -170,7 +171,9 @@ export function createBindings(
 
   function createD1(): Bindings["d1"] {
     const folder = join(directory, "d1");
-    const databases = createD1Databases({ directory: folder, clock, log });
+    const databases = d1Runs.isRefused
+      ? createRefusingDatabases()
+      : createD1Databases({ directory: folder, clock, log });
     // A process without the database files leaves their deletion to the process that stores them.
     const accountDatabases = createD1DatabaseList({ db, ...(d1Runs.files && { databases }), clock, ids, log });
     const list = unlisted ? unlistedDatabases(accountDatabases) : accountDatabases;

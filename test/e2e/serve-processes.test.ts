@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { connect } from "node:net";
+import { after, before, describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { startCluster, type Cluster } from "../support/postgres.ts";
+import { spawnServe, temporaryFolder } from "../support/serve.ts";
+import { ask, createApi, sendMail, TOKEN, type Scope } from "./serve-client.ts";
+
+const WORKER = `export default {
+  fetch() { return new Response("hello"); },
+  email(message) { message.setReject("seen"); },
+};`;
+
+/** Ids of the two processes of a supervisor, when both run. The list in proc(5) may be incomplete. */
+async function serversOf(pid: number): Promise<number[]> {
+  for (;;) {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number);
+    if (children.length === 2) return children;
+    await sleep(50);
+  }
+}
+
+test("several processes with SQLite are refused", async (t) => {
+  await assert.rejects(
+    spawnServe(t, { args: ["--processes", "2"] }),
+    /Several processes cannot share a SQLite database/,
+  );
+  await assert.rejects(spawnServe(t, { args: ["--processes", "many"] }), /Invalid number of processes: .*many/);
+});
+
+describe("serve --processes 2 on PostgreSQL", async () => {
+  let cluster: Cluster | undefined;
+  before(async () => void (cluster = await startCluster()));
+  after(() => cluster?.stop());
+
+  async function start(t: Scope) {
+    assert.ok(cluster, "PostgreSQL is not installed");
+    return spawnServe(t, {
+      dataDirectory: await temporaryFolder(t),
+      args: ["--processes", "2"],
+      env: {
+        REELPOST_API_TOKEN: TOKEN,
+        REELPOST_DATABASE_URL: await cluster.createDatabase(),
+        REELPOST_SECRETS_KEY: randomBytes(32).toString("base64"),
+      },
+    });
+  }
+
+  test("they share the ports, and the death of one affects only its own connections", async (t) => {
+    const server = await start(t);
+    const api = createApi(server.ready, TOKEN);
+    await api.deploy("greeter", WORKER);
+    const servers = await serversOf(server.child.pid!);
+    for (let n = 0; n < 10; n++) {
+      assert.equal((await ask(server.ready, "/", { host: "greeter.main.localhost" })).body, "hello");
+      assert.match((await sendMail(server.ready, "greeter@main.localhost")).text, /^555 .*seen/);
+    }
+
+    // Connections until both processes have one.
+    const { port } = new URL(server.ready.url);
+    const sockets = Array.from({ length: 30 }, () => connect(Number(port), "127.0.0.1"));
+    await Promise.all(sockets.map((socket) => once(socket, "connect")));
+    const closed = new Set<unknown>();
+    for (const socket of sockets) {
+      socket.on("error", () => {}).on("close", () => closed.add(socket));
+      t.after(() => socket.destroy());
+    }
+    process.kill(servers[1]!, "SIGKILL");
+    for (let n = 0; n < 20; n++)
+      assert.equal((await ask(server.ready, "/", { host: "greeter.main.localhost" })).body, "hello");
+    await serversOf(server.child.pid!);
+    assert.ok(closed.size < sockets.length, "the other process keeps its connections");
+    assert.match(server.log(), /serve: process ended, will start it again/);
+    assert.match(server.log(), /"process":2/);
+    const { code } = await server.stop();
+    assert.equal(code, 0);
+  });
+
+  test("D1 is refused in all of them, and the data directory by another server", async (t) => {
+    const server = await start(t);
+    const api = createApi(server.ready, TOKEN);
+    const { uuid } = await api.ok("post", "d1/database", { body: { name: "notes" } });
+    for (let n = 0; n < 4; n++) {
+      const { status, body } = await api.call("post", `d1/database/${uuid}/query`, { body: { sql: "select 1" } });
+      assert.equal(status, 501);
+      assert.match(JSON.stringify(body), /D1 databases are not available in a server with several processes/);
+    }
+    await assert.rejects(spawnServe(t, { dataDirectory: server.ready.dataDirectory }), /is using the data directory/);
+  });
+});

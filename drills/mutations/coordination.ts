@@ -1,0 +1,47 @@
+import type { Mutation } from "./mutation.ts";
+
+/** Work and limits that several processes share. */
+export const mutations: Mutation[] = [
+  {
+    file: "src/store/sweeps/sweeps-table.ts",
+    from: '.where("sweeps.until", "<=", now)',
+    to: "",
+    test: "src/store/sweeps/sweeps.test.ts",
+  },
+  {
+    file: "src/store/sweeps/sweeps.ts",
+    from: "next = startedAt + intervalMs * DUE_AFTER;",
+    to: "",
+    test: "src/store/sweeps/sweeps.test.ts",
+  },
+  {
+    file: "src/store/rate-limits/shared-limits.ts",
+    from: "Math.max(0, limit - (count - wanted))",
+    to: "wanted",
+    test: "src/store/rate-limits/shared-limits.test.ts",
+  },
+  {
+    file: "src/store/rate-limits/shared-limits.ts",
+    from: "const RESERVED_PART = 0.1;",
+    to: "const RESERVED_PART = 1;",
+    test: "src/store/rate-limits/shared-limits.test.ts",
+  },
+  {
+    file: "src/kernel/proxy-protocol/receive.ts",
+    from: "if (!isProxy(socket.remoteAddress)) return accept();",
+    to: "",
+    test: "src/api/proxied-connections.test.ts",
+  },
+  {
+    file: "src/mail/outbound/queue/destinations.ts",
+    from: "if (state.active >= shareOf(destination)) return false;",
+    to: "",
+    test: "src/mail/outbound/queue/queue.test.ts",
+  },
+  {
+    file: "src/server/processes/shared-sockets.ts",
+    from: "if (bound.port === undefined || bound.port === 0) {",
+    to: "if (bound.port === undefined) {",
+    test: "src/server/processes/supervisor.test.ts",
+  },
+];

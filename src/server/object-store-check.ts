@@ -1,5 +1,5 @@
 import { messageOf, type Ids } from "../kernel/index.ts";
-import type { ObjectStore } from "../store/index.ts";
+import type { Store } from "../store/index.ts";
 import { serverErrors } from "./errors.ts";
 import { OBJECTS_ID } from "./storage-identity.ts";
 
@@ -12,7 +12,10 @@ interface ObjectStoreCheck {
   check(): Promise<number>;
 }
 
-export function createObjectStoreCheck(objects: Pick<ObjectStore, "open">, ids: Pick<Ids, "hex">): ObjectStoreCheck {
+export function createObjectStoreCheck(
+  objects: Pick<Store["objects"], "open">,
+  ids: Pick<Ids, "hex">,
+): ObjectStoreCheck {
   let last: { at: number; result: Promise<number> } | undefined;
 
   async function measure(): Promise<number> {

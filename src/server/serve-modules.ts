@@ -10,7 +10,7 @@ import type { Telemetry } from "../kernel/telemetry/index.ts";
 import type { CorrectedClock } from "../kernel/corrected-clock.ts";
 import type { Basics, Clock } from "../kernel/index.ts";
 import { createMail, type Mail } from "../mail/index.ts";
-import { openSecrets, openStore, type Events, type Store } from "../store/index.ts";
+import { openSecrets, openStore, type Store } from "../store/index.ts";
 import { createStream, type Stream } from "../stream/index.ts";
 import {
   createBindings,
@@ -43,7 +43,7 @@ export interface ServeModules {
   /** Metrics of the invocations of workers. */
   invocationMetrics: NonNullable<ReturnType<typeof createWorkerRuntime>["figures"]>;
   metrics: Metrics;
-  events: Events;
+  events: Store["events"];
   /** Checks the bucket of the objects. Absent if they are in a folder. */
   checkObjects: (() => Promise<void>) | undefined;
   rateLimits: RateLimits;

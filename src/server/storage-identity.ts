@@ -1,5 +1,5 @@
 import type { Ids } from "../kernel/index.ts";
-import { isStoreError, type Db, type ObjectStore, type Secrets } from "../store/index.ts";
+import { isStoreError, type Secrets, type Store } from "../store/index.ts";
 import { serverErrors } from "./errors.ts";
 import { replaceIdentity, claimIdentity, type StorageIdentityTables } from "./storage-identity-table.ts";
 
@@ -21,8 +21,8 @@ export async function checkStorageIdentity(deps: StorageDeps): Promise<void> {
 }
 
 interface StorageDeps {
-  db: Db;
-  objects: ObjectStore;
+  db: Store["db"];
+  objects: Store["objects"];
   secrets: Secrets;
   ids: Pick<Ids, "hex">;
 }

@@ -3,13 +3,13 @@ import { once } from "node:events";
 import type { Clock, Log } from "../../kernel/index.ts";
 import { SLOT_VARIABLE } from "./process-slot.ts";
 
-/** What a process tells its supervisor. */
+/** A process reports to its supervisor that it is ready. */
 export interface ReadyMessage<Server> {
   event: "ready";
   server: Server;
 }
 
-/** What a supervisor tells its processes: stop gracefully. */
+/** A supervisor asks its processes to stop gracefully. */
 export interface StopMessage {
   event: "stop";
 }
@@ -66,7 +66,7 @@ export function startSupervisor<Server>(options: SupervisorOptions): Supervisor<
   function createSlot(number: number) {
     let child: ChildProcess | undefined;
     let failures = 0;
-    /** A restart was requested: it is no failure. */
+    /** A requested restart does not count as a failure. */
     let isReplaced = false;
     let wasReady = false;
     const firstReady = Promise.withResolvers<Server>();

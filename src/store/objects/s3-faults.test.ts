@@ -103,6 +103,20 @@ onS3((openBucket) => {
         assert.equal(Buffer.compare((await read(objects, "a"))!, bytes), 0);
       });
 
+      test("close the connection of a reader that stops, without another request", async (t) => {
+        const { proxy, objects } = await throughProxy(t, engine, openBucket);
+        await objects.put("a", randomBytes(8 * MIB));
+        const before = proxy.requests;
+        const stream = (await objects.open("a"))!.read().on("error", () => {});
+        let received = 0;
+        stream.on("data", (chunk: Buffer) => {
+          if ((received += chunk.length) > 300_000) stream.destroy(new Error("the viewer left"));
+        });
+        await new Promise((resolve) => stream.once("close", resolve));
+        // One by open(), one for the rest.
+        assert.equal(proxy.requests - before, 2);
+      });
+
       test("treat a 200 response that contains an error as a failure, and repeat the request", async (t) => {
         const { proxy, objects } = await throughProxy(t, engine, openBucket);
         const bytes = randomBytes(20 * MIB);

@@ -11,7 +11,7 @@ import {
 import { onEveryDatabase } from "../../../test/support/databases.ts";
 import { createS3Client, onS3 } from "../../../test/support/radosgw.ts";
 import { createManualClock } from "../../kernel/index.ts";
-import { isStoreError } from "../errors.ts";
+import { isStoreError, storeErrors } from "../errors.ts";
 import { keysOf, pieces, read } from "./objects.testing.ts";
 import { objectsMigrations } from "./partials-table.ts";
 import { openTestObjects } from "./s3.testing.ts";
@@ -118,6 +118,36 @@ onS3((openBucket) => {
         assert.equal(await objects.partial("a").size(), bytes.length);
         await objects.partial("a").complete(bytes.length);
         assert.equal(Buffer.compare((await read(objects, "a"))!, bytes), 0);
+      });
+
+      test("keep all acknowledged bytes if the database commits a step and its response is lost", async (t) => {
+        const { db } = await engine.open(t, objectsMigrations);
+        const bucket = await openBucket(t);
+        const bytes = randomBytes(2 * PART);
+        const deaf: typeof db = {
+          ...db,
+          async write(query) {
+            const written = await db.write(query);
+            // Only the steps of a writer set the ETags.
+            if (/^update .*etags/s.test(query.compile().sql))
+              throw storeErrors.unreachable({ address: "db", reason: "lost" });
+            return written;
+          },
+        };
+        const objects = await openTestObjects(t, bucket, db, { partBytes: PART });
+        const unsure = await openTestObjects(t, bucket, deaf, { partBytes: PART });
+        // With the first part, and with a tail only.
+        for (const length of [PART + 5, 5]) {
+          await objects.partial("a").append(0, pieces(bytes.subarray(0, 10), 10));
+          await assert.rejects(unsure.partial("a").append(10, pieces(bytes.subarray(10, 10 + length), MIB)), (err) =>
+            isStoreError(err, "unreachable"),
+          );
+          const size = await objects.partial("a").size();
+          assert.ok(size > 10, "the database has committed the step");
+          const end = await objects.partial("a").append(size, pieces(bytes.subarray(size, size + 7), 7));
+          await objects.partial("a").complete(end);
+          assert.equal(Buffer.compare((await read(objects, "a"))!, bytes.subarray(0, end)), 0);
+        }
       });
 
       test("leave nothing behind when discarded, abandoned for 45 days, or lost by a killed process", async (t) => {

@@ -91,19 +91,24 @@ async function append(
   try {
     if (row.tail_key !== null) await spool.write(await readTail(deps.requests, row.tail_key));
     let failure: { err: unknown } | undefined;
-    try {
-      for await (const chunk of body) {
-        for (let at = 0; at < chunk.length;) {
-          if (spool.size >= row.part_bytes) await writer.sendPart();
-          const taken = chunk.subarray(at, at + row.part_bytes - spool.size);
-          await spool.write(taken);
-          at += taken.length;
-        }
+    let isStorageFailure = false;
+    const store = async (chunk: Uint8Array) => {
+      isStorageFailure = true;
+      for (let at = 0; at < chunk.length;) {
+        if (spool.size >= row.part_bytes) await writer.sendPart();
+        const taken = chunk.subarray(at, at + row.part_bytes - spool.size);
+        await spool.write(taken);
+        at += taken.length;
       }
+      isStorageFailure = false;
+    };
+    try {
+      for await (const chunk of body) await store(chunk);
     } catch (err) {
+      if (isStorageFailure) throw err;
       failure = { err };
     }
-    // The bytes before an error of the source are kept. Errors of the storage take precedence.
+    // The bytes before an error of the source are kept.
     const stored = await writer.finish();
     if (failure !== undefined) throw failure.err;
     return stored;
@@ -175,7 +180,8 @@ function createWriter(deps: S3PartialDeps, row: PartialRow, spool: Spool) {
         try {
           await advance({ upload_id: uploadId, offset_bytes: offset, etags: stored.etags, tail_key: tailKey });
         } catch (err) {
-          await remove(tailKey);
+          // After another error the row may refer to the tail: the database may have committed without a response.
+          if (isStoreError(err, "partialReplaced") || isStoreError(err, "partialDamaged")) await remove(tailKey);
           throw err;
         }
       }
@@ -184,7 +190,13 @@ function createWriter(deps: S3PartialDeps, row: PartialRow, spool: Spool) {
     /** After an error: aborts an upload that no row refers to. */
     async abandon(): Promise<void> {
       await Promise.allSettled(steps);
-      if (uploadId !== null && stored.upload_id === null) await multipart.abort(key, uploadId).catch(() => {});
+      if (uploadId === null || stored.upload_id !== null) return;
+      try {
+        // The database may have committed the first step without a response.
+        if ((await table.find(key))?.upload_id !== uploadId) await multipart.abort(key, uploadId);
+      } catch {
+        // The sweep aborts it.
+      }
     },
   };
 }

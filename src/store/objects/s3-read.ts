@@ -1,10 +1,10 @@
-import { Readable } from "node:stream";
-import { setTimeout as sleep } from "node:timers/promises";
+import type { Readable } from "node:stream";
 import { Fault } from "../../kernel/index.ts";
 import { storeErrors } from "../errors.ts";
 import type { ObjectHandle } from "./port.ts";
-import { fromS3, isMissing, isPreconditionFailed, isRangeInvalid, isRetriable } from "./s3-errors.ts";
-import { BODY_TIMEOUT, pauseAfter, type S3Requests } from "./s3-requests.ts";
+import { fromS3, isMissing, isPreconditionFailed, isRangeInvalid } from "./s3-errors.ts";
+import { BODY_TIMEOUT, type S3Requests } from "./s3-requests.ts";
+import { createRangeStream } from "./s3-stream.ts";
 
 /** An object at the time when it was opened. */
 export interface OpenedS3Object extends ObjectHandle {
@@ -14,9 +14,6 @@ export interface OpenedS3Object extends ObjectHandle {
 
 /** Opening an object also reads this much: a small object costs one request. */
 const HEAD_BYTES = 256 * 1024;
-const READ_SIZE_BYTES = 1024 * 1024;
-/** Consecutive interruptions of a stream without any progress. */
-const MAX_INTERRUPTIONS = 5;
 
 interface Head {
   size: number;
@@ -91,32 +88,14 @@ function handleOf(requests: S3Requests, key: string, { size, etag, bytes: first 
     }
   }
 
-  async function* bytesFrom(start: number, end: number): AsyncGenerator<Buffer> {
-    let position = start;
-    if (position < first.length) {
-      const chunk = first.subarray(position, Math.min(end + 1, first.length));
-      position += chunk.length;
-      yield chunk;
-    }
-    // The rest is requested again from where a connection broke.
-    for (let interruptions = 0; position <= end;) {
-      const body = await getRange(position, end, (stream) => stream);
-      const before = position;
-      try {
-        for await (const chunk of body as AsyncIterable<Buffer>) {
-          const wanted = chunk.subarray(0, end + 1 - position);
-          position += wanted.length;
-          if (wanted.length > 0) yield wanted;
-        }
-      } catch (err) {
-        if (!isRetriable(err) || interruptions >= MAX_INTERRUPTIONS) throw fromS3(err, location, key);
-      }
-      interruptions = position > before ? 0 : interruptions + 1;
-      if (position > end) return;
-      if (interruptions > MAX_INTERRUPTIONS) throw fromS3(new Error("responses ended early"), location, key);
-      if (interruptions > 0) await sleep(pauseAfter(interruptions), undefined, { ref: false });
-    }
-  }
+  const streamOf = (start: number, end: number) =>
+    createRangeStream({
+      first,
+      start,
+      end,
+      request: (position) => getRange(position, end, (body) => body),
+      failure: (err) => fromS3(err, location, key),
+    });
 
   return {
     size,
@@ -126,16 +105,13 @@ function handleOf(requests: S3Requests, key: string, { size, etag, bytes: first 
       const isValidRange =
         Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && start < size && end >= start;
       if (range && !isValidRange) throw storeErrors.badRange({ start, end, size });
-      return Readable.from(bytesFrom(start, Math.min(end, size - 1)), {
-        objectMode: false,
-        highWaterMark: READ_SIZE_BYTES,
-      });
+      return streamOf(start, Math.min(end, size - 1));
     },
     async bytes() {
       if (first.length >= size) return Buffer.from(first);
       const whole = Buffer.allocUnsafeSlow(size);
       let length = 0;
-      for await (const chunk of bytesFrom(0, size - 1)) length += chunk.copy(whole, length);
+      for await (const chunk of streamOf(0, size - 1) as AsyncIterable<Buffer>) length += chunk.copy(whole, length);
       return whole;
     },
     range: (start, end) =>

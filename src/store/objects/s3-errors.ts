@@ -51,6 +51,7 @@ export const isUnsupported = (thrown: unknown): boolean => {
 /** Quotas of several servers, which also answer 507 (RFC 4918, section 11.5). */
 const FULL = ["QuotaExceeded", "XMinioStorageFull", "InsufficientStorage", "StorageFull", "TooManyBuckets"];
 const RETRIABLE = [
+  "ConditionalRequestConflict",
   "RequestTimeout",
   "RequestTimeTooSkewed",
   "BadDigest",

@@ -184,6 +184,20 @@ onS3((openBucket) => {
         assert.deepEqual(await keysOf(objects), ["c"]);
       });
 
+      test("with `ifAbsent`, look for the object first if the server has no conditional writes", async (t) => {
+        const { proxy, objects } = await throughProxy(t, engine, openBucket);
+        const unsupported = () => first(1, { kind: "status", status: 501, code: "NotImplemented" }).decide;
+        proxy.fault = unsupported();
+        assert.equal((await objects.put("a", Buffer.from("first"), { ifAbsent: true })).isExisting, undefined);
+        proxy.fault = unsupported();
+        assert.equal((await objects.put("a", Buffer.from("second"), { ifAbsent: true })).isExisting, true);
+        assert.equal(String(await read(objects, "a")), "first");
+        // Conditions do not apply to multipart uploads.
+        const large = pieces(randomBytes(9 * MIB), MIB);
+        assert.equal((await objects.put("a", large, { ifAbsent: true })).isExisting, true);
+        assert.equal(String(await read(objects, "a")), "first");
+      });
+
       test("report a full bucket without retries", async (t) => {
         const { proxy, objects } = await throughProxy(t, engine, openBucket);
         proxy.fault = () => ({ kind: "status", status: 403, code: "QuotaExceeded" });

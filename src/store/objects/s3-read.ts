@@ -66,6 +66,9 @@ export async function headObject(
   }
 }
 
+/** The version of `ObjectHandle`. */
+export const versionOf = (etag: string, size: number): string => `${etag.replaceAll('"', "")}-${size.toString(36)}`;
+
 function handleOf(requests: S3Requests, key: string, { size, etag, bytes: first }: Head): OpenedS3Object {
   const { sdk, at, send, location } = requests;
 
@@ -99,7 +102,7 @@ function handleOf(requests: S3Requests, key: string, { size, etag, bytes: first 
 
   return {
     size,
-    ...(etag !== undefined && { version: `${etag.replaceAll('"', "")}-${size.toString(36)}` }),
+    ...(etag !== undefined && { version: versionOf(etag, size) }),
     read(range) {
       const { start, end = size - 1 } = range ?? { start: 0 };
       const isValidRange =

@@ -34,7 +34,7 @@ export function createRangeStream({ first, start, end, request, failure }: Range
         const chunk = first.subarray(position, Math.min(end + 1, first.length));
         position += chunk.length;
         this.push(chunk);
-        // At once: the object may be replaced while the reader handles the first bytes.
+        // Without waiting: the object may be replaced while the reader handles the first bytes.
         if (position <= end) void requestRest();
       } else if (body !== undefined) body.resume();
       else if (!isRequesting) void requestRest();

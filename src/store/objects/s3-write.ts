@@ -2,8 +2,10 @@ import { open, type FileHandle } from "node:fs/promises";
 import { storeErrors } from "../errors.ts";
 import { createDigester, digestOf } from "./digest.ts";
 import type { PutOptions, Stored } from "./port.ts";
+import { isPreconditionFailed, isUnsupported } from "./s3-errors.ts";
 import { PART_BYTES, partBytesFor, type Multipart } from "./s3-multipart.ts";
 import type { PartSender } from "./s3-part-sender.ts";
+import { headObject, versionOf } from "./s3-read.ts";
 import { BODY_TIMEOUT, type S3Requests } from "./s3-requests.ts";
 import type { Spool } from "./s3-spool.ts";
 
@@ -22,26 +24,47 @@ export async function writeS3Object(
   deps: S3WriteDeps,
   key: string,
   body: Uint8Array | AsyncIterable<Uint8Array>,
-  { maxBytes = Infinity, digests }: PutOptions,
+  options: PutOptions,
 ): Promise<Stored> {
-  if (body instanceof Uint8Array) {
-    if (body.length > maxBytes) throw storeErrors.tooLarge({ maxBytes });
-    const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-    const stored = digestOf(bytes, digests);
-    if (bytes.length <= PART_BYTES) await putBytes(deps.requests, key, bytes);
-    else await writeParts(deps, key, bytes.length, async (start, end) => bytes.subarray(start, end));
-    return stored;
-  }
-  return writeStream(deps, key, body, { maxBytes, digests });
+  if (!(body instanceof Uint8Array)) return writeStream(deps, key, body, options);
+  const { maxBytes = Infinity, digests, ifAbsent = false } = options;
+  if (body.length > maxBytes) throw storeErrors.tooLarge({ maxBytes });
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  const stored = digestOf(bytes, digests);
+  if (bytes.length <= PART_BYTES) return { ...stored, ...(await putBytes(deps.requests, key, bytes, { ifAbsent })) };
+  if (ifAbsent && (await headObject(deps.requests, key))) return { ...stored, isExisting: true };
+  await writeParts(deps, key, bytes.length, async (start, end) => bytes.subarray(start, end));
+  return stored;
 }
 
-export async function putBytes({ sdk, at, send }: S3Requests, key: string, bytes: Buffer): Promise<void> {
-  await send(
-    key,
-    (client, options) =>
-      client.send(new sdk.PutObjectCommand({ ...at(key), Body: bytes, ContentLength: bytes.length }), options),
-    BODY_TIMEOUT,
-  );
+/** With `ifAbsent`, a server that has no conditional writes is asked for the object first. */
+export async function putBytes(
+  requests: S3Requests,
+  key: string,
+  bytes: Buffer,
+  { ifAbsent = false }: { ifAbsent?: boolean } = {},
+): Promise<Pick<Stored, "version" | "isExisting">> {
+  const { sdk, at, send } = requests;
+  const put = (condition: { IfNoneMatch?: string }) =>
+    send(
+      key,
+      (client, options) =>
+        client.send(
+          new sdk.PutObjectCommand({ ...at(key), Body: bytes, ContentLength: bytes.length, ...condition }),
+          options,
+        ),
+      BODY_TIMEOUT,
+    );
+  try {
+    const { ETag } = await put(ifAbsent ? { IfNoneMatch: "*" } : {});
+    return ETag === undefined ? {} : { version: versionOf(ETag, bytes.length) };
+  } catch (err) {
+    if (ifAbsent && isPreconditionFailed(err)) return { isExisting: true };
+    if (!ifAbsent || !isUnsupported(err)) throw err;
+  }
+  if (await headObject(requests, key)) return { isExisting: true };
+  await put({});
+  return {};
 }
 
 /** Throws errors of the file unchanged. */
@@ -102,14 +125,17 @@ async function writeStream(
   { requests, multipart, parts, createSpool }: S3WriteDeps,
   key: string,
   body: AsyncIterable<Uint8Array>,
-  { maxBytes, digests }: { maxBytes: number; digests: PutOptions["digests"] },
+  { maxBytes = Infinity, digests, ifAbsent = false }: PutOptions,
 ): Promise<Stored> {
   const digester = createDigester(digests);
   const spool = createSpool();
   const sending: Promise<string>[] = [];
   let uploadId: string | undefined;
+  let isExisting = false;
 
   async function sendPart(): Promise<void> {
+    if (ifAbsent && sending.length === 0) isExisting ||= (await headObject(requests, key)) !== undefined;
+    if (isExisting) return void (await spool.take());
     const id = (uploadId ??= await multipart.begin(key));
     const number = sending.length + 1;
     await sending[number - 1 - PARTS_AT_ONCE];
@@ -130,13 +156,13 @@ async function writeStream(
       }
     }
     const stored = digester.finish();
+    if (isExisting) return { ...stored, isExisting: true };
     if (uploadId === undefined) {
-      const { sent } = await parts.start(spool, (bytes) => putBytes(requests, key, bytes));
-      await sent;
-    } else {
-      await sendPart();
-      await multipart.complete(key, uploadId, await Promise.all(sending), stored.size);
+      const { sent } = await parts.start(spool, (bytes) => putBytes(requests, key, bytes, { ifAbsent }));
+      return { ...stored, ...(await sent) };
     }
+    await sendPart();
+    await multipart.complete(key, uploadId, await Promise.all(sending), stored.size);
     return stored;
   } catch (err) {
     await Promise.allSettled(sending);

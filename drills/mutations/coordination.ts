@@ -19,6 +19,7 @@ export const mutations: Mutation[] = [
     from: "Math.max(0, limit - (count - wanted))",
     to: "wanted",
     test: "src/store/rate-limits/shared-limits.test.ts",
+    timeoutMs: 30_000,
   },
   {
     file: "src/store/rate-limits/shared-limits.ts",

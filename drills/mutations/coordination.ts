@@ -17,9 +17,8 @@ export const mutations: Mutation[] = [
   {
     file: "src/store/rate-limits/shared-limits.ts",
     from: "Math.max(0, limit - (count - wanted))",
-    to: "wanted",
+    to: "Math.max(0, 2 * limit - (count - wanted))",
     test: "src/store/rate-limits/shared-limits.test.ts",
-    timeoutMs: 30_000,
   },
   {
     file: "src/store/rate-limits/shared-limits.ts",

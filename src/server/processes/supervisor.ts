@@ -3,13 +3,13 @@ import { once } from "node:events";
 import type { Clock, Log } from "../../kernel/index.ts";
 import { SLOT_VARIABLE } from "./process-slot.ts";
 
-/** A process reports to its supervisor that it is ready. */
+/** Sent by a process to its supervisor. */
 export interface ReadyMessage<Server> {
   event: "ready";
   server: Server;
 }
 
-/** A supervisor asks its processes to stop gracefully. */
+/** Sent by a supervisor to a process, which then stops gracefully. */
 export interface StopMessage {
   event: "stop";
 }
@@ -66,7 +66,7 @@ export function startSupervisor<Server>(options: SupervisorOptions): Supervisor<
   function createSlot(number: number) {
     let child: ChildProcess | undefined;
     let failures = 0;
-    /** A requested restart does not count as a failure. */
+    /** A restart was requested: it does not count as a failure. */
     let isReplaced = false;
     let wasReady = false;
     const firstReady = Promise.withResolvers<Server>();

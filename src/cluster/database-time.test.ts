@@ -64,6 +64,28 @@ onEveryDatabase((engine) => {
     );
   });
 
+  test("a slow measurement does not correct the clock", async (t) => {
+    const { db } = await engine.open(t);
+    let monotonic = 1000;
+    let delay = 0;
+    const clock = createCorrectedClock(systemClock, () => monotonic);
+    const read = async () => ((monotonic += delay), 5_000_000);
+    const time = await followDatabaseTime({
+      db,
+      clock,
+      local: { now: () => 5_000_000 },
+      log: silentLog,
+      monotonic: () => monotonic,
+      read,
+    });
+    t.after(() => time.close());
+    const before = clock.now();
+    delay = 3000;
+    await time.measure();
+    // Four attempts of three seconds each.
+    assert.equal(clock.now() - before, 12_000);
+  });
+
   test("a process whose clock jumps ahead by 10 s neither steals a job's lease nor loses its own", async (t) => {
     const stops: (() => Promise<void>)[] = [];
     t.after(async () => void (await Promise.all(stops.map((stop) => stop()))));

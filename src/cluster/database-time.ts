@@ -34,6 +34,8 @@ interface DatabaseTimeDeps {
   log: Log;
   /** Milliseconds; default the monotonic clock of the process, which `clock` must use too. */
   monotonic?: () => number;
+  /** For tests. Default: the time of the database. */
+  read?: () => Promise<number>;
 }
 
 const MEASURE_MS = 10_000;
@@ -41,6 +43,8 @@ const MAX_DIFFERENCE_MS = 1000;
 /** A measurement that takes longer is repeated, and the fastest one counts. */
 const FAST_MS = 20;
 const MAX_ATTEMPTS = 4;
+/** The error of a measurement is up to half of its round trip. Slower ones do not correct the clock. */
+const MAX_ROUND_TRIP_MS = 500;
 
 /**
  * Corrects the clock to that of the database, so that leases, claims and expiries of all nodes are compared on one
@@ -49,8 +53,9 @@ const MAX_ATTEMPTS = 4;
  */
 export async function followDatabaseTime(deps: DatabaseTimeDeps): Promise<DatabaseTime> {
   const { db, clock, local, log, monotonic = () => performance.now() } = deps;
-  const table = createNodesTable(db);
+  const read = deps.read ?? createNodesTable(db).now;
   const listeners: (() => void)[] = [];
+  let hasReference = false;
   let state: ClockState = await measure();
   if (!state.agrees)
     throw clusterErrors.clocksApart({
@@ -60,7 +65,7 @@ export async function followDatabaseTime(deps: DatabaseTimeDeps): Promise<Databa
 
   async function measureOnce() {
     const before = monotonic();
-    const time = await table.now();
+    const time = await read();
     const after = monotonic();
     return { time, at: (before + after) / 2, roundTripMs: after - before, local: local.now() - (after - before) / 2 };
   }
@@ -71,7 +76,10 @@ export async function followDatabaseTime(deps: DatabaseTimeDeps): Promise<Databa
       const next = await measureOnce();
       if (next.roundTripMs < best.roundTripMs) best = next;
     }
-    clock.correct(best.time, best.at);
+    if (best.roundTripMs <= MAX_ROUND_TRIP_MS || !hasReference) {
+      clock.correct(best.time, best.at);
+      hasReference = true;
+    }
     const differenceMs = best.local - best.time;
     return {
       differenceMs,

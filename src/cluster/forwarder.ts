@@ -190,8 +190,13 @@ export function createForwarder({ id, nodes, identity, log, onResult, limits = {
       return "next";
     }
     const answer = answered(upstream);
-    if (hasBody) request.pipe(upstream);
-    else upstream.end();
+    if (hasBody) {
+      request.pipe(upstream);
+      // The node may close its connection after an early response: the rest of the body is read and dropped.
+      upstream.once("close", () => request.unpipe(upstream).resume());
+    } else {
+      upstream.end();
+    }
     try {
       const upstreamResponse = await answer;
       response.writeHead(

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
+import { Agent, createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { test, type TestContext } from "node:test";
@@ -218,6 +218,27 @@ onEveryDatabase((engine) => {
     nodes.splice(0, nodes.length, nodeAt(randomIds.hex(), 1));
     assert.equal((await fetch(url)).status, 502);
     assert.match(failures.at(-1)!.text, /No node .* can be reached/);
+  });
+
+  test("a node may respond and close its connection before it has received the body", async (t) => {
+    const { startNode, startFront } = await setUp(t);
+    await startNode((request, response) => {
+      if (request.method === "GET") response.end("next");
+      else response.writeHead(413, { connection: "close" }).end("too large");
+    }, refuse);
+    const { port } = await startFront();
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    t.after(() => agent.destroy());
+    const send = async (method: string, body?: Buffer) => {
+      const request = httpRequest({ host: "127.0.0.1", port, method, agent, timeout: 20_000 });
+      request.on("timeout", () => request.destroy(new Error("the connection is stuck")));
+      request.end(body);
+      const [response] = (await once(request, "response")) as [IncomingMessage];
+      return [response.statusCode, await text(response)];
+    };
+    assert.deepEqual(await send("POST", Buffer.alloc(50_000_000)), [413, "too large"]);
+    // The front has read the rest of the body, so that the connection can be used again.
+    assert.deepEqual(await send("GET"), [200, "next"]);
   });
 
   test("connections to a node that is no longer listed are dropped", async (t) => {

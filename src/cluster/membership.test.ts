@@ -88,6 +88,30 @@ onEveryDatabase((engine) => {
     await until(() => idsOf(one).includes("silent"));
   });
 
+  test("an outage of the database does not make the other nodes dead", async (t) => {
+    const { db, another, join } = await setUp(t, () => open(t));
+    let isFailing = false;
+    const refuseWhileFailing = <Method extends (...given: never[]) => Promise<unknown>>(method: Method) =>
+      ((...given: never[]) => (isFailing ? Promise.reject(new Error("no database")) : method(...given))) as Method;
+    const one = await join({ ...db, write: refuseWhileFailing(db.write), read: refuseWhileFailing(db.read) }, "a");
+    const { beat, list } = createNodesTable(await another());
+    const other = { id: "b", name: "b", address: "", roles: ["api"], version: "1.2.3", load: 0, isDraining: false };
+    await beat(other);
+    await until(() => idsOf(one).length === 2);
+    const changes: string[][] = [];
+    one.onChange(() => changes.push(idsOf(one)));
+    isFailing = true;
+    // Both heartbeats are late now; this node is the first one to send its own again.
+    await until(async () => (await list(FAST.deadMs)).length === 0);
+    isFailing = false;
+    await until(async () => (await list(FAST.deadMs)).some(({ id }) => id === "a"));
+    await beat(other);
+    await until(() => one.nodes().some(({ id, silentMs }) => id === "b" && silentMs < FAST.deadMs));
+    assert.deepEqual(changes, []);
+    // The same silence without an outage.
+    await until(() => idsOf(one).length === 1);
+  });
+
   test("a node of an incompatible version is rejected, and leaves no row", async (t) => {
     const { db, join } = await setUp(t, () => open(t));
     await join(db, "a");

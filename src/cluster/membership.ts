@@ -56,6 +56,8 @@ export async function joinCluster({ db, events, log, node, limits = {} }: Member
   let isClosed = false;
   let isFailing = false;
   let beatAt = -Infinity;
+  /** Until this monotonic time, nodes that were live before an outage remain listed. */
+  let graceUntil = -Infinity;
   let reading: Promise<void> | undefined;
   let mustReadAgain = false;
 
@@ -63,7 +65,12 @@ export async function joinCluster({ db, events, log, node, limits = {} }: Member
     try {
       await table.beat({ ...node, load: currentLoad(), isDraining });
       // The others have considered this node dead.
-      if (performance.now() - beatAt > deadMs) events.publish(TOPIC, node.id);
+      if (performance.now() - beatAt > deadMs) {
+        events.publish(TOPIC, node.id);
+        // The heartbeats of all nodes are late after an outage of the database: the first one to send its own again must
+        // not drop its connections to the others.
+        graceUntil = performance.now() + deadMs;
+      }
       beatAt = performance.now();
       await table.sweep(sweepMs);
       await read();
@@ -89,7 +96,12 @@ export async function joinCluster({ db, events, log, node, limits = {} }: Member
     do {
       mustReadAgain = false;
       const before = nodes.map(signature).join();
-      nodes = await table.list(deadMs);
+      const listed = await table.list(deadMs);
+      const ids = new Set(listed.map(({ id }) => id));
+      nodes =
+        performance.now() < graceUntil
+          ? [...nodes.filter(({ id }) => !ids.has(id)), ...listed].toSorted(byStart)
+          : listed;
       if (nodes.map(signature).join() !== before) for (const listener of listeners) listener();
     } while (mustReadAgain);
   }
@@ -137,6 +149,9 @@ export async function joinCluster({ db, events, log, node, limits = {} }: Member
     },
   };
 }
+
+const byStart = (one: ClusterNode, other: ClusterNode) =>
+  one.startedAt - other.startedAt || (one.id < other.id ? -1 : 1);
 
 const signature = ({ id, address, isDraining }: ClusterNode) => `${id} ${address} ${isDraining}`;
 

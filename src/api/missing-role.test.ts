@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import type { IncomingMessage } from "node:http";
+import { test } from "node:test";
+import { createMissingRole } from "./missing-role.ts";
+import type { ForwardedRole } from "./node-forwarding.ts";
+import { destinationOf } from "./platform-host.ts";
+
+const HOSTS = { domain: "workers.example.com", videoDomain: "videos.example.com", uploadHost: "up.example.com" };
+
+function roleOf(own: ForwardedRole[], host: string, url: string, offered: ForwardedRole[] = ["playback", "live"]) {
+  const missingRole = createMissingRole({
+    forwarding: {
+      has: (role) => own.includes(role),
+      offers: (role) => offered.includes(role),
+      api: {
+        prefixes: ["/upload/", "/ai-gateway/"],
+        isDashboard: (name) => name === "dash.example.com",
+        isSite: (name) => name === "bucket.example.com",
+      },
+    },
+    pick: (request) => destinationOf(request.url!, request.headers.host, HOSTS),
+    isPage: (path) => path === "/" || path === "/metrics",
+    hasUploadHost: true,
+  });
+  return missingRole({ url, headers: { host } } as IncomingMessage);
+}
+
+const UID = "a".repeat(32);
+
+test("a request needs the role that serves its host and path", async () => {
+  const cases: [host: string, url: string, role: ForwardedRole | undefined][] = [
+    ["example.com", "/client/v4/user", "api"],
+    ["example.com", "/ai-gateway/x", "api"],
+    ["up.example.com", "/upload/x", "api"],
+    ["dash.example.com:8443", "/", "api"],
+    ["bucket.example.com", "/metrics", "api"],
+    ["echo.main.workers.example.com", "/", "workers"],
+    ["example.com", "/workers/echo/", "workers"],
+    ["example.com", `/${UID}/manifest/video.m3u8`, "playback"],
+    ["customer-code.videos.example.com", `/${UID}/watch`, "playback"],
+    ["example.com", `/${UID}/webRTC/play`, "live"],
+    ["example.com", `/${UID}/webRTC/publish/${UID}?x=1`, "live"],
+    // Each process serves its own pages.
+    ["example.com", "/metrics", undefined],
+    ["example.com", "/", undefined],
+  ];
+  for (const [host, url, role] of cases) assert.equal(await roleOf([], host, url), role, `${host}${url}`);
+});
+
+test("a request for a role of this process is handled here", async () => {
+  assert.equal(await roleOf(["api"], "example.com", "/client/v4/user"), undefined);
+  assert.equal(await roleOf(["api"], "dash.example.com", "/"), undefined);
+  assert.equal(await roleOf(["workers"], "echo.main.workers.example.com", "/"), undefined);
+  for (const role of ["playback", "live"] as const)
+    assert.equal(await roleOf([role], "example.com", `/${UID}/watch`), undefined);
+  assert.equal(await roleOf(["playback"], "example.com", `/${UID}/webRTC/play`), "live");
+});
+
+test("videos are served by nodes with the role live if there is none with the role playback", async () => {
+  assert.equal(await roleOf([], "example.com", `/${UID}/watch`, ["live"]), "live");
+});

@@ -7,9 +7,10 @@ import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import { WebSocket } from "ws";
+import { systemClock } from "../../src/kernel/index.ts";
 import { startCluster, type Cluster } from "../support/postgres.ts";
 import { spawnServe, temporaryFolder, type SpawnServeOptions } from "../support/serve.ts";
-import { ask, createApi, TOKEN, type Scope } from "./serve-client.ts";
+import { ask, createApi, servePlatform, TOKEN, type Scope } from "./serve-client.ts";
 
 const ECHO = `export default {
   async fetch(request) {
@@ -229,6 +230,27 @@ describe("nodes of one PostgreSQL with separate roles", async () => {
     await until(async () => (await ask(cutOff.ready, "/readyz")).status === 200, "the node is ready again");
   });
 
+  test("requests to a node that hangs are answered by another one once it is dead", async (t) => {
+    const env = await shared(t);
+    const front = await startNode(t, env, "api");
+    const workers = [await startNode(t, env, "workers"), await startNode(t, env, "workers")];
+    const api = createApi(front.ready, TOKEN);
+    await api.deploy("echo", ECHO);
+    const host = "echo.main.localhost";
+    for (const worker of workers)
+      await until(async () => (await ask(worker.ready, "/", { host })).status === 200, "the worker responds");
+    workers[0]!.child.kill("SIGSTOP");
+    const statuses = await Promise.all(
+      Array.from({ length: 16 }, async () => (await ask(front.ready, "/", { host })).status),
+    );
+    assert.deepEqual(new Set(statuses), new Set([200]));
+    workers[0]!.child.kill("SIGCONT");
+    await until(
+      async () => (await api.ok("get", "server/cluster")).nodes.length === 3,
+      "the node is live again after the pause",
+    );
+  });
+
   test("a node of an incompatible version is rejected before it changes the schema", async (t) => {
     const env = await shared(t);
     const node = await startNode(t, env, "api");
@@ -239,6 +261,16 @@ describe("nodes of one PostgreSQL with separate roles", async () => {
     await assert.rejects(startNode(t, env, "workers"), /exit code 1.*versions_apart/s);
     await client.query("delete from cluster_nodes where id = 'other'");
     await node.stop();
+  });
+
+  test("a node whose clock is 10 s ahead does not start, and changes no schema", async (t) => {
+    const env = { ...(await shared(t)), REELPOST_CLUSTER_LISTEN: "" };
+    const clock = { ...systemClock, now: () => systemClock.now() + 10_000 };
+    await assert.rejects(servePlatform(t, { env, clock }), { kind: "clocksApart" });
+    const client = new Client({ connectionString: env.REELPOST_DATABASE_URL });
+    await client.connect();
+    t.after(() => client.end());
+    assert.equal((await client.query("select to_regclass('cluster_nodes') as name")).rows[0].name, null);
   });
 
   test("a node needs PostgreSQL, and an address that others can connect to", async (t) => {

@@ -28,7 +28,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/kernel/proxy-protocol/receive.ts",
-    from: "if (!isProxy(socket.remoteAddress)) return accept();",
+    from: "else onRefused(proxy, err.message);",
     to: "",
     test: "src/api/proxied-connections.test.ts",
   },

@@ -51,7 +51,7 @@ interface ForwarderDeps {
 }
 
 const MAX_ATTEMPTS = 3;
-/** Without a body and without effects on the server: may be sent again if the first node dies. */
+/** Safe methods (RFC 9110 9.2.1): a request without a body is sent again if the first node dies. */
 const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
 
 const UNREACHABLE: ForwardFailure = {

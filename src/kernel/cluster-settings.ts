@@ -19,6 +19,6 @@ export const clusterSettings = group("Several nodes on one PostgreSQL database",
     5,
     0,
     60,
-    "Seconds from the signal to stop, after which /readyz responds with 503, until this node stops to accept connections. Only if `listen` is set",
+    "Seconds between SIGTERM, from which on /readyz responds with 503, and the end of accepting connections. Only if `listen` is set",
   ),
 });

@@ -62,7 +62,7 @@ function setUpNodes(t: TestContext, db: Db) {
       nodes: () => nodes,
       identity: await identityOf(id),
       log: silentLog,
-      limits: { connectMs: 500 },
+      limits: { connectMs: 20_000 },
     });
     t.after(forwarder.close);
     const address = createClientAddress(["127.0.0.1"]);

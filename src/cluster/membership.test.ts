@@ -8,7 +8,7 @@ import { checkVersions, joinCluster, type Membership } from "./membership.ts";
 import { clusterMigrations } from "./migrations.ts";
 import { createNodesTable } from "./nodes-table.ts";
 
-const FAST = { beatMs: 20, deadMs: 400, sweepMs: 1000 };
+const FAST = { beatMs: 20, deadMs: 1200, sweepMs: 2400 };
 
 /** The stop functions of a test run before its database is closed. */
 async function setUp(t: TestContext, open: () => Promise<TestDatabase>) {

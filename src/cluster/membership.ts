@@ -62,16 +62,17 @@ export async function joinCluster({ db, events, log, node, limits = {} }: Member
   let mustReadAgain = false;
 
   async function beat() {
+    const at = performance.now();
     try {
       await table.beat({ ...node, load: currentLoad(), isDraining });
-      // The others have considered this node dead.
-      if (performance.now() - beatAt > deadMs) {
+      // The others may have considered this node dead. Half of the limit, because their heartbeats may be older.
+      if (at - beatAt > deadMs / 2) {
         events.publish(TOPIC, node.id);
         // The heartbeats of all nodes are late after an outage of the database: the first one to send its own again must
         // not drop its connections to the others.
         graceUntil = performance.now() + deadMs;
       }
-      beatAt = performance.now();
+      beatAt = at;
       await table.sweep(sweepMs);
       await read();
       if (isFailing) log.info("cluster: heartbeat succeeded again");

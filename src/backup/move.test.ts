@@ -3,6 +3,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { onPostgres } from "../../test/support/databases.ts";
+import { onS3 } from "../../test/support/radosgw.ts";
 import { UserError } from "../kernel/index.ts";
 import { openFsObjects, openPostgres, type ObjectStore } from "../store/index.ts";
 import { createData, migrations, temporary } from "./backup.testing.ts";
@@ -79,6 +80,20 @@ onPostgres((engine) => {
       moveData({ ...options, prepareOnly: false }),
       (err) => err instanceof UserError && err.kind === "moveDiffers" && err.message.includes("notes"),
     );
+  });
+
+  onS3((openBucket) => {
+    test("objects move to a bucket and are compared there", async (t) => {
+      const data = await createData(t);
+      const bucket = await openBucket(t);
+      const before = { ...process.env };
+      Object.assign(process.env, bucket.env);
+      t.after(() => void (process.env = before));
+      const options = { dataDirectory: data.dataDirectory, objects: data.objects, target: bucket.url, migrations };
+      const moved = await moveData({ ...options, prepareOnly: true });
+      assert.deepEqual([moved.objects.count, moved.objects.copied], [20, 20]);
+      assert.equal((await moveData({ ...options, prepareOnly: true })).objects.copied, 0);
+    });
   });
 
   test("continues after an interruption with what is missing, and copies a changed object again", async (t) => {

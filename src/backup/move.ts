@@ -1,13 +1,15 @@
 import { createHash } from "node:crypto";
 import { appendFile, mkdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { silentLog, systemClock } from "../kernel/index.ts";
 import {
   freezeSqlite,
   isStoreError,
   loadRows,
-  openFsObjects,
+  openObjectsAt,
   openPostgres,
   openRowSnapshot,
+  openSqlite,
   unfreezeSqlite,
   type Migration,
   type ObjectStore,
@@ -19,11 +21,11 @@ import { findSqlite } from "./sqlite-files.ts";
 
 interface MoveOptions {
   dataDirectory: string;
-  /** The objects of the server: a folder, or another store. */
+  /** The objects of the server: a folder, an `s3://` URL, or another store. */
   objects: string | ObjectStore;
   /** The new location of the rows. */
   database?: { url: string; label: string } | undefined;
-  /** The new location of the objects: a folder, or another store. */
+  /** The new location of the objects: a folder, an `s3://` URL, or another store. */
   target?: string | ObjectStore | undefined;
   migrations: readonly Migration[];
   /** Only copies objects, while the server continues to write. */
@@ -66,21 +68,32 @@ export async function moveData(options: MoveOptions): Promise<Moved> {
     const count = (await findSqlite(join(dataDirectory, "durable-objects"))).length;
     if (count > 0) throw backupErrors.durableObjectsStay({ count });
   }
-  const source = await storeAt(options.objects);
-  const target = options.target === undefined ? undefined : await storeAt(options.target);
-  const journal = await openJournal(dataDirectory);
-  const copyAll = async () =>
-    target === undefined ? { count: 0, bytes: 0, copied: 0 } : await copyObjects(source, target, journal, options);
-  const first = await copyAll();
-  if (prepareOnly) return { objects: first, rows: undefined };
-  freezeSqlite(path, database?.label ?? "another objects store");
-  const objects = await copyAll();
-  const rows = database === undefined ? undefined : await copyRows(path, database.url, options);
-  return { objects: { ...objects, copied: first.copied + objects.copied }, rows };
+  const db = openSqlite({ path });
+  const deps = { directory: dataDirectory, db, clock: systemClock, log: silentLog };
+  const opened = await Promise.all(
+    [options.objects, options.target].map(async (place) =>
+      typeof place === "string" ? await openObjectsAt(place, deps) : { objects: place, close: () => {} },
+    ),
+  ).catch(async (err: unknown) => {
+    await db.close();
+    throw err;
+  });
+  const [source, target] = opened.map(({ objects }) => objects);
+  try {
+    const journal = await openJournal(dataDirectory);
+    const copyAll = async () =>
+      target === undefined ? { count: 0, bytes: 0, copied: 0 } : await copyObjects(source!, target, journal, options);
+    const first = await copyAll();
+    if (prepareOnly) return { objects: first, rows: undefined };
+    freezeSqlite(path, database?.label ?? "another objects store");
+    const objects = await copyAll();
+    const rows = database === undefined ? undefined : await copyRows(path, database.url, options);
+    return { objects: { ...objects, copied: first.copied + objects.copied }, rows };
+  } finally {
+    for (const { close } of opened) close();
+    await db.close();
+  }
 }
-
-const storeAt = async (place: string | ObjectStore) =>
-  typeof place === "string" ? await openFsObjects({ folder: place }) : place;
 
 /** Makes a server writable again whose move was started. Writes to the new location are not copied back. */
 export function cancelMove(dataDirectory: string): void {

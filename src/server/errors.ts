@@ -60,7 +60,7 @@ export const serverErrors = defineErrors("start", {
     code: "nothing_to_move",
     http: 400,
     message: "No new location was specified.",
-    fix: "Pass --database-url, --objects-dir, or both.",
+    fix: "Pass --database-url, and --objects-url or --objects-dir.",
   },
   movedAlready: {
     code: "moved_already",

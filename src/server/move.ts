@@ -6,22 +6,22 @@ import { migrations } from "./migrations.ts";
 
 interface MoveServerOptions {
   databaseUrl?: string | undefined;
-  /** An absolute path. */
-  objectsDirectory?: string | undefined;
+  /** The new location of the objects: an absolute path, or an `s3://` URL. */
+  newObjects?: string | undefined;
   prepareOnly: boolean;
   onProgress?: Parameters<typeof moveData>[0]["onProgress"];
 }
 
 /** Moves the data of a server with SQLite, which may be running. Throws BackupError, StoreError, and nothingToMove. */
 export async function moveServer(settings: Settings, options: MoveServerOptions): ReturnType<typeof moveData> {
-  const { databaseUrl, objectsDirectory, prepareOnly, onProgress } = options;
+  const { databaseUrl, newObjects, prepareOnly, onProgress } = options;
   if (settings.database.url !== "") throw serverErrors.movedAlready();
-  if (databaseUrl === undefined && objectsDirectory === undefined) throw serverErrors.nothingToMove();
+  if (databaseUrl === undefined && newObjects === undefined) throw serverErrors.nothingToMove();
   const { dataDirectory, objects } = locationOf(settings);
   return moveData({
     dataDirectory,
     objects,
-    target: objectsDirectory,
+    target: newObjects,
     database: databaseUrl === undefined ? undefined : { url: databaseUrl, label: withoutUser(databaseUrl) },
     migrations,
     prepareOnly,

@@ -37,6 +37,7 @@ export { parseKeys } from "./secrets/keys.ts";
 export { openSecrets } from "./secrets/open-secrets.ts";
 export type { Secrets } from "./secrets/port.ts";
 export { migrateDatabase } from "./migrate-database.ts";
+export { openObjectsAt } from "./open-objects.ts";
 export { openStore } from "./open-store.ts";
 export type { Sweeps } from "./sweeps/port.ts";
 export { localSweeps } from "./sweeps/sweeps.ts";

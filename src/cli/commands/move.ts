@@ -27,6 +27,11 @@ in the data directory. Uploads in progress start again. Durable Objects require 
       summary: "empty folder that receives the objects",
       complete: "directory",
     },
+    "objects-url": {
+      type: "string",
+      placeholder: "url",
+      summary: "bucket that receives the objects, in the form of the setting objects.url",
+    },
     prepare: { type: "boolean", summary: "only copy objects, and leave the server writable" },
     cancel: {
       type: "boolean",
@@ -49,12 +54,13 @@ in the data directory. Uploads in progress start again. Durable Objects require 
       printResult(context, { cancelled: true }, () => ["The server is writable again."]);
       return 0;
     }
-    const directory = values["objects-dir"];
+    const folder = values["objects-dir"];
+    const directory = values["objects-url"] ?? (folder === undefined ? undefined : resolve(context.cwd, folder));
     const prepareOnly = values.prepare === true;
     const progress = createProgress(context.stderr);
     const { objects, rows } = await moveServer(settings, {
       databaseUrl: values["database-url"],
-      objectsDirectory: directory === undefined ? undefined : resolve(context.cwd, directory),
+      newObjects: directory,
       prepareOnly,
       onProgress: ({ step, count, bytes }) => progress.step(`${step}: ${count}, ${formatSize(bytes)}`),
     }).finally(() => progress.clear());
@@ -75,7 +81,7 @@ in the data directory. Uploads in progress start again. Durable Objects require 
         ? "The objects are copied. The server can continue to write; to finish, run the command without --prepare."
         : `The data is moved and identical. Restart the server with ${[
             ...(values["database-url"] === undefined ? [] : ["database.url"]),
-            ...(directory === undefined ? [] : ["objects.dir"]),
+            ...(directory === undefined ? [] : [values["objects-url"] === undefined ? "objects.dir" : "objects.url"]),
           ].join(" and ")} set to the new location.`,
     ]);
     return 0;

@@ -1,10 +1,10 @@
-// npm run -s drill -- NAME [--json] [--only word]... [--jobs n]
+// npm run -s drill -- NAME [--json] [--only word]... [--jobs n] [--seconds n]
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { memoryFolder } from "../scripts/memory-folder.ts";
-import type { Drill, DrillResult } from "./harness/drill.ts";
+import type { Drill, DrillResult, Kit } from "./harness/drill.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const say = (line: string) => void process.stderr.write(`${line}\n`);
@@ -16,13 +16,17 @@ async function main(): Promise<void> {
       json: { type: "boolean" },
       only: { type: "string", multiple: true, default: [] },
       jobs: { type: "string", default: String(availableParallelism()) },
+      seconds: { type: "string" },
     },
   });
   const jobs = Number(values.jobs);
   if (!Number.isInteger(jobs) || jobs < 1)
     throw new Error(`--jobs must be a whole number of at least 1, not "${values.jobs}"`);
+  const seconds = values.seconds === undefined ? undefined : Number(values.seconds);
+  if (seconds !== undefined && !(Number.isInteger(seconds) && seconds >= 1))
+    throw new Error(`--seconds must be a whole number of at least 1, not "${values.seconds}"`);
   const drill = await drillNamed(positionals[0]);
-  const { summary, ok } = await run(drill, jobs, values.only);
+  const { summary, ok } = await run(drill, { jobs, only: values.only, ...(seconds !== undefined && { seconds }) });
   if (!values.json)
     for (const [key, value] of Object.entries(summary))
       if (typeof value !== "object") say(`${key.padEnd(28)} ${String(value)}`);
@@ -39,7 +43,7 @@ async function drillNamed(name: string | undefined): Promise<Drill> {
   return ((await import(`./${name}.drill.ts`)) as { default: Drill }).default;
 }
 
-async function run(drill: Drill, jobs: number, only: readonly string[]): Promise<DrillResult> {
+async function run(drill: Drill, options: Pick<Kit, "jobs" | "only" | "seconds">): Promise<DrillResult> {
   const stops: (() => Promise<void> | void)[] = [];
   const stop = async () => {
     for (const next of stops.splice(0).toReversed()) await next();
@@ -55,7 +59,7 @@ async function run(drill: Drill, jobs: number, only: readonly string[]): Promise
     }
     const dir = await mkdtemp(join(tmpdir(), "drill-"));
     stops.push(() => rm(dir, { recursive: true, force: true, maxRetries: 5 }));
-    return await drill.run({ root: ROOT, dir, jobs, only, say, onStop: (next) => void stops.push(next) });
+    return await drill.run({ root: ROOT, dir, ...options, say, onStop: (next) => void stops.push(next) });
   } finally {
     await stop();
   }

@@ -16,6 +16,8 @@ export interface Kit {
   jobs: number;
   /** Selects items whose name contains one of these words; empty: all. */
   only: readonly string[];
+  /** Duration of the load, if given. */
+  seconds?: number;
   /** Prints a line to stderr. */
   say(line: string): void;
   /** Callbacks run in reverse order, even if the drill fails. */

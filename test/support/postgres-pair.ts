@@ -29,6 +29,8 @@ interface PostgresPair {
   standby: PostgresServer;
   /** Connection string for a database on both servers, the primary first. */
   urlOf(database?: string): string;
+  /** Kills the primary and promotes the standby; then the old primary follows it as its synchronous standby. */
+  failOver(): Promise<void>;
 }
 
 const PASSWORD = "pair";
@@ -54,6 +56,16 @@ export async function startPostgresPair(scope: Scope): Promise<PostgresPair> {
     standby,
     urlOf: (database = DATABASE) =>
       `postgres://postgres:${PASSWORD}@127.0.0.1:${primary.port},127.0.0.1:${standby.port}/${database}?target_session_attrs=read-write`,
+    async failOver() {
+      // The promoted server never confirms a commit that it alone has.
+      await standby.query("alter system set synchronous_standby_names = '*'");
+      await standby.query("select pg_reload_conf()");
+      await primary.kill();
+      await standby.promote();
+      rmSync(join(primary.folder, "data"), { recursive: true, force: true, maxRetries: 5 });
+      copyPrimary(binaries, standby.port, primary);
+      await primary.start();
+    },
   };
 }
 

@@ -3,7 +3,7 @@ import { text } from "node:stream/consumers";
 import { SMTPServer } from "smtp-server";
 
 /** Deliveries to a smart host, by the number contained in each message. */
-interface Sink {
+export interface Sink {
   port: number;
   /** Number of deliveries per message and recipient. */
   delivered: Map<string, number>;

@@ -1,0 +1,91 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { LiveNode } from "./platform.ts";
+
+/** Writes items of one kind and knows those that the platform has acknowledged. */
+export interface Writer {
+  kind: string;
+  /** Milliseconds between two writes. */
+  pauseMs: number;
+  /** Writes item `n`. Throws if the platform did not acknowledge it. */
+  write(n: number, stopping: AbortSignal): Promise<void>;
+  /** Number of acknowledged items. */
+  acknowledged(): number;
+  /** The acknowledged items that are absent or wrong on this node, described in words. */
+  missing(node: LiveNode): Promise<string[]>;
+  /** The number of items stored more than once, by reason. Only kinds that repeat an item. */
+  duplicates?(node: LiveNode): Promise<Record<string, number>>;
+}
+
+/** Longer than all limits of the server: a request that takes more time counts as failed. */
+const WRITE_LIMIT_MS = 60_000;
+const PAUSE_AFTER_FAILURE_MS = 100;
+const CONCURRENT_LOOKUPS = 8;
+
+interface Load {
+  /** Failed writes of each kind, and the last failure. */
+  failed: Map<string, { count: number; last: string }>;
+  /** Resolves after the writes in progress. */
+  stop(): Promise<void>;
+}
+
+/** Runs all writers concurrently until `stop`. Each writer performs one write after the other. */
+export function startLoad(writers: readonly Writer[]): Load {
+  const stopping = new AbortController();
+  const failed: Load["failed"] = new Map();
+  const lanes = writers.map(async ({ kind, pauseMs, write }) => {
+    for (let n = 0; !stopping.signal.aborted; n++) {
+      try {
+        await within(WRITE_LIMIT_MS, write(n, stopping.signal));
+      } catch (err) {
+        failed.set(kind, { count: (failed.get(kind)?.count ?? 0) + 1, last: describe(err) });
+        await sleep(PAUSE_AFTER_FAILURE_MS);
+      }
+      await sleep(pauseMs);
+    }
+  });
+  return {
+    failed,
+    async stop() {
+      stopping.abort();
+      await Promise.all(lanes);
+    },
+  };
+}
+
+function describe(err: unknown): string {
+  const { message, cause } = err as Error;
+  return `${message}${cause instanceof Error ? `: ${cause.message}` : ""}`.slice(0, 300);
+}
+
+/** Rejects if `work` takes longer. */
+async function within<Result>(ms: number, work: Promise<Result>): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    return await Promise.race([
+      work,
+      new Promise<never>((_, reject) => {
+        timer = setTimeout(() => reject(new Error(`no response within ${ms / 1000} s`)), ms);
+      }),
+    ]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The descriptions that `look` returns for these items, a few at a time. */
+export async function lookUp<Item>(
+  items: Iterable<Item>,
+  look: (item: Item) => Promise<string | undefined>,
+): Promise<string[]> {
+  const waiting = [...items];
+  const found: string[] = [];
+  await Promise.all(
+    Array.from({ length: CONCURRENT_LOOKUPS }, async () => {
+      for (let item = waiting.pop(); item !== undefined; item = waiting.pop()) {
+        const problem = await within(WRITE_LIMIT_MS, look(item));
+        if (problem !== undefined) found.push(problem);
+      }
+    }),
+  );
+  return found;
+}

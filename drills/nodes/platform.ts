@@ -75,7 +75,8 @@ export async function startPlatform(scope: Scope, { nodes: count, env }: Platfor
 
   const live = () => names.flatMap((name) => running.get(name) ?? []);
   // The first node creates the tables and the account.
-  for (const name of names) await start(name);
+  await start(names[0]!);
+  await Promise.all(names.slice(1).map(start));
   return {
     live,
     any() {

@@ -134,9 +134,8 @@ async function runTests() {
   const interrupted = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interrupted.abort());
   const notRun: string[] = [];
-  // A file with its servers and child processes uses half a core: it also waits for timers, players, disks and
-  // background encoding. More than eight at a time do not help.
-  const concurrency = Math.min(8, availableParallelism() + 2);
+  // A file uses a third of a core on average: it also waits for timers, players, disks and background encoding.
+  const concurrency = Math.min(8, availableParallelism() * 3);
   const recorded = readTimes(RECORDED_TIMES);
   const times: Times = { ...recorded, ...readTimes(LAST_TIMES) };
   const events = run({

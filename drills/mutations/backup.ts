@@ -1,19 +1,19 @@
 import type { Mutation } from "./mutation.ts";
 
 const BACKUP_TEST = "src/backup/backup.test.ts";
-const HOLD_TEST = "src/store/objects/fs-hold.test.ts";
+const HOLD_TEST = "src/store/objects/fs/hold.test.ts";
 const SNAPSHOT_TEST = "src/store/db/row-snapshot.test.ts";
 
 export const mutations: Mutation[] = [
-  { file: "src/store/objects/fs.ts", from: "holds.keep(key);", to: "", test: HOLD_TEST },
+  { file: "src/store/objects/fs/fs.ts", from: "holds.keep(key);", to: "", test: HOLD_TEST },
   {
-    file: "src/store/objects/fs-hold.ts",
+    file: "src/store/objects/fs/hold.ts",
     from: "if (isLost) throw storeErrors.holdLost({ folder: root });",
     to: "",
     test: HOLD_TEST,
   },
   {
-    file: "src/store/objects/fs-hold.ts",
+    file: "src/store/objects/fs/hold.ts",
     from: "return isHeld ? path : join(root, name);",
     to: "return join(root, name);",
     test: BACKUP_TEST,

@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import type { Clock, Log } from "../kernel/index.ts";
 import type { Db } from "./db/port.ts";
-import { openFsObjects } from "./objects/fs.ts";
+import { openFsObjects } from "./objects/fs/fs.ts";
 import type { ObjectStore } from "./objects/port.ts";
-import { parseObjectsUrl } from "./objects/s3-address.ts";
-import { openS3Objects } from "./objects/s3.ts";
+import { parseObjectsUrl } from "./objects/s3/address.ts";
+import { openS3Objects } from "./objects/s3/s3.ts";
 
 /**
  * Opens the objects in a folder, or in the bucket of an `s3://` URL, without a local cache. `db` keeps incomplete uploads

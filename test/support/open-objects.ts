@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { silentLog, systemClock } from "../../src/kernel/index.ts";
 import { migrate, openFsObjects, openSqlite, type ObjectStore } from "../../src/store/index.ts";
 import { objectsMigrations } from "../../src/store/objects/partials-table.ts";
-import { parseObjectsUrl } from "../../src/store/objects/s3-address.ts";
-import { openS3Objects } from "../../src/store/objects/s3.ts";
+import { parseObjectsUrl } from "../../src/store/objects/s3/address.ts";
+import { openS3Objects } from "../../src/store/objects/s3/s3.ts";
 import { digestsOf, writeOnceObjects } from "../../src/store/objects/write-once.testing.ts";
 import { objectsUrlInstead } from "./objects-lane.ts";
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { openFsObjects } from "./fs.ts";
+import { openFsObjects } from "./fs/fs.ts";
 import { writeOnceObjects } from "./write-once.testing.ts";
 
 test("the write-once store rejects other bytes under a key, and reports them even if the error is handled", async (t) => {

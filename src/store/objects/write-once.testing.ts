@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { openFsObjects } from "./fs.ts";
+import { openFsObjects } from "./fs/fs.ts";
 import type { ObjectStore } from "./port.ts";
 
 const digestsByFolder = new Map<string, Map<string, string>>();

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { createWarmRead } from "./warm.ts";
+
+test("reads on this thread until a read hits the disk, then uses the pool for a second", async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "reelpost-warm-"));
+  const path = join(folder, "file");
+  writeFileSync(path, "0123456789");
+  const fd = openSync(path, "r");
+  t.after(() => {
+    closeSync(fd);
+    rmSync(folder, { recursive: true });
+  });
+  let time = 0;
+  let takes = 0;
+  let reads = 7;
+  const read = createWarmRead({ now: () => (time += takes), diskReads: () => reads });
+  const into = Buffer.alloc(4);
+  assert.equal(read(fd, into, 2), 4);
+  assert.equal(into.toString(), "2345");
+  takes = 5;
+  assert.equal(read(fd, into, 0), 4, "another process used the CPU");
+  reads++;
+  assert.equal(read(fd, into, 0), 4, "this read was slow");
+  takes = 0;
+  const later = read(fd, into, 8);
+  assert.ok(later instanceof Promise);
+  assert.equal(await later, 2);
+  await assert.rejects(async () => read(fd, into, 10), /shorter than its recorded size/);
+  time += 1001;
+  assert.equal(read(fd, into, 0), 4);
+  assert.throws(() => read(fd, into, 10), /shorter than its recorded size/);
+  takes = 51;
+  assert.equal(read(fd, into, 0), 4, "one very slow read is sufficient");
+  const last = read(fd, into, 0);
+  assert.ok(last instanceof Promise);
+  assert.equal(await last, 4);
+});

@@ -1,0 +1,170 @@
+import { createHash } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { storeErrors } from "../../errors.ts";
+import { fromS3, isRetriable, isUploadDamaged, isUploadMissing } from "./errors.ts";
+import { headObject } from "./read.ts";
+import { BODY_TIMEOUT, pauseAfter, type S3Requests } from "./requests.ts";
+
+/** Objects of several parts, which become visible when completed. Parts are numbered from 1. */
+export interface Multipart {
+  /** Returns the upload id. */
+  begin(key: string): Promise<string>;
+  /** Returns the ETag. Throws StoreError absent if the upload was aborted or completed. */
+  part(key: string, uploadId: string, number: number, bytes: Buffer): Promise<string>;
+  /**
+   * Publishes the object. Idempotent: resolves if an earlier call completed it. Throws StoreError partialDamaged, and
+   * absent if the upload was aborted.
+   */
+  complete(key: string, uploadId: string, etags: readonly string[], size: number): Promise<void>;
+  /** Whether the object consists of these parts. */
+  isStored(key: string, etags: readonly string[], size: number): Promise<boolean>;
+  abort(key: string, uploadId: string): Promise<void>;
+  /** Copies an object of any size. */
+  copyLarge(from: string, to: string, source: { size: number; etag: string | undefined }): Promise<void>;
+}
+
+/** Servers other than AWS require equal parts, except for the last one. Parts of less than 5 MiB are rejected. */
+export const PART_BYTES = 8 * 1024 * 1024;
+const MAX_PARTS = 10_000;
+/** Servers assemble large objects for minutes, and keep the connection busy meanwhile. */
+const COMPLETE_ATTEMPT_MS = 300_000;
+/** How long a request waits for the lock that an interrupted completion left on the server. */
+const COMPLETE_DEADLINE_MS = 60_000;
+const COPY_PART_BYTES = 1024 ** 3;
+const COPIES_AT_ONCE = 4;
+
+/** The size of equal parts for an object of known size. */
+export const partBytesFor = (size: number): number => {
+  const mebibyte = 1024 * 1024;
+  return Math.max(PART_BYTES, Math.ceil(size / (MAX_PARTS - 1) / mebibyte) * mebibyte);
+};
+
+export function createMultipart(requests: S3Requests): Multipart {
+  const { sdk, at, send, location } = requests;
+
+  async function complete(key: string, uploadId: string, etags: readonly string[], size: number): Promise<void> {
+    const Parts = etags.map((ETag, index) => ({ PartNumber: index + 1, ETag }));
+    const deadline = performance.now() + COMPLETE_DEADLINE_MS;
+    for (let count = 1; ; count++) {
+      try {
+        await send(
+          key,
+          (client, options) =>
+            client.send(
+              new sdk.CompleteMultipartUploadCommand({
+                ...at(key),
+                UploadId: uploadId,
+                MultipartUpload: { Parts },
+              }),
+              options,
+            ),
+          // Not repeated before looking at the object: the response may have been lost.
+          { attempts: 1, attemptMs: COMPLETE_ATTEMPT_MS },
+        );
+        return;
+      } catch (err) {
+        const cause = (err as Error).cause ?? err;
+        if (!isUploadMissing(cause) && !isUploadDamaged(cause) && !isRetriable(cause)) throw err;
+        if (await isStored(key, etags, size)) return;
+        if (isUploadMissing(cause)) throw storeErrors.absent({ key }, { cause });
+        if (isUploadDamaged(cause))
+          throw storeErrors.partialDamaged({ key, reason: "another writer replaced a part" }, { cause });
+        // After an interrupted completion, Ceph answers 500 until its lock on the upload expires.
+        const pauseMs = pauseAfter(count);
+        if (performance.now() + pauseMs > deadline) throw fromS3(cause, location, key);
+        await sleep(pauseMs, undefined, { ref: false });
+      }
+    }
+  }
+
+  async function isStored(key: string, etags: readonly string[], size: number): Promise<boolean> {
+    const found = await headObject(requests, key);
+    if (found?.size !== size) return false;
+    const etag = found.etag?.replaceAll('"', "") ?? "";
+    const expected = multipartEtag(etags);
+    return expected === undefined ? etag.endsWith(`-${etags.length}`) : etag === expected;
+  }
+
+  const begin = async (key: string) =>
+    (await send(key, (client, options) => client.send(new sdk.CreateMultipartUploadCommand(at(key)), options)))
+      .UploadId!;
+
+  async function abort(key: string, uploadId: string): Promise<void> {
+    try {
+      await send(key, (client, options) =>
+        client.send(new sdk.AbortMultipartUploadCommand({ ...at(key), UploadId: uploadId }), options),
+      );
+    } catch (err) {
+      if (!isUploadMissing(err)) throw err;
+    }
+  }
+
+  return {
+    begin,
+    complete,
+    isStored,
+    abort,
+    async part(key, uploadId, number, bytes) {
+      if (number > MAX_PARTS) throw storeErrors.tooLarge({ maxBytes: MAX_PARTS * PART_BYTES });
+      try {
+        const { ETag } = await send(
+          key,
+          (client, options) =>
+            client.send(
+              new sdk.UploadPartCommand({ ...at(key), UploadId: uploadId, PartNumber: number, Body: bytes }),
+              options,
+            ),
+          BODY_TIMEOUT,
+        );
+        return ETag!;
+      } catch (err) {
+        throw isUploadMissing(err) ? storeErrors.absent({ key }, { cause: err }) : err;
+      }
+    },
+    async copyLarge(from, to, { size, etag }) {
+      const uploadId = await begin(to);
+      const count = Math.ceil(size / COPY_PART_BYTES);
+      const etags: string[] = Array.from({ length: count });
+      let next = 0;
+      const copyParts = async () => {
+        for (let index = next++; index < count; index = next++) {
+          const last = Math.min(size, (index + 1) * COPY_PART_BYTES) - 1;
+          const command = new sdk.UploadPartCopyCommand({
+            ...at(to),
+            UploadId: uploadId,
+            PartNumber: index + 1,
+            CopySource: copySource(requests, from),
+            CopySourceRange: `bytes=${index * COPY_PART_BYTES}-${last}`,
+            CopySourceIfMatch: etag,
+          });
+          const { CopyPartResult } = await send(to, (client, options) => client.send(command, options), {
+            attemptMs: COMPLETE_ATTEMPT_MS,
+            deadlineMs: COMPLETE_ATTEMPT_MS,
+          });
+          etags[index] = CopyPartResult!.ETag!;
+        }
+      };
+      try {
+        await Promise.all(Array.from({ length: Math.min(count, COPIES_AT_ONCE) }, copyParts));
+        await complete(to, uploadId, etags, size);
+      } catch (err) {
+        next = count;
+        await abort(to, uploadId).catch(() => {});
+        throw err;
+      }
+    },
+  };
+}
+
+/** Keys need no escaping, see keys.ts. */
+export const copySource = ({ location }: S3Requests, key: string): string =>
+  `${location.bucket}/${location.prefix}${key}`.replaceAll("+", "%2B").replaceAll("=", "%3D").replaceAll("@", "%40");
+
+/** S3's ETag of an object with these parts, if their ETags are MD5 digests, which encryption prevents. */
+function multipartEtag(etags: readonly string[]): string | undefined {
+  const digests = etags.map((etag) => etag.replaceAll('"', ""));
+  if (digests.length === 0 || digests.some((digest) => !/^[0-9a-f]{32}$/.test(digest))) return undefined;
+  return `${createHash("md5")
+    .update(Buffer.from(digests.join(""), "hex"))
+    .digest("hex")}-${digests.length}`;
+}

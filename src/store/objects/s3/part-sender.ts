@@ -1,0 +1,44 @@
+import type { Spool } from "./spool.ts";
+
+/** Limits the number of parts that all uploads of a process have in memory. */
+export interface PartSender {
+  /**
+   * Waits for its turn, takes the part out of the spool, and starts `send`. Resolves when the spool can be filled again;
+   * `sent` settles with the result.
+   */
+  start<Result>(
+    spool: Pick<Spool, "take">,
+    send: (bytes: Buffer) => Promise<Result>,
+  ): Promise<{ sent: Promise<Result> }>;
+}
+
+const PARTS_IN_MEMORY = 8;
+
+export function createPartSender(limit = PARTS_IN_MEMORY): PartSender {
+  let inMemory = 0;
+  const waiting: (() => void)[] = [];
+
+  const release = () => {
+    const next = waiting.shift();
+    if (next) next();
+    else inMemory--;
+  };
+
+  return {
+    async start(spool, send) {
+      if (inMemory < limit) inMemory++;
+      else await new Promise<void>((resolve) => waiting.push(resolve));
+      let bytes: Buffer;
+      try {
+        bytes = await spool.take();
+      } catch (err) {
+        release();
+        throw err;
+      }
+      const sent = send(bytes).finally(release);
+      // The caller looks at it later.
+      sent.catch(() => {});
+      return { sent };
+    },
+  };
+}

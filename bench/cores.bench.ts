@@ -28,7 +28,8 @@ const bench: Bench = {
   name: "cores",
   async setup(kit) {
     const cluster = await startCluster();
-    if (cluster === undefined) throw new Error("PostgreSQL is not installed: node scripts/system.ts test");
+    if (cluster === undefined)
+      throw new Error("PostgreSQL is not installed. To install it, run: node scripts/system.ts test");
     kit.onStop(() => cluster.stop());
     const one = await startServer(kit, cluster, 1);
     const two = await startServer(kit, cluster, 2);

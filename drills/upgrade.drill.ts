@@ -32,7 +32,7 @@ interface Platform {
 }
 
 /**
- * Upgrades three nodes behind a balancer one at a time, while clients write and read by API, send mail and play a video.
+ * Upgrades three nodes behind a balancer one at a time, while clients write and read through the API, send mail and play a video.
  * The new version has an additional migration, and a node of the previous version restarts on its schema. Counts all
  * requests and those that failed.
  */

@@ -61,7 +61,7 @@ async function recordWriter(platform: Platform): Promise<Writer> {
   };
 }
 
-/** Creates tokens and revokes nine of ten. */
+/** Creates tokens and revokes nine out of ten. */
 async function tokenWriter(platform: Platform): Promise<Writer> {
   const { api: setup } = platform.first();
   const groups = await setup.ok("get", "/user/tokens/permission_groups");

@@ -135,7 +135,7 @@ async function injectFaults(
   return faults;
 }
 
-/** Items that no attempt finds until the end of the settling time are lost. */
+/** Items that no attempt finds by the end of the settling time are lost. */
 async function lookForItems(platform: Platform, writers: readonly Writer[], settleSeconds: number) {
   const deadline = performance.now() + settleSeconds * 1000;
   const lost: Record<string, string[]> = {};

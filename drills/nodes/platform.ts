@@ -16,13 +16,13 @@ export interface LiveNode {
 export interface Platform {
   /** All nodes that accept connections, in the order of their names. */
   live(): LiveNode[];
-  /** A random one of them, as a load balancer selects it. Throws if there is none. */
+  /** Returns a random one of them, as a load balancer would. Throws if there is none. */
   any(): LiveNode;
-  /** The only node that D1 databases are used on. Throws if it is not live. */
+  /** Returns the only node on which D1 databases are used. Throws if it is not live. */
   first(): LiveNode;
   /** Kills a random node with SIGKILL and starts it again. Returns its name, and the seconds until it was ready. */
   killOne(): Promise<{ name: string; seconds: number }>;
-  /** Error lines in the logs of all processes, at most 20. */
+  /** Returns error lines from the logs of all processes, at most 20. */
   errors(): string[];
   /** Kills all nodes. */
   close(): Promise<void>;

@@ -48,7 +48,7 @@ function valueWriter(platform: Platform, kind: string, pathOf: (key: string) => 
   };
 }
 
-/** A D1 database is a file of one node. */
+/** A D1 database is a file on one node. */
 async function rowWriter(platform: Platform): Promise<Writer> {
   const { uuid } = await platform.first().api.ok("post", "d1/database", { body: { name: "rows" } });
   const query = (node: LiveNode, sql: string, params: unknown[] = []) =>

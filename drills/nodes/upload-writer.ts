@@ -5,12 +5,12 @@ import { clip } from "../../test/support/media.ts";
 import type { Platform } from "./platform.ts";
 import { lookUp, type Writer } from "./writer.ts";
 
-/** The smallest part of an upload that is not its last one. */
+/** Minimum size of each part of an upload except the last. */
 const PART_BYTES = 5 * 1024 * 1024;
 const ATTEMPTS = 60;
 const PAUSE_MS = 250;
 
-/** Uploads small videos by TUS. Each request goes to any node; after a failure the upload continues on another one. */
+/** Uploads small videos over TUS. Each request goes to any node; after a failure the upload continues on another one. */
 export async function createUploadWriter(platform: Platform): Promise<Writer> {
   const video = await clip({ seconds: 1, size: "160x90", fps: "10", audio: false });
   const { length: videoBytes } = await readFile(video);

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LiveNode } from "./platform.ts";
 
-/** Writes items of one kind and knows those that the platform has acknowledged. */
+/** Writes items of one kind and keeps track of those that the platform has acknowledged. */
 export interface Writer {
   kind: string;
   /** Milliseconds between two writes. */
@@ -12,7 +12,7 @@ export interface Writer {
   acknowledged(): number;
   /** The acknowledged items that are absent or wrong on this node, described in words. */
   missing(node: LiveNode): Promise<string[]>;
-  /** The number of items stored more than once, by reason. Only kinds that repeat an item. */
+  /** The number of items stored more than once, by reason. Only for kinds that may repeat an item. */
   duplicates?(node: LiveNode): Promise<Record<string, number>>;
 }
 
@@ -24,7 +24,7 @@ const CONCURRENT_LOOKUPS = 8;
 interface Load {
   /** Failed writes of each kind, and the last failure. */
   failed: Map<string, { count: number; last: string }>;
-  /** Resolves after the writes in progress. */
+  /** Resolves when the writes in progress have ended. */
   stop(): Promise<void>;
 }
 

@@ -12,7 +12,7 @@ export interface Balancer {
   smtpPort: number;
   /** Sends no new connections to the backend until `until(backend, true)` is called. */
   remove(backend: Backend): void;
-  /** Resolves when the backend takes part, or no longer does. */
+  /** Resolves when the backend is in rotation, or no longer is. */
   until(backend: Backend, isReady: boolean): Promise<void>;
   close(): Promise<void>;
 }

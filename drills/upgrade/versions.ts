@@ -33,7 +33,7 @@ export const drainsItself = (folder: string): boolean =>
 
 const LAST = "  ...serverMigrations,\n";
 
-/** Adds a migration to the checked out version, so that its schema differs from that of the previous one. */
+/** Adds a migration to the checked-out version, so that its schema differs from that of the previous one. */
 export function addMigration(folder: string): void {
   const file = join(folder, "src", "server", "migrations.ts");
   const text = readFileSync(file, "utf8");

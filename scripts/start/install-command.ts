@@ -24,7 +24,7 @@ const MANAGERS: { program: string; platforms: NodeJS.Platform[]; asRoot: boolean
 ];
 
 /**
- * The command that installs ffmpeg on this machine. Without root or sudo, a manager that needs neither is preferred.
+ * The command that installs ffmpeg on this machine. Without root or sudo, a package manager that needs neither is preferred.
  * Undefined if no known package manager is installed.
  */
 export function ffmpegInstallCommand({ platform, isRoot, has }: Machine): string | undefined {

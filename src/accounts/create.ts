@@ -32,7 +32,7 @@ export interface AccountsOptions {
   events: Events;
   log: Log;
   limits?: Partial<AccountLimits>;
-  /** Counts failed attempts to sign in. Default: those of this process. */
+  /** Counts failed attempts to sign in. Default: counts within this process. */
   rateLimits?: RateLimits;
   /** Describes an account's resources. Default: accounts hold no resources. */
   contents?: AccountContents;

@@ -32,7 +32,7 @@ interface ApiOptions {
   /** Whether a request may learn the version, which the OpenAPI document contains. Default: every request may. */
   isSignedIn?(incoming: IncomingMessage): Promise<boolean>;
   rateLimit?: RateLimit;
-  /** Counts requests and failed attempts. Default: those of this process. */
+  /** Counts requests and failed attempts. Default: counts within this process. */
   limits?: RateLimits;
   /** Maximum number of bytes of request bodies in memory. Default 256 MiB. */
   bodyMemory?: number;

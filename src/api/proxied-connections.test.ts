@@ -67,7 +67,7 @@ for (const [name, header, expected] of [
   ["version 2", V2, "2001:db8::7 5"],
   ["LOCAL", LOCAL, undefined],
 ] as const)
-  test(`HTTP behind a proxy (${name}) sees the client of the header, in one chunk or several`, async (t) => {
+  test(`HTTP behind a proxy (${name}) uses the client address in the header, whether it arrives in one chunk or several`, async (t) => {
     const { port, open } = await listen(t);
     for (const manner of ["one chunk", "two chunks", "byte by byte"]) {
       const socket = await open(port);
@@ -89,7 +89,7 @@ for (const [name, header, expected] of [
     }
   });
 
-test("HTTPS behind a proxy sees the client of the header", async (t) => {
+test("HTTPS behind a proxy uses the client address in the header", async (t) => {
   const { securePort, open } = await listen(t);
   for (const [header, client] of [
     [V1, "192.0.2.7 56324"],

@@ -36,7 +36,7 @@ export const backupErrors = defineErrors("backup", {
     code: "E_BACKUP_MOVE_DIFFERS",
     http: 500,
     message: "the new location does not have the same data: {what}",
-    fix: "Use an empty database and an empty objects store, and run `reelpost move` again.",
+    fix: "Use an empty database and an empty object store, and run `reelpost move` again.",
   },
   insideData: {
     code: "E_BACKUP_INSIDE_DATA",

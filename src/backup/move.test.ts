@@ -17,7 +17,7 @@ const contentsOf = async (store: ObjectStore) => {
 const isMoved = (err: unknown) => err instanceof UserError && err.kind === "moved";
 
 onPostgres((engine) => {
-  test("rows and objects move while the server reads, and no acknowledged write is missing", async (t) => {
+  test("rows and objects are moved while the server keeps serving reads, and no acknowledged write is missing", async (t) => {
     const data = await createData(t);
     rmSync(join(data.dataDirectory, "durable-objects"), { recursive: true });
     const { where } = await engine.open(t);
@@ -119,7 +119,7 @@ onPostgres((engine) => {
     assert.deepEqual(await contentsOf(target), await contentsOf(objects));
   });
 
-  test("detects an object that the new store changed, and keeps Durable Objects where they run", async (t) => {
+  test("detects an object that the new store changed, and leaves Durable Objects where they are", async (t) => {
     const data = await createData(t);
     const objects = await openFsObjects({ folder: data.objects });
     const folder = await openFsObjects({ folder: join(temporary(t), "objects") });

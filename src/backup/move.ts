@@ -95,7 +95,7 @@ export async function moveData(options: MoveOptions): Promise<Moved> {
   }
 }
 
-/** Makes a server writable again whose move was started. Writes to the new location are not copied back. */
+/** Makes a server whose move was started writable again. Writes to the new location are not copied back. */
 export function cancelMove(dataDirectory: string): void {
   unfreezeSqlite(join(dataDirectory, DATABASE));
 }

@@ -26,7 +26,7 @@ export function createAuthority(name: string, validity: Validity): PemPair {
   return pairOf(certificate({ names: [name], key, authority: true, ...validity }), key);
 }
 
-/** A certificate of that authority, with a new key, for a host that is both TLS server and TLS client. */
+/** Issues a certificate of that authority, with a new key, for a host that is both TLS server and TLS client. */
 export function issueCertificate(
   authority: { name: string; key: string },
   { host, ...validity }: Validity & { host: string },

@@ -19,7 +19,7 @@ export interface NodeIdentity {
 }
 
 const NAME = "Reelpost cluster";
-/** Context of the encryption. */
+/** Encryption context. */
 const KEY_CONTEXT = "cluster-authority";
 const DAY_MS = 86_400_000;
 const YEARS_MS = 30 * 365 * DAY_MS;
@@ -29,7 +29,7 @@ const RENEW_MS = 8 * 3_600_000;
 export const nodeHost = (id: string): string => `${id}.node.reelpost.internal`;
 
 /**
- * Signs a certificate of a day for this node. The authority's key is a row, encrypted with the secrets key: a process
+ * Signs a one-day certificate for this node. The authority's key is a row, encrypted with the secrets key: a process
  * that can decrypt it belongs to the installation.
  */
 export async function createNodeIdentity(deps: {
@@ -53,7 +53,7 @@ export async function createNodeIdentity(deps: {
 
   function issue(): NodeTls {
     const issuedAt = clock.now();
-    // TLS libraries check the period against the clock of the machine, which may be slow.
+    // TLS libraries check the validity period against the clock of the machine, which may be slow.
     const validity = { notBefore: issuedAt - DAY_MS, notAfter: issuedAt + DAY_MS };
     return { ...issueCertificate(authority, { host: nodeHost(id), ...validity }), ca: stored.certificate };
   }

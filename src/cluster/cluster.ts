@@ -121,7 +121,7 @@ export async function createCluster(deps: ClusterDeps, basics: Basics): Promise<
     },
     async join() {
       membership = await joinCluster({ ...store, log, node: { id, name, address, roles: [...roles], version } });
-      const gauge = metrics.gauge("reelpost_cluster_nodes", "Live nodes of the database, this one included");
+      const gauge = metrics.gauge("reelpost_cluster_nodes", "Live nodes that share the database, including this one");
       const update = () => gauge.set(nodes().length);
       update();
       membership.onChange(() => {

@@ -11,7 +11,7 @@ interface ClockState {
   differenceMs: number;
   /** Round trip of the measurement, in milliseconds: twice the maximum error. */
   roundTripMs: number;
-  /** False if the difference exceeds a second, even if the error is subtracted. */
+  /** False if the difference exceeds a second, even after subtracting the error. */
   agrees: boolean;
 }
 
@@ -120,7 +120,7 @@ export function meterDatabaseTime(time: Pick<DatabaseTime, "state" | "onMeasured
   );
   const roundTrip = metrics.gauge(
     "reelpost_cluster_database_round_trip_seconds",
-    "Round trip of the last measurement of the database clock",
+    "Round-trip time of the last measurement of the database clock",
   );
   const update = () => {
     difference.set(time.state().differenceMs / 1000);

@@ -12,7 +12,7 @@ export const clusterErrors = defineErrors("cluster", {
     code: "address_needed",
     http: 500,
     message: "cluster.listen is {listen}, which other nodes cannot connect to.",
-    fix: "Set cluster.address to the address of this machine in the internal network.",
+    fix: "Set cluster.address to the address of this machine on the internal network.",
   },
   databaseNeeded: {
     code: "database_needed",

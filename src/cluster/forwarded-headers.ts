@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import type { OriginalClient } from "../kernel/client-address.ts";
 
-/** Headers with which a node states the client of a forwarded request. */
+/** Headers with which a node identifies the client of a forwarded request. */
 const IP_HEADER = "reelpost-client-ip";
 const SCHEME_HEADER = "reelpost-client-scheme";
 const CLIENT_HEADERS = new Set([IP_HEADER, SCHEME_HEADER]);
@@ -21,7 +21,7 @@ const HOP_BY_HOP = new Set([
 ]);
 
 /**
- * Headers that pass a node, as name and value in turn: without those of the connection, and without those that only nodes
+ * Headers that a node passes on, as alternating names and values: without those of the connection, and without those that only nodes
  * may set.
  */
 export function passedHeaders({ rawHeaders, headers }: Pick<IncomingMessage, "rawHeaders" | "headers">): string[] {

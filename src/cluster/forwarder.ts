@@ -68,7 +68,7 @@ const FULL: ForwardFailure = { status: 503, text: "Too many requests are being f
 export function createForwarder({ id, nodes, identity, log, onResult, limits = {} }: ForwarderDeps): Forwarder {
   const { connectMs = 2000, answerMs = 300_000, open: maxOpen = 10_000 } = limits;
   const agents = new Map<string, Agent>();
-  /** Connections in use by node. */
+  /** Connections in use, by node. */
   const openRequests = new Map<string, Set<{ destroy(): void }>>();
   let openCount = 0;
   // New connections use the new certificate; requests in progress keep their connection.
@@ -323,7 +323,7 @@ function statusAndHeaders(response: IncomingMessage, connection: string[]): stri
   return `${text}\r\n`;
 }
 
-/** Connects two sockets; each one ends with the other. */
+/** Connects two sockets; each one ends when the other does. */
 function join(one: Duplex, other: Duplex): void {
   for (const [from, to] of [
     [one, other],

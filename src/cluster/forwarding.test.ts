@@ -54,7 +54,7 @@ function setUpNodes(t: TestContext, db: Db) {
     return { id, port: listener.port };
   }
 
-  /** A node that forwards everything; resolves with its port. */
+  /** Starts a node that forwards everything; resolves with its port. */
   async function startFront() {
     const id = randomIds.hex();
     const forwarder = createForwarder({
@@ -135,7 +135,7 @@ onEveryDatabase((engine) => {
     });
     request.write("first ");
     const [response] = (await once(request, "response")) as [IncomingMessage];
-    // The response arrives before the request has ended: nothing is collected on the way.
+    // The response arrives before the request has ended: nothing is buffered on the way.
     const [first] = (await once(response, "data")) as [Buffer];
     assert.equal(first.toString(), "first ");
     request.end("second");
@@ -182,7 +182,7 @@ onEveryDatabase((engine) => {
     assert.match(received, /\r\n\r\nhelloping$/);
   });
 
-  test("an upgrade that the node refuses ends with its response", async (t) => {
+  test("the client receives the node's response if the node refuses an upgrade", async (t) => {
     const { startNode, startFront } = await setUp(t);
     await startNode(
       (_, response) => response.end(),
@@ -202,7 +202,7 @@ onEveryDatabase((engine) => {
     }, refuse);
     const { port, failures } = await startFront();
     const url = `http://127.0.0.1:${port}/`;
-    // Only the node that ends: effects on it are unknown.
+    // Only the node that ends has received it: the effects are unknown.
     assert.equal((await fetch(url)).status, 502);
     assert.equal((await fetch(url, { method: "POST", body: "x" })).status, 502);
     assert.match(failures[1]!.text, /may have taken effect/);
@@ -237,7 +237,7 @@ onEveryDatabase((engine) => {
       return [response.statusCode, await text(response)];
     };
     assert.deepEqual(await send("POST", Buffer.alloc(50_000_000)), [413, "too large"]);
-    // The front has read the rest of the body, so that the connection can be used again.
+    // The front node has read the rest of the body, so that the connection can be used again.
     assert.deepEqual(await send("GET"), [200, "next"]);
   });
 
@@ -254,7 +254,7 @@ onEveryDatabase((engine) => {
     assert.equal(forwarder.offers("api"), false);
   });
 
-  test("a node with another authority is refused in both directions", async (t) => {
+  test("a node whose certificate is from another authority is rejected in both directions", async (t) => {
     const { nodes, startNode, startFront, identityOf } = await setUp(t);
     const { db: otherDatabase } = await engine.open(t, clusterMigrations);
     const foreignId = randomIds.hex();

@@ -88,7 +88,7 @@ onEveryDatabase((engine) => {
     await until(() => idsOf(one).includes("silent"));
   });
 
-  test("an outage of the database does not make the other nodes dead", async (t) => {
+  test("an outage of the database does not cause the other nodes to be considered dead", async (t) => {
     const { db, another, join } = await setUp(t, () => open(t));
     let isFailing = false;
     const refuseWhileFailing = <Method extends (...given: never[]) => Promise<unknown>>(method: Method) =>

@@ -11,7 +11,7 @@ export interface Membership {
   readonly id: string;
   /** The live nodes as of the last successful read, this one included. */
   nodes(): readonly ClusterNode[];
-  /** Calls `listener` after each read whose nodes, roles or draining differ. */
+  /** Calls `listener` after each read in which nodes, roles or draining states differ. */
   onChange(listener: () => void): void;
   /** Notifies the other nodes that they must not send work here. A failure is logged. */
   drain(): Promise<void>;
@@ -24,7 +24,7 @@ interface MembershipDeps {
   events: Pick<Events, "publish" | "subscribe">;
   log: Log;
   node: Pick<ClusterNode, "id" | "name" | "address" | "roles" | "version">;
-  /** Default: 2 s, 6 s and 1 min. */
+  /** Defaults: 2 s, 6 s and 1 min. */
   limits?: { beatMs?: number; deadMs?: number; sweepMs?: number };
 }
 

@@ -11,7 +11,7 @@ export interface ClusterTables {
     /** Separated by commas. */
     roles: string;
     version: string;
-    /** Load average of one minute per CPU core, in percent. */
+    /** One-minute load average per CPU core, in percent. */
     load: number;
     started_at: number;
     /** Time of the last heartbeat. Like `started_at`, read from the clock of the database. */

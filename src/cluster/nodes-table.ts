@@ -10,7 +10,7 @@ export interface ClusterNode {
   address: string;
   roles: readonly string[];
   version: string;
-  /** Load average of one minute per CPU core, in percent. */
+  /** One-minute load average per CPU core, in percent. */
   load: number;
   /** Epoch milliseconds on the clock of the database. */
   startedAt: number;
@@ -37,12 +37,12 @@ export interface ReplicationPeer {
 interface NodesTable {
   /** Stores the node with the current time as its heartbeat. */
   beat(node: NodeState): Promise<void>;
-  /** Nodes with a heartbeat during the last `maxSilentMs`, in order of their start. At most 1000. */
+  /** Returns nodes with a heartbeat within the last `maxSilentMs`, in order of their start. At most 1000. */
   list(maxSilentMs: number): Promise<ClusterNode[]>;
   remove(id: string): Promise<void>;
-  /** Removes nodes that have been silent for longer; returns their number. */
+  /** Removes nodes that have been silent for longer than this; returns their number. */
   sweep(silentMs: number): Promise<number>;
-  /** Current time of the database, in epoch milliseconds with fractions on PostgreSQL. */
+  /** Reads the current time of the database, in epoch milliseconds with fractions on PostgreSQL. */
   now(): Promise<number>;
   /** Undefined on SQLite, and on a PostgreSQL server that is itself a standby. */
   standbys(): Promise<ReplicationPeer[] | undefined>;

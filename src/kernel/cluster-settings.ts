@@ -19,6 +19,6 @@ export const clusterSettings = group("Several nodes on one PostgreSQL database",
     5,
     0,
     60,
-    "Seconds between SIGTERM, from which on /readyz responds with 503, and the end of accepting connections. Only if `listen` is set",
+    "Seconds for which the node keeps accepting connections after SIGTERM, while /readyz already returns 503. Only if `listen` is set",
   ),
 });

@@ -3,7 +3,7 @@ import type { Clock } from "./clock.ts";
 /** A clock that a better source of time corrects. Between corrections it follows the monotonic clock of the process. */
 export interface CorrectedClock extends Clock {
   /**
-   * States that the time was `time` (epoch milliseconds) at `at` on the monotonic clock. The clock never runs backwards:
+   * Records that the time was `time` (epoch milliseconds) at `at` on the monotonic clock. The clock never runs backwards:
    * if it is ahead, it returns the same time until the correct time has reached it.
    */
   correct(time: number, at: number): void;

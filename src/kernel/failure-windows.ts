@@ -9,7 +9,7 @@ export const DEFAULT_REQUESTS_PER_WINDOW = 1200;
 /** Failed authentication attempts per client network, in fixed windows. */
 export interface FailureWindows {
   /**
-   * Seconds until the network may try again; undefined if it has not reached the limit, or if it is exempt. A promise if
+   * Returns the seconds until the network may try again; undefined if it has not reached the limit, or if it is exempt. A promise if
    * the failures in other processes have to be read.
    */
   secondsLeft(ip: string | undefined, isExempt?: () => boolean): number | undefined | Promise<number | undefined>;

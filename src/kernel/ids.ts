@@ -11,7 +11,7 @@ export interface Ids {
   /** `<36 alphanumerics@domain>`, the format that send(), forward() and reply() return. */
   messageId(domain: string): string;
   /**
-   * A token of 32 hex digits for a lease. Its first 16 digits are those of the node's id, so that the holder can be
+   * Returns a token of 32 hex digits for a lease. Its first 16 digits are those of the node's id, so that the holder can be
    * listed. Default: `hex`.
    */
   lease?(): string;
@@ -20,7 +20,7 @@ export interface Ids {
 /** A new token for a lease. */
 export const leaseToken = (ids: Pick<Ids, "hex" | "lease">): string => ids.lease?.() ?? ids.hex();
 
-/** The ids of a process with this node id. */
+/** Creates the ids of a process with this node id. */
 export const idsOfNode = (ids: Ids, node: string): Ids => ({
   ...ids,
   lease: () => node.slice(0, 16) + ids.hex().slice(16),

@@ -4,7 +4,7 @@ import { createQuota, type Quota } from "./quota.ts";
 
 /** Rate limits that hold for the platform: across all processes that share its database. */
 export interface RateLimits {
-  /** True if other processes count as well. */
+  /** True if the counts are shared with other processes. */
   readonly isShared: boolean;
   /** `name` identifies the limit. Parameters as in `createQuota`. */
   quota(name: string, options: { limit: number; perMs: number }): Quota;

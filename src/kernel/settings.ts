@@ -35,11 +35,11 @@ export const settingsSchema = z.strictObject({
       15,
       1,
       3600,
-      "Time limit of a PostgreSQL query; a server that does not respond within this time counts as lost",
+      "Time limit of a PostgreSQL query; a server that does not respond within this time is treated as unreachable",
     ),
     migrate: z.boolean().default(true).meta({
       description:
-        "Apply pending migrations at the start; otherwise the server does not start until `reelpost migrate` has applied them",
+        "Apply pending migrations at startup; otherwise the server does not start until `reelpost migrate` has applied them",
       example: true,
     }),
     replicated: z.boolean().default(false).meta({
@@ -56,7 +56,7 @@ export const settingsSchema = z.strictObject({
     }),
     url: z.string().default("").meta({
       description:
-        "Bucket of an S3 server instead of the folder: `s3://bucket/prefix?endpoint=https://host&region=name`. The credentials are those of the AWS SDK, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Empty: the folder",
+        "Bucket on an S3-compatible server, used instead of the folder: `s3://bucket/prefix?endpoint=https://host&region=name`. The credentials are read as by the AWS SDK, for example from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Empty: the folder",
       example: "s3://reelpost-media/main?endpoint=https://s3.example.com&region=eu-1",
     }),
     cache_gb: count(

@@ -22,7 +22,7 @@ export interface ListenersDeps extends SubmittersDeps {
   settings: Settings;
   receiver: Pick<Receiver, "receive" | "checkRecipient">;
   spool: Spool;
-  /** Counts messages per client. Default: those of this process. */
+  /** Counts messages per client. Default: counts within this process. */
   rateLimits?: RateLimits;
   lookups: Pick<Lookups, "resolve">;
   metrics: Metrics;
@@ -113,7 +113,7 @@ export function createListeners(deps: ListenersDeps, { clock, ids, log }: Basics
   };
 }
 
-/** Messages per minute of a network in all processes. */
+/** Messages per minute per network, across all processes. */
 function sharedRate(rateLimits: RateLimits, limit: number) {
   const quota = rateLimits.quota("smtp.messages", { limit, perMs: 60_000 });
   return { consume: async (network: string) => (await quota.consume(network)) === 0 };

@@ -42,7 +42,7 @@ export const serverErrors = defineErrors("start", {
     code: "objects_unavailable",
     http: 503,
     message: "The object store does not respond: {reason}.",
-    fix: "Check that the folder or the service of objects.* can be reached from this machine.",
+    fix: "Check that the folder or bucket set in objects.* can be reached from this machine.",
   },
   restoreIncomplete: {
     code: "restore_incomplete",
@@ -54,7 +54,7 @@ export const serverErrors = defineErrors("start", {
     code: "objects_in_bucket",
     http: 400,
     message: "Backups and checks read objects from a folder, but objects.url is {url}.",
-    fix: "Dump the database, and use the versioning or the replication of the S3 server. Remove backup.schedule.",
+    fix: "Dump the database, and use the S3 server's versioning or replication. Remove backup.schedule.",
   },
   nothingToMove: {
     code: "nothing_to_move",
@@ -66,7 +66,7 @@ export const serverErrors = defineErrors("start", {
     code: "moved_already",
     http: 400,
     message: "database.url is set: the server does not use SQLite.",
-    fix: "Run the command with the settings that the server has before the move.",
+    fix: "Run the command with the settings that the server used before the move.",
   },
   noBackupFolder: {
     code: "no_backup_folder",

@@ -33,7 +33,7 @@ export function frontPageLinks({ roles, urls, settings }: FrontPageDeps, hostnam
   ];
 }
 
-/** The URL at which visitors of `hostname` reach the dashboard; undefined if they cannot. */
+/** Returns the URL at which visitors of `hostname` reach the dashboard; undefined if they cannot. */
 function dashboardFor(
   url: string | undefined,
   { dashboard: { host, hosts } }: FrontPageDeps["settings"],

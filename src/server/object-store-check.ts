@@ -20,7 +20,7 @@ export function createObjectStoreCheck(
 
   async function measure(): Promise<number> {
     const before = performance.now();
-    // An object that does not exist: a cache cannot answer for the store.
+    // An object that does not exist: a cache cannot answer in place of the store.
     await objects.open(`check-${ids.hex()}`);
     const elapsed = performance.now() - before;
     if ((await objects.open(OBJECTS_ID)) === undefined) throw new Error("the object with its id is missing");

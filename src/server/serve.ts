@@ -80,7 +80,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     const telemetry = await startTelemetry({ settings, env, version: options.version }, { clock, ids, log, lifecycle });
     const basics: Basics = { clock, ids, log, lifecycle, tracing: telemetry?.tracing };
     const urls = createUrls(settings);
-    // The sockets of the supervisor have the addresses of the settings.
+    // The sockets of the supervisor have the addresses from the settings.
     const hosts = listenHosts(settings, roles, slot === undefined ? sockets : new Map());
     const modules = await openModules(settings, roles, urls.base, limits, basics, {
       isExposed: !hosts.every(isLoopback),

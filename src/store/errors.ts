@@ -81,7 +81,7 @@ export const storeErrors = defineErrors("store", {
     smtp: 451,
     enhanced: "4.3.0",
     message: "the database at {address} did not confirm a write, which it may have stored: {reason}",
-    fix: "Check whether the change exists before you repeat it.",
+    fix: "Check whether the change took effect before you repeat it.",
   },
   tooManyConnections: {
     code: "E_STORE_TOO_MANY_CONNECTIONS",
@@ -97,7 +97,7 @@ export const storeErrors = defineErrors("store", {
     smtp: 451,
     enhanced: "4.3.0",
     message: "the PostgreSQL server at {address} does not replicate synchronously: {problem}",
-    fix: "Configure a synchronous standby, or set database.replicated to false if a failover may lose the newest writes.",
+    fix: "Configure a synchronous standby, or set database.replicated to false if losing the newest writes in a failover is acceptable.",
   },
   busy: {
     code: "E_STORE_BUSY",
@@ -193,7 +193,7 @@ export const storeErrors = defineErrors("store", {
     smtp: 451,
     enhanced: "4.3.0",
     message: "the object storage at {address} denied access: {reason}",
-    fix: "Check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the role of this machine. It needs to read, write, delete and list objects of the bucket, and to abort multipart uploads.",
+    fix: "Check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the role of this machine. The key or role needs permission to read, write, delete and list objects in the bucket, and to abort multipart uploads.",
   },
   bucketMissing: {
     code: "E_STORE_BUCKET_MISSING",
@@ -209,7 +209,7 @@ export const storeErrors = defineErrors("store", {
     smtp: 452,
     enhanced: "4.3.1",
     message: "the object storage at {address} has no space left to write {what}",
-    fix: "Raise the quota of the bucket or of its user; nothing was partially written.",
+    fix: "Raise the quota of the bucket or of its owner; no partial data was written.",
   },
   clockSkew: {
     code: "E_STORE_CLOCK_SKEW",

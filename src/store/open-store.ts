@@ -37,7 +37,7 @@ interface StoreOptions {
   metrics?: Metrics | undefined;
   /** Runs before the migrations and may reject, so that an unsuitable process does not change the schema. */
   beforeMigrations?(db: Db): Promise<void>;
-  /** Number of live processes that share the database. Default: few. */
+  /** Number of live processes that share the database. Default: assumes only a few. */
   liveProcesses?: (() => number) | undefined;
 }
 

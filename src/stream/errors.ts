@@ -210,7 +210,7 @@ export const streamErrors = defineErrors("stream", {
     code: 10956,
     http: 400,
     message: "The chapters are invalid: {reason}",
-    fix: "Send up to 200 chapters, each with a title and its own start in seconds, before the end of the video.",
+    fix: "Send up to 200 chapters, each with a title and a distinct start time in seconds, before the end of the video.",
   },
   liveKeyUnknown: {
     code: 10970,

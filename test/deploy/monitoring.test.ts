@@ -11,7 +11,7 @@ const clients = join(import.meta.dirname, "..", "clients", "package.json");
 const { parse } = createRequire(clients)("yaml") as { parse(text: string): unknown };
 const read = (...path: string[]) => readFile(join(deploy, ...path), "utf8");
 
-/** Names of metrics in a PromQL expression: of this program, of Node and of the process. */
+/** Returns the names of metrics in a PromQL expression: of this program, of Node and of the process. */
 const metricsIn = (expression: string) => expression.match(/\b(?:reelpost|nodejs|process)_[a-z0-9_]+/g) ?? [];
 
 describe("the alert rules and the dashboard", () => {

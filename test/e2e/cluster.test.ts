@@ -24,7 +24,7 @@ const ECHO = `export default {
   },
 };`;
 
-/** A TCP proxy in front of PostgreSQL that can cut off its clients. */
+/** Starts a TCP proxy in front of PostgreSQL that can cut off its clients. */
 async function startProxy(t: Scope, target: URL) {
   const sockets = new Set<Socket>();
   let isCut = false;
@@ -79,7 +79,7 @@ describe("nodes of one PostgreSQL with separate roles", async () => {
   const startNode = (t: Scope, env: Record<string, string>, roles: string, options: SpawnServeOptions = {}) =>
     spawnServe(t, { ...options, env: { ...env, ...options.env }, args: ["--roles", roles] });
 
-  test("each node answers for the roles of the other", async (t) => {
+  test("each node answers requests for the roles of the other", async (t) => {
     const env = await shared(t);
     const [front, back] = await Promise.all([startNode(t, env, "api"), startNode(t, env, "workers,playback")]);
     const api = createApi(front.ready, TOKEN);
@@ -144,7 +144,7 @@ describe("nodes of one PostgreSQL with separate roles", async () => {
     assert.deepEqual([...statuses.keys()], [200]);
   });
 
-  test("readiness is reported by role, and the nodes with their leases and clocks to the operator", async (t) => {
+  test("readiness is reported by role, and the operator sees the nodes with their leases and clocks", async (t) => {
     const env = await shared(t);
     const front = await startNode(t, env, "api", { env: { REELPOST_CLUSTER_NAME: "front" } });
     const back = await startNode(t, env, "encode,playback", { env: { REELPOST_CLUSTER_NAME: "back" } });
@@ -186,7 +186,7 @@ describe("nodes of one PostgreSQL with separate roles", async () => {
     await until(async () => (await ask(back.ready, "/readyz?role=encode")).status === 200, "the store is found");
   });
 
-  test("a node that stops announces it and works on until the end of its draining", async (t) => {
+  test("a node that is stopping announces this and keeps working until its drain period ends", async (t) => {
     const env = { ...(await shared(t)), REELPOST_CLUSTER_DRAIN_SECONDS: "2" };
     const [front, back] = await Promise.all([startNode(t, env, "api"), startNode(t, env, "workers")]);
     const api = createApi(front.ready, TOKEN);

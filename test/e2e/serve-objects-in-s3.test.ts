@@ -43,7 +43,7 @@ onS3((openBucket) => {
 
     // The upload begins in one process and continues in the other.
     const bytes = await padded(await clip(), 6 * MIB);
-    // The smallest part of an upload.
+    // The minimum size of an upload part.
     const half = 5 * MIB;
     const { uid, path } = await tusCreate(one, bytes.length);
     const patch = (offset: number, body: Buffer, origin: string) =>

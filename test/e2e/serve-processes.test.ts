@@ -14,7 +14,7 @@ const WORKER = `export default {
   email(message) { message.setReject("seen"); },
 };`;
 
-/** Ids of the two processes of a supervisor, when both run. The list in proc(5) may be incomplete. */
+/** Returns the ids of both processes of a supervisor once they run. The list in proc(5) may be incomplete. */
 async function serversOf(pid: number): Promise<number[]> {
   for (;;) {
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number);
@@ -59,7 +59,7 @@ describe("serve --processes 2 on PostgreSQL", async () => {
       assert.match((await sendMail(server.ready, "greeter@main.localhost")).text, /^555 .*seen/);
     }
 
-    // Connections until both processes have one.
+    // Opens connections until both processes have one.
     const { port } = new URL(server.ready.url);
     const sockets = Array.from({ length: 30 }, () => connect(Number(port), "127.0.0.1"));
     await Promise.all(sockets.map((socket) => once(socket, "connect")));
@@ -79,7 +79,7 @@ describe("serve --processes 2 on PostgreSQL", async () => {
     assert.equal(code, 0);
   });
 
-  test("D1 is refused in all of them, and the data directory by another server", async (t) => {
+  test("all of them refuse D1, and another server refuses to use their data directory", async (t) => {
     const server = await start(t);
     const api = createApi(server.ready, TOKEN);
     const { uuid } = await api.ok("post", "d1/database", { body: { name: "notes" } });

@@ -32,7 +32,7 @@ function run(command: string, ...args: string[]): string {
   return stdout;
 }
 
-/** dpkg with a separate root. The dependencies are those of the machine, and maintainer scripts run outside of it. */
+/** dpkg with a separate root. The dependencies are those of the machine, and maintainer scripts run outside of that root. */
 const dpkg = (...args: string[]) =>
   run(
     "dpkg",
@@ -50,28 +50,31 @@ test("the Debian package can be installed, run, upgraded and removed", { skip, t
   for (const name of ["passwd", "group", "shadow", "gshadow"]) await writeFile(at(`etc/${name}`), "");
   dpkg("--install", file);
 
-  await t.test("installs a user, a key that only root can read, and units that systemd accepts", async () => {
-    assert.match(
-      await readFile(at("etc/passwd"), "utf8"),
-      /^reelpost:x:\d+:\d+:.*:\/var\/lib\/reelpost:\/usr\/sbin\/nologin$/m,
-    );
-    const environment = at("etc/reelpost/environment");
-    const [, key] = /^REELPOST_SECRETS_KEY=(.+)$/m.exec(await readFile(environment, "utf8"))!;
-    assert.deepEqual([Buffer.from(key!, "base64").length, (await stat(environment)).mode & 0o777], [32, 0o600]);
-    const unit = at("usr/lib/systemd/system/reelpost.service");
-    assert.match(
-      await readFile(unit, "utf8"),
-      /^ExecStart=\/usr\/bin\/reelpost serve --settings \/etc\/reelpost\/settings.jsonc$/m,
-    );
-    // Outside the test root, the program is not installed at this path.
-    const { stdout, stderr } = spawnSync("systemd-analyze", ["verify", "--man=no", unit], { encoding: "utf8" });
-    assert.deepEqual(
-      `${stdout ?? ""}${stderr ?? ""}`
-        .split("\n")
-        .filter((line) => line.startsWith(root) || /unknown|invalid|failed to parse/i.test(line)),
-      [],
-    );
-  });
+  await t.test(
+    "creates a user and a key that only root can read, and installs units that systemd accepts",
+    async () => {
+      assert.match(
+        await readFile(at("etc/passwd"), "utf8"),
+        /^reelpost:x:\d+:\d+:.*:\/var\/lib\/reelpost:\/usr\/sbin\/nologin$/m,
+      );
+      const environment = at("etc/reelpost/environment");
+      const [, key] = /^REELPOST_SECRETS_KEY=(.+)$/m.exec(await readFile(environment, "utf8"))!;
+      assert.deepEqual([Buffer.from(key!, "base64").length, (await stat(environment)).mode & 0o777], [32, 0o600]);
+      const unit = at("usr/lib/systemd/system/reelpost.service");
+      assert.match(
+        await readFile(unit, "utf8"),
+        /^ExecStart=\/usr\/bin\/reelpost serve --settings \/etc\/reelpost\/settings.jsonc$/m,
+      );
+      // Outside the test root, the program is not installed at this path.
+      const { stdout, stderr } = spawnSync("systemd-analyze", ["verify", "--man=no", unit], { encoding: "utf8" });
+      assert.deepEqual(
+        `${stdout ?? ""}${stderr ?? ""}`
+          .split("\n")
+          .filter((line) => line.startsWith(root) || /unknown|invalid|failed to parse/i.test(line)),
+        [],
+      );
+    },
+  );
 
   await t.test("runs with its own Node.js and the installed settings", async () => {
     const program = at("usr/bin/reelpost");

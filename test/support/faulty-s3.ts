@@ -27,7 +27,7 @@ export interface FaultyS3 {
   readonly requests: number;
 }
 
-/** An HTTP proxy in front of an S3 server that injects faults; stopped when `scope` ends. */
+/** Starts an HTTP proxy in front of an S3 server that injects faults; stopped when `scope` ends. */
 export async function startFaultyS3(scope: Scope, target: string): Promise<FaultyS3> {
   let requests = 0;
   const proxy = {

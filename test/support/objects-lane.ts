@@ -7,7 +7,7 @@ import { resolve } from "node:path";
  */
 export const OBJECTS_IN_S3 = "REELPOST_TEST_OBJECTS_IN_S3";
 
-/** Value of `objects.url` for a server whose objects would otherwise be in this folder. */
+/** Returns `objects.url` for a server whose objects would otherwise be in this folder. */
 export function objectsUrlInstead(folder: string): string | undefined {
   const url = process.env[OBJECTS_IN_S3];
   if (url === undefined) return undefined;

@@ -15,9 +15,9 @@ interface PostgresServer {
   readonly port: number;
   /** Runs one statement as superuser. */
   query(sql: string): Promise<Record<string, unknown>[]>;
-  /** SIGKILL for all of its processes. */
+  /** Sends SIGKILL to all of its processes. */
   kill(): Promise<void>;
-  /** SIGSTOP for all of its processes: connections stay open and get no answer. */
+  /** Sends SIGSTOP to all of its processes: connections stay open without responses. */
   freeze(): void;
   /** After `kill` or a stop. `settings` are lines of postgresql.conf. */
   start(settings?: string): Promise<void>;

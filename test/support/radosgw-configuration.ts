@@ -1,7 +1,7 @@
 /** Number of consecutive ports: radosgw, the monitor, and the range of the OSD. */
 export const PORTS = 13;
 
-/** ceph.conf for a cluster without keys, ceph-mgr, systemd or files outside of `folder`. */
+/** Returns ceph.conf for a cluster without keys, ceph-mgr, systemd or files outside of `folder`. */
 export function cephConfiguration({
   folder,
   port,

@@ -57,7 +57,7 @@ export async function startS3(): Promise<S3Server | undefined> {
 /** Names, limits and credentials of a bucket that is removed when `scope` ends. */
 export interface TestBucket extends S3Address {
   bucket: string;
-  /** A value of `objects.url`. */
+  /** A value for `objects.url`. */
   url: string;
   /** The credentials as environment variables of a process. */
   env: { AWS_ACCESS_KEY_ID: string; AWS_SECRET_ACCESS_KEY: string };
@@ -270,7 +270,7 @@ async function end(guard: ChildProcess): Promise<void> {
   await ended;
 }
 
-/** The first of PORTS consecutive free ports, below those that the system assigns. */
+/** Finds the first of PORTS consecutive free ports, below those that the system assigns. */
 async function freePorts(): Promise<number> {
   for (;;) {
     const first = randomInt(10_000, 32_000);

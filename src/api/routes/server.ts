@@ -124,7 +124,8 @@ export function serverRoutes({ server, operator }: ServerRoutesDeps): Route[] {
         method: "get",
         path: `${SERVER_PATH}/cluster`,
         tag,
-        summary: "Get nodes, leases, clock difference, database and object store (operator's account only)",
+        summary:
+          "Get the nodes, their leases, the clock difference, and the state of the database and the object store (operator's account only)",
         permission: "Account Settings Read",
         result: z.object({
           node: z.string(),

@@ -30,7 +30,8 @@ const ms = (value: number) => `${value.toFixed(1)} ms`;
 
 const clusterStatus = defineCommand({
   name: "cluster status",
-  summary: "show the nodes, who holds which leases, and the state of database and object store (operators only)",
+  summary:
+    "show the nodes, who holds which leases, and the state of the database and the object store (operators only)",
   description:
     "A node is listed until six seconds after its last heartbeat. The exit code is 1 if the clock of the node that answers differs by more than a second from that of the database, or if the object store does not respond.",
   options: serverOptions,

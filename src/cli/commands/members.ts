@@ -177,7 +177,7 @@ async function requireTwoFactor({ api, base }: ApiConnection, isRequired: boolea
 
 const membersTwoFactorGet = defineCommand({
   name: "members two-factor get",
-  summary: "show whether the account requires two-factor authentication of its members",
+  summary: "show whether the account requires its members to use two-factor authentication",
   options: serverOptions,
   examples: [["reelpost members two-factor get", "for the account of the token"]],
   async run(values, _, context) {
@@ -189,7 +189,7 @@ const membersTwoFactorGet = defineCommand({
 
 const membersTwoFactorEnable = defineCommand({
   name: "members two-factor enable",
-  summary: "require two-factor authentication of the members of the account",
+  summary: "require members of the account to use two-factor authentication",
   description:
     "A member who signed in with a password alone can then only set up a second factor. API tokens are not affected.",
   options: serverOptions,
@@ -202,7 +202,7 @@ const membersTwoFactorEnable = defineCommand({
 
 const membersTwoFactorDisable = defineCommand({
   name: "members two-factor disable",
-  summary: "stop requiring two-factor authentication of the members of the account",
+  summary: "stop requiring members of the account to use two-factor authentication",
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost members two-factor disable --yes", "members keep the second factors that they have set up"]],
   async run({ yes, ...values }, _, context) {

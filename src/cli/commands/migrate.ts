@@ -5,7 +5,7 @@ import { readServerSettings, serverDataOptions } from "./backup.ts";
 export const migrate = defineCommand({
   name: "migrate",
   summary: "apply the pending migrations of a server's database",
-  description: `\`reelpost serve\` does this at its start, unless database.migrate is false. With PostgreSQL, run it before a rolling upgrade:
+  description: `\`reelpost serve\` does this at startup, unless database.migrate is false. With PostgreSQL, run it before a rolling upgrade:
 processes of the previous version continue to work on the new schema, unless the release notes say otherwise. With SQLite, stop the server first.`,
   options: {
     ...serverDataOptions,

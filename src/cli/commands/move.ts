@@ -9,11 +9,11 @@ export const move = defineCommand({
   name: "move",
   summary: "move a server's rows to PostgreSQL and its objects to another store",
   description: `Run it on the server machine, as the user that runs \`reelpost serve\`. The server may be running. With --prepare it only copies objects, and the
-server continues to write. Without it, the command then makes the SQLite database read-only, copies the rest, and compares everything. Meanwhile the server
-continues to read; it answers writes with 503, and mail with 451. Then restart it with the new settings.
+server keeps accepting writes. Without it, the command then makes the SQLite database read-only, copies the rest, and compares everything. Meanwhile the server
+keeps serving reads; it answers writes with 503, and mail with 451. Then restart it with the new settings.
 
 An interrupted move continues when you run the same command again. The old data is kept and stays read-only; --cancel makes it writable again. D1 databases stay
-in the data directory. Uploads in progress start again. Durable Objects require SQLite.`,
+in the data directory. Uploads in progress must be started over. Durable Objects require SQLite.`,
   options: {
     ...serverDataOptions,
     "database-url": {
@@ -30,12 +30,12 @@ in the data directory. Uploads in progress start again. Durable Objects require 
     "objects-url": {
       type: "string",
       placeholder: "url",
-      summary: "bucket that receives the objects, in the form of the setting objects.url",
+      summary: "bucket that receives the objects, in the format of the objects.url setting",
     },
     prepare: { type: "boolean", summary: "only copy objects, and leave the server writable" },
     cancel: {
       type: "boolean",
-      summary: "make the server writable again where it is; changes in the new location are lost",
+      summary: "make the server writable again at its old location; changes made in the new location are lost",
     },
   },
   examples: [
@@ -78,7 +78,7 @@ in the data directory. Uploads in progress start again. Durable Objects require 
         paint,
       ),
       prepareOnly
-        ? "The objects are copied. The server can continue to write; to finish, run the command without --prepare."
+        ? "The objects have been copied. The server still accepts writes; to finish, run the command without --prepare."
         : `The data is moved and identical. Restart the server with ${[
             ...(values["database-url"] === undefined ? [] : ["database.url"]),
             ...(directory === undefined ? [] : [values["objects-url"] === undefined ? "objects.dir" : "objects.url"]),

@@ -20,7 +20,7 @@ const streamChaptersList = defineCommand({
   arguments: [videoArgument],
   options: { vtt: { type: "boolean", summary: "print a WebVTT file" }, ...serverOptions },
   examples: [
-    ["reelpost stream chapters list 91ab…", "starts and titles"],
+    ["reelpost stream chapters list 91ab…", "start times and titles"],
     ["reelpost stream chapters list 91ab… --vtt > chapters.vtt", "a file that `set` accepts"],
   ],
   async run({ vtt, ...values }, [uid], context) {
@@ -48,7 +48,7 @@ const streamChaptersList = defineCommand({
 
 const streamChaptersSet = defineCommand({
   name: "stream chapters set",
-  summary: "replace the chapters of a video by those in a file",
+  summary: "replace the chapters of a video with those in a file",
   arguments: [
     videoArgument,
     { name: "file", summary: "WebVTT or SubRip, one cue per chapter", required: true, complete: "file" },

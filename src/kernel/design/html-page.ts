@@ -13,7 +13,7 @@ interface HtmlPage {
   layout?: "wide" | "narrow";
 }
 
-/** A page without scripts, in the design that all pages share. Send it with `PAGE_POLICY`. */
+/** Renders a page without scripts, in the design that all pages share. Send it with `PAGE_POLICY`. */
 export const htmlPage = ({
   title,
   body,

@@ -16,7 +16,7 @@ interface ProxyReceiverOptions {
   maxPending?: number;
   /** Milliseconds for the header. Default 10,000. */
   headerMs?: number;
-  /** Reports a connection that was closed for its header. */
+  /** Reports a connection that was closed because of its header. */
   onRefused(proxy: string, reason: string): void;
 }
 
@@ -24,7 +24,7 @@ interface ProxyReceiverOptions {
 export type ProxyReceiver = (socket: Socket, accept: (client?: ProxiedClient) => void) => void;
 
 /**
- * Reads the PROXY header of connections from proxies. Connections from other peers are accepted unread. A connection
+ * Reads the PROXY header of connections from proxies. Connections from other peers are accepted as they are. A connection
  * with a missing, late or invalid header is closed without a reply.
  */
 export function createProxyReceiver({

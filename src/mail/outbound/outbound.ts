@@ -240,7 +240,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
     }
   }
 
-  /** Takes over what another process has found out about a destination or host. */
+  /** Adopts what another process has found out about a destination or host. */
   async function learn(change: "paused" | "failed" | "reached", kind: Pause["kind"], name: string, isEarlier: boolean) {
     const which = kind === "host" ? smtp.breaker : breaker;
     if (change === "failed") return which.noteFailure(name);

@@ -45,7 +45,7 @@ export interface SendingDeps extends SenderDeps {
   /** Stores mail from a domain that keeps sent messages. The caller still owns the source. */
   storeSent?: (mail: { account: string; zone: string; messageId: string; source: MailSource }) => Promise<void>;
   limits?: Partial<SendingLimits>;
-  /** Counts messages per minute. Default: those of this process. */
+  /** Counts messages per minute. Default: counts within this process. */
   rateLimits?: Pick<RateLimits, "quota">;
 }
 

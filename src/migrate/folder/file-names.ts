@@ -10,7 +10,7 @@ export const BESIDE_FOLDER = "%_";
 /** Characters that some file systems reject, and a trailing dot or space, which Windows removes. This includes `.` and `..`. */
 const UNSAFE = /[%/\\:*?"<>|\p{Cc}\p{Cs}]|[. ]$/gu;
 
-/** A name as one relative path without empty parts or dot segments, so that it cannot leave its folder. */
+/** Returns a name as one relative path without empty parts or dot segments, so that it cannot leave its folder. */
 export function escapeName(name: string): string {
   if (name === "") return EMPTY;
   const pieces = [""];

@@ -7,7 +7,7 @@ interface Caption {
   status?: string;
 }
 
-/** Languages in which a video has finished captions. */
+/** Returns the languages in which a video has finished captions. */
 export async function captionsOf(api: V4Client, base: string, uid: string): Promise<string[]> {
   const captions = await resultIfFound<Caption[] | null>(api, `${base}/stream${at`/${uid}`}/captions`);
   return (captions ?? [])

@@ -8,7 +8,7 @@ interface Chapter {
 
 const pathOf = (base: string, uid: string) => `${base}/stream${at`/${uid}`}/chapters`;
 
-/** The chapters of a video; none on a server whose API has no chapters. */
+/** Reads the chapters of a video; none on a server whose API has no chapters. */
 export async function chaptersOf(api: V4Client, base: string, uid: string): Promise<Chapter[]> {
   try {
     return (await api.result<{ chapters?: Chapter[] } | null>("GET", pathOf(base, uid)))?.chapters ?? [];

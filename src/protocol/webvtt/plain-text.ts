@@ -7,7 +7,7 @@ const CHARACTERS: Record<string, string> = {
   "&rlm;": "\u200f",
 };
 
-/** The text of a cue as one line without tags and escapes (WebVTT 6.4). */
+/** Returns the text of a cue as one line without tags or escapes (WebVTT 6.4). */
 export const plainText = (cueText: string): string =>
   cueText
     .replaceAll(/<[^<>]*>/g, "")
@@ -15,7 +15,7 @@ export const plainText = (cueText: string): string =>
     .replaceAll(/\s+/g, " ")
     .trim();
 
-/** Plain text in the form of cue text: escaped, in one line. It cannot end its cue. */
+/** Converts plain text to cue text: escaped, on one line. It cannot end its cue. */
 export const escapeCueText = (text: string): string =>
   text
     .replaceAll(/\s+/g, " ")

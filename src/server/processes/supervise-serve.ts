@@ -13,7 +13,7 @@ import { ProcessEnded, startSupervisor, type ReadyMessage, type StopMessage } fr
 const MAX_PROCESSES = 256;
 const STOP_TIMEOUT_MS = 70_000;
 
-/** The number of processes that `--processes` requests. Throws badProcesses. */
+/** Returns the number of processes that `--processes` requests. Throws badProcesses. */
 export function processCount(processes: string | undefined): number {
   if (processes === undefined) return 1;
   if (processes === "auto") return Math.min(MAX_PROCESSES, availableParallelism());

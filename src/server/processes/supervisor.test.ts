@@ -72,7 +72,7 @@ test("a reload replaces every process without refusing a connection", async (t) 
   let accepted = 0;
   const clients = Array.from({ length: 2 }, async () => {
     while (!done.signal.aborted) {
-      // Rejects if the connection is refused, or closed before the answer.
+      // Rejects if the connection is refused, or closed before the response.
       const { socket } = await open();
       accepted++;
       socket.destroy();

@@ -40,7 +40,7 @@ interface SupervisorLimits {
 const DEFAULTS: SupervisorLimits = { backoffMs: 500, maxBackoffMs: 30_000, stableMs: 60_000, stopMs: 65_000 };
 
 interface Supervisor<Server> {
-  /** The first process, when it was first ready. Rejects if it ends before. */
+  /** Resolves with the first process once it is ready. Rejects if it ends first. */
   readonly first: Promise<Server>;
   /** Resolves when every process has been ready once. */
   readonly ready: Promise<void>;

@@ -336,7 +336,7 @@ export function dbConformance(engine: TestEngine): void {
       }
     });
 
-    test("adds its own column to a database of a version without it, and trusts none of its unknown migrations", async (t) => {
+    test("adds its column to a database from a version that lacked the column, and trusts none of the unknown migrations recorded in it", async (t) => {
       const { db } = await engine.open(t, [things, column("old")]);
       await sql`alter table schema_migrations drop column older_versions`.execute(db.tables());
       assert.deepEqual((await readMigrationStatus(db, [things, column("old"), column("x")])).pending, ["test-x"]);

@@ -12,7 +12,7 @@ const columnTypes: Record<Db["dialect"], ColumnTypes> = {
 /** An arbitrary lock id that no other program uses: "reelpost" as eight ASCII bytes. */
 const MIGRATION_LOCK = "8243105103068197748";
 /**
- * A change of a table waits for running transactions, and all later ones wait for the change. So it gives up after this
+ * A change to a table waits for running transactions, and all later ones wait for the change. So it gives up after this
  * time, lets them pass, and tries again.
  */
 const LOCK_TIMEOUT_MS = 3_000;
@@ -30,7 +30,7 @@ const NONE = "none";
 export interface MigrationStatus {
   applied: string[];
   pending: string[];
-  /** Applied by a newer version. This version works on the schema. */
+  /** Applied by a newer version. This version works with the schema. */
   newer: string[];
 }
 

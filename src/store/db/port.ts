@@ -23,7 +23,7 @@ export interface Db {
   write<Row>(query: Compilable<Row>): Promise<Written<Row>>;
   /** A SELECT outside transactions on the fast path, for reads on every request. */
   read<Row>(query: Compilable<Row>): Promise<Row[]>;
-  /** Runs `work` without the time limits of queries, such as a migration of a large table. */
+  /** Runs `work`, such as a migration of a large table, without the time limits of queries. */
   withoutTimeLimit<Result>(work: () => Promise<Result>): Promise<Result>;
   close(): Promise<void>;
 }
@@ -42,7 +42,7 @@ export interface Migration {
   /** Unique and never renamed: `workers-001-kv`. */
   name: string;
   /**
-   * Older versions of the program that work on the resulting schema. Default `any`, for a migration that only adds
+   * Older versions of the program that work with the resulting schema. Default `any`, for a migration that only adds
    * tables, indexes, and columns that may be omitted. `{ knowing }`: those that have this earlier migration, for the
    * removal of what no version since then uses. `none`: all processes must be stopped for the upgrade.
    */

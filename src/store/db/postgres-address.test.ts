@@ -19,7 +19,7 @@ test("a connection string with several hosts becomes one string per host", () =>
   assert.equal(parsePostgresUrl(url).label, "h1:5432,h2:5433,[::1]:5434/db");
 });
 
-test("hosts in the query, such as folders of unix sockets, become one string each", () => {
+test("hosts in the query string, such as Unix socket directories, become one connection string each", () => {
   assert.deepEqual(urlsOf("postgresql:///db?host=/run/a,/run/b&port=5433,5434"), [
     "postgresql:///db?host=%2Frun%2Fa&port=5433",
     "postgresql:///db?host=%2Frun%2Fb&port=5434",

@@ -73,7 +73,7 @@ export function createGuardedPool({ url, connections, timeoutMs, replicated }: G
       const kind = kindOf(sql);
       for (let attempt = 1; ; attempt++) {
         if (session === undefined) {
-          // The server has undone the transaction with its connection.
+          // The server rolled back the transaction when its connection ended.
           if (kind === "rollback") return { command: "ROLLBACK", rows: [], rowCount: null };
           throw storeErrors.unreachable({ address: address.label, reason: "the connection was lost" });
         }

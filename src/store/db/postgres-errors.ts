@@ -4,7 +4,7 @@ import { storeErrors } from "../errors.ts";
 /** SQLSTATE classes. https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const UNREACHABLE_CODE =
   /^(08...|25P03|28...|3D000|57P0[1-5]|E(CONN|HOST|NET|TIMEDOUT|NOTFOUND|PIPE|AI_).*|ENOENT|EACCES)$/;
-/** Messages of pg without a code. */
+/** Messages of pg errors that have no code. */
 const UNREACHABLE_MESSAGE =
   /^(Connection terminated|timeout expired|Client (has encountered a connection error|was closed))/;
 const SQLSTATE = {
@@ -23,7 +23,7 @@ export class ResponseTimeout extends Error {
   }
 }
 
-/** The server is not the primary, which a write would find out with the same code. */
+/** The server is not the primary; a write would fail with the same code. */
 export class NotPrimary extends Error {
   readonly code = SQLSTATE.readOnly;
 }
@@ -45,7 +45,7 @@ export const isConnectionLost = (thrown: unknown): boolean =>
 /** True if the server rejected a write because it is a standby. It has not stored anything. */
 export const isReadOnly = (thrown: unknown): boolean => codeOf(thrown) === SQLSTATE.readOnly;
 
-/** Converts errors of pg into StoreErrors where there is one. `address` is a label without a password. */
+/** Converts pg errors to the matching StoreError, if there is one. `address` is a label without a password. */
 export function fromPostgres(thrown: unknown, address: string): unknown {
   if (!(thrown instanceof Error) || thrown instanceof UserError) return thrown;
   const reason = messageOf(firstOf(thrown));

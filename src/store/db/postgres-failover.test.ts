@@ -108,7 +108,7 @@ onPostgres(() => {
     await standby.query("select pg_reload_conf()");
     await writer.more(10);
     await writer.stop();
-    // A rejected write is repeated on the new primary, and none is stored twice or unknown.
+    // A rejected write is repeated on the new primary, and none is stored twice or has an unknown outcome.
     assert.deepEqual(writer.unknown, []);
     assert.deepEqual(await numbers(db), writer.acknowledged);
     await primary.kill();
@@ -117,7 +117,7 @@ onPostgres(() => {
     await received;
   });
 
-  test("a server that stops responding is given up within the time limit", async (t) => {
+  test("a server that stops responding is abandoned within the time limit", async (t) => {
     const { primary, standby, urlOf } = await startPostgresPair(t);
     const db = await openPostgres({ url: urlOf(), connections: 4, timeout_seconds: 1 });
     t.after(() => db.close());
@@ -147,7 +147,7 @@ onPostgres(() => {
     );
   });
 
-  test("a commit whose standby was not awaited is not acknowledged", async (t) => {
+  test("a commit that did not wait for its standby is not acknowledged", async (t) => {
     const { primary, standby, urlOf } = await startPostgresPair(t);
     const db = await openPostgres({ url: urlOf(), connections: 2, replicated: true });
     t.after(() => db.close());
@@ -163,7 +163,7 @@ onPostgres(() => {
 
 onPostgres((engine) => {
   describe("a server with few connections", () => {
-    /** A role that may open `limit` connections. */
+    /** Creates a role that may open `limit` connections. */
     async function limited(url: string, db: Db, limit: number): Promise<string> {
       const role = `few_${new URL(url).pathname.slice(3)}`;
       await sql`${sql.raw(`create role ${role} login password 'few' connection limit ${limit}`)}`.execute(db.tables());
@@ -214,7 +214,7 @@ onPostgres((engine) => {
     );
   });
 
-  test("verifies each new connection, also after the start", async (t) => {
+  test("verifies each new connection, including those opened after startup", async (t) => {
     const { db, where, another } = await engine.open(t);
     const { url } = where as { url: string };
     const changer = await another();

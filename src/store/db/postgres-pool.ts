@@ -98,7 +98,7 @@ export function createSessionPool({ open, max, waitMs, idleMs = 30_000 }: PoolOp
         wait(waiter, "first");
       } else {
         waiter.reject(err);
-        // Without any connection, those that wait would fail one after the other for the same reason.
+        // Without any connection, the waiting callers would fail one after the other for the same reason.
         if (size === 0) for (const other of waiters.splice(0)) rejectWaiter(other, err);
         serveWaiters();
       }

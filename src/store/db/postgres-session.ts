@@ -46,7 +46,7 @@ interface PrimaryConnector {
 const CONNECT_TIMEOUT_MS = { onlyHost: 10_000, oneOfSeveral: 5_000 };
 const KEEP_ALIVE_MS = 10_000;
 const CLOSE_TIMEOUT_MS = 1_000;
-/** A transaction without a statement for this long holds locks for a process that is gone. */
+/** A transaction that is idle for this long holds locks for a process that is gone. */
 const IDLE_IN_TRANSACTION_MS = 60_000;
 
 export function createPrimaryConnector(address: PostgresAddress): PrimaryConnector {

@@ -87,7 +87,7 @@ async function retryCollisions<Result>(attempt: () => Promise<Result>): Promise<
     try {
       return await attempt();
     } catch (err) {
-      // The server became a standby and has undone the transaction.
+      // The server became a standby and has rolled back the transaction.
       if (attempts === 1 && isStoreError(err, "databaseReadOnly")) continue;
       if (!(err instanceof Error && "code" in err && COLLISION_CODES.has(String(err.code)))) throw err;
       if (attempts === MAX_ATTEMPTS)

@@ -211,7 +211,7 @@ export function objectReadConformance(
   });
 
   describe("withLeasedFiles()", () => {
-    test("passes the paths, releases them if the callback fails, and those it has if a lease fails", async (t) => {
+    test("passes the paths to the callback, releases them if it fails, and releases those already leased if a later lease fails", async (t) => {
       const store = await open(t);
       await store.put("a", Buffer.from("one"));
       await store.put("b", Buffer.from("two"));

@@ -55,7 +55,7 @@ export interface PutOptions {
   /** Rejects (StoreError tooLarge) and leaves nothing behind if the body exceeds this size. */
   maxBytes?: number;
   /**
-   * Keeps an object that exists, and stores nothing; default false. Saves a look before the put. On a server without
+   * Keeps an object that exists, and stores nothing; default false. Saves a check before the put. On a server without
    * conditional writes, one of two concurrent puts may replace the other.
    */
   ifAbsent?: boolean;
@@ -70,7 +70,7 @@ export interface Stored {
   digests: Record<string, string>;
   /** With `ifAbsent`: the object existed already, and its bytes may be different. Size and digests are those of the body. */
   isExisting?: true;
-  /** The version of `ObjectHandle`, if the driver knows it without another request. */
+  /** See `version` of `ObjectHandle`; set if the driver knows it without another request. */
   version?: string;
 }
 

@@ -49,7 +49,7 @@ onEveryDatabase((engine) => {
     assert.equal(await processes[0]!.quota("another name", { limit: 1000, perMs: MINUTE }).consume("a"), 0);
   });
 
-  test("a refused key costs no statement until its period ends", async (t) => {
+  test("a rejected key causes no database query until its period ends", async (t) => {
     const { db, clock } = await openProcesses(engine, t, 1);
     let writes = 0;
     const counting: Db = { ...db, write: (query) => (writes++, db.write(query)) };

@@ -32,14 +32,14 @@ interface Share {
 /** Maximum number of keys in memory for each limit; the one whose period began first is evicted. */
 const MAX_KEYS = 10_000;
 /**
- * The part of a limit that all processes together may have reserved without using it. The platform admits at most the
- * limit, and at least the limit without this part.
+ * The fraction of a limit that all processes together may have reserved without using it. The platform admits at most the
+ * limit, and at least the limit minus this fraction.
  */
 const RESERVED_PART = 0.1;
 const MIN_PROCESSES = 4;
 
 /**
- * Limits of processes that share a database. A process reserves a few events of a key at a time in a row, so that most
+ * Limits of processes that share a database. A process reserves a few events of a key at a time in a database row, so that most
  * events cost nothing and no process admits an event that another one has used. If the database does not respond, each
  * process applies the limits on its own.
  */

@@ -1,7 +1,7 @@
 import type { Repetition } from "../../kernel/periodic.ts";
 import type { Log } from "../../kernel/index.ts";
 
-/** Periodic work on shared rows and objects, which one of all processes performs. */
+/** Periodic work on shared rows and objects, which only one of the processes performs. */
 export interface Sweeps {
   /**
    * Like `every` of the kernel, except that a run is skipped while another process performs it, or if one has completed

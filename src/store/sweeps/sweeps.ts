@@ -14,7 +14,7 @@ interface SweepsDeps {
 }
 
 /**
- * The part of the interval after which a completed run is due again. Less than 1, so that the next tick of the process
+ * The fraction of the interval after which a completed run is due again. Less than 1, so that the next tick of the process
  * that ran last is not too early by a few milliseconds.
  */
 const DUE_AFTER = 0.9;

@@ -87,7 +87,7 @@ export function chaptersConformance(engine: TestEngine): void {
     assert.deepEqual(await chapters.get(A, uid), [INTRO]);
   });
 
-  test("a video without a known duration accepts any start, and viewers get the chapters before its end", async (t) => {
+  test("a video without a known duration accepts any start, and viewers get only the chapters that start before its end", async (t) => {
     const { chapters, uid, probed } = await setUp(t, engine);
     const late = { start: 100, title: "Credits" };
     await assert.rejects(chapters.set(A, uid, [{ start: 4e6, title: "x" }]), refused(/maximum is 3600000 s/));
@@ -118,7 +118,7 @@ export function chaptersConformance(engine: TestEngine): void {
     await assert.rejects(chapters.set(A, uid, [INTRO]), notFound);
   });
 
-  test("chapters of a video that is deleted while they are stored are deleted too", async (t) => {
+  test("chapters are deleted too if their video is deleted while they are being stored", async (t) => {
     const { chapters, videos, events, uid, db, clock } = await setUp(t, engine);
     const late = createChapters({ db, events, clock, videos: { get: videos.get, find: async () => undefined } });
     await assert.rejects(late.set(A, uid, [INTRO]), (err) => err instanceof UserError && err.kind === "videoNotFound");

@@ -12,14 +12,14 @@ export interface Chapters {
   get(account: string, uid: string): Promise<Chapter[]>;
   /** Replaces all chapters of the video. Returns them sorted by start. Throws badChapters. */
   set(account: string, uid: string, chapters: readonly Chapter[]): Promise<Chapter[]>;
-  /** Replaces all chapters of the video by the cues of a WebVTT or SubRip file. Throws badChapters. */
+  /** Replaces all chapters of the video with the cues of a WebVTT or SubRip file. Throws badChapters. */
   importFile(account: string, uid: string, file: Uint8Array): Promise<Chapter[]>;
-  /** The chapters as WebVTT, one cue per chapter. */
+  /** Returns the chapters as WebVTT, one cue per chapter. */
   text(account: string, uid: string): Promise<string>;
   delete(account: string, uid: string): Promise<void>;
-  /** Call it after a video was deleted. */
+  /** Call it after a video has been deleted. */
   onVideoDeleted(uid: string): Promise<void>;
 
-  /** The chapters that start before the end of the video. For viewers: without a check of the account. */
+  /** Returns the chapters that start before the end of the video. For viewers: without a check of the account. */
   of(video: { uid: string; duration: number }): Promise<Chapter[]>;
 }

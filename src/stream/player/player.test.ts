@@ -143,7 +143,7 @@ describe("the player page", { skip }, () => {
     );
   });
 
-  test("shows chapters on the timeline, at the pointer, and in a menu that the keyboard operates", async () => {
+  test("shows chapters on the timeline, at the pointer, and in a menu that can be operated with the keyboard", async () => {
     const video = another({});
     delivery.chapters.set(video.uid, [
       { start: 0, title: "Start" },

@@ -14,7 +14,7 @@ import { type ChosenTracks, chooseTracks } from "./tracks.ts";
 
 export interface Probe {
   /**
-   * Analyses the uploaded file and plans its processing. Stores an indexed copy if the file has no index; each call
+   * Analyzes the uploaded file and plans its processing. Stores an indexed copy if the file has no index; each call
    * stores another one. Throws ProbeRejected (refused.ts) if the file is the cause; otherwise MediaRunError, UserError
    * (mediaToolsMissing) or StoreError.
    */

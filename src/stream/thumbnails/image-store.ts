@@ -7,7 +7,7 @@ import { streamErrors } from "../errors.ts";
 
 interface ImageStore {
   /**
-   * The stored image with this name, or the result of `make`. Concurrent calls for the same name share one result.
+   * Returns the stored image with this name, or the result of `make`. Concurrent calls for the same name share one result.
    * Throws encoderBusy.
    */
   get(uid: string, name: string, make: () => Promise<Buffer>): Promise<ObjectHandle>;

@@ -69,7 +69,7 @@ interface WatermarksTable {
   insert(row: WatermarkRow, max: number): Promise<boolean>;
   list(account: string): Promise<WatermarkRow[]>;
   find(account: string, uid: string): Promise<WatermarkRow | undefined>;
-  /** Whether a profile of any account has this uid, or had it and its image is not deleted yet. */
+  /** Whether a profile of any account has this uid, or had it and its image has not been deleted yet. */
   exists(uid: string): Promise<boolean>;
   /** False if the profile does not exist. Its image is kept. */
   delete(account: string, uid: string, now: number): Promise<boolean>;

@@ -53,7 +53,7 @@ interface PassthroughOptions {
    * workers reach through the server. Default false.
    */
   callsObjects?: boolean;
-  /** Sends errors as pages to browsers. Not for calls of other workers. Default false: as text. */
+  /** Sends errors as pages to browsers. Not for calls from other workers. Default false: as text. */
   errorPages?: boolean;
 }
 
@@ -231,7 +231,7 @@ function refuse(
   return outcome;
 }
 
-/** True if the response may be that of workerd to an exception: its body has yet to be compared. */
+/** True if this may be the response of workerd to an exception: its body has yet to be compared. */
 const mayReportException = ({ method }: IncomingMessage, { statusCode, headers }: IncomingMessage): boolean =>
   statusCode === 500 &&
   method !== "HEAD" &&

@@ -66,7 +66,7 @@ export interface DueSchedule {
 
 /**
  * Claims up to `limit` runs of schedules with these expressions in this minute (since the epoch). Each run is returned to
- * exactly one of all concurrent callers. A caller waits for the transactions of others, so that a run whose claim was
+ * exactly one of the concurrent callers. A caller waits for the transactions of others, so that a run whose claim was
  * rolled back is returned to the next.
  */
 export async function claimRuns(

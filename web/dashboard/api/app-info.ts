@@ -1,7 +1,7 @@
 /** The description of the server in /app.json. */
 interface AppInfo {
   mode: "serve" | "dev";
-  /** Absent on a server unless the request is signed in. */
+  /** Absent on a server unless the request is authenticated. */
   version?: string;
   urls: {
     /** Origin of the API. */

@@ -1,6 +1,6 @@
 import { useState, type DragEvent, type ReactNode } from "react";
 
-/** Accepts files that are dropped anywhere on its content, and highlights it while they hover over it. */
+/** Accepts files that are dropped anywhere on its content, and highlights it while they are dragged over it. */
 export function DropZone({
   onFiles,
   disabled = false,

@@ -4,7 +4,7 @@ const integer = new Intl.NumberFormat("en");
 export const countOf = (count: number, one: string, many = `${one}s`): string =>
   `${integer.format(count)} ${count === 1 ? one : many}`;
 
-/** `handed over` as a standalone label: `Handed over`. */
+/** Turns `handed over` into a standalone label: `Handed over`. */
 export const capitalized = (text: string): string => text.replace(/^./, (first) => first.toUpperCase());
 
 /** A label within a sentence: `Stream key` becomes `stream key`. Labels that start with an acronym, such as `URL` and `HLS manifest`, are not changed. */

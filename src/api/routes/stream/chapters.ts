@@ -91,7 +91,7 @@ export const streamChaptersRoutes = ({ chapters }: StreamChaptersDeps): Route[] 
       path: `${CHAPTERS_PATH}/vtt`,
       tag,
       summary:
-        "Replace the chapters of a video by the cues of a WebVTT or SubRip file: the body, or a form with `file`",
+        "Replace the chapters of a video with the cues of a WebVTT or SubRip file: the body, or a form with `file`",
       permission: "Stream Write",
       maxBytes: MAX_FILE_BYTES + FORM,
       result: chaptersSchema,

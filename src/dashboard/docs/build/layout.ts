@@ -80,7 +80,7 @@ const indexOf = (contents: readonly ContentsGroup[]) =>
     )
     .join("");
 
-/** A description as a complete sentence. A command keeps its case. */
+/** Formats a description as a complete sentence. A command keeps its case. */
 const withCode = (markdown: string) =>
   escapeText(markdown.slice(0, 1).toUpperCase() + markdown.slice(1)).replace(/`([^`]+)`/g, "<code>$1</code>");
 

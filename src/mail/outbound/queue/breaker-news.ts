@@ -1,13 +1,13 @@
 import type { Events } from "../../../store/index.ts";
 import type { Pause } from "./pauses-table.ts";
 
-/** A change of a circuit breaker that the other processes take over. */
+/** A change of a circuit breaker that the other processes adopt. */
 type BreakerChange = "paused" | "failed" | "reached";
 
 interface BreakerNews {
   publish(change: BreakerChange, kind: Pause["kind"], name: string): void;
   /**
-   * Receives the changes of other processes. `isEarlier`: the id of the other process is before the one of this process,
+   * Receives the changes of other processes. `isEarlier`: the id of the other process precedes that of this process,
    * so that two processes agree on one of them. Returns a function that ends the subscription.
    */
   subscribe(

@@ -3,7 +3,7 @@ import type { Peers } from "../../../kernel/peers.ts";
 import type { Breaker } from "../smtp/breaker.ts";
 
 export interface DestinationLimits {
-  /** Maximum number of concurrent messages over all destinations, in this process. */
+  /** Maximum number of concurrent messages across all destinations, in this process. */
   maxConcurrent: number;
   /** Maximum number of concurrent messages to one destination, in all processes that deliver. */
   perDestination: number;

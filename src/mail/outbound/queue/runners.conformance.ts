@@ -296,7 +296,7 @@ export function runnersConformance(engine: TestEngine): void {
       }
     });
 
-    test("find out once that a destination is unreachable, and probe it with one message", async (t) => {
+    test("detect only once that a destination is unreachable, and probe it with one message", async (t) => {
       const { start, clock } = await open(t);
       const { agent, deliveries } = controlledAgent({ answer: ({ end }) => setImmediate(end, "unreachable") });
       const events = createLocalEvents({ log: silentLog });

@@ -62,7 +62,7 @@ test("remembers a bounded number of hosts", () => {
   assert.equal(breaker.activePause("host 0"), undefined);
 });
 
-test("counts the failures of other processes, and takes over their pauses and successes", () => {
+test("counts failures seen by other processes, and applies their pauses and successes", () => {
   const clock = createManualClock(0);
   const news: string[] = [];
   const breaker = createBreaker({

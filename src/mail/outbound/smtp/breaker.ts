@@ -14,7 +14,7 @@ export interface Breaker {
   /** Ends a pause. The next failure starts a longer one. */
   resume(key: string): void;
   /**
-   * Takes over a pause that another process has started, or an earlier one. If it is longer than the pause here, it
+   * Adopts a pause that another process has started, or an earlier one. If it is longer than the pause here, it
    * replaces it.
    */
   restore(pause: BreakerPause): void;

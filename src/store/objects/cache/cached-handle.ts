@@ -11,7 +11,7 @@ import type { ObjectHandle, ObjectReader, ObjectStore } from "../port.ts";
 
 interface CachedHandle extends ObjectHandle {
   reader(): ObjectReader;
-  /** The whole object as a file of the cache. Rejects with CacheUnavailable. */
+  /** Returns the whole object as a file of the cache. Rejects with CacheUnavailable. */
   wholeFile(): Promise<CachedFile>;
 }
 
@@ -63,7 +63,7 @@ export function createCachedHandles({
   ): CachedHandle {
     const isSame = (file: CachedFile) => file.size === size && file.version === (version ?? "");
 
-    /** Throws objectChanged if another object is stored under the key by now. */
+    /** Throws objectChanged if another object is now stored under the key. */
     async function openRemote(): Promise<ObjectHandle> {
       if (source !== undefined) return source;
       const opened = await remote.open(key);
@@ -100,7 +100,7 @@ export function createCachedHandles({
       return fetcher.fetch({ id: blockId, key, object, start, end: Math.min(size, start + blockBytes) - 1 });
     }
 
-    /** The piece that contains `position`. The caller closes it. Rejects with CacheUnavailable. */
+    /** Returns the piece that contains `position`. The caller closes it. Rejects with CacheUnavailable. */
     async function openPiece(position: number): Promise<Piece> {
       for (let attempt = 0; attempt < OPEN_ATTEMPTS; attempt++) {
         const isWhole = size <= maxWholeBytes || cachedFile() !== undefined;

@@ -37,7 +37,7 @@ function temporary(t: TestContext): string {
   return folder;
 }
 
-/** A store in a folder that counts the reads of objects, as requests to a remote store. */
+/** A store in a folder that counts the reads of objects, as if they were requests to a remote store. */
 function remoteIn(store: ObjectStore) {
   const calls = { opens: 0, reads: 0 };
   const remote: ObjectStore = {
@@ -193,7 +193,7 @@ describe("the local cache", () => {
     assert.equal(await again().leaseFile("large"), undefined);
   });
 
-  test("an object that does not fit between pinned files is read and leased without the cache", async (t) => {
+  test("an object that does not fit in the cache next to the pinned files is read and leased without the cache", async (t) => {
     const { cached, store, requests, warnings } = await open(t, { maxBytes: 300_000 });
     await store.put("pinned", randomBytes(200_000));
     const bytes = randomBytes(150_000);

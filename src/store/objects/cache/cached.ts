@@ -67,7 +67,7 @@ export function cachedObjects(
     warmRead: createWarmRead(),
   });
 
-  /** The object under this key is another one, or none. */
+  /** There is now another object under this key, or none. */
   function forget(key: string): void {
     const id = idOf(key);
     fetcher.invalidate(id);
@@ -141,7 +141,7 @@ export function cachedObjects(
       try {
         return await (body instanceof Uint8Array ? putBytes(key, body, options) : putStream(key, body, options));
       } catch (err) {
-        // The store may have stored it although its answer was lost.
+        // The store may have stored it even if its response was lost.
         forget(key);
         throw err;
       }

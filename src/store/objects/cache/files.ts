@@ -33,13 +33,13 @@ export class CacheUnavailable extends Error {
 }
 
 /**
- * Files on the local disk that can be fetched again, bounded in bytes including unfinished ones. A file appears under
+ * Files on the local disk that can be fetched again, limited in total size, including unfinished ones. A file appears under
  * its name when it is complete; the name contains its size.
  */
 export interface CacheFiles {
   /** Marks the file as recently used. Undefined if it is not cached. */
   find(id: string): CachedFile | undefined;
-  /** An unfinished file, with space for this many bytes. Throws CacheUnavailable. */
+  /** Creates an unfinished file, with space for this many bytes. Throws CacheUnavailable. */
   create(expectedBytes?: number): CacheWriter;
   /** Adds an existing file, which never changes, under another name. Throws CacheUnavailable. */
   adopt(id: string, path: string, version: string | undefined): void;
@@ -68,7 +68,7 @@ interface CacheFilesOptions {
   onEvicted?: () => void;
   /** The folder cannot be used. */
   onFailure?: (err: unknown) => void;
-  /** Identifies the time since the machine was started. Default: the kernel's boot id. */
+  /** Identifies the current boot of the machine. Default: the kernel's boot id. */
   bootId?: string;
 }
 

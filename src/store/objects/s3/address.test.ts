@@ -23,7 +23,7 @@ test("reads bucket, prefix, endpoint and region from objects.url", () => {
   assert.equal(hosted.endpoint, "https://r2.example");
 });
 
-test("rejects an invalid objects.url and states the reason, without its password", () => {
+test("rejects an invalid objects.url and states the reason, without revealing the password", () => {
   const cases: [string, RegExp][] = [
     ["https://media", /does not begin with s3:/],
     ["s3://", /"" is not the name of a bucket/],

@@ -27,7 +27,7 @@ async function deleteBatch(requests: S3Requests, keys: readonly string[]): Promi
       const { Errors = [] } = await client.send(command, options);
       const [first] = Errors.filter(({ Code }) => Code !== "NoSuchKey");
       if (first === undefined) return;
-      // The response of a batch is 200 even if the server could not delete some objects.
+      // The response to a batch is 200 even if the server could not delete some objects.
       const status = /^(AccessDenied|AllAccessDisabled)$/.test(first.Code ?? "") ? 403 : 500;
       throw Object.assign(new Error(first.Message ?? `failed to delete ${first.Key}`), {
         name: first.Code ?? "InternalError",

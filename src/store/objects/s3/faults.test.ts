@@ -78,7 +78,7 @@ onS3((openBucket) => {
         });
       }
 
-      test("survive 5 % of 503 responses in uploads of several parts", async (t) => {
+      test("survive 503 responses to 5% of the requests of a multipart upload", async (t) => {
         const { proxy, objects } = await throughProxy(t, engine, openBucket);
         let count = 0;
         proxy.fault = () =>
@@ -135,7 +135,7 @@ onS3((openBucket) => {
         assert.deepEqual(await keysOf(objects), []);
       });
 
-      test("complete a partial object once if the response is lost", async (t) => {
+      test("complete a partial object only once even if the response is lost", async (t) => {
         const { proxy, objects } = await throughProxy(t, engine, openBucket);
         const bytes = randomBytes(PART + MIB);
         await objects.partial("a").append(0, pieces(bytes, MIB));

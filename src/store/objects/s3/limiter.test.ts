@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createRequestLimiter } from "./limiter.ts";
 
-test("halves the number of concurrent requests when asked to slow down, and raises it again by successes", async () => {
+test("halves the number of concurrent requests when asked to slow down, and raises it again after successful requests", async () => {
   let now = 0;
   const limiter = createRequestLimiter(8, () => now);
   limiter.slowDown();
@@ -33,7 +33,7 @@ test("starts waiting requests in order, and no more than the limit", async () =>
   assert.deepEqual(started, [0, 1, 2, 3, 4]);
 });
 
-test("a request that waits too long is rejected and takes no place", async () => {
+test("a request that waits too long is rejected and does not occupy a slot", async () => {
   const limiter = createRequestLimiter(1);
   await limiter.acquire(1000);
   await assert.rejects(limiter.acquire(1), /1 requests are in progress/);

@@ -29,7 +29,7 @@ const opening = (objects: string, folder: string) => `
   await openStore(${JSON.stringify(folder)}, { migrations: jobsMigrations, objects: ${objects} }, basics);
   await lifecycle.stop();`;
 
-test("the SDK of S3 is loaded only if objects are in a bucket", (t) => {
+test("the S3 SDK is loaded only if objects are stored in a bucket", (t) => {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-loading-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   assert.doesNotMatch(loadedBy(join(SRC, "cli/main.ts"), "--help"), /loads/);

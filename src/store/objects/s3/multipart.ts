@@ -26,7 +26,7 @@ export interface Multipart {
 /** Servers other than AWS require equal parts, except for the last one. Parts of less than 5 MiB are rejected. */
 export const PART_BYTES = 8 * 1024 * 1024;
 const MAX_PARTS = 10_000;
-/** Servers assemble large objects for minutes, and keep the connection busy meanwhile. */
+/** Servers may take minutes to assemble large objects, and keep the connection busy meanwhile. */
 const COMPLETE_ATTEMPT_MS = 300_000;
 /** How long a request waits for the lock that an interrupted completion left on the server. */
 const COMPLETE_DEADLINE_MS = 60_000;
@@ -58,7 +58,7 @@ export function createMultipart(requests: S3Requests): Multipart {
               }),
               options,
             ),
-          // Not repeated before looking at the object: the response may have been lost.
+          // Not retried before checking the object: the response may have been lost.
           { attempts: 1, attemptMs: COMPLETE_ATTEMPT_MS },
         );
         return;
@@ -160,7 +160,7 @@ export function createMultipart(requests: S3Requests): Multipart {
 export const copySource = ({ location }: S3Requests, key: string): string =>
   `${location.bucket}/${location.prefix}${key}`.replaceAll("+", "%2B").replaceAll("=", "%3D").replaceAll("@", "%40");
 
-/** S3's ETag of an object with these parts, if their ETags are MD5 digests, which encryption prevents. */
+/** Returns S3's ETag of an object with these parts, if their ETags are MD5 digests, which encryption prevents. */
 function multipartEtag(etags: readonly string[]): string | undefined {
   const digests = etags.map((etag) => etag.replaceAll('"', ""));
   if (digests.length === 0 || digests.some((digest) => !/^[0-9a-f]{32}$/.test(digest))) return undefined;

@@ -36,7 +36,7 @@ export function createPartSender(limit = PARTS_IN_MEMORY): PartSender {
         throw err;
       }
       const sent = send(bytes).finally(release);
-      // The caller looks at it later.
+      // The caller checks it later.
       sent.catch(() => {});
       return { sent };
     },

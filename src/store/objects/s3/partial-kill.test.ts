@@ -78,7 +78,7 @@ onS3((openBucket) => {
     });
   });
 
-  test("a partial object is completed although the S3 server is killed meanwhile", async (t) => {
+  test("a partial object is completed even if the S3 server is killed in the meantime", async (t) => {
     const server = await startPrivateS3();
     t.after(() => server.stop());
     const db = openSqlite({ path: join(temporaryFolder(t), "test.db") });
@@ -91,7 +91,7 @@ onS3((openBucket) => {
       await partial.append(0, pieces(bytes, MIB));
       const completion = partial.complete(bytes.length);
       completion.catch(() => {});
-      // A moment within the completion.
+      // A moment during the completion.
       await new Promise((resolve) => setTimeout(resolve, laterMs));
       await server.kill();
       await server.restart();

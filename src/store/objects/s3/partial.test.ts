@@ -183,7 +183,7 @@ onS3((openBucket) => {
         assert.deepEqual(await keysOf(objects), ["continued"]);
       });
 
-      test("start again if their multipart upload was aborted, as by a lifecycle rule of the bucket", async (t) => {
+      test("start again if their multipart upload was aborted, for example by a lifecycle rule of the bucket", async (t) => {
         const { db } = await engine.open(t, objectsMigrations);
         const bucket = await openBucket(t);
         const objects = await openTestObjects(t, bucket, db, { partBytes: PART });

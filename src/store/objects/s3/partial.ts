@@ -14,7 +14,7 @@ export interface S3PartialDeps extends S3WriteDeps {
   clock: Pick<Clock, "now">;
   /** At least 5 MiB, which S3 requires of every part but the last. */
   partBytes: number;
-  /** Deletes an object that is no longer needed. Never rejects: the sweep deletes it otherwise. */
+  /** Deletes an object that is no longer needed. Never rejects: if this fails, the sweep deletes it. */
   remove(key: string): Promise<void>;
 }
 
@@ -27,7 +27,7 @@ const PARTS_AT_ONCE = 3;
  * and each tail advances it in one statement, which requires an unchanged offset and writer. Any process continues from
  * the row. A new writer takes the row over, and the previous one fails at its next step.
  *
- * S3 has no fence: a late part of a previous writer replaces a part of the new one. All writers cut at multiples of the
+ * S3 has no fencing: a late part of a previous writer replaces a part of the new one. All writers cut at multiples of the
  * part size, so the parts of one file are identical. Otherwise complete() fails, because the row contains other ETags.
  */
 export function createS3Partials(deps: S3PartialDeps): (key: string) => PartialObject {
@@ -124,7 +124,7 @@ async function append(
 function createWriter(deps: S3PartialDeps, row: PartialRow, spool: Spool) {
   const { table, clock, multipart, parts, requests, remove } = deps;
   const { key, part_bytes: partBytes, writer } = row;
-  /** The row as this writer has last stored it. */
+  /** The row as this writer last stored it. */
   let stored = row;
   let uploadId = row.upload_id;
   let count = etagsOf(row).length;

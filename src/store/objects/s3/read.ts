@@ -50,7 +50,7 @@ async function emptyHead({ sdk, at, send }: Pick<S3Requests, "sdk" | "at" | "sen
   return { size: found.size, etag: found.etag, bytes: Buffer.alloc(0) };
 }
 
-/** Size and ETag of an object, or undefined if it is missing. */
+/** Returns the size and ETag of an object, or undefined if it is missing. */
 export async function headObject(
   { sdk, at, send }: Pick<S3Requests, "sdk" | "at" | "send">,
   key: string,
@@ -66,7 +66,7 @@ export async function headObject(
   }
 }
 
-/** The version of `ObjectHandle`. */
+/** See `version` of `ObjectHandle`. */
 export const versionOf = (etag: string, size: number): string => `${etag.replaceAll('"', "")}-${size.toString(36)}`;
 
 function handleOf(requests: S3Requests, key: string, { size, etag, bytes: first }: Head): OpenedS3Object {
@@ -80,7 +80,7 @@ function handleOf(requests: S3Requests, key: string, { size, etag, bytes: first 
           const command = new sdk.GetObjectCommand({ ...at(key), Range: `bytes=${start}-${end}`, IfMatch: etag });
           const { Body, ContentRange } = await client.send(command, options);
           if (ContentRange !== undefined && !ContentRange.startsWith(`bytes ${start}-`))
-            throw new Fault(`S3 returned another range of ${key}: ${ContentRange}`);
+            throw new Fault(`S3 returned a different range of ${key} than requested: ${ContentRange}`);
           return read(Body as Readable);
         },
         BODY_TIMEOUT,

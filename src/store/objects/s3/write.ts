@@ -19,7 +19,7 @@ export interface S3WriteDeps {
 /** Parts of one object that are sent at the same time. */
 const PARTS_AT_ONCE = 4;
 
-/** Up to 8 MiB are one request, more become a multipart upload, which is aborted if anything fails. */
+/** Up to 8 MiB go in one request, larger bodies in a multipart upload, which is aborted if anything fails. */
 export async function writeS3Object(
   deps: S3WriteDeps,
   key: string,
@@ -67,7 +67,7 @@ export async function putBytes(
   return {};
 }
 
-/** Throws errors of the file unchanged. */
+/** Rethrows errors of the file unchanged. */
 export async function storeS3File(deps: S3WriteDeps, key: string, path: string): Promise<void> {
   const file = await open(path, "r");
   try {

@@ -181,7 +181,7 @@ export function recordConformance(engine: TestEngine): void {
     assert.deepEqual(await keysOf(objects, `stream/${VIDEO}/live/open/`), []);
   });
 
-  test("a put whose answer is lost is repeated with the same bytes under the same key", async (t) => {
+  test("a put whose response is lost is retried with the same bytes under the same key", async (t) => {
     const { db } = await engine.open(t, recordMigrations);
     const tries = new Map<string, number>();
     let isFailing = true;
@@ -267,7 +267,7 @@ export function recordConformance(engine: TestEngine): void {
     );
   });
 
-  test("reads and continues a recording of an earlier version, which has no writers in its keys", async (t) => {
+  test("reads and continues a recording made by an earlier version, whose keys do not name the writer", async (t) => {
     const { db } = await engine.open(t, recordMigrations);
     const { recordings, objects } = await openRecordings(t, { db });
     const run = testRun("1");

@@ -48,7 +48,7 @@ export function createRecording(parts: RecordingDeps): Recording {
   /** Time at which failing writes are abandoned. */
   let deadline = Infinity;
   let pageCount = 0;
-  /** Pages whose write has failed: a retry writes the same octets under the same key. */
+  /** Pages whose write has failed: a retry writes the same bytes under the same key. */
   let unwrittenPages: NumberedPage[] = [];
   let pagedAt = -Infinity;
   let isPaging = false;

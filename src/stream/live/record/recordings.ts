@@ -90,7 +90,7 @@ export function createRecordings({
     return segment && liveSegmentKey(video, rendition, { n, run: runs[segment.run]!.id, writer: writers[n] ?? null });
   }
 
-  /** Removes files that failed or interrupted writes have left, and init segments of runs without segments. */
+  /** Removes files that failed or interrupted writes have left behind, and init segments of runs without segments. */
   async function removeUnlisted(recorded: CachedTimeline): Promise<void> {
     const { video, runs, segments } = recorded.timeline;
     const listedKeys = new Set([

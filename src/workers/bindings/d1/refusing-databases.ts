@@ -4,7 +4,7 @@ import { d1Errors } from "./errors.ts";
 import { d1Limits } from "./limits.ts";
 
 /**
- * For one of several processes on a machine, which share all ports: a database would be another file in each of them.
+ * For one of several processes on a machine, which share all ports: a database would be a different file in each of them.
  * Every use is rejected with `d1Errors.severalProcesses`.
  */
 export function createRefusingDatabases(): D1Databases {

@@ -22,7 +22,7 @@ export function requestUrl({ path, params, query }: RequestValues): string {
   return `${API_BASE}${filledPath}${search === "" ? "" : `?${search}`}`;
 }
 
-/** Puts a text in single quotes for a POSIX shell. */
+/** Puts text in single quotes for a POSIX shell. */
 const quoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 /** The request as a command; `origin` is the origin of the API. */

@@ -102,7 +102,7 @@ export function fieldsOf(schema: Schema | undefined): Field[] {
   return fields;
 }
 
-/** The object schema in a schema: itself, its items, or its only alternative that has fields. */
+/** Returns the object schema in a schema: itself, its items, or its only alternative that has fields. */
 function objectIn(schema: Schema): Schema | undefined {
   if (schema.properties !== undefined) return schema;
   if (schema.items !== undefined) return objectIn(schema.items);
@@ -110,7 +110,7 @@ function objectIn(schema: Schema): Schema | undefined {
   return objects.length === 0 ? undefined : objects[0];
 }
 
-/** The smallest value that matches the schema, for an example. */
+/** Returns the smallest value that matches the schema, for an example. */
 export function sampleOf(schema: Schema = {}): unknown {
   if (schema.default !== undefined) return schema.default;
   if (schema.const !== undefined) return schema.const;

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { api } from "../../api/client.ts";
 import type { Video } from "./queries.ts";
 
-/** Views of the last 30 days by uid; videos without views are omitted. At most 100 videos. */
+/** Returns the views of the last 30 days by uid; videos without views are omitted. At most 100 videos. */
 export function useViews(account: string, videos: readonly Pick<Video, "uid">[]): ReadonlyMap<string, number> {
   const uids = videos.map(({ uid }) => uid).toSorted();
   const { data } = useQuery({

@@ -147,7 +147,7 @@ test("a closing server notifies its clients and accepts no new ones", async (t) 
 });
 
 for (const protocol of ["rtmp", "rtmps"] as const)
-  test(`a publisher behind a proxy over ${protocol} has the address of its PROXY header`, async (t) => {
+  test(`a publisher behind a proxy over ${protocol} has the address from its PROXY header`, async (t) => {
     const given = await openRtmp(t, {}, 100, (ip) => ip === "127.0.0.1");
     const socket = connect(protocol === "rtmp" ? given.server.port! : given.server.securePort!, "127.0.0.1");
     t.after(() => socket.destroy());

@@ -134,8 +134,9 @@ async function runTests() {
   const interrupted = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interrupted.abort());
   const notRun: string[] = [];
-  // A file uses a third of a core on average: it also waits for timers, players, disks and background encoding.
-  const concurrency = Math.min(8, availableParallelism() * 3);
+  // A file with its servers and child processes uses half a core: it also waits for timers, players, disks and
+  // background encoding. Three files for each core take as long as two, and double the time of each.
+  const concurrency = Math.min(8, availableParallelism() + 2);
   const recorded = readTimes(RECORDED_TIMES);
   const times: Times = { ...recorded, ...readTimes(LAST_TIMES) };
   const events = run({

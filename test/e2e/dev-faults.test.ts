@@ -88,7 +88,7 @@ describe("chaos in reelpost dev", () => {
     const outcomes: string[][] = [];
     for (const run of [1, 2]) {
       const server = await serve(scope, folder, { chaos: { percent: 50, seed: 3 }, dataDir: `${folder}/data-${run}` });
-      assert.match(textOf(server.events.find(isNotice)!), /^Chaos: .* 50 % .*--chaos-seed 3$/);
+      assert.match(textOf(server.events.find(isNotice)!), /^Chaos: .* 50% .*--chaos-seed 3$/);
       const texts: string[] = [];
       for (let i = 0; i < 8; i++) texts.push((await server.post(message({ Subject: `${i}@example.net` }))).text);
       outcomes.push(texts.map((text) => text.split("\n")[0]!));

@@ -306,9 +306,15 @@ export function runnersConformance(engine: TestEngine): void {
       await Promise.all(Array.from({ length: 60 }, (_, n) => services[0]!.enqueue(mail([`b${n}@gone.example`]))));
       for (const service of services) service.start();
       const areAllPaused = () => services.every((service) => service.paused().length === 1);
+      // Processes that paused it concurrently agree on one of them by events; the pauses of the others end later.
+      const haveAgreed = () => {
+        const ends = services.map((service) => service.paused()[0]?.until.getTime() ?? 0);
+        return ends.filter((end) => end === Math.min(...ends)).length === 1;
+      };
       const noneUnderWay = () =>
         until(async () => (await services[0]!.list({ state: "delivering" })).items.length === 0);
       await until(areAllPaused);
+      await until(haveAgreed);
       await noneUnderWay();
       const first = deliveries.length;
       // The threshold of three, and the messages that were in progress.

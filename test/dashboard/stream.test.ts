@@ -110,7 +110,7 @@ describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, ()
     await check(page, "stream-tracks");
 
     await page.getByRole("tab", { name: "Access" }).click();
-    await page.getByRole("switch", { name: "Require signed URLs" }).check({ force: true });
+    await page.getByRole("switch", { name: "Require signed URLs" }).click({ force: true });
     await page.getByRole("button", { name: "Save access settings" }).click();
     await page.getByText("Access settings saved").waitFor();
     await page.getByRole("button", { name: "Add rule" }).click();

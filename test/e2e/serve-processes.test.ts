@@ -78,6 +78,7 @@ describe("serve --processes 2 on PostgreSQL", async () => {
       socket.on("error", () => {}).on("close", () => closed.add(socket));
       t.after(() => socket.destroy());
     }
+    assert.doesNotMatch(server.log(), /process ended/, "both processes run from the start");
     process.kill(servers[1]!, "SIGKILL");
     for (let n = 0; n < 20; n++)
       assert.equal((await ask(server.ready, "/", { host: "greeter.main.localhost" })).body, "hello");

@@ -44,10 +44,10 @@ export function settingsOfSlot(settings: Settings, slot: ProcessSlot | undefined
   return {
     ...reachable,
     data_dir: join(directory, "processes", String(slot.number)),
-    secrets: {
-      ...secrets,
-      key_file: secrets.key_file === "" ? join(directory, "secrets.key") : secrets.key_file,
-    },
+    secrets:
+      secrets.key === "" && secrets.key_file === ""
+        ? { ...secrets, key_file: join(directory, "secrets.key") }
+        : secrets,
     objects: { ...objects, dir: resolve(directory, objects.dir) },
     cluster: { ...reachable.cluster, listen: reachable.cluster.listen.replace(/:\d+$/, ":0"), address: "" },
   };

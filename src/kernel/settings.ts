@@ -4,6 +4,7 @@ import { clusterSettings } from "./cluster-settings.ts";
 import { dashboardSettings } from "./dashboard-settings.ts";
 import { DEFAULT_REQUESTS_PER_WINDOW } from "./failure-windows.ts";
 import { count, group, host, port, ranges } from "./setting-types.ts";
+import { databaseSettings, objectsSettings, secretsSettings } from "./store-settings.ts";
 import { telemetrySettings } from "./telemetry-settings.ts";
 import { liveSettings, streamSettings } from "./video-settings.ts";
 import { r2Settings, workersSettings } from "./worker-settings.ts";
@@ -24,60 +25,10 @@ export const settingsSchema = z.strictObject({
       .meta({ description: "Minimum severity of log lines", example: "info" }),
   }),
   telemetry: telemetrySettings,
-  database: group("Database connection", {
-    url: z.string().default("").meta({
-      description:
-        "`postgres://user:password@host/database`, with several hosts `host1:5432,host2:5432`, of which the primary is used; empty: SQLite in the data directory",
-      example: "postgres://reelpost:secret@db.internal/reelpost",
-    }),
-    connections: count(10, 1, 500, "Maximum number of PostgreSQL connections"),
-    timeout_seconds: count(
-      15,
-      1,
-      3600,
-      "Time limit of a PostgreSQL query; a server that does not respond within this time is treated as unreachable",
-    ),
-    migrate: z.boolean().default(true).meta({
-      description:
-        "Apply pending migrations at startup; otherwise the server does not start until `reelpost migrate` has applied them",
-      example: true,
-    }),
-    replicated: z.boolean().default(false).meta({
-      description:
-        "Refuse a PostgreSQL server without synchronous replication: `synchronous_commit` must not be off or local, and `synchronous_standby_names` must not be empty",
-      example: true,
-    }),
-  }),
+  database: databaseSettings,
   cluster: clusterSettings,
-  objects: group("Object storage: worker modules, large values, R2 objects, videos", {
-    dir: z.string().min(1).default("objects").meta({
-      description: "Objects folder, relative to the data directory. All processes of a database share it",
-      example: "/srv/reelpost/objects",
-    }),
-    url: z.string().default("").meta({
-      description:
-        "Bucket on an S3-compatible server, used instead of the folder: `s3://bucket/prefix?endpoint=https://host&region=name`. The credentials are read as by the AWS SDK, for example from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Empty: the folder",
-      example: "s3://reelpost-media/main?endpoint=https://s3.example.com&region=eu-1",
-    }),
-    cache_gb: count(
-      10,
-      1,
-      100_000,
-      "Maximum size of the local copies of a bucket's objects, in GiB. Each process keeps its own in the folder `object-cache` of its data directory",
-    ),
-  }),
-  secrets: group("Keys that encrypt secrets in the database", {
-    key: z.string().default("").meta({
-      description:
-        "Key of 32 bytes in base64, or several keys separated by commas, newest first; overrides the file. Create a key with `openssl rand -base64 32`",
-      example: "",
-    }),
-    key_file: z.string().default("").meta({
-      description:
-        "Key file with one key per line, readable by its owner only; empty: `secrets.key` in the data directory, created at first start",
-      example: "/etc/reelpost/secrets.key",
-    }),
-  }),
+  objects: objectsSettings,
+  secrets: secretsSettings,
   backup: backupSettings,
   http: group("HTTP server of the API and the workers", {
     host: host("Address to listen on"),

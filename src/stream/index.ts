@@ -1,4 +1,5 @@
-export { createStream, type Stream } from "./stream.ts";
+export type { Stream } from "./port.ts";
+export { createStream } from "./stream.ts";
 export { type Audience, type AudienceColumn, createAudience } from "./audience/index.ts";
 export { type Audio, createAudio } from "./audio/index.ts";
 export { type Captions, createCaptions } from "./captions/index.ts";

@@ -1,8 +1,8 @@
 import { mkdirSync } from "node:fs";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { createClientAddress } from "../kernel/client-address.ts";
 import { createGuardedFetch } from "../kernel/guarded-fetch.ts";
-import type { Basics, Clock } from "../kernel/index.ts";
+import type { Basics } from "../kernel/index.ts";
 import type { Metrics } from "../kernel/metrics.ts";
 import type { OwnAddresses } from "../kernel/own-addresses.ts";
 import type { Settings } from "../kernel/settings.ts";
@@ -16,34 +16,34 @@ import {
   type Secrets,
   type Sweeps,
 } from "../store/index.ts";
-import type { StreamPort } from "../workers/index.ts";
 import { type AccessOptions, createAccess, createCountries } from "./access/index.ts";
-import { type Audience, createAudience } from "./audience/index.ts";
-import { type Audio, createAudio } from "./audio/index.ts";
+import { createAudience } from "./audience/index.ts";
+import { createAudio } from "./audio/index.ts";
 import { createStreamBinding } from "./binding/index.ts";
-import { type Captions, CAPTIONS_CHANGED, createCaptions } from "./captions/index.ts";
-import { chapterRoutes, type Chapters, CHAPTERS_CHANGED, createChapters } from "./chapters/index.ts";
-import { type Clips, createClips } from "./clips/index.ts";
+import { CAPTIONS_CHANGED, createCaptions } from "./captions/index.ts";
+import { chapterRoutes, CHAPTERS_CHANGED, createChapters } from "./chapters/index.ts";
+import { createClips } from "./clips/index.ts";
 import { createDelivery } from "./delivery/index.ts";
-import { createDownloads, type Downloads } from "./downloads/index.ts";
+import { createDownloads } from "./downloads/index.ts";
 import { createSegments } from "./encode/index.ts";
-import { createSigningKeys, type SigningKeys } from "./keys/index.ts";
-import { createLive, liveNotificationExample, type LivePorts, type LiveServices } from "./live/index.ts";
-import { createMeteredTools, type MediaCapabilities } from "./media/index.ts";
+import { createSigningKeys } from "./keys/index.ts";
+import { createLive, liveNotificationExample } from "./live/index.ts";
+import { createMeteredTools } from "./media/index.ts";
 import { createSourcePassthrough } from "./passthrough/index.ts";
 import { createPlayback, createRenditionRates } from "./playback/index.ts";
 import { createPlayer } from "./player/index.ts";
+import type { Stream } from "./port.ts";
 import { createProbe } from "./probe/index.ts";
 import { createProcessing } from "./processing/index.ts";
 import { createScratch } from "./scratch.ts";
 import { traceFetch, traceUploads } from "./tracing.ts";
 import { createThumbnails } from "./thumbnails/index.ts";
-import { createPlaybackTokens, type PlaybackTokens } from "./tokens/index.ts";
-import { createUploads, type Uploads } from "./uploads/index.ts";
-import { createStreamUrls, createVideos, VIDEO_CHANGED, type StreamUrls, type VideosModule } from "./videos/index.ts";
-import { createUploadedLength, createViewedMinutes, firstLength, type ViewedMinutes } from "./viewed/index.ts";
-import { createWatermarks, type Watermarks } from "./watermarks/index.ts";
-import { createWebhooks, type Webhooks } from "./webhooks/index.ts";
+import { createPlaybackTokens } from "./tokens/index.ts";
+import { createUploads } from "./uploads/index.ts";
+import { createStreamUrls, createVideos, VIDEO_CHANGED } from "./videos/index.ts";
+import { createUploadedLength, createViewedMinutes, firstLength } from "./viewed/index.ts";
+import { createWatermarks } from "./watermarks/index.ts";
+import { createWebhooks } from "./webhooks/index.ts";
 
 type StreamRole = "api" | "encode" | "live" | "playback";
 
@@ -69,59 +69,6 @@ interface StreamDeps {
   exposed?: boolean;
   /** Account whose videos are visible to workers without an account. */
   defaultAccount?: string;
-}
-
-/** The services behind the API operations. */
-interface StreamServices {
-  videos: VideosModule;
-  viewed: ViewedMinutes;
-  audience: Audience;
-  urls: StreamUrls;
-  uploads: Uploads;
-  clips: Clips;
-  keys: SigningKeys;
-  tokens: PlaybackTokens;
-  watermarks: Watermarks;
-  captions: Captions;
-  chapters: Chapters;
-  audio: Audio;
-  downloads: Downloads;
-  webhooks: Webhooks;
-  live: LiveServices;
-  /** `stream.storage_minutes`; 0: no limit. */
-  storageMinutes: number;
-  clock: Pick<Clock, "now">;
-}
-
-interface StreamChanges {
-  topic: "videos" | "live";
-  event: string;
-  ownerOf(uid: string): Promise<{ account: string } | undefined>;
-}
-
-export interface Stream {
-  services: StreamServices;
-  /** Serves viewers and players. False: not the URL of a video; no response was sent. */
-  deliver(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
-  /** Serves only `/embed/`: for processes that show upload pages but do not deliver videos. */
-  deliverAssets(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
-  /** Serves `/upload/`. */
-  upload(request: IncomingMessage, response: ServerResponse): Promise<void>;
-  binding: StreamPort;
-  /** Events that announce changes: their topics in `store/events`, and the account of an id that they carry. */
-  changes: StreamChanges[];
-  /** Number of videos, keys and other resources of an account, by name. */
-  contents(account: string): Promise<Record<string, number>>;
-  /**
-   * The confinement of ffmpeg; rejects with UserError if ffmpeg is unusable. Undefined if this process does not run it.
-   */
-  media: (() => Promise<MediaCapabilities>) | undefined;
-  /**
-   * Opens the RTMP and SRT ports, in the process that publishers connect to. Rejects with UserError liveListenFailed.
-   */
-  listen(): Promise<LivePorts>;
-  /** Starts the jobs and sweeps for the roles of this process. Call it after the whole server has been assembled. */
-  start(): void;
 }
 
 /** The video service, from upload or publisher to the player's requests. */

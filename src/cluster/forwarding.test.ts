@@ -241,7 +241,7 @@ onEveryDatabase((engine) => {
     assert.deepEqual(await send("GET"), [200, "next"]);
   });
 
-  test("connections to a node that is no longer listed are dropped", async (t) => {
+  test("closes the connections to a node that has left the cluster", async (t) => {
     const { nodes, startNode, startFront } = await setUp(t);
     await startNode((_, response) => void response.write("begun"), refuse);
     const { port, forwarder } = await startFront();

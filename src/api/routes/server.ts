@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { Caller } from "../../accounts/index.ts";
+import type { ClusterNode, ReplicationPeer } from "../../cluster/index.ts";
 import { apiErrors } from "../errors.ts";
 import { answer, route, type Route } from "../operation.ts";
 
@@ -16,25 +17,13 @@ export interface ServerInfo {
 interface ClusterState {
   /** Id of the node that answers. */
   node: string;
-  nodes: readonly {
-    id: string;
-    name: string;
-    /** Empty: no internal listener. */
-    address: string;
-    roles: readonly string[];
-    version: string;
-    load: number;
-    /** Epoch milliseconds. */
-    startedAt: number;
-    silentMs: number;
-    isDraining: boolean;
-  }[];
+  nodes: readonly ClusterNode[];
   /** Undefined on SQLite. */
   clock: { differenceMs: number; roundTripMs: number; agrees: boolean } | undefined;
   database: {
     kind: "sqlite" | "postgresql";
     roundTripMs: number;
-    standbys: readonly { name: string; state: string; synchronization: string; lagBytes: number | null }[] | undefined;
+    standbys: readonly ReplicationPeer[] | undefined;
   };
   objects: { roundTripMs: number | undefined; error: string | undefined };
   /** `node` is undefined if the holder has ended. */

@@ -54,7 +54,7 @@ export function createGuardedPool({ url, connections, timeoutMs, replicated }: G
   }
 
   function abandon(session: Session, err: unknown) {
-    // The other connections to a server that does not respond, or is no longer the primary, are useless too.
+    // The server does not respond, or has been demoted, so its other connections are closed as well.
     if (err instanceof ResponseTimeout || isReadOnly(err)) {
       primary.suspect(session.host);
       pool.renew();

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { spawn, type ChildProcess } from "node:child_process";
+import { readFileSync, readdirSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { blocksOf, fillIn, matches, type Block } from "./blocks.ts";
 import { readyLine } from "./page-environment.ts";
 
-const commandTimeoutMs = 60_000;
+/** Below the time limit of a test, so that the error names the commands. */
+const commandTimeoutMs = 100_000;
 /** Background encoding only gets idle CPU time, which is scarce while other tests run. */
 const outputTimeoutMs = 90_000;
 const outputLimit = 1024 * 1024;
@@ -108,10 +110,14 @@ function createSession(dir: string, env: NodeJS.ProcessEnv): Session {
         detached: true,
       });
       const output = collect(shell);
-      const timer = setTimeout(() => kill(shell, "SIGKILL"), commandTimeoutMs);
+      let timedOut = "";
+      const timer = setTimeout(() => {
+        timedOut = `killed after ${commandTimeoutMs / 1000} s; its processes were:\n${processesOf(shell)}\n`;
+        kill(shell, "SIGKILL");
+      }, commandTimeoutMs);
       const code = await exitOf(shell);
       clearTimeout(timer);
-      lastOutput = output.all();
+      lastOutput = `${output.all()}${timedOut}`;
       printed += lastOutput;
       return { code, output: lastOutput };
     },
@@ -191,6 +197,26 @@ function kill(shell: ChildProcess, signal: NodeJS.Signals): void {
   } catch (err) {
     if ((err as NodeJS.ErrnoException).code !== "ESRCH") throw err;
   }
+}
+
+/** The processes of the shell's group, one per line: id, state, kernel function it waits in, command line. */
+function processesOf(shell: ChildProcess): string {
+  const lines = readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map((pid) => {
+      try {
+        const [state, , group] = readFileSync(`/proc/${pid}/stat`, "utf8")
+          .replace(/^.*\) /s, "")
+          .split(" ");
+        if (Number(group) !== shell.pid) return "";
+        const command = readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
+        return `${pid} ${state} ${readFileSync(`/proc/${pid}/wchan`, "utf8")} ${command}`;
+      } catch {
+        // The process has exited.
+        return "";
+      }
+    });
+  return lines.filter((line) => line !== "").join("\n");
 }
 
 const exitOf = (child: ChildProcess) =>

@@ -17,12 +17,13 @@ const SESSIONS = 20;
 const CONNECTIONS = 32;
 const RECORDS = 100;
 const DOMAIN = "bench.example";
+const ENGINES = ["postgres", "sqlite"] as const;
 
 /**
- * Throughput of `reelpost serve --processes 2` over that of one process, both on PostgreSQL, on a machine with two
- * cores: messages that a rule drops, API requests that read a page of records from the database, and video segments.
- * PostgreSQL and the load run on the same cores: `load_cores` is the CPU time of the load generator of the API per
- * second, of the samples with two processes.
+ * Throughput of `reelpost serve --processes 2` over that of one process, on PostgreSQL and on SQLite, on a machine with
+ * two cores: messages that a rule drops, API requests that read a page of records from the database, and video
+ * segments. PostgreSQL and the load run on the same cores: `load_cores` is the CPU time of the load generator of the API
+ * per second, of the samples with two processes on PostgreSQL.
  */
 const bench: Bench = {
   name: "cores",
@@ -31,33 +32,42 @@ const bench: Bench = {
     if (cluster === undefined)
       throw new Error("PostgreSQL is not installed. To install it, run: node scripts/system.ts test");
     kit.onStop(() => cluster.stop());
-    const one = await startServer(kit, cluster, 1);
-    const two = await startServer(kit, cluster, 2);
+    const servers: Server[] = [];
+    for (const engine of ENGINES)
+      for (const processes of [1, 2]) servers.push(await startServer(kit, { engine, cluster, processes }));
     const loads: number[] = [];
     return {
       peers: {},
-      arms: [one, two].flatMap((server) => [
+      arms: servers.flatMap((server) => [
         smtpArm(server),
-        apiArm(kit, server, server === two ? loads : []),
+        apiArm(kit, server, server.name === "postgres, processes: 2" ? loads : []),
         segmentsArm(kit, server),
       ]),
-      figures: (of) => ({
-        smtp_ratio: of("smtp, processes: 2") / of("smtp, processes: 1"),
-        api_ratio: of("api, processes: 2") / of("api, processes: 1"),
-        segments_ratio: of("segments, processes: 2") / of("segments, processes: 1"),
-        // The values behind the ratios.
-        messages_per_second: of("smtp, processes: 2"),
-        requests_per_second: of("api, processes: 2"),
-        segment_mb_per_second: of("segments, processes: 2"),
-        load_cores: loads.at(-1) ?? 0,
-      }),
+      figures(of) {
+        const ratio = (load: string, engine: string) =>
+          of(`${load}, ${engine}, processes: 2`) / of(`${load}, ${engine}, processes: 1`);
+        return {
+          smtp_ratio: ratio("smtp", "postgres"),
+          api_ratio: ratio("api", "postgres"),
+          segments_ratio: ratio("segments", "postgres"),
+          sqlite_smtp_ratio: ratio("smtp", "sqlite"),
+          sqlite_api_ratio: ratio("api", "sqlite"),
+          sqlite_segments_ratio: ratio("segments", "sqlite"),
+          // The values behind the ratios.
+          messages_per_second: of("smtp, postgres, processes: 2"),
+          requests_per_second: of("api, postgres, processes: 2"),
+          segment_mb_per_second: of("segments, postgres, processes: 2"),
+          load_cores: loads.at(-1) ?? 0,
+        };
+      },
     };
   },
 };
 export default bench;
 
 interface Server {
-  processes: number;
+  /** Engine and number of processes. */
+  name: string;
   url: string;
   smtpPort: number;
   token: string;
@@ -65,13 +75,19 @@ interface Server {
   library: Library;
 }
 
-async function startServer(kit: Kit, cluster: Cluster, processes: number): Promise<Server> {
-  const cwd = join(kit.dir, `processes-${processes}`);
-  const database = await cluster.createDatabase();
-  const library = await makeLibrary(cwd, await openPostgres({ url: database }));
+interface ServerOptions {
+  engine: (typeof ENGINES)[number];
+  cluster: Cluster;
+  processes: number;
+}
+
+async function startServer(kit: Kit, { engine, cluster, processes }: ServerOptions): Promise<Server> {
+  const cwd = join(kit.dir, `${engine}-${processes}`);
+  const database = engine === "postgres" ? await cluster.createDatabase() : undefined;
+  const library = await makeLibrary(cwd, database === undefined ? undefined : await openPostgres({ url: database }));
   let smtpPort = 0;
   const server = await startServerProcess({
-    name: `reelpost serve --processes ${processes}`,
+    name: `reelpost serve --processes ${processes} on ${engine}`,
     cwd,
     args: [
       main,
@@ -89,7 +105,7 @@ async function startServer(kit: Kit, cluster: Cluster, processes: number): Promi
       String(processes),
     ],
     env: {
-      REELPOST_DATABASE_URL: database,
+      ...(database !== undefined && { REELPOST_DATABASE_URL: database }),
       REELPOST_SECRETS_KEY: randomBytes(32).toString("base64"),
       REELPOST_API_RATE_LIMIT: "1000000000",
       REELPOST_AUTHENTICATION_ENABLED: "false",
@@ -125,11 +141,11 @@ async function startServer(kit: Kit, cluster: Cluster, processes: number): Promi
   });
   for (let n = 0; n < RECORDS; n++)
     await call("POST", `/zones/${zone}/dns_records`, { type: "A", name: `h${n}`, content: "192.0.2.1", ttl: 300 });
-  return { processes, url: server.url, smtpPort, token, zone, library };
+  return { name: `${engine}, processes: ${processes}`, url: server.url, smtpPort, token, zone, library };
 }
 
-const smtpArm = ({ processes, smtpPort }: Server): Arm => ({
-  name: `smtp, processes: ${processes}`,
+const smtpArm = ({ name, smtpPort }: Server): Arm => ({
+  name: `smtp, ${name}`,
   unit: "msg/s",
   async sample() {
     const ms = await sendAll({
@@ -144,12 +160,12 @@ const smtpArm = ({ processes, smtpPort }: Server): Arm => ({
   },
 });
 
-function apiArm(kit: Kit, { processes, url, token, zone }: Server, loads: number[]): Arm {
+function apiArm(kit: Kit, { name: server, url, token, zone }: Server, loads: number[]): Arm {
   const client = createClient(url, { authorization: `Bearer ${token}` });
   kit.onStop(client.close);
   let next = 0;
   return {
-    name: `api, processes: ${processes}`,
+    name: `api, ${server}`,
     unit: "requests/s",
     async sample() {
       const cpuBefore = process.cpuUsage();
@@ -169,11 +185,11 @@ function apiArm(kit: Kit, { processes, url, token, zone }: Server, loads: number
   };
 }
 
-function segmentsArm(kit: Kit, { processes, url, library: { segments } }: Server): Arm {
+function segmentsArm(kit: Kit, { name, url, library: { segments } }: Server): Arm {
   const drain = createDrain(url);
   kit.onStop(() => drain.close());
   return {
-    name: `segments, processes: ${processes}`,
+    name: `segments, ${name}`,
     unit: "MB/s",
     async sample() {
       let [octets, next] = [0, 0];

@@ -80,12 +80,6 @@ export const serverErrors = defineErrors("start", {
     message: "The host name {host} of dashboard.hosts is also that of {setting}.",
     fix: "Use another host name for the dashboard: workers must not share its origin.",
   },
-  processesNeedPostgres: {
-    code: "processes_need_postgres",
-    http: 400,
-    message: "Several processes cannot share a SQLite database.",
-    fix: "Set database.url to a PostgreSQL server, or start the server without --processes.",
-  },
   badProcesses: {
     code: "bad_processes",
     http: 400,

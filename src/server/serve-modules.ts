@@ -28,7 +28,7 @@ import { ownAddressesOf } from "./own-addresses.ts";
 import { migrations } from "./migrations.ts";
 import { createCustomDomainHosts } from "./custom-domain-hosts.ts";
 import { composePlatform, type Platform } from "./platform.ts";
-import type { ProcessSlot } from "./processes/process-slot.ts";
+import type { ProcessSlot, sharedDatabaseOf } from "./processes/process-slot.ts";
 import type { Role } from "./roles.ts";
 import type { ServeOptions } from "./serve-options.ts";
 
@@ -49,7 +49,7 @@ export interface ServeModules {
   rateLimits: RateLimits;
   /** Addresses and ports that are blocked for connections on behalf of users. */
   own: OwnAddresses;
-  /** Only on PostgreSQL. */
+  /** Absent if this process is the only one that uses the database. */
   cluster: Cluster | undefined;
   store: Store;
 }
@@ -79,6 +79,8 @@ interface OpenModulesOptions {
   corrected: CorrectedClock;
   /** The place of this process among those of one supervisor. */
   slot: ProcessSlot | undefined;
+  /** A SQLite database that these processes share. */
+  shared: ReturnType<typeof sharedDatabaseOf>;
 }
 
 export async function openModules(
@@ -87,7 +89,7 @@ export async function openModules(
   baseUrl: () => string,
   limits: ServeOptions["limits"],
   basics: Basics,
-  { isExposed = false, telemetry, version, nodeId, local, corrected, slot }: OpenModulesOptions,
+  { isExposed = false, telemetry, version, nodeId, local, corrected, slot, shared }: OpenModulesOptions,
 ): Promise<ServeModules> {
   const { data_dir: dataDir, database } = settings;
   const { lifecycle } = basics;
@@ -102,11 +104,12 @@ export async function openModules(
       migrations,
       migrate: database.migrate,
       database: database.url === "" ? undefined : database,
+      shared,
       objects: settings.objects,
       metrics,
       liveProcesses: () => Math.max(1, late.cluster?.nodes().length ?? 0),
       async beforeMigrations(db) {
-        if (database.url === "") return;
+        if (!db.isShared) return;
         const time = await followDatabaseTime({ db, clock: corrected, local, log: basics.log });
         lifecycle.onStop("database clock", time.close);
         corrections.push(time);
@@ -134,7 +137,7 @@ export async function openModules(
       bindings,
       figuresStore: store,
       // An object's files belong to the process that runs it, and several processes cannot find each other's objects.
-      durableObjects: database.url === "",
+      durableObjects: !store.db.isShared,
       sendEmail: () => lateModules.mail!.binding,
       stream: () => lateModules.stream!.binding,
       calls: () => lateModules.platform!.live.calls,

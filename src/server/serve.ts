@@ -17,7 +17,15 @@ import { checkRestored } from "./backup.ts";
 import { lockDataDirectory, openDataDirectory } from "./data-lock.ts";
 import { inheritedSockets } from "./inherited-sockets.ts";
 import { listenHosts } from "./listen-hosts.ts";
-import { mayCreateToken, processSlot, rolesOfSlot, settingsOfSlot, shareFolders } from "./processes/process-slot.ts";
+import {
+  mayCreateToken,
+  SLOT_VARIABLE,
+  processSlot,
+  rolesOfSlot,
+  settingsOfSlot,
+  sharedDatabaseOf,
+  shareFolders,
+} from "./processes/process-slot.ts";
 import { checkPublicAddress } from "./public-address.ts";
 import { startScheduledBackups } from "./scheduled-backups.ts";
 import { parseRoles, checkStandaloneRoles } from "./roles.ts";
@@ -49,7 +57,8 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     origins,
   } = await readSettings({
     cwd,
-    env,
+    // The variable of the supervisor is not a setting.
+    env: { ...env, [SLOT_VARIABLE]: undefined },
     ...(file !== undefined && { file }),
     ...(overrides !== undefined && { overrides }),
   });
@@ -61,8 +70,8 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
   } = settings;
   const roles = rolesOfSlot(parseRoles(options.roles), slot);
   const sockets = inheritedSockets(env);
-  checkClusterSettings(settings);
-  if (settings.database.url === "") checkStandaloneRoles(roles);
+  checkClusterSettings(givenSettings);
+  if (settings.database.url === "") checkStandaloneRoles(parseRoles(options.roles));
   const processLog = options.log ?? createLog({ level: settings.log.level });
   const log = slot === undefined ? processLog : processLog.child({ process: slot.number });
   const lifecycle = createLifecycle({ log });
@@ -75,7 +84,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     checkRestored(dataDir);
     const nodeId = givenIds.hex();
     const ids = idsOfNode(givenIds, nodeId);
-    // On PostgreSQL, openModules() corrects it to the clock of the database.
+    // If several processes use the database, openModules() corrects it to the clock of the database.
     const clock = createCorrectedClock(local);
     const telemetry = await startTelemetry({ settings, env, version: options.version }, { clock, ids, log, lifecycle });
     const basics: Basics = { clock, ids, log, lifecycle, tracing: telemetry?.tracing };
@@ -90,6 +99,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
       local,
       corrected: clock,
       slot,
+      shared: sharedDatabaseOf(givenSettings, slot),
     });
     modules.platform.accounts.members.onInvitation(({ secret, ...invitation }) =>
       modules.mail.sendInvitation(invitation, `${urls.dashboard() ?? urls.base()}/sign-in#invite=${secret}`),

@@ -8,6 +8,7 @@ import { openPostgres, type PostgresOptions } from "./db/postgres.ts";
 import { openSqlite } from "./db/sqlite.ts";
 import { createLocalEvents } from "./events/local.ts";
 import { openPostgresEvents } from "./events/postgres.ts";
+import { createRelayedEvents, type EventChannel } from "./events/relayed.ts";
 import { createJobs } from "./jobs/jobs.ts";
 import { traceJobs } from "./jobs/trace-jobs.ts";
 import { reclaimJobs } from "./jobs/jobs-table.ts";
@@ -28,6 +29,8 @@ interface StoreOptions {
   migrate?: boolean | undefined;
   /** PostgreSQL. Default: SQLite in the data directory. */
   database?: PostgresOptions | undefined;
+  /** A SQLite database that several processes of this machine use. */
+  shared?: SharedDatabase | undefined;
   /**
    * The objects folder, relative to the data directory, or the URL of a bucket, which takes precedence. Default: the
    * folder "objects".
@@ -39,6 +42,14 @@ interface StoreOptions {
   beforeMigrations?(db: Db): Promise<void>;
   /** Number of live processes that share the database. Default: assumes only a few. */
   liveProcesses?: (() => number) | undefined;
+}
+
+interface SharedDatabase {
+  /** The database file. */
+  file: string;
+  channel: EventChannel;
+  /** No other process has used the database since all of them stopped. */
+  isFirst: boolean;
 }
 
 /** Folders in the data directory for a bucket: temporary files, and copies of objects. */
@@ -58,6 +69,7 @@ export async function openStore(
     migrations,
     migrate: applies = true,
     database,
+    shared,
     objects = { dir: "objects", url: "" },
     metrics,
     beforeMigrations,
@@ -68,19 +80,20 @@ export async function openStore(
   const { lifecycle, clock, ids, log, tracing } = basics;
   const location = objects.url === "" ? undefined : parseObjectsUrl(objects.url);
   const db =
-    database === undefined ? openSqlite({ path: join(directory, "reelpost.sqlite") }) : await openPostgres(database);
+    database === undefined
+      ? openSqlite({ path: shared?.file ?? join(directory, "reelpost.sqlite"), isShared: shared !== undefined })
+      : await openPostgres(database);
   lifecycle.onStop("database", () => db.close());
   await beforeMigrations?.(db);
   await (applies ? migrate : expectMigrated)(db, migrations);
   // The data directory is locked, so no other process is running these jobs.
-  if (database === undefined) await reclaimJobs(db);
-  const events =
-    database === undefined ? createLocalEvents({ log }) : await openPostgresEvents({ url: database.url, clock, log });
+  if (database === undefined && shared?.isFirst !== false) await reclaimJobs(db);
+  const events = await openEvents();
   lifecycle.onStop("events", () => events.close());
   const jobs = traceJobs(createJobs({ db, clock, ids, events, log }), tracing);
-  const sweeps = database === undefined ? localSweeps : createSharedSweeps({ db, clock, ids, log });
+  const sweeps = db.isShared ? createSharedSweeps({ db, clock, ids, log }) : localSweeps;
   let limits = createLocalLimits(clock);
-  if (database !== undefined) {
+  if (db.isShared) {
     const sharedLimits = createSharedLimits({ db, clock, log, processes: liveProcesses });
     const sweep = sweeps.every(COUNTS_SWEEP_MS, sharedLimits.sweep, { name: "limits: sweep of counts", log });
     lifecycle.onStop("sweep of counts", () => sweep.stop());
@@ -92,6 +105,11 @@ export async function openStore(
   const { remote, check } = await openBucket({ location, scratch: join(directory, SCRATCH), db, sweeps }, basics);
   const cache = { dir: join(directory, CACHE), maxBytes: (objects.cache_gb ?? 1) * GIBIBYTE, log };
   return { ...store, objects: cachedObjects(remote, { ...cache, ...(metrics && { metrics }) }), checkObjects: check };
+
+  async function openEvents() {
+    if (database !== undefined) return openPostgresEvents({ url: database.url, clock, log });
+    return shared === undefined ? createLocalEvents({ log }) : createRelayedEvents({ channel: shared.channel, log });
+  }
 }
 
 async function openBucket(

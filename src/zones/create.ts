@@ -42,10 +42,9 @@ export function createZones({
   recordQuota = null,
 }: ZonesOptions): Zones {
   const { account, close, ...list } = createZoneList({ db, clock, ids, events, nameServers, firstStatus });
-  const versions = createVersions({ events, topic: RECORDS_CHANGED, alone: db.dialect === "sqlite" });
+  const versions = createVersions({ events, topic: RECORDS_CHANGED, alone: !db.isShared });
   // The DNS server caches only for seconds, so notifications from other processes suffice.
-  const hintedVersions =
-    db.dialect === "sqlite" ? versions : createVersions({ events, topic: RECORDS_CHANGED, alone: true });
+  const hintedVersions = db.isShared ? createVersions({ events, topic: RECORDS_CHANGED, alone: true }) : versions;
   return {
     ...list,
     served: createServedZones({ db, version: hintedVersions.of }),

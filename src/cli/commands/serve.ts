@@ -42,7 +42,7 @@ and first API token.`,
     processes: {
       type: "string",
       placeholder: "number",
-      summary: "processes that share the ports, with PostgreSQL: a number, or auto for one per CPU core",
+      summary: "processes that share the ports: a number, or auto for one per CPU core",
       defaultText: "1",
     },
     "new-token": {
@@ -61,7 +61,7 @@ and first API token.`,
     ["reelpost serve", "all roles, reachable from this machine only"],
     ["reelpost serve --settings /etc/reelpost/settings.jsonc", "with a settings file, for a service"],
     ["reelpost serve --roles api,smtp", "some roles, with a shared database"],
-    ["reelpost serve --processes auto", "one process per CPU core, with PostgreSQL"],
+    ["reelpost serve --processes auto", "one process per CPU core"],
   ],
   async run(values, _, { cwd, env, clock, version, json, stdout, stderr }) {
     const { runServe } = await import("../../server/index.ts");

@@ -79,7 +79,7 @@ export function setUpActivity(
       });
       lifecycle.onStop("email log: interrupted messages", () => settler.stop());
       // With a shared database, another process may still be handling recent messages.
-      if (db.dialect === "sqlite")
+      if (!db.isShared)
         activity
           .resolveInterrupted(queue, clock.now())
           .catch((err: unknown) =>

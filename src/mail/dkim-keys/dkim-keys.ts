@@ -148,7 +148,7 @@ export function createDkimKeys({ db, secrets, events, clock, ids }: DkimKeysDeps
       if (
         cachedKeys !== undefined &&
         cachedKeys.version === version &&
-        (db.dialect === "sqlite" || clock.now() - cachedKeys.at < MAX_AGE_MS)
+        (!db.isShared || clock.now() - cachedKeys.at < MAX_AGE_MS)
       )
         return cachedKeys.keys;
       const activeKeys = (await keysOf(tables, name.zone, name.domain, name.use)).filter(

@@ -73,7 +73,7 @@ export function createTablesCache({
     const entry = routedTables.get(domain) ?? foreignDomains.get(domain);
     if (entry === undefined || entry.names !== versions.of(NAMES)) return undefined;
     if (entry.table !== undefined && entry.rules !== versions.of(entry.table.zone.id)) return undefined;
-    return db.dialect === "sqlite" || clock.now() - entry.at < MAX_AGE_MS ? entry : undefined;
+    return !db.isShared || clock.now() - entry.at < MAX_AGE_MS ? entry : undefined;
   }
 
   async function load(domain: string): Promise<MatchTable | undefined> {

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, symlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Settings } from "../../kernel/settings.ts";
 import type { Role } from "../roles.ts";
+import { supervisorChannel } from "./event-relay.ts";
 
 /** The variable in which the supervisor names a process: "2/4" is the second of four, "2/4/again" its successor. */
 export const SLOT_VARIABLE = "REELPOST_PROCESS";
@@ -28,6 +29,16 @@ const SINGLE_ROLES: readonly Role[] = ["live", "dns"];
 
 export const rolesOfSlot = (roles: ReadonlySet<Role>, slot: ProcessSlot | undefined): ReadonlySet<Role> =>
   slot === undefined || slot.number === 1 ? roles : new Set([...roles].filter((role) => !SINGLE_ROLES.includes(role)));
+
+/** The SQLite database of several processes; undefined for a process that runs alone, and on PostgreSQL. */
+export function sharedDatabaseOf(settings: Settings, slot: ProcessSlot | undefined) {
+  if (slot === undefined || settings.database.url !== "") return undefined;
+  return {
+    file: join(settings.data_dir, "reelpost.sqlite"),
+    channel: supervisorChannel(),
+    isFirst: slot.number === 1 && !slot.isSuccessor,
+  };
+}
 
 /**
  * The first process uses the data directory, each other one a folder in it, with the key and the objects of the first.

@@ -37,7 +37,6 @@ export async function superviseServe(
     ...(settingsFile !== undefined && { file: settingsFile }),
     ...(overrides !== undefined && { overrides }),
   });
-  if (settings.database.url === "") throw serverErrors.processesNeedPostgres();
   const log = options.log ?? createLog({ level: settings.log.level });
   const folder = join(settings.data_dir, "processes");
   openDataDirectory(folder);

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import type { Clock, Log } from "../../kernel/index.ts";
+import { createBoundedSender, type NotificationsMessage } from "./event-relay.ts";
 import { SLOT_VARIABLE } from "./process-slot.ts";
 
 /** Sent by a process to its supervisor. */
@@ -72,6 +73,7 @@ export function startSupervisor<Server>(options: SupervisorOptions): Supervisor<
     const firstReady = Promise.withResolvers<Server>();
     firstReady.promise.catch(() => {});
     let ready = Promise.withResolvers<void>();
+    let notify: ReturnType<typeof createBoundedSender> = () => {};
 
     function spawnChild(): ChildProcess {
       const [program, ...args] = command;
@@ -88,12 +90,19 @@ export function startSupervisor<Server>(options: SupervisorOptions): Supervisor<
           LISTEN_PID: undefined,
         },
       });
-      started.on("message", (message) => {
-        const { event, server } = message as ReadyMessage<Server>;
-        if (event !== "ready") return;
+      started.on("message", (message: ReadyMessage<Server> | NotificationsMessage) => {
+        if (message.event === "notifications") {
+          for (const other of slots) if (other !== slot) other.notify(message.notifications);
+          return;
+        }
         wasReady = true;
-        firstReady.resolve(server);
+        firstReady.resolve(message.server);
         ready.resolve();
+      });
+      notify = createBoundedSender((message, onSent) => {
+        // A process that has ended reads everything when it starts again.
+        if (started.connected) started.send(message, onSent);
+        else onSent();
       });
       return started;
     }
@@ -118,9 +127,10 @@ export function startSupervisor<Server>(options: SupervisorOptions): Supervisor<
       }
     }
 
-    return {
+    const slot = {
       first: firstReady.promise,
       run,
+      notify: (notifications: NotificationsMessage["notifications"]) => notify(notifications),
       kill: () => void child?.kill("SIGKILL"),
       /** Resolves when the process has ended. */
       async stop() {
@@ -138,10 +148,11 @@ export function startSupervisor<Server>(options: SupervisorOptions): Supervisor<
         ready = Promise.withResolvers<void>();
         if (child === undefined) return ready.promise;
         isReplaced = true;
-        await this.stop();
+        await slot.stop();
         await ready.promise;
       },
     };
+    return slot;
   }
 
   const [firstSlot, ...otherSlots] = slots;

@@ -9,6 +9,8 @@ import type { Compilable, Kysely } from "kysely";
  */
 export interface Db {
   readonly dialect: "sqlite" | "postgres";
+  /** Other processes may write to the database at any time, so copies in memory may be stale. */
+  readonly isShared: boolean;
   tables<Tables>(): Kysely<Tables>;
   /**
    * Atomic and serializable. Resolves after the commit is on disk (fsync). On PostgreSQL, `work` runs again after a

@@ -58,6 +58,7 @@ export async function openPostgres({
 
   return {
     dialect: "postgres",
+    isShared: true,
     tables: () => kysely,
     transaction: <Tables, Result>(work: (tx: Kysely<Tables>) => Promise<Result>) =>
       track(() =>

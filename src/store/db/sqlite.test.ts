@@ -6,6 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, test, type TestContext } from "node:test";
 import { sql } from "kysely";
 import { isStoreError } from "../errors.ts";
+import type { Db } from "./port.ts";
 import { openSqlite } from "./sqlite.ts";
 
 interface Tables {
@@ -132,6 +133,30 @@ describe("SQLite", () => {
     clearInterval(ticking);
     assert.ok(ticks >= 20);
     assert.equal((await db.tables<Tables>().selectFrom("counters").selectAll().execute()).length, 3);
+  });
+
+  test("two users of one file increment a counter without losing an update", async (t) => {
+    const { db, path, set } = await open(t);
+    const other = openSqlite({ path, isShared: true });
+    t.after(() => other.close());
+    await db.write(set("a"));
+    const increment = (user: Db) =>
+      user.transaction<Tables, unknown>(async (tx) => {
+        const { value } = await tx
+          .selectFrom("counters")
+          .select("value")
+          .where("name", "=", "a")
+          .executeTakeFirstOrThrow();
+        await new Promise(setImmediate);
+        return tx
+          .updateTable("counters")
+          .set({ value: value + 1 })
+          .where("name", "=", "a")
+          .execute();
+      });
+    await Promise.all(Array.from({ length: 50 }, (_, n) => increment(n % 2 === 0 ? db : other)));
+    const [row] = await other.read(db.tables<Tables>().selectFrom("counters").selectAll());
+    assert.equal(row!.value, 50);
   });
 
   test("gives up on another process after a timeout, and recovers when the lock is released", async (t) => {

@@ -9,6 +9,8 @@ interface SqliteOptions {
    * The database file; created if missing, in an existing folder. The `-wal` and `-shm` files are stored alongside it.
    */
   path: string;
+  /** Other processes of this server use the database too. Default false. */
+  isShared?: boolean | undefined;
   /** How long writes wait for an open transaction before they fail with StoreError busy. Default 30 s. */
   waitTimeoutMs?: number;
 }
@@ -17,7 +19,7 @@ interface SqliteOptions {
  * The default engine: one file, WAL, an fsync per commit. Throws StoreError if the file cannot be opened or is not a
  * database.
  */
-export function openSqlite({ path, waitTimeoutMs }: SqliteOptions): Db {
+export function openSqlite({ path, isShared = false, waitTimeoutMs }: SqliteOptions): Db {
   const writer = connectSqlite(path);
   const reader = connectSqlite(path, { readOnly: true });
   const writes = createWriteQueue(writer, { patienceMs: waitTimeoutMs });
@@ -27,6 +29,7 @@ export function openSqlite({ path, waitTimeoutMs }: SqliteOptions): Db {
 
   return {
     dialect: "sqlite",
+    isShared,
     tables: () => kysely,
     transaction: <Tables, Result>(work: (tx: Kysely<Tables>) => Promise<Result>) =>
       (kysely as Kysely<Tables>).transaction().execute((tx) => writes.runInTransaction(() => work(tx))),

@@ -8,6 +8,7 @@ import { eventsConformance } from "./events.conformance.ts";
 import { createLocalEvents } from "./local.ts";
 import type { Events } from "./port.ts";
 import { openPostgresEvents } from "./postgres.ts";
+import { createRelayedEvents, type EventChannel, type Notification } from "./relayed.ts";
 
 describe("in-process events", () => {
   eventsConformance(async (t, ends) => {
@@ -16,6 +17,49 @@ describe("in-process events", () => {
     return Array.from({ length: ends }, () => events);
   });
 });
+
+describe("events passed on by a channel", () => {
+  eventsConformance(async (t, ends) => {
+    const { channels } = relay(ends);
+    const opened = channels.map((channel) => createRelayedEvents({ channel, log: silentLog }));
+    t.after(async () => void (await Promise.all(opened.map((events) => events.close()))));
+    return opened;
+  });
+
+  test("notifications of one turn share a message, and lost ones cause listeners to read again", async () => {
+    const { channels, messages, lose } = relay(2);
+    const [one, two] = channels.map((channel) => createRelayedEvents({ channel, log: silentLog })) as [Events, Events];
+    const received: string[] = [];
+    const delivered = new Promise<void>((resolve) =>
+      two.subscribe("a", (id) => {
+        received.push(id);
+        if (id === "3") resolve();
+      }),
+    );
+    for (const id of ["1", "2", "3"]) one.publish("a", id);
+    await delivered;
+    assert.equal(messages.length, 1);
+    lose();
+    assert.deepEqual(received, ["1", "2", "3", ""]);
+    await one.close();
+    await two.close();
+  });
+});
+
+/** Channels that pass notifications on to each other. */
+function relay(count: number) {
+  const messages: (readonly Notification[])[] = [];
+  const listeners: Parameters<EventChannel["onReceived"]>[0][] = [];
+  const channels = Array.from({ length: count }, (_, index): EventChannel => ({
+    send(notifications) {
+      messages.push(notifications);
+      setImmediate(() => listeners.forEach((listener, other) => other !== index && listener(notifications)));
+    },
+    onReceived: (listener) => void (listeners[index] = listener),
+    close() {},
+  }));
+  return { channels, messages, lose: () => listeners.forEach((listener) => listener(undefined)) };
+}
 
 onPostgres((engine) => {
   async function open(t: TestContext, ends: number): Promise<{ ends: Events[]; url: string }> {

@@ -287,7 +287,7 @@ function createIngest(deps: IngestDeps, { clock, ids, log, lifecycle }: Basics) 
     ids,
     log,
     reconnectSeconds: settings.live.reconnect_seconds,
-    isOnlyProcess: settings.database.url === "",
+    isOnlyProcess: !deps.store.db.isShared,
   });
   const runner = createLiveOutputsRunner({
     outputs,

@@ -70,7 +70,7 @@ export function createScriptRoutes({ db, clock, limit }: { db: Db; clock: Clock;
   return {
     known(ref) {
       const cachedRoute = routes.get(keyOf(ref));
-      return cachedRoute !== undefined && (db.dialect === "sqlite" || clock.now() - cachedRoute.at < MAX_AGE_MS)
+      return cachedRoute !== undefined && (!db.isShared || clock.now() - cachedRoute.at < MAX_AGE_MS)
         ? cachedRoute.route
         : undefined;
     },

@@ -78,8 +78,8 @@ export const objectErrors = defineErrors("durable-objects", {
     code: 10021,
     http: 400,
     message:
-      "Durable Objects require a server with a single process, which owns their files. The setting database.url allows several processes.",
-    fix: "Remove the Durable Objects from the Worker, or deploy it to a server without database.url.",
+      "Durable Objects require a server with a single process, which owns their files. This server may run several processes.",
+    fix: "Remove the Durable Objects from the Worker, or deploy it to a server without the setting database.url and the option --processes.",
   },
   namespaceMissing: {
     code: 10066,

@@ -61,8 +61,7 @@ export function createQueueStore({
         clock,
         ids,
         log,
-        // The lock of the data directory ensures that only one process at a time uses SQLite.
-        alone: db.dialect === "sqlite",
+        alone: !db.isShared,
         ...options,
       }),
   };

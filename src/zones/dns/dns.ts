@@ -92,7 +92,7 @@ export function createDns(
       zones,
       provider: provider ?? createEmbeddedProvider(zones),
       clock,
-      isSingleProcess: db.dialect === "sqlite",
+      isSingleProcess: !db.isShared,
     }),
     async listen() {
       if (settings.provider !== "embedded") return undefined;

@@ -40,8 +40,8 @@ export interface Caller {
   /** Present only for a session: a user who signed in. */
   sessionId?: string;
   /**
-   * Present only for a session without a second factor whose user is a member of an account that requires one. It allows
-   * only reading and changing the user's own details, to set up the second factor.
+   * Present only for a session without a second factor whose user is a member of an account that requires one. It
+   * allows only reading and changing the user's own details, to set up the second factor.
    */
   secondFactorRequired?: true;
   user: { id: string; email: string };

@@ -68,8 +68,8 @@ export interface AccountsModule extends FirstRun, SignInModule {
   s3Credentials: TokenAuthenticator["s3Credentials"];
   stillValid: TokenAuthenticator["stillValid"];
   /**
-   * Calls the listener when a token, a session, an account or a membership changes in any process. Returns a function that
-   * unsubscribes.
+   * Calls the listener when a token, a session, an account or a membership changes in any process. Returns a function
+   * that unsubscribes.
    */
   onChanged(listener: () => void): () => void;
   /** The result is cached for a few seconds. */

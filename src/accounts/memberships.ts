@@ -26,8 +26,8 @@ export interface Memberships {
   /** Throws noMembership, like the following functions. */
   get(by: Caller, id: string): Promise<MembershipWithAccount>;
   /**
-   * Throws lastAdministrator if the account has no other administrator; so does `delete`. Accepting needs an invitation:
-   * throws invitationExpired.
+   * Throws lastAdministrator if the account has no other administrator; so does `delete`. Accepting needs an
+   * invitation: throws invitationExpired.
    */
   setStatus(by: Caller, id: string, status: "accepted" | "rejected"): Promise<MembershipWithAccount>;
   delete(by: Caller, id: string): Promise<void>;

@@ -83,8 +83,8 @@ export const accountsMigrations: Migration[] = [
     },
   },
   {
-    // The old hash of a token's value is the token's S3 secret, which must not be stored in plaintext. The hash column now
-    // contains a hash of the S3 secret, and the S3 secret itself is stored encrypted.
+    // The old hash of a token's value is the token's S3 secret, which must not be stored in plaintext. The hash column
+    // now contains a hash of the S3 secret, and the S3 secret itself is stored encrypted.
     name: "accounts-002-s3-secrets",
     async up(db) {
       await db.schema.alterTable("tokens").addColumn("s3_secret", "text").execute();

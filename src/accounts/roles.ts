@@ -30,7 +30,9 @@ export const roles: readonly RoleDescription[] = (
 const byRole = new Map(roles.map((each) => [each.role, each]));
 export const describeRole = (role: Role): RoleDescription => byRole.get(role)!;
 
-/** Areas that only administrators may change. Tokens show the permissions of others, so only administrators see them. */
+/**
+ * Areas that only administrators may change. Tokens show the permissions of others, so only administrators see them.
+ */
 const ADMINISTRATION: Record<string, { read: Role[] }> = {
   "Account Settings": { read: ["administrator", "editor", "viewer"] },
   "Account API Tokens": { read: ["administrator"] },
@@ -56,7 +58,9 @@ const accountPermissions = new Map(
   ]),
 );
 
-/** True if a member with this role has the permission in the account. Permissions on the user do not depend on roles. */
+/**
+ * True if a member with this role has the permission in the account. Permissions on the user do not depend on roles.
+ */
 export const roleAllows = (role: Role, permission: Permission): boolean =>
   accountPermissions.get(role)!.has(permission);
 

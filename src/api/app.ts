@@ -29,7 +29,10 @@ interface ApiOptions {
   ids: Ids;
   log: Log;
   version: string;
-  /** Whether a request may learn the version, which the OpenAPI document contains. Default: every request may. */
+  /**
+   * True if the response may contain the version of the program, which is in the OpenAPI document. Default: always
+   * true.
+   */
   isSignedIn?(incoming: IncomingMessage): Promise<boolean>;
   rateLimit?: RateLimit;
   /** Counts requests and failed attempts. Default: counts within this process. */

@@ -27,8 +27,8 @@ export function credentialsOf(headers: IncomingHttpHeaders, ip: string | undefin
 }
 
 /**
- * Determines the resource from the path, checks the caller's permission, and returns the resource. Throws badIdentifier,
- * notAllowed, secondFactorRequired.
+ * Determines the resource from the path, checks the caller's permission, and returns the resource. Throws
+ * badIdentifier, notAllowed, secondFactorRequired.
  */
 export async function authorize(
   gate: AccessControl,

@@ -88,7 +88,9 @@ interface Values {
   after: unknown;
 }
 
-/** The operation that reads what another one changes. A POST to a list adds to it, so the list itself does not matter. */
+/**
+ * The operation that reads what another one changes. A POST to a list adds to it, so the list itself does not matter.
+ */
 function readerOf({ method }: Operation, reader: Route | undefined): Route | undefined {
   if (reader?.operation.result === undefined || reader.operation.raw !== undefined) return undefined;
   const isList = reader.operation.query !== undefined && "page" in (shapeOf(reader.operation.query) ?? {});
@@ -134,8 +136,8 @@ function actionOf(
 }
 
 /**
- * `/zones/{zone_id}/dns_records/{id}` changes the DNS record of the path; `/zones/{zone_id}/dns_records` creates the one
- * in the response.
+ * `/zones/{zone_id}/dns_records/{id}` changes the DNS record of the path; `/zones/{zone_id}/dns_records` creates the
+ * one in the response.
  */
 function resourceOf(path: string, params: Record<string, string>, after: unknown): AuditEvent["resource"] {
   const segments = path.split("/").filter((segment) => segment !== "");

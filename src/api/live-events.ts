@@ -25,7 +25,8 @@ export interface LiveSource {
   /** Topic of `store/events`. */
   event: string;
   /**
-   * The account and zone of a resource; undefined if it no longer exists. With `id`, that resource is published instead.
+   * The account and zone of a resource; undefined if it no longer exists. With `id`, that resource is published
+   * instead.
    */
   ownerOf(id: string): Promise<{ account: string; zone?: string; id?: string } | undefined>;
 }
@@ -37,7 +38,9 @@ interface LiveEventsDeps {
   log: Log;
 }
 
-/** Owners are looked up only while a client listens. Maximum number of lookups in progress; beyond it, clients re-read. */
+/**
+ * Owners are looked up only while a client listens. Maximum number of lookups in progress; beyond it, clients re-read.
+ */
 const MAX_LOOKUPS = 200;
 
 export function createLiveEvents({ events, sources, zoneAccount, log }: LiveEventsDeps): LiveEvents {

@@ -7,11 +7,11 @@ import { destinationOf } from "./platform-host.ts";
 
 const HOSTS = { domain: "workers.example.com", videoDomain: "videos.example.com", uploadHost: "up.example.com" };
 
-function roleOf(own: ForwardedRole[], host: string, url: string, offered: ForwardedRole[] = ["playback", "live"]) {
+function roleOf(own: ForwardedRole[], host: string, url: string, forwardable: ForwardedRole[] = ["playback", "live"]) {
   const missingRole = createMissingRole({
     forwarding: {
       has: (role) => own.includes(role),
-      offers: (role) => offered.includes(role),
+      canForward: (role) => forwardable.includes(role),
       api: {
         prefixes: ["/upload/", "/ai-gateway/"],
         isDashboard: (name) => name === "dash.example.com",
@@ -27,7 +27,7 @@ function roleOf(own: ForwardedRole[], host: string, url: string, offered: Forwar
 
 const UID = "a".repeat(32);
 
-test("a request needs the role that serves its host and path", async () => {
+test("selects the role by the host and path of the request", async () => {
   const cases: [host: string, url: string, role: ForwardedRole | undefined][] = [
     ["example.com", "/client/v4/user", "api"],
     ["example.com", "/ai-gateway/x", "api"],
@@ -40,14 +40,14 @@ test("a request needs the role that serves its host and path", async () => {
     ["customer-code.videos.example.com", `/${UID}/watch`, "playback"],
     ["example.com", `/${UID}/webRTC/play`, "live"],
     ["example.com", `/${UID}/webRTC/publish/${UID}?x=1`, "live"],
-    // Each process serves its own pages.
+    // Each node serves its own metrics.
     ["example.com", "/metrics", undefined],
     ["example.com", "/", undefined],
   ];
   for (const [host, url, role] of cases) assert.equal(await roleOf([], host, url), role, `${host}${url}`);
 });
 
-test("a request for a role of this process is handled here", async () => {
+test("handles a request itself if the process has the role", async () => {
   assert.equal(await roleOf(["api"], "example.com", "/client/v4/user"), undefined);
   assert.equal(await roleOf(["api"], "dash.example.com", "/"), undefined);
   assert.equal(await roleOf(["workers"], "echo.main.workers.example.com", "/"), undefined);
@@ -56,6 +56,6 @@ test("a request for a role of this process is handled here", async () => {
   assert.equal(await roleOf(["playback"], "example.com", `/${UID}/webRTC/play`), "live");
 });
 
-test("videos are served by nodes with the role live if there is none with the role playback", async () => {
+test("forwards video requests to the role live if no node has the role playback", async () => {
   assert.equal(await roleOf([], "example.com", `/${UID}/watch`, ["live"]), "live");
 });

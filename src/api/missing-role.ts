@@ -4,27 +4,30 @@ import { hostName, type Destination } from "./platform-host.ts";
 import type { ForwardedRole, NodeForwarding } from "./node-forwarding.ts";
 
 interface MissingRoleDeps {
-  forwarding: Pick<NodeForwarding, "has" | "offers" | "api">;
+  forwarding: Pick<NodeForwarding, "has" | "canForward" | "api">;
   pick(request: IncomingMessage): Destination | Promise<Destination>;
-  /** True for a path that every process serves, such as `/readyz`. */
+  /** True for a path that every node handles itself, such as `/readyz`. */
   isPage(path: string): boolean;
-  /** True if uploads have a host of their own. */
+  /** True if uploads have their own host name. */
   hasUploadHost: boolean;
 }
 
-/** Sessions are in the memory of the node that has the input. */
+/** A WebRTC session is in the memory of one node, which has the live input. */
 const WEBRTC_PATH = /^\/[^/?]{1,8192}\/webRTC\/(?:publish|play)(?:[/?]|$)/;
 const UPLOADS = "/upload/";
 
-/** Returns the role that serves a request if this process lacks it; undefined if the request is handled here. */
+/**
+ * Returns a function that resolves with the role to which a request must be forwarded; undefined if this process
+ * handles it.
+ */
 export function createMissingRole({ forwarding, pick, isPage, hasUploadHost }: MissingRoleDeps) {
-  const { has, offers, api } = forwarding;
+  const { has, canForward, api } = forwarding;
   const unlessHere = (role: ForwardedRole) => (has(role) ? undefined : role);
 
   function videoRole(request: IncomingMessage): ForwardedRole | undefined {
     if (WEBRTC_PATH.test(request.url!)) return unlessHere("live");
     if (has("playback") || has("live")) return undefined;
-    return offers("playback") ? "playback" : "live";
+    return canForward("playback") ? "playback" : "live";
   }
 
   return async (request: IncomingMessage): Promise<ForwardedRole | undefined> => {

@@ -7,14 +7,14 @@ import { ID_FORMATS } from "./chosen-id.ts";
 import { DOCS_HEADERS, renderDocsPage } from "./docs-page.ts";
 import type { Operation, Route } from "./operation.ts";
 
-/** Version in the document for requests without credentials: that of the API, not of the program. */
+/** Version in the document for requests without credentials: the version of the API, not of the program. */
 const PUBLIC_VERSION = "4";
 
 interface DocumentOptions {
   routes: Route[];
   /** Version of the program. */
   version: string;
-  /** Whether a request may learn the version of the program. */
+  /** True if the response may contain the version of the program. */
   isSignedIn(incoming: IncomingMessage): Promise<boolean>;
 }
 

@@ -50,8 +50,8 @@ export interface Operation<
   /** Schema of `result` in the envelope. */
   result?: Result;
   /**
-   * The server's operator may choose the id of the new resource with the Reelpost-Id header, in this format. The handler
-   * reads it with `ChosenIds.of`.
+   * The server's operator may choose the id of the new resource with the Reelpost-Id header, in this format. The
+   * handler reads it with `ChosenIds.of`.
    */
   chosenId?: "hex" | "uuid";
   /** Content type if the response has no envelope. */

@@ -213,7 +213,10 @@ export function createPlatformApi(
   };
 }
 
-/** The OpenAPI document of the operations of `reelpost serve` and `reelpost dev`, without a server, for generated clients. */
+/**
+ * The OpenAPI document of the operations of `reelpost serve` and `reelpost dev`, without a server, for generated
+ * clients.
+ */
 export function platformDocument(version: string): object {
   // Declarations do not depend on the domains, which handlers use only when they are called.
   const absent: unknown = new Proxy(() => absent, {

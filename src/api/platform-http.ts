@@ -69,12 +69,12 @@ export interface PlatformHttpOptions {
   wellKnown?: readonly ((request: IncomingMessage, response: ServerResponse) => Promise<boolean>)[];
   /** Handlers for all remaining requests, called one after another; false means not handled. */
   others?: readonly ((request: IncomingMessage, response: ServerResponse) => Promise<boolean>)[];
-  /** Other nodes that have roles which this process lacks. */
+  /** Forwards requests for roles that this process lacks. Default: none are forwarded. */
   forwarding?: NodeForwarding;
   log: Log;
   /** Connection limits across all listeners. Default: no limit. */
   connections?: ConnectionLimits;
-  /** Reads the PROXY headers of load balancers. Default: no peer sends one. */
+  /** Reads the PROXY headers of load balancers. Default: none are expected. */
   receive?: ProxyReceiver;
   /** How long a request body may stall, in ms. Default: 1 minute for the platform, 5 minutes for workers. */
   bodyIdleMs?: { platform: number; worker: number };
@@ -91,7 +91,7 @@ export interface PlatformHttp {
    */
   listen(address: { host: string; port: number; fd?: number }, tls?: TlsSource): Promise<{ url: string; port: number }>;
   close(): Promise<void>;
-  /** Handles requests that other nodes have forwarded; see markForwarded(). */
+  /** Handlers for requests that other nodes have forwarded; see markForwarded(). */
   forwarded: {
     request(request: IncomingMessage, response: ServerResponse): void;
     upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
@@ -205,7 +205,7 @@ export function createPlatformHttp({
 
   async function forwardOrHandle(request: IncomingMessage, response: ServerResponse) {
     const role = await missingRole!(request);
-    if (role === undefined || !forwarding!.offers(role)) return handleHere(request, response);
+    if (role === undefined || !forwarding!.canForward(role)) return handleHere(request, response);
     cutIdleBody(request, role === "workers" ? bodyIdleMs.worker : bodyIdleMs.platform);
     lingerBeforeClose(request);
     const failure = await forwarding!.send(role, request, response);
@@ -292,7 +292,7 @@ export function createPlatformHttp({
       return void socket.end("HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n");
     if (missingRole !== undefined && !isForwarded(request)) {
       const role = await missingRole(request);
-      if (role !== undefined && forwarding!.offers(role)) return forwarding!.upgrade(role, request, socket, head);
+      if (role !== undefined && forwarding!.canForward(role)) return forwarding!.upgrade(role, request, socket, head);
     }
     if (isDashboard(request)) return dashboard!.upgrade(request, socket, head);
     const destination = await pick(request);

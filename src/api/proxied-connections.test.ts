@@ -21,7 +21,7 @@ const V2 = Buffer.concat([
 const LOCAL = Buffer.from("0d0a0d0a000d0a515549540a20000000", "hex");
 const GET = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 
-/** Answers every request with the client's address and port. */
+/** Starts a server that responds with the client's address and port. */
 async function listen(t: TestContext, options: Partial<PlatformHttpOptions> = {}) {
   const refusals: string[] = [];
   const address = createClientAddress([]);
@@ -67,7 +67,7 @@ for (const [name, header, expected] of [
   ["version 2", V2, "2001:db8::7 5"],
   ["LOCAL", LOCAL, undefined],
 ] as const)
-  test(`HTTP behind a proxy (${name}) uses the client address in the header, whether it arrives in one chunk or several`, async (t) => {
+  test(`HTTP behind a proxy (${name}) uses the client address in the header, which may arrive in one chunk or several`, async (t) => {
     const { port, open } = await listen(t);
     for (const manner of ["one chunk", "two chunks", "byte by byte"]) {
       const socket = await open(port);
@@ -83,7 +83,7 @@ for (const [name, header, expected] of [
         }
       const client = expected ?? `127.0.0.1 ${socket.localPort}`;
       assert.equal(await bodyOf(socket), client);
-      // Later requests of the connection, with a body.
+      // More requests on the same connection, with a body.
       socket.write("GET / HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\nabc");
       assert.equal(await bodyOf(socket), client);
     }
@@ -105,7 +105,7 @@ test("HTTPS behind a proxy uses the client address in the header", async (t) => 
   }
 });
 
-test("limits behind a proxy apply to its clients, and other peers need no header", async (t) => {
+test("limits apply to the clients behind a proxy, and other peers need no header", async (t) => {
   const { port, open } = await listen(t, { connections: { total: 10, perNetwork: 1 } });
   const send = async (ip: string) => {
     const socket = await open(port);
@@ -116,7 +116,7 @@ test("limits behind a proxy apply to its clients, and other peers need no header
   const other = await open(port, "127.0.0.2");
   other.write(GET);
   assert.match(await bodyOf(other), /^127\.0\.0\.2 /);
-  // Its header is not a request.
+  // A header from a peer that is not a proxy is an invalid request.
   const forged = await open(port, "127.0.0.3");
   forged.write(Buffer.concat([V1, Buffer.from(GET)]));
   assert.match(String((await once(forged, "data"))[0]), /^HTTP\/1\.1 400 /);
@@ -134,7 +134,7 @@ for (const [name, bytes] of Object.entries({
   "an incomplete header": "PROXY TCP4 192.0.2.7 ",
   "no octets": "",
 }))
-  test(`a proxy that sends ${name} gets no reply`, async (t) => {
+  test(`closes the connection of a proxy that sends ${name}, without a reply`, async (t) => {
     const { port, securePort, open, refusals } = await listen(t);
     for (const to of [port, securePort]) {
       const socket = await open(to);
@@ -147,7 +147,7 @@ for (const [name, bytes] of Object.entries({
     assert.equal(refusals.length, 2);
   });
 
-test("the number of connections without a header is limited", async (t) => {
+test("limits the number of connections whose header has not arrived", async (t) => {
   const refusals: string[] = [];
   const { port, open } = await listen(t, {
     receive: createProxyReceiver({

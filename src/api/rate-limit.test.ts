@@ -40,7 +40,7 @@ test("a limit of zero disables rate limiting", () => {
   for (let n = 0; n < 100; n++) assert.equal(ask(), "ok");
 });
 
-test("blocks a network after too many failed attempts, says what to do, and still accepts a known token", () => {
+test("blocks a network after too many failed attempts, suggests a fix, and still accepts a known token", () => {
   const clock = createManualClock(0);
   const limits = createFailureLimiter({ requests: 2, seconds: 60 }, createLocalLimits(clock));
   void limits.failed("192.0.2.1");

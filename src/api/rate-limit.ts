@@ -34,8 +34,8 @@ export function createRateLimiter(
 
 interface FailureLimiter {
   /**
-   * Throws tooManyFailures for a network with too many failures, or returns a promise that rejects with it, unless the
-   * token is cached as valid.
+   * Throws tooManyFailures, or returns a promise that rejects with it, if the network has too many failures and the
+   * token is not cached as valid.
    */
   check(ip: string | undefined, isKnown: () => boolean): void | Promise<void>;
   /** Counts a failed attempt. */

@@ -13,8 +13,8 @@ interface SignedInDeps {
 }
 
 /**
- * Whether a request for a public document has valid credentials. Missing and invalid ones are not an error, but invalid
- * ones count towards the limit of failed attempts.
+ * Returns a function that resolves with whether a request has valid credentials. Missing or invalid credentials are not
+ * an error, but invalid ones count as failed attempts.
  */
 export function createSignedInCheck({
   accessControl,

@@ -20,13 +20,13 @@ const pairOf = (der: Buffer, key: KeyObject): PemPair => ({
   key: key.export({ type: "pkcs8", format: "pem" }) as string,
 });
 
-/** A private certification authority; `name` is its subject. */
+/** Creates a private certificate authority; `name` is its subject. */
 export function createAuthority(name: string, validity: Validity): PemPair {
   const key = newKey();
   return pairOf(certificate({ names: [name], key, authority: true, ...validity }), key);
 }
 
-/** Issues a certificate of that authority, with a new key, for a host that is both TLS server and TLS client. */
+/** Issues a certificate with a new key, for a host that is both TLS server and TLS client. */
 export function issueCertificate(
   authority: { name: string; key: string },
   { host, ...validity }: Validity & { host: string },

@@ -27,7 +27,9 @@ export interface AcmeCertificatesOptions {
   solver: Solver;
   /** The certificates of the server, each as a list of names; the first one is the default. */
   ownNames: readonly (readonly string[])[];
-  /** Hosts of tenants that need a certificate of their own. Called at each poll. At most 2,000 with those of the server. */
+  /**
+   * Hosts of tenants that need a certificate of their own. Called at each poll. At most 2,000 with those of the server.
+   */
   tenantHosts: TenantHosts;
   /** Served for names that have no certificate yet. */
   fallback: CertificateKeyPair;
@@ -141,7 +143,8 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
     const rows = await readWantedRows();
     applyRows(rows);
     if (!ask) return;
-    // An order may take minutes: after a failure, an account waits for the next poll, so that it delays others only once.
+    // An order may take minutes: after a failure, an account waits for the next poll, so that it delays others only
+    // once.
     const failedAccounts = new Set<string>();
     for (const { id, next_at, account } of rows) {
       if (stopController.signal.aborted) return;

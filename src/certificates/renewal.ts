@@ -9,7 +9,8 @@ export const renewAt = ({ notBefore, notAfter }: Pick<CertificateKeyPair, "notBe
 
 /**
  * Delay in milliseconds after `failures` consecutive failures, starting at 1. Authorities limit failures (Let's
- * Encrypt: five per hour); four attempts are made in the first hour. `requestedMs` is the delay requested by the server.
+ * Encrypt: five per hour); four attempts are made in the first hour. `requestedMs` is the delay requested by the
+ * server.
  */
 export const retryIn = (failures: number, requestedMs = 0): number =>
   Math.max(requestedMs, Math.min(5 * MINUTE_MS * 2 ** Math.min(failures - 1, 10), 6 * HOUR_MS));

@@ -1,6 +1,6 @@
 import { clusterErrors } from "./errors.ts";
 
-/** `host:port`; an IPv6 address is in brackets. Throws badAddress; `setting` is its name in the message. */
+/** Parses `host:port`; an IPv6 host is in brackets. Throws badAddress, whose message names `setting`. */
 export function parseAddress(text: string, setting = "cluster.address"): { host: string; port: number } {
   const [, ipv6, name, port] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s/]+)):(\d{1,5})$/.exec(text) ?? [];
   const host = ipv6 ?? name;

@@ -3,7 +3,7 @@ import type { ClusterTables } from "./migrations.ts";
 
 type Row = ClusterTables["cluster_authority"];
 
-/** Stores the row unless there is one; returns the stored one. */
+/** Stores `draft` if there is no authority yet. Returns the stored row. */
 export async function claimAuthority(db: Db, draft: Row): Promise<Row> {
   const tables = db.tables<ClusterTables>();
   await db.write(

@@ -4,7 +4,7 @@ import { every } from "../kernel/periodic.ts";
 import type { Db, Secrets } from "../store/index.ts";
 import { claimAuthority } from "./authority-table.ts";
 
-/** The certificate of this node, and the authority that it shares with the other nodes. PEM. */
+/** Certificate and key of this node, and the certificate of the cluster's authority, as PEM. */
 interface NodeTls {
   cert: string;
   key: string;
@@ -19,18 +19,18 @@ export interface NodeIdentity {
 }
 
 const NAME = "Reelpost cluster";
-/** Encryption context. */
+/** Encryption context of the authority's private key. */
 const KEY_CONTEXT = "cluster-authority";
 const DAY_MS = 86_400_000;
 const YEARS_MS = 30 * 365 * DAY_MS;
 const RENEW_MS = 8 * 3_600_000;
 
-/** The host name in the certificate of a node. Nothing resolves it. */
+/** Returns the host name in the certificate of a node. It is not in DNS. */
 export const nodeHost = (id: string): string => `${id}.node.reelpost.internal`;
 
 /**
- * Signs a one-day certificate for this node. The authority's key is a row, encrypted with the secrets key: a process
- * that can decrypt it belongs to the installation.
+ * Issues certificates for this node, each valid for one day. The authority's private key is stored in the database,
+ * encrypted with the secrets key: only processes of this installation can use it.
  */
 export async function createNodeIdentity(deps: {
   db: Db;
@@ -53,7 +53,7 @@ export async function createNodeIdentity(deps: {
 
   function issue(): NodeTls {
     const issuedAt = clock.now();
-    // TLS libraries check the validity period against the clock of the machine, which may be slow.
+    // The peer checks the validity period against the clock of its machine, which may be slow.
     const validity = { notBefore: issuedAt - DAY_MS, notAfter: issuedAt + DAY_MS };
     return { ...issueCertificate(authority, { host: nodeHost(id), ...validity }), ca: stored.certificate };
   }

@@ -30,31 +30,31 @@ interface ClusterDeps {
 /** Sends requests to other nodes; see Forwarder. */
 interface RoleForwarding {
   has(role: string): boolean;
-  offers(role: string): boolean;
+  canForward(role: string): boolean;
   send(role: string, request: IncomingMessage, response: ServerResponse): Promise<ForwardFailure | undefined>;
   upgrade(role: string, request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>;
 }
 
-/** This process as one of the nodes of its PostgreSQL database. */
+/** This process as a node. The nodes of a cluster are the processes that share one PostgreSQL database. */
 export interface Cluster {
   readonly id: string;
   readonly databaseTime: DatabaseTime;
   /** Live nodes, this one included; empty before join(). */
   nodes(): readonly ClusterNode[];
-  /** Undefined if the server is itself a standby. */
+  /** Returns the standbys of the PostgreSQL server; undefined if it is itself a standby. */
   standbys(): Promise<readonly ReplicationPeer[] | undefined>;
-  /** Absent without an internal listener. */
+  /** Undefined if `cluster.listen` is not set. */
   readonly forwarding: RoleForwarding | undefined;
   /** Opens the internal listener, if `cluster.listen` is set. */
   listen(handlers: ForwardedHandlers): Promise<{ port: number; close(): Promise<void> } | undefined>;
   /** Adds this process to the nodes. Call it once all listeners accept connections. Throws versionsApart. */
   join(): Promise<void>;
-  /** From now on other nodes send no new requests; resolves after `cluster.drain_seconds`. */
+  /** Announces to the other nodes that they must not send further requests. Resolves after `cluster.drain_seconds`. */
   drain(): Promise<void>;
 }
 
 const WILDCARDS = new Set(["0.0.0.0", "::"]);
-/** The requests of a video, or of a WebRTC session, go to one node. */
+/** All requests for one video, or for one WebRTC session, go to the same node. */
 const ROLES_WITH_AFFINITY = new Set(["playback", "live"]);
 
 /** Throws databaseNeeded if `cluster.listen` is set without PostgreSQL. */
@@ -62,7 +62,7 @@ export function checkClusterSettings({ cluster, database }: Pick<Settings, "clus
   if (cluster.listen !== "" && database.url === "") throw clusterErrors.databaseNeeded();
 }
 
-/** Throws clusterErrors for unusable addresses. */
+/** Throws badAddress and addressNeeded. */
 export async function createCluster(deps: ClusterDeps, basics: Basics): Promise<Cluster> {
   const { store, settings, roles, version, databaseTime, metrics, id } = deps;
   const { clock, log, lifecycle } = basics;
@@ -72,7 +72,7 @@ export async function createCluster(deps: ClusterDeps, basics: Basics): Promise<
   let address = "";
   const nodes = () => membership?.nodes() ?? [];
   meterDatabaseTime(databaseTime, metrics);
-  // Registered before the listeners: runs after they have closed.
+  // Stop functions run in reverse order: this one runs after the listeners have closed.
   lifecycle.onStop("node", () => membership?.close());
   const internal = listen === "" ? undefined : await prepareInternal(listen);
 
@@ -84,7 +84,7 @@ export async function createCluster(deps: ClusterDeps, basics: Basics): Promise<
     lifecycle.onStop("node identity", identity.close);
     const counter = metrics.counter(
       "reelpost_cluster_forwarded_requests_total",
-      "Requests that this node forwarded to others, by role and result (answered, failed)",
+      "Requests that this node forwarded to other nodes, by role and result (answered, failed)",
       ["role", "result"],
     );
     const onResult = (role: string, result: string) => counter.inc({ role, result });
@@ -107,7 +107,7 @@ export async function createCluster(deps: ClusterDeps, basics: Basics): Promise<
     standbys: createNodesTable(store.db).standbys,
     forwarding: internal && {
       has: (role) => roles.has(role),
-      offers: internal.forwarder.offers,
+      canForward: internal.forwarder.canForward,
       send: (role, request, response) => internal.forwarder.request(targetOf(role, request), request, response),
       upgrade: (role, request, socket, head) =>
         internal.forwarder.upgrade(targetOf(role, request), request, socket, head),
@@ -126,7 +126,7 @@ export async function createCluster(deps: ClusterDeps, basics: Basics): Promise<
       update();
       membership.onChange(() => {
         update();
-        internal?.forwarder.dropDead();
+        internal?.forwarder.closeStale();
       });
     },
     async drain() {

@@ -12,7 +12,7 @@ const shifted = (ms: number): Clock => ({ ...systemClock, now: () => systemClock
 const LEASE_MS = 900;
 
 onEveryDatabase((engine) => {
-  test("the clock of a machine may differ by less than a second", async (t) => {
+  test("accepts a machine whose clock differs by less than a second", async (t) => {
     const { db } = await engine.open(t);
     const local = shifted(-600);
     const clock = createCorrectedClock(local);
@@ -25,7 +25,7 @@ onEveryDatabase((engine) => {
     assert.ok(Math.abs(clock.now() - systemClock.now()) <= roundTripMs / 2 + 2);
   });
 
-  test("a machine whose clock differs by more than a second is rejected", async (t) => {
+  test("rejects a machine whose clock differs by more than a second", async (t) => {
     const { db } = await engine.open(t);
     for (const [ms, words] of [
       [10_000, /^The clock of this machine is 10\.\d s ahead of the clock of the database\./],
@@ -39,7 +39,7 @@ onEveryDatabase((engine) => {
     }
   });
 
-  test("a difference that develops later is logged once, and the corrected clock is unaffected", async (t) => {
+  test("a clock difference that develops after startup is logged once, and does not affect the corrected clock", async (t) => {
     const { db } = await engine.open(t);
     let shift = 0;
     const local = { ...systemClock, now: () => systemClock.now() + shift };
@@ -64,7 +64,7 @@ onEveryDatabase((engine) => {
     );
   });
 
-  test("a slow measurement does not correct the clock", async (t) => {
+  test("ignores a measurement with a long round trip", async (t) => {
     const { db } = await engine.open(t);
     let monotonic = 1000;
     let delay = 0;

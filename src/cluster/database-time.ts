@@ -16,7 +16,7 @@ interface ClockState {
 }
 
 export interface DatabaseTime {
-  /** The last measurement. */
+  /** Returns the last measurement. */
   state(): ClockState;
   /** Measures again and corrects the clock. */
   measure(): Promise<void>;
@@ -32,9 +32,9 @@ interface DatabaseTimeDeps {
   /** The clock of the machine. */
   local: Pick<Clock, "now">;
   log: Log;
-  /** Milliseconds; default the monotonic clock of the process, which `clock` must use too. */
+  /** Monotonic time in milliseconds, which `clock` must use too. Default: the monotonic clock of the process. */
   monotonic?: () => number;
-  /** For tests. Default: the time of the database. */
+  /** Replaced in tests. Default: reads the time of the database. */
   read?: () => Promise<number>;
 }
 
@@ -47,9 +47,9 @@ const MAX_ATTEMPTS = 4;
 const MAX_ROUND_TRIP_MS = 500;
 
 /**
- * Corrects the clock to that of the database, so that leases, claims and expiries of all nodes are compared on one
- * clock. Throws clocksApart if the machine's clock differs by more than a second: log lines, certificates and files
- * still use it. A difference that develops later is logged.
+ * Corrects the clock to that of the database, so that leases, claims and expiries on all nodes follow the same clock.
+ * Log lines, certificates and files use the clock of the machine; throws clocksApart if that clock differs by more than
+ * a second. A difference that develops later is logged.
  */
 export async function followDatabaseTime(deps: DatabaseTimeDeps): Promise<DatabaseTime> {
   const { db, clock, local, log, monotonic = () => performance.now() } = deps;
@@ -112,7 +112,7 @@ export async function followDatabaseTime(deps: DatabaseTimeDeps): Promise<Databa
 
 const inSeconds = (ms: number): string => (ms / 1000).toFixed(1);
 
-/** Difference and round trip as metrics. */
+/** Exports the clock difference and the round-trip time as metrics. */
 export function meterDatabaseTime(time: Pick<DatabaseTime, "state" | "onMeasured">, metrics: Metrics): void {
   const difference = metrics.gauge(
     "reelpost_cluster_clock_difference_seconds",

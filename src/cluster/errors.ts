@@ -5,19 +5,19 @@ export const clusterErrors = defineErrors("cluster", {
   badAddress: {
     code: "bad_address",
     http: 500,
-    message: "{setting} is {text}, which is not an address with a port.",
+    message: "{setting} is not a valid address with a port: {text}.",
     fix: "Use host:port, such as 10.0.0.11:8790 or [2001:db8::1]:8790.",
   },
   addressNeeded: {
     code: "address_needed",
     http: 500,
-    message: "cluster.listen is {listen}, which other nodes cannot connect to.",
+    message: "Other nodes cannot connect to {listen}, the address in cluster.listen.",
     fix: "Set cluster.address to the address of this machine on the internal network.",
   },
   databaseNeeded: {
     code: "database_needed",
     http: 500,
-    message: "cluster.listen is set, but nodes cannot share the SQLite database of this process.",
+    message: "cluster.listen is set without database.url: nodes cannot share a SQLite database.",
     fix: "Set database.url to a PostgreSQL server, or remove cluster.listen.",
   },
   clocksApart: {

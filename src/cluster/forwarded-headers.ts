@@ -16,15 +16,15 @@ const HOP_BY_HOP = new Set([
   "trailer",
   "transfer-encoding",
   "upgrade",
-  // The node that accepted the request has already responded with 100.
+  // The node that accepted the request has already sent 100 (Continue).
   "expect",
 ]);
 
 /**
- * Headers that a node passes on, as alternating names and values: without those of the connection, and without those that only nodes
- * may set.
+ * Returns the headers to forward, as alternating names and values: all except hop-by-hop headers and those that only
+ * nodes may set.
  */
-export function passedHeaders({ rawHeaders, headers }: Pick<IncomingMessage, "rawHeaders" | "headers">): string[] {
+export function headersToForward({ rawHeaders, headers }: Pick<IncomingMessage, "rawHeaders" | "headers">): string[] {
   const connectionHeaders = new Set(
     String(headers.connection ?? "")
       .split(",")
@@ -42,7 +42,10 @@ export const clientHeaders = ({ ip, scheme }: OriginalClient): string[] => [
   scheme,
 ];
 
-/** Removes the client's headers from a forwarded request; undefined if they are absent or invalid. */
+/**
+ * Removes the headers that identify the client from a forwarded request, and returns the client. Undefined if they are
+ * missing or invalid.
+ */
 export function takeClientHeaders(request: IncomingMessage): OriginalClient | undefined {
   const ip = request.headers[IP_HEADER];
   const scheme = request.headers[SCHEME_HEADER];

@@ -9,10 +9,10 @@ import type { OriginalClient } from "../kernel/client-address.ts";
 import { messageOf, type Log } from "../kernel/index.ts";
 import { nodeHost, type NodeIdentity } from "./authority.ts";
 import { parseAddress } from "./address.ts";
-import { clientHeaders, passedHeaders } from "./forwarded-headers.ts";
+import { clientHeaders, headersToForward } from "./forwarded-headers.ts";
 import type { ClusterNode } from "./nodes-table.ts";
 
-/** Why no node has answered. Nothing has been sent to the client. */
+/** Why forwarding failed. The client has not received any part of a response. */
 export interface ForwardFailure {
   status: 502 | 503 | 504;
   text: string;
@@ -21,22 +21,22 @@ export interface ForwardFailure {
 interface ForwardTarget {
   role: string;
   client: OriginalClient;
-  /** Requests with the same value go to the same node while the nodes stay the same. */
+  /** Requests with the same value go to the same node as long as the set of nodes does not change. */
   affinity?: string | undefined;
 }
 
 /** Sends requests to other nodes. Bodies are streamed in both directions. */
 interface Forwarder {
-  /** True if another live node that is not draining has the role. */
-  offers(role: string): boolean;
+  /** True if another node has the role, is live and is not draining. */
+  canForward(role: string): boolean;
   request(
     target: ForwardTarget,
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<ForwardFailure | undefined>;
   upgrade(target: ForwardTarget, request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>;
-  /** Drops the connections to nodes that are dead. Call it after each change of the nodes. */
-  dropDead(): void;
+  /** Closes the connections to nodes that are no longer live. Call it after each membership change. */
+  closeStale(): void;
   close(): void;
 }
 
@@ -46,27 +46,27 @@ interface ForwarderDeps {
   identity: NodeIdentity;
   log: Log;
   onResult?(role: string, result: "answered" | "failed"): void;
-  /** Defaults: 2 s, 5 min, 10,000. */
-  limits?: { connectMs?: number; answerMs?: number; open?: number };
+  /** Defaults: 2 s, 5 min, 10,000 requests. */
+  limits?: { connectMs?: number; responseMs?: number; maxOpen?: number };
 }
 
 const MAX_ATTEMPTS = 3;
-/** Safe methods (RFC 9110 9.2.1): a request without a body is sent again if the first node dies. */
+/** Safe methods (RFC 9110 9.2.1): a request without a body is sent to another node if the first one dies. */
 const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
 
 const UNREACHABLE: ForwardFailure = {
   status: 502,
-  text: "No node that serves this request can be reached. Try again.",
+  text: "No node that can handle this request is reachable. Try again.",
 };
 const LOST: ForwardFailure = {
   status: 502,
-  text: "The node that served this request stopped before it responded. The request may have taken effect.",
+  text: "The node that handled this request stopped before it responded. The request may have taken effect.",
 };
-const LATE: ForwardFailure = { status: 504, text: "The node that serves this request did not respond in time." };
+const LATE: ForwardFailure = { status: 504, text: "The node that handled this request did not respond in time." };
 const FULL: ForwardFailure = { status: 503, text: "Too many requests are being forwarded to other nodes. Try again." };
 
 export function createForwarder({ id, nodes, identity, log, onResult, limits = {} }: ForwarderDeps): Forwarder {
-  const { connectMs = 2000, answerMs = 300_000, open: maxOpen = 10_000 } = limits;
+  const { connectMs = 2000, responseMs = 300_000, maxOpen = 10_000 } = limits;
   const agents = new Map<string, Agent>();
   /** Connections in use, by node. */
   const openRequests = new Map<string, Set<{ destroy(): void }>>();
@@ -95,7 +95,7 @@ export function createForwarder({ id, nodes, identity, log, onResult, limits = {
         scheduling: "lifo",
         ...identity.tls(),
         minVersion: "TLSv1.3",
-        // Verified against the certificate: another node may have taken over the address.
+        // Verified against the certificate, because another node may now use the address.
         servername: nodeHost(node.id),
       });
       agents.set(node.id, agent);
@@ -127,7 +127,10 @@ export function createForwarder({ id, nodes, identity, log, onResult, limits = {
     });
   }
 
-  /** Resolves when the connection is established. Until then nothing has been sent, so another node may be tried. */
+  /**
+   * Resolves when the connection is established. Nothing is sent before that, so the request can still go to another
+   * node.
+   */
   function connected(upstream: ClientRequest): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
@@ -146,10 +149,10 @@ export function createForwarder({ id, nodes, identity, log, onResult, limits = {
     });
   }
 
-  /** Resolves with the response, or rejects if the node has ended or does not respond in time. */
+  /** Resolves with the response; rejects if the node closes the connection or does not respond in time. */
   function answered(upstream: ClientRequest): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
-      upstream.setTimeout(answerMs, () => {
+      upstream.setTimeout(responseMs, () => {
         reject(LATE);
         upstream.destroy();
       });
@@ -171,11 +174,11 @@ export function createForwarder({ id, nodes, identity, log, onResult, limits = {
     const isChunked = request.headers["transfer-encoding"] !== undefined;
     const hasBody = isChunked || (request.headers["content-length"] ?? "0") !== "0";
     const upstream = send(node, request, [
-      ...passedHeaders(request),
+      ...headersToForward(request),
       ...clientHeaders(client),
       ...(isChunked ? ["transfer-encoding", "chunked"] : []),
     ]);
-    // Also covers errors after the response has begun, which its own stream reports.
+    // Also handles errors after the start of the response, which the response stream reports as well.
     upstream.on("error", () => {});
     const untrack = track(node, upstream);
     upstream.once("close", untrack);
@@ -192,7 +195,7 @@ export function createForwarder({ id, nodes, identity, log, onResult, limits = {
     const answer = answered(upstream);
     if (hasBody) {
       request.pipe(upstream);
-      // The node may close its connection after an early response: the rest of the body is read and dropped.
+      // The node may respond and close its connection early: the rest of the body is read and discarded.
       upstream.once("close", () => request.unpipe(upstream).resume());
     } else {
       upstream.end();
@@ -202,7 +205,7 @@ export function createForwarder({ id, nodes, identity, log, onResult, limits = {
       response.writeHead(
         upstreamResponse.statusCode!,
         upstreamResponse.statusMessage!,
-        passedHeaders(upstreamResponse) as never,
+        headersToForward(upstreamResponse) as never,
       );
       response.flushHeaders();
       pipeline(upstreamResponse, response, () => {
@@ -214,7 +217,7 @@ export function createForwarder({ id, nodes, identity, log, onResult, limits = {
       if (hasBody) request.unpipe(upstream);
       if (response.destroyed) return "answered";
       if (err === LATE) return LATE;
-      log.warn({ node: node.name, reason: messageOf(err) }, "cluster: node ended before it responded");
+      log.warn({ node: node.name, reason: messageOf(err) }, "cluster: node closed the connection before it responded");
       return !hasBody && SAFE_METHODS.has(request.method!) ? "next" : LOST;
     }
   }
@@ -227,7 +230,7 @@ export function createForwarder({ id, nodes, identity, log, onResult, limits = {
     head: Buffer,
   ): Promise<boolean> {
     const upstream = send(node, request, [
-      ...passedHeaders(request),
+      ...headersToForward(request),
       ...clientHeaders(client),
       "connection",
       "Upgrade",
@@ -247,7 +250,7 @@ export function createForwarder({ id, nodes, identity, log, onResult, limits = {
       return socket.destroyed;
     }
     const upgraded = new Promise<void>((resolve) => {
-      upstream.setTimeout(answerMs, () => upstream.destroy());
+      upstream.setTimeout(responseMs, () => upstream.destroy());
       upstream.once("close", () => (socket.destroyed ? undefined : socket.end(BAD_GATEWAY), resolve()));
       upstream.once("upgrade", (response, upstreamSocket: Duplex, upstreamHead: Buffer) => {
         upstream.removeAllListeners("close");
@@ -258,7 +261,7 @@ export function createForwarder({ id, nodes, identity, log, onResult, limits = {
         socket.write(statusAndHeaders(response, ["connection", "Upgrade", "upgrade", response.headers.upgrade ?? ""]));
         if (upstreamHead.length > 0) socket.write(upstreamHead);
         if (head.length > 0) upstreamSocket.write(head);
-        join(socket, upstreamSocket);
+        pipeBoth(socket, upstreamSocket);
         resolve();
       });
       upstream.once("response", (response) => {
@@ -276,7 +279,7 @@ export function createForwarder({ id, nodes, identity, log, onResult, limits = {
   }
 
   return {
-    offers: (role) => nodes().some((node) => isTarget(node, role)),
+    canForward: (role) => nodes().some((node) => isTarget(node, role)),
     async request(target, request, response) {
       if (openCount >= maxOpen) return FULL;
       for (const node of targetsOf(target)) {
@@ -293,7 +296,7 @@ export function createForwarder({ id, nodes, identity, log, onResult, limits = {
         for (const node of targetsOf(target)) if (await forwardUpgrade(node, target, request, socket, head)) return;
       socket.end(BAD_GATEWAY);
     },
-    dropDead() {
+    closeStale() {
       const live = new Set(nodes().map((node) => node.id));
       for (const [node, agent] of agents) {
         if (live.has(node)) continue;
@@ -312,19 +315,19 @@ export function createForwarder({ id, nodes, identity, log, onResult, limits = {
 
 const BAD_GATEWAY = "HTTP/1.1 502 Bad Gateway\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
-/** Rendezvous hashing: when a node leaves, only its own share moves to others. */
+/** Rendezvous hashing: when a node leaves, only the requests of that node move to others. */
 const rank = (node: string, affinity: string): number =>
   createHash("sha256").update(`${node} ${affinity}`).digest().readUInt32BE();
 
 function statusAndHeaders(response: IncomingMessage, connection: string[]): string {
-  const headers = [...passedHeaders(response), ...connection];
+  const headers = [...headersToForward(response), ...connection];
   let text = `HTTP/1.1 ${response.statusCode} ${response.statusMessage}\r\n`;
   for (let i = 0; i < headers.length; i += 2) text += `${headers[i]}: ${headers[i + 1]}\r\n`;
   return `${text}\r\n`;
 }
 
-/** Connects two sockets; each one ends when the other does. */
-function join(one: Duplex, other: Duplex): void {
+/** Pipes two sockets into each other. When one closes, so does the other. */
+function pipeBoth(one: Duplex, other: Duplex): void {
   for (const [from, to] of [
     [one, other],
     [other, one],

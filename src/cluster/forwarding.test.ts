@@ -42,7 +42,7 @@ function setUpNodes(t: TestContext, db: Db) {
     return identity;
   }
 
-  /** A node with the internal listener. */
+  /** Starts a node with an internal listener. */
   async function startNode(handler: Handler, upgrade: Parameters<typeof listenForNodes>[1]["handlers"]["upgrade"]) {
     const id = randomIds.hex();
     const listener = await listenForNodes(
@@ -54,7 +54,7 @@ function setUpNodes(t: TestContext, db: Db) {
     return { id, port: listener.port };
   }
 
-  /** Starts a node that forwards everything; resolves with its port. */
+  /** Starts a node that forwards all requests. Resolves with its port. */
   async function startFront() {
     const id = randomIds.hex();
     const forwarder = createForwarder({
@@ -98,7 +98,7 @@ onEveryDatabase((engine) => {
     return setUpNodes(t, db);
   }
 
-  test("a request and its response are streamed, with the host and the client's address", async (t) => {
+  test("streams requests and responses, and forwards the host and the client's address", async (t) => {
     const { startNode, startFront } = await setUp(t);
     const address = createClientAddress([]);
     await startNode((request, response) => {
@@ -135,7 +135,7 @@ onEveryDatabase((engine) => {
     });
     request.write("first ");
     const [response] = (await once(request, "response")) as [IncomingMessage];
-    // The response arrives before the request has ended: nothing is buffered on the way.
+    // The response begins before the request has ended: neither is buffered.
     const [first] = (await once(response, "data")) as [Buffer];
     assert.equal(first.toString(), "first ");
     request.end("second");
@@ -154,7 +154,7 @@ onEveryDatabase((engine) => {
     ]);
   });
 
-  test("a connection that is upgraded passes data in both directions until one side closes it", async (t) => {
+  test("an upgraded connection carries data in both directions until one side closes it", async (t) => {
     const { startNode, startFront } = await setUp(t);
     await startNode(
       (_, response) => response.end(),
@@ -182,7 +182,7 @@ onEveryDatabase((engine) => {
     assert.match(received, /\r\n\r\nhelloping$/);
   });
 
-  test("the client receives the node's response if the node refuses an upgrade", async (t) => {
+  test("forwards the response of a node that rejects an upgrade", async (t) => {
     const { startNode, startFront } = await setUp(t);
     await startNode(
       (_, response) => response.end(),
@@ -194,7 +194,7 @@ onEveryDatabase((engine) => {
     assert.match(await text(client), /^HTTP\/1\.1 404 Not Found\r\n[^]*\r\n\r\nno$/);
   });
 
-  test("a request is sent to another node if the first is unreachable or ends before it responds", async (t) => {
+  test("sends a request to another node if the first is unreachable or stops before it responds", async (t) => {
     const { nodes, startNode, startFront } = await setUp(t);
     const counts = { living: 0 };
     await startNode((request) => {
@@ -202,7 +202,7 @@ onEveryDatabase((engine) => {
     }, refuse);
     const { port, failures } = await startFront();
     const url = `http://127.0.0.1:${port}/`;
-    // Only the node that ends has received it: the effects are unknown.
+    // The only node received the request and stopped: the effects are unknown.
     assert.equal((await fetch(url)).status, 502);
     assert.equal((await fetch(url, { method: "POST", body: "x" })).status, 502);
     assert.match(failures[1]!.text, /may have taken effect/);
@@ -217,10 +217,10 @@ onEveryDatabase((engine) => {
     assert.equal(counts.living, 5);
     nodes.splice(0, nodes.length, nodeAt(randomIds.hex(), 1));
     assert.equal((await fetch(url)).status, 502);
-    assert.match(failures.at(-1)!.text, /No node .* can be reached/);
+    assert.match(failures.at(-1)!.text, /No node .* is reachable/);
   });
 
-  test("a node may respond and close its connection before it has received the body", async (t) => {
+  test("forwards the response of a node that closes its connection before it has received the body", async (t) => {
     const { startNode, startFront } = await setUp(t);
     await startNode((request, response) => {
       if (request.method === "GET") response.end("next");
@@ -237,7 +237,7 @@ onEveryDatabase((engine) => {
       return [response.statusCode, await text(response)];
     };
     assert.deepEqual(await send("POST", Buffer.alloc(50_000_000)), [413, "too large"]);
-    // The front node has read the rest of the body, so that the connection can be used again.
+    // The front node has read the rest of the body, so the client can reuse its connection.
     assert.deepEqual(await send("GET"), [200, "next"]);
   });
 
@@ -249,12 +249,12 @@ onEveryDatabase((engine) => {
     const reader = response.body!.getReader();
     assert.equal(Buffer.from((await reader.read()).value!).toString(), "begun");
     nodes.length = 0;
-    forwarder.dropDead();
+    forwarder.closeStale();
     await assert.rejects(reader.read());
-    assert.equal(forwarder.offers("api"), false);
+    assert.equal(forwarder.canForward("api"), false);
   });
 
-  test("a node whose certificate is from another authority is rejected in both directions", async (t) => {
+  test("rejects a node whose certificate is from another authority, both as client and as server", async (t) => {
     const { nodes, startNode, startFront, identityOf } = await setUp(t);
     const { db: otherDatabase } = await engine.open(t, clusterMigrations);
     const foreignId = randomIds.hex();
@@ -269,7 +269,7 @@ onEveryDatabase((engine) => {
     let handled = 0;
     const own = await startNode((_, response) => void (handled++, response.end()), refuse);
 
-    /** Resolves with what the server sends, or the error. */
+    /** Resolves with the response, or with the message of the error. */
     async function requestWith(credentials: object): Promise<string> {
       const socket = connectTls({ host: "127.0.0.1", port: own.port, rejectUnauthorized: false, ...credentials });
       socket.write("GET / HTTP/1.1\r\nhost: a\r\nreelpost-client-scheme: http\r\nconnection: close\r\n\r\n");
@@ -283,7 +283,7 @@ onEveryDatabase((engine) => {
     assert.match(await requestWith({ cert, key }), /^HTTP\/1\.1 200/);
     assert.ok(ca.startsWith("-----BEGIN CERTIFICATE-----"));
 
-    // The foreign node at the address of a known one.
+    // A foreign node listens at an address that the node list contains.
     const impostor = await listenForNodes(
       { host: "127.0.0.1", port: 0 },
       {
@@ -297,7 +297,7 @@ onEveryDatabase((engine) => {
     nodes.splice(0, nodes.length, nodeAt(foreignId, impostor.port));
     const { port } = await startFront();
     assert.equal((await fetch(`http://127.0.0.1:${port}/`)).status, 502);
-    // A node of this cluster at the address of another one: the certificate has another id.
+    // A node of this cluster listens at the address of another one: its certificate has a different id.
     nodes.splice(0, nodes.length, nodeAt(randomIds.hex(), own.port));
     assert.equal((await fetch(`http://127.0.0.1:${port}/`)).status, 502);
     assert.equal(handled, 1);

@@ -7,7 +7,7 @@ import { closeGracefully, HTTP_SERVER_OPTIONS, listen, type Log } from "../kerne
 import type { NodeIdentity } from "./authority.ts";
 import { takeClientHeaders } from "./forwarded-headers.ts";
 
-/** Handlers of requests that other nodes forward; ClientAddress returns the original client. */
+/** Handlers for requests that other nodes forward. For these requests, ClientAddress returns the original client. */
 export interface ForwardedHandlers {
   request(request: IncomingMessage, response: ServerResponse): void;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
@@ -15,7 +15,7 @@ export interface ForwardedHandlers {
 
 interface NodeListener {
   readonly port: number;
-  /** Waits for running requests for a limited time. */
+  /** Waits up to `graceMs` for requests in progress. */
   close(): Promise<void>;
 }
 
@@ -23,7 +23,7 @@ interface ListenerDeps {
   identity: NodeIdentity;
   handlers: ForwardedHandlers;
   log: Log;
-  /** How long close() waits for running requests. Default 30 s. */
+  /** How long close() waits for requests in progress. Default 30 s. */
   graceMs?: number;
 }
 
@@ -32,7 +32,7 @@ const HANDSHAKE_MS = 10_000;
 const WARN_MS = 60_000;
 
 /**
- * The internal listener: HTTPS that only nodes with a certificate of the cluster's authority can use. Rejects with
+ * Opens the internal listener: HTTPS for clients with a certificate from the cluster's authority. Rejects with
  * UserError if the port is unavailable.
  */
 export async function listenForNodes(
@@ -54,7 +54,7 @@ export async function listenForNodes(
   server.on("tlsClientError", (err, socket) => {
     if (performance.now() - warnedAt < WARN_MS) return;
     warnedAt = performance.now();
-    log.warn({ err, address: socket.remoteAddress }, "cluster: internal listener refused a connection");
+    log.warn({ err, address: socket.remoteAddress }, "cluster: internal listener rejected a connection");
   });
   server.on("request", (request, response) => {
     const client = takeClientHeaders(request);

@@ -10,7 +10,7 @@ import { createNodesTable } from "./nodes-table.ts";
 
 const FAST = { beatMs: 20, deadMs: 1200, sweepMs: 2400 };
 
-/** The stop functions of a test run before its database is closed. */
+/** The memberships are closed before the database. */
 async function setUp(t: TestContext, open: () => Promise<TestDatabase>) {
   const events = createLocalEvents({ log: silentLog });
   const joined: Membership[] = [];
@@ -28,7 +28,7 @@ async function setUp(t: TestContext, open: () => Promise<TestDatabase>) {
   return { ...database, join };
 }
 
-/** Polls for at most 30 s. Its timer keeps the process alive, which those of a membership do not. */
+/** Polls for at most 30 s. The timer keeps the process alive; the timers of a membership do not. */
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   for (const deadline = Date.now() + 30_000; !(await condition()); await sleep(2))
     assert.ok(Date.now() < deadline, `timed out: ${condition.toString()}`);
@@ -39,7 +39,7 @@ const idsOf = (membership: Membership) => membership.nodes().map(({ id }) => id)
 onEveryDatabase((engine) => {
   const open = (t: TestContext): Promise<TestDatabase> => engine.open(t, clusterMigrations);
 
-  test("nodes see each other start, drain and leave", async (t) => {
+  test("each node sees the others start, drain and leave", async (t) => {
     const { db, another, join } = await setUp(t, () => open(t));
     const one = await join(db, "a");
     const two = await join(await another(), "b", { roles: ["smtp", "dns"] });
@@ -66,7 +66,7 @@ onEveryDatabase((engine) => {
     await until(() => idsOf(one).length === 1);
   });
 
-  test("a node without heartbeats is dead after the limit, and its row is removed later", async (t) => {
+  test("a node without heartbeats counts as dead after the limit, and its row is removed later", async (t) => {
     const { db, join } = await setUp(t, () => open(t));
     const table = createNodesTable(db);
     const silent = {
@@ -83,12 +83,12 @@ onEveryDatabase((engine) => {
     assert.deepEqual(idsOf(one).toSorted(), ["a", "silent"]);
     await until(() => !idsOf(one).includes("silent"));
     await until(async () => (await table.list(3_600_000)).every(({ id }) => id !== "silent"));
-    // A node that was cut off adds its row again.
+    // A node that could not reach the database adds its row again.
     await table.beat(silent);
     await until(() => idsOf(one).includes("silent"));
   });
 
-  test("an outage of the database does not cause the other nodes to be considered dead", async (t) => {
+  test("nodes remain live during an outage of the database", async (t) => {
     const { db, another, join } = await setUp(t, () => open(t));
     let isFailing = false;
     const refuseWhileFailing = <Method extends (...given: never[]) => Promise<unknown>>(method: Method) =>
@@ -101,18 +101,18 @@ onEveryDatabase((engine) => {
     const changes: string[][] = [];
     one.onChange(() => changes.push(idsOf(one)));
     isFailing = true;
-    // Both heartbeats are late now; this node is the first one to send its own again.
+    // Both heartbeats are late now. This node is the first to resume.
     await until(async () => (await list(FAST.deadMs)).length === 0);
     isFailing = false;
     await until(async () => (await list(FAST.deadMs)).some(({ id }) => id === "a"));
     await beat(other);
     await until(() => one.nodes().some(({ id, silentMs }) => id === "b" && silentMs < FAST.deadMs));
     assert.deepEqual(changes, []);
-    // The same silence without an outage.
+    // The other node is silent for as long, without an outage.
     await until(() => idsOf(one).length === 1);
   });
 
-  test("a node of an incompatible version is rejected, and leaves no row", async (t) => {
+  test("rejects a node with an incompatible version, and removes its row", async (t) => {
     const { db, join } = await setUp(t, () => open(t));
     await join(db, "a");
     await checkVersions(db, "1.3.0");
@@ -127,7 +127,7 @@ onEveryDatabase((engine) => {
     );
   });
 
-  test("versions are not checked on a database without nodes", async (t) => {
+  test("does not check versions if the database has no nodes", async (t) => {
     const { db } = await engine.open(t);
     await checkVersions(db, "1.2.3");
   });

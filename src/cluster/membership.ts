@@ -11,11 +11,11 @@ export interface Membership {
   readonly id: string;
   /** The live nodes as of the last successful read, this one included. */
   nodes(): readonly ClusterNode[];
-  /** Calls `listener` after each read in which nodes, roles or draining states differ. */
+  /** Calls `listener` after each read that shows a change in the nodes, their addresses or their draining state. */
   onChange(listener: () => void): void;
-  /** Notifies the other nodes that they must not send work here. A failure is logged. */
+  /** Announces to the other nodes that they must not send further requests. A failure is logged. */
   drain(): Promise<void>;
-  /** Ends the heartbeat and removes the row, so that the other nodes need not wait for its expiry. */
+  /** Stops the heartbeat and removes the row, so that the other nodes notice immediately. */
   close(): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ interface MembershipDeps {
   events: Pick<Events, "publish" | "subscribe">;
   log: Log;
   node: Pick<ClusterNode, "id" | "name" | "address" | "roles" | "version">;
-  /** Defaults: 2 s, 6 s and 1 min. */
+  /** Defaults: 2 s, 6 s, 1 min. */
   limits?: { beatMs?: number; deadMs?: number; sweepMs?: number };
 }
 
@@ -46,7 +46,7 @@ function rejectIncompatible(nodes: readonly ClusterNode[], version: string): voi
   if (other !== undefined) throw clusterErrors.versionsApart({ name: other.name, other: other.version, version });
 }
 
-/** Adds this process to the nodes of its database. Throws versionsApart. */
+/** Registers this process as a node of its database. Throws versionsApart. */
 export async function joinCluster({ db, events, log, node, limits = {} }: MembershipDeps): Promise<Membership> {
   const { beatMs = BEAT_MS, deadMs = DEAD_MS, sweepMs = SWEEP_MS } = limits;
   const table = createNodesTable(db);
@@ -56,7 +56,7 @@ export async function joinCluster({ db, events, log, node, limits = {} }: Member
   let isClosed = false;
   let isFailing = false;
   let beatAt = -Infinity;
-  /** Until this monotonic time, nodes that were live before an outage remain listed. */
+  /** Monotonic time until which nodes that were live before a database outage remain listed. */
   let graceUntil = -Infinity;
   let reading: Promise<void> | undefined;
   let mustReadAgain = false;
@@ -65,11 +65,12 @@ export async function joinCluster({ db, events, log, node, limits = {} }: Member
     const at = performance.now();
     try {
       await table.beat({ ...node, load: currentLoad(), isDraining });
-      // The others may have considered this node dead. Half of the limit, because their heartbeats may be older.
+      // The other nodes may count this one as dead. Half the limit is late enough: the heartbeats of others may be
+      // older.
       if (at - beatAt > deadMs / 2) {
         events.publish(TOPIC, node.id);
-        // The heartbeats of all nodes are late after an outage of the database: the first one to send its own again must
-        // not drop its connections to the others.
+        // After a database outage all heartbeats are late. The first node that resumes must not close its connections
+        // to the others.
         graceUntil = performance.now() + deadMs;
       }
       beatAt = at;
@@ -83,7 +84,7 @@ export async function joinCluster({ db, events, log, node, limits = {} }: Member
     }
   }
 
-  /** Concurrent calls share one query that starts after the last of them. */
+  /** Concurrent calls share one query, which starts after the last call. */
   async function read(): Promise<void> {
     if (reading !== undefined) {
       mustReadAgain = true;
@@ -111,7 +112,7 @@ export async function joinCluster({ db, events, log, node, limits = {} }: Member
   beatAt = performance.now();
   try {
     await read();
-    // If two incompatible nodes start together, at least one of them reads the row of the other.
+    // If two incompatible nodes start at the same time, at least one of them reads the other's row.
     rejectIncompatible(nodes, node.version);
   } catch (err) {
     await table.remove(node.id).catch(() => {});
@@ -145,7 +146,7 @@ export async function joinCluster({ db, events, log, node, limits = {} }: Member
         await table.remove(node.id);
         events.publish(TOPIC, node.id);
       } catch (err) {
-        log.warn({ err }, "cluster: failed to remove this node; the others will notice within seconds");
+        log.warn({ err }, "cluster: failed to remove this node; the other nodes will notice within seconds");
       }
     },
   };

@@ -8,7 +8,7 @@ export interface ClusterTables {
     name: string;
     /** `host:port` of the internal listener; empty if there is none. */
     address: string;
-    /** Separated by commas. */
+    /** Comma-separated. */
     roles: string;
     version: string;
     /** One-minute load average per CPU core, in percent. */
@@ -18,7 +18,7 @@ export interface ClusterTables {
     seen_at: number;
     draining: number;
   };
-  /** The authority that signs the certificates of nodes: one row. */
+  /** The certificate authority of the nodes: one row. */
   cluster_authority: {
     name: string;
     /** PEM. */

@@ -29,7 +29,7 @@ export interface ReplicationPeer {
   state: string;
   /** `async`, `potential`, `sync` or `quorum`. */
   synchronization: string;
-  /** Bytes of the log that it has not replayed; null if the database user may not see it. */
+  /** Bytes of WAL that the standby has not replayed; null if the database user may not see them. */
   lagBytes: number | null;
 }
 
@@ -40,13 +40,13 @@ interface NodesTable {
   /** Returns nodes with a heartbeat within the last `maxSilentMs`, in order of their start. At most 1000. */
   list(maxSilentMs: number): Promise<ClusterNode[]>;
   remove(id: string): Promise<void>;
-  /** Removes nodes that have been silent for longer than this; returns their number. */
+  /** Removes nodes whose last heartbeat is older than `silentMs` milliseconds; returns their number. */
   sweep(silentMs: number): Promise<number>;
   /** Reads the current time of the database, in epoch milliseconds with fractions on PostgreSQL. */
   now(): Promise<number>;
   /** Undefined on SQLite, and on a PostgreSQL server that is itself a standby. */
   standbys(): Promise<ReplicationPeer[] | undefined>;
-  /** False before the first migration of this domain. */
+  /** False before the first migration of the cluster tables. */
   exists(): Promise<boolean>;
 }
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { areCompatible } from "./versions.ts";
 
-test("versions are compatible up to one minor version apart", () => {
+test("versions are compatible if they are at most one minor version apart", () => {
   const cases: [string, string, boolean][] = [
     ["1.4.0", "1.4.9", true],
     ["1.4.0", "1.5.0", true],

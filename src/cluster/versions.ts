@@ -1,8 +1,8 @@
 const VERSION = /^(\d+)\.(\d+)\./;
 
 /**
- * True if nodes of both versions may share a database: the major versions are equal, and the minor versions differ by at
- * most one. Versions in another format, such as those of development builds, are compatible with equal ones only.
+ * True if nodes of both versions may share a database: the major versions are equal, and the minor versions differ by
+ * at most one. Versions in another format, such as those of development builds, are compatible only if they are equal.
  */
 export function areCompatible(one: string, other: string): boolean {
   const [first, second] = [VERSION.exec(one), VERSION.exec(other)];

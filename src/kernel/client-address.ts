@@ -18,7 +18,7 @@ export interface OriginalClient {
 const ORIGINAL = Symbol("original client");
 type MaybeForwarded = IncomingMessage & { [ORIGINAL]?: OriginalClient };
 
-/** Call it only for requests of authenticated nodes: from here on, `client` counts as the peer. */
+/** Makes `client` the client of the request in place of the peer. Only for requests from authenticated nodes. */
 export function markForwarded(request: IncomingMessage, client: OriginalClient): void {
   (request as MaybeForwarded)[ORIGINAL] = client;
 }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { createManualClock } from "./clock.ts";
 import { createCorrectedClock } from "./corrected-clock.ts";
 
-test("a corrected clock follows the monotonic clock, not the local one", () => {
+test("follows the monotonic clock, not the local one", () => {
   const local = createManualClock(50_000);
   let monotonic = 100;
   const clock = createCorrectedClock(local, () => monotonic);
@@ -16,7 +16,7 @@ test("a corrected clock follows the monotonic clock, not the local one", () => {
   assert.equal(clock.now(), 40_015);
 });
 
-test("a corrected clock returns the same time instead of an earlier one", () => {
+test("never runs backwards: if it is ahead, it returns the same time", () => {
   let monotonic = 0;
   const clock = createCorrectedClock(createManualClock(), () => monotonic);
   clock.correct(1000, 0);

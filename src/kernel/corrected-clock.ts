@@ -1,10 +1,13 @@
 import type { Clock } from "./clock.ts";
 
-/** A clock that a better source of time corrects. Between corrections it follows the monotonic clock of the process. */
+/**
+ * A clock that is corrected from another source of time. Between corrections it follows the monotonic clock of the
+ * process.
+ */
 export interface CorrectedClock extends Clock {
   /**
-   * Records that the time was `time` (epoch milliseconds) at `at` on the monotonic clock. The clock never runs backwards:
-   * if it is ahead, it returns the same time until the correct time has reached it.
+   * Records that the time was `time` (epoch milliseconds) at `at` on the monotonic clock. The clock never runs
+   * backwards: if it is ahead, it returns the same time until the correct time has reached it.
    */
   correct(time: number, at: number): void;
 }
@@ -21,7 +24,7 @@ export function createCorrectedClock(local: Clock, monotonic: () => number = () 
     },
     sleep: local.sleep,
     correct(time, at) {
-      // The first correction replaces the local time, in either direction: nothing has been stored yet.
+      // The first correction may set the clock back: nothing has been stored yet.
       reference = { time, at };
     },
   };

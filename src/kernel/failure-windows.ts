@@ -9,15 +9,15 @@ export const DEFAULT_REQUESTS_PER_WINDOW = 1200;
 /** Failed authentication attempts per client network, in fixed windows. */
 export interface FailureWindows {
   /**
-   * Returns the seconds until the network may try again; undefined if it has not reached the limit, or if it is exempt. A promise if
-   * the failures in other processes have to be read.
+   * Returns the seconds until the network may try again; undefined if it has not reached the limit, or if it is exempt.
+   * Returns a promise if the counts of other processes must be read.
    */
   secondsLeft(ip: string | undefined, isExempt?: () => boolean): number | undefined | Promise<number | undefined>;
-  /** Counts a failed attempt. The promise resolves when it counts in all processes. */
+  /** Counts a failed attempt. The promise resolves when it counts in every process. */
   failed(ip: string | undefined): void | Promise<void>;
 }
 
-/** Failures in this process alone. */
+/** Counts failures in this process only. */
 interface LocalFailureWindows extends FailureWindows {
   secondsLeft(ip: string | undefined, isExempt?: () => boolean): number | undefined;
   failed(ip: string | undefined): void;

@@ -202,8 +202,8 @@ export function readUrl(text: string): URL {
 }
 
 /**
- * Resolves a host to allowed addresses: at most eight, only public ones. `isOwnAddress`: addresses of this machine; if absent,
- * private addresses are allowed, too. Throws FetchError unreachable, refused.
+ * Resolves a host to allowed addresses: at most eight, only public ones. `isOwnAddress`: addresses of this machine; if
+ * absent, private addresses are allowed, too. Throws FetchError unreachable, refused.
  */
 export async function resolveAllowed(
   host: string,

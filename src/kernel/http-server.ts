@@ -68,9 +68,9 @@ interface CloseOptions {
 
 /**
  * Accepts no new connections and resolves after the last response. Idle connections stay open for a while: the next
- * request of a busy client may be in flight, and gets its response with `Connection: close` instead of a reset (RFC 9112
- * 9.5). Clients retry on a connection that they have used before; on a new one they report the reset as an error, so
- * those stay open for longer. closeIdleConnections() closes both kinds.
+ * request of a busy client may be in flight, and gets its response with `Connection: close` instead of a reset (RFC
+ * 9112 9.5). Clients retry on a connection that they have used before; on a new one they report the reset as an error,
+ * so those stay open for longer. closeIdleConnections() closes both kinds.
  */
 export function closeGracefully(
   server: Server,

@@ -11,16 +11,16 @@ export interface Ids {
   /** `<36 alphanumerics@domain>`, the format that send(), forward() and reply() return. */
   messageId(domain: string): string;
   /**
-   * Returns a token of 32 hex digits for a lease. Its first 16 digits are those of the node's id, so that the holder can be
-   * listed. Default: `hex`.
+   * Returns a token of 32 hex digits for a lease. It begins with the first 16 digits of the node's id, which identify
+   * the holder. Default: `hex`.
    */
   lease?(): string;
 }
 
-/** A new token for a lease. */
+/** Returns a new token for a lease. */
 export const leaseToken = (ids: Pick<Ids, "hex" | "lease">): string => ids.lease?.() ?? ids.hex();
 
-/** Creates the ids of a process with this node id. */
+/** Returns ids whose lease tokens begin with this node id. */
 export const idsOfNode = (ids: Ids, node: string): Ids => ({
   ...ids,
   lease: () => node.slice(0, 16) + ids.hex().slice(16),

@@ -45,10 +45,16 @@ export function createLifecycle({ log }: { log: Log }): Lifecycle {
   };
 }
 
-/** A signal to the whole process group (systemd, `timeout`) arrives twice: directly and through the launcher, which forwards it. */
+/**
+ * A signal to the whole process group (systemd, `timeout`) arrives twice: directly and through the launcher, which
+ * forwards it.
+ */
 const ONE_REQUEST_MS = 80;
 
-/** First SIGINT or SIGTERM stops gracefully; a later one exits immediately. Returns a function that removes the handlers. */
+/**
+ * First SIGINT or SIGTERM stops gracefully; a later one exits immediately. Returns a function that removes the
+ * handlers.
+ */
 export function stopOnSignals(lifecycle: Lifecycle, exit: (code: number) => void = process.exit): () => void {
   let requestedAt: number | undefined;
   const onSignal = (signal: NodeJS.Signals) => {

@@ -7,7 +7,10 @@ export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" |
  * Writes JSON lines to stderr; stdout is reserved for command output. Ids are logged as fields: `{ message: id }`, `{
  * script: name }`.
  */
-/** Control characters that JSON does not escape: a terminal that prints the line would interpret them (ECMA-48 8.3.16, CSI). */
+/**
+ * Control characters that JSON does not escape: a terminal that prints the line would interpret them (ECMA-48 8.3.16,
+ * CSI).
+ */
 // oxlint-disable-next-line no-control-regex
 const escapeControls = (line: string): string =>
   line.replace(/[\u007f-\u009f\u2028\u2029]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);

@@ -2,8 +2,8 @@ import { networkInterfaces } from "node:os";
 import { networkSet, type NetworkSet } from "./networks.ts";
 
 /**
- * Services on this machine may trust connections from its own addresses: mail from them passes SPF for every domain served here.
- * Connections made on behalf of users to these addresses are refused.
+ * Services on this machine may trust connections from its own addresses: mail from them passes SPF for every domain
+ * served here. Connections made on behalf of users to these addresses are refused.
  */
 export interface OwnAddresses {
   /** True for interface addresses and for those listed in the settings. */

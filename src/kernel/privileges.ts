@@ -24,7 +24,10 @@ function readEffective(): bigint | undefined {
   }
 }
 
-/** True if all user ids of the range are mapped in this user namespace: a container may have only 65,536 (user_namespaces(7)). */
+/**
+ * True if all user ids of the range are mapped in this user namespace: a container may have only 65,536
+ * (user_namespaces(7)).
+ */
 export function isMapped({ first, last }: IdRange, map = readUidMap()): boolean {
   // The rows are unordered; the whole range must be within one row.
   return map.split("\n").some((line) => {

@@ -2,13 +2,13 @@ import type { Clock } from "./clock.ts";
 
 export interface Quota {
   /**
-   * Counts one event and returns 0; if the quota is used up, counts nothing and returns the seconds to wait. A promise
-   * if the number of events in other processes has to be read.
+   * Counts one event and returns 0; if the quota is used up, counts nothing and returns the seconds to wait. Returns a
+   * promise if the counts of other processes must be read.
    */
   consume(key: string): number | Promise<number>;
 }
 
-/** A quota of this process alone. */
+/** A quota that counts in this process only. */
 interface LocalQuota extends Quota {
   consume(key: string): number;
 }

@@ -2,7 +2,7 @@ import type { Clock } from "./clock.ts";
 import { createFailureWindows, type FailureWindows } from "./failure-windows.ts";
 import { createQuota, type Quota } from "./quota.ts";
 
-/** Rate limits that hold for the platform: across all processes that share its database. */
+/** Rate limits for the whole platform: they apply across all processes that share its database. */
 export interface RateLimits {
   /** True if the counts are shared with other processes. */
   readonly isShared: boolean;
@@ -12,7 +12,7 @@ export interface RateLimits {
   failures(name: string, options: { failures: number; seconds: number }): FailureWindows;
 }
 
-/** The limits of a process that uses its database alone: counts in memory. */
+/** Creates the limits of a process that shares its database with no other: counts are in memory. */
 export const createLocalLimits = (clock: Pick<Clock, "now">): RateLimits => ({
   isShared: false,
   quota: (_, options) => createQuota({ ...options, clock }),

@@ -45,7 +45,7 @@ export const settingsSchema = z.strictObject({
     ),
     proxies: ranges(
       [],
-      "Addresses and ranges of load balancers that begin each connection to the HTTP, HTTPS and dashboard ports with a PROXY header (version 1 or 2)",
+      "Addresses and ranges of load balancers that send a PROXY header (version 1 or 2) at the start of each connection to the HTTP, HTTPS and dashboard ports",
       "10.0.0.5",
     ),
     connections: count(10_000, 10, 1_000_000, "Maximum number of concurrent connections, including WebSockets"),

@@ -4,7 +4,7 @@ import { count, group } from "./setting-types.ts";
 export const databaseSettings = group("Database connection", {
   url: z.string().default("").meta({
     description:
-      "`postgres://user:password@host/database`, with several hosts `host1:5432,host2:5432`, of which the primary is used; empty: SQLite in the data directory",
+      "`postgres://user:password@host/database`, or several hosts, `host1:5432,host2:5432`, of which the primary is used; empty: SQLite in the data directory",
     example: "postgres://reelpost:secret@db.internal/reelpost",
   }),
   connections: count(10, 1, 500, "Maximum number of PostgreSQL connections"),
@@ -21,26 +21,26 @@ export const databaseSettings = group("Database connection", {
   }),
   replicated: z.boolean().default(false).meta({
     description:
-      "Refuse a PostgreSQL server without synchronous replication: `synchronous_commit` must not be off or local, and `synchronous_standby_names` must not be empty",
+      "Reject a PostgreSQL server without synchronous replication: `synchronous_commit` must not be off or local, and `synchronous_standby_names` must not be empty",
     example: true,
   }),
 });
 
 export const objectsSettings = group("Object storage: worker modules, large values, R2 objects, videos", {
   dir: z.string().min(1).default("objects").meta({
-    description: "Objects folder, relative to the data directory. All processes of a database share it",
+    description: "Objects folder, relative to the data directory. All processes that share a database must share it",
     example: "/srv/reelpost/objects",
   }),
   url: z.string().default("").meta({
     description:
-      "Bucket on an S3-compatible server, used instead of the folder: `s3://bucket/prefix?endpoint=https://host&region=name`. The credentials are read as by the AWS SDK, for example from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Empty: the folder",
+      "Bucket on an S3-compatible server, used instead of the folder: `s3://bucket/prefix?endpoint=https://host&region=name`. Credentials are found as by the AWS SDK, for example in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Empty: the folder",
     example: "s3://reelpost-media/main?endpoint=https://s3.example.com&region=eu-1",
   }),
   cache_gb: count(
     10,
     1,
     100_000,
-    "Maximum size of the local copies of a bucket's objects, in GiB. Each process keeps its own in the folder `object-cache` of its data directory",
+    "Maximum size of the local cache of a bucket's objects, in GiB. Each process has its own, in the folder `object-cache` of its data directory",
   ),
 });
 

@@ -12,7 +12,9 @@ export interface SpanOptions {
   /** Default "internal". */
   kind?: "internal" | "server" | "client" | "producer" | "consumer";
   attributes?: SpanAttributes;
-  /** Headers of the caller. Ignored if `traceparent` is absent or malformed; the span then continues the current one. */
+  /**
+   * Headers of the caller. Ignored if `traceparent` is absent or malformed; the span then continues the current one.
+   */
   parent?: TraceHeaders | IncomingHttpHeaders;
 }
 

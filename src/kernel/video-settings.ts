@@ -117,7 +117,7 @@ export const liveSettings = group("Live video: ingest, packaging and recording",
   srt_port: port(8890, "UDP port of SRT; 0 selects a free one"),
   proxies: ranges(
     [],
-    "Addresses and ranges of load balancers that begin each connection to the RTMP and RTMPS ports with a PROXY header (version 1 or 2)",
+    "Addresses and ranges of load balancers that send a PROXY header (version 1 or 2) at the start of each connection to the RTMP and RTMPS ports",
     "10.0.0.5",
   ),
   public_host: z.string().default("").meta({

@@ -1,6 +1,6 @@
 /**
- * Main module of a process that creates one backup: hashing and encryption would slow down the server. Reads the options
- * from standard input and writes the outcome to standard output, both as JSON.
+ * Main module of a process that creates one backup: hashing and encryption would slow down the server. Reads the
+ * options from standard input and writes the outcome to standard output, both as JSON.
  */
 import { text } from "node:stream/consumers";
 import { messageOf, systemClock, UserError } from "../kernel/index.ts";

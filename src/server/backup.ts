@@ -32,7 +32,7 @@ export interface ServerBackupOptions {
   recipients?: readonly string[] | undefined;
   /** Default: backup.keep; 0 keeps all. */
   keep?: number | undefined;
-  /** Include the secrets key in an unencrypted backup. An encrypted one always contains it. */
+  /** Include the secrets key in an unencrypted backup. An encrypted backup always contains it. */
   withSecretsKey?: boolean;
   version: string;
   clock: Clock;

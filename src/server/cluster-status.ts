@@ -3,29 +3,29 @@ import { messageOf } from "../kernel/index.ts";
 import type { Finding } from "./doctor/finding.ts";
 import { fine } from "./doctor/finding.ts";
 
-/** Leases of one kind that one process holds. */
+/** The number of leases of one kind that a process holds. */
 interface LeaseCount {
   kind: string;
-  /** The first 16 digits of the id of the node. */
+  /** The first 16 digits of the node's id. */
   holder: string;
   count: number;
 }
 
 interface ClusterStatus {
-  /** Id of the node that answers. */
+  /** Id of the node that responds. */
   node: string;
   nodes: readonly ClusterNode[];
   clock: { differenceMs: number; roundTripMs: number; agrees: boolean } | undefined;
   database: { kind: "sqlite" | "postgresql"; roundTripMs: number; standbys: readonly ReplicationPeer[] | undefined };
   objects: { roundTripMs: number | undefined; error: string | undefined };
-  /** `node` is undefined if the holder is no longer a live node. */
+  /** `node` is undefined if the holder is no longer live. */
   leases: { kind: string; node: string | undefined; count: number }[];
 }
 
 interface ClusterStatusDeps {
   /** Undefined on SQLite. */
   cluster: { id: string; nodes(): readonly ClusterNode[]; databaseTime: Pick<DatabaseTime, "state"> } | undefined;
-  /** This process, for SQLite. */
+  /** This process, which is the only node with SQLite. */
   self: ClusterNode;
   /** Rejects if the database does not respond. */
   ready(): Promise<void>;
@@ -63,7 +63,7 @@ export async function clusterStatus(deps: ClusterStatusDeps): Promise<ClusterSta
   };
 }
 
-/** Findings about the nodes, for `reelpost doctor`. */
+/** Returns findings about the nodes for `reelpost doctor`. */
 export function clusterFindings(cluster: ClusterStatusDeps["cluster"]): Finding[] {
   if (cluster === undefined) return [];
   const nodes = cluster.nodes();
@@ -95,7 +95,7 @@ export function clusterFindings(cluster: ClusterStatusDeps["cluster"]): Finding[
             check: "internal listener",
             status: "warning" as const,
             found: `missing on ${[...new Set(unreachable)].join(", ")}`,
-            fix: "Set cluster.listen on every node, so that requests for roles that a node lacks can be forwarded.",
+            fix: "Set cluster.listen on every node, so that a node can forward requests for roles that it lacks.",
           },
         ]
       : []),

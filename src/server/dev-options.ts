@@ -25,8 +25,8 @@ export interface DevOptions {
    */
   smtpPort?: number | false;
   /**
-   * Default: REELPOST_DASHBOARD_PORT, or the first free port from 8790 to 8799. 0 selects a free port; false disables the
-   * dashboard.
+   * Default: REELPOST_DASHBOARD_PORT, or the first free port from 8790 to 8799. 0 selects a free port; false disables
+   * the dashboard.
    */
   dashboardPort?: number | false;
   /** Default: `.reelpost` in the folder of the first configuration file. */

@@ -35,14 +35,14 @@ export const serverErrors = defineErrors("start", {
   otherObjects: {
     code: "other_objects",
     http: 500,
-    message: "The objects folder or the bucket does not belong to this database.",
-    fix: "Set objects.url or objects.dir to the bucket or folder that all processes of this database share, or restore it from the same backup as the database.",
+    message: "The object store (objects.url or objects.dir) does not belong to this database.",
+    fix: "Use the bucket or folder that all processes of this database share, or restore it from the same backup as the database.",
   },
   objectsUnavailable: {
     code: "objects_unavailable",
     http: 503,
     message: "The object store does not respond: {reason}.",
-    fix: "Check that the folder or bucket set in objects.* can be reached from this machine.",
+    fix: "Check that this machine can reach the bucket in objects.url or the folder in objects.dir.",
   },
   restoreIncomplete: {
     code: "restore_incomplete",
@@ -53,8 +53,8 @@ export const serverErrors = defineErrors("start", {
   objectsInBucket: {
     code: "objects_in_bucket",
     http: 400,
-    message: "Backups and checks read objects from a folder, but objects.url is {url}.",
-    fix: "Dump the database, and use the S3 server's versioning or replication. Remove backup.schedule.",
+    message: "Backups and checks require objects in a folder, but objects.url is {url}.",
+    fix: "Dump the database, and use versioning or replication of the S3 server. Remove backup.schedule.",
   },
   nothingToMove: {
     code: "nothing_to_move",
@@ -65,8 +65,8 @@ export const serverErrors = defineErrors("start", {
   movedAlready: {
     code: "moved_already",
     http: 400,
-    message: "database.url is set: the server does not use SQLite.",
-    fix: "Run the command with the settings that the server used before the move.",
+    message: "Only a server with SQLite can be moved, but database.url is set.",
+    fix: "Run the command with the settings from before the move.",
   },
   noBackupFolder: {
     code: "no_backup_folder",
@@ -84,7 +84,7 @@ export const serverErrors = defineErrors("start", {
     code: "bad_processes",
     http: 400,
     message: "Invalid number of processes: {processes}.",
-    fix: "Set --processes to auto, or to a number from 1 to 256.",
+    fix: "Set --processes to auto or a number from 1 to 256.",
   },
   cannotBind: {
     code: "cannot_bind",

@@ -17,8 +17,8 @@ interface FrontPageDeps {
 }
 
 /**
- * The pages for a visitor of `hostname`. The front page is public, so it contains neither the version nor addresses of
- * the server that its visitors do not already use.
+ * Returns links for a visitor of `hostname`. The front page is public, so it reveals neither the version nor addresses
+ * that the visitor does not already use.
  */
 export function frontPageLinks({ roles, urls, settings }: FrontPageDeps, hostname: string): FrontPageLink[] {
   const dashboard = dashboardFor(urls.dashboard(), settings, hostname);

@@ -38,7 +38,7 @@ const serve = (dataDir: string, migrates: boolean) =>
     },
   });
 
-test("lists pending migrations, applies them, and a server without database.migrate starts only then", async (t) => {
+test("lists and applies pending migrations, without which a server with database.migrate off does not start", async (t) => {
   const dataDir = temporary(t);
   const settings = await settingsOf({ cwd: dataDir, env: {}, overrides: { data_dir: dataDir } });
   const names = migrations.map(({ name }) => name);
@@ -62,7 +62,7 @@ test("does not change the SQLite database of a running server", async (t) => {
   );
 });
 
-test("the previous version runs on the schema of the next one, and not on one that removes what it uses", async (t) => {
+test("the previous version runs on the schema of the next version, but not on one that lacks what it uses", async (t) => {
   const dataDir = temporary(t);
   const db = openSqlite({ path: join(dataDir, "reelpost.sqlite") });
   t.after(() => db.close());

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { restrictiveStatements, statementsOf } from "../../test/support/schema-changes.ts";
 import { migrations } from "./migrations.ts";
 
-test("a migration only adds to the schema, or says which older versions work with it", async () => {
+test("a migration only adds to the schema, or declares which older versions it is compatible with", async () => {
   for (const migration of migrations) {
     if (migration.olderVersions !== undefined && migration.olderVersions !== "any") continue;
     assert.deepEqual(
@@ -14,7 +14,7 @@ test("a migration only adds to the schema, or says which older versions work wit
   }
 });
 
-test("the migration that an older version must know precedes the removal", () => {
+test("a removal comes after the migration that an older version must know", () => {
   const earlier = new Set<string>();
   for (const { name, olderVersions } of migrations) {
     if (typeof olderVersions === "object") assert.ok(earlier.has(olderVersions.knowing), name);
@@ -22,7 +22,7 @@ test("the migration that an older version must know precedes the removal", () =>
   }
 });
 
-test("finds removals, renames, new requirements and changes of rows", () => {
+test("detects removals, renames, new constraints and changed rows", () => {
   const restrictive = [
     'alter table "videos" drop column "old"',
     'alter table "videos" rename to "clips"',

@@ -12,7 +12,7 @@ interface MoveServerOptions {
   onProgress?: Parameters<typeof moveData>[0]["onProgress"];
 }
 
-/** Moves the data of a server with SQLite, which may be running. Throws BackupError, StoreError, and nothingToMove. */
+/** Moves the data of a server with SQLite, which may be running. Throws nothingToMove, BackupError and StoreError. */
 export async function moveServer(settings: Settings, options: MoveServerOptions): ReturnType<typeof moveData> {
   const { databaseUrl, newObjects, prepareOnly, onProgress } = options;
   if (settings.database.url !== "") throw serverErrors.movedAlready();

@@ -6,9 +6,9 @@ import { OBJECTS_ID } from "./storage-identity.ts";
 const CACHE_MS = 5000;
 const TIMEOUT_MS = 2000;
 
-/** Whether the object store responds; measured at most every five seconds. */
+/** Checks whether the object store responds, at most every five seconds. */
 interface ObjectStoreCheck {
-  /** Resolves with the round trip in milliseconds. Throws objectsUnavailable. */
+  /** Resolves with the round-trip time in milliseconds. Throws objectsUnavailable. */
   check(): Promise<number>;
 }
 
@@ -20,7 +20,7 @@ export function createObjectStoreCheck(
 
   async function measure(): Promise<number> {
     const before = performance.now();
-    // An object that does not exist: a cache cannot answer in place of the store.
+    // The object does not exist, so the request cannot be served from the cache.
     await objects.open(`check-${ids.hex()}`);
     const elapsed = performance.now() - before;
     if ((await objects.open(OBJECTS_ID)) === undefined) throw new Error("the object with its id is missing");

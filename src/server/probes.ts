@@ -88,7 +88,9 @@ export function createProbes({
   };
 }
 
-/** Without the object store, the other roles still do most of their work: mail up to 64 KiB is stored in rows. */
+/**
+ * The other roles can do most of their work without the object store: mail of up to 64 KiB is stored in the database.
+ */
 const ROLES_WITH_OBJECTS: ReadonlySet<Role> = new Set(["api", "encode", "live", "playback"]);
 
 function mayReadMetrics(request: IncomingMessage, token: string): boolean {

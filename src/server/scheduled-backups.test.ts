@@ -44,7 +44,7 @@ test("a backup is created at the scheduled time by a separate process", async (t
   assert.ok(manifests[0]!.files > 20, "each table has a file");
 });
 
-test("rejects a schedule without a folder, one that is not a cron expression, and one for objects in a bucket", async () => {
+test("rejects a schedule without a folder, an invalid cron expression, and a schedule with objects in a bucket", async () => {
   const start = async (env: Record<string, string>) =>
     startScheduledBackups(await settingsOf({ cwd: "/", env }), {
       version: "0.0.0",

@@ -14,7 +14,10 @@ const MODULE = fileURLToPath(
 
 type Outcome = { id: string; files: number; bytes: number; addedBytes: number; warnings: string[]; removed: number };
 
-/** Creates backups at the times of `backup.schedule`. Throws noBackupFolder, objectsInBucket, and BackupError badSchedule. */
+/**
+ * Creates backups at the times of `backup.schedule`. Throws noBackupFolder, objectsInBucket, and BackupError
+ * badSchedule.
+ */
 export function startScheduledBackups(
   settings: Settings,
   { version, clock, log }: { version: string } & Pick<Basics, "clock" | "log">,

@@ -42,7 +42,7 @@ test("serves the dashboard at its host name on the HTTP port, apart from the API
   const info = await get("admin.example.com", "/app.json");
   assert.equal(JSON.parse(info.text).urls.api, "https://api.example.com");
   assert.equal(JSON.parse(info.text).chunkBytes, 200 * 1024 * 1024);
-  // Strangers do not learn the version of the program.
+  // Clients without credentials do not learn the version of the program.
   const signedIn = { authorization: `Bearer ${ready.token}` };
   for (const [host, path, versionOf] of [
     ["admin.example.com", "/app.json", ({ version }: { version?: string }) => version],

@@ -255,7 +255,7 @@ const connectionLimits = ({ http }: Settings): ConnectionLimits => ({
   ),
 });
 
-/** Undefined if there are no load balancers that send PROXY headers. */
+/** Returns undefined if no load balancer is configured to send PROXY headers. */
 function proxyReceiver({ http }: Settings, log: Log): ProxyReceiver | undefined {
   if (http.proxies.length === 0) return undefined;
   return createProxyReceiver({
@@ -265,6 +265,6 @@ function proxyReceiver({ http }: Settings, log: Log): ProxyReceiver | undefined 
     ),
     maxPending: http.connections,
     onRefused: (proxy, reason) =>
-      log.info({ proxy, reason }, "http: no valid PROXY header from a client listed in http.proxies"),
+      log.info({ proxy, reason }, "http: received no valid PROXY header from a client in http.proxies"),
   });
 }

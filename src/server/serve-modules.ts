@@ -44,7 +44,7 @@ export interface ServeModules {
   invocationMetrics: NonNullable<ReturnType<typeof createWorkerRuntime>["figures"]>;
   metrics: Metrics;
   events: Store["events"];
-  /** Checks the bucket of the objects. Absent if they are in a folder. */
+  /** Checks the bucket. Undefined if objects are in a folder. */
   checkObjects: (() => Promise<void>) | undefined;
   rateLimits: RateLimits;
   /** Addresses and ports that are blocked for connections on behalf of users. */
@@ -67,17 +67,17 @@ export const d1Of = (roles: ReadonlySet<Role>, slot?: ProcessSlot) =>
 export const GRACE_MS = 30_000;
 
 interface OpenModulesOptions {
-  /** Other machines can reach a listener. */
+  /** True if other machines can reach a listener. */
   isExposed?: boolean;
   telemetry?: Telemetry | undefined;
   version: string;
-  /** 32 hex digits; a new one for each run. */
+  /** 32 hex digits, new for each run. */
   nodeId: string;
   /** The clock of the machine. */
   local: Clock;
-  /** The clock in `basics`, to be corrected to that of the database. */
+  /** The clock in `basics`, which is corrected to that of the database. */
   corrected: CorrectedClock;
-  /** The place of this process among those of one supervisor. */
+  /** The position of this process among those of its supervisor. */
   slot: ProcessSlot | undefined;
   /** A SQLite database that these processes share. */
   shared: ReturnType<typeof sharedDatabaseOf>;
@@ -261,7 +261,7 @@ function siteOfDomain(domain: string): NonNullable<RuntimeOptions["siteOf"]> {
   };
 }
 
-/** The live processes by role. Before this process has joined them, it is alone. */
+/** Returns the live processes with a role; before join(), only this one. */
 const peersOf =
   (nodes: () => ReturnType<Cluster["nodes"]>, id: string): Peers =>
   (role) => {

@@ -16,7 +16,7 @@ export interface ServeOptions {
   roles?: readonly string[];
   /** Creates and prints another token with every permission, in case the first one has been lost. */
   newToken?: boolean;
-  /** Number of processes that share the ports; `auto`: one per CPU core. Default: this process alone. */
+  /** Number of processes that share the ports; `auto`: one per CPU core. Default: only this process. */
   processes?: string;
   /** Version for the OpenAPI document. */
   version: string;
@@ -30,17 +30,16 @@ export interface ServeOptions {
   checkAnswers?: boolean;
 }
 
-/** Options of running `reelpost serve` in a terminal. */
+/** Options for running `reelpost serve` in a terminal. */
 export interface RunServeOptions extends ServeOptions {
-  /** Prints one JSON object to standard output when ready, and nothing else. */
+  /** Print only one JSON object to standard output, when the server is ready. */
   json: boolean;
   print(line: string): void;
   warn(line: string): void;
-  /** Exits immediately on the second Ctrl-C. Default process.exit. */
+  /** Called on the second Ctrl-C. Default: process.exit. */
   exit?: (code: number) => void;
 }
 
-/** Includes cluster.drain_seconds. */
 export interface ServeServer {
   /** `http://127.0.0.1:8787`, without a trailing slash. */
   readonly url: string;
@@ -71,5 +70,6 @@ export interface ServeServer {
   readonly signInLink: string | undefined;
   /** Problems with the settings that do not prevent the start. */
   readonly warnings: string[];
+  /** Stops the server gracefully; waits for cluster.drain_seconds first. */
   close(): Promise<void>;
 }

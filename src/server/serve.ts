@@ -89,7 +89,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     const telemetry = await startTelemetry({ settings, env, version: options.version }, { clock, ids, log, lifecycle });
     const basics: Basics = { clock, ids, log, lifecycle, tracing: telemetry?.tracing };
     const urls = createUrls(settings);
-    // The sockets of the supervisor have the addresses from the settings.
+    // Sockets of the supervisor are bound to the addresses in the settings.
     const hosts = listenHosts(settings, roles, slot === undefined ? sockets : new Map());
     const modules = await openModules(settings, roles, urls.base, limits, basics, {
       isExposed: !hosts.every(isLoopback),
@@ -163,7 +163,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
       modules.own.listening(internal.port);
     }
     await modules.cluster?.join();
-    // Registered last, so that it runs first: until it ends, this process works as before.
+    // Registered last, so that it runs first. Until it ends, this process handles requests as before.
     lifecycle.onStop("draining", () => modules.cluster?.drain(), {
       timeoutMs: settings.cluster.drain_seconds * 1000 + 5000,
     });

@@ -6,14 +6,14 @@ import { replaceIdentity, claimIdentity, type StorageIdentityTables } from "./st
 /** Name of the row with a value that was encrypted with the secrets key. */
 export const SECRETS_KEY_NAME = "secrets-key";
 export const OBJECTS_NAME = "objects";
-/** Key of the object that stores the id of the objects folder or bucket. */
+/** Key of the object that contains the id of the object store. */
 export const OBJECTS_ID = "store-id";
 
 /**
- * A database, the secrets key and the objects (folder or bucket) belong together but are configured separately. After a restore
- * without the key file, or in a second process with its own folder, everything would seem to work until a value cannot
- * be decrypted or a file is missing. The first process stores an id in the database; throws otherKey or otherObjects in
- * a process that does not match.
+ * Checks that the database, the secrets key and the object store belong together: they are configured separately. After
+ * a restore without the key file, or in a process with another folder, everything would seem to work until a value
+ * cannot be decrypted or a file is missing. The first process stores ids in the database and the object store. Throws
+ * otherKey or otherObjects in a process whose key or object store does not match.
  */
 export async function checkStorageIdentity(deps: StorageDeps): Promise<void> {
   await checkKey(deps);

@@ -32,7 +32,7 @@ const run = (...args: string[]) =>
     );
   });
 
-test("a restored server decrypts its secrets, and its Durable Objects keep their state", async (t) => {
+test("a restored server can decrypt its secrets, and its Durable Objects keep their state", async (t) => {
   const [data, folder, restored] = [
     await temporaryFolder(t),
     join(await temporaryFolder(t), "backups"),

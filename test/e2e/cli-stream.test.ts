@@ -266,7 +266,7 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
     assert.ok((await run("download", video.uid, "--json")).json.size > 0);
   });
 
-  test("captions are uploaded, chapters are set, keys are created, and usage is shown", async () => {
+  test("uploads captions, sets chapters, creates keys, and shows usage", async () => {
     await writeFile(join(data, "de.srt"), "1\n00:00:00,000 --> 00:00:01,000\nHallo\n");
     assert.match((await run("captions", "upload", uid, "de", "de.srt")).stdout, /^Uploaded captions in Deutsch \(de\)/);
     assert.match((await run("captions", "list", uid)).stdout, /^de +Deutsch +no +ready$/m);

@@ -24,7 +24,7 @@ const ECHO = `export default {
   },
 };`;
 
-/** Starts a TCP proxy in front of PostgreSQL that can cut off its clients. */
+/** Starts a TCP proxy in front of PostgreSQL that can block its clients. */
 async function startProxy(t: Scope, target: URL) {
   const sockets = new Set<Socket>();
   let isCut = false;
@@ -58,7 +58,7 @@ async function until(done: () => Promise<boolean>, what: string) {
   for (const deadline = Date.now() + 60_000; !(await done()); await sleep(50)) assert.ok(Date.now() < deadline, what);
 }
 
-describe("nodes of one PostgreSQL with separate roles", async () => {
+describe("nodes with different roles on one PostgreSQL server", async () => {
   let database: Cluster | undefined;
   before(async () => void (database = await startCluster()));
   after(() => database?.stop());
@@ -79,7 +79,7 @@ describe("nodes of one PostgreSQL with separate roles", async () => {
   const startNode = (t: Scope, env: Record<string, string>, roles: string, options: SpawnServeOptions = {}) =>
     spawnServe(t, { ...options, env: { ...env, ...options.env }, args: ["--roles", roles] });
 
-  test("each node answers requests for the roles of the other", async (t) => {
+  test("each node forwards requests for the roles of the other", async (t) => {
     const env = await shared(t);
     const [front, back] = await Promise.all([startNode(t, env, "api"), startNode(t, env, "workers,playback")]);
     const api = createApi(front.ready, TOKEN);
@@ -107,15 +107,15 @@ describe("nodes of one PostgreSQL with separate roles", async () => {
     assert.equal(data.toString(), "echo one");
     socket.close();
 
-    // Pages of the process itself are never those of another node.
+    // Requests for pages of the process itself are never forwarded.
     assert.equal((await ask(back.ready, "/healthz")).status, 200);
     assert.equal((await ask(front.ready, "/no-such-page")).status, 404);
-    // A request for a role that no node has.
+    // Now no node has the role.
     await back.stop();
     await until(async () => (await ask(front.ready, "/", { host })).status === 404, "no node has the role");
   });
 
-  test("requests are answered while nodes are killed and started", async (t) => {
+  test("requests succeed while nodes are killed and restarted", async (t) => {
     const env = await shared(t);
     const front = await startNode(t, env, "api");
     const workers = [await startNode(t, env, "workers"), await startNode(t, env, "workers")];
@@ -144,7 +144,7 @@ describe("nodes of one PostgreSQL with separate roles", async () => {
     assert.deepEqual([...statuses.keys()], [200]);
   });
 
-  test("readiness is reported by role, and the operator sees the nodes with their leases and clocks", async (t) => {
+  test("reports readiness by role, and shows the nodes, their leases and clocks to the operator", async (t) => {
     const env = await shared(t);
     const front = await startNode(t, env, "api", { env: { REELPOST_CLUSTER_NAME: "front" } });
     const back = await startNode(t, env, "encode,playback", { env: { REELPOST_CLUSTER_NAME: "back" } });
@@ -186,7 +186,7 @@ describe("nodes of one PostgreSQL with separate roles", async () => {
     await until(async () => (await ask(back.ready, "/readyz?role=encode")).status === 200, "the store is found");
   });
 
-  test("a node that is stopping announces this and keeps working until its drain period ends", async (t) => {
+  test("a stopping node announces this, and accepts requests until its drain period ends", async (t) => {
     const env = { ...(await shared(t)), REELPOST_CLUSTER_DRAIN_SECONDS: "2" };
     const [front, back] = await Promise.all([startNode(t, env, "api"), startNode(t, env, "workers")]);
     const api = createApi(front.ready, TOKEN);
@@ -205,7 +205,7 @@ describe("nodes of one PostgreSQL with separate roles", async () => {
     assert.equal((await api.ok("get", "server/cluster")).nodes.length, 1);
   });
 
-  test("a killed node, and one that is cut off from PostgreSQL, are dead within six seconds of database time", async (t) => {
+  test("a killed node and a node without access to PostgreSQL count as dead after six seconds", async (t) => {
     const env = await shared(t);
     const proxy = await startProxy(t, new URL(env.REELPOST_DATABASE_URL));
     const front = await startNode(t, env, "api");
@@ -220,7 +220,7 @@ describe("nodes of one PostgreSQL with separate roles", async () => {
     proxy.cut();
     for (const role of ["smtp", "workers"])
       await until(async () => {
-        // The list is read every two seconds.
+        // The node list is read every two seconds.
         for (const { silent_ms: silent } of await listed()) assert.ok(silent < 6000 + 2500, `${silent} ms`);
         return !(await hasRole(role));
       }, `the node with the role ${role} is dead`);
@@ -230,7 +230,7 @@ describe("nodes of one PostgreSQL with separate roles", async () => {
     await until(async () => (await ask(cutOff.ready, "/readyz")).status === 200, "the node is ready again");
   });
 
-  test("requests to a node that hangs are answered by another one once it is dead", async (t) => {
+  test("requests to a node that hangs go to another node once it counts as dead", async (t) => {
     const env = await shared(t);
     const front = await startNode(t, env, "api");
     const workers = [await startNode(t, env, "workers"), await startNode(t, env, "workers")];
@@ -251,7 +251,7 @@ describe("nodes of one PostgreSQL with separate roles", async () => {
     );
   });
 
-  test("a node of an incompatible version is rejected before it changes the schema", async (t) => {
+  test("rejects a node with an incompatible version before it changes the schema", async (t) => {
     const env = await shared(t);
     const node = await startNode(t, env, "api");
     const client = new Client({ connectionString: env.REELPOST_DATABASE_URL });
@@ -263,7 +263,7 @@ describe("nodes of one PostgreSQL with separate roles", async () => {
     await node.stop();
   });
 
-  test("a node whose clock is 10 s ahead does not start, and changes no schema", async (t) => {
+  test("a node whose clock is 10 s ahead does not start, and does not change the schema", async (t) => {
     const env = { ...(await shared(t)), REELPOST_CLUSTER_LISTEN: "" };
     const clock = { ...systemClock, now: () => systemClock.now() + 10_000 };
     await assert.rejects(servePlatform(t, { env, clock }), { kind: "clocksApart" });
@@ -273,7 +273,7 @@ describe("nodes of one PostgreSQL with separate roles", async () => {
     assert.equal((await client.query("select to_regclass('cluster_nodes') as name")).rows[0].name, null);
   });
 
-  test("a node needs PostgreSQL, and an address that others can connect to", async (t) => {
+  test("a node requires PostgreSQL, and an address that other nodes can connect to", async (t) => {
     const env = await shared(t);
     await assert.rejects(
       spawnServe(t, { env: { ...env, REELPOST_DATABASE_URL: "" } }),

@@ -30,7 +30,7 @@ onS3((openBucket) => {
     };
   }
 
-  test("processes share workers, values and uploads in a bucket", needsFfmpeg, async (t) => {
+  test("two processes share workers, values and uploads in a bucket", needsFfmpeg, async (t) => {
     const env = await shared(await openBucket(t));
     const [one, two] = await Promise.all([spawnServe(t, { env }), spawnServe(t, { env })]);
     const [a, b] = [createApi(one.ready, TOKEN), createApi(two.ready, TOKEN)];
@@ -41,7 +41,7 @@ onS3((openBucket) => {
     await a.deploy("mailbox", REJECTS);
     assert.match((await sendMail(two.ready, "mailbox@main.localhost")).text, /^555 .*handled/);
 
-    // The upload begins in one process and continues in the other.
+    // The upload begins in one process and resumes in the other.
     const bytes = await padded(await clip(), 6 * MIB);
     // The minimum size of an upload part.
     const half = 5 * MIB;
@@ -91,7 +91,7 @@ onS3((openBucket) => {
         api.call("get", value("before")),
         api.call("put", value("small"), { body: "fits into a row" }),
       ]);
-      // The server has a local copy of the value that it stored.
+      // The server reads the value that it stored from its local cache.
       assert.deepEqual([put.status, get.status, small.status], [503, 200, 200]);
       const bytes = await readFile(await clip());
       const { path } = await tusCreate(server, bytes.length);
@@ -115,7 +115,7 @@ onS3((openBucket) => {
     },
   );
 
-  test("a server does not start with another bucket, a missing one, wrong credentials or an invalid URL", async (t) => {
+  test("does not start with another bucket, a missing bucket, wrong credentials or an invalid URL", async (t) => {
     const env = await shared(await openBucket(t));
     const one = await spawnServe(t, { env });
     await one.stop();

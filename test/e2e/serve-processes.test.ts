@@ -15,7 +15,7 @@ const WORKER = `export default {
   email(message) { message.setReject("seen"); },
 };`;
 
-/** Returns the ids of both processes of a supervisor once they run. The list in proc(5) may be incomplete. */
+/** Resolves with the ids of both processes once they run. The list of child processes in proc(5) may be incomplete. */
 async function serversOf(pid: number): Promise<number[]> {
   for (;;) {
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number);
@@ -25,7 +25,7 @@ async function serversOf(pid: number): Promise<number[]> {
   }
 }
 
-/** Other children of the supervisor run programs such as ffmpeg. */
+/** The supervisor also has child processes of programs such as ffmpeg. */
 function isServer(pid: number, number: number): boolean {
   try {
     return readFileSync(`/proc/${pid}/environ`, "utf8").includes(`REELPOST_PROCESS=${number}/2`);
@@ -62,7 +62,7 @@ function twoProcesses(database: () => Promise<Record<string, string>>) {
       },
     });
 
-  test("they share the ports, and the death of one affects only its own connections", async (t) => {
+  test("processes share the ports, and the death of one affects only its own connections", async (t) => {
     const server = await start(t);
     const api = createApi(server.ready, TOKEN);
     await api.deploy("greeter", WORKER);
@@ -90,13 +90,13 @@ function twoProcesses(database: () => Promise<Record<string, string>>) {
       assert.equal((await ask(server.ready, "/", { host: "greeter.main.localhost", agent })).body, "hello");
     await serversOf(server.child.pid!);
     assert.ok(closed.size < sockets.length, "the other process keeps its connections");
-    assert.match(server.log(), /serve: process ended, will start it again/);
+    assert.match(server.log(), /serve: process ended, will restart it/);
     assert.match(server.log(), /"process":2/);
     const { code } = await server.stop();
     assert.equal(code, 0);
   });
 
-  test("all of them refuse D1, and another server refuses to use their data directory", async (t) => {
+  test("all processes reject D1 requests, and another server cannot use their data directory", async (t) => {
     const server = await start(t);
     const api = createApi(server.ready, TOKEN);
     const { uuid } = await api.ok("post", "d1/database", { body: { name: "notes" } });

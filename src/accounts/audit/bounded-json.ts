@@ -1,6 +1,6 @@
 /**
- * JSON text of at most `maxBytes`. The largest fields of an object, and the last items of a list, are replaced by a note
- * of their size until the rest fits. Undefined for undefined.
+ * JSON text of at most `maxBytes`. The largest fields of an object, and the last items of a list, are replaced by a
+ * note of their size until the rest fits. Undefined for undefined.
  */
 export function boundedJson(value: unknown, maxBytes: number): string | undefined {
   const text = JSON.stringify(value) as string | undefined;

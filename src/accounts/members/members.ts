@@ -43,9 +43,9 @@ export interface Members {
   /** Throws noMembership, like the following functions on one member. */
   get(account: string, id: string): Promise<Member>;
   /**
-   * Invites the user of an email address, who need not exist yet, and sends the invitation. If it cannot be sent, nothing
-   * remains. Throws badAccount, exceedsRole, memberExists, alreadyInvited, tooManyMembers, tooManyInvitations, and the
-   * error of the mail server.
+   * Invites the user of an email address, who need not exist yet, and sends the invitation. If it cannot be sent,
+   * nothing remains. Throws badAccount, exceedsRole, memberExists, alreadyInvited, tooManyMembers, tooManyInvitations,
+   * and the error of the mail server.
    */
   invite(by: Caller, account: string, request: { email: string; role: Role }): Promise<Member>;
   /**

@@ -19,9 +19,9 @@ export interface Confirmation {
 
 export interface Confirmations {
   /**
-   * Throws confirmationRequired unless the caller may change how the user signs in: a session that was opened in the last
-   * 15 minutes; an older session with the password; a token with the password and, if enabled, a one-time code. Throws
-   * signInFailed, badCode and tooManySignIns like a sign-in.
+   * Throws confirmationRequired unless the caller may change how the user signs in: a session that was opened in the
+   * last 15 minutes; an older session with the password; a token with the password and, if enabled, a one-time code.
+   * Throws signInFailed, badCode and tooManySignIns like a sign-in.
    */
   check(by: Caller, confirmation: Confirmation): Promise<void>;
 }

@@ -28,8 +28,8 @@ export interface TokenAuthenticator {
   authenticate(credentials: { secret: string; email?: string; ip?: string }): Promise<Caller | undefined>;
   /**
    * The caller and the signing secret for an S3 access key id, which is a token id. Undefined if the token is unknown,
-   * revoked, disabled, expired or not yet valid. The id is not secret, so this is not a use of the token: call `recordUse`
-   * once a signature has been verified. Throws wrongAddress.
+   * revoked, disabled, expired or not yet valid. The id is not secret, so this is not a use of the token: call
+   * `recordUse` once a signature has been verified. Throws wrongAddress.
    */
   s3Credentials(accessKeyId: string, ip?: string): Promise<S3Credentials | undefined>;
   /** True if the cache holds this value as a valid token. Does not read the database. */

@@ -7,7 +7,10 @@ export interface Policy {
   effect: "allow" | "deny";
   /** Ids of permission groups. */
   groups: string[];
-  /** `{ "com.cloudflare.api.account.<id>": "*" }`, or nested: `{ "com.cloudflare.api.account.<id>": { "com.cloudflare.api.account.zone.*": "*" } }`. */
+  /**
+   * `{ "com.cloudflare.api.account.<id>": "*" }`, or nested: `{ "com.cloudflare.api.account.<id>": {
+   * "com.cloudflare.api.account.zone.*": "*" } }`.
+   */
   resources: Resources;
 }
 

@@ -15,8 +15,8 @@ export const makeGlobalKey = (ids: Ids): string => (ids.hex() + ids.hex()).slice
 const s3SecretOf = (value: string): string => hash("sha256", value, "hex");
 
 /**
- * The stored and indexed form of a secret: the hash of its S3 secret, so that neither can be computed from the database.
- * Values are random and long, so a fast hash suffices.
+ * The stored and indexed form of a secret: the hash of its S3 secret, so that neither can be computed from the
+ * database. Values are random and long, so a fast hash suffices.
  */
 export const hashSecret = (secret: string): string => hashOfS3Secret(s3SecretOf(secret));
 

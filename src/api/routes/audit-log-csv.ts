@@ -23,7 +23,9 @@ const COLUMNS: [name: string, value: (entry: AuditEntry) => string | undefined][
   ["new_value", ({ after }) => after],
 ];
 
-/** Up to 10,000 entries as CSV (RFC 4180), sent while they are read. The first page is read before the response begins. */
+/**
+ * Up to 10,000 entries as CSV (RFC 4180), sent while they are read. The first page is read before the response begins.
+ */
 export async function auditLogCsv(read: (page: PageRequest) => Promise<Page<AuditEntry>>): Promise<Response> {
   const firstPage = await read({ page: 1, perPage: PAGE_SIZE });
 

@@ -10,12 +10,12 @@ export interface ServerInfo {
   /** In the order of the settings page. */
   settings(): EffectiveSetting[];
   certificates(): Promise<ServedCertificate[]>;
-  /** The nodes that share the database, as seen by the process that answers. */
+  /** Returns the nodes that share the database, as seen by the node that responds. */
   cluster(): Promise<ClusterState>;
 }
 
 interface ClusterState {
-  /** Id of the node that answers. */
+  /** Id of the node that responds. */
   node: string;
   nodes: readonly ClusterNode[];
   /** Undefined on SQLite. */
@@ -26,7 +26,7 @@ interface ClusterState {
     standbys: readonly ReplicationPeer[] | undefined;
   };
   objects: { roundTripMs: number | undefined; error: string | undefined };
-  /** `node` is undefined if the holder has ended. */
+  /** `node` is undefined if the holder is no longer live. */
   leases: readonly { kind: string; node: string | undefined; count: number }[];
 }
 

@@ -6,7 +6,7 @@ interface SentError {
   status: number;
   /** The problem. */
   text: string;
-  /** The next step for a person with a browser. */
+  /** Suggests the next step to a person with a browser. */
   advice?: string;
   /** Names in lower case. */
   headers?: Record<string, string>;

@@ -3,28 +3,31 @@ import { Server as TlsServer } from "node:tls";
 import { plainAddress, type NetworkSet } from "../networks.ts";
 import { readProxied } from "./read-header.ts";
 
-/** A client of a load balancer. */
+/** The client of a load balancer, as its PROXY header states it. */
 interface ProxiedClient {
   ip: string;
   port: number;
 }
 
 interface ProxyReceiverOptions {
-  /** The load balancers: each of their connections must begin with a PROXY header. */
+  /** Load balancers, whose connections must all begin with a PROXY header. */
   isProxy: NetworkSet;
   /** Maximum number of connections whose header has not arrived. Default 1000. */
   maxPending?: number;
-  /** Milliseconds for the header. Default 10,000. */
+  /** Time limit for the header in milliseconds. Default 10,000. */
   headerMs?: number;
-  /** Reports a connection that was closed because of its header. */
+  /** Called after a connection was closed because its header was missing, late or invalid. */
   onRefused(proxy: string, reason: string): void;
 }
 
-/** Calls `accept` with the client that the header names; without one, for the proxy's own connections. */
+/**
+ * Calls `accept` with the client from the header; without an argument for connections of the proxy itself, such as
+ * health checks.
+ */
 export type ProxyReceiver = (socket: Socket, accept: (client?: ProxiedClient) => void) => void;
 
 /**
- * Reads the PROXY header of connections from proxies. Connections from other peers are accepted as they are. A connection
+ * Reads the PROXY header of connections from proxies. Connections from other peers are accepted unchanged. A connection
  * with a missing, late or invalid header is closed without a reply.
  */
 export function createProxyReceiver({
@@ -52,7 +55,7 @@ export function createProxyReceiver({
 }
 
 /**
- * Makes an HTTP or HTTPS server read PROXY headers before anything else. The sockets of its requests then report the
+ * Makes an HTTP or HTTPS server read PROXY headers before anything else. The sockets of its requests then have the
  * address and port of the client. Call it after all other listeners of "connection" have been added.
  */
 export function receiveProxied(server: Server, receive: ProxyReceiver): void {
@@ -60,7 +63,7 @@ export function receiveProxied(server: Server, receive: ProxyReceiver): void {
   const accept = (socket: Socket) => {
     for (const listener of listeners) listener.call(server, socket);
   };
-  // The socket inside TLS is another one and reads its addresses from the operating system.
+  // The TLS socket wraps this one, and reads its addresses from the operating system.
   const clients = new Map<string, ProxiedClient>();
   const isTls = server instanceof TlsServer;
 
@@ -85,7 +88,7 @@ export function receiveProxied(server: Server, receive: ProxyReceiver): void {
     });
 }
 
-/** Both ends of a TCP connection: unique among the open connections of a server. */
+/** Identifies an open connection of a server by the addresses of both ends. */
 const connectionKey = ({ remoteAddress, remotePort, localAddress, localPort }: Socket) =>
   `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
 

@@ -22,8 +22,8 @@ type Signal = "traces" | "metrics";
 const DEFAULT_ENDPOINT = "http://localhost:4318";
 
 /**
- * Merges the settings with the variables of the OpenTelemetry specification ("Environment Variable Specification", "OTLP
- * Exporter Configuration"). A setting with a value takes precedence. Undefined if telemetry is disabled.
+ * Merges the settings with the variables of the OpenTelemetry specification ("Environment Variable Specification",
+ * "OTLP Exporter Configuration"). A setting with a value takes precedence. Undefined if telemetry is disabled.
  */
 export function readTelemetryConfig(
   { telemetry }: Pick<Settings, "telemetry">,

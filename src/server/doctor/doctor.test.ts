@@ -58,7 +58,7 @@ describe("the doctor", () => {
     assert.equal(pauseFindings(Array.from({ length: 50 }, (_, n) => pause(`d${n}.example`))).length, 10);
   });
 
-  test("checks the bucket of the objects, and reports a problem with its fix", async () => {
+  test("checks the bucket, and reports a problem with its fix", async () => {
     assert.deepEqual(await objectsFindings(undefined), []);
     assert.match(brief(await objectsFindings(async () => {}))[0]!, /^ok objects in S3: wrote, .* in \d+ ms$/);
     const missing = storeErrors.bucketMissing({ bucket: "media", address: "https://s3.example" });

@@ -1,7 +1,7 @@
 import { isStoreError } from "../../store/index.ts";
 import { fine, type Finding } from "./finding.ts";
 
-/** Checks that this process can write, read and delete objects of its bucket. */
+/** Checks that this process can write, read and delete objects in the bucket. */
 export async function objectsFindings(checkObjects: (() => Promise<void>) | undefined): Promise<Finding[]> {
   if (checkObjects === undefined) return [];
   const check = "objects in S3";

@@ -4,27 +4,30 @@ import type { Settings } from "../../kernel/settings.ts";
 import type { Role } from "../roles.ts";
 import { supervisorChannel } from "./event-relay.ts";
 
-/** The variable in which the supervisor names a process: "2/4" is the second of four, "2/4/again" its successor. */
+/**
+ * Environment variable in which the supervisor numbers a process: "2/4" is the second of four, "2/4/again" its
+ * replacement.
+ */
 export const SLOT_VARIABLE = "REELPOST_PROCESS";
 
-/** The place of a process among those of one `reelpost serve --processes`. */
+/** The position of a process among the processes of one `reelpost serve --processes`. */
 export interface ProcessSlot {
-  /** From 1. The first process also runs the roles that only one process can have. */
+  /** Starts at 1. The first process also has the roles that only one process can have. */
   number: number;
   count: number;
-  /** The process replaces one that has ended. */
-  isSuccessor: boolean;
+  /** True if the process replaces one that has ended. */
+  isReplacement: boolean;
 }
 
-/** Undefined for a process that runs alone. */
+/** Parses the slot of this process; undefined without a supervisor. */
 export function processSlot(env: Record<string, string | undefined>): ProcessSlot | undefined {
   const [, number, count, again] = /^([1-9]\d{0,3})\/([1-9]\d{0,3})(\/again)?$/.exec(env[SLOT_VARIABLE] ?? "") ?? [];
   return number === undefined
     ? undefined
-    : { number: Number(number), count: Number(count), isSuccessor: again !== undefined };
+    : { number: Number(number), count: Number(count), isReplacement: again !== undefined };
 }
 
-/** Roles whose state or UDP ports several processes on one machine cannot share. */
+/** Roles whose state or UDP ports cannot be shared by several processes. */
 const SINGLE_ROLES: readonly Role[] = ["live", "dns"];
 
 export const rolesOfSlot = (roles: ReadonlySet<Role>, slot: ProcessSlot | undefined): ReadonlySet<Role> =>
@@ -41,8 +44,8 @@ export function sharedDatabaseOf(settings: Settings, slot: ProcessSlot | undefin
 }
 
 /**
- * The first process uses the data directory, each other one a folder in it, with the key and the objects of the first.
- * They forward requests for roles that only the first one has.
+ * Returns the settings of a process. The first one uses the data directory; each of the others uses a folder in it,
+ * with the secrets key and the objects of the first, and forwards requests for roles that only the first one has.
  */
 export function settingsOfSlot(settings: Settings, slot: ProcessSlot | undefined): Settings {
   if (slot === undefined) return settings;
@@ -64,10 +67,10 @@ export function settingsOfSlot(settings: Settings, slot: ProcessSlot | undefined
   };
 }
 
-/** The processes present one self-signed certificate, and write outbound mail to one folder. */
+/** All processes present the same self-signed certificate, and write outbound mail to the same folder. */
 const SHARED_FOLDERS = ["tls", "mail"];
 
-/** Links folders of the data directory into the folder of a process. */
+/** Links the shared folders of the data directory into the folder of a process. */
 export function shareFolders(directory: string, { number }: ProcessSlot): void {
   if (number === 1) return;
   for (const name of SHARED_FOLDERS) {
@@ -77,6 +80,6 @@ export function shareFolders(directory: string, { number }: ProcessSlot): void {
   }
 }
 
-/** One process creates the token that `--new-token` requests, once. */
+/** True for the first process, unless it is a replacement: `--new-token` creates only one token. */
 export const mayCreateToken = (slot: ProcessSlot | undefined): boolean =>
-  slot === undefined || (slot.number === 1 && !slot.isSuccessor);
+  slot === undefined || (slot.number === 1 && !slot.isReplacement);

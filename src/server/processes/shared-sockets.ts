@@ -5,13 +5,16 @@ import type { Settings } from "../../kernel/settings.ts";
 import { serverErrors } from "../errors.ts";
 import type { Role } from "../roles.ts";
 
-/** A TCP socket that is bound to its address. The processes that inherit it listen on it. */
+/** A TCP socket that is bound to an address. The processes inherit it and listen on it. */
 interface BoundSocket {
   readonly fd: number;
   close(): void;
 }
 
-/** The part of node:net that node:cluster uses for the same purpose: net.Server would accept connections itself. */
+/**
+ * The internal function of node:net that node:cluster uses to bind a socket: a net.Server would accept connections
+ * itself.
+ */
 interface BindingNet {
   /** Returns the negative error number on failure. */
   _createServerHandle(
@@ -30,7 +33,7 @@ async function bindSocket(host: string, port: number): Promise<BoundSocket> {
   });
   const handle = (net as unknown as BindingNet)._createServerHandle(address, port, family === 6 ? 6 : 4, undefined, 0);
   if (typeof handle === "number") throw serverErrors.cannotBind({ host, port, reason: getSystemErrorName(handle) });
-  // libuv reports an address in use only when it listens: until then, the socket has no address.
+  // libuv reports EADDRINUSE only on listen(): until then, the socket has no address.
   const bound: { port?: number } = {};
   handle.getsockname(bound);
   if (bound.port === undefined || bound.port === 0) {
@@ -41,8 +44,8 @@ async function bindSocket(host: string, port: number): Promise<BoundSocket> {
 }
 
 /**
- * Binds the TCP ports that several processes share: HTTP, HTTPS, the dashboard, SMTP and submission. Sockets that the
- * service manager has opened are kept. Rejects with UserError if an address is unavailable.
+ * Binds the TCP ports that the processes share: HTTP, HTTPS, the dashboard, SMTP and submission. Keeps sockets that the
+ * service manager has opened. Rejects with UserError if an address is unavailable.
  */
 export async function bindSharedSockets(
   settings: Pick<Settings, "http" | "tls" | "dashboard" | "smtp" | "submission">,

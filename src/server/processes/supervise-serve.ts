@@ -23,8 +23,8 @@ export function processCount(processes: string | undefined): number {
 }
 
 /**
- * Runs `reelpost serve` in several processes until it is stopped. SIGHUP restarts them one after the other. Resolves
- * with the exit code; rejects if the processes cannot start.
+ * Runs `reelpost serve` in several processes until it is stopped. SIGHUP restarts them one at a time. Resolves with the
+ * exit code; rejects if the processes cannot start.
  */
 export async function superviseServe(
   { cwd, env, settingsFile, overrides, clock = systemClock, roles, exit = process.exit, ...options }: RunServeOptions,
@@ -88,14 +88,14 @@ interface SupervisorLink {
   close(): void;
 }
 
-/** Calls `stop` when the supervisor requests it, or when the supervisor has ended. */
+/** Calls `stop` when the supervisor requests it or ends. */
 export function connectToSupervisor(stop: () => void): SupervisorLink {
   const onMessage = (message: unknown) => {
     if ((message as StopMessage).event === "stop") stop();
   };
   process.on("message", onMessage).once("disconnect", stop);
   return {
-    // As JSON, without its functions.
+    // Serialized as JSON, without its functions.
     ready: (server) => void process.send?.({ event: "ready", server } satisfies ReadyMessage<ServeServer>),
     close() {
       process.off("message", onMessage).off("disconnect", stop);

@@ -1,6 +1,8 @@
 import { createServer, type AddressInfo } from "node:net";
 
-/** A process for the tests of the supervisor: answers each connection with its number and id on the inherited socket. */
+/**
+ * A process for the tests of the supervisor. It sends its number and process id to each client of the inherited socket.
+ */
 const server = createServer((socket) => {
   socket.on("error", () => {});
   socket.write(`${process.env["REELPOST_PROCESS"]} ${process.pid}\n`);

@@ -30,7 +30,7 @@ async function start(t: TestContext, count = 2, script = "supervised.testing.ts"
     limits: { backoffMs: 10, maxBackoffMs: 100 },
   });
   t.after(() => supervisor.stop());
-  /** Connects, and resolves with the name and id of the process that has accepted. */
+  /** Connects, and resolves with the slot and the id of the process that accepted the connection. */
   async function open(): Promise<{ socket: Socket; slot: string; pid: number }> {
     const socket = connect(await supervisor.first, "127.0.0.1");
     socket.on("error", () => {});
@@ -38,7 +38,7 @@ async function start(t: TestContext, count = 2, script = "supervised.testing.ts"
     const [slot = "", pid] = String((await once(socket, "data"))[0]).split(" ");
     return { socket, slot, pid: Number(pid) };
   }
-  /** Keeps connections open until each of the processes has one. */
+  /** Opens connections until each process has one. */
   async function openToAll() {
     const connections = new Map<number, { socket: Socket; slot: string; pid: number }>();
     while (connections.size < count) {
@@ -50,7 +50,7 @@ async function start(t: TestContext, count = 2, script = "supervised.testing.ts"
   return { supervisor, open, openToAll };
 }
 
-test("processes share a socket, and the death of one ends only its own connections", async (t) => {
+test("processes share a socket, and a killed one closes only its own connections", async (t) => {
   const { supervisor, openToAll } = await start(t);
   await supervisor.ready;
   const [victim, other] = await openToAll();
@@ -64,7 +64,7 @@ test("processes share a socket, and the death of one ends only its own connectio
   assert.equal(other!.socket.destroyed, false);
 });
 
-test("a reload replaces every process without refusing a connection", async (t) => {
+test("replaces every process on reload, without refusing a connection", async (t) => {
   const { supervisor, open, openToAll } = await start(t, 3);
   await supervisor.ready;
   const before = new Set((await openToAll()).map(({ pid }) => pid));
@@ -86,7 +86,7 @@ test("a reload replaces every process without refusing a connection", async (t) 
   assert.ok(accepted > 0);
 });
 
-test("stop ends all processes", async (t) => {
+test("stops all processes", async (t) => {
   const { supervisor, openToAll } = await start(t);
   await supervisor.ready;
   const connections = await openToAll();
@@ -94,13 +94,13 @@ test("stop ends all processes", async (t) => {
   for (const { pid } of connections) assert.throws(() => process.kill(pid, 0), { code: "ESRCH" });
 });
 
-test("reports that the first process cannot start", async (t) => {
+test("rejects if the first process cannot start", async (t) => {
   const { supervisor } = await start(t, 2, "missing.ts");
   await assert.rejects(supervisor.first, { code: 1 });
   await assert.rejects(supervisor.ready);
 });
 
-test("a port that is in use is reported with the address", async (t) => {
+test("names the address of a port that is in use", async (t) => {
   const other = createServer().listen(0, "127.0.0.1");
   t.after(() => other.close());
   await once(other, "listening");
@@ -113,12 +113,12 @@ test("a port that is in use is reported with the address", async (t) => {
   await assert.rejects(bindSharedSockets(unknown, new Set(["workers"]), new Map()), /the host is unknown/);
 });
 
-test("reads the slot of a process, with the roles and folders that belong to it", () => {
+test("reads the slot of a process, and assigns its roles and folders", () => {
   assert.equal(processSlot({}), undefined);
   assert.equal(processSlot({ REELPOST_PROCESS: "x" }), undefined);
   const first = processSlot({ REELPOST_PROCESS: "1/2" })!;
   const second = processSlot({ REELPOST_PROCESS: "2/2/again" })!;
-  assert.deepEqual(second, { number: 2, count: 2, isSuccessor: true });
+  assert.deepEqual(second, { number: 2, count: 2, isReplacement: true });
   const roles = new Set(ROLES);
   assert.deepEqual(rolesOfSlot(roles, first), roles);
   assert.deepEqual(
@@ -144,7 +144,7 @@ test("reads the slot of a process, with the roles and folders that belong to it"
   );
 });
 
-test("reads the number of processes", () => {
+test("parses the number of processes", () => {
   assert.equal(processCount(undefined), 1);
   assert.equal(processCount("3"), 3);
   assert.ok(processCount("auto") >= 1);

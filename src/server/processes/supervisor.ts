@@ -17,11 +17,11 @@ export interface StopMessage {
 
 interface SupervisorOptions {
   count: number;
-  /** Program and arguments of a process. */
+  /** Program and arguments of each process. */
   command: readonly [program: string, ...args: string[]];
   env: Record<string, string | undefined>;
   cwd: string;
-  /** Descriptors of the shared sockets, with their names. */
+  /** File descriptors of the shared sockets, and their names. */
   sockets: { names: readonly string[]; fds: readonly number[] };
   clock: Clock;
   log: Log;
@@ -29,23 +29,26 @@ interface SupervisorOptions {
 }
 
 interface SupervisorLimits {
-  /** Delay before a process that ended is started again; doubles with each early end, up to `maxBackoffMs`. */
+  /** Delay before a process that ended is restarted. Doubles each time that it ends early, up to `maxBackoffMs`. */
   backoffMs: number;
   maxBackoffMs: number;
-  /** A process that has run this long starts again after the first delay. */
+  /** A process that has run for this long is restarted after the initial delay. */
   stableMs: number;
-  /** Time for a graceful stop, after which a process is killed. */
+  /** Time limit for a graceful stop, after which the process is killed. */
   stopMs: number;
 }
 
 const DEFAULTS: SupervisorLimits = { backoffMs: 500, maxBackoffMs: 30_000, stableMs: 60_000, stopMs: 65_000 };
 
 interface Supervisor<Server> {
-  /** Resolves with the first process once it is ready. Rejects if it ends first. */
+  /** Resolves when the first process is ready. Rejects if it ends before that. */
   readonly first: Promise<Server>;
   /** Resolves when every process has been ready once. */
   readonly ready: Promise<void>;
-  /** Restarts one process after the other; the others serve meanwhile. Further calls during a reload share it. */
+  /**
+   * Restarts the processes one at a time, while the others continue to serve. A call during a reload waits for that
+   * reload.
+   */
   reload(): Promise<void>;
   /** Stops all processes gracefully. */
   stop(): Promise<void>;
@@ -54,8 +57,8 @@ interface Supervisor<Server> {
 }
 
 /**
- * Runs `count` processes that accept connections from the same sockets, and replaces those that end. The first one
- * starts alone: it applies migrations, and creates the key and the first account.
+ * Runs `count` processes that accept connections on the same sockets, and replaces those that end. The first one starts
+ * alone, because it applies migrations and creates the secrets key and the first account.
  */
 export function startSupervisor<Server>(options: SupervisorOptions): Supervisor<Server> {
   const { count, command, env, cwd, sockets, clock, log } = options;
@@ -67,7 +70,7 @@ export function startSupervisor<Server>(options: SupervisorOptions): Supervisor<
   function createSlot(number: number) {
     let child: ChildProcess | undefined;
     let failures = 0;
-    /** A restart was requested: it does not count as a failure. */
+    /** True if a restart was requested, which does not count as a failure. */
     let isReplaced = false;
     let wasReady = false;
     const firstReady = Promise.withResolvers<Server>();
@@ -79,7 +82,7 @@ export function startSupervisor<Server>(options: SupervisorOptions): Supervisor<
       const [program, ...args] = command;
       const started = spawn(program, args, {
         cwd,
-        // A group of its own: Ctrl-C reaches the supervisor only, which stops its processes.
+        // In its own process group, so that Ctrl-C reaches only the supervisor, which stops the processes.
         detached: true,
         stdio: ["ignore", "inherit", "inherit", ...sockets.fds, "ipc"],
         env: {
@@ -122,7 +125,7 @@ export function startSupervisor<Server>(options: SupervisorOptions): Supervisor<
         }
         failures = clock.now() - startedAt >= limits.stableMs ? 1 : failures + 1;
         const waitMs = Math.min(limits.maxBackoffMs, limits.backoffMs * 2 ** Math.min(failures - 1, 20));
-        log.error({ process: number, pid, code, signal, waitMs }, "serve: process ended, will start it again");
+        log.error({ process: number, pid, code, signal, waitMs }, "serve: process ended, will restart it");
         await clock.sleep(waitMs, stopping.signal).catch(() => {});
       }
     }
@@ -143,7 +146,7 @@ export function startSupervisor<Server>(options: SupervisorOptions): Supervisor<
         await ended;
         clearTimeout(timer);
       },
-      /** Resolves when the successor of the process is ready. */
+      /** Resolves when the replacement of the process is ready. */
       async replace() {
         ready = Promise.withResolvers<void>();
         if (child === undefined) return ready.promise;
@@ -188,7 +191,7 @@ export function startSupervisor<Server>(options: SupervisorOptions): Supervisor<
   };
 }
 
-/** The first process ended before it was ready; it has printed the reason. */
+/** Thrown if the first process ends before it is ready. The process has already printed the reason. */
 export class ProcessEnded extends Error {
   readonly code: number;
   constructor(code: number) {

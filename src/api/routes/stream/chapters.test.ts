@@ -40,7 +40,7 @@ async function setUp(t: TestContext) {
   return startApi(t, { routes: streamChaptersRoutes({ chapters }) });
 }
 
-test("chapters are replaced, listed, and deleted", async (t) => {
+test("replaces, lists and deletes chapters", async (t) => {
   const { call } = await setUp(t);
   assert.deepEqual((await call("GET", PATH)).body.result, { chapters: [] });
   const put = await call("PUT", PATH, { body: { chapters: CHAPTERS.toReversed() } });
@@ -50,7 +50,7 @@ test("chapters are replaced, listed, and deleted", async (t) => {
   assert.deepEqual((await call("GET", PATH)).body.result, { chapters: [] });
 });
 
-test("chapters are imported from WebVTT as a body or a form, and exported as WebVTT", async (t) => {
+test("imports WebVTT from a body or a form, and exports WebVTT", async (t) => {
   const { call } = await setUp(t);
   const form = new FormData();
   form.set("file", new File([VTT], "chapters.vtt", { type: "text/vtt" }));
@@ -63,7 +63,7 @@ test("chapters are imported from WebVTT as a body or a form, and exported as Web
   }
 });
 
-test("rejects invalid chapters, files and videos with the reason", async (t) => {
+test("rejects invalid chapters and files, and unknown videos, and states the reason", async (t) => {
   const { call } = await setUp(t);
   const refusal = async (path: string, body: unknown) => {
     const response = await call("PUT", path, { body });

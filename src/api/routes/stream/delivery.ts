@@ -12,7 +12,10 @@ const deliverySchema = z.object({
   baseUrl: z.string().describe("URL before `/<uid>` of every video of the account."),
 });
 
-/** Where the videos of an account are served. Not in the hosted API: the hosted service shows this code only in its dashboard. */
+/**
+ * The URLs at which the videos of an account are served. Not part of the hosted API: the hosted service shows them only
+ * in its dashboard.
+ */
 export const streamDeliveryRoutes = ({ urls }: StreamDeliveryDeps): Route[] => [
   route(
     {

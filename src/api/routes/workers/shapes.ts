@@ -96,8 +96,8 @@ export const settingsShape = scriptSettingsShape
   .extend({ observability: loose.optional(), bindings: z.array(loose), usage_model: z.string() });
 
 /**
- * Overrides that omit settings that were never specified: Terraform would plan to remove them from the worker. The oldest
- * compatibility date is indistinguishable from an absent one.
+ * Overrides that omit settings that were never specified: Terraform would plan to remove them from the worker. The
+ * oldest compatibility date is indistinguishable from an absent one.
  */
 export const withoutDefaults = ({ observability, latest }: Script) => ({
   ...(observability === null && { observability: undefined }),

@@ -22,8 +22,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/store/rate-limits/shared-limits.ts",
-    from: "const RESERVED_PART = 0.1;",
-    to: "const RESERVED_PART = 1;",
+    from: "const RESERVED_FRACTION = 0.1;",
+    to: "const RESERVED_FRACTION = 1;",
     test: "src/store/rate-limits/shared-limits.test.ts",
   },
   {

@@ -1,6 +1,7 @@
 /**
- * One deliberate fault, and the test that must detect it. `drills/mutations/<topic>.ts` exports `mutations: Mutation[]`.
- * A good mutation breaks a rule required by users, a standard or the docs; a mutation without effect proves nothing.
+ * One deliberate fault, and the test that must detect it. `drills/mutations/<topic>.ts` exports `mutations:
+ * Mutation[]`. A good mutation breaks a rule required by users, a standard or the docs; a mutation without effect
+ * proves nothing.
  */
 export interface Mutation {
   /** Source file, relative to the root of the checkout. */

@@ -30,7 +30,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/backup/move.ts",
-    from: 'freezeSqlite(path, database?.label ?? "another objects store");',
+    from: 'freezeSqlite(path, database?.label ?? "another object store");',
     to: "",
     test: MOVE_TEST,
   },

@@ -86,7 +86,8 @@ export async function createBackup(options: CreateOptions): Promise<Created> {
     let rows = 0;
     let snapshotFacts: Pick<Manifest, "database" | "migrations">;
     try {
-      // An object is stored before the row that refers to it, and the hold keeps the objects that are deleted from now on.
+      // An object is stored before the row that refers to it, and the hold keeps the objects that are deleted from now
+      // on.
       const snapshot = await openRowSnapshot(address);
       snapshotFacts = { database: snapshot.dialect, migrations: snapshot.migrations };
       try {
@@ -322,8 +323,8 @@ async function filesBelow(directory: string, start: string): Promise<string[]> {
 }
 
 /**
- * Remembers the content of each object, so that the next backup into the same folder does not read objects that have not
- * changed. Written as the backup proceeds: after a killed backup, the next one reuses what it stored.
+ * Remembers the content of each object, so that the next backup into the same folder does not read objects that have
+ * not changed. Written as the backup proceeds: after a killed backup, the next one reuses what it stored.
  */
 async function openCache(scratch: string, folder: WritableFolder, recipients: readonly string[]) {
   const id = createHash("sha256")

@@ -12,7 +12,9 @@ export interface Encryption {
 }
 
 export interface Decryption {
-  /** Rejects with WrongIdentity if no identity can decrypt the file, and with another error if the bytes are damaged. */
+  /**
+   * Rejects with WrongIdentity if no identity can decrypt the file, and with another error if the bytes are damaged.
+   */
   decrypt(stored: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
 }
 

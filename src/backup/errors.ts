@@ -29,13 +29,13 @@ export const backupErrors = defineErrors("backup", {
   durableObjectsStay: {
     code: "E_BACKUP_DURABLE_OBJECTS_STAY",
     http: 409,
-    message: "the server has {count} Durable Objects, which do not run with PostgreSQL",
-    fix: "Delete them, or stay with SQLite. Objects in the objects folder can be moved without the database.",
+    message: "the server has {count} Durable Objects, which PostgreSQL does not support",
+    fix: "Delete them, or keep SQLite and move only the objects, without --database-url.",
   },
   moveDiffers: {
     code: "E_BACKUP_MOVE_DIFFERS",
     http: 500,
-    message: "the new location does not have the same data: {what}",
+    message: "the data in the new location differs: {what}",
     fix: "Use an empty database and an empty object store, and run `reelpost move` again.",
   },
   insideData: {

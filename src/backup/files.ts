@@ -51,8 +51,8 @@ export async function measure(bytes: AsyncIterable<Uint8Array>): Promise<Written
 }
 
 /**
- * Writes a new file with owner-only permissions; when this resolves, its bytes are on disk, its name is not. Errors of the
- * source are passed on; a failed write is a BackupError.
+ * Writes a new file with owner-only permissions; when this resolves, its bytes are on disk, its name is not. Errors of
+ * the source are passed on; a failed write is a BackupError.
  */
 export async function writeSynced(path: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
   const file = await open(path, "wx", 0o600).catch((err: unknown) => {
@@ -125,7 +125,9 @@ export async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
   if (rest !== "") yield rest;
 }
 
-/** Runs `work` for each item, up to `limit` at a time. Rejects with the first error, after the pending calls have ended. */
+/**
+ * Runs `work` for each item, up to `limit` at a time. Rejects with the first error, after the pending calls have ended.
+ */
 export async function forEachParallel<Item>(
   items: AsyncIterable<Item> | Iterable<Item>,
   limit: number,

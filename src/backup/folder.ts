@@ -29,8 +29,8 @@ const SQLITE_FULL = 13;
 
 /**
  * A folder with backups. `contents/` holds files under names that depend on their bytes, so that backups share equal
- * files; `backups/<id>.json` is the manifest of a complete backup and is written last; `backups/<id>.contents` lists the
- * contents that it needs.
+ * files; `backups/<id>.json` is the manifest of a complete backup and is written last; `backups/<id>.contents` lists
+ * the contents that it needs.
  */
 export interface BackupFolder {
   readonly path: string;
@@ -38,11 +38,17 @@ export interface BackupFolder {
   readonly id: string;
   /** Complete backups, oldest first. `unusable`: those whose manifest cannot be read. */
   list(): Promise<{ manifests: Manifest[]; unusable: { id: string; reason: string }[] }>;
-  /** Finds the newest complete backup, or the one with this id. Throws BackupError noBackup, unknownBackup, damaged, newerFormat. */
+  /**
+   * Finds the newest complete backup, or the one with this id. Throws BackupError noBackup, unknownBackup, damaged,
+   * newerFormat.
+   */
   find(id?: string): Promise<Manifest>;
   /** Reads the contents of a backup. Throws BackupError damaged. */
   contentsOf(manifest: Manifest): Promise<StoredContent[]>;
-  /** Reads and decrypts a content file. Throws BackupError damaged, identityNeeded, wrongIdentity; damaged bytes cause an error during reading. */
+  /**
+   * Reads and decrypts a content file. Throws BackupError damaged, identityNeeded, wrongIdentity; damaged bytes cause
+   * an error during reading.
+   */
   read(manifest: Manifest, name: string, decryption: Decryption | undefined): AsyncIterable<Uint8Array>;
   /** The files of a backup, in order. */
   files(manifest: Manifest, decryption: Decryption | undefined): AsyncIterable<BackupFile>;
@@ -60,7 +66,9 @@ export interface WritableFolder extends BackupFolder {
   store(bytes: AsyncIterable<Uint8Array>): Promise<{ original: Written; stored: StoredContent; isNew: boolean }>;
   /** Makes all contents durable, then the list of contents, then the manifest. */
   complete(manifest: (contentsSha256: string) => Manifest, contents: Iterable<StoredContent>): Promise<Manifest>;
-  /** Deletes all but the newest `keep` backups, and contents that no backup needs. Returns the ids of deleted backups. */
+  /**
+   * Deletes all but the newest `keep` backups, and contents that no backup needs. Returns the ids of deleted backups.
+   */
   prune(keep: number): Promise<{ removed: string[]; freedBytes: number }>;
 }
 
@@ -75,8 +83,8 @@ export async function openBackupFolder(path: string): Promise<BackupFolder> {
 }
 
 /**
- * Opens a folder for writing; it is created if it is missing. `nameKey`: a secret of the server, without which the names
- * of encrypted contents would reveal whether the backup contains a known file. Throws BackupError foreignFolder,
+ * Opens a folder for writing; it is created if it is missing. `nameKey`: a secret of the server, without which the
+ * names of encrypted contents would reveal whether the backup contains a known file. Throws BackupError foreignFolder,
  * folderInUse, notWritable, full, newerFormat.
  */
 export async function openForWriting(

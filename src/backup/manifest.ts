@@ -37,7 +37,9 @@ export type Manifest = z.infer<typeof manifestSchema>;
 
 /** A file of a backup. */
 export interface BackupFile {
-  /** `objects/…`, `d1/…`, `durable-objects/…`, `rows/<table>/<n>`, `secrets.key` or another path in the data directory. */
+  /**
+   * `objects/…`, `d1/…`, `durable-objects/…`, `rows/<table>/<n>`, `secrets.key` or another path in the data directory.
+   */
   path: string;
   size: number;
   /** The hash of the original bytes. */

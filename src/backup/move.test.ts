@@ -17,7 +17,7 @@ const contentsOf = async (store: ObjectStore) => {
 const isMoved = (err: unknown) => err instanceof UserError && err.kind === "moved";
 
 onPostgres((engine) => {
-  test("rows and objects are moved while the server keeps serving reads, and no acknowledged write is missing", async (t) => {
+  test("moves rows and objects while the server continues to serve reads, without losing an acknowledged write", async (t) => {
     const data = await createData(t);
     rmSync(join(data.dataDirectory, "durable-objects"), { recursive: true });
     const { where } = await engine.open(t);
@@ -71,7 +71,7 @@ onPostgres((engine) => {
       [...(await contentsOf(objects))].filter(([key]) => found.has(key)),
     );
 
-    // The same call again finds everything in place.
+    // A second call finds everything in place.
     const again = await moveData({ ...options, prepareOnly: false });
     assert.deepEqual([again.rows, again.objects.copied <= 1], [moved.rows, true]);
     cancelMove(data.dataDirectory);
@@ -83,7 +83,7 @@ onPostgres((engine) => {
   });
 
   onS3((openBucket) => {
-    test("objects move to a bucket and are compared there", async (t) => {
+    test("moves objects to a bucket, and compares them there", async (t) => {
       const data = await createData(t);
       const bucket = await openBucket(t);
       const before = { ...process.env };
@@ -96,7 +96,7 @@ onPostgres((engine) => {
     });
   });
 
-  test("continues after an interruption with what is missing, and copies a changed object again", async (t) => {
+  test("resumes after an interruption, and copies a changed object again", async (t) => {
     const data = await createData(t);
     const objects = await openFsObjects({ folder: data.objects });
     const target = await openFsObjects({ folder: join(temporary(t), "objects") });
@@ -119,7 +119,7 @@ onPostgres((engine) => {
     assert.deepEqual(await contentsOf(target), await contentsOf(objects));
   });
 
-  test("detects an object that the new store changed, and leaves Durable Objects where they are", async (t) => {
+  test("detects an object that differs in the new store, and does not move Durable Objects", async (t) => {
     const data = await createData(t);
     const objects = await openFsObjects({ folder: data.objects });
     const folder = await openFsObjects({ folder: join(temporary(t), "objects") });

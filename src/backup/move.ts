@@ -51,10 +51,10 @@ const JOURNAL = join("move", "objects.jsonl");
 const PARALLEL = 4;
 
 /**
- * Moves the rows of a SQLite server to PostgreSQL, and its objects to another store. Call it again after an interruption:
- * it continues. The server may be running. At first it reads and writes as before, while most objects are copied. Then
- * the SQLite database becomes read-only, so that every acknowledged write is copied with the rest; reads continue. It
- * stays read-only, because a later write would be missing in the new location.
+ * Moves the rows of a SQLite server to PostgreSQL, and its objects to another store. Call it again after an
+ * interruption: it continues. The server may be running. At first it reads and writes as before, while most objects are
+ * copied. Then the SQLite database becomes read-only, so that every acknowledged write is copied with the rest; reads
+ * continue. It stays read-only, because a later write would be missing in the new location.
  *
  * Throws StoreError, and BackupError noData, durableObjectsStay, moveDiffers.
  */
@@ -85,7 +85,7 @@ export async function moveData(options: MoveOptions): Promise<Moved> {
       target === undefined ? { count: 0, bytes: 0, copied: 0 } : await copyObjects(source!, target, journal, options);
     const first = await copyAll();
     if (prepareOnly) return { objects: first, rows: undefined };
-    freezeSqlite(path, database?.label ?? "another objects store");
+    freezeSqlite(path, database?.label ?? "another object store");
     const objects = await copyAll();
     const rows = database === undefined ? undefined : await copyRows(path, database.url, options);
     return { objects: { ...objects, copied: first.copied + objects.copied }, rows };
@@ -95,7 +95,7 @@ export async function moveData(options: MoveOptions): Promise<Moved> {
   }
 }
 
-/** Makes a server whose move was started writable again. Writes to the new location are not copied back. */
+/** Cancels a move: makes the server writable again. Writes to the new location are not copied back. */
 export function cancelMove(dataDirectory: string): void {
   unfreezeSqlite(join(dataDirectory, DATABASE));
 }
@@ -111,7 +111,7 @@ interface Journal {
   add(object: CopiedObject): Promise<void>;
 }
 
-/** The objects that were copied and compared, one per line. A line that a crash cut off counts as absent. */
+/** Opens the list of objects that were copied and compared, one per line. A line truncated by a crash is ignored. */
 async function openJournal(dataDirectory: string): Promise<Journal> {
   const file = join(dataDirectory, JOURNAL);
   await mkdir(join(file, ".."), { recursive: true, mode: 0o700 });
@@ -126,7 +126,7 @@ async function openJournal(dataDirectory: string): Promise<Journal> {
         const object = JSON.parse(line) as CopiedObject;
         entries.set(object.key, object);
       } catch {
-        // Copied again.
+        // The object is copied again.
       }
     }
     await appendFile(file, "\n");
@@ -163,13 +163,13 @@ async function copyObjects(
     totals.bytes += size;
     onProgress?.({ step: "objects", count: totals.count, bytes: totals.bytes });
   });
-  // Deleted by the server since an earlier call. Objects of others are not touched.
+  // The server has deleted these objects since an earlier call. Objects that this move did not copy are kept.
   const deleted = [...present.keys()].filter((key) => !wanted.has(key) && journal.entries.has(key));
   if (deleted.length > 0) await target.delete(deleted);
   return totals;
 }
 
-/** Resolves with false if the object was deleted meanwhile. */
+/** Resolves with false if the object was deleted in the meantime. */
 async function copyObject(source: ObjectStore, target: ObjectStore, key: string): Promise<boolean> {
   const opened = await source.open(key);
   if (opened === undefined) return false;
@@ -201,7 +201,7 @@ async function copyRows(path: string, url: string, { migrations, onProgress }: M
         },
       });
     } catch (err) {
-      // An earlier call may have copied all rows. The comparison decides.
+      // An earlier call may have copied all rows; they are compared below.
       if (!isStoreError(err, "databaseNotEmpty")) throw err;
     } finally {
       await db.close();
@@ -224,7 +224,7 @@ async function copyRows(path: string, url: string, { migrations, onProgress }: M
   }
 }
 
-/** `like` selects the tables and columns; newer migrations may have added others. */
+/** Includes only the tables and columns of `like`: newer migrations may have added others. */
 async function contentsOf(snapshot: RowSnapshot, like: RowSnapshot = snapshot): Promise<Contents> {
   const contents: Contents = new Map();
   for (const table of like.tables) {

@@ -17,7 +17,10 @@ export interface SecretsSettings {
   key_file: string;
 }
 
-/** Returns the configured key, or undefined if the data directory has none yet. Throws StoreError secretsKeyTwice, badKeyFile. */
+/**
+ * Returns the configured key, or undefined if the data directory has none yet. Throws StoreError secretsKeyTwice,
+ * badKeyFile.
+ */
 export function readSecretsKey(
   dataDirectory: string,
   { key, key_file: file }: SecretsSettings,
@@ -51,6 +54,8 @@ export function canDecrypt({ text, source }: SecretsKey, value: string, context:
   }
 }
 
-/** A secret for the names of encrypted contents, which would otherwise reveal whether a backup contains a known file. */
+/**
+ * A secret for the names of encrypted contents, which would otherwise reveal whether a backup contains a known file.
+ */
 export const nameKeyOf = (key: SecretsKey | undefined): string =>
   key === undefined ? "" : createSecrets({ keys: parseKeys(key.text, key.source) }).derive("backup contents")[0];

@@ -21,7 +21,8 @@ function existing(path: string): URL {
 export async function copySqlite(from: string, to: string): Promise<{ suffixes: string[]; problem?: string }> {
   await removeSqlite(to);
   try {
-    // Not read-only: after a crash of the process that wrote it, SQLite has to rebuild the index of the write-ahead log.
+    // Not read-only: after a crash of the process that wrote it, SQLite has to rebuild the index of the write-ahead
+    // log.
     const source = new DatabaseSync(existing(from), { timeout: 30_000 });
     try {
       await backup(source, to, { rate: ALL_PAGES });

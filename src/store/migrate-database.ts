@@ -4,8 +4,8 @@ import { openPostgres, type PostgresOptions } from "./db/postgres.ts";
 import { openSqlite } from "./db/sqlite.ts";
 
 /**
- * Applies pending migrations, or with `dryRun` only compares them. Resolves with the state before. Throws StoreError
- * databaseNewer, unreachable, cannotOpen.
+ * Applies pending migrations; with `dryRun`, changes nothing. Resolves with the status before the call. Throws
+ * StoreError databaseNewer, unreachable, cannotOpen.
  */
 export async function migrateDatabase(
   database: { path: string } | PostgresOptions,

@@ -7,8 +7,8 @@ import { parseObjectsUrl } from "./objects/s3/address.ts";
 import { openS3Objects } from "./objects/s3/s3.ts";
 
 /**
- * Opens the objects in a folder, or in the bucket of an `s3://` URL, without a local cache. `db` keeps incomplete uploads
- * of a bucket. Throws StoreError badObjectsUrl.
+ * Opens the objects in a folder, or in the bucket of an `s3://` URL, without a local cache. With a bucket, `db` stores
+ * the state of partial objects. Throws StoreError badObjectsUrl.
  */
 export async function openObjectsAt(
   place: string,

@@ -2,7 +2,7 @@ import { join, resolve } from "node:path";
 import type { Basics } from "../kernel/index.ts";
 import type { Metrics } from "../kernel/metrics.ts";
 import { createLocalLimits } from "../kernel/rate-limits.ts";
-import { expectMigrated, migrate } from "./db/migrate.ts";
+import { requireMigrated, migrate } from "./db/migrate.ts";
 import type { Db, Migration } from "./db/port.ts";
 import { openPostgres, type PostgresOptions } from "./db/postgres.ts";
 import { openSqlite } from "./db/sqlite.ts";
@@ -25,7 +25,7 @@ import type { Store } from "./store.ts";
 interface StoreOptions {
   /** The complete schema, in order of creation. */
   migrations: readonly Migration[];
-  /** Apply pending migrations. Default true; otherwise they are an error. */
+  /** Apply pending migrations. Default true; if false, a pending migration is an error. */
   migrate?: boolean | undefined;
   /** PostgreSQL. Default: SQLite in the data directory. */
   database?: PostgresOptions | undefined;
@@ -36,9 +36,9 @@ interface StoreOptions {
    * folder "objects".
    */
   objects?: { dir: string; url: string; cache_gb?: number } | undefined;
-  /** Counts the use of the local copies of a bucket's objects. */
+  /** Receives metrics of the local cache of a bucket's objects. */
   metrics?: Metrics | undefined;
-  /** Runs before the migrations and may reject, so that an unsuitable process does not change the schema. */
+  /** Runs before the migrations. Rejects if this process must not change the schema. */
   beforeMigrations?(db: Db): Promise<void>;
   /** Number of live processes that share the database. Default: assumes only a few. */
   liveProcesses?: (() => number) | undefined;
@@ -52,7 +52,7 @@ interface SharedDatabase {
   isFirst: boolean;
 }
 
-/** Folders in the data directory for a bucket: temporary files, and copies of objects. */
+/** Folders in the data directory that a bucket needs: temporary files, and the local cache. */
 const SCRATCH = "objects-scratch";
 const CACHE = "object-cache";
 const COUNTS_SWEEP_MS = 10 * 60_000;
@@ -60,8 +60,8 @@ const UPLOADS_SWEEP_MS = 6 * 3_600_000;
 const GIBIBYTE = 1024 ** 3;
 
 /**
- * Opens database, objects, events and jobs, and applies pending migrations. Throws StoreError: notADatabase, cannotOpen,
- * notDurable, databaseNewer, databaseOlder, unreachable, badObjectsUrl.
+ * Opens database, objects, events and jobs, and applies pending migrations. Throws StoreError: notADatabase,
+ * cannotOpen, notDurable, databaseNewer, databaseOlder, unreachable, badObjectsUrl.
  */
 export async function openStore(
   directory: string,
@@ -85,7 +85,7 @@ export async function openStore(
       : await openPostgres(database);
   lifecycle.onStop("database", () => db.close());
   await beforeMigrations?.(db);
-  await (applies ? migrate : expectMigrated)(db, migrations);
+  await (applies ? migrate : requireMigrated)(db, migrations);
   // The data directory is locked, so no other process is running these jobs.
   if (database === undefined && shared?.isFirst !== false) await reclaimJobs(db);
   const events = await openEvents();
@@ -117,7 +117,7 @@ async function openBucket(
   { lifecycle, clock, log }: Basics,
 ): Promise<{ remote: ObjectStore; check(): Promise<void> }> {
   const remote = await openS3Objects({ location, db, scratch, clock, log });
-  // Not at start: only a process that has passed the check of the storage identity may remove anything.
+  // Does not run at startup: a process must pass the storage identity check before it may delete anything.
   const sweep = sweeps.every(UPLOADS_SWEEP_MS, remote.sweep, { name: "objects: sweep of incomplete uploads", log });
   lifecycle.onStop("objects", async () => {
     await sweep.stop();

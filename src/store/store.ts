@@ -9,7 +9,10 @@ import type { Sweeps } from "./sweeps/port.ts";
 export interface Store {
   db: Db;
   objects: ObjectStore;
-  /** Checks a bucket: writes, reads and deletes an object. Throws StoreError. Absent if objects are in a folder. */
+  /**
+   * Checks the bucket by writing, reading and deleting an object. Throws StoreError. Undefined if objects are in a
+   * folder.
+   */
   checkObjects?: () => Promise<void>;
   events: Events;
   jobs: Jobs;

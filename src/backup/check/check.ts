@@ -27,7 +27,9 @@ interface Checked {
   findings: Finding[];
 }
 
-/** In a running server, a row without an object, or an object without a row, may be a write in progress for this long. */
+/**
+ * In a running server, a row without an object, or an object without a row, may be a write in progress for this long.
+ */
 const ORPHAN_GRACE_MS = 24 * 3_600_000;
 /** Removed files are moved here. */
 const REMOVED = "removed";
@@ -172,8 +174,8 @@ interface Repaired {
 }
 
 /**
- * Repairs the findings that can be repaired. Files are moved to `removed/<time>/` in the data directory. No server may be
- * using the data.
+ * Repairs the findings that can be repaired. Files are moved to `removed/<time>/` in the data directory. No server may
+ * be using the data.
  */
 async function repairData(location: DataLocation, findings: readonly Finding[], now: number): Promise<Repaired[]> {
   const { dataDirectory, objects, databaseUrl } = location;

@@ -8,7 +8,7 @@ export interface Reference {
   /** Size in bytes; undefined if the row does not contain it. */
   size?: number | undefined;
   kind: FindingKind;
-  /** The row in words: `KV key "a" of namespace 1`. */
+  /** Description of the row, such as `KV key "a" of namespace 1`. */
   subject: string;
   row?: RowReference;
 }
@@ -32,8 +32,8 @@ const keyed = (table: string, row: Row, columns: readonly string[]): RowReferenc
 });
 
 /**
- * The objects that each row needs, by table. The domains that own the tables define the keys; drills/backup.drill.ts and
- * the test of the check use real rows.
+ * The objects that each row needs, by table. The domains that own the tables define the keys; drills/backup.drill.ts
+ * and the test of the check use real rows.
  */
 const REFERENCES: Record<string, (row: Row) => Reference[]> = {
   kv_entries: (row) =>
@@ -135,7 +135,7 @@ const REFERENCES: Record<string, (row: Row) => Reference[]> = {
 
 const watermarkKeyOf = (row: Row): string => text(row["object_key"] ?? `stream-watermarks/${text(row["uid"])}.png`);
 
-/** Segments of earlier versions have no writer. */
+/** Segments written by earlier versions have no writer. */
 function liveSegmentKeyOf(row: Row, rendition: string): string {
   const folder = `stream/${text(row["video_uid"])}/live`;
   return row["writer"] == null

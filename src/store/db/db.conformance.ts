@@ -310,7 +310,7 @@ export function dbConformance(engine: TestEngine): void {
       );
     });
 
-    test("accepts newer migrations that this version works with, and rejects others", async (t) => {
+    test("accepts newer migrations that are compatible with this version, and rejects others", async (t) => {
       const newer = (name: string, olderVersions?: Migration["olderVersions"]): Migration => ({
         ...column(name),
         ...(olderVersions !== undefined && { olderVersions }),
@@ -336,7 +336,7 @@ export function dbConformance(engine: TestEngine): void {
       }
     });
 
-    test("adds its column to a database from a version that lacked the column, and trusts none of the unknown migrations recorded in it", async (t) => {
+    test("adds the missing column `older_versions`, and rejects unknown migrations that have no value in it", async (t) => {
       const { db } = await engine.open(t, [things, column("old")]);
       await sql`alter table schema_migrations drop column older_versions`.execute(db.tables());
       assert.deepEqual((await readMigrationStatus(db, [things, column("old"), column("x")])).pending, ["test-x"]);

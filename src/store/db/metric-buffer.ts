@@ -26,7 +26,10 @@ interface MetricBufferOptions<Cell> {
   flushMs?: number;
   /** Cells per write. */
   batchSize?: number;
-  /** Above this number of cells, they are written early; twice as many are discarded with a warning if the database is unavailable. */
+  /**
+   * Above this number of cells, they are written early; twice as many are discarded with a warning if the database is
+   * unavailable.
+   */
   maxCells?: number;
 }
 

@@ -12,13 +12,13 @@ const columnTypes: Record<Db["dialect"], ColumnTypes> = {
 /** An arbitrary lock id that no other program uses: "reelpost" as eight ASCII bytes. */
 const MIGRATION_LOCK = "8243105103068197748";
 /**
- * A change to a table waits for running transactions, and all later ones wait for the change. So it gives up after this
- * time, lets them pass, and tries again.
+ * A schema change waits for running transactions, and later transactions wait for the change. So it gives up after this
+ * time, lets the others proceed, and retries.
  */
 const LOCK_TIMEOUT_MS = 3_000;
 const LOCK_ATTEMPTS = 20;
 
-/** `older_versions` is what `Migration.olderVersions` says; null in databases of versions without the column. */
+/** `older_versions` is `Migration.olderVersions`; null if the version that applied the migration had no such column. */
 interface Schema {
   schema_migrations: { name: string; applied_at: number; older_versions: string | null };
 }
@@ -30,7 +30,7 @@ const NONE = "none";
 export interface MigrationStatus {
   applied: string[];
   pending: string[];
-  /** Applied by a newer version. This version works with the schema. */
+  /** Applied by a newer version, and compatible with this one. */
   newer: string[];
 }
 
@@ -66,7 +66,7 @@ export async function readMigrationStatus(db: Db, migrations: readonly Migration
 }
 
 /** Throws StoreError databaseOlder if a migration of this version is pending, and databaseNewer like `migrate`. */
-export async function expectMigrated(db: Db, migrations: readonly Migration[]): Promise<void> {
+export async function requireMigrated(db: Db, migrations: readonly Migration[]): Promise<void> {
   const { pending } = await readMigrationStatus(db, migrations);
   if (pending.length > 0) throw storeErrors.databaseOlder({ pending: pending.join(", ") });
 }

@@ -26,7 +26,10 @@ export function choosePeriod(
 }
 
 interface SumsQuery<Column extends string> {
-  /** Has the columns `account_id`, `period` (milliseconds) and `start_at` (epoch milliseconds), in this order in an index. */
+  /**
+   * Has the columns `account_id`, `period` (milliseconds) and `start_at` (epoch milliseconds), in this order in an
+   * index.
+   */
   table: string;
   account: string;
   period: SumPeriod;
@@ -36,7 +39,9 @@ interface SumsQuery<Column extends string> {
   filter: RowFilter<Column>;
   /** SQL of a column. */
   expression(column: Column): RawBuilder<ColumnValue>;
-  /** Columns with an index on account, column, period and start; a condition `=` or `in` on one of them limits the read. */
+  /**
+   * Columns with an index on account, column, period and start; a condition `=` or `in` on one of them limits the read.
+   */
   indexed?: readonly Column[];
   groupBy: readonly Column[];
   sums: readonly string[];

@@ -5,7 +5,7 @@ import { parsePostgresUrl } from "./postgres-address.ts";
 
 const urlsOf = (url: string) => parsePostgresUrl(url).hosts.map((host) => host.url);
 
-test("a connection string with several hosts becomes one string per host", () => {
+test("splits a connection string with several hosts into one string per host", () => {
   const url = "postgres://user:p%40ss@h1:5432,h2:5433,[::1]:5434/db?sslmode=require&target_session_attrs=read-write";
   assert.deepEqual(urlsOf(url), [
     "postgres://user:p%40ss@h1:5432/db?sslmode=require",
@@ -19,20 +19,20 @@ test("a connection string with several hosts becomes one string per host", () =>
   assert.equal(parsePostgresUrl(url).label, "h1:5432,h2:5433,[::1]:5434/db");
 });
 
-test("hosts in the query string, such as Unix socket directories, become one connection string each", () => {
+test("reads hosts, such as Unix socket directories, from the query string", () => {
   assert.deepEqual(urlsOf("postgresql:///db?host=/run/a,/run/b&port=5433,5434"), [
     "postgresql:///db?host=%2Frun%2Fa&port=5433",
     "postgresql:///db?host=%2Frun%2Fb&port=5434",
   ]);
 });
 
-test("a single host keeps its connection string", () => {
+test("does not change a connection string with one host", () => {
   assert.deepEqual(urlsOf("postgres://user:secret@db.internal/reelpost"), [
     "postgres://user:secret@db.internal/reelpost",
   ]);
 });
 
-test("rejects strings that do not lead to a primary, without repeating the password", () => {
+test("rejects invalid connection strings and those that allow a standby, without revealing the password", () => {
   for (const url of [
     "mysql://user:very-secret@h1/db",
     "very-secret",

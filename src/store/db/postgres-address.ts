@@ -1,10 +1,10 @@
 import { storeErrors } from "../errors.ts";
 
-/** A database on one or several servers, of which one is the primary. */
+/** A database on one or more servers, one of which is the primary. */
 export interface PostgresAddress {
-  /** They are tried in this order. */
+  /** Tried in this order. */
   hosts: readonly PostgresHost[];
-  /** Hosts, ports and database without user and password, for messages. */
+  /** Hosts, ports and database for messages, without user and password. */
   label: string;
 }
 
@@ -15,7 +15,7 @@ interface PostgresHost {
 }
 
 const PARTS = /^(postgres(?:ql)?:\/\/)(?:([^/?#]*)@)?([^/?#]*)(\/[^?#]*)?(?:\?([^#]*))?$/;
-/** Values of target_session_attrs that a primary satisfies. */
+/** Values of target_session_attrs that only require what a primary provides. */
 const PRIMARY_ATTRIBUTES = new Set(["any", "read-write", "primary"]);
 
 /**

@@ -9,8 +9,8 @@ import { createSessionPool } from "./postgres-pool.ts";
 import { createPrimaryConnector, type Session } from "./postgres-session.ts";
 
 /**
- * The pool for Kysely: returns values as SQLite does, converts errors to StoreErrors, rejects writes that bypass an open
- * transaction, and repeats what a lost connection left undone, if the repetition is safe.
+ * The connection pool for Kysely. Returns values as SQLite does, converts errors to StoreErrors, rejects writes that
+ * bypass an open transaction, and retries a query after the loss of its connection if that is safe.
  */
 interface GuardedPool extends PostgresPool {
   /** Marks `work` as inside a transaction. */
@@ -26,7 +26,7 @@ interface GuardedPoolOptions {
   replicated: boolean;
 }
 
-/** How long a query waits for a connection. */
+/** Maximum time that a query waits for a connection. */
 const MAX_WAIT_MS = 10_000;
 
 export function createGuardedPool({ url, connections, timeoutMs, replicated }: GuardedPoolOptions): GuardedPool {
@@ -94,7 +94,7 @@ export function createGuardedPool({ url, connections, timeoutMs, replicated }: G
             throw fromPostgres(err, address.label);
           session = undefined;
           abandon(current, err);
-          // Reads change nothing, nothing precedes BEGIN, and a standby rejects a write before it does anything.
+          // Safe to repeat: a read, a BEGIN, and a write that a standby rejected before it had any effect.
           const isRepeatable = !inTransaction && (kind === "read" || kind === "begin" || isReadOnly(err));
           if (isRepeatable && attempt === 1) session = await acquire();
           else if (!isReadOnly(err) && (kind === "commit" || (kind === "other" && !inTransaction)))

@@ -23,12 +23,12 @@ export class ResponseTimeout extends Error {
   }
 }
 
-/** The server is not the primary; a write would fail with the same code. */
+/** The server is not the primary. Has the code with which a write would fail. */
 export class NotPrimary extends Error {
   readonly code = SQLSTATE.readOnly;
 }
 
-/** Node tries every address of a host name and collects the errors. */
+/** Node tries each address of a host name, and throws all failures as an AggregateError. */
 const firstOf = (thrown: unknown): unknown => (thrown instanceof AggregateError ? thrown.errors[0] : thrown);
 
 function codeOf(thrown: unknown): string {
@@ -42,10 +42,10 @@ export const isConnectionLost = (thrown: unknown): boolean =>
   UNREACHABLE_CODE.test(codeOf(thrown)) ||
   (thrown instanceof Error && UNREACHABLE_MESSAGE.test(thrown.message));
 
-/** True if the server rejected a write because it is a standby. It has not stored anything. */
+/** True if the server rejected a write because it is a standby, and stored nothing. */
 export const isReadOnly = (thrown: unknown): boolean => codeOf(thrown) === SQLSTATE.readOnly;
 
-/** Converts pg errors to the matching StoreError, if there is one. `address` is a label without a password. */
+/** Converts an error of pg to the matching StoreError, if there is one. `address` is a label without a password. */
 export function fromPostgres(thrown: unknown, address: string): unknown {
   if (!(thrown instanceof Error) || thrown instanceof UserError) return thrown;
   const reason = messageOf(firstOf(thrown));

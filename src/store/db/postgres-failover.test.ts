@@ -18,7 +18,7 @@ const insert = (db: Db, n: number) => db.write(db.tables<Tables>().insertInto("n
 const numbers = async (db: Db) =>
   (await db.read(db.tables<Tables>().selectFrom("numbers").select("n").orderBy("n"))).map(({ n }) => n);
 
-/** Writes increasing numbers one after the other until it is stopped. */
+/** Writes ascending numbers one at a time until it is stopped. */
 function startWriter(db: Db) {
   const acknowledged: number[] = [];
   const unknown: number[] = [];
@@ -45,7 +45,7 @@ function startWriter(db: Db) {
     acknowledged,
     unknown,
     failures,
-    /** Resolves after this many more acknowledged writes. */
+    /** Resolves after `count` more acknowledged writes. */
     more: (count: number) =>
       new Promise<void>((resolve) => progress.push({ count: acknowledged.length + count, resolve })),
     stop: () => {
@@ -56,7 +56,7 @@ function startWriter(db: Db) {
 }
 
 onPostgres(() => {
-  test("a killed primary is replaced by its standby, and every acknowledged write is there", async (t) => {
+  test("every acknowledged write survives a failover from a killed primary to its standby", async (t) => {
     const { primary, standby, urlOf } = await startPostgresPair(t);
     const db = await openPostgres({ url: urlOf(), connections: 4, replicated: true, timeout_seconds: 2 });
     t.after(() => db.close());
@@ -69,7 +69,7 @@ onPostgres(() => {
     while (!writer.failures.has("notReplicated")) await sleep(5);
     await standby.query("alter system set synchronous_standby_names = 'any 1 (*)'");
     await standby.query("select pg_reload_conf()");
-    // The old primary returns first in the list, and refuses writes.
+    // The old primary is first in the list of hosts. It restarts, and rejects writes.
     await primary.start("default_transaction_read_only = on");
     const relaxed = await openPostgres({ url: urlOf(), connections: 1 });
     t.after(() => relaxed.close());
@@ -79,7 +79,7 @@ onPostgres(() => {
       writer.acknowledged.filter((n) => !stored.has(n)),
       [],
     );
-    // Everything else was reported as possibly stored.
+    // Any other stored write was reported as possibly stored.
     const reported = new Set([...writer.acknowledged, ...writer.unknown]);
     assert.deepEqual(
       [...stored].filter((n) => !reported.has(n)),
@@ -100,7 +100,7 @@ onPostgres(() => {
     await sql`create table numbers (n bigint primary key)`.execute(db.tables());
     const writer = startWriter(db);
     await writer.more(10);
-    // A demoted server: connections stay open, and every write is rejected.
+    // The primary is demoted: its connections stay open, and it rejects every write.
     await primary.query("alter system set default_transaction_read_only = on");
     await primary.query("select pg_reload_conf()");
     await standby.promote();
@@ -108,7 +108,7 @@ onPostgres(() => {
     await standby.query("select pg_reload_conf()");
     await writer.more(10);
     await writer.stop();
-    // A rejected write is repeated on the new primary, and none is stored twice or has an unknown outcome.
+    // Rejected writes were repeated on the new primary: none was stored twice, and none has an unknown outcome.
     assert.deepEqual(writer.unknown, []);
     assert.deepEqual(await numbers(db), writer.acknowledged);
     await primary.kill();
@@ -117,7 +117,7 @@ onPostgres(() => {
     await received;
   });
 
-  test("a server that stops responding is abandoned within the time limit", async (t) => {
+  test("abandons a server that stops responding within the time limit", async (t) => {
     const { primary, standby, urlOf } = await startPostgresPair(t);
     const db = await openPostgres({ url: urlOf(), connections: 4, timeout_seconds: 1 });
     t.after(() => db.close());
@@ -147,7 +147,7 @@ onPostgres(() => {
     );
   });
 
-  test("a commit that did not wait for its standby is not acknowledged", async (t) => {
+  test("does not acknowledge a commit that did not wait for its standby", async (t) => {
     const { primary, standby, urlOf } = await startPostgresPair(t);
     const db = await openPostgres({ url: urlOf(), connections: 2, replicated: true });
     t.after(() => db.close());
@@ -162,7 +162,7 @@ onPostgres(() => {
 });
 
 onPostgres((engine) => {
-  describe("a server with few connections", () => {
+  describe("a server with a connection limit", () => {
     /** Creates a role that may open `limit` connections. */
     async function limited(url: string, db: Db, limit: number): Promise<string> {
       const role = `few_${new URL(url).pathname.slice(3)}`;
@@ -170,7 +170,7 @@ onPostgres((engine) => {
       return Object.assign(new URL(url), { username: role, password: "few" }).href;
     }
 
-    test("serves all queries with the connections that it grants", async (t) => {
+    test("serves all queries with the connections that the limit allows", async (t) => {
       const { db: admin, where } = await engine.open(t);
       const url = await limited((where as { url: string }).url, admin, 2);
       const db = await openPostgres({ url, connections: 8 });
@@ -206,7 +206,7 @@ onPostgres((engine) => {
     });
   });
 
-  test("rejects a server without synchronous replication if it is required", async (t) => {
+  test("rejects a server without synchronous replication if `replicated` is set", async (t) => {
     const { where } = await engine.open(t);
     await assert.rejects(
       openPostgres({ url: (where as { url: string }).url, replicated: true }),
@@ -226,7 +226,7 @@ onPostgres((engine) => {
     await assert.rejects(sql`select 1`.execute(db.tables()), (err) => isStoreError(err, "notDurable"));
   });
 
-  test("a query that exceeds the time limit is cancelled, and its connection stays usable", async (t) => {
+  test("cancels a query that exceeds the time limit, and keeps its connection", async (t) => {
     const { where } = await engine.open(t);
     const db = await openPostgres({ ...(where as { url: string }), connections: 1, timeout_seconds: 1 });
     t.after(() => db.close());
@@ -238,7 +238,7 @@ onPostgres((engine) => {
     await db.withoutTimeLimit(() => sql`select pg_sleep(1.5)`.execute(db.tables()));
   });
 
-  test("a read is repeated after the loss of its connection, and a write is not", async (t) => {
+  test("repeats a read after the loss of its connection, but not a write", async (t) => {
     const { db, another } = await engine.open(t);
     await sql`create table numbers (n bigint primary key)`.execute(db.tables());
     const killer = await another();

@@ -2,18 +2,24 @@ import { Fault } from "../../kernel/index.ts";
 import { isStoreError, storeErrors } from "../errors.ts";
 import type { Session } from "./postgres-session.ts";
 
-/** A bounded set of connections to the primary. */
+/** A pool of connections to the primary. */
 interface SessionPool {
   /**
-   * An idle connection, or a new one. Waits while all are in use or the server has none left, then throws StoreError busy
-   * or tooManyConnections; errors of `open` are passed on.
+   * Resolves with an idle or a new connection. Waits while all are in use or the server accepts no further ones, at
+   * most `waitMs`, then throws StoreError busy or tooManyConnections. Rethrows errors of `open`.
    */
   acquire(): Promise<Session>;
-  /** Returns a connection; a broken one is closed. Every acquired connection is returned exactly once. */
+  /**
+   * Returns a connection to the pool, or closes it if it is broken or `destroy` is true. Call it exactly once for each
+   * acquired connection.
+   */
   release(session: Session, destroy?: boolean): void;
-  /** Closes all connections that exist now, those in use when they are returned: their server is suspect. */
+  /**
+   * Closes all current connections, because their server may have failed; those in use are closed when they are
+   * returned.
+   */
   renew(): void;
-  /** Resolves when all connections are returned and closed. */
+  /** Closes the pool. Resolves when all connections have been returned and closed. */
   end(): Promise<void>;
 }
 
@@ -28,12 +34,12 @@ interface Waiter {
 interface PoolOptions {
   open(): Promise<Session>;
   max: number;
-  /** How long `acquire` waits. */
+  /** Maximum time that `acquire` waits. */
   waitMs: number;
   idleMs?: number;
 }
 
-/** Pause before another connection is requested from a server that has none left. */
+/** Delay before the next attempt to connect to a server that has reached its connection limit. */
 const REFUSED_PAUSE_MS = 200;
 
 export function createSessionPool({ open, max, waitMs, idleMs = 30_000 }: PoolOptions): SessionPool {
@@ -42,7 +48,7 @@ export function createSessionPool({ open, max, waitMs, idleMs = 30_000 }: PoolOp
   const generations = new WeakMap<Session, number>();
   const closings = new Set<Promise<void>>();
   let generation = 0;
-  /** Connections that are open, opening, or in use. */
+  /** Number of connections that are idle, in use, or being opened. */
   let size = 0;
   let retryTimer: NodeJS.Timeout | undefined;
   let ended: PromiseWithResolvers<void> | undefined;
@@ -98,7 +104,7 @@ export function createSessionPool({ open, max, waitMs, idleMs = 30_000 }: PoolOp
         wait(waiter, "first");
       } else {
         waiter.reject(err);
-        // Without any connection, the waiting callers would fail one after the other for the same reason.
+        // With no connection left, all waiting callers would fail for the same reason, one after the other.
         if (size === 0) for (const other of waiters.splice(0)) rejectWaiter(other, err);
         serveWaiters();
       }

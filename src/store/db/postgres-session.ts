@@ -7,46 +7,46 @@ import { fromPostgres, NotPrimary, ResponseTimeout } from "./postgres-errors.ts"
 
 /** A verified connection to the primary. */
 export interface Session {
-  /** The host that it is connected to, without user and password. */
+  /** The connected host, without user and password. */
   readonly host: string;
   readonly client: Client;
   readonly isLost: boolean;
-  /** Set if the server confirmed a commit without waiting for its synchronous standby. */
+  /** True if the server confirmed a commit without waiting for its synchronous standby. */
   isUnreplicated: boolean;
-  /** Rejects with errors of pg, and with ResponseTimeout. */
+  /** Rejects with an error of pg, or with ResponseTimeout. */
   query(query: string | QueryConfig, parameters?: unknown[]): Promise<QueryResult>;
-  /** Removes the time limit of queries and transactions, until the session is closed. */
+  /** Removes the time limits of queries and transactions on this connection. */
   removeTimeLimit(): Promise<void>;
   /** Called once, when the connection is lost. */
   onLost(listener: () => void): void;
-  /** Resolves when the connection is closed; aborts a pending query. */
+  /** Aborts a pending query, and resolves when the connection is closed. */
   close(): Promise<void>;
 }
 
 interface SessionOptions {
   /** The application_name of the connection, for pg_stat_activity. */
   name: string;
-  /** The connection counts as lost if a query is not answered within this time. */
+  /** The connection counts as lost if the server does not respond to a query within this time. */
   timeoutMs: number;
-  /** Refuse a server that may confirm a commit before a standby has it. */
+  /** Reject a server that may confirm a commit before a standby has stored it. */
   replicated?: boolean | undefined;
   types?: CustomTypesConfig;
 }
 
 interface PrimaryConnector {
   /**
-   * Tries the hosts in turn until one is the primary. Throws StoreError unreachable, databaseReadOnly,
+   * Tries the hosts in turn until it finds the primary. Throws StoreError unreachable, databaseReadOnly,
    * tooManyConnections, notDurable, notReplicated.
    */
   connect(options: SessionOptions): Promise<Session>;
-  /** The next connections try the other hosts first. */
+  /** Makes later connections try the other hosts first. */
   suspect(host: string): void;
 }
 
 const CONNECT_TIMEOUT_MS = { onlyHost: 10_000, oneOfSeveral: 5_000 };
 const KEEP_ALIVE_MS = 10_000;
 const CLOSE_TIMEOUT_MS = 1_000;
-/** A transaction that is idle for this long holds locks for a process that is gone. */
+/** The process of a transaction that is idle for this long has probably died; its locks must not remain. */
 const IDLE_IN_TRANSACTION_MS = 60_000;
 
 export function createPrimaryConnector(address: PostgresAddress): PrimaryConnector {
@@ -78,7 +78,7 @@ export function createPrimaryConnector(address: PostgresAddress): PrimaryConnect
   };
 }
 
-/** One failure stands for all if it concerns the primary; otherwise the reasons are listed by host. */
+/** Returns the error of the primary if there is one; otherwise an error that lists the reason for each host. */
 function summaryOf(failures: readonly { host: string; error: unknown }[], address: string): unknown {
   if (failures.length === 1) return failures[0]!.error;
   const decisive = failures.find(
@@ -117,7 +117,7 @@ async function openSession(
     isLost = true;
     for (const listener of lostListeners.splice(0)) listener();
   };
-  // Without a listener for errors, a lost connection would end the process. The pending query reports the error.
+  // Without an error listener, a lost connection would crash the process. The pending query reports the error.
   client.on("error", onLost).on("end", onLost);
 
   const session: Session = {
@@ -154,7 +154,7 @@ async function openSession(
       else lostListeners.push(listener);
     },
     async close() {
-      // A server that does not respond would not confirm the end of the connection either.
+      // A server that does not respond would not confirm the end of the session either.
       const timer = setTimeout(() => socket().destroy(), CLOSE_TIMEOUT_MS);
       await client.end().finally(() => clearTimeout(timer));
     },
@@ -182,10 +182,10 @@ interface ServerFacts {
   standby_names: string;
 }
 
-/** Sets the time limits on the server and checks that it is a primary that keeps acknowledged writes. */
+/** Sets the time limits on the server, and checks that it is a primary that does not lose acknowledged writes. */
 async function verify(session: Session, { timeoutMs, replicated }: { timeoutMs: number; replicated: boolean }) {
-  // PgBouncer rejects these limits as startup parameters. The server cancels a slow query before the connection counts
-  // as lost.
+  // Set here because PgBouncer rejects these limits as startup parameters. The server cancels a slow query before the
+  // connection counts as lost.
   const { rows } = await session.query(
     `select pg_is_in_recovery() as standby,
             current_setting('transaction_read_only') as read_only,

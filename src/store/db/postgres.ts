@@ -8,26 +8,26 @@ import { createGuardedPool } from "./postgres-connection.ts";
 /** The settings group `database`. */
 export interface PostgresOptions {
   /**
-   * The servers: `postgres://user:password@h1:5432,h2:5432/database`, of which one is the primary;
-   * `?host=/run/postgresql` for a unix socket.
+   * The servers, one of which is the primary: `postgres://user:password@h1:5432,h2:5432/database`;
+   * `?host=/run/postgresql` for a Unix socket.
    */
   url: string;
   /** Maximum number of connections. Default 10. */
   connections?: number;
-  /** A query fails after this time, and a server that does not respond counts as lost. Default 15. */
+  /** Time limit of a query, after which a server that does not respond counts as lost. Default 15. */
   timeout_seconds?: number;
-  /** Refuse a server without synchronous replication. Default false. */
+  /** Reject a server without synchronous replication. Default false. */
   replicated?: boolean;
 }
 
 const DEFAULT_TIMEOUT_SECONDS = 15;
 
 /**
- * The engine for several machines. Throws StoreError if no server is a primary that responds, or if it could lose
- * acknowledged commits; the same is verified for each new connection.
+ * Opens a PostgreSQL database, which several processes can share. Throws StoreError if no primary responds, or if the
+ * primary could lose acknowledged commits. Each new connection is checked in the same way.
  *
- * After the loss of a connection, reads run again on another one. A write fails with `outcomeUnknown` if the server may
- * have stored it, and otherwise with `unreachable`.
+ * After the loss of a connection, reads are repeated on another one. A write fails with `outcomeUnknown` if the server
+ * may have stored it, and with `unreachable` otherwise.
  */
 export async function openPostgres({
   url,
@@ -88,7 +88,7 @@ async function retryCollisions<Result>(attempt: () => Promise<Result>): Promise<
     try {
       return await attempt();
     } catch (err) {
-      // The server became a standby and has rolled back the transaction.
+      // The server has become a standby, and has rolled back the transaction.
       if (attempts === 1 && isStoreError(err, "databaseReadOnly")) continue;
       if (!(err instanceof Error && "code" in err && COLLISION_CODES.has(String(err.code)))) throw err;
       if (attempts === MAX_ATTEMPTS)

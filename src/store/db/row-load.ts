@@ -19,8 +19,8 @@ const MAX_ROWS = 500;
 const MAX_BATCH_CHARACTERS = 4 * 1024 * 1024;
 
 /**
- * Fills an empty database with the rows of a snapshot, in one transaction, and applies the migrations that are newer than
- * the snapshot. Resolves with the number of rows. Throws StoreError databaseNewer, databaseNotEmpty, badRow.
+ * Fills an empty database with the rows of a snapshot, in one transaction, and applies the migrations that are newer
+ * than the snapshot. Resolves with the number of rows. Throws StoreError databaseNewer, databaseNotEmpty, badRow.
  */
 export async function loadRows(
   db: Db,

@@ -4,14 +4,14 @@ import { messageOf } from "../../kernel/index.ts";
 import { storeErrors } from "../errors.ts";
 
 const TRIGGER = "reelpost_moved";
-/** Begins the message of SQLite's error; the new location follows. */
+/** Start of SQLite's error message, which the new location follows. */
 const MESSAGE = "reelpost-moved: ";
 const LOCK_TIMEOUT_MS = 30_000;
 
 /**
- * Makes a SQLite database read-only for every process, permanently: each later write fails with StoreError moved, which
- * names `target`. A write that was acknowledged before is visible to a snapshot that is opened afterwards. Reads
- * continue. Idempotent. Throws StoreError cannotOpen.
+ * Makes a SQLite database read-only for every process, until unfreezeSqlite(): writes fail with StoreError moved, which
+ * names `target`, and reads continue. A snapshot that is opened afterwards contains every acknowledged write.
+ * Idempotent. Throws StoreError cannotOpen.
  */
 export function freezeSqlite(path: string, target: string): void {
   const message = `'${(MESSAGE + target).replaceAll("'", "''")}'`;
@@ -30,7 +30,7 @@ export function unfreezeSqlite(path: string): void {
   changeTriggers(path, () => []);
 }
 
-/** The target of freezeSqlite, if SQLite rejected a write because of it. */
+/** Returns the target of freezeSqlite if SQLite rejected a write because of it. */
 export function movedTo(thrown: Error): string | undefined {
   return thrown.message.startsWith(MESSAGE) ? thrown.message.slice(MESSAGE.length) : undefined;
 }

@@ -11,7 +11,7 @@ import { openPostgresEvents } from "./postgres.ts";
 const skip = pgbouncerAvailable() ? false : "PgBouncer is not installed";
 
 onPostgres((engine) => {
-  test("events, migrations and transactions work through PgBouncer in session mode", { skip }, async (t) => {
+  test("PgBouncer in session mode supports events, migrations and transactions", { skip }, async (t) => {
     const { where } = await engine.open(t);
     const url = await startPgbouncer(t, (where as { url: string }).url);
     const db = await openPostgres({ url, connections: 3 });

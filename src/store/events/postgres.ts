@@ -10,15 +10,15 @@ import { checkHint, createSubscriptions } from "./subscriptions.ts";
 const CHANNEL = "reelpost";
 const MAX_UNSENT = 10_000;
 const RECONNECT_MS = { first: 50, longest: 5_000 };
-/** Also the time limit for its own notification to arrive. */
+/** Interval of the heartbeat, and time limit for its arrival. */
 const HEARTBEAT_MS = 10_000;
-/** Topic of the notifications that a connection sends to itself. Subscribers do not receive them. */
+/** Topic of the heartbeat, a notification that a connection sends to itself. Subscribers do not receive it. */
 const HEARTBEAT_TOPIC = "events.heartbeat";
 
 /**
- * Events between all processes on one PostgreSQL database: NOTIFY, and one listening connection that reconnects. It
- * sends itself a notification regularly: neither a standby nor a pooler that shares server connections between
- * transactions delivers it.
+ * Events between all processes that share a PostgreSQL database: NOTIFY, and one listening connection that reconnects.
+ * A heartbeat, which it sends to itself, detects a standby or a pooler in transaction mode: neither delivers
+ * notifications.
  */
 export async function openPostgresEvents({
   url,
@@ -55,7 +55,7 @@ export async function openPostgresEvents({
     }
   }
 
-  /** Rejects if a notification of this connection does not reach it. */
+  /** Rejects if this connection does not receive its own notification. */
   async function expectDelivery(current: Session): Promise<void> {
     const hint = `${HEARTBEAT_TOPIC} ${randomUUID()}`;
     const { promise: arrived, resolve: arrive } = Promise.withResolvers<boolean>();
@@ -110,7 +110,7 @@ export async function openPostgresEvents({
         await expectDelivery(current);
       }
     } catch {
-      // The sleep ended because the connection was lost, close was called, or the heartbeat did not arrive.
+      // The sleep was aborted: the connection was lost, close() was called, or the heartbeat did not arrive.
     }
   }
 

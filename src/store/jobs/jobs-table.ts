@@ -72,7 +72,7 @@ interface Claim {
   leaseUntil: number;
 }
 
-/** Rows per statement: both engines limit the number of parameters. */
+/** Rows per statement. Both engines limit the number of parameters. */
 const INSERT_BATCH = 500;
 
 export type JobsTable = ReturnType<typeof createJobsTable>;
@@ -82,8 +82,8 @@ export function createJobsTable(db: Db) {
   const ids = tables.selectFrom("jobs").select("id");
 
   /**
-   * Claims the rows selected by `wantedIds`. Concurrent claimers get different rows: PostgreSQL skips locked rows, SQLite
-   * has one writer.
+   * Claims the rows selected by `wantedIds`. Concurrent claimers get different rows: PostgreSQL skips locked rows,
+   * SQLite has one writer.
    */
   async function claim(wantedIds: typeof ids, { token, leaseUntil }: Claim): Promise<JobRow[]> {
     const { rows } = await db.write(
@@ -122,7 +122,7 @@ export function createJobsTable(db: Db) {
       return rows[0]!.id;
     },
 
-    /** Inserts the rows that `claim` returns in its transaction. The rows have no key. */
+    /** Inserts the rows that `claim` returns, in the same transaction. The rows must not have a key. */
     insertClaimed: <ClaimTables>(claim: (tx: Kysely<ClaimTables>) => Promise<JobRow[]>): Promise<JobRow[]> =>
       db.transaction<ClaimTables & Tables, JobRow[]>(async (tx) => {
         const rows = await claim(tx as unknown as Kysely<ClaimTables>);
@@ -261,7 +261,7 @@ export async function reclaimJobs(db: Db): Promise<void> {
   await db.write(db.tables<Tables>().updateTable("jobs").set({ lease_until: 0 }).where("status", "=", running));
 }
 
-/** Running jobs by kind and the first 16 digits of their token; see Ids.lease. At most 500 groups. */
+/** Counts running jobs by kind and the first 16 digits of their lease token; see Ids.lease. At most 500 groups. */
 export async function countRunningJobs(db: Db): Promise<{ kind: string; holder: string; count: number }[]> {
   const holder = sql<string>`substr(token, 1, 16)`;
   return db.read(

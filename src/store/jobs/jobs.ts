@@ -52,7 +52,7 @@ export function createJobs({ db, clock, ids, events, log }: JobsDeps): Jobs {
     if (text === undefined) throw createBadJobError("its payload is not JSON");
     if (text.length > MAX_PAYLOAD_BYTES)
       throw createBadJobError(
-        `its payload has ${text.length} characters of JSON, at most ${MAX_PAYLOAD_BYTES} fit: put the rest into the object store`,
+        `its payload has ${text.length} characters of JSON, and the limit is ${MAX_PAYLOAD_BYTES}: move large data to the object store`,
       );
     return {
       id: nextId(),
@@ -91,7 +91,7 @@ export function createJobs({ db, clock, ids, events, log }: JobsDeps): Jobs {
       const rows = await table.insertClaimed<Tables>(async (tx) =>
         (await claim(tx)).map((payload) => rowOf(kind, payload, options)),
       );
-      // One notification wakes the workers of a kind, whatever the number of its jobs.
+      // One notification wakes all workers of a kind, regardless of the number of jobs.
       if (rows.length > 0) announce(kind, rows[0]!.id, options);
       return rows.length;
     },

@@ -15,8 +15,8 @@ interface Leases {
 }
 
 /**
- * Renews the leases in `heldLeases` after a third of their duration, until `endSignal`. Aborts the job of an expired or lost
- * lease.
+ * Renews the leases in `heldLeases` after a third of their duration, until `endSignal`. Aborts the job of an expired or
+ * lost lease.
  */
 export function startLeaseRenewal(
   leaseDeps: { table: JobsTable; clock: Clock; log: Log },

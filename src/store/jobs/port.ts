@@ -13,9 +13,10 @@ export interface Jobs {
    */
   enqueue(kind: string, payload: unknown, options?: EnqueueOptions): Promise<string>;
   /**
-   * Runs `claim` in a transaction and enqueues a job for each payload that it returns in the same transaction: a crash
-   * leaves the claim and all its jobs, or nothing. Resolves with the number of jobs when they are on disk. `claim` may
-   * run again after a conflict, so it must only do database work, through `tx`. Throws like `enqueue`.
+   * Runs `claim` in a transaction, and enqueues a job for each payload that it returns in the same transaction: after a
+   * crash, either the claim and all its jobs exist, or nothing does. Resolves with the number of jobs when they are on
+   * disk. `claim` may run again after a conflict, so it must only do database work, through `tx`. Throws like
+   * `enqueue`.
    */
   enqueueClaimed<Tables>(
     kind: string,

@@ -3,8 +3,8 @@ import type { ObjectHandle, ObjectStore } from "./port.ts";
 type RequestCounts = Record<"put" | "open" | "read" | "copy" | "list" | "delete", number>;
 
 /**
- * Counts the requests that a remote store would get. Not those of partial objects and leased files: a cache downloads a
- * leased file once. An object of up to 256 KiB is read with open().
+ * Counts the requests that a remote store would receive, except for partial objects and leased files. An object of up
+ * to 256 KiB needs no request besides open().
  */
 export function countedObjects(objects: ObjectStore): { objects: ObjectStore; counts: RequestCounts } {
   const counts: RequestCounts = { put: 0, open: 0, read: 0, copy: 0, list: 0, delete: 0 };

@@ -1,8 +1,8 @@
 import type { FileLease, ObjectStore } from "./port.ts";
 
 /**
- * Calls `use` with the path of each object, or undefined if it is missing, and releases the files when `use` has
- * finished.
+ * Leases the objects and calls `use` with their paths; undefined for a missing object. Releases the files when `use`
+ * has finished.
  */
 export async function withLeasedFiles<Result>(
   objects: Pick<ObjectStore, "leaseFile">,

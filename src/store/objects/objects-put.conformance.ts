@@ -157,7 +157,7 @@ export function objectPutConformance(open: (t: TestContext) => Promise<ObjectSto
       assert.equal(String(await read(store, "a/b")), "two");
     });
 
-    test("with `ifAbsent`, keeps an object that exists, also if several puts run at the same time", async (t) => {
+    test("with `ifAbsent`, keeps an existing object, even if several puts run at the same time", async (t) => {
       const store = await open(t);
       const first = await store.put("v/1", Buffer.from("first"), { ifAbsent: true });
       assert.deepEqual([first.isExisting, first.size], [undefined, 5]);

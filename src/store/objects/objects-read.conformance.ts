@@ -10,7 +10,7 @@ import { withLeasedFiles } from "./leased-files.ts";
 import type { ObjectStore } from "./port.ts";
 
 interface ReadTraits {
-  /** The path of a leased file stays valid when the object is deleted. Default true; false for a folder. */
+  /** True if the path of a leased file stays valid after the object is deleted. Default true; false for a folder. */
   leasesOutliveObjects?: boolean;
 }
 
@@ -58,13 +58,13 @@ export function objectReadConformance(
       reader.close();
     });
 
-    test("a reader of a replaced object returns the old bytes or rejects, and never returns the new ones", async (t) => {
+    test("a reader of a replaced object returns the old bytes or rejects, and never returns the new bytes", async (t) => {
       const store = await open(t);
       const bytes = randomBytes(700_000);
       await store.put("a", bytes);
       const object = (await store.open("a"))!;
       const reader = object.reader?.();
-      // Drivers without readers pass by the tests of streams.
+      // Drivers without reader() are covered by the tests of streams.
       if (reader === undefined) return;
       const isChanged = (err: unknown) => isStoreError(err, "objectChanged");
       await store.put("a", randomBytes(700_000));
@@ -118,7 +118,7 @@ export function objectReadConformance(
       );
     });
 
-    test("never mixes two objects if one is replaced or deleted between open and read", async (t) => {
+    test("never mixes the bytes of two objects if one is replaced or deleted between open and read", async (t) => {
       const store = await open(t);
       const old = Buffer.alloc(600_000, 1);
       for (const change of [() => store.put("a", Buffer.alloc(600_000, 2)), () => store.delete(["a"])]) {
@@ -131,7 +131,7 @@ export function objectReadConformance(
           { read: () => buffer(object.read({ start: 3, end: 5 })), expected: old.subarray(3, 6) },
         ];
         for (const { read, expected } of reads) {
-          // A driver that read the first bytes of the object with open() may return them.
+          // A driver whose open() has already read the first bytes may return them.
           const found = await read().catch((err: unknown) => {
             if (!isStoreError(err, "objectChanged")) throw err;
             return undefined;
@@ -178,7 +178,7 @@ export function objectReadConformance(
       await assert.rejects(store.leaseFile("../a"), (err) => isStoreError(err, "badKey"));
     });
 
-    test("each lease is released separately", async (t) => {
+    test("releases each lease separately", async (t) => {
       const store = await open(t);
       const bytes = randomBytes(300_000);
       await store.put("a", bytes);
@@ -192,7 +192,7 @@ export function objectReadConformance(
       third.release();
     });
 
-    test("a program that has opened the file reads the same bytes after a deletion", async (t) => {
+    test("a program that has opened the file can still read its bytes after a deletion", async (t) => {
       const store = await open(t);
       const bytes = randomBytes(300_000);
       await store.put("a", bytes);
@@ -212,7 +212,7 @@ export function objectReadConformance(
   });
 
   describe("withLeasedFiles()", () => {
-    test("passes the paths to the callback, releases them if it fails, and releases those already leased if a later lease fails", async (t) => {
+    test("passes the paths to the callback, and releases all files if the callback or a lease fails", async (t) => {
       const store = await open(t);
       await store.put("a", Buffer.from("one"));
       await store.put("b", Buffer.from("two"));

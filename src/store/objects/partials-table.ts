@@ -1,19 +1,19 @@
 import { sql } from "kysely";
 import type { Db, Migration } from "../db/port.ts";
 
-/** An incomplete object in S3. One row stores everything that a writer changes. */
+/** An incomplete object in S3. The row contains all of its state, so that one statement can change it atomically. */
 export interface PartialRow {
   key: string;
-  /** Null until the first part. */
+  /** Null before the first part. */
   upload_id: string | null;
-  /** Acknowledged bytes: those of the parts and those of the tail. */
+  /** Number of acknowledged bytes, in the parts and the tail. */
   offset_bytes: number;
   part_bytes: number;
-  /** ETags of the parts, separated by commas. */
+  /** Comma-separated ETags of the parts. */
   etags: string;
-  /** The object with the acknowledged bytes after the last part. */
+  /** Key of the object with the acknowledged bytes after the last part. */
   tail_key: string | null;
-  /** The fence: only the writer named here may advance the row. */
+  /** Fencing token: only this writer may advance the row. */
   writer: string;
   updated_at: number;
 }
@@ -53,7 +53,7 @@ export function createPartialsTable(db: Db) {
     async find(key: string): Promise<PartialRow | undefined> {
       return (await db.read(rows.where("key", "=", key)))[0];
     },
-    /** False if there is a row. */
+    /** Returns false if the key already has a row. */
     async insert(row: PartialRow): Promise<boolean> {
       const { affected } = await db.write(
         tables
@@ -63,7 +63,7 @@ export function createPartialsTable(db: Db) {
       );
       return affected === 1;
     },
-    /** Makes `writer` the only one that may advance the row. Undefined if there is no row with this offset. */
+    /** Makes `writer` the only writer that may advance the row. Undefined if there is no row with this offset. */
     async claim(
       key: string,
       offset: number,
@@ -79,7 +79,7 @@ export function createPartialsTable(db: Db) {
       );
       return claimed[0];
     },
-    /** False if another writer has claimed the row, or if it was removed. */
+    /** Returns false if another writer has claimed the row, or if it was removed. */
     async advance(
       { key, offset_bytes: offset, writer }: Pick<PartialRow, "key" | "offset_bytes" | "writer">,
       values: Partial<Pick<PartialRow, "upload_id" | "offset_bytes" | "etags" | "tail_key" | "updated_at">>,
@@ -94,7 +94,7 @@ export function createPartialsTable(db: Db) {
       );
       return affected === 1;
     },
-    /** Removes the row; with `writer` only if no other writer has claimed it. Returns it. */
+    /** Removes and returns the row; with `writer`, only if no other writer has claimed it. */
     async remove(key: string, writer?: string): Promise<PartialRow | undefined> {
       const deletion = tables.deleteFrom("object_partials").where("key", "=", key);
       const { rows: removed } = await db.write(
@@ -102,7 +102,7 @@ export function createPartialsTable(db: Db) {
       );
       return removed[0];
     },
-    /** All rows, in batches. */
+    /** Yields all rows, and reads them in batches. */
     async *all(): AsyncGenerator<PartialRow> {
       for (let after = ""; ;) {
         const batch = await db.read(rows.where("key", ">", after).orderBy("key").limit(BATCH));

@@ -5,7 +5,7 @@ export interface ObjectStore {
   /** Atomic; the object is on disk when resolved (unless `durable: false`). Replaces an existing object. */
   put(key: string, body: Uint8Array | AsyncIterable<Uint8Array>, options?: PutOptions): Promise<Stored>;
   /**
-   * Stores the bytes of a file that never changes; the caller may delete the file afterwards. As fast as a hard link if
+   * Stores the bytes of a file, which must not change; the caller may delete the file afterwards. Uses a hard link if
    * the store is a folder on the same file system. Atomic and durable like put(). Rejects if the file is missing.
    */
   putFile(key: string, path: string, options?: Pick<PutOptions, "durable">): Promise<void>;
@@ -15,7 +15,7 @@ export interface ObjectStore {
    * object. Throws StoreError absent.
    */
   copy(from: string, to: string): Promise<void>;
-  /** A file with the bytes of the object, for reading by other programs. Undefined if missing. */
+  /** Returns a file with the bytes of the object, for other programs to read. Undefined if the object is missing. */
   leaseFile(key: string): Promise<FileLease | undefined>;
   /** An object that grows over many requests and restarts, and becomes visible under its key when completed. */
   partial(key: string): PartialObject;
@@ -30,20 +30,13 @@ export interface ObjectStore {
   list(prefix: string, after?: string): AsyncIterable<{ key: string; size: number; modified: Date }>;
 }
 
-/** Always release it, in `finally`: a remote store keeps the file on the local disk until then. */
+/** Release it in `finally`: a remote store keeps the file on the local disk until then. */
 export interface FileLease {
   /**
-   * Readable until release(). A remote store keeps it readable even if the object is replaced or deleted. The folder
-   * store hands out the object's own path: a program that has opened it continues to read the same bytes, but after a
-   * deletion the path can no longer be opened.
+   * Readable until release(). With a remote store, even if the object is replaced or deleted. With a folder, this is
+   * the path of the object itself: a program that has opened it can still read the same bytes after a deletion, but the
+   * path can no longer be opened.
    */
-  readonly path: string;
-  /** Idempotent. */
-  release(): void;
-}
-
-export interface FileLease {
-  /** Valid until release. */
   readonly path: string;
   /** Idempotent. */
   release(): void;
@@ -55,8 +48,8 @@ export interface PutOptions {
   /** Rejects (StoreError tooLarge) and leaves nothing behind if the body exceeds this size. */
   maxBytes?: number;
   /**
-   * Keeps an object that exists, and stores nothing; default false. Saves a check before the put. On a server without
-   * conditional writes, one of two concurrent puts may replace the other.
+   * Stores nothing if the key already has an object. Default false. On a server without conditional writes, one of two
+   * concurrent puts may replace the other.
    */
   ifAbsent?: boolean;
   /** Additional digests besides sha256. */
@@ -68,7 +61,9 @@ export interface Stored {
   /** Lower-case hex. */
   sha256: string;
   digests: Record<string, string>;
-  /** With `ifAbsent`: the object existed already, and its bytes may be different. Size and digests are those of the body. */
+  /**
+   * With `ifAbsent`: the object already existed, and may have different bytes. Size and digests are those of the body.
+   */
   isExisting?: true;
   /** See `version` of `ObjectHandle`; set if the driver knows it without another request. */
   version?: string;

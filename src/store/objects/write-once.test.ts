@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { openFsObjects } from "./fs/fs.ts";
 import { writeOnceObjects } from "./write-once.testing.ts";
 
-test("the write-once store rejects different bytes under an existing key, and reports them even if the error is handled", async (t) => {
+test("the write-once store rejects different bytes under an existing key, and fails the test even if the error is caught", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-once-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const thrown: string[] = [];

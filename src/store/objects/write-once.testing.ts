@@ -4,18 +4,18 @@ import type { ObjectStore } from "./port.ts";
 
 const digestsByFolder = new Map<string, Map<string, string>>();
 
-/** The digests of a folder, so that stores of one test which share a folder are checked together. */
+/** Returns the digests of a folder, which all stores of a test on this folder share. */
 export const digestsOf = (folder: string): Map<string, string> =>
   digestsByFolder.getOrInsertComputed(folder, () => new Map());
 
-/** Objects in a folder, see writeOnceObjects(). */
+/** Opens the objects in a folder; see writeOnceObjects(). */
 export async function openWriteOnceObjects({ folder }: { folder: string }): Promise<ObjectStore> {
   return writeOnceObjects(await openFsObjects({ folder }), digestsOf(folder));
 }
 
 /**
- * Fails the test when a key is stored twice with different bytes, even after a deletion: other nodes may have the first
- * object in their caches. The failure is also thrown outside of the call, because the code under test may handle it.
+ * Fails the test when a key is stored twice with different bytes, even after a deletion: other nodes may still have the
+ * first object in their caches. The error is also thrown outside of the call, because the code under test may catch it.
  */
 export function writeOnceObjects(objects: ObjectStore, digests = new Map<string, string>()): ObjectStore {
   function record(key: string, digest: string): void {

@@ -4,7 +4,7 @@ import type { Db, Migration } from "../db/port.ts";
 interface CountRow {
   key: string;
   count: number;
-  /** End of the period, after which the row counts nothing. */
+  /** End of the period, after which the row is ignored. */
   until: number;
 }
 
@@ -23,7 +23,7 @@ export const rateCountsMigrations: readonly Migration[] = [
         .addColumn("until", "bigint", (column) => column.notNull())
         .execute();
       await db.schema.createIndex("rate_counts_until").on("rate_counts").column("until").execute();
-      // Only PostgreSQL has several processes to count for. The counts are not worth a write to disk each.
+      // Counts are shared only on PostgreSQL. They need not survive a crash, so they are not written to the WAL.
       if (types.bytes === "bytea") await sql`alter table rate_counts set unlogged`.execute(db);
     },
   },
@@ -36,7 +36,7 @@ export function createCountsTable(db: Db) {
   const tables = db.tables<Tables>();
 
   return {
-    /** Adds to the current period, or begins a period that ends at `until`. Resolves with the result. */
+    /** Adds events to the current period, or starts a period that ends at `until`. Resolves with the new count. */
     async add(key: string, events: number, now: number, until: number): Promise<Count> {
       const { rows } = await db.write(
         tables

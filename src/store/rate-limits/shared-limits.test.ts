@@ -19,12 +19,12 @@ async function openProcesses(engine: TestEngine, t: TestContext, count = 3) {
 
 onEveryDatabase((engine) => {
   for (const limit of [1, 7, 100, 1200])
-    test(`three processes together admit ${limit} events, and at least nine tenths of them`, async (t) => {
+    test(`three processes together admit at most ${limit} events, and at least nine tenths of that`, async (t) => {
       const { clock, processes } = await openProcesses(engine, t);
       const quotas = processes.map((one) => one.quota("test", { limit, perMs: MINUTE }));
       for (let period = 0; period < 2; period++) {
         const admitted = [0, 0, 0];
-        // Concurrently in two processes, then the third alone.
+        // Two processes run concurrently, then the third alone.
         await Promise.all(
           Array.from({ length: limit * 2 }, async (_, n) => {
             if ((await quotas[n % 2]!.consume("a")) === 0) admitted[n % 2]!++;
@@ -38,7 +38,7 @@ onEveryDatabase((engine) => {
       }
     });
 
-  test("one process that gets all events admits at least nine tenths of the limit", async (t) => {
+  test("a process that receives all events admits at least nine tenths of the limit", async (t) => {
     const { processes } = await openProcesses(engine, t);
     const quota = processes[0]!.quota("test", { limit: 1000, perMs: MINUTE });
     for (const other of processes.slice(1)) await other.quota("test", { limit: 1000, perMs: MINUTE }).consume("a");

@@ -11,7 +11,7 @@ interface SharedLimitsDeps {
   db: Db;
   clock: Clock;
   log: Pick<Log, "warn">;
-  /** Number of live processes that share the database. Up to MIN_PROCESSES need not be counted. */
+  /** Number of live processes that share the database. Values below MIN_PROCESSES count as MIN_PROCESSES. */
   processes(): number;
 }
 
@@ -25,29 +25,29 @@ interface Share {
   until: number;
   /** Events that are reserved for this process. */
   left: number;
-  /** Nothing is left to reserve. */
+  /** True if no events are left to reserve. */
   isExhausted: boolean;
 }
 
-/** Maximum number of keys in memory for each limit; the one whose period began first is evicted. */
+/** Maximum number of keys in memory for each limit. The key whose period began first is evicted. */
 const MAX_KEYS = 10_000;
 /**
- * The fraction of a limit that all processes together may have reserved without using it. The platform admits at most the
+ * The fraction of a limit that all processes together may reserve without using it. The platform admits at most the
  * limit, and at least the limit minus this fraction.
  */
-const RESERVED_PART = 0.1;
+const RESERVED_FRACTION = 0.1;
 const MIN_PROCESSES = 4;
 
 /**
- * Limits of processes that share a database. A process reserves a few events of a key at a time in a database row, so that most
- * events cost nothing and no process admits an event that another one has used. If the database does not respond, each
- * process applies the limits on its own.
+ * Limits of processes that share a database. Each process reserves a few events at a time in a database row per key, so
+ * that most events need no query, and the processes together never exceed the limit. If the database does not respond,
+ * each process applies the limits on its own.
  */
 export function createSharedLimits({ db, clock, log, processes }: SharedLimitsDeps): SharedLimits {
   const table = createCountsTable(db);
   // The keys contain addresses, and their length is not limited.
   const rowKey = (name: string, key: string) => `${name} ${createHash("sha256").update(key).digest("base64url")}`;
-  const warn = (err: unknown) => log.warn({ err }, "limits: failed to share counts, counting in this process");
+  const warn = (err: unknown) => log.warn({ err }, "limits: failed to share counts, counting in this process only");
 
   return {
     isShared: true,
@@ -60,7 +60,7 @@ export function createSharedLimits({ db, clock, log, processes }: SharedLimitsDe
 
       async function reserve(key: string): Promise<void> {
         const now = clock.now();
-        const wanted = Math.max(1, Math.floor((limit * RESERVED_PART) / Math.max(MIN_PROCESSES, processes())));
+        const wanted = Math.max(1, Math.floor((limit * RESERVED_FRACTION) / Math.max(MIN_PROCESSES, processes())));
         const { count, until } = await table.add(rowKey(name, key), wanted, now, now + perMs);
         const granted = Math.min(wanted, Math.max(0, limit - (count - wanted)));
         shares.delete(key);
@@ -68,7 +68,7 @@ export function createSharedLimits({ db, clock, log, processes }: SharedLimitsDe
         shares.set(key, { until, left: granted, isExhausted: granted < wanted });
       }
 
-      /** The seconds to wait; undefined if this process has nothing reserved. */
+      /** Returns the seconds to wait; undefined if this process has no reservation. */
       function consumeReserved(key: string): number | undefined {
         const share = shares.get(key);
         const now = clock.now();

@@ -7,8 +7,8 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * AES-256-GCM. An encrypted value is `v1.<key id>.<nonce, ciphertext and tag in base64url>`. Encrypts with the first key and
- * opens with the key identified in the value: prepend a new key to rotate.
+ * AES-256-GCM. An encrypted value is `v1.<key id>.<nonce, ciphertext and tag in base64url>`. Encrypts with the first
+ * key and opens with the key identified in the value: prepend a new key to rotate.
  */
 export function createSecrets({ keys }: { keys: readonly Uint8Array[] }): Secrets {
   const byId = new Map(keys.map((key) => [idOf(key), key]));

@@ -1,7 +1,8 @@
 /** Encryption of small values at rest. An encrypted value identifies its key, so that keys can be rotated. */
 export interface Secrets {
   /**
-   * `context` (for example `script/inbox/API_KEY`) is authenticated: an encrypted value can be decrypted only with the same context.
+   * `context` (for example `script/inbox/API_KEY`) is authenticated: an encrypted value can be decrypted only with the
+   * same context.
    */
   seal(plain: string, context: string): string;
   /**

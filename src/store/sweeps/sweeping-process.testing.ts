@@ -3,8 +3,8 @@ import { openPostgres } from "../db/postgres.ts";
 import { createSharedSweeps } from "./sweeps.ts";
 
 /**
- * A process that sweeps every 20 ms with a lease of a second: `node sweeping-process.testing.ts <url> <hang>`. Prints
- * "ran" for each run; with "hang", the first run does not end.
+ * Runs a sweep every 20 ms, with a lease of one second: `node sweeping-process.testing.ts <url> <hang>`. Prints "ran"
+ * for each run; with "hang", the first run never ends.
  */
 const [url, hang] = process.argv.slice(2);
 const db = await openPostgres({ url: url!, connections: 2 });

@@ -3,9 +3,9 @@ import type { Db, Migration } from "../db/port.ts";
 
 interface SweepRow {
   name: string;
-  /** The run that holds the row until `until`. */
+  /** Id of the run that holds the lease until `until`. */
   holder: string;
-  /** While a run is in progress, the end of its lease; afterwards, the time of the next run. */
+  /** During a run, the end of its lease; afterwards, the time of the next run. */
   until: number;
   /** The number that the last completed run returned. */
   result: number | null;
@@ -36,7 +36,7 @@ export function createSweepsTable(db: Db) {
     tables.updateTable("sweeps").where("name", "=", name).where("holder", "=", holder);
 
   return {
-    /** True for exactly one of the concurrent callers. */
+    /** Resolves with true for exactly one of the concurrent callers. */
     async claim(name: string, holder: string, now: number, until: number): Promise<boolean> {
       const { affected } = await db.write(
         tables

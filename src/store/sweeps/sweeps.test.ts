@@ -33,7 +33,7 @@ test("a process with a database of its own runs every sweep", async () => {
 });
 
 onEveryDatabase((engine) => {
-  test("one of several processes runs a sweep in each interval, and the others read its result", async (t) => {
+  test("only one of several processes runs a sweep in each interval, and the others read its result", async (t) => {
     const { clock, processes } = await openProcesses(engine, t);
     let runs = 0;
     const sweepInAll = () => Promise.all(processes.map((one) => one.run("a", MINUTE, async () => ++runs)));
@@ -48,7 +48,7 @@ onEveryDatabase((engine) => {
     assert.equal(runs, 3);
   });
 
-  test("a run that takes longer than its lease is not repeated by another process", async (t) => {
+  test("no other process repeats a run that takes longer than its lease", async (t) => {
     const { clock, processes, db } = await openProcesses(engine, t);
     const [first, second] = processes;
     const end = Promise.withResolvers<number>();
@@ -65,9 +65,9 @@ onEveryDatabase((engine) => {
     assert.equal(await running, 7);
   });
 
-  test("another process runs the sweep of a dead one when its lease has expired", async (t) => {
+  test("another process runs the sweep of a dead process when its lease has expired", async (t) => {
     const { clock, processOf, another, processes } = await openProcesses(engine, t);
-    // Its clock does not advance, so it renews nothing, like a dead process.
+    // Its clock does not advance, so like a dead process it does not renew its lease.
     const dead = processOf(await another(), createManualClock(clock.now()));
     const started = Promise.withResolvers<void>();
     void dead.run("a", MINUTE, () => (started.resolve(), new Promise<number>(() => {})));
@@ -81,7 +81,7 @@ onEveryDatabase((engine) => {
     assert.equal(runs, 1);
   });
 
-  test("a failed run is repeated by the next process that tries", async (t) => {
+  test("the next process to try repeats a failed run", async (t) => {
     const { processes } = await openProcesses(engine, t);
     await assert.rejects(
       processes[0].run("a", MINUTE, () => Promise.reject(new Error("full disk"))),
@@ -102,7 +102,7 @@ async function untilOf(db: Db) {
 
 onPostgres((engine) => {
   for (const moment of ["during a run", "between two runs"])
-    test(`a process that is killed ${moment} is replaced by another one`, async (t) => {
+    test(`another process takes over from a process that is killed ${moment}`, async (t) => {
       const { where } = await engine.open(t, sweepsMigrations);
       assert.ok("url" in where);
       const start = (mode: string) => {

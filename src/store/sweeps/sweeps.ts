@@ -9,23 +9,23 @@ interface SweepsDeps {
   clock: Clock;
   ids: Pick<Ids, "hex">;
   log: Pick<Log, "warn">;
-  /** How long a run of a dead process keeps the others from running. Renewed after a third of this time. */
+  /** Duration of the lease, for which a dead process blocks the others. Renewed after a third of this time. */
   leaseMs?: number;
 }
 
 /**
- * The fraction of the interval after which a completed run is due again. Less than 1, so that the next tick of the process
- * that ran last is not too early by a few milliseconds.
+ * The fraction of the interval after which a completed run is due again. Less than 1, because the next tick of the same
+ * process may be a few milliseconds early.
  */
 const DUE_AFTER = 0.9;
 
-/** The sweeps of a process that uses its database alone: all of them run here, without leases. */
+/** Sweeps for a process that does not share its database. Every run takes place here, without leases. */
 export const localSweeps: Sweeps = {
   every,
   run: async (_name, _intervalMs, work) => (await work()) ?? undefined,
 };
 
-/** Sweeps of processes that share a database, with a lease in a row for each name. */
+/** Creates sweeps for processes that share a database. Each name has a row with a lease. */
 export function createSharedSweeps({ db, clock, ids, log, leaseMs = 30_000 }: SweepsDeps): Sweeps {
   const table = createSweepsTable(db);
 
@@ -47,7 +47,7 @@ export function createSharedSweeps({ db, clock, ids, log, leaseMs = 30_000 }: Sw
       // If this fails, the lease expires on its own.
       await table
         .complete(name, holder, next, result ?? null)
-        .catch((err: unknown) => log.warn({ err }, `${name}: failed to store the end of a run`));
+        .catch((err: unknown) => log.warn({ err }, `${name}: failed to record the completed run`));
     }
   }
 

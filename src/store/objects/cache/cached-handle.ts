@@ -11,7 +11,7 @@ import type { ObjectHandle, ObjectReader, ObjectStore } from "../port.ts";
 
 interface CachedHandle extends ObjectHandle {
   reader(): ObjectReader;
-  /** Returns the whole object as a file of the cache. Rejects with CacheUnavailable. */
+  /** Resolves with a cache file that contains the whole object. Rejects with CacheUnavailable. */
   wholeFile(): Promise<CachedFile>;
 }
 
@@ -28,7 +28,7 @@ interface CachedHandlesDeps {
   warmRead: WarmRead;
 }
 
-/** An open file of the cache that contains the bytes of the object from `start` to `end`, inclusive. */
+/** An open cache file with the bytes of the object from `start` to `end`, inclusive. */
 interface Piece {
   fd: number;
   start: number;
@@ -36,12 +36,12 @@ interface Piece {
 }
 
 const READ_BYTES = 1024 * 1024;
-/** A file may be evicted between finding and opening it; a cache this busy is not used. */
+/** A file may be evicted before it is opened. After this many attempts, the cache is bypassed. */
 const OPEN_ATTEMPTS = 3;
 
 const readAsync = promisify(read);
 
-/** Handles that read from files of the cache, and download what is missing. */
+/** Creates handles that read from cache files, and download what is missing. */
 export function createCachedHandles({
   remote,
   files,
@@ -53,7 +53,7 @@ export function createCachedHandles({
   warn,
   warmRead,
 }: CachedHandlesDeps) {
-  /** `source`: the object in the remote store, if it has been opened. */
+  /** `source`: the object in the remote store, if it is already open. */
   function createHandle(
     key: string,
     id: string,
@@ -87,7 +87,7 @@ export function createCachedHandles({
     }
 
     async function blockFile(index: number): Promise<CachedFile> {
-      // The version is part of the name: blocks of an earlier object are never found.
+      // The name contains the version, so that blocks of an earlier object are never used.
       const blockId = `${idOf(`${key}\n${size}\n${version ?? ""}`)}-${index}`;
       const cached = files.find(blockId);
       if (cached !== undefined) {
@@ -100,7 +100,7 @@ export function createCachedHandles({
       return fetcher.fetch({ id: blockId, key, object, start, end: Math.min(size, start + blockBytes) - 1 });
     }
 
-    /** Returns the piece that contains `position`. The caller closes it. Rejects with CacheUnavailable. */
+    /** Resolves with the file that contains `position`, which the caller must close. Rejects with CacheUnavailable. */
     async function openPiece(position: number): Promise<Piece> {
       for (let attempt = 0; attempt < OPEN_ATTEMPTS; attempt++) {
         const isWhole = size <= maxWholeBytes || cachedFile() !== undefined;
@@ -113,7 +113,7 @@ export function createCachedHandles({
       throw new CacheUnavailable(`${key} was evicted while it was being opened`);
     }
 
-    /** Undefined if it is no longer there. */
+    /** Undefined if the file no longer exists. */
     function openFile(file: CachedFile): number | undefined {
       try {
         return openSync(file.path, "r");
@@ -136,7 +136,7 @@ export function createCachedHandles({
           yield* (await openRemote()).read({ start: position, end }) as AsyncIterable<Buffer>;
           return;
         }
-        // The next block is fetched while this one is sent.
+        // Fetches the next block while this one is sent.
         if (piece.end < end && piece.end + 1 < size) prefetch(piece.end + 1);
         try {
           for (const last = Math.min(end, piece.end); position <= last;) {
@@ -232,7 +232,7 @@ export function createCachedHandles({
         try {
           fd = cached && openFile(cached);
         } catch (err) {
-          // The first read tries again, and then uses the remote store.
+          // The first read retries, and falls back to the remote store.
           warn(err);
         }
         return createReader(fd === undefined ? undefined : { fd, start: 0, end: size - 1 });
@@ -250,7 +250,7 @@ export function createCachedHandles({
       }
       const source = await remote.open(key);
       if (cached !== undefined && files.find(id) === cached) {
-        // Stored by this process: the version of its bytes is known only now.
+        // This process stored the object without knowing its version, which is known now.
         if (source?.size === cached.size) cached.version = source.version ?? "";
         else files.remove(id);
       }

@@ -35,7 +35,7 @@ onS3((openBucket) => {
       objectReadConformance(open);
       objectKeysConformance(open);
 
-      test("an object that this process has stored is read without a request", async (t) => {
+      test("reads an object that this process has stored without a request", async (t) => {
         const { objects, counts } = countedObjects(await openRemote(t));
         const cached = cachedObjects(objects, { dir: cacheFolder(t), maxBytes: 2 ** 30 });
         const bytes = randomBytes(500_000);

@@ -1,4 +1,4 @@
-/** Reads the objects of a store through a cache until it is killed, and writes a line for each. */
+/** Reads objects through a cache until the process is killed, and prints a line for each. */
 import { cachedObjects, type ObjectCacheOptions } from "./cached.ts";
 import { openFsObjects } from "../fs/fs.ts";
 

@@ -37,7 +37,7 @@ function temporary(t: TestContext): string {
   return folder;
 }
 
-/** A store in a folder that counts the reads of objects, as if they were requests to a remote store. */
+/** Wraps a store and counts reads of objects, as if they were requests to a remote store. */
 function remoteIn(store: ObjectStore) {
   const calls = { opens: 0, reads: 0 };
   const remote: ObjectStore = {
@@ -123,7 +123,7 @@ describe("the local cache", () => {
     assert.equal(calls.reads, 0);
   });
 
-  test("downloads an object once, also for concurrent requests, and then reads it from the disk", async (t) => {
+  test("downloads an object once, even for concurrent requests, and then reads it from the disk", async (t) => {
     const { cached, calls, store, requests } = await open(t);
     const bytes = randomBytes(3 * MIB);
     await store.put("a", bytes);
@@ -176,7 +176,7 @@ describe("the local cache", () => {
     assert.equal(Buffer.compare(await object.bytes(), bytes), 0);
   });
 
-  test("a lease downloads a large object with several requests, and pins it", async (t) => {
+  test("leasing a large object downloads it with several requests, and pins it", async (t) => {
     const { cached, calls, store, again } = await open(t, { maxBytes: 45 * MIB });
     const bytes = randomBytes(40 * MIB);
     await store.put("large", bytes);
@@ -193,7 +193,7 @@ describe("the local cache", () => {
     assert.equal(await again().leaseFile("large"), undefined);
   });
 
-  test("an object that does not fit in the cache next to the pinned files is read and leased without the cache", async (t) => {
+  test("bypasses the cache for an object that does not fit next to the pinned files", async (t) => {
     const { cached, store, requests, warnings } = await open(t, { maxBytes: 300_000 });
     await store.put("pinned", randomBytes(200_000));
     const bytes = randomBytes(150_000);
@@ -210,7 +210,7 @@ describe("the local cache", () => {
     assert.equal(await requests("bypass"), 2);
   });
 
-  test("never exceeds its size, keeps pinned files, and evicts the least recently used ones", async (t) => {
+  test("never exceeds its maximum size, keeps pinned files, and evicts the least recently used files", async (t) => {
     const maxBytes = 50_000;
     const keys = Array.from({ length: 12 }, (_, n) => `k/${n}`);
     const { store, again, dir } = await open(t, { maxBytes });
@@ -249,7 +249,7 @@ describe("the local cache", () => {
     );
   });
 
-  test("a recently read object outlives one that was read earlier", async (t) => {
+  test("evicts an object that was read earlier before one that was read recently", async (t) => {
     const { cached, store, calls, evictions, bytes } = await open(t, { maxBytes: 30_000 });
     for (const key of ["a", "b", "c", "d"]) await store.put(key, randomBytes(9_000));
     const read = async (key: string) => (await cached.open(key))!.bytes();
@@ -284,7 +284,7 @@ describe("the local cache", () => {
     assert.equal(bytesIn(dir), 10_000, "a smaller limit applies from the next start");
   });
 
-  test("is empty after the machine was restarted, because files may not have reached the disk", async (t) => {
+  test("is cleared when the machine has restarted, because files may not have reached the disk", async (t) => {
     const { cached, store, dir, again } = await open(t);
     await store.put("a", randomBytes(1000));
     await (await cached.open("a"))!.bytes();
@@ -293,7 +293,7 @@ describe("the local cache", () => {
     assert.deepEqual(filesIn(dir), []);
   });
 
-  test("a file that disappears is downloaded again", async (t) => {
+  test("downloads a file again that has disappeared", async (t) => {
     const { cached, store, dir } = await open(t);
     const bytes = randomBytes(1000);
     await store.put("a", bytes);
@@ -305,7 +305,7 @@ describe("the local cache", () => {
     assert.deepEqual(await (await cached.open("a"))!.bytes(), bytes);
   });
 
-  test("requests succeed while the cache folder cannot be written", async (t) => {
+  test("serves requests while the cache folder is not writable", async (t) => {
     const folder = temporary(t);
     writeFileSync(join(folder, "file"), "");
     const { cached, store, requests } = await open(t, { dir: join(folder, "file", "cache") });
@@ -329,7 +329,7 @@ describe("the local cache", () => {
     assert.ok((await requests("bypass")) >= 12);
   });
 
-  test("requests succeed while the disk is full, and objects are cached again once there is space", async (t) => {
+  test("serves requests while the disk is full, and caches objects again once there is space", async (t) => {
     const disk = mountSmallDisk(t, 8);
     if (disk === undefined) return t.skip("cannot mount a small disk here");
     const { cached, store, requests } = await open(t, { dir: join(disk.folder, "cache") });
@@ -353,7 +353,7 @@ describe("the local cache", () => {
     assert.equal(await requests("bypass"), 6);
   });
 
-  test("a download that ends early is an error and leaves no file", async (t) => {
+  test("rejects a download that ends early, and leaves no file", async (t) => {
     const { store, dir } = await open(t);
     await store.put("a", randomBytes(10_000));
     let isTruncated = true;
@@ -374,7 +374,7 @@ describe("the local cache", () => {
     assert.equal((await object.bytes()).length, 10_000);
   });
 
-  test("an object deleted during its download is not added to the cache", async (t) => {
+  test("does not cache an object that is deleted during its download", async (t) => {
     const { store, dir } = await open(t);
     const bytes = randomBytes(10_000);
     await store.put("a", bytes);
@@ -412,7 +412,7 @@ describe("the local cache", () => {
     assert.equal(await cached.open("a"), undefined);
   });
 
-  test("returns only complete objects after its process was killed", { timeout: 120_000 }, async (t) => {
+  test("returns only complete objects after its process has been killed", { timeout: 120_000 }, async (t) => {
     const folder = temporary(t);
     const remote = await openFsObjects({ folder: join(folder, "remote") });
     const contents = new Map<string, Buffer>();
@@ -428,7 +428,7 @@ describe("the local cache", () => {
         [join(import.meta.dirname, "cached.child.ts"), join(folder, "remote"), JSON.stringify(options)],
         { stdio: ["ignore", "pipe", "inherit"] },
       );
-      // The child reports each object that it has read.
+      // The child prints a line for each object that it has read.
       for (let reads = 0; reads < 5 + 7 * kill; reads++) await once(child.stdout, "data");
       child.kill("SIGKILL");
       await once(child, "exit");

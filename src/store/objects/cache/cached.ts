@@ -9,9 +9,11 @@ import { checkKey } from "../keys.ts";
 import type { ObjectStore, PutOptions, Stored } from "../port.ts";
 
 export interface ObjectCacheOptions {
-  /** Folder on the local disk; created if missing. Used by one process. Its files survive a restart. */
+  /** Folder on the local disk; created if missing. Only one process may use it. Its files survive a restart. */
   dir: string;
-  /** Maximum bytes of all files in the folder. Files in use by other programs can exceed it. */
+  /**
+   * Maximum size of all files in the folder, in bytes. Deleted files that other programs still have open do not count.
+   */
   maxBytes: number;
   /** Objects up to this size are fetched whole, larger ones in blocks. Default 8 MiB. */
   maxWholeBytes?: number;
@@ -25,9 +27,9 @@ const MIB = 1024 * 1024;
 const WARN_INTERVAL_MS = 60_000;
 
 /**
- * Keeps objects of a remote store on the local disk: those that this process has stored, and those that were read.
- * Relies on keys being written once: an object that another process replaces or deletes may still be returned. If the
- * disk is full or fails, requests are answered by the remote store.
+ * Caches objects of a remote store on the local disk when this process stores or reads them. Requires that each key is
+ * written only once: after another process replaces or deletes an object, the cache may still return it. If the disk is
+ * full or fails, requests go to the remote store.
  */
 export function cachedObjects(
   remote: ObjectStore,
@@ -67,7 +69,7 @@ export function cachedObjects(
     warmRead: createWarmRead(),
   });
 
-  /** There is now another object under this key, or none. */
+  /** Call when the object under this key may have been replaced or deleted. */
   function forget(key: string): void {
     const id = idOf(key);
     fetcher.invalidate(id);
@@ -75,7 +77,7 @@ export function cachedObjects(
     bytesGauge?.set(files.usedBytes());
   }
 
-  /** Writes to the cache never fail a request. */
+  /** A failed write to the cache never fails a request. */
   async function quietly(work: () => unknown): Promise<void> {
     try {
       await work();
@@ -120,7 +122,7 @@ export function cachedObjects(
           warn(err);
           stopCopying();
         });
-        // It would displace everything else.
+        // A larger object would evict everything else.
         if (writer !== undefined && writer.size > maxBytes / 2) stopCopying();
         yield chunk;
       }
@@ -141,7 +143,7 @@ export function cachedObjects(
       try {
         return await (body instanceof Uint8Array ? putBytes(key, body, options) : putStream(key, body, options));
       } catch (err) {
-        // The store may have stored it even if its response was lost.
+        // The remote store may have stored the object even if its response was lost.
         forget(key);
         throw err;
       }
@@ -193,5 +195,5 @@ export function cachedObjects(
   };
 }
 
-/** Name of a whole object in the cache. */
+/** Returns the cache id of a whole object. */
 const idOf = (key: string): string => createHash("sha256").update(key).digest("hex").slice(0, 40);

@@ -4,7 +4,7 @@ import type { CachedFile, CacheFiles, CacheWriter } from "./files.ts";
 import type { ObjectHandle } from "../port.ts";
 
 interface FetchRequest {
-  /** Name in the cache. */
+  /** Id of the cache file. */
   id: string;
   key: string;
   object: ObjectHandle;
@@ -20,11 +20,11 @@ export interface Fetcher {
    * or with the error of the remote store.
    */
   fetch(request: FetchRequest): Promise<CachedFile>;
-  /** A running download of this file is not added to the cache. */
+  /** Prevents a running download of this file from being added to the cache. */
   invalidate(id: string): void;
 }
 
-/** Larger files are downloaded by several concurrent requests. */
+/** Larger files are downloaded with several concurrent requests. */
 const PART_BYTES = 8 * 1024 * 1024;
 const CONCURRENT_PARTS = 6;
 
@@ -71,7 +71,7 @@ interface Range {
   end: number;
 }
 
-/** Ends a running download before the promise rejects, so that nothing is written afterwards. */
+/** If an item fails, starts no others, and rejects when the running ones have ended: nothing is written afterwards. */
 async function runConcurrently<Item>(max: number, items: Item[], work: (item: Item) => Promise<void>): Promise<void> {
   const remaining = [...items];
   const workers = Array.from({ length: Math.min(max, items.length) }, async () => {

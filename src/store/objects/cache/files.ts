@@ -18,23 +18,26 @@ import {
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-/** A complete file of the cache. */
+/** A complete cache file. */
 export interface CachedFile {
   readonly id: string;
   readonly path: string;
   readonly size: number;
-  /** Version of the object in the remote store, "" if that store has no versions; undefined: not known yet. */
+  /**
+   * Version of the object in the remote store; "" if that store has no versions, undefined if the version is not yet
+   * known.
+   */
   version: string | undefined;
 }
 
-/** The file system rejected a write, or all space is in use. Requests are then answered without the cache. */
+/** Thrown if the file system rejects a write or all space is in use. The caller then bypasses the cache. */
 export class CacheUnavailable extends Error {
   override readonly name = "CacheUnavailable";
 }
 
 /**
- * Files on the local disk that can be fetched again, limited in total size, including unfinished ones. A file appears under
- * its name when it is complete; the name contains its size.
+ * Cache files on the local disk, which can be downloaded again. Their total size is limited, including unfinished
+ * files. A file gets its final name, which contains its size, when it is complete.
  */
 export interface CacheFiles {
   /** Marks the file as recently used. Undefined if it is not cached. */
@@ -43,10 +46,10 @@ export interface CacheFiles {
   create(expectedBytes?: number): CacheWriter;
   /** Adds an existing file, which never changes, under another name. Throws CacheUnavailable. */
   adopt(id: string, path: string, version: string | undefined): void;
-  /** Keeps the file on disk, even after remove(), until the returned function is called; calling it again does nothing. */
+  /** Keeps the file on disk, even after remove(), until the returned function is called, which is idempotent. */
   pin(file: CachedFile): () => void;
   remove(id: string): void;
-  /** Bytes on disk. */
+  /** Total size of all files on disk. */
   usedBytes(): number;
 }
 
@@ -55,18 +58,18 @@ export interface CacheWriter {
   readonly size: number;
   /** Writes at `position`, by default at the end. Throws CacheUnavailable. */
   write(bytes: Uint8Array, position?: number): Promise<void>;
-  /** Replaces a cached file with this id. Throws CacheUnavailable. */
+  /** Adds the file to the cache, replacing the one with the same id. Throws CacheUnavailable. */
   finish(id: string, version: string | undefined): CachedFile;
   /** Deletes the file, unless it is finished. */
   abort(): void;
 }
 
 interface CacheFilesOptions {
-  /** Created if missing. Used by one process. */
+  /** Created if missing. Only one process may use it. */
   dir: string;
   maxBytes: number;
   onEvicted?: () => void;
-  /** The folder cannot be used. */
+  /** Called if the folder cannot be used. */
   onFailure?: (err: unknown) => void;
   /** Identifies the current boot of the machine. Default: the kernel's boot id. */
   bootId?: string;
@@ -76,13 +79,13 @@ const TEMP_PREFIX = "tmp-";
 const BOOT_FILE = "boot";
 /**
  * `<id>.<size>.<version>.<unique>`, the version in base64url, "-" if it is unknown. Names are unique, so that a removed
- * file can stay for its last reader.
+ * file can remain until its last reader has closed it.
  */
 const NAME = /^([0-9a-f]+(?:-\d+)?)\.(\d+)\.(-|[A-Za-z0-9_-]*)\.[0-9a-f]+$/;
 const UNKNOWN_VERSION = "-";
-/** A longer version is not part of the name: the remote store is asked once for it after a restart. */
+/** A longer version is not stored in the name: after a restart, the cache requests it from the remote store. */
 const MAX_VERSION_LENGTH = 100;
-/** Writes up to this size go to the page cache on this thread: using the thread pool costs more. */
+/** Writes up to this size are synchronous: they only reach the page cache, and the thread pool would cost more. */
 const SYNC_WRITE_MAX_BYTES = 128 * 1024;
 
 const writeAsync = promisify(write);
@@ -90,7 +93,7 @@ const writeAsync = promisify(write);
 interface Entry {
   file: CachedFile;
   pins: number;
-  /** No longer in the cache: deleted when the last pin is released. */
+  /** Removed from the cache, and deleted when the last pin is released. */
   isRemoved: boolean;
 }
 
@@ -104,13 +107,13 @@ export function createCacheFiles({
   /** Least recently used first. */
   const entries = new Map<string, Entry>();
   let usedBytes = 0;
-  /** The part of `usedBytes` that cannot be evicted: unfinished and pinned files. */
+  /** The part of `usedBytes` that cannot be evicted: unfinished files and pinned files. */
   let lockedBytes = 0;
   let tempCount = 0;
 
   load();
 
-  /** Takes space for an unfinished file, and deletes other files until it is available. */
+  /** Reserves space for an unfinished file, and evicts other files if necessary. */
   function reserve(bytes: number): void {
     if (lockedBytes + bytes > maxBytes)
       throw new CacheUnavailable(`the files in use leave no space for ${bytes} bytes in the cache`);
@@ -158,7 +161,7 @@ export function createCacheFiles({
     return join(dir, `${id}.${size}.${name}.${randomBytes(6).toString("hex")}`);
   }
 
-  /** Gives an unfinished file, whose space is reserved, its name. */
+  /** Gives an unfinished file, whose space is already reserved, its final name. */
   function publish(temp: string, id: string, size: number, version: string | undefined): CachedFile {
     const path = pathOf(id, size, version);
     try {
@@ -174,7 +177,7 @@ export function createCacheFiles({
   function load(): void {
     try {
       mkdirSync(dir, { recursive: true, mode: 0o700 });
-      // A crash of the machine may leave files whose bytes never reached the disk; that of a process does not.
+      // A crash of the machine, unlike one of the process, may leave files whose bytes never reached the disk.
       if (bootId === "" || readTextQuietly(join(dir, BOOT_FILE)) !== bootId)
         for (const name of readdirSync(dir)) rmSync(join(dir, name), { recursive: true, force: true });
       writeFileSync(join(dir, BOOT_FILE), bootId, { mode: 0o600 });
@@ -198,7 +201,7 @@ export function createCacheFiles({
       }
       evict();
     } catch (err) {
-      // Writes fail later for the same reason, and requests are then answered without the cache.
+      // Later writes fail for the same reason, and bypass the cache.
       onFailure(err);
     }
   }
@@ -327,7 +330,7 @@ function linkOrCopy(path: string, target: string): void {
   try {
     linkSync(path, target);
   } catch {
-    // Another file system, or one without links.
+    // The path is on another file system, or on one without hard links.
     copyFileSync(path, target);
   }
 }
@@ -348,6 +351,6 @@ function removeQuietly(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // It has been deleted already, or the disk rejects the removal, too: the next start deletes it.
+    // The file is already deleted, or the disk rejects the deletion: then the next start deletes it.
   }
 }

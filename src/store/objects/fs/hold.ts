@@ -13,7 +13,7 @@ const FILES = "files";
 const EXPIRES_MS = 120_000;
 const HEARTBEAT_MS = 5_000;
 
-/** Keeps objects that are deleted or replaced while a backup reads them, under a second name in `.held`. */
+/** Keeps objects that are deleted or replaced during a backup, under a second name in `.held`. */
 export interface Holds {
   /** Call it before the file `name`, relative to the objects folder, is deleted, moved or replaced. */
   keep(name: string): void;
@@ -51,8 +51,8 @@ function isRecent(mark: string): boolean {
 /** The objects of a folder as they were when the hold started, even if other processes delete or replace them. */
 export interface ObjectHold {
   /**
-   * All files, including incomplete objects, as paths relative to the folder. Files that were created since the start of
-   * the hold may be missing.
+   * All files, including incomplete objects, as paths relative to the folder. Files that were created since the start
+   * of the hold may be missing.
    */
   list(): AsyncIterable<{ name: string; size: number; modifiedMs: number }>;
   /**

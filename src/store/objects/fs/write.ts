@@ -189,7 +189,7 @@ export async function renameToFinal(
   if (durable) await folders.sync(folder);
 }
 
-/** False if the name exists: link(2), unlike rename(2), does not replace. */
+/** Returns false if the name exists: unlike rename(2), link(2) does not replace a file. */
 async function linkToFinal({ temp, path, folders }: Target, durable: boolean): Promise<boolean> {
   const folder = dirname(path);
   const link = async () => {

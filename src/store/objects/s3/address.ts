@@ -1,6 +1,6 @@
 import { storeErrors } from "../../errors.ts";
 
-/** A bucket, and the part of it that belongs to this installation. */
+/** A bucket, and the key prefix that belongs to this installation. */
 export interface S3Location {
   bucket: string;
   /** Empty, or ends with "/". */
@@ -9,19 +9,19 @@ export interface S3Location {
   endpoint: string | undefined;
   /** Undefined: AWS_REGION, or the region of the profile. */
   region: string | undefined;
-  /** Whether the bucket is part of the path instead of the host name. */
+  /** True if the bucket is part of the path instead of the host name. */
   pathStyle: boolean;
 }
 
 const PARAMETERS = ["endpoint", "region", "path_style"];
-/** The bucket naming rules of S3, and the underscores and capitals of older servers. */
+/** S3's naming rules for buckets, and the underscores and capitals that older servers allow. */
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/;
 const PREFIX = /^(?:[A-Za-z0-9_\-+=@~][A-Za-z0-9._\-+=@~]*\/)*$/;
 /** S3 allows 1024 bytes for prefix and key. */
 const MAX_PREFIX_LENGTH = 100;
 
 /**
- * Parses `s3://bucket/prefix?endpoint=…&region=…&path_style=…`. An endpoint implies path-style addresses, since few
+ * Parses `s3://bucket/prefix?endpoint=…&region=…&path_style=…`. An endpoint implies path-style URLs, because few
  * servers other than AWS have a host name for each bucket. Throws StoreError badObjectsUrl.
  */
 export function parseObjectsUrl(text: string): S3Location {
@@ -29,7 +29,7 @@ export function parseObjectsUrl(text: string): S3Location {
   if (!text.startsWith("s3://")) throw invalid("it does not begin with s3://");
   let url: URL;
   try {
-    // The bucket name would lose its capitals as the host of a URL.
+    // As the host of a URL, the bucket name would be converted to lower case.
     url = new URL(text.replace(/^s3:\/\/(?:[^/?]*@)?[^/?]*/, "http://bucket"));
   } catch {
     throw invalid("it is not a URL");
@@ -62,7 +62,7 @@ export function parseObjectsUrl(text: string): S3Location {
   return { bucket: authority, prefix, endpoint, region, pathStyle: pathStyle === "true" };
 }
 
-/** The address in messages: the endpoint, or the service and the region. */
+/** Returns the address for messages: the endpoint, or the service and region. */
 export const addressOf = ({ endpoint, region }: Pick<S3Location, "endpoint" | "region">): string =>
   endpoint ?? `Amazon S3${region === undefined ? "" : ` in ${region}`}`;
 

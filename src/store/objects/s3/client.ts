@@ -6,19 +6,19 @@ export type S3Sdk = typeof Sdk;
 export type S3Client = Sdk.S3Client;
 
 const CONNECT_TIMEOUT_MS = 5_000;
-/** A connection without any traffic for this long is closed. */
+/** A connection that is idle for this long is closed. */
 const IDLE_TIMEOUT_MS = 30_000;
-/** Slow readers of large objects keep their connections, so this is more than the number of concurrent requests. */
+/** Exceeds the limit of concurrent requests, because slow readers of large objects hold connections, too. */
 const MAX_CONNECTIONS = 512;
 
 interface ClientOptions {
   /** Default: environment variables, configuration files, web identity, container and instance roles. */
   credentials?: { accessKeyId: string; secretAccessKey: string } | undefined;
-  /** Added to this machine's time, for tests. */
+  /** Added to the time of this machine, for tests. */
   clockOffsetMs?: number | undefined;
 }
 
-/** Loads the SDK, which takes some 100 ms: only servers that store objects in S3 need it. */
+/** Loads the SDK on demand, because that takes about 100 ms and only servers with objects in S3 need it. */
 export async function createS3Client(
   { endpoint, region, pathStyle }: S3Location,
   { credentials, clockOffsetMs }: ClientOptions = {},
@@ -27,16 +27,17 @@ export async function createS3Client(
   const client = new sdk.S3Client({
     forcePathStyle: pathStyle,
     ...(endpoint !== undefined && { endpoint }),
-    // Servers other than AWS ignore the region, but the signature contains one.
+    // Servers other than AWS ignore the region, but the signature must contain one.
     ...((region !== undefined || endpoint !== undefined) && { region: region ?? "us-east-1" }),
     ...(credentials && { credentials }),
     ...(clockOffsetMs !== undefined && { systemClockOffset: clockOffsetMs }),
-    // Many servers reject the CRC32 trailers that the SDK sends by default. Signed SHA-256 digests protect each body.
+    // Many servers reject the CRC32 trailers that the SDK sends by default. The signature contains the SHA-256 of each
+    // body.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
-    // Costs a round trip for each body.
+    // It costs a round trip for each body.
     expectContinueHeader: false,
-    // The driver retries, see requests.ts.
+    // Retries are in requests.ts.
     maxAttempts: 1,
     requestHandler: {
       connectionTimeout: CONNECT_TIMEOUT_MS,
@@ -49,7 +50,7 @@ export async function createS3Client(
   return { sdk, client };
 }
 
-/** S3 requires a checksum for DeleteObjects. Older servers know only Content-MD5, and the SDK sends only CRC32. */
+/** S3 requires a checksum for DeleteObjects. Older servers accept only Content-MD5, but the SDK sends only CRC32. */
 function addContentMd5(client: S3Client): void {
   client.middlewareStack.add(
     (next, context) => (args) => {

@@ -1,11 +1,11 @@
 import { isUnsupported } from "./errors.ts";
 import type { S3Requests } from "./requests.ts";
 
-/** S3's limit for one request. */
+/** S3's limit for a request. */
 const BATCH = 1000;
 const SINGLE_AT_ONCE = 16;
 
-/** Missing objects are ignored. */
+/** Deletes objects. Ignores missing ones. */
 export async function deleteObjects(requests: S3Requests, keys: readonly string[]): Promise<void> {
   if (keys.length === 1) return deleteOne(requests, keys[0]!);
   for (let start = 0; start < keys.length; start += BATCH)

@@ -2,7 +2,7 @@ import { messageOf, UserError } from "../../../kernel/index.ts";
 import { storeErrors } from "../../errors.ts";
 import { addressOf, type S3Location } from "./address.ts";
 
-/** The fields of errors of the SDK and of Node. */
+/** The properties of an error of the SDK or of Node. */
 interface Failure {
   name: string;
   message: string;
@@ -37,18 +37,18 @@ export const isUploadDamaged = (thrown: unknown): boolean =>
   ["InvalidPart", "InvalidPartOrder", "EntityTooSmall"].includes(failureOf(thrown).name);
 export const isPreconditionFailed = (thrown: unknown): boolean => failureOf(thrown).status === 412;
 export const isRangeInvalid = (thrown: unknown): boolean => failureOf(thrown).status === 416;
-/** The server asks for fewer requests. */
+/** True if the server asks the client to send fewer requests. */
 export const isSlowDown = (thrown: unknown): boolean => {
   const { name, status } = failureOf(thrown);
   return status === 429 || /^(SlowDown|Throttling|RequestLimitExceeded|TooManyRequests)/.test(name);
 };
-/** The server does not implement the operation. */
+/** True if the server does not implement the operation. */
 export const isUnsupported = (thrown: unknown): boolean => {
   const { name, status } = failureOf(thrown);
   return status === 501 || status === 405 || name === "NotImplemented";
 };
 
-/** Quotas of several servers, which also answer 507 (RFC 4918, section 11.5). */
+/** Codes for an exceeded quota. Some servers also respond with 507 (RFC 4918 11.5). */
 const FULL = ["QuotaExceeded", "XMinioStorageFull", "InsufficientStorage", "StorageFull", "TooManyBuckets"];
 const RETRIABLE = [
   "ConditionalRequestConflict",
@@ -60,8 +60,8 @@ const RETRIABLE = [
 ];
 
 /**
- * Whether the same request may succeed: connection errors, timeouts, 5xx, and broken responses. The SDK corrects its
- * clock after RequestTimeTooSkewed.
+ * True if a retry may succeed: connection errors, timeouts, 5xx, broken responses, and RequestTimeTooSkewed, after
+ * which the SDK corrects its clock.
  */
 export function isRetriable(thrown: unknown): boolean {
   if (thrown instanceof UserError) return false;
@@ -73,7 +73,7 @@ export function isRetriable(thrown: unknown): boolean {
     status === 408 ||
     isSlowDown(thrown) ||
     RETRIABLE.includes(name) ||
-    // A response that ended early, or whose XML is damaged.
+    // The response ended early, or its XML is damaged.
     (status >= 200 && status < 300)
   );
 }

@@ -89,7 +89,7 @@ onS3((openBucket) => {
           assert.equal(Buffer.compare((await read(objects, `a/${round}`))!, bytes), 0);
       });
 
-      test("continue a read where the response ended early", async (t) => {
+      test("resume a read after a response that ended early", async (t) => {
         const { proxy, objects } = await throughProxy(t, engine, openBucket);
         const bytes = randomBytes(3 * MIB);
         await objects.put("a", bytes);
@@ -113,11 +113,11 @@ onS3((openBucket) => {
           if ((received += chunk.length) > 300_000) stream.destroy(new Error("the viewer left"));
         });
         await new Promise((resolve) => stream.once("close", resolve));
-        // One by open(), one for the rest.
+        // One request by open(), and one for the rest.
         assert.equal(proxy.requests - before, 2);
       });
 
-      test("treat a 200 response that contains an error as a failure, and repeat the request", async (t) => {
+      test("repeat a request if a 200 response contains an error", async (t) => {
         const { proxy, objects } = await throughProxy(t, engine, openBucket);
         const bytes = randomBytes(20 * MIB);
         const failed = { kind: "200 with an error" } as const;
@@ -142,7 +142,7 @@ onS3((openBucket) => {
         const completion = first(1, { kind: "lost response" }, isCompletion);
         proxy.fault = completion.decide;
         await objects.partial("a").complete(bytes.length);
-        // The object was found, so the completion was not repeated.
+        // The completed object was found, so the request was not repeated.
         assert.equal(completion.seen(), 1);
         assert.equal(Buffer.compare((await read(objects, "a"))!, bytes), 0);
         assert.equal(await objects.partial("a").size(), 0);
@@ -175,7 +175,7 @@ onS3((openBucket) => {
         assert.deepEqual(Uploads, []);
       });
 
-      test("delete one by one if the server does not implement DeleteObjects", async (t) => {
+      test("are deleted one by one if the server does not implement DeleteObjects", async (t) => {
         const { proxy, objects } = await throughProxy(t, engine, openBucket);
         for (const key of ["a", "b", "c"]) await objects.put(key, Buffer.from(key));
         proxy.fault = ({ query }) =>
@@ -184,7 +184,7 @@ onS3((openBucket) => {
         assert.deepEqual(await keysOf(objects), ["c"]);
       });
 
-      test("with `ifAbsent`, look for the object first if the server has no conditional writes", async (t) => {
+      test("check for an existing object first, with `ifAbsent` and without conditional writes", async (t) => {
         const { proxy, objects } = await throughProxy(t, engine, openBucket);
         const unsupported = () => first(1, { kind: "status", status: 501, code: "NotImplemented" }).decide;
         proxy.fault = unsupported();
@@ -192,13 +192,13 @@ onS3((openBucket) => {
         proxy.fault = unsupported();
         assert.equal((await objects.put("a", Buffer.from("second"), { ifAbsent: true })).isExisting, true);
         assert.equal(String(await read(objects, "a")), "first");
-        // Conditions do not apply to multipart uploads.
+        // Multipart uploads have no condition either, so the driver checks first.
         const large = pieces(randomBytes(9 * MIB), MIB);
         assert.equal((await objects.put("a", large, { ifAbsent: true })).isExisting, true);
         assert.equal(String(await read(objects, "a")), "first");
       });
 
-      test("report a full bucket without retries", async (t) => {
+      test("report a full bucket without a retry", async (t) => {
         const { proxy, objects } = await throughProxy(t, engine, openBucket);
         proxy.fault = () => ({ kind: "status", status: 403, code: "QuotaExceeded" });
         await assert.rejects(objects.put("a", Buffer.from("a")), (err) => isStoreError(err, "bucketFull"));
@@ -219,7 +219,7 @@ onS3((openBucket) => {
         assert.deepEqual(await keysOf(objects), []);
       });
 
-      test("names the problem: credentials, bucket, address", async (t) => {
+      test("identifies the problem: credentials, bucket, address", async (t) => {
         const { db } = await engine.open(t, objectsMigrations);
         const bucket = await openBucket(t);
         const secret = await openTestObjects(t, { ...bucket, secretAccessKey: "wrong" }, db);
@@ -243,7 +243,7 @@ onS3((openBucket) => {
         assert.match(unreachable.message, new RegExp(proxy.endpoint));
       });
 
-      test("passes if the clock of this machine is wrong by an hour: the time of the server is used", async (t) => {
+      test("passes although the clock of this machine is an hour off, by using the time of the server", async (t) => {
         const { db } = await engine.open(t, objectsMigrations);
         const objects = await openTestObjects(t, await openBucket(t), db, { clockOffsetMs: -3_600_000 });
         await objects.check();

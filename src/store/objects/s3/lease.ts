@@ -6,7 +6,7 @@ import type { OpenedS3Object } from "./read.ts";
 const BLOCK_BYTES = 4 * 1024 * 1024;
 const BLOCKS_AT_ONCE = 4;
 
-/** Downloads an object to a temporary file, which is deleted on release. */
+/** Downloads an object to a temporary file, which release() deletes. */
 export async function leaseDownload(object: OpenedS3Object, key: string, path: string): Promise<FileLease> {
   const file = await open(path, "wx", 0o600).catch((err: unknown) => {
     throw fromFs(err, key);

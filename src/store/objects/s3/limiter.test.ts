@@ -7,7 +7,7 @@ test("halves the number of concurrent requests when asked to slow down, and rais
   const limiter = createRequestLimiter(8, () => now);
   limiter.slowDown();
   assert.equal(limiter.limit, 4);
-  // Other requests of the same moment were rejected, too.
+  // Requests that were sent at the same time are rejected, too.
   limiter.slowDown();
   assert.equal(limiter.limit, 4);
   for (let count = 0; count < 5; count++) {
@@ -19,7 +19,7 @@ test("halves the number of concurrent requests when asked to slow down, and rais
   assert.equal(limiter.limit, 8);
 });
 
-test("starts waiting requests in order, and no more than the limit", async () => {
+test("starts waiting requests in order, up to the limit", async () => {
   const limiter = createRequestLimiter(2);
   const started: number[] = [];
   const requests = Array.from({ length: 5 }, async (_, n) => {
@@ -33,7 +33,7 @@ test("starts waiting requests in order, and no more than the limit", async () =>
   assert.deepEqual(started, [0, 1, 2, 3, 4]);
 });
 
-test("a request that waits too long is rejected and does not occupy a slot", async () => {
+test("rejects a request that waits too long, without occupying a slot", async () => {
   const limiter = createRequestLimiter(1);
   await limiter.acquire(1000);
   await assert.rejects(limiter.acquire(1), /1 requests are in progress/);

@@ -1,16 +1,21 @@
-/** Limits the number of concurrent requests, and halves it when the server asks for fewer. */
+/** Limits the number of concurrent requests. Halves the limit when the server sends 503 SlowDown. */
 interface RequestLimiter {
-  /** Resolves when a request may start. Rejects after this time, so that an unreachable server stops all waiting. */
+  /**
+   * Resolves when a request may start. Rejects after `timeoutMs`, so that requests do not pile up behind an unreachable
+   * server.
+   */
   acquire(timeoutMs: number): Promise<void>;
   release(): void;
-  /** The server asked for fewer requests. */
+  /** Call it when the server asks for fewer requests. */
   slowDown(): void;
-  /** A request succeeded. */
+  /** Call it when a request has succeeded. */
   succeeded(): void;
   readonly limit: number;
 }
 
-/** Requests that started together are answered together: they count as one signal to slow down. */
+/**
+ * Several requests that were sent at the same time may be rejected. Within this time, they halve the limit only once.
+ */
 const SLOW_DOWN_MS = 500;
 
 export function createRequestLimiter(maximum: number, now: () => number = () => performance.now()): RequestLimiter {
@@ -40,7 +45,7 @@ export function createRequestLimiter(maximum: number, now: () => number = () => 
       await new Promise<void>((resolve, reject) => {
         const timer = setTimeout(() => {
           waiting.delete(start);
-          reject(new Error(`${limit} requests are in progress, and none ended in time`));
+          reject(new Error(`${limit} requests are in progress, and none completed in time`));
         }, timeoutMs).unref();
         const start = () => {
           clearTimeout(timer);

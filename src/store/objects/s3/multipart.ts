@@ -3,37 +3,39 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { storeErrors } from "../../errors.ts";
 import { fromS3, isRetriable, isUploadDamaged, isUploadMissing } from "./errors.ts";
 import { headObject } from "./read.ts";
-import { BODY_TIMEOUT, pauseAfter, type S3Requests } from "./requests.ts";
+import { BODY_TIMEOUT, retryDelay, type S3Requests } from "./requests.ts";
 
-/** Objects of several parts, which become visible when completed. Parts are numbered from 1. */
+/** Multipart uploads. An object becomes visible when its upload is completed. Parts are numbered from 1. */
 export interface Multipart {
   /** Returns the upload id. */
   begin(key: string): Promise<string>;
   /** Returns the ETag. Throws StoreError absent if the upload was aborted or completed. */
   part(key: string, uploadId: string, number: number, bytes: Buffer): Promise<string>;
   /**
-   * Publishes the object. Idempotent: resolves if an earlier call completed it. Throws StoreError partialDamaged, and
-   * absent if the upload was aborted.
+   * Makes the object visible. Idempotent: resolves if an earlier call completed the upload. Throws StoreError
+   * partialDamaged, and absent if the upload was aborted.
    */
   complete(key: string, uploadId: string, etags: readonly string[], size: number): Promise<void>;
-  /** Whether the object consists of these parts. */
+  /** Resolves with true if the object consists of these parts. */
   isStored(key: string, etags: readonly string[], size: number): Promise<boolean>;
   abort(key: string, uploadId: string): Promise<void>;
   /** Copies an object of any size. */
   copyLarge(from: string, to: string, source: { size: number; etag: string | undefined }): Promise<void>;
 }
 
-/** Servers other than AWS require equal parts, except for the last one. Parts of less than 5 MiB are rejected. */
+/** Some servers require all parts but the last to have the same size. S3 rejects parts of less than 5 MiB. */
 export const PART_BYTES = 8 * 1024 * 1024;
 const MAX_PARTS = 10_000;
-/** Servers may take minutes to assemble large objects, and keep the connection busy meanwhile. */
+/**
+ * Servers may take minutes to assemble a large object, during which they send whitespace to keep the connection open.
+ */
 const COMPLETE_ATTEMPT_MS = 300_000;
-/** How long a request waits for the lock that an interrupted completion left on the server. */
+/** How long to retry while the lock of an interrupted completion remains on the server. */
 const COMPLETE_DEADLINE_MS = 60_000;
 const COPY_PART_BYTES = 1024 ** 3;
 const COPIES_AT_ONCE = 4;
 
-/** The size of equal parts for an object of known size. */
+/** Returns the size of equal parts for an object of known size. */
 export const partBytesFor = (size: number): number => {
   const mebibyte = 1024 * 1024;
   return Math.max(PART_BYTES, Math.ceil(size / (MAX_PARTS - 1) / mebibyte) * mebibyte);
@@ -58,7 +60,7 @@ export function createMultipart(requests: S3Requests): Multipart {
               }),
               options,
             ),
-          // Not retried before checking the object: the response may have been lost.
+          // Not retried until the object has been checked: only the response may have been lost.
           { attempts: 1, attemptMs: COMPLETE_ATTEMPT_MS },
         );
         return;
@@ -69,8 +71,8 @@ export function createMultipart(requests: S3Requests): Multipart {
         if (isUploadMissing(cause)) throw storeErrors.absent({ key }, { cause });
         if (isUploadDamaged(cause))
           throw storeErrors.partialDamaged({ key, reason: "another writer replaced a part" }, { cause });
-        // After an interrupted completion, Ceph answers 500 until its lock on the upload expires.
-        const pauseMs = pauseAfter(count);
+        // After an interrupted completion, Ceph responds with 500 until its lock on the upload expires.
+        const pauseMs = retryDelay(count);
         if (performance.now() + pauseMs > deadline) throw fromS3(cause, location, key);
         await sleep(pauseMs, undefined, { ref: false });
       }
@@ -156,11 +158,13 @@ export function createMultipart(requests: S3Requests): Multipart {
   };
 }
 
-/** Keys need no escaping, see keys.ts. */
+/** Other characters of keys need no escaping, see keys.ts. */
 export const copySource = ({ location }: S3Requests, key: string): string =>
   `${location.bucket}/${location.prefix}${key}`.replaceAll("+", "%2B").replaceAll("=", "%3D").replaceAll("@", "%40");
 
-/** Returns S3's ETag of an object with these parts, if their ETags are MD5 digests, which encryption prevents. */
+/**
+ * Returns S3's ETag of an object with these parts; undefined if their ETags are not MD5 digests, as with encryption.
+ */
 function multipartEtag(etags: readonly string[]): string | undefined {
   const digests = etags.map((etag) => etag.replaceAll('"', ""));
   if (digests.length === 0 || digests.some((digest) => !/^[0-9a-f]{32}$/.test(digest))) return undefined;

@@ -1,10 +1,10 @@
 import type { Spool } from "./spool.ts";
 
-/** Limits the number of parts that all uploads of a process have in memory. */
+/** Limits the number of parts that the uploads of a process hold in memory. */
 export interface PartSender {
   /**
-   * Waits for its turn, takes the part out of the spool, and starts `send`. Resolves when the spool can be filled again;
-   * `sent` settles with the result.
+   * Waits for a free slot, takes the part out of the spool, and starts `send`. Resolves when the spool can be filled
+   * again; `sent` settles with the result of `send`.
    */
   start<Result>(
     spool: Pick<Spool, "take">,
@@ -36,7 +36,7 @@ export function createPartSender(limit = PARTS_IN_MEMORY): PartSender {
         throw err;
       }
       const sent = send(bytes).finally(release);
-      // The caller checks it later.
+      // The caller handles the rejection later.
       sent.catch(() => {});
       return { sent };
     },

@@ -23,7 +23,7 @@ export interface ChildOptions {
   partBytes: number;
 }
 
-/** Starts a process that appends, and kills it. Resolves with the last size that it acknowledged. */
+/** Starts a process that appends, and kills it. Resolves with the last acknowledged size. */
 async function appendUntilKilled(
   t: TestContext,
   { url, env }: TestBucket,
@@ -40,7 +40,7 @@ async function appendUntilKilled(
   let size = 0;
   for await (const line of createInterface({ input: child.stdout })) {
     size = Number(line);
-    // A random moment of the following append.
+    // A random moment during the next append.
     if (size >= acknowledged) setTimeout(() => child.kill("SIGKILL"), laterMs);
   }
   await exited;
@@ -48,9 +48,9 @@ async function appendUntilKilled(
 }
 
 onS3((openBucket) => {
-  describe("a partial object of a killed process", () => {
+  describe("a partial object whose writer was killed", () => {
     onEveryDatabase((engine) => {
-      test("contains every acknowledged byte, and another process completes it", async (t) => {
+      test("contains every acknowledged byte, and can be completed by another process", async (t) => {
         const { db, where } = await engine.open(t, objectsMigrations);
         const bucket = await openBucket(t);
         const objects = await openTestObjects(t, bucket, db, { partBytes: PART });
@@ -78,7 +78,7 @@ onS3((openBucket) => {
     });
   });
 
-  test("a partial object is completed even if the S3 server is killed in the meantime", async (t) => {
+  test("a partial object is completed even if the S3 server is killed during the completion", async (t) => {
     const server = await startPrivateS3();
     t.after(() => server.stop());
     const db = openSqlite({ path: join(temporaryFolder(t), "test.db") });

@@ -6,7 +6,7 @@ import { openS3Objects } from "./s3.ts";
 import type { ChildOptions } from "./partial-kill.test.ts";
 import { bytesAt } from "./s3.testing.ts";
 
-/** Appends to a partial object until it is killed, and prints the size after each append. */
+/** Appends to a partial object until the process is killed, and prints the size after each append. */
 const { where, url, scratch, pieceBytes, partBytes } = JSON.parse(process.argv[2]!) as ChildOptions;
 const db = "url" in where ? await openPostgres({ url: where.url, connections: 2 }) : openSqlite(where);
 const objects = await openS3Objects({

@@ -23,7 +23,7 @@ const PART = 5 * MIB;
 onS3((openBucket) => {
   describe("partial objects", () => {
     onEveryDatabase((engine) => {
-      test("consist of equal parts and a tail, which another process continues", async (t) => {
+      test("consist of equal parts and a tail, to which another process can append", async (t) => {
         const { db, another } = await engine.open(t, objectsMigrations);
         const bucket = await openBucket(t);
         const bytes = randomBytes(2 * PART + 2 * MIB);
@@ -50,7 +50,7 @@ onS3((openBucket) => {
         );
       });
 
-      test("reject a writer that another one has replaced, and contain only the bytes of the last one", async (t) => {
+      test("reject a writer that another one has replaced, and contain only the bytes of the last writer", async (t) => {
         const { db, another } = await engine.open(t, objectsMigrations);
         const bucket = await openBucket(t);
         const slow = await openTestObjects(t, bucket, await another(), { partBytes: PART });
@@ -77,7 +77,7 @@ onS3((openBucket) => {
         assert.equal(Buffer.compare((await read(fast, "a"))!, bytes), 0);
       });
 
-      test("admit one of many writers that begin at the same offset", async (t) => {
+      test("accept only one of several writers that start at the same offset", async (t) => {
         const { another } = await engine.open(t, objectsMigrations);
         const bucket = await openBucket(t);
         const stores = await Promise.all(
@@ -100,7 +100,7 @@ onS3((openBucket) => {
     onEveryDatabase((engine) => {
       if (engine.name !== "sqlite") return;
 
-      test("keep the parts received before an error of the source", async (t) => {
+      test("keep the bytes received before an error of the source", async (t) => {
         const { db } = await engine.open(t, objectsMigrations);
         const objects = await openTestObjects(t, await openBucket(t), db, { partBytes: PART });
         const bytes = randomBytes(PART + 10);
@@ -120,7 +120,7 @@ onS3((openBucket) => {
         assert.equal(Buffer.compare((await read(objects, "a"))!, bytes), 0);
       });
 
-      test("keep all acknowledged bytes if the database commits a step and its response is lost", async (t) => {
+      test("keep all acknowledged bytes if the database commits an update but its response is lost", async (t) => {
         const { db } = await engine.open(t, objectsMigrations);
         const bucket = await openBucket(t);
         const bytes = randomBytes(2 * PART);
@@ -128,7 +128,7 @@ onS3((openBucket) => {
           ...db,
           async write(query) {
             const written = await db.write(query);
-            // Only the steps of a writer set the ETags.
+            // Only the updates of a writer set the ETags.
             if (/^update .*etags/s.test(query.compile().sql))
               throw storeErrors.unreachable({ address: "db", reason: "lost" });
             return written;
@@ -136,7 +136,7 @@ onS3((openBucket) => {
         };
         const objects = await openTestObjects(t, bucket, db, { partBytes: PART });
         const unsure = await openTestObjects(t, bucket, deaf, { partBytes: PART });
-        // With the first part, and with a tail only.
+        // With a first part, and with only a tail.
         for (const length of [PART + 5, 5]) {
           await objects.partial("a").append(0, pieces(bytes.subarray(0, 10), 10));
           await assert.rejects(unsure.partial("a").append(10, pieces(bytes.subarray(10, 10 + length), MIB)), (err) =>
@@ -150,7 +150,7 @@ onS3((openBucket) => {
         }
       });
 
-      test("leave nothing behind when discarded, abandoned for 45 days, or lost by a killed process", async (t) => {
+      test("leave nothing behind when discarded, abandoned for 45 days, or orphaned by a killed process", async (t) => {
         const { db } = await engine.open(t, objectsMigrations);
         const bucket = await openBucket(t);
         const clock = createManualClock(Date.now());
@@ -158,7 +158,7 @@ onS3((openBucket) => {
         for (const key of ["discarded", "abandoned", "continued"])
           await objects.partial(key).append(0, pieces(randomBytes(PART + 10), PART));
         await objects.partial("discarded").discard();
-        // A process that was killed leaves uploads and tails to which no row refers.
+        // A killed process leaves uploads and tails that no row refers to.
         const client = createS3Client(bucket);
         t.after(() => client.destroy());
         const Bucket = bucket.bucket;
@@ -183,7 +183,7 @@ onS3((openBucket) => {
         assert.deepEqual(await keysOf(objects), ["continued"]);
       });
 
-      test("start again if their multipart upload was aborted, for example by a lifecycle rule of the bucket", async (t) => {
+      test("start from 0 if their multipart upload was aborted, for example by a lifecycle rule of the bucket", async (t) => {
         const { db } = await engine.open(t, objectsMigrations);
         const bucket = await openBucket(t);
         const objects = await openTestObjects(t, bucket, db, { partBytes: PART });

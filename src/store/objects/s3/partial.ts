@@ -12,23 +12,28 @@ import { putBytes, type S3WriteDeps } from "./write.ts";
 export interface S3PartialDeps extends S3WriteDeps {
   table: PartialsTable;
   clock: Pick<Clock, "now">;
-  /** At least 5 MiB, which S3 requires of every part but the last. */
+  /** At least 5 MiB, the minimum that S3 requires for all parts but the last. */
   partBytes: number;
-  /** Deletes an object that is no longer needed. Never rejects: if this fails, the sweep deletes it. */
+  /** Deletes an object that is no longer needed. Never rejects: if the deletion fails, the sweep deletes the object. */
   remove(key: string): Promise<void>;
 }
 
-/** Acknowledged bytes that do not fill a part. The names begin with a dot, so they are not keys of objects. */
-export const TAILS = ".partial/";
-const PARTS_AT_ONCE = 3;
+/**
+ * Prefix of the objects with the acknowledged bytes after the last full part. It begins with a dot, unlike the keys of
+ * other objects.
+ */
+export const TAIL_PREFIX = ".partial/";
+const MAX_CONCURRENT_PARTS = 3;
 
 /**
- * Equal parts of a multipart upload, and a tail object for the rest. One row records the acknowledged bytes. Each part
- * and each tail advances it in one statement, which requires an unchanged offset and writer. Any process continues from
- * the row. A new writer takes the row over, and the previous one fails at its next step.
+ * Stores a partial object as equal parts of a multipart upload, and a tail object for the rest. A database row records
+ * the acknowledged bytes. Each part and each tail advances the row in one statement, on condition that its offset and
+ * writer have not changed. Any process can continue: it becomes the row's writer, and the next step of the previous
+ * writer fails.
  *
- * S3 has no fencing: a late part of a previous writer replaces a part of the new one. All writers cut at multiples of the
- * part size, so the parts of one file are identical. Otherwise complete() fails, because the row contains other ETags.
+ * S3 has no fencing: a late part from the previous writer replaces a part of the new one. This is harmless if both
+ * upload the same file, because parts begin at multiples of the part size and are identical. Otherwise complete()
+ * fails, because the row contains other ETags.
  */
 export function createS3Partials(deps: S3PartialDeps): (key: string) => PartialObject {
   return (key) => ({
@@ -54,7 +59,7 @@ export async function removeParts(
 const createWriterId = () => randomBytes(12).toString("hex");
 const etagsOf = ({ etags }: PartialRow) => (etags === "" ? [] : etags.split(","));
 
-/** The row at `offset`, claimed for a new writer. */
+/** Claims the row at `offset` for a new writer, or inserts one at offset 0. */
 async function claimRow(
   { table, clock, partBytes }: Pick<S3PartialDeps, "table" | "clock" | "partBytes">,
   key: string,
@@ -108,7 +113,7 @@ async function append(
       if (isStorageFailure) throw err;
       failure = { err };
     }
-    // The bytes before an error of the source are kept.
+    // Keeps the bytes that arrived before an error of the source.
     const stored = await writer.finish();
     if (failure !== undefined) throw failure.err;
     return stored;
@@ -120,7 +125,7 @@ async function append(
   }
 }
 
-/** Stores what the spool collects, and advances the row in the order of the parts. */
+/** Stores the bytes of the spool, and advances the row in the order of the parts. */
 function createWriter(deps: S3PartialDeps, row: PartialRow, spool: Spool) {
   const { table, clock, multipart, parts, requests, remove } = deps;
   const { key, part_bytes: partBytes, writer } = row;
@@ -133,7 +138,7 @@ function createWriter(deps: S3PartialDeps, row: PartialRow, spool: Spool) {
 
   async function replaced(cause?: unknown): Promise<Error> {
     const now = await table.find(key);
-    // The multipart upload was aborted from outside, and its parts were deleted.
+    // The multipart upload was aborted by something else, such as a lifecycle rule, and its parts are gone.
     if (now?.writer === writer) {
       await table.remove(key, writer);
       return storeErrors.partialDamaged({ key, reason: "its multipart upload was aborted" }, { cause });
@@ -149,8 +154,8 @@ function createWriter(deps: S3PartialDeps, row: PartialRow, spool: Spool) {
   }
 
   async function sendPart(): Promise<void> {
-    await steps[steps.length - PARTS_AT_ONCE];
-    // A writer that was replaced should not send further parts.
+    await steps[steps.length - MAX_CONCURRENT_PARTS];
+    // A writer that has been replaced must not send more parts.
     if ((await table.find(key))?.writer !== writer) throw await replaced();
     const id = (uploadId ??= await multipart.begin(key));
     const number = ++count;
@@ -174,13 +179,13 @@ function createWriter(deps: S3PartialDeps, row: PartialRow, spool: Spool) {
       await lastStep;
       const offset = count * partBytes + spool.size;
       if (offset > stored.offset_bytes) {
-        const tailKey = `${TAILS}${createHash("sha256").update(key).digest("hex")}-${createWriterId()}`;
+        const tailKey = `${TAIL_PREFIX}${createHash("sha256").update(key).digest("hex")}-${createWriterId()}`;
         const { sent } = await parts.start(spool, (bytes) => putBytes(requests, tailKey, bytes));
         await sent;
         try {
           await advance({ upload_id: uploadId, offset_bytes: offset, etags: stored.etags, tail_key: tailKey });
         } catch (err) {
-          // After another error the row may refer to the tail: the database may have committed without a response.
+          // After any other error, the row may refer to the tail: the database may have committed without a response.
           if (isStoreError(err, "partialReplaced") || isStoreError(err, "partialDamaged")) await remove(tailKey);
           throw err;
         }
@@ -192,10 +197,10 @@ function createWriter(deps: S3PartialDeps, row: PartialRow, spool: Spool) {
       await Promise.allSettled(steps);
       if (uploadId === null || stored.upload_id !== null) return;
       try {
-        // The database may have committed the first step without a response.
+        // The database may have committed the first update without a response.
         if ((await table.find(key))?.upload_id !== uploadId) await multipart.abort(key, uploadId);
       } catch {
-        // The sweep aborts it.
+        // The sweep aborts the upload.
       }
     },
   };
@@ -211,7 +216,7 @@ async function complete(deps: S3PartialDeps, key: string, size: number): Promise
   const { table, clock, requests, remove } = deps;
   const found = await table.find(key);
   if (found === undefined) {
-    // An earlier call completed it.
+    // An earlier call has completed the object.
     if ((await headObject(requests, key))?.size === size) return;
     throw storeErrors.absent({ key });
   }
@@ -223,14 +228,14 @@ async function complete(deps: S3PartialDeps, key: string, size: number): Promise
     else await putBytes(requests, key, Buffer.alloc(0));
   } catch (err) {
     if (isStoreError(err, "partialDamaged") || isStoreError(err, "absent")) {
-      // The upload cannot be continued: it starts again from 0.
+      // The upload cannot be resumed: it must start again from 0.
       const removed = await table.remove(key, row.writer);
       if (removed !== undefined) await removeParts(deps, removed).catch(() => {});
     }
     throw err;
   }
   const removed = await table.remove(key, row.writer);
-  // Another process that completes the same object still needs the tail.
+  // If the row is gone, another process has completed the object and removes the tail.
   if (removed !== undefined && row.tail_key !== null) await remove(row.tail_key);
 }
 
@@ -243,7 +248,7 @@ async function completeParts(deps: S3PartialDeps, row: PartialRow, uploadId: str
     try {
       etags.push(await multipart.part(key, uploadId, etags.length + 1, tail));
     } catch (err) {
-      // An earlier call completed the object and could not remove the row.
+      // An earlier call may have completed the object without removing the row.
       etags.push(createHash("md5").update(tail).digest("hex"));
       if (isStoreError(err, "absent") && (await multipart.isStored(key, etags, size))) return;
       throw err;

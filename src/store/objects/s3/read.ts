@@ -6,13 +6,13 @@ import { fromS3, isMissing, isPreconditionFailed, isRangeInvalid } from "./error
 import { BODY_TIMEOUT, type S3Requests } from "./requests.ts";
 import { createRangeStream } from "./stream.ts";
 
-/** An object at the time when it was opened. */
+/** An open object: reads return its bytes at the time when it was opened. */
 export interface OpenedS3Object extends ObjectHandle {
   /** Reads `end - start + 1` bytes into memory. Throws StoreError objectChanged. */
   range(start: number, end: number): Promise<Buffer>;
 }
 
-/** Opening an object also reads this much: a small object costs one request. */
+/** open() also reads this much, so that a small object costs only one request. */
 const HEAD_BYTES = 256 * 1024;
 
 interface Head {
@@ -38,7 +38,7 @@ async function readHead({ sdk, at, send }: S3Requests, key: string): Promise<Hea
     });
   } catch (err) {
     if (isMissing(err)) return undefined;
-    // An empty object has no first byte.
+    // The object is empty, so a range cannot be satisfied.
     if (isRangeInvalid(err)) return emptyHead({ sdk, at, send }, key);
     throw err;
   }
@@ -50,7 +50,7 @@ async function emptyHead({ sdk, at, send }: Pick<S3Requests, "sdk" | "at" | "sen
   return { size: found.size, etag: found.etag, bytes: Buffer.alloc(0) };
 }
 
-/** Returns the size and ETag of an object, or undefined if it is missing. */
+/** Returns the size and ETag of an object; undefined if it is missing. */
 export async function headObject(
   { sdk, at, send }: Pick<S3Requests, "sdk" | "at" | "send">,
   key: string,
@@ -66,7 +66,7 @@ export async function headObject(
   }
 }
 
-/** See `version` of `ObjectHandle`. */
+/** Returns the `version` of an ObjectHandle. */
 export const versionOf = (etag: string, size: number): string => `${etag.replaceAll('"', "")}-${size.toString(36)}`;
 
 function handleOf(requests: S3Requests, key: string, { size, etag, bytes: first }: Head): OpenedS3Object {
@@ -124,12 +124,13 @@ function handleOf(requests: S3Requests, key: string, { size, etag, bytes: first 
   };
 }
 
-/** Reads exactly `length` bytes: a response that ends early is an error, and is requested again. */
+/** Reads exactly `length` bytes. Throws if the response ends early; the request is then repeated. */
 async function collect(body: Readable, length: number): Promise<Buffer> {
   const bytes = Buffer.allocUnsafe(length);
   let position = 0;
   for await (const chunk of body as AsyncIterable<Buffer>) {
-    // The server ignored the range. Otherwise the loop reads the end of the response, so that the connection is reused.
+    // The server ignored the range and sends more. Otherwise the loop reads up to the end of the response, so that the
+    // connection can be reused.
     if (position === length) break;
     position += chunk.copy(bytes, position);
   }

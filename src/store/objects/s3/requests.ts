@@ -4,14 +4,14 @@ import type { S3Client, S3Sdk } from "./client.ts";
 import { fromS3, isRetriable, isSlowDown } from "./errors.ts";
 import { createRequestLimiter } from "./limiter.ts";
 
-/** Requests to one bucket, with retries. */
+/** Sends requests to one bucket, with retries. */
 export interface S3Requests {
   readonly location: S3Location;
   readonly sdk: S3Sdk;
-  /** The bucket and the full key of an object, as parameters of a command. */
+  /** Returns the bucket and the full key of an object, as parameters of a command. */
   at(key: string): { Bucket: string; Key: string };
   /**
-   * Sends a request that may be repeated, up to six times. `run` passes the signal to the SDK, and reads the response
+   * Sends an idempotent request, with up to six attempts. `run` passes the signal to the SDK, and reads the response
    * completely or returns its stream. Throws StoreError objectsUnreachable, objectsDenied, bucketMissing, clockSkew,
    * bucketFull; other responses, such as 404, are errors of the SDK.
    */
@@ -25,14 +25,17 @@ export interface S3Requests {
 interface SendOptions {
   /** Time limit for one attempt. Default 15 s. */
   attemptMs?: number;
-  /** No attempt begins later. Default 30 s. */
+  /** No attempt starts after this time. Default 30 s. */
   deadlineMs?: number;
-  /** Default 6. */
+  /** Maximum number of attempts. Default 6. */
   attempts?: number;
 }
 
 const CONCURRENT_REQUESTS = 64;
-/** For requests with bodies of several MiB: slow connections need time, and dead ones are closed earlier when idle. */
+/**
+ * For requests with bodies of several MiB, which take longer on slow connections. A dead connection is closed earlier,
+ * when it has been idle.
+ */
 export const BODY_TIMEOUT = { attemptMs: 180_000, deadlineMs: 60_000 };
 const ATTEMPTS = 6;
 const ATTEMPT_MS = 15_000;
@@ -62,7 +65,7 @@ export function createS3Requests(location: S3Location, sdk: S3Sdk, client: S3Cli
       if (isSlowDown(err)) limiter.slowDown();
       throw timeout.signal.aborted ? timeout.signal.reason : err;
     } finally {
-      // A stream that `run` returned has no time limit: a slow reader is not an error.
+      // There is no time limit for a stream that `run` has returned: a slow reader is not an error.
       clearTimeout(timer);
       limiter.release();
     }
@@ -78,7 +81,7 @@ export function createS3Requests(location: S3Location, sdk: S3Sdk, client: S3Cli
         try {
           return await attempt(run, { attemptMs, waitMs: Math.max(0, deadline - performance.now()) });
         } catch (err) {
-          const pauseMs = pauseAfter(count, isSlowDown(err));
+          const pauseMs = retryDelay(count, isSlowDown(err));
           if (count === attempts || !isRetriable(err) || performance.now() + pauseMs > deadline)
             throw fromS3(err, location, key);
           await sleep(pauseMs, undefined, { ref: false });
@@ -88,8 +91,8 @@ export function createS3Requests(location: S3Location, sdk: S3Sdk, client: S3Cli
   };
 }
 
-/** Exponential, with jitter: the processes of a platform must not retry at the same time. */
-export function pauseAfter(count: number, slowDown = false): number {
+/** Returns an exponential delay with jitter, so that several processes do not retry at the same time. */
+export function retryDelay(count: number, slowDown = false): number {
   const ms = (slowDown ? SLOW_DOWN_PAUSE_MS : FIRST_PAUSE_MS) * 2 ** (count - 1);
   return Math.min(MAX_PAUSE_MS, ms) * (0.5 + Math.random() / 2);
 }

@@ -14,7 +14,7 @@ export const temporaryFolder = (scope: Scope): string => {
   return folder;
 };
 
-/** Opens the bucket with the credentials of the test's S3 server; closed when `scope` ends. */
+/** Opens the bucket with the credentials of the test's S3 server. Closes it when `scope` ends. */
 export async function openTestObjects(
   scope: Scope,
   { url, accessKeyId, secretAccessKey }: Pick<TestBucket, "url" | "accessKeyId" | "secretAccessKey">,
@@ -34,7 +34,7 @@ export async function openTestObjects(
   return objects;
 }
 
-/** Bytes from `start` of an endless sequence without a short period. */
+/** Returns `length` bytes, from offset `start` of an endless sequence without a short period. */
 export function bytesAt(start: number, length: number): Buffer {
   const bytes = Buffer.allocUnsafe(length);
   for (let at = 0; at < length; at++) bytes[at] = ((start + at) * 2_654_435_761) >>> 13;

@@ -29,30 +29,32 @@ interface S3ObjectsOptions {
   scratch: string;
   clock: Pick<Clock, "now">;
   log: Pick<Log, "warn">;
-  /** Default: the SDK's chain of environment variables, files and roles. */
+  /** Default: the SDK's default chain of environment variables, files and roles. */
   credentials?: { accessKeyId: string; secretAccessKey: string } | undefined;
-  /** Size of the parts of partial objects, at least 5 MiB. Default 8 MiB. */
+  /** Size of the parts of partial objects. At least 5 MiB, default 8 MiB. */
   partBytes?: number;
-  /** Added to this machine's time in signatures. Default 0. */
+  /** Added to the time of this machine in signatures. Default 0. */
   clockOffsetMs?: number;
 }
 
 export interface S3Objects extends ObjectStore {
-  /** Removes abandoned incomplete objects. Call it at start and every few hours, in one process. */
+  /** Removes abandoned partial objects. Call it at startup and every few hours, in one process. */
   sweep(): Promise<void>;
-  /** Writes, reads and deletes an object. Throws StoreError objectsUnreachable, objectsDenied, bucketMissing, clockSkew. */
+  /**
+   * Writes, reads and deletes an object. Throws StoreError objectsUnreachable, objectsDenied, bucketMissing, clockSkew.
+   */
   check(): Promise<void>;
   close(): void;
 }
 
-/** CopyObject copies at most this much. */
+/** Maximum size for CopyObject. */
 const COPY_BYTES = 5 * 1024 ** 3;
-/** Servers copy the bytes, which takes longer than other requests. */
+/** The server copies the bytes, which takes longer than other requests. */
 const COPY_TIMEOUT = { attemptMs: 120_000, deadlineMs: 180_000 };
 const LIST_PAGE = 1000;
 
 /**
- * Objects in an S3 bucket, without a local cache. Makes no request before it is used. Readers of an object that is
+ * Opens the objects in an S3 bucket, without a local cache and without sending a request. Readers of an object that is
  * replaced get its previous bytes or StoreError objectChanged.
  */
 export async function openS3Objects(options: S3ObjectsOptions): Promise<S3Objects> {
@@ -136,7 +138,7 @@ export async function openS3Objects(options: S3ObjectsOptions): Promise<S3Object
         const { Contents = [], IsTruncated } = await send(prefix, (s3, sendOptions) => s3.send(command, sendOptions));
         for (const { Key = "", Size = 0, LastModified = new Date(0) } of Contents) {
           const key = Key.slice(location.prefix.length);
-          // Internal objects begin with a dot.
+          // Keys of internal objects begin with a dot.
           if (!key.startsWith(".")) yield { key, size: Size, modified: LastModified };
         }
         const last = Contents.at(-1)?.Key;

@@ -11,29 +11,29 @@ const [openAsync, closeAsync, readAsync, writeAsync] = [
   promisify(write),
 ];
 
-/** Collects the bytes of one part. */
+/** Collects the bytes of one part of a multipart upload. */
 export interface Spool {
   readonly size: number;
-  /** Copies the bytes. */
+  /** Appends a copy of the bytes. */
   write(bytes: Uint8Array): Promise<void>;
-  /** Returns the collected bytes and becomes empty. */
+  /** Resolves with the collected bytes, and empties the spool. */
   take(): Promise<Buffer>;
   close(): Promise<void>;
 }
 
-/** Bytes that all spools of a process keep in memory. Many slow uploads must not fill it. */
+/** Maximum bytes that all spools of a process together keep in memory, even with many slow uploads. */
 const MEMORY_BYTES = 64 * 1024 * 1024;
-/** A spool keeps this much in memory in any case: most bodies are small. */
+/** Each spool keeps this much in memory in any case, because most bodies are small. */
 const OWN_MEMORY_BYTES = 256 * 1024;
 const BLOCK_BYTES = 64 * 1024;
 
-/** Returns a function that creates spools. They use temporary files once their shared memory is used up. */
+/** Returns a function that creates spools. When their shared memory is used up, they use temporary files. */
 export function createSpools(tempFile: () => string, memoryBytes = MEMORY_BYTES): () => Spool {
   let sharedBytes = 0;
 
   return () => {
     let size = 0;
-    /** All full except for the last one. */
+    /** All blocks are full except for the last one. */
     let blocks: { bytes: Buffer; used: number }[] = [];
     let blockBytes = 0;
     let file: { fd: number; path: string } | undefined;

@@ -1,22 +1,22 @@
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isRetriable } from "./errors.ts";
-import { pauseAfter } from "./requests.ts";
+import { retryDelay } from "./requests.ts";
 
 interface RangeStreamOptions {
-  /** The first bytes of the object, which need no request. */
+  /** The first bytes of the object, which have already been read. */
   first: Buffer;
   start: number;
   /** Inclusive. */
   end: number;
   /** Requests the bytes from `position` to `end`. */
   request(position: number): Promise<Readable>;
-  /** Converts the error of a response. */
+  /** Converts the error of a response to the one that the reader gets. */
   failure(err: unknown): unknown;
 }
 
 const READ_SIZE_BYTES = 1024 * 1024;
-/** Consecutive interruptions without any progress. */
+/** Maximum number of consecutive interruptions without progress. */
 const MAX_INTERRUPTIONS = 5;
 
 /** Streams a range of an object. If a connection breaks, the rest is requested again. */
@@ -34,7 +34,7 @@ export function createRangeStream({ first, start, end, request, failure }: Range
         const chunk = first.subarray(position, Math.min(end + 1, first.length));
         position += chunk.length;
         this.push(chunk);
-        // Without waiting: the object may be replaced while the reader handles the first bytes.
+        // Does not wait for the reader: the object may be replaced while it handles the first bytes.
         if (position <= end) void requestRest();
       } else if (body !== undefined) body.resume();
       else if (!isRequesting) void requestRest();
@@ -48,7 +48,7 @@ export function createRangeStream({ first, start, end, request, failure }: Range
   async function requestRest(): Promise<void> {
     isRequesting = true;
     try {
-      if (interruptions > 0) await sleep(pauseAfter(interruptions), undefined, { ref: false });
+      if (interruptions > 0) await sleep(retryDelay(interruptions), undefined, { ref: false });
       if (stream.destroyed) return;
       const received = await request(position);
       if (stream.destroyed) received.destroy();
@@ -83,7 +83,7 @@ export function createRangeStream({ first, start, end, request, failure }: Range
       .once("end", () => onEnd())
       .once("error", onEnd)
       .once("close", () => onEnd());
-    // The connection broke before the listeners were added.
+    // The connection was lost before the listeners were added.
     if (received.destroyed) onEnd();
   }
 

@@ -1,13 +1,16 @@
 import type { Clock } from "../../../kernel/index.ts";
 import type { PartialsTable } from "../partials-table.ts";
 import type { Multipart } from "./multipart.ts";
-import { removeParts, TAILS, type S3PartialDeps } from "./partial.ts";
+import { removeParts, TAIL_PREFIX, type S3PartialDeps } from "./partial.ts";
 import type { S3Sdk } from "./client.ts";
 import type { S3Requests } from "./requests.ts";
 
-/** A partial object that has not changed for this long is abandoned. */
+/** A partial object that has not changed for this long counts as abandoned. */
 const ABANDONED_MS = 45 * 24 * 3_600_000;
-/** Parts and tails without a row belong to a process that was killed, unless a request is creating them. */
+/**
+ * Uploads and tails of this age without a row belong to a process that was killed; younger ones may just have been
+ * created.
+ */
 const ORPHANED_MS = 24 * 3_600_000;
 
 interface SweepDeps extends Pick<S3PartialDeps, "remove"> {
@@ -17,7 +20,7 @@ interface SweepDeps extends Pick<S3PartialDeps, "remove"> {
   clock: Pick<Clock, "now">;
 }
 
-/** Removes abandoned incomplete objects, and aborts multipart uploads of processes that were killed. */
+/** Removes abandoned partial objects, and what killed processes have left behind: multipart uploads and tails. */
 export async function sweepS3(deps: SweepDeps): Promise<void> {
   const { table, multipart, clock, remove } = deps;
   const now = clock.now();
@@ -63,10 +66,10 @@ async function* orphanedTails({ sdk, location, send }: S3Requests, before: numbe
   for (let after: string | undefined; ;) {
     const command = new sdk.ListObjectsV2Command({
       Bucket: location.bucket,
-      Prefix: location.prefix + TAILS,
+      Prefix: location.prefix + TAIL_PREFIX,
       ...(after !== undefined && { StartAfter: after }),
     });
-    const page = await send(TAILS, (client, options) => client.send(command, options));
+    const page = await send(TAIL_PREFIX, (client, options) => client.send(command, options));
     for (const { Key = "", LastModified } of page.Contents ?? [])
       if (LastModified !== undefined && LastModified.getTime() < before) yield Key.slice(location.prefix.length);
     after = page.Contents?.at(-1)?.Key;

@@ -16,10 +16,10 @@ export interface S3WriteDeps {
   createSpool(): Spool;
 }
 
-/** Parts of one object that are sent at the same time. */
-const PARTS_AT_ONCE = 4;
+/** Maximum number of parts of one object that are sent concurrently. */
+const MAX_CONCURRENT_PARTS = 4;
 
-/** Up to 8 MiB go in one request, larger bodies in a multipart upload, which is aborted if anything fails. */
+/** Sends up to 8 MiB in one request, and a larger body in a multipart upload, which is aborted if anything fails. */
 export async function writeS3Object(
   deps: S3WriteDeps,
   key: string,
@@ -37,7 +37,10 @@ export async function writeS3Object(
   return stored;
 }
 
-/** With `ifAbsent`, a server that has no conditional writes is asked for the object first. */
+/**
+ * Stores the object in one request. With `ifAbsent` on a server without conditional writes, checks first whether the
+ * object exists.
+ */
 export async function putBytes(
   requests: S3Requests,
   key: string,
@@ -67,7 +70,7 @@ export async function putBytes(
   return {};
 }
 
-/** Rethrows errors of the file unchanged. */
+/** Stores the bytes of a file. Rethrows errors of the file unchanged. */
 export async function storeS3File(deps: S3WriteDeps, key: string, path: string): Promise<void> {
   const file = await open(path, "r");
   try {
@@ -89,7 +92,7 @@ async function readPart(file: FileHandle, start: number, end: number): Promise<B
   return bytes;
 }
 
-/** Sends an object of known size in parallel. */
+/** Sends the parts of an object of known size concurrently. */
 async function writeParts(
   { multipart, parts }: S3WriteDeps,
   key: string,
@@ -109,7 +112,7 @@ async function writeParts(
       etags[index] = await sent;
     }
   };
-  const senders = Array.from({ length: PARTS_AT_ONCE }, sendParts);
+  const senders = Array.from({ length: MAX_CONCURRENT_PARTS }, sendParts);
   try {
     await Promise.all(senders);
     await multipart.complete(key, uploadId, etags, size);
@@ -138,7 +141,7 @@ async function writeStream(
     if (isExisting) return void (await spool.take());
     const id = (uploadId ??= await multipart.begin(key));
     const number = sending.length + 1;
-    await sending[number - 1 - PARTS_AT_ONCE];
+    await sending[number - 1 - MAX_CONCURRENT_PARTS];
     const { sent } = await parts.start(spool, (bytes) => multipart.part(key, id, number, bytes));
     sending.push(sent);
   }
@@ -148,7 +151,8 @@ async function writeStream(
       digester.update(chunk);
       if (digester.size > maxBytes) throw storeErrors.tooLarge({ maxBytes });
       for (let at = 0; at < chunk.length;) {
-        // A full part is sent when more data arrives: an object of exactly one part is a single request.
+        // A full part is sent only when more data arrives, so that an object of exactly one part needs a single
+        // request.
         if (spool.size === PART_BYTES) await sendPart();
         const taken = chunk.subarray(at, at + PART_BYTES - spool.size);
         await spool.write(taken);

@@ -243,7 +243,7 @@ export const NOUNS: readonly Noun[] = [
   },
   {
     name: "cluster",
-    summary: "the nodes that share a database",
+    summary: "nodes that share a database",
     verbs: ["status"],
     load: async () => (await import("./commands/cluster.ts")).clusterCommands,
   },

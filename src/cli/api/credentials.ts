@@ -18,7 +18,10 @@ interface Credentials {
   account: string | undefined;
 }
 
-/** The command line overrides the environment, which overrides the login, which overrides the configuration file's account. */
+/**
+ * The command line overrides the environment, which overrides the login, which overrides the configuration file's
+ * account.
+ */
 export function findCredentials(
   given: Given,
   env: Record<string, string | undefined>,

@@ -30,10 +30,9 @@ const ms = (value: number) => `${value.toFixed(1)} ms`;
 
 const clusterStatus = defineCommand({
   name: "cluster status",
-  summary:
-    "show the nodes, who holds which leases, and the state of the database and the object store (operators only)",
+  summary: "show the nodes, their leases, and the state of the database and the object store (operators only)",
   description:
-    "A node is listed until six seconds after its last heartbeat. The exit code is 1 if the clock of the node that answers differs by more than a second from that of the database, or if the object store does not respond.",
+    "A node remains listed for six seconds after its last heartbeat. The exit code is 1 if the clock of the responding node differs from the database's clock by more than a second, or if the object store does not respond.",
   options: serverOptions,
   examples: [
     ["reelpost cluster status", "nodes and their roles"],
@@ -42,7 +41,7 @@ const clusterStatus = defineCommand({
   async run(values, _, context) {
     const { api, base } = await connectToApi(values, context);
     const status = await api.result<ClusterStatus>("GET", `${base}/server/cluster`);
-    const nameOf = (id: string | null) => status.nodes.find((node) => node.id === id)?.name ?? "(ended)";
+    const nameOf = (id: string | null) => status.nodes.find((node) => node.id === id)?.name ?? "(not live)";
     const { clock, database, objects } = status;
     printResult(context, status, (paint) => [
       ...table(
@@ -61,12 +60,12 @@ const clusterStatus = defineCommand({
       "",
       ...facts(
         [
-          ["answered by", `${nameOf(status.node)} *`],
+          ["responding node", `${nameOf(status.node)} *`],
           [
             "clock",
             clock === null
               ? undefined
-              : `${clock.agrees ? "differs" : paint("red", "differs")} by ${ms(Math.abs(clock.difference_ms))} from that of the database, measured in ${ms(clock.round_trip_ms)}`,
+              : `${clock.agrees ? "differs" : paint("red", "differs")} by ${ms(Math.abs(clock.difference_ms))} from the database, round trip ${ms(clock.round_trip_ms)}`,
           ],
           ["database", `${database.kind}, round trip ${ms(database.round_trip_ms)}`],
           [

@@ -9,7 +9,7 @@ const reports = (enabled: boolean, content: string, status?: string) => ({
   records: { dmarc_records: [{ content }] },
 });
 
-test("shows, requests and stops requesting DMARC reports", async (t) => {
+test("shows the DMARC record, and enables and disables DMARC reports", async (t) => {
   const api = await startFakeApi(t, {
     "GET /zones": { result: [{ id: "z1", name: "example.com", status: "active" }] },
     [`GET ${PATH}`]: { result: reports(true, "v=DMARC1; p=none", "missing-dmarc-rua") },

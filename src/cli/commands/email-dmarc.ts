@@ -19,7 +19,7 @@ const PROBLEMS: Record<Problem, string> = {
   "missing-dmarc-rua": "the DMARC record lacks the report address; enable the reports again to add it",
   "cname-on-dmarc-record": "the name _dmarc is a CNAME of a name without a DMARC record; add the record there",
 };
-const domainArgument = { name: "domain", summary: "domain such as example.com", required: true } as const;
+const domainArgument = { name: "domain", summary: "domain, such as example.com", required: true } as const;
 const pathOf = ({ path }: ZoneConnection) => `${path}/email/auth/dmarc-reports`;
 
 function printReports(context: CommandContext, { zone }: ZoneConnection, reports: DmarcReports): void {
@@ -54,7 +54,7 @@ const emailDmarcEnable = defineCommand({
   name: "email dmarc enable",
   summary: "request DMARC reports for a domain",
   description:
-    "Adds the report address of the server to the DMARC record of the domain, which is created if it is missing. The record that requests TLS reports is published with the MTA-STS policy.",
+    "Adds the server's report address to the domain's DMARC record, and creates the record if it is missing. TLS reports are requested by a separate record, which is published with the MTA-STS policy.",
   arguments: [domainArgument],
   options: zoneOptions,
   examples: [["reelpost email dmarc enable example.com", "receivers then send a report each day"]],
@@ -69,7 +69,7 @@ const emailDmarcEnable = defineCommand({
 const emailDmarcDisable = defineCommand({
   name: "email dmarc disable",
   summary: "stop requesting DMARC reports for a domain",
-  description: "Removes the report address of the server from the DMARC record. Statistics are kept.",
+  description: "Removes the server's report address from the DMARC record. Statistics are kept.",
   arguments: [domainArgument],
   options: { ...yesOption, ...zoneOptions },
   examples: [["reelpost email dmarc disable example.com --yes", "in a script"]],

@@ -73,7 +73,7 @@ test("changes a role and removes a member, by email address", async (t) => {
   assert.match((await run("update", "m1")).stderr, /Pass --role/);
 });
 
-test("shows and changes whether two-factor authentication is required", async (t) => {
+test("shows and changes whether members must use two-factor authentication", async (t) => {
   const { api, run } = await setUp(t);
   assert.equal((await run("two-factor", "get")).stdout, "Main does not require two-factor authentication\n");
   assert.equal((await run("two-factor", "enable")).stdout, "Main requires two-factor authentication\n");

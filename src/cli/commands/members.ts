@@ -170,7 +170,7 @@ function printTwoFactor(context: CommandContext, { name, settings }: Account): v
 }
 
 async function requireTwoFactor({ api, base }: ApiConnection, isRequired: boolean): Promise<Account> {
-  // The API replaces the name as well.
+  // The request must contain the current name, because the API replaces it.
   const { name } = await api.result<Account>("GET", base);
   return api.result<Account>("PUT", base, { json: { name, settings: { enforce_twofactor: isRequired } } });
 }
@@ -191,7 +191,7 @@ const membersTwoFactorEnable = defineCommand({
   name: "members two-factor enable",
   summary: "require members of the account to use two-factor authentication",
   description:
-    "A member who signed in with a password alone can then only set up a second factor. API tokens are not affected.",
+    "A member who signs in with only a password can then do nothing but set up a second factor. API tokens are not affected.",
   options: serverOptions,
   examples: [["reelpost members two-factor enable", "takes effect immediately"]],
   async run(values, _, context) {

@@ -9,7 +9,7 @@ export const migrate = defineCommand({
 processes of the previous version continue to work on the new schema, unless the release notes say otherwise. With SQLite, stop the server first.`,
   options: {
     ...serverDataOptions,
-    "dry-run": { type: "boolean", summary: "list the pending migrations and change nothing" },
+    "dry-run": { type: "boolean", summary: "list the pending migrations without applying them" },
   },
   examples: [
     ["reelpost migrate --settings /etc/reelpost/settings.jsonc --dry-run", "lists the pending migrations"],
@@ -21,7 +21,9 @@ processes of the previous version continue to work on the new schema, unless the
     const { applied, pending, newer } = await migrateServer(await readServerSettings(values, context), { dryRun });
     printResult(context, { dry_run: dryRun, applied: applied.length, pending, newer }, () => [
       ...pending,
-      ...(newer.length > 0 ? [`A newer version has applied ${plural(newer.length, "more migration")}.`] : []),
+      ...(newer.length > 0
+        ? [`A newer version has applied ${plural(newer.length, "migration")} that this one does not know.`]
+        : []),
       pending.length === 0
         ? "The schema is up to date."
         : `${plural(pending.length, "migration")} ${dryRun ? "pending. To apply, run the command without --dry-run." : "applied."}`,

@@ -8,34 +8,34 @@ import { readServerSettings, serverDataOptions } from "./backup.ts";
 export const move = defineCommand({
   name: "move",
   summary: "move a server's rows to PostgreSQL and its objects to another store",
-  description: `Run it on the server machine, as the user that runs \`reelpost serve\`. The server may be running. With --prepare it only copies objects, and the
-server keeps accepting writes. Without it, the command then makes the SQLite database read-only, copies the rest, and compares everything. Meanwhile the server
-keeps serving reads; it answers writes with 503, and mail with 451. Then restart it with the new settings.
+  description: `Run it on the server's machine, as the user that runs \`reelpost serve\`. The server may be running. With --prepare, the command only copies objects, and
+the server still accepts writes. Without it, the command makes the SQLite database read-only, copies the rest, and compares everything. During this time the
+server serves reads, and responds to writes with 503 and to mail with 451. Then restart the server with the new settings.
 
-An interrupted move continues when you run the same command again. The old data is kept and stays read-only; --cancel makes it writable again. D1 databases stay
-in the data directory. Uploads in progress must be started over. Durable Objects require SQLite.`,
+To resume an interrupted move, run the same command again. The old data is kept and stays read-only; --cancel makes it writable again. D1 databases stay
+in the data directory. Uploads in progress must start again. Durable Objects require SQLite.`,
   options: {
     ...serverDataOptions,
     "database-url": {
       type: "string",
       placeholder: "url",
-      summary: "empty PostgreSQL database that receives the rows: postgres://user:password@host/database",
+      summary: "empty PostgreSQL database for the rows: postgres://user:password@host/database",
     },
     "objects-dir": {
       type: "string",
       placeholder: "dir",
-      summary: "empty folder that receives the objects",
+      summary: "empty folder for the objects",
       complete: "directory",
     },
     "objects-url": {
       type: "string",
       placeholder: "url",
-      summary: "bucket that receives the objects, in the format of the objects.url setting",
+      summary: "bucket for the objects, in the format of the objects.url setting",
     },
     prepare: { type: "boolean", summary: "only copy objects, and leave the server writable" },
     cancel: {
       type: "boolean",
-      summary: "make the server writable again at its old location; changes made in the new location are lost",
+      summary: "cancel the move and make the old location writable again; changes made in the new location are lost",
     },
   },
   examples: [
@@ -44,7 +44,7 @@ in the data directory. Uploads in progress must be started over. Durable Objects
       "reelpost move --database-url postgres://reelpost:secret@db.internal/reelpost --objects-dir /mnt/shared/objects",
       "moves rows and objects",
     ],
-    ["reelpost move --cancel", "returns to the old location"],
+    ["reelpost move --cancel", "cancels the move"],
   ],
   async run(values, _, context) {
     const { cancelServerMove, moveServer } = await import("../../server/index.ts");
@@ -71,15 +71,15 @@ in the data directory. Uploads in progress must be started over. Durable Objects
             "objects",
             directory === undefined
               ? undefined
-              : `${objects.count}, ${formatSize(objects.bytes)}, of which ${objects.copied} copied now`,
+              : `${objects.count}, ${formatSize(objects.bytes)}, ${objects.copied} of them copied now`,
           ],
           ["rows", rows === undefined ? undefined : plural(rows, "row")],
         ],
         paint,
       ),
       prepareOnly
-        ? "The objects have been copied. The server still accepts writes; to finish, run the command without --prepare."
-        : `The data is moved and identical. Restart the server with ${[
+        ? "The objects have been copied, and the server still accepts writes. To complete the move, run the command without --prepare."
+        : `The data has been moved and compared. Restart the server with ${[
             ...(values["database-url"] === undefined ? [] : ["database.url"]),
             ...(directory === undefined ? [] : [values["objects-url"] === undefined ? "objects.dir" : "objects.url"]),
           ].join(" and ")} set to the new location.`,

@@ -42,7 +42,7 @@ and first API token.`,
     processes: {
       type: "string",
       placeholder: "number",
-      summary: "processes that share the ports: a number, or auto for one per CPU core",
+      summary: "number of processes that share the ports, or auto for one per CPU core",
       defaultText: "1",
     },
     "new-token": {

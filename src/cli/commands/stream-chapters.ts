@@ -7,7 +7,7 @@ import { printResult, table } from "../print.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
 import { videoArgument, videoPath } from "../stream/video.ts";
 
-/** The limit imposed by the API. */
+/** The limit of the API. */
 const MAX_CHAPTERS_BYTES = 256 * 1024;
 
 interface ChapterList {
@@ -88,7 +88,7 @@ const streamChaptersDelete = defineCommand({
   },
 });
 
-/** `0:00:07.500` */
+/** Formats a time, such as `0:00:07.500`. */
 function startText(seconds: number): string {
   const two = (value: number) => String(Math.floor(value)).padStart(2, "0");
   const milliseconds = String(Math.round(seconds * 1000) % 1000).padStart(3, "0");

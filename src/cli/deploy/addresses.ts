@@ -20,8 +20,8 @@ interface SetAddresses {
 const DROP_ALL = { matchers: [{ type: "all" }], actions: [{ type: "drop" }], enabled: false, name: "", source: "api" };
 
 /**
- * Synchronizes the routing rules that a worker owns with its configuration. Rules of other owners are never changed. `tag`: the worker's
- * id. Rejects with the API's error if a domain has no Email Routing; then nothing is changed.
+ * Synchronizes the routing rules that a worker owns with its configuration. Rules of other owners are never changed.
+ * `tag`: the worker's id. Rejects with the API's error if a domain has no Email Routing; then nothing is changed.
  */
 export async function setAddresses(
   { api, base, name }: WorkerConnection,

@@ -84,7 +84,10 @@ export async function readLog(
 /** Maximum entries to search for a short id. */
 const MAX_SEARCHED_ENTRIES = 10_000;
 
-/** Log of one recipient by its id, or of all recipients of a message by the short id that lists show. `path`: of the account. */
+/**
+ * Log of one recipient by its id, or of all recipients of a message by the short id that lists show. `path`: of the
+ * account.
+ */
 export async function readDetails(api: Api, path: string, id: string): Promise<LogDetails[]> {
   const read = (entryId: string) => api.result<LogDetails>("GET", `${path}/email/activity${at`/${entryId}`}`);
   if (!/^[0-9a-f]{6,31}$/.test(id)) return [await read(id)];

@@ -10,7 +10,10 @@ import { limitConcurrency } from "./limit-concurrency.ts";
 import { importErrors } from "./errors.ts";
 
 const HOSTED_URL = "https://api.cloudflare.com/client/v4";
-/** The hosted API counts requests in windows of five minutes and returns the remaining time of the window in Retry-After. */
+/**
+ * The hosted API counts requests in windows of five minutes and returns the remaining time of the window in
+ * Retry-After.
+ */
 export const PATIENCE = { maxAttempts: 12, maxWaitSeconds: 600 } as const;
 
 /** The server to copy from. */

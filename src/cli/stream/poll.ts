@@ -16,7 +16,10 @@ const MAX_SILENCE_MS = 30 * 60_000;
 /** Maximum number of consecutive failures: the work survives a restart of the server. */
 const MAX_MISSED = 10;
 
-/** Polls with a growing interval. Throws the error of `createStalledError`, and errors of `readState` other than a temporarily lost connection. */
+/**
+ * Polls with a growing interval. Throws the error of `createStalledError`, and errors of `readState` other than a
+ * temporarily lost connection.
+ */
 export async function poll<Seen>(
   readState: () => Promise<Seen>,
   { until, changes, onSeen = () => {}, createStalledError, stallTimeoutMs = MAX_SILENCE_MS }: PollOptions<Seen>,

@@ -83,7 +83,10 @@ const RETRYABLE_STATUSES = new Set([408, 409, 423, 425, 429]);
 /** The reason why a request failed, although a retry may succeed. */
 class Interruption extends Error {}
 
-/** Sends the missing data in chunks (TUS 1.0.0, HEAD and PATCH), and resumes after connection failures. Throws stopped, uploadRefused, otherFile. */
+/**
+ * Sends the missing data in chunks (TUS 1.0.0, HEAD and PATCH), and resumes after connection failures. Throws stopped,
+ * uploadRefused, otherFile.
+ */
 export async function sendUpload(sending: TusSending): Promise<void> {
   const {
     address,

@@ -27,7 +27,10 @@ const DELETE_TIMEOUT_MS = 5000;
 
 const HELLO = JSON.stringify({ debug: false });
 
-/** Reads until the signal, or until the server ends the tail. Throws if the connection is lost and five attempts to reconnect fail. */
+/**
+ * Reads until the signal, or until the server ends the tail. Throws if the connection is lost and five attempts to
+ * reconnect fail.
+ */
 export async function readTail({
   api,
   script,

@@ -13,7 +13,7 @@ const main = join(import.meta.dirname, "..", "src", "cli", "main.ts");
 const SAMPLE_MS = 3000;
 const MESSAGES = 1000;
 const SESSIONS = 20;
-/** Enough that each process has a share, although a process may accept several connections that arrive together. */
+/** Enough for every process to get some: a process may accept several connections that arrive at the same time. */
 const CONNECTIONS = 32;
 const RECORDS = 100;
 const DOMAIN = "bench.example";
@@ -172,7 +172,7 @@ function apiArm(kit: Kit, { name: server, url, token, zone }: Server, loads: num
       const started = performance.now();
       const rate = await throughput(
         async () => {
-          // A different parameter in each request, so that none is answered from memory.
+          // The parameter differs in each request, so that no response comes from a cache.
           const { status } = await client.get(`/client/v4/zones/${zone}/dns_records?per_page=${RECORDS}&_=${next++}`);
           if (status !== 200) throw new Error(`the API returned ${status}`);
         },

@@ -29,7 +29,8 @@ const LISTS: readonly List[] = [
 
 /**
  * Time from the navigation to the first usable list in Chromium with an empty cache, for the videos and the mail log of
- * `reelpost serve`, with 100 and with 100,000 rows each. `first_load_kb`: what the browser loads for the first page, with gzip.
+ * `reelpost serve`, with 100 and with 100,000 rows each. `first_load_kb`: what the browser loads for the first page,
+ * with gzip.
  */
 const bench: Bench = {
   name: "dashboard",

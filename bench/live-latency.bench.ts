@@ -29,8 +29,9 @@ interface LiveInput {
 }
 
 /**
- * Glass-to-glass latency in seconds: the time of day is burned into the frames and read from the Chromium screen. ffmpeg publishes RTMP with
- * audio, a page publishes WHIP; hls.js plays low-latency HLS, another page plays WHEP. The figures include encoders and decoders.
+ * Glass-to-glass latency in seconds: the time of day is burned into the frames and read from the Chromium screen.
+ * ffmpeg publishes RTMP with audio, a page publishes WHIP; hls.js plays low-latency HLS, another page plays WHEP. The
+ * figures include encoders and decoders.
  */
 const bench: Bench = {
   name: "live-latency",

@@ -33,8 +33,8 @@ export default {
 };`;
 
 /**
- * Backs up a server under load, kills it, restores the backup elsewhere, and looks for every write that had been
- * acknowledged before the backup started. An overwritten or deleted value may have any later version, but must be complete.
+ * Backs up a server under load, kills it, restores the backup elsewhere, and checks every write that was acknowledged
+ * before the backup started. An overwritten or deleted value may have any later version, but must be complete.
  */
 const drill: Drill = {
   name: "backup",
@@ -354,7 +354,8 @@ async function startLoad(ours: Ours, clip: Buffer) {
         for (const [key, version] of versions) {
           const body = await get(path(key)).catch((err: unknown) => void partial.push(String(err)));
           if (body === undefined) {
-            // A later write may have deleted it. The last write can be one version newer than the last acknowledged one.
+            // A later write may have deleted it. The last write can be one version newer than the last acknowledged
+            // one.
             const highest = Math.max(
               ...acknowledged[kind].filter((write) => write.key === key).map((write) => write.version),
             );

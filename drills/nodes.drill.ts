@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { programForTests } from "../scripts/test/program.ts";
 import type { Drill } from "./harness/drill.ts";
 
-/** PROGRAM of test/support/program.ts, which reads it when it is loaded. */
+/** Environment variable that test/support/program.ts reads when it is loaded. */
 const PROGRAM = "REELPOST_TEST_PROGRAM";
 const NODES = 3;
 const SECONDS = 300;
@@ -10,8 +10,8 @@ const KILL_EVERY_SECONDS = 10;
 const SETTLE_SECONDS = 120;
 
 /**
- * Three nodes with all roles on PostgreSQL with a synchronous standby and a bucket. A random node is killed every ten
- * seconds, and the database fails over once. Every acknowledged item must be found on each node.
+ * Runs three nodes with all roles on a bucket and PostgreSQL with a synchronous standby. Kills a random node every ten
+ * seconds, and fails the database over once. Each node must then return every acknowledged item.
  */
 const drill: Drill = {
   name: "nodes",
@@ -20,7 +20,7 @@ const drill: Drill = {
     const cache = join(kit.root, "node_modules", ".cache");
     process.env[PROGRAM] ??= await programForTests(kit.root, join(cache, "reelpost-program"));
     process.env["NODE_COMPILE_CACHE"] ??= join(cache, "reelpost-tests");
-    // Loaded after the path of the program is set.
+    // Imported after the variable is set.
     const [{ runNodes }, { startPostgresPair }, { openBucket, startPrivateS3 }] = await Promise.all([
       import("./nodes/nodes.ts"),
       import("../test/support/postgres-pair.ts"),

@@ -17,7 +17,7 @@ import { addMigration, checkOut, drainsItself, previousCommit } from "./upgrade/
 const NODES = 3;
 const DOMAIN = "drill.example";
 const PAUSE_MS = 25;
-/** Load on the new version alone, at the end. */
+/** Duration of the load on the new version alone, at the end. */
 const LAST_MS = 3_000;
 
 interface Node extends Backend {
@@ -32,9 +32,9 @@ interface Platform {
 }
 
 /**
- * Upgrades three nodes behind a balancer one at a time, while clients write and read through the API, send mail and play a video.
- * The new version has an additional migration, and a node of the previous version restarts on its schema. Counts all
- * requests and those that failed.
+ * Upgrades three nodes behind a load balancer one at a time, while clients write and read through the API, send mail
+ * and play a video. The new version has an additional migration, and a node of the previous version restarts on its
+ * schema. Counts all requests and those that failed.
  */
 const drill: Drill = {
   name: "upgrade",
@@ -77,7 +77,7 @@ const drill: Drill = {
     const restartMs: number[] = [];
     const replace = async (node: Node, main: string) => {
       const startedAt = performance.now();
-      // Otherwise the operator takes the node out of the balancer before it stops.
+      // Without draining, the operator must remove the node from the load balancer before it stops.
       if (!drains) balancer.remove(node);
       await stop(node);
       await start(kit, node, main, platform);
@@ -86,7 +86,7 @@ const drill: Drill = {
       kit.say(`node ${node.number} restarted; ${load.requests()} requests, ${load.failures.length} failed`);
     };
     await replace(nodes[0]!, next);
-    // For example after a crash in the middle of the upgrade.
+    // A node may restart with the previous version, for example after a crash during the upgrade.
     await replace(nodes[1]!, previous);
     for (const node of nodes.slice(1)) await replace(node, next);
     await sleep(LAST_MS);
@@ -151,7 +151,7 @@ async function startLoad(balancer: Balancer, token: string) {
   const counts: Record<string, number> = {};
   const stopping = new AbortController();
 
-  /** One connection per request, as a balancer sees many clients. */
+  /** Uses one connection per request, because a load balancer has many clients. */
   const send = (method: string, path: string, body?: string | Buffer, type = "application/json"): Promise<Answer> =>
     new Promise((resolve, reject) => {
       const headers = { authorization: `Bearer ${token}`, ...(body !== undefined && { "content-type": type }) };

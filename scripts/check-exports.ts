@@ -38,7 +38,9 @@ function isUsed(path: string, name: string): boolean {
   return users.some((user) => user !== path && (folder === undefined || !user.startsWith(folder)));
 }
 
-/** Files that other programs load by name: the test helper, workers of the examples and the runtime, benchmarks, drills. */
+/**
+ * Files that other programs load by name: the test helper, workers of the examples and the runtime, benchmarks, drills.
+ */
 function isEntry(path: string): boolean {
   return /^examples\/|^src\/test-helper\/(api|client)\.ts$|^src\/workers\/runtime\/inside\/|^drills\/mutations\/|^bench\/[\w-]+\/worker\.ts$|\.(bench|drill|d)\.ts$/.test(
     path,

@@ -209,7 +209,7 @@ export function findPostgres(): string | undefined {
   return folders.find((folder) => existsSync(join(folder, "initdb")) && existsSync(join(folder, "postgres")));
 }
 
-/** Whether the S3 server of Ceph and the daemons that store its data are installed. */
+/** True if Ceph's S3 server and the daemons that store its data are installed. */
 export const findCeph = (): boolean => ["radosgw", "radosgw-admin", "ceph-mon", "ceph-osd", "ceph"].every(isProgram);
 
 const CLUSTER_SETTINGS = "/etc/postgresql-common/createcluster.conf";

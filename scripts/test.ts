@@ -111,7 +111,7 @@ async function sharedS3() {
   if (options["objects-in-s3"]) {
     if (started === undefined) fail("--objects-in-s3 requires Ceph: node scripts/system.ts test");
     const { OBJECTS_IN_S3 } = await import("../test/support/objects-lane.ts");
-    // The server is removed with its buckets.
+    // The bucket needs no cleanup: it is removed with the server.
     const { url, env } = await openBucket({ after: () => {} }, started);
     Object.assign(process.env, env, { [OBJECTS_IN_S3]: url });
   }
@@ -133,8 +133,8 @@ async function runTests() {
   const interrupted = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interrupted.abort());
   const notRun: string[] = [];
-  // A file with its servers and child processes uses half a core: it also waits for timers, players, disks and
-  // background encoding. Three files for each core take as long as two, and double the time of each.
+  // A test file with its servers and child processes uses about half a core: it also waits for timers, players, disks
+  // and background encoding. Three files per core take as long in total as two, and each takes twice as long.
   const concurrency = Math.min(8, availableParallelism() + 2);
   const recorded = readTimes(RECORDED_TIMES);
   const times: Times = { ...recorded, ...readTimes(LAST_TIMES) };

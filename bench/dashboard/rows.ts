@@ -16,7 +16,9 @@ const BATCH = 5000;
 /** The rows are spread over this period, so that the server's cleanup does not delete any. */
 const DAYS = 20;
 
-/** Creates a data directory in the state left by `reelpost serve`, with this many videos and entries of the mail log. */
+/**
+ * Creates a data directory in the state left by `reelpost serve`, with this many videos and entries of the mail log.
+ */
 export async function fillDataDirectory(directory: string, rows: number): Promise<{ token: string }> {
   mkdirSync(directory, { recursive: true });
   const db = openSqlite({ path: join(directory, "reelpost.sqlite") });

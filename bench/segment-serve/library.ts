@@ -30,8 +30,8 @@ export interface Library {
 }
 
 /**
- * Creates a data directory with one video whose segments all exist: created by the domain itself, except for their
- * content. Default database: SQLite in the directory. The database is closed.
+ * Creates a data directory with one video whose segments all exist, through the services of the server; only the bytes
+ * of the segments are generated. Default database: SQLite in the directory. Closes the database.
  */
 export async function makeLibrary(directory: string, database?: Db): Promise<Library> {
   mkdirSync(directory, { recursive: true });

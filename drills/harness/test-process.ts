@@ -28,8 +28,8 @@ const COUNT = /^# pass (\d+)$/;
 const LAST_LINES = 12;
 
 /**
- * Runs one test file in a separate process and stops it at the first failure: a failed test often leaves servers open, and
- * waiting for them adds no information.
+ * Runs one test file in a separate process and stops it at the first failure: a failed test often leaves servers open,
+ * and waiting for them adds no information.
  */
 export async function runTest({ root, test, name, timeoutMs, scratch, signal }: TestOptions): Promise<TestOutcome> {
   const temporary = mkdtempSync(join(scratch, "t"));

@@ -6,7 +6,7 @@ const DOMAIN = "records.example";
 const SCRIPTS = 3;
 const PAGE = 1000;
 
-/** Writers of deployments, DNS records and API tokens. */
+/** Creates writers of deployments, DNS records and API tokens. */
 export async function createApiWriters(platform: Platform): Promise<Writer[]> {
   return [deployer(platform), await recordWriter(platform), await tokenWriter(platform)];
 }
@@ -73,7 +73,7 @@ async function tokenWriter(platform: Platform): Promise<Writer> {
       permission_groups: [{ id: group }],
     },
   ];
-  /** The expected status of a request by token. */
+  /** The expected response status for each token. */
   const expected = new Map<string, number>();
   return {
     kind: "tokens",

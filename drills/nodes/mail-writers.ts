@@ -11,19 +11,21 @@ const DESTINATION = "there@example.net";
 const ATTEMPTS = 60;
 const PAUSE_MS = 250;
 const SMTP_LIMIT_MS = 60_000;
-/** Each execution stores a key of its own, so that repeated ones are visible. */
+/** Each execution stores its own key, so that repeated executions are visible. */
 const WORKER = `export default {
   async email(message, env) {
     await env.MAIL.put(message.headers.get("${LEDGER}") + "/" + crypto.randomUUID(), "stored");
   },
 };`;
 
-/** Writers of mail to a worker that stores it in KV, and of mail that is forwarded to the next hop. */
+/**
+ * Creates a writer of mail to a worker that stores it in KV, and a writer of mail that is forwarded to the next hop.
+ */
 export async function createMailWriters(platform: Platform, sink: Sink): Promise<Writer[]> {
   const { api } = platform.first();
   const namespace = await setUp(api);
 
-  /** Number of executions by `number/attempt`. */
+  /** Returns the number of executions by `number/attempt`. */
   async function stored({ api: client }: LiveNode): Promise<Map<string, number>> {
     const counts = new Map<string, number>();
     for (let cursor = ""; ;) {
@@ -49,7 +51,7 @@ export async function createMailWriters(platform: Platform, sink: Sink): Promise
   ];
 }
 
-/** Sends each message until it receives a positive reply, as an MTA does, each time to any node. */
+/** Sends each message until it receives a positive reply, as an MTA does. Each attempt goes to a random node. */
 function mailWriter(
   platform: Platform,
   kind: string,
@@ -85,7 +87,7 @@ function mailWriter(
       const items = [...(await arrivals(node))];
       const numbers = new Set(items.map(([item]) => numberOf(item)));
       return {
-        // RFC 5321 4.2.5: without a reply to the end of the data, the client has to send the message again.
+        // RFC 5321 4.2.5: without a reply to the end of the data, the client must send the message again.
         [`${kind}: the client sent the message again because the reply was lost`]: items.length - numbers.size,
         [`${kind}: the node was killed before it recorded that the message was handled`]: items.reduce(
           (sum, [, count]) => sum + count - 1,

@@ -15,7 +15,7 @@ interface NodesOptions {
   /** Duration of the load. */
   seconds: number;
   killEverySeconds: number;
-  /** Maximum time after the load for queued mail and uploaded videos. */
+  /** Maximum time after the load until queued mail is delivered and uploaded videos are ready. */
   settleSeconds: number;
   /** Settings of the database and the bucket. */
   env: Record<string, string>;
@@ -30,7 +30,7 @@ interface NodesResult {
   duplicated: number;
   acknowledgedByKind: Record<string, number>;
   lostByKind: Record<string, number>;
-  /** Writes without a positive reply; they may or may not be stored. */
+  /** Writes that were not acknowledged. They may or may not be stored. */
   failedByKind: Record<string, number>;
   duplicatesByReason: Record<string, number>;
   examples: string[];
@@ -40,10 +40,7 @@ interface NodesResult {
   slowestStartSeconds: number;
 }
 
-/**
- * Writes to several nodes while they are killed one after the other, then looks for every acknowledged item on each
- * node.
- */
+/** Writes to several nodes while they are killed in turn, then checks for every acknowledged item on each node. */
 export async function runNodes(scope: Scope, options: NodesOptions): Promise<NodesResult> {
   const { seconds, settleSeconds, say } = options;
   const sink = await startSink();
@@ -112,7 +109,7 @@ async function injectFaults(
   async function killNodes() {
     for (let next = performance.now(); ;) {
       next = Math.max(next + killEverySeconds * 1000, performance.now());
-      // On a busy machine the starts take longer than the load.
+      // On a busy machine, restarts may take longer than the load.
       if (next >= end && faults.kills >= MINIMUM_KILLS) break;
       await sleep(Math.max(0, next - performance.now()));
       const { name, seconds: took } = await platform.killOne();
@@ -135,7 +132,7 @@ async function injectFaults(
   return faults;
 }
 
-/** Items that no attempt finds by the end of the settling time are lost. */
+/** Checks the items repeatedly. Those that are still missing after `settleSeconds` are lost. */
 async function lookForItems(platform: Platform, writers: readonly Writer[], settleSeconds: number) {
   const deadline = performance.now() + settleSeconds * 1000;
   const lost: Record<string, string[]> = {};

@@ -14,11 +14,11 @@ export interface LiveNode {
 }
 
 export interface Platform {
-  /** All nodes that accept connections, in the order of their names. */
+  /** Returns all nodes that accept connections, sorted by name. */
   live(): LiveNode[];
   /** Returns a random one of them, as a load balancer would. Throws if there is none. */
   any(): LiveNode;
-  /** Returns the only node on which D1 databases are used. Throws if it is not live. */
+  /** Returns the node whose D1 databases are used. Throws if it is not live. */
   first(): LiveNode;
   /** Kills a random node with SIGKILL and starts it again. Returns its name, and the seconds until it was ready. */
   killOne(): Promise<{ name: string; seconds: number }>;
@@ -62,8 +62,8 @@ export async function startPlatform(scope: Scope, { nodes: count, env }: Platfor
     });
   }
 
-  /** Like a service manager, which starts a process again while the database has no primary. */
-  async function startAgain(name: string): Promise<void> {
+  /** Retries like a service manager, because a node cannot start while the database has no primary. */
+  async function restart(name: string): Promise<void> {
     for (const deadline = Date.now() + START_DEADLINE_MS; ; await sleep(RESTART_PAUSE_MS)) {
       try {
         return await start(name);
@@ -96,7 +96,7 @@ export async function startPlatform(scope: Scope, { nodes: count, env }: Platfor
       running.delete(name);
       node?.server.child.kill("SIGKILL");
       await node?.server.exited;
-      await startAgain(name);
+      await restart(name);
       return { name, seconds: (performance.now() - startedAt) / 1000 };
     },
     errors: () =>

@@ -2,10 +2,10 @@ import type { LiveNode, Platform } from "./platform.ts";
 import { lookUp, type Writer } from "./writer.ts";
 
 const SMALL_BYTES = 500;
-/** Stored as an object; small values are stored in rows. */
+/** Large enough to be stored as an object; small values are stored in rows. */
 const LARGE_BYTES = 200_000;
 
-/** Writers of KV, R2 and D1. */
+/** Creates writers of KV, R2 and D1. */
 export async function createStorageWriters(platform: Platform): Promise<Writer[]> {
   const { api } = platform.first();
   const { id: namespace } = await api.ok("post", "storage/kv/namespaces", { body: { title: "values" } });
@@ -19,7 +19,7 @@ export async function createStorageWriters(platform: Platform): Promise<Writer[]
 
 const contentOf = (key: string, n: number) => `${key} `.repeat((n % 4 === 0 ? LARGE_BYTES : SMALL_BYTES) / 10);
 
-/** Every write has a key of its own; every fifth value is deleted again, on any node. */
+/** Writes each value under a new key, and deletes every fifth value again, on a random node. */
 function valueWriter(platform: Platform, kind: string, pathOf: (key: string) => string): Writer {
   /** The expected content by key; undefined after a deletion. */
   const expected = new Map<string, string | undefined>();
@@ -32,7 +32,7 @@ function valueWriter(platform: Platform, kind: string, pathOf: (key: string) => 
       await platform.any().api.ok("put", pathOf(key), { body: content });
       expected.set(key, content);
       if (n % 5 !== 4) return;
-      // The outcome is unknown until the deletion is acknowledged.
+      // Until the deletion is acknowledged, its outcome is unknown.
       expected.delete(key);
       await platform.any().api.ok("delete", pathOf(key));
       expected.set(key, undefined);
@@ -48,7 +48,7 @@ function valueWriter(platform: Platform, kind: string, pathOf: (key: string) => 
   };
 }
 
-/** A D1 database is a file on one node. */
+/** Writes rows to a D1 database, which is a file on the first node. */
 async function rowWriter(platform: Platform): Promise<Writer> {
   const { uuid } = await platform.first().api.ok("post", "d1/database", { body: { name: "rows" } });
   const query = (node: LiveNode, sql: string, params: unknown[] = []) =>

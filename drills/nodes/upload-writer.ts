@@ -10,7 +10,10 @@ const PART_BYTES = 5 * 1024 * 1024;
 const ATTEMPTS = 60;
 const PAUSE_MS = 250;
 
-/** Uploads small videos over TUS. Each request goes to any node; after a failure the upload continues on another one. */
+/**
+ * Uploads small videos over TUS. Each request goes to a random node; after a failure, the upload resumes on another
+ * one.
+ */
 export async function createUploadWriter(platform: Platform): Promise<Writer> {
   const video = await clip({ seconds: 1, size: "160x90", fps: "10", audio: false });
   const { length: videoBytes } = await readFile(video);

@@ -10,25 +10,25 @@ export interface Writer {
   write(n: number, stopping: AbortSignal): Promise<void>;
   /** Number of acknowledged items. */
   acknowledged(): number;
-  /** The acknowledged items that are absent or wrong on this node, described in words. */
+  /** Returns descriptions of the acknowledged items that are missing or wrong on this node. */
   missing(node: LiveNode): Promise<string[]>;
-  /** The number of items stored more than once, by reason. Only for kinds that may repeat an item. */
+  /** Returns the number of items that are stored more than once, by reason. Only for kinds that may repeat an item. */
   duplicates?(node: LiveNode): Promise<Record<string, number>>;
 }
 
-/** Longer than all limits of the server: a request that takes more time counts as failed. */
+/** A request that takes longer counts as failed. Exceeds all time limits of the server. */
 const WRITE_LIMIT_MS = 60_000;
 const PAUSE_AFTER_FAILURE_MS = 100;
 const CONCURRENT_LOOKUPS = 8;
 
 interface Load {
-  /** Failed writes of each kind, and the last failure. */
+  /** Number of failed writes of each kind, and the last error. */
   failed: Map<string, { count: number; last: string }>;
-  /** Resolves when the writes in progress have ended. */
+  /** Stops the writers. Resolves when the writes in progress have ended. */
   stop(): Promise<void>;
 }
 
-/** Runs all writers concurrently until `stop`. Each writer performs one write after the other. */
+/** Runs all writers concurrently until stop(). Each writer performs one write at a time. */
 export function startLoad(writers: readonly Writer[]): Load {
   const stopping = new AbortController();
   const failed: Load["failed"] = new Map();
@@ -72,7 +72,7 @@ async function within<Result>(ms: number, work: Promise<Result>): Promise<Result
   }
 }
 
-/** The descriptions that `look` returns for these items, a few at a time. */
+/** Returns the descriptions that `look` returns for these items, with a few concurrent calls. */
 export async function lookUp<Item>(
   items: Iterable<Item>,
   look: (item: Item) => Promise<string | undefined>,

@@ -10,9 +10,9 @@ export interface Backend {
 export interface Balancer {
   httpPort: number;
   smtpPort: number;
-  /** Sends no new connections to the backend until `until(backend, true)` is called. */
+  /** Stops new connections to the backend until `until(backend, true)` is called. */
   remove(backend: Backend): void;
-  /** Resolves when the backend is in rotation, or no longer is. */
+  /** Resolves when the backend is in rotation, or with `isReady` false, when it no longer is. */
   until(backend: Backend, isReady: boolean): Promise<void>;
   close(): Promise<void>;
 }
@@ -21,8 +21,8 @@ const CHECK_MS = 100;
 const CHECK_TIMEOUT_MS = 2_000;
 
 /**
- * Distributes TCP connections over the backends whose /readyz answers 200. Like other balancers, it tries the next one
- * if a backend refuses the connection.
+ * Starts a TCP load balancer for the backends whose /readyz returns 200. If a backend refuses a connection, it tries
+ * the next one, as other load balancers do.
  */
 export async function startBalancer(backends: readonly Backend[]): Promise<Balancer> {
   const ready = new Set<Backend>();

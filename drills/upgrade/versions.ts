@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Extracts a commit, without its history, and returns the program's main module. */
+/** Extracts the files of a commit, and returns the path of the program's main module. */
 export function checkOut(root: string, commit: string, to: string): string {
   mkdirSync(to, { recursive: true });
   const archive = execFileSync("git", ["archive", commit, "src", "package.json", "web", "tsconfig.json"], {
@@ -14,7 +14,7 @@ export function checkOut(root: string, commit: string, to: string): string {
   return join(to, "src", "cli", "main.ts");
 }
 
-/** The parent of HEAD, or HEAD itself if the clone does not have it. */
+/** Returns the parent of HEAD, or HEAD itself in a shallow clone. */
 export function previousCommit(root: string): string {
   try {
     return execFileSync("git", ["rev-parse", "--verify", "--quiet", "HEAD^^{commit}"], {
@@ -26,14 +26,14 @@ export function previousCommit(root: string): string {
   }
 }
 
-/** True if the version keeps its listeners open for a while after /readyz returns 503. */
+/** True if this version drains: it keeps its listeners open for a while after /readyz returns 503. */
 export const drainsItself = (folder: string): boolean =>
   readFileSync(join(folder, "src", "kernel", "settings.ts"), "utf8").includes("drain_seconds") ||
   existsSync(join(folder, "src", "kernel", "cluster-settings.ts"));
 
 const LAST = "  ...serverMigrations,\n";
 
-/** Adds a migration to the checked-out version, so that its schema differs from that of the previous one. */
+/** Adds a migration to the checked-out version, so that its schema differs from the schema of the previous version. */
 export function addMigration(folder: string): void {
   const file = join(folder, "src", "server", "migrations.ts");
   const text = readFileSync(file, "utf8");

@@ -18,8 +18,8 @@ import { type Built, buildProgram, writeBuilt } from "../bundle.ts";
 const KEPT = 4;
 
 /**
- * Bundles the program as the package ships it, into a folder named after its content: runs of the same sources share it, and so do the entries of Node's
- * compile cache. Returns the path of its main module.
+ * Bundles the program as the package ships it, into a folder named after its content: runs of the same sources share
+ * it, and so do the entries of Node's compile cache. Returns the path of its main module.
  */
 export async function programForTests(root: string, cache: string): Promise<string> {
   const built = await buildProgram(root);

@@ -1,5 +1,5 @@
-// Runs the test files of the URL parameter `files`, a JSON array of paths, one after the other. Each file is a suite, so
-// its hooks apply to its own tests.
+// Runs the test files of the URL parameter `files`, a JSON array of paths, one after the other. Each file is a suite,
+// so its hooks apply to its own tests.
 import { after, describe } from "node:test";
 import { pathToFileURL } from "node:url";
 

@@ -1,6 +1,6 @@
 /**
- * Words and phrases that readers found unclear or unidiomatic, and the standard term for each. `pattern` is a regular expression without
- * flags; it is matched case-insensitively between word boundaries.
+ * Words and phrases that readers found unclear or unidiomatic, and the standard term for each. `pattern` is a regular
+ * expression without flags; it is matched case-insensitively between word boundaries.
  */
 export interface DeniedWord {
   pattern: string;

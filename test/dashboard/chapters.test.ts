@@ -60,7 +60,7 @@ test(
     await page.getByText("Chapters saved").waitFor();
     assert.deepEqual(await stored(), ["0 Start", "2.5 Results"]);
     await checkPage(page, "stream-chapters");
-    // The player was loaded again and shows them.
+    // The player was reloaded, and shows the chapters.
     await player.locator("track[kind=chapters]").waitFor({ state: "attached" });
 
     await page.getByRole("button", { name: "Delete chapter 1" }).click();
@@ -84,7 +84,7 @@ test(
     await page.getByRole("button", { name: "Save chapters" }).click();
     await page.getByText("No chapters yet").waitFor();
     assert.deepEqual(await stored(), []);
-    // The browser reports the rejected change.
+    // The browser logs the rejected request.
     assert.equal(problems.length, 1, problems.join("\n"));
     assert.match(problems[0]!, /status of 400 .*\/chapters$/);
   },

@@ -15,8 +15,8 @@ const WORKER = `export default {
 };`;
 
 /**
- * Workers share the host name of the API, and on a developer's machine also that of the dashboard. A page of a worker must
- * not reach the dashboard, in which an administrator is signed in.
+ * Workers share the host name of the API, and on a developer's machine also that of the dashboard. A page of a worker
+ * must not reach the dashboard, in which an administrator is signed in.
  */
 describe("a hostile worker's page", { skip: withoutChromium() }, () => {
   const scope = suiteScope();

@@ -307,7 +307,7 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
     const queue = page.getByRole("table", { name: "Mail queue" });
     await queue.getByText("Deferred").waitFor();
     await checkPage(page, "mail-queue");
-    // Failures pause delivery to the smart host, where nothing listens.
+    // Nothing listens at the address of the smart host, so failures pause deliveries to it.
     await until(
       async () =>
         (await dashboard.call<unknown[]>("GET", `/accounts/${dashboard.account}/email/queue/pauses`)).length > 0,

@@ -60,7 +60,7 @@ test("a member without a second factor can only set one up", { skip: withoutChro
   await warning.waitFor({ state: "detached" });
   await go("DNS");
   await heading(page, "DNS").waitFor();
-  // Requests from open pages that the account no longer permitted.
+  // Open pages sent requests that the account no longer permitted.
   assert.deepEqual(
     problems.filter((problem) => !/status of 403/.test(problem)),
     [],

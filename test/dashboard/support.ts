@@ -9,7 +9,7 @@ import { spawnServe, type ServeProcess, type SpawnServeOptions } from "../suppor
 /** Folder for screenshots, for manual review. */
 const SHOTS = process.env["REELPOST_SCREENSHOTS"];
 const WIDE = { width: 1440, height: 900 };
-/** The page must fit into each of these, besides WIDE. */
+/** The page must fit into each of these windows, and into WIDE. */
 const OTHER_VIEWPORTS = [
   { width: 2560, height: 1440 },
   { width: 390, height: 844 },
@@ -110,7 +110,9 @@ export async function openSignedIn(
 
 let axeSource: Promise<string> | undefined;
 
-/** Returns all violations that axe finds with these rules (default: those it enables): rule, selector and explanation. */
+/**
+ * Returns all violations that axe finds with these rules (default: those it enables): rule, selector and explanation.
+ */
 async function axeViolations(page: Page, rules?: readonly string[]): Promise<string[]> {
   axeSource ??= readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
   // Evaluated through the debugger: the page's Content-Security-Policy blocks injected scripts.
@@ -149,7 +151,8 @@ export async function checkPage(page: Page, name: string): Promise<void> {
 
 /**
  * Measures by how many pixels the page is too wide, and finds controls that are partly outside of the window or of an
- * element that hides its overflow, and buttons whose text is cut off. Text, because browser types are not available here.
+ * element that hides its overflow, and buttons whose text is cut off. Text, because browser types are not available
+ * here.
  */
 const MEASURE_LAYOUT = `(() => {
   const root = document.documentElement;
@@ -157,7 +160,7 @@ const MEASURE_LAYOUT = `(() => {
   for (const control of document.querySelectorAll("button, a[href], input, select, textarea, [role=button], [role=tab]")) {
     const { left, right, width, height } = control.getBoundingClientRect();
     const isShown = control.checkVisibility({ opacityProperty: true, visibilityProperty: true });
-    // A closed navigation and the link that skips it are moved out of the window as a whole.
+    // A closed navigation and the skip link are outside of the window as a whole.
     if (!isShown || width <= 1 || height <= 1 || right <= 0 || left >= root.clientWidth) continue;
     const name = (control.getAttribute("aria-label") ?? control.textContent).trim().slice(0, 40) || control.localName;
     let isReachable = false;

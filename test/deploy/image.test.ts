@@ -244,7 +244,10 @@ function pack(folder: string): void {
   chmodSync(folder, 0o755);
 }
 
-/** struct sock_filter[]: unshare() and clone() with CLONE_NEW* fail with EPERM, and clone3(), whose flags a filter cannot see, with ENOSYS. */
+/**
+ * struct sock_filter[]: unshare() and clone() with CLONE_NEW* fail with EPERM, and clone3(), whose flags a filter
+ * cannot see, with ENOSYS.
+ */
 function noNamespaces(): Buffer {
   const { clone, unshare } = process.arch === "arm64" ? { clone: 220, unshare: 97 } : { clone: 56, unshare: 272 };
   const op = (code: number, ifTrue: number, ifFalse: number, k: number) => {

@@ -23,7 +23,10 @@ const SESSIONS = Math.max(2, Math.round(MINUTES / RECONNECT_MINUTES));
 const SESSION_SECONDS = (MINUTES * 60) / SESSIONS;
 /** Every second reconnect is caused by a key rotation. */
 const ROTATED = (session: number) => session % 2 === 1;
-/** Timestamp wraparound: RTMP uses 32-bit milliseconds, MPEG-TS a 33-bit 90 kHz clock. Each session wraps once, after a third of its duration. */
+/**
+ * Timestamp wraparound: RTMP uses 32-bit milliseconds, MPEG-TS a 33-bit 90 kHz clock. Each session wraps once, after a
+ * third of its duration.
+ */
 const RTMP_WRAP_MS = 2 ** 32;
 const TS_WRAP_S = 2 ** 33 / 90_000;
 const BEFORE_WRAP_S = SESSION_SECONDS / 3;

@@ -9,7 +9,7 @@ import { spawnServe } from "../support/serve.ts";
 
 const skip = postgresAvailable() ? false : "PostgreSQL is not installed";
 
-/** Returns the replies of an SMTP session that sends these lines, one after the other. */
+/** Resolves with the replies to these lines, which one SMTP session sends in turn. */
 async function smtp(port: number, lines: readonly string[]): Promise<string[]> {
   const socket = createConnection({ port, host: "127.0.0.1" });
   const replies: string[] = [];

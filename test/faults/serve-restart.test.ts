@@ -182,8 +182,8 @@ describe("a restart", { concurrency: 2 }, () => {
       while (traffic.on) {
         const outcome = await ask({ url: `http://127.0.0.1:${holder.port}` }, "/", { host, agent }).then(
           ({ status, body }) => `${status} ${body}`,
-          // A client that starves on a busy machine may reuse a connection after the server has closed it. Clients retry
-          // then (RFC 9112 9.3.1); on a new connection, a reset is an error of the server.
+          // A client that starves on a busy machine may reuse a connection after the server has closed it. Clients
+          // retry then (RFC 9112 9.3.1); on a new connection, a reset is an error of the server.
           (err: NodeJS.ErrnoException & { reusedSocket?: boolean }) =>
             err.code === "ECONNRESET" && err.reusedSocket ? undefined : (err.code ?? err.message),
         );

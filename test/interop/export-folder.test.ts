@@ -117,7 +117,7 @@ test("an account becomes a folder of zone files, NDJSON, SQL, modules, objects a
   assert.match(await read(`mail/${String(entry!["id"])}.eml`), /^Subject: in the log\r$/m);
 });
 
-test("the folder is readable only by its owner and contains no secret values", needsFfmpeg, async () => {
+test("the folder is readable only by its owner, and contains no secret values", needsFfmpeg, async () => {
   const root = join(cwd, "account");
   assert.equal((await stat(root)).mode & 0o777, 0o700);
   const secrets: { name: string }[] = await readJson(
@@ -168,7 +168,7 @@ test(
   },
 );
 
-test("a folder that contains other files is rejected", needsFfmpeg, async () => {
+test("rejects a folder that contains other files", needsFfmpeg, async () => {
   const folder = await folderWith(scope, { "notes.txt": "mine" });
   const { code, json } = await exportTo(folder);
   assert.deepEqual([code, json.error.code], [1, "E_FOLDER_NOT_EMPTY"]);
@@ -204,7 +204,7 @@ test("the folder is imported into another server, and a second run has nothing t
   );
 });
 
-test("an incomplete export cannot be imported", needsFfmpeg, async () => {
+test("does not import an incomplete export", needsFfmpeg, async () => {
   const folder = await folderWith(scope, { "export.progress.json": "{}" });
   const { code, json } = await runCli(["import", "folder", folder, "--json"], {
     cwd,

@@ -1,6 +1,6 @@
 import { numberedPage, type HostedReply } from "../support/hosted-api.ts";
 
-/** An account of the hosted service, in the shapes of the published API. */
+/** Resources of an account of the hosted service, in the format of its published API. */
 
 export const ACCOUNT = "a".repeat(32);
 export const ZONE = "b".repeat(32);

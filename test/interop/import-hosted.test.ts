@@ -81,7 +81,7 @@ before(async () => {
     "GET /a.signed.token/downloads/default.mp4": ({ headers }) => {
       const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(String(headers.range))!;
       const whole = file.subarray(Number(start), Number(end) + 1);
-      // The first response with data ends in the middle; the import continues from that offset.
+      // The first response with data is truncated; the import resumes from that offset.
       const part = whole.length > 1 && starts.length === 0 ? whole.subarray(0, whole.length / 2) : whole;
       if (whole.length > 1) starts.push(Number(start));
       return {

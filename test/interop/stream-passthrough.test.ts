@@ -35,7 +35,8 @@ const PAGE = `<!doctype html><video muted></video><script src="/hls.js"></script
   };
   async function play(url, { switches }) {
     const hls = new Hls({ enableWorker: false, startLevel: -1 });
-    // A change of renditions aborts requests, and a busy machine stalls the buffer: hls.js reports both as non-fatal errors.
+    // A change of renditions aborts requests, and a busy machine stalls the buffer: hls.js reports both as non-fatal
+    // errors.
     hls.on(Hls.Events.ERROR, (_name, { type, details }) => /^(aborted|buffer(StalledError|NudgeOnStall))$/.test(details) || problems.push(type + " " + details));
     const parsed = new Promise((resolve) => hls.once(Hls.Events.MANIFEST_PARSED, resolve));
     hls.loadSource(url);

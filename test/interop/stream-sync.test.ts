@@ -39,7 +39,9 @@ function assertInSync({ first, flashes, tones }: Measured, what: string, { expec
   }
 }
 
-/** Times just before and after each edge of the first flashes, in seconds, and whether the frame is white at that time. */
+/**
+ * Times just before and after each edge of the first flashes, in seconds, and whether the frame is white at that time.
+ */
 const MOMENTS = FLASHES.slice(0, 3).flatMap((at) => [
   { at: at - TOLERANCE_SECONDS, white: false },
   { at: at + TOLERANCE_SECONDS, white: true },

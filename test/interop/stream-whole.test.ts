@@ -26,7 +26,8 @@ const PAGE = `<!doctype html><video muted></video><script src="/hls.js"></script
   async function play(url) {
     const problems = [];
     const hls = new Hls({ enableWorker: false });
-    // A machine that is busy keeps a player waiting, and a change of rungs gives up what is being loaded: neither is wrong.
+    // A machine that is busy keeps a player waiting, and a change of rungs gives up what is being loaded: neither is
+    // wrong.
     hls.on(Hls.Events.ERROR, (_name, { type, details, error }) => ["bufferStalledError", "aborted"].includes(details) || problems.push(type + " " + details + " " + error?.message));
     hls.loadSource(url);
     hls.attachMedia(video);

@@ -43,7 +43,10 @@ describe("wrangler: tail workers", () => {
   });
   after(scope.close);
 
-  /** Sends a request to the producer, then polls the tail worker, which is called after the response, for the stored item. */
+  /**
+   * Sends a request to the producer, then polls the tail worker, which is called after the response, for the stored
+   * item.
+   */
   async function receivedItem(key: string): Promise<string> {
     await platform.visit("producer", `/?${key}`);
     const deadline = Date.now() + 20_000;

@@ -32,7 +32,10 @@ function run(command: string, ...args: string[]): string {
   return stdout;
 }
 
-/** dpkg with a separate root. The dependencies are those of the machine, and maintainer scripts run outside of that root. */
+/**
+ * Runs dpkg with a separate root. Dependencies are those of the machine, and maintainer scripts run outside of that
+ * root.
+ */
 const dpkg = (...args: string[]) =>
   run(
     "dpkg",
@@ -65,7 +68,7 @@ test("the Debian package can be installed, run, upgraded and removed", { skip, t
         await readFile(unit, "utf8"),
         /^ExecStart=\/usr\/bin\/reelpost serve --settings \/etc\/reelpost\/settings.jsonc$/m,
       );
-      // Outside the test root, the program is not installed at this path.
+      // The program is installed at this path only in the test root.
       const { stdout, stderr } = spawnSync("systemd-analyze", ["verify", "--man=no", unit], { encoding: "utf8" });
       assert.deepEqual(
         `${stdout ?? ""}${stderr ?? ""}`
@@ -114,7 +117,7 @@ test("the Debian package can be installed, run, upgraded and removed", { skip, t
     assert.match(await readFile(at("etc/reelpost/settings.jsonc"), "utf8"), /"port": 80/);
   });
 
-  await t.test("removing the package keeps the configuration, and purging it keeps only the data", async () => {
+  await t.test("removing keeps the configuration and the data, and purging keeps only the data", async () => {
     await mkdir(at("var/lib/reelpost"));
     await writeFile(at("var/lib/reelpost/reelpost.sqlite"), "data");
     dpkg("--remove", "reelpost");

@@ -13,7 +13,7 @@ import { createS3Client, onS3, openBucket, startPrivateS3 } from "../support/rad
 const SUPPORT = join(import.meta.dirname, "../support/radosgw.ts");
 
 onS3(() => {
-  test("the S3 server ends and its folder is removed when the process that started it is killed", async (t) => {
+  test("the S3 server stops and its folder is removed when the process that started it is killed", async (t) => {
     const folder = mkdtempSync(join(tmpdir(), "rp-kill-"));
     t.after(() => rmSync(folder, { recursive: true, force: true }));
     const program = `const { startPrivateS3 } = await import(${JSON.stringify(SUPPORT)});
@@ -37,7 +37,7 @@ onS3(() => {
     assert.equal(refused.code, "ECONNREFUSED");
   });
 
-  test("objects remain when the S3 server is killed and started again", async (t) => {
+  test("objects survive a kill and restart of the S3 server", async (t) => {
     const server = await startPrivateS3();
     t.after(() => server.stop());
     const { bucket: Bucket } = await openBucket(t, server);

@@ -12,8 +12,8 @@ export const withoutChromium = (): string | false =>
 export const FAKE_CAMERA = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"];
 
 /**
- * The system's Chromium without its user interface; closed when `scope` (a test context, or node:test's own `after`) ends. Starting
- * takes half a second: use one per test file.
+ * The system's Chromium without its user interface; closed when `scope` (a test context, or node:test's own `after`)
+ * ends. Starting takes half a second: use one per test file.
  */
 export async function openBrowser(
   scope: { after(end: () => Promise<void>): void },

@@ -3,13 +3,13 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Scope } from "./databases.ts";
 
-/** The effect on one request. */
+/** How the proxy treats a request. */
 export type S3Fault =
-  /** The request is passed on after this time. */
+  /** The request is forwarded after this time. */
   | { kind: "delay"; ms: number }
-  /** The server does not see the request. */
+  /** The request does not reach the server. */
   | { kind: "status"; status: number; code: string }
-  /** The connection is closed before the server sees the request. */
+  /** The connection is closed before the request reaches the server. */
   | { kind: "reset" }
   /** The server executes the request, but the connection is closed before the response. */
   | { kind: "lost response" }
@@ -21,13 +21,13 @@ export type S3Fault =
 export interface FaultyS3 {
   /** URL of the proxy, used instead of the endpoint. */
   endpoint: string;
-  /** Decides for each request; undefined passes it on. Replace it at any time. */
+  /** Called for each request; undefined forwards it unchanged. It can be replaced at any time. */
   fault: (request: { method: string; path: string; query: URLSearchParams }) => S3Fault | undefined;
   /** Number of requests so far. */
   readonly requests: number;
 }
 
-/** Starts an HTTP proxy in front of an S3 server that injects faults; stopped when `scope` ends. */
+/** Starts an HTTP proxy that injects faults in front of an S3 server. Stops it when `scope` ends. */
 export async function startFaultyS3(scope: Scope, target: string): Promise<FaultyS3> {
   let requests = 0;
   const proxy = {
@@ -66,7 +66,7 @@ async function forward(
   }
   if (fault?.kind === "delay") await sleep(fault.ms);
   const { hostname, port } = new URL(target);
-  // The signature contains the Host header, which stays unchanged.
+  // The Host header is forwarded unchanged, because the signature covers it.
   const outgoing = request({ hostname, port, method: incoming.method, path: incoming.url, headers: incoming.headers });
   outgoing.on("error", () => incoming.socket.destroy());
   incoming.pipe(outgoing);

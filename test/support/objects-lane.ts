@@ -3,11 +3,11 @@ import { resolve } from "node:path";
 
 /**
  * With `npm test -- --objects-in-s3`, scripts/test.ts sets this variable to the URL of a bucket, and the variables of
- * the AWS SDK to its credentials. Tests that use the functions below store objects there.
+ * the AWS SDK to its credentials. Tests then store objects in the bucket.
  */
 export const OBJECTS_IN_S3 = "REELPOST_TEST_OBJECTS_IN_S3";
 
-/** Returns `objects.url` for a server whose objects would otherwise be in this folder. */
+/** Returns the `objects.url` that replaces this folder; undefined if objects are in folders. */
 export function objectsUrlInstead(folder: string): string | undefined {
   const url = process.env[OBJECTS_IN_S3];
   if (url === undefined) return undefined;

@@ -9,8 +9,8 @@ import { digestsOf, writeOnceObjects } from "../../src/store/objects/write-once.
 import { objectsUrlInstead } from "./objects-lane.ts";
 
 /**
- * Opens the objects of a test in this folder, or in S3, and fails if a key is stored twice with different bytes. The same
- * folder has the same objects in every process.
+ * Opens the objects of a test in this folder, or under a prefix of the bucket that belongs to it. Fails if a key is
+ * stored twice with different bytes.
  */
 export const openObjects = async ({ folder }: { folder: string }): Promise<ObjectStore> =>
   writeOnceObjects(await openUnchecked(folder), digestsOf(folder));

@@ -12,7 +12,10 @@ interface Scope {
 
 export const pgbouncerAvailable = (): boolean => isProgram("pgbouncer");
 
-/** Starts PgBouncer in session mode in front of the server at `url`. Resolves with the URL of the same database. */
+/**
+ * Starts PgBouncer in session mode in front of the server at `url`. Resolves with the URL of the same database through
+ * PgBouncer.
+ */
 export async function startPgbouncer(scope: Scope, url: string): Promise<string> {
   const { hostname, port, username, password, pathname } = new URL(url);
   const folder = mkdtempSync(join(tmpdir(), "reelpost-pgbouncer-"));

@@ -19,7 +19,7 @@ interface PostgresServer {
   kill(): Promise<void>;
   /** Sends SIGSTOP to all of its processes: connections stay open without responses. */
   freeze(): void;
-  /** After `kill` or a stop. `settings` are lines of postgresql.conf. */
+  /** Starts the server again after `kill` or a stop. `settings` are lines of postgresql.conf. */
   start(settings?: string): Promise<void>;
   promote(): Promise<void>;
 }
@@ -27,9 +27,11 @@ interface PostgresServer {
 interface PostgresPair {
   primary: PostgresServer;
   standby: PostgresServer;
-  /** Connection string for a database on both servers, the primary first. */
+  /** Returns a connection string with both servers, the primary first. */
   urlOf(database?: string): string;
-  /** Kills the primary and promotes the standby; then the old primary follows it as its synchronous standby. */
+  /**
+   * Kills the primary and promotes the standby. Then the old primary becomes the synchronous standby of the new one.
+   */
   failOver(): Promise<void>;
 }
 
@@ -57,7 +59,7 @@ export async function startPostgresPair(scope: Scope): Promise<PostgresPair> {
     urlOf: (database = DATABASE) =>
       `postgres://postgres:${PASSWORD}@127.0.0.1:${primary.port},127.0.0.1:${standby.port}/${database}?target_session_attrs=read-write`,
     async failOver() {
-      // The promoted server never confirms a commit that it alone has.
+      // The promoted server must not confirm a commit without a standby.
       await standby.query("alter system set synchronous_standby_names = '*'");
       await standby.query("select pg_reload_conf()");
       await primary.kill();
@@ -96,7 +98,7 @@ async function createServer(scope: Scope, binaries: string) {
     return [postmaster, ...childrenOf(postmaster)];
   };
   const signalAll = (signal: NodeJS.Signals) => {
-    // The postmaster first: it would replace a killed child. Each child leads its own process group.
+    // Signals the postmaster first, which would replace a killed child. Each child leads its own process group.
     for (const pid of processes()) tryKill(pid, signal);
   };
 
@@ -110,7 +112,7 @@ async function createServer(scope: Scope, binaries: string) {
     try {
       signalAll(signal);
     } catch {
-      // It does not run.
+      // The process has already ended.
     }
   }
 
@@ -141,7 +143,7 @@ function tryKill(pid: number, signal: NodeJS.Signals) {
   try {
     process.kill(pid, signal);
   } catch {
-    // It has ended.
+    // The server has already stopped.
   }
 }
 

@@ -1,4 +1,4 @@
-/** Number of consecutive ports: radosgw, the monitor, and the range of the OSD. */
+/** Number of consecutive ports that a cluster needs, for radosgw, the monitor and the OSD. */
 export const PORTS = 13;
 
 /** Returns ceph.conf for a cluster without keys, ceph-mgr, systemd or files outside of `folder`. */

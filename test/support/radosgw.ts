@@ -29,16 +29,16 @@ interface S3Address {
   secretAccessKey: string;
 }
 
-/** Ceph's S3 server (radosgw) on one monitor and one OSD in memory. All listeners are on 127.0.0.1. */
+/** Ceph's S3 server (radosgw) with one monitor and one in-memory OSD. All listeners are on 127.0.0.1. */
 interface S3Server extends S3Address {
   stop(): Promise<void>;
 }
 
-/** A server that one test owns: it can be killed and started again. The objects are stored by the OSD and remain. */
+/** A server for a single test, which can kill and restart it. The OSD keeps the objects. */
 interface PrivateS3Server extends S3Server {
   /** Kills radosgw with SIGKILL. */
   kill(): Promise<void>;
-  /** Starts radosgw again, on the same port. */
+  /** Restarts radosgw on the same port. */
   restart(): Promise<void>;
 }
 
@@ -47,14 +47,14 @@ export const SHARED_S3 = "REELPOST_TEST_S3";
 
 const s3Available = (): boolean => Boolean(process.env[SHARED_S3]) || findCeph();
 
-/** The shared server, or a private one; undefined if Ceph is not installed. */
+/** Resolves with the shared server, or a private one; undefined if Ceph is not installed. */
 export async function startS3(): Promise<S3Server | undefined> {
   const shared = process.env[SHARED_S3];
   if (shared) return { ...(JSON.parse(shared) as S3Address), stop: async () => {} };
   return findCeph() ? startPrivateS3() : undefined;
 }
 
-/** Names, limits and credentials of a bucket that is removed when `scope` ends. */
+/** A test bucket with its credentials. It is removed when `scope` ends. */
 export interface TestBucket extends S3Address {
   bucket: string;
   /** A value for `objects.url`. */
@@ -96,7 +96,7 @@ export async function openBucket(scope: Scope, server: S3Address): Promise<TestB
   const client = createS3Client(server);
   await client.send(new CreateBucketCommand({ Bucket: bucket }));
   scope.after(async () => {
-    // The server is gone if the test has killed it.
+    // The test may have killed the server.
     await removeBucket(client, bucket).catch(() => {});
     client.destroy();
   });
@@ -111,7 +111,7 @@ export async function openBucket(scope: Scope, server: S3Address): Promise<TestB
   };
 }
 
-/** A client that is independent of the driver under test. */
+/** Creates a client that is independent of the driver under test. */
 export const createS3Client = ({ endpoint, region, accessKeyId, secretAccessKey }: S3Address): S3Client =>
   new S3Client({
     endpoint,
@@ -137,7 +137,7 @@ async function removeBucket(client: S3Client, bucket: string): Promise<void> {
 
 const START_TIMEOUT_MS = 60_000;
 
-/** Starts a server of its own, in one to three seconds. */
+/** Starts a private server. Takes one to three seconds. */
 export async function startPrivateS3(): Promise<PrivateS3Server> {
   for (let attempt = 1; ; attempt++) {
     // Ceph accepts at most 107 bytes for the paths of its sockets.
@@ -146,7 +146,7 @@ export async function startPrivateS3(): Promise<PrivateS3Server> {
       return await startIn(folder, await freePorts());
     } catch (err) {
       rmSync(folder, { recursive: true, force: true });
-      // Another process may take a port before the start.
+      // Another process may have bound one of the ports in the meantime.
       if (attempt === 3) throw err;
     }
   }
@@ -156,13 +156,13 @@ async function startIn(folder: string, port: number): Promise<PrivateS3Server> {
   const user = { accessKeyId: randomBytes(10).toString("hex"), secretAccessKey: randomBytes(20).toString("hex") };
   writeFileSync(join(folder, "ceph.conf"), cephConfiguration({ folder, port, clusterId: randomUUID() }));
   const script = ["-c", GUARD, "guard", folder, randomUUID(), user.accessKeyId, user.secretAccessKey];
-  // Detached: Ctrl-C only reaches this process, and the guard cleans up when this process ends.
+  // Detached, so that Ctrl-C reaches only this process; the guard cleans up when this process ends.
   const guard = spawn("/bin/sh", script, { cwd: folder, stdio: ["pipe", "pipe", "ignore"], detached: true });
   guard.stdin.on("error", () => {});
   const replies = createInterface({ input: guard.stdout });
   const output = guard.stdout as unknown as { ref(): void; unref(): void };
 
-  /** Only a pending reply keeps this process alive. */
+  /** Resolves with the next reply of the guard. Only a pending reply keeps this process alive. */
   async function replied(): Promise<void> {
     output.ref();
     await reply(replies, guard);
@@ -191,8 +191,8 @@ async function startIn(folder: string, port: number): Promise<PrivateS3Server> {
 }
 
 // The guard briefly outlives this process: when its stdin closes, regardless of how this process ends, it kills the
-// daemons and removes the folder. They are killed if the guard itself is killed (setpriv). Ceph's clients wait forever
-// for a monitor: one that stays behind would join the next cluster on the same port.
+// daemons and removes the folder. If the guard itself is killed, the daemons are killed, too (setpriv). A client of
+// Ceph that stays behind would wait for a monitor indefinitely, and join the next cluster on the same port.
 const GUARD = `
 folder=$1
 finish() {

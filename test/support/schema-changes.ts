@@ -1,7 +1,7 @@
 import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from "kysely";
 import type { Migration } from "../../src/store/index.ts";
 
-/** The SQL of a migration on an empty database. */
+/** Returns the SQL statements of a migration on an empty database. */
 export async function statementsOf({ up }: Pick<Migration, "up">): Promise<string[]> {
   const statements: string[] = [];
   // oxlint-disable-next-line no-explicit-any
@@ -25,8 +25,8 @@ const ADD_COLUMN = new RegExp(`^alter table ${TABLE} add column (.*)$`);
 const CHANGE_ROWS = new RegExp(`^(?:insert into|update|delete from) ${TABLE}`);
 
 /**
- * The statements after which a version that does not know them may fail: everything except new tables, indexes that
- * restrict nothing, and columns that old inserts can omit.
+ * Returns the statements that may break a version which does not know the migration: all except new tables, non-unique
+ * indexes, and columns that inserts may omit.
  */
 export function restrictiveStatements(statements: readonly string[]): string[] {
   const created = new Set<string>();

@@ -51,7 +51,9 @@ interface Figures {
   alarms: number;
 }
 
-/** Kills workerd and the server alternately while clients write, then compares the stored with the acknowledged writes. */
+/**
+ * Kills workerd and the server alternately while clients write, then compares the stored with the acknowledged writes.
+ */
 export async function killRepeatedly(t: TestContext, { rounds, perRound }: { rounds: number; perRound: number }) {
   const dataDirectory = await temporaryFolder(t);
   const env = { REELPOST_API_TOKEN: TOKEN };

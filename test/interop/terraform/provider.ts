@@ -43,7 +43,7 @@ export interface Sequence {
   resource: string;
   /** Placeholders in paths and configurations that the test provides. */
   fields: Fields;
-  /** The first creates the resource, the others update it. */
+  /** The first configuration creates the resource, the others update it. */
   configs: Values[];
   create: string;
   read: ReadCall[];
@@ -51,7 +51,7 @@ export interface Sequence {
   update?: string;
   /** `patch`: only changed fields are sent. Default: all. */
   changes?: "patch";
-  /** Absent: the provider only drops the resource from its state. */
+  /** If absent, the provider only removes the resource from its state. */
   delete?: string;
   /** Request headers, from fields of the state. */
   headers?: Record<string, string>;
@@ -119,7 +119,7 @@ export function updateBodyOf(plan: Values, state: Values, fields: Fields, change
   return body;
 }
 
-/** The state after a create or update: only values that are unknown in the plan come from the response. */
+/** Returns the state after a create or update. Only values that are unknown in the plan come from the response. */
 export function stateAfterChange(fields: Fields, plan: Values, result: Values): Values {
   const decoded = decode(fields, result, "");
   return Object.fromEntries(

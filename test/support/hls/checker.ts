@@ -4,8 +4,9 @@ import { bandwidthsOf, compareRenditions, type Bandwidths, type Rendition, type 
 import { checkPlaylist, checkUpdate, ROUNDING_S, type Expect } from "./rules.ts";
 
 /**
- * Plays a low-latency broadcast like a player and reports violations of draft-pantos-hls-rfc8216bis: it loads the multivariant playlist, follows
- * every rendition by blocking reloads, and requests every part as soon as a preload hint names it.
+ * Plays a low-latency broadcast like a player and reports violations of draft-pantos-hls-rfc8216bis: it loads the
+ * multivariant playlist, follows every rendition by blocking reloads, and requests every part as soon as a preload hint
+ * names it.
  */
 interface HlsCheck {
   /** Violations of the specification, as sentences. */

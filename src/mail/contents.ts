@@ -8,11 +8,11 @@ import type { Receiver } from "./receive.ts";
 
 /** The contents of messages in the log. */
 export interface MessageContents {
-  /** The raw message of an entry; undefined if it is not kept. */
+  /** Opens the raw message of an entry; undefined if it is not kept. */
   open(entry: Pick<Entry, "kind" | "message" | "account" | "at">): Promise<ObjectHandle | undefined>;
   /**
-   * Passes the message of an entry to a worker again, as a new message of the log. `script` is the name that the runtime
-   * uses. Undefined if the content is not kept.
+   * Passes the message of an entry to a worker again, as a new message of the log. `script` is the name that the
+   * runtime uses. Undefined if the content is not kept.
    */
   replay(entry: Entry, target: { script: string; to: string }): Promise<Replayed | undefined>;
 }

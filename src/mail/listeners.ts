@@ -113,7 +113,7 @@ export function createListeners(deps: ListenersDeps, { clock, ids, log }: Basics
   };
 }
 
-/** Messages per minute per network, across all processes. */
+/** Limits messages per minute per network, across all processes. */
 function sharedRate(rateLimits: RateLimits, limit: number) {
   const quota = rateLimits.quota("smtp.messages", { limit, perMs: 60_000 });
   return { consume: async (network: string) => (await quota.consume(network)) === 0 };

@@ -28,7 +28,7 @@ interface LocalMailOptions extends Pick<ReceiverOptions, "route"> {
     store: Inbox;
     /** Account of the messages. */
     account: string;
-    /** The received message that caused a message that a worker sends, if known. */
+    /** Returns the received message that caused a message that a worker sends, if known. */
     causeOf(mail: Outbound): string | undefined;
     /** Names of the workers that can receive messages. */
     workers: () => readonly string[];

@@ -38,7 +38,7 @@ export async function newSpool(
 
 type Sent = Omit<Outbound, "raw"> & { raw: string };
 
-/** A transport that stores its messages; `answer` returns the result for a recipient. */
+/** Returns a transport that stores its messages; `answer` returns the result for a recipient. */
 export function memoryTransport(
   answer: (rcpt: string) => DeliveryResult = (rcpt) => ({ rcpt, ok: true }),
 ): Transport & { sent: Sent[] } {
@@ -63,7 +63,7 @@ export function memoryTrace(): ((event: TraceEvent) => void) & { events: TraceEv
 
 type Handler = (mail: InboundMail, actions: MailActions, reject: (reason: string) => void) => Promise<void> | void;
 
-/** A fake worker runtime with one function per worker. */
+/** Returns a fake worker runtime with one function per worker. */
 export function runtimeOf(handlers: Record<string, Handler>): Pick<WorkerRuntime, "email"> {
   return {
     async email(script, mail, actions): Promise<EmailOutcome> {

@@ -65,13 +65,13 @@ interface MailDeps {
     lookups: Lookups;
     /** Compares records with public DNS. */
     watch: RecordWatch;
-    /** Whether the records of a zone are entered manually. */
+    /** Returns true if the records of a zone are entered manually. */
     isManual(zone: string): boolean;
   };
   metrics: Metrics;
-  /** The live processes by role. Default: this one is alone. */
+  /** The live processes with a role. Default: only this one. */
   peers?: Peers;
-  /** URL under which clients reach this server. */
+  /** Returns the URL under which clients reach this server. */
   baseUrl(): string;
   /** Milliseconds that listeners wait for messages in progress when they close. */
   graceMs: number;
@@ -101,7 +101,7 @@ export interface Mail extends Listeners {
   mtaSts: MtaSts;
   /** Invites a user to an account by email. */
   sendInvitation: SendInvitationMail;
-  /** The DNS records that the forward domain needs. */
+  /** Resolves with the DNS records that the forward domain needs. */
   records(): Promise<NeededRecord[]>;
   /** Holds raw messages while they are sent. */
   spool: Spool;

@@ -1,9 +1,9 @@
 import { hostname } from "node:os";
 import type { Settings } from "../kernel/settings.ts";
 
-/** The host name of this server in SMTP, delivery reports and Authentication-Results. */
+/** Returns the host name of this server in SMTP, delivery reports and Authentication-Results. */
 export const smtpName = ({ name }: Settings["smtp"]): string => (name === "" ? hostname() : name);
 
-/** Hosts that receive mail, in order of preference. */
+/** Returns hosts that receive mail, in order of preference. */
 export const mxHosts = ({ mx }: Settings["email"]): { host: string; priority: number }[] =>
   mx.map((host, i) => ({ host, priority: (i + 1) * 10 }));

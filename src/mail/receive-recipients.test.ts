@@ -46,7 +46,7 @@ async function setUp(more: Partial<ReceiverOptions> = {}) {
   return { receiver, receive, trace, transport, spool };
 }
 
-/** An authenticator that follows the test script and adds a field. */
+/** Returns an authenticator that follows the test script and adds a field. */
 const judge = (accept: boolean): NonNullable<ReceiverOptions["authenticator"]> => ({
   check: async () =>
     ({

@@ -35,7 +35,7 @@ import type { Bounces } from "./bounces/index.ts";
 
 export interface ReceiverOptions {
   runtime: Pick<WorkerRuntime, "email">;
-  /** The route of a recipient's mail. */
+  /** Resolves with the route of a recipient's mail. */
   route: (recipient: string, envelope: Envelope) => OwnedRoute | Promise<OwnedRoute>;
   transport: Transport;
   spool: Spool;
@@ -140,7 +140,9 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     return message;
   }
 
-  /** Authenticates the sender. Resolves with the message and its Authentication-Results field, or with the rejection. */
+  /**
+   * Authenticates the sender. Resolves with the message and its Authentication-Results field, or with the rejection.
+   */
   async function authenticate(envelope: Envelope, message: Message): Promise<Delivery | { refusal: SmtpReply }> {
     if (authenticator === undefined) return { envelope, message };
     const { source } = message;

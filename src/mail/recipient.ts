@@ -31,7 +31,7 @@ export function readRecipient(text: string): Recipient | undefined {
     : { local: parsedAddress!.local.normalize("NFC").toLowerCase(), domain: canonical };
 }
 
-/** A key shared by all spellings of an address. */
+/** Returns a key shared by all spellings of an address. */
 export const recipientKey = ({ local, domain }: Recipient): string => `${local}@${domain}`;
 
 /** Returns the address without its tag: `user` for `user+tag` (RFC 5233). Undefined if it does not have a tag. */

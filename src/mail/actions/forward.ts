@@ -10,11 +10,13 @@ import type { LiveMail } from "./live-mail.ts";
 /** The destinations that forward() may reach. */
 export interface ForwardRules {
   /**
-   * Whether an address is a verified destination of the worker (of its account, if there are accounts). If omitted,
-   * every address is.
+   * Returns true if an address is a verified destination of the worker (of its account, if there are accounts). If
+   * omitted, every address is.
    */
   isVerified?: (address: string, worker: Pick<LiveMail, "script" | "account">) => boolean | Promise<boolean>;
-  /** Whether mail to `address` would come back to `script`. This is always true of the message's own recipient. */
+  /**
+   * Returns true if mail to `address` would come back to `script`. This is always true of the message's own recipient.
+   */
   routesToWorker?: (address: string, script: string) => boolean | Promise<boolean>;
 }
 

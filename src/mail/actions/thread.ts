@@ -43,7 +43,7 @@ function checkReferences(incoming: Message, givenReferences: string[]) {
   throw mailErrors.referencesInvalid({ limit: MAX_REFERENCES, problem });
 }
 
-/** The parent's references and the parent itself. */
+/** Returns the parent's references and the parent itself. */
 function referencesFor(incoming: Message): string[] {
   const chain = messageIds(incoming, "references") ?? [];
   return [...chain.filter((id) => id !== incoming.messageId), incoming.messageId!];

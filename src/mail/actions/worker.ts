@@ -10,7 +10,7 @@ import { createReplyActions } from "./reply.ts";
 
 /** The result of a worker's handling of a message. */
 export interface Handled extends Pick<EmailOutcome, "outcome" | "exception" | "ended" | "waitUntilSettled"> {
-  /** The last reply of a next hop to forward(), if every forward() so far was rejected. */
+  /** Returns the last reply of a next hop to forward(), if every forward() so far was rejected. */
   rejectedForward(): SmtpReply | undefined;
   /** The reason passed to setReject(), unchanged. */
   rejectReason?: string;

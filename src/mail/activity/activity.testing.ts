@@ -10,7 +10,7 @@ export const ZONE = "b".repeat(32);
 export const START = Date.UTC(2026, 10, 21, 12, 0, 0);
 const MINUTE = 60_000;
 
-/** A log on an empty database, where `here.example` is a zone of ACCOUNT. */
+/** Opens a log on an empty database, where `here.example` is a zone of ACCOUNT. */
 export async function openActivity(scope: Scope, engine: TestEngine, options: Partial<ActivityOptions> = {}) {
   const { db, another } = await engine.open(scope, activityMigrations);
   const clock = createManualClock(START);
@@ -46,13 +46,13 @@ export async function openActivity(scope: Scope, engine: TestEngine, options: Pa
     activity,
     recordStep,
     step,
-    /** The same log as seen by another process. */
+    /** Opens the same log as seen by another process. */
     async second() {
       const second = createActivity({ db: await another(), ...all });
       scope.after(() => second.close());
       return second;
     },
-    /** A message that was forwarded through the queue, `minutes` after the start. */
+    /** Returns a message that was forwarded through the queue, `minutes` after the start. */
     forwarded(n: number, { minutes = n, outcome = "delivered" as "delivered" | "bounced" | "waits" } = {}) {
       clock.advance(Math.max(0, START + minutes * MINUTE - clock.now()));
       const [message, rcpt, messageId] = [

@@ -49,11 +49,11 @@ export interface Activity {
   search(query: EntryQuery): Promise<EntryPage>;
   /** Throws UserError noEntry, also for an entry of another account (or zone). */
   get(of: { account: string; zone?: string }, id: string): Promise<Entry>;
-  /** Entries of a message that an account sent, by its Message-ID. */
+  /** Resolves with entries of a message that an account sent, by its Message-ID. */
   findSent(account: string, messageId: string): Promise<Entry[]>;
   /** Counts entries by column values. Throws UserError tooMany. */
   count(query: CountQuery): Promise<Count[]>;
-  /** Some columns of the first entries in the given order. Throws UserError tooMany. */
+  /** Resolves with some columns of the first entries in the given order. Throws UserError tooMany. */
   first(query: RowsQuery): Promise<ColumnValue[][]>;
   /**
    * Sets the status of messages that a killed process left as received, last updated before `changedBefore`. Queued

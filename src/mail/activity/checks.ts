@@ -3,7 +3,7 @@ import type { AuthenticationCheck } from "./types.ts";
 
 const MAX_SIGNATURES = 5;
 
-/** The authentication results in the detail of a step, reduced to a size that can be kept for every message. */
+/** Returns the authentication results in the detail of a step, reduced to a size that can be kept for every message. */
 export function checksOf(details: unknown): AuthenticationCheck[] | undefined {
   if (!isRecord(details)) return undefined;
   const { spf, dkim, dmarc, arc } = details;

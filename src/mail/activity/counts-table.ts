@@ -113,7 +113,7 @@ export function createCounts(db: Db, { maxEntries }: CountsOptions) {
       return [...groups.values()];
     },
 
-    /** Some columns of the first entries in the given order. */
+    /** Resolves with some columns of the first entries in the given order. */
     async rows({ order, limit, filter, columns, ...about }: RowsQuery): Promise<ColumnValue[][]> {
       const isByTime = order.length === 0 || order[0]!.column === "at";
       const isBackward = isByTime && order[0]?.descending === true;

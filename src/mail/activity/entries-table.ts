@@ -2,7 +2,10 @@ import { sql } from "kysely";
 import { prepared, type Db, type Migration } from "../../store/index.ts";
 import type { Entry } from "./types.ts";
 
-/** Times in epoch milliseconds, flags as 0 and 1, `details` as JSON: deliveries, events, answer, and what else is read only with the whole entry. */
+/**
+ * Times in epoch milliseconds, flags as 0 and 1, `details` as JSON: deliveries, events, answer, and what else is read
+ * only with the whole entry.
+ */
 export interface EntryRow {
   id: string;
   kind: Entry["kind"];
@@ -181,7 +184,7 @@ const PREFIXES = 100;
 
 export type EntriesTable = ReturnType<typeof createEntriesTable>;
 
-/** The entries table as used by the writer. */
+/** Creates the entries table as used by the writer. */
 export function createEntriesTable(db: Db) {
   const tables = db.tables<EntryTables>();
   const insertQueries = BATCHES.map((size) => ({
@@ -211,7 +214,7 @@ export function createEntriesTable(db: Db) {
   const [narrow, wide] = [prepareUpdate(NARROW), prepareUpdate(WIDE)];
 
   return {
-    /** Entries with these ids, and entries whose ids have these prefixes. */
+    /** Resolves with the entries that have these ids, or ids with these prefixes. */
     async find({ ids, prefixes }: { ids: string[]; prefixes: string[] }): Promise<EntryRow[]> {
       const rows =
         ids.length === 0 ? [] : await db.read(tables.selectFrom("email_log").selectAll().where("id", "in", ids));
@@ -256,7 +259,7 @@ export function createEntriesTable(db: Db) {
       return changes.filter((_, i) => results[i]!.affected === 0).map(({ row }) => row.id);
     },
 
-    /** Inbound messages without a final status, last updated before `changedBefore`; oldest first. */
+    /** Resolves with inbound messages without a final status, last updated before `changedBefore`; oldest first. */
     async unfinished(
       changedBefore: number,
       limit: number,

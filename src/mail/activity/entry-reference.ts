@@ -42,7 +42,7 @@ export function entryReferenceOf({ message, step, rcpt, detail }: TraceEvent): E
   };
 }
 
-/** The entry of a worker's reply: a separate message to the sender of the original. */
+/** Returns the entry of a worker's reply: a separate message to the sender of the original. */
 export function replyReferenceOf({ step, detail }: TraceEvent): EntryReference | undefined {
   const { messageId, cause, to } = detail;
   if (typeof messageId !== "string" || !(step === "replied" || cause === "reply")) return undefined;
@@ -69,5 +69,5 @@ export const messagePrefix = (kind: EntryKind, message: string): string =>
 /** Normalizes a recipient: the queue stores domains in lower case. */
 export const rcptKey = (rcpt: string): string => rcpt.toLowerCase();
 
-/** The twelve-character id prefix shared by the recipients of one message. */
+/** Returns the twelve-character id prefix shared by the recipients of one message. */
 export const sessionOf = ({ id }: { id: string }): string => id.slice(0, 12);

@@ -5,7 +5,7 @@ interface ExplainedCheck extends AuthenticationCheck {
   explanation: string;
 }
 
-/** The authentication results of a message, each with a sentence that says what it means. */
+/** Returns the authentication results of a message, each with a sentence that says what it means. */
 export function explainAuthentication({
   checks,
   spf,

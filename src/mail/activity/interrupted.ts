@@ -51,7 +51,7 @@ const STEPS: Partial<Record<QueuedRecipient["state"], TraceEvent["step"]>> = {
   expired: "bounced",
 };
 
-/** Trace events for the state of a queued recipient. */
+/** Returns trace events for the state of a queued recipient. */
 function eventsOf(
   { id, messageId, cause, createdAt }: QueuedMessage,
   { rcpt: to, state, reply, host, finishedAt }: QueuedRecipient,

@@ -11,7 +11,7 @@ interface RelatedEntry {
 
 const MAX_RELATED = 50;
 
-/** The replies of a worker and the bounces that were sent because of a message. They may have expired. */
+/** Returns the replies of a worker and the bounces that were sent because of a message. They may have expired. */
 export function relatedEntries({ kind, events }: Pick<Entry, "kind" | "events">): RelatedEntry[] {
   if (kind !== "routing") return [];
   const related = events.flatMap(({ step, detail: { messageId, to, report } }): RelatedEntry[] => {

@@ -9,7 +9,7 @@ import type { Entry, EntryPage, EntryQuery } from "./types.ts";
 const WINDOW = 5000;
 const MAX_PAGE = 1000;
 
-/** Search queries of the log. */
+/** Creates the search queries of the log. */
 export function createSearch(db: Db) {
   const tables = db.tables<EntryTables>();
 
@@ -47,7 +47,7 @@ export function createSearch(db: Db) {
       return row && entryOf(row);
     },
 
-    /** All recipients of a message. */
+    /** Resolves with all recipients of a message. */
     async ofMessage(kind: Entry["kind"], message: string): Promise<Entry[]> {
       const prefix = messagePrefix(kind, message);
       return (
@@ -67,7 +67,7 @@ export function createSearch(db: Db) {
 
 type Select<Row> = SelectQueryBuilder<EntryTables, "email_log", Row>;
 
-/** The conditions served by an index, newest first. */
+/** Adds the conditions that are served by an index, newest first. */
 function restrictToScope<Row>(
   query: Select<Row>,
   { account, zone, kind, since, until, from, to, after }: EntryQuery,
@@ -96,7 +96,7 @@ function restrictToScope<Row>(
   return some.orderBy("at", "desc").orderBy("id", "desc");
 }
 
-/** The conditions that must be checked row by row. */
+/** Adds the conditions that must be checked row by row. */
 function applyFilter<Row>(
   query: Select<Row>,
   { zone, kind, status, action, from, to, search, hidden }: EntryQuery,

@@ -44,8 +44,8 @@ export function createSentMessages({
     async store({ account, messageId, source }) {
       const raw = source.open();
       try {
-        // The message itself is stored elsewhere or was rejected, so this copy need not wait for the disk.
-        // Several messages may have the same Message-ID.
+        // Not durable: the message itself is stored elsewhere or was rejected. The suffix is unique because several
+        // messages may have the same Message-ID.
         const key = `${prefixOf(clock.now(), account, messageId)}-${ids.hex()}.eml`;
         await objects.put(key, raw, { durable: false });
       } catch (err) {

@@ -9,8 +9,8 @@ const MAX_LOG = 500;
 const OTHER_RECIPIENT = "RCPT TO:<another recipient>";
 
 /**
- * The lines of an SMTP session that the log of one recipient may show. Recipients may belong to different accounts, so
- * those of other recipients, and a reply about several, are reduced.
+ * Returns the lines of an SMTP session that the log of one recipient may show. Recipients may belong to different
+ * accounts, so those of other recipients, and a reply about several, are reduced.
  */
 export function transcriptFor(entry: Pick<Entry, "to">, lines: unknown, recipients: number): TranscriptEntry[] {
   if (!Array.isArray(lines)) return [];
@@ -28,7 +28,7 @@ export function transcriptFor(entry: Pick<Entry, "to">, lines: unknown, recipien
   return shown;
 }
 
-/** The reply code and the enhanced code, without the text. */
+/** Returns the reply code and the enhanced code, without the text. */
 const codesOf = (reply: string): string => /^\d{3}(?:[ -]\d\.\d{1,3}\.\d{1,3})?/.exec(reply)?.[0] ?? "";
 
 /** Adds what a worker logged while it handled the message. */

@@ -35,7 +35,7 @@ const SENT_MESSAGE_DAYS = 7;
 /** Rejections logged per minute, so that a client that guesses recipients cannot fill the disk. */
 const MAX_REJECTIONS = 600;
 
-/** The message log, and the copies of sent mail. */
+/** Sets up the message log, and the copies of sent mail. */
 export function setUpActivity(
   { store: { db, objects, events, sweeps }, settings: { email }, zones, metrics }: ActivitySetupDeps,
   { clock, ids, log, lifecycle }: Basics,

@@ -29,7 +29,7 @@ function ended({ events }: Entry): EntryStatus | undefined {
   return last.detail["outcome"] === undefined || last.detail["outcome"] === "ok" ? "handled" : "error";
 }
 
-/** The current error, or undefined if there was none or it has been resolved. */
+/** Returns the current error, or undefined if there was none or it has been resolved. */
 export function errorOf(entry: Entry): { cause: string | null; text: string } | undefined {
   const handled = entry.events.findLast(({ step }) => step === "handled");
   const exceptionName = handled?.detail["exception"];

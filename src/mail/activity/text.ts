@@ -7,8 +7,8 @@ const ODD_CHARACTERS = new RegExp(`[${CONTROL_RANGES}\\ud800-\\udfff]`);
 const CONTROLS = new RegExp(`[${CONTROL_RANGES}]+`, "g");
 
 /**
- * Cleans untrusted text for the database and the terminal: removes U+0000, lone surrogates and line endings, and truncates
- * to `maxLength`.
+ * Cleans untrusted text for the database and the terminal: removes U+0000, lone surrogates and line endings, and
+ * truncates to `maxLength`.
  */
 export function cleanText(text: string, maxLength: number): string {
   const cut = text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text;
@@ -22,7 +22,7 @@ const OMITTED_ON_RECEIPT = new Set(["from", "to", "messageId", "headerId"]);
 const MAX_FIELDS = 20;
 const MAX_LIST = 10;
 
-/** The details of a step, reduced to a size that can be kept for every message. */
+/** Returns the details of a step, reduced to a size that can be kept for every message. */
 export function cleanDetail(step: string, detail: Record<string, unknown>): Record<string, unknown> {
   const keptDetail: Record<string, unknown> = {};
   let fields = 0;

@@ -221,8 +221,8 @@ function steps(events: TraceEvent[]): Map<string, Message> {
 }
 
 /**
- * The entries that the steps refer to: all entries of a message if a step refers to all recipients or does not name the
- * original recipient.
+ * Returns the entries that the steps refer to: all entries of a message if a step refers to all recipients or does not
+ * name the original recipient.
  */
 function lookupKeys(messages: Message[]): { ids: string[]; prefixes: string[] } {
   const ids = new Set<string>();
@@ -250,7 +250,7 @@ function fold({ reference, steps }: Message, existingEntries: Entry[]): Entry[] 
   return [...changedEntries];
 }
 
-/** The entries of the recipients an event names, or of all recipients if it names none. */
+/** Returns the entries of the recipients an event names, or of all recipients if it names none. */
 function entriesFor(
   entryReference: EntryReference,
   entries: Map<string, Entry>,
@@ -291,7 +291,10 @@ function findByDestination(
 const mayBeMisnamed = ({ step, detail }: TraceEvent) =>
   step !== "received" && typeof detail["messageId"] === "string" && detail["to"] === undefined;
 
-/** Rejected mail for foreign domains is not logged: it would fill the log. Bounces to return paths are logged without an account. */
+/**
+ * Rejected mail for foreign domains is not logged: it would fill the log. Bounces to return paths are logged without an
+ * account.
+ */
 const isKept = (entry: Entry): boolean =>
   entry.kind === "sending" ||
   entry.account !== "" ||

@@ -42,11 +42,11 @@ export interface Addresses {
   setVerified(account: string, id: string, verified: boolean): Promise<DestinationAddress>;
   /** Rules that forward to it are kept, but disabled. Throws noAddress. */
   delete(account: string, id: string): Promise<DestinationAddress>;
-  /** Whether mail of the account may be forwarded to the address. */
+  /** Resolves with true if mail of the account may be forwarded to the address. */
   isVerified(account: string, email: string): Promise<boolean>;
   /** "verified", "unverified", or undefined if the account has no such address. */
   stateOf(account: string, email: string): Promise<"verified" | "unverified" | undefined>;
-  /** The account's first verified address, the fallback for postmaster mail. */
+  /** Resolves with the account's first verified address, the fallback for postmaster mail. */
   firstVerified(account: string): Promise<string | undefined>;
   /** Returns the address that a link verifies. Throws badLink. */
   pending(token: string): Promise<DestinationAddress>;
@@ -69,7 +69,7 @@ export interface AddressesDeps {
   db: Db;
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "hex" | "token">;
-  /** The URL that verifies the address with this token. */
+  /** Returns the URL that verifies the address with this token. */
   link(token: string): string;
   /** Enables or disables the rules that forward to an address. */
   updateRules: UpdateRules;
@@ -81,7 +81,10 @@ export interface AddressesDeps {
 
 const MAX_EMAIL_LENGTH = 90;
 const LINK_MS = 3 * 24 * 3_600_000;
-/** Verification mails of one account per hour. Without a limit, an account that adds and deletes addresses could mail anyone. */
+/**
+ * Verification mails of one account per hour. Without a limit, an account that adds and deletes addresses could mail
+ * anyone.
+ */
 const MAILS_PER_HOUR = 300;
 const RESEND_MS = 60_000;
 const TOKEN = /^[\w-]{20,100}$/;

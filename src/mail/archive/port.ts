@@ -15,7 +15,8 @@ export interface ArchivedMail {
  */
 export interface MessageArchive {
   /**
-   * Size as of the last sweep, plus what this process has stored since. Assigned when another process has swept.
+   * Total size at the last sweep, plus the bytes that this process has stored since. Set when another process has run
+   * the sweep.
    */
   storedBytes: number;
   /**
@@ -23,7 +24,9 @@ export interface MessageArchive {
    * keeps it until this resolves.
    */
   store(mail: ArchivedMail, source: Pick<MailSource, "open" | "size">): Promise<void>;
-  /** Undefined if the message was not stored, has expired, or belongs to another account. `at`: when it was received. */
+  /**
+   * Undefined if the message was not stored, has expired, or belongs to another account. `at`: when it was received.
+   */
   open(mail: ArchivedMail & { at: number }): Promise<ObjectHandle | undefined>;
   /** Deletes messages; missing ones are ignored. */
   delete(mails: readonly (ArchivedMail & { at: number })[]): Promise<void>;

@@ -14,7 +14,7 @@ const HOUR_MS = 3_600_000;
 const GIB = 1024 ** 3;
 const NAME = "mail archive: sweep";
 
-/** The archive of received messages, swept every hour; undefined if `email.store_days` is 0. */
+/** Sets up the archive of received messages, swept every hour; undefined if `email.store_days` is 0. */
 export function setUpArchive(
   { settings: { email }, store: { objects, sweeps } }: ArchiveSetupDeps,
   { clock, log, lifecycle }: Basics,
@@ -26,8 +26,8 @@ export function setUpArchive(
     days: email.store_days,
     maxBytes: email.store_gb * GIB,
   });
-  // Also without new messages: those of earlier settings expire.
-  // Every process needs the size that the sweep has measured, wherever it ran.
+  // Runs even if no messages are stored, because messages stored under earlier settings expire. Every process needs the
+  // size that the sweep measures, in whichever process it ran.
   const sweeper = every(
     HOUR_MS,
     async () => {

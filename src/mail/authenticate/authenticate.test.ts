@@ -230,7 +230,7 @@ test("rejects a signature over part of the body, and rsa-sha1", async () => {
   );
 });
 
-/** A message signed with `key` and this `i=` value. */
+/** Resolves with a message signed with `key` and this `i=` value. */
 async function signedAs(identity: string, key: PemSigningKey): Promise<MailSource> {
   const bodyHash = createBodyHash();
   bodyHash.push(Buffer.from("Hello\r\n"));

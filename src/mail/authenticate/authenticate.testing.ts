@@ -24,7 +24,7 @@ export const keyOf = (domain: string, type: "rsa" | "ed25519" = "rsa"): PemSigni
   privateKey: (type === "rsa" ? rsa : ed25519).privateKey.export({ format: "pem", type: "pkcs8" }) as string,
 });
 
-/** The TXT record of a key. A long one is split into two strings, as in zone files. */
+/** Returns the TXT record of a key. A long one is split into two strings, as in zone files. */
 export function recordOf({ domain, selector }: PemSigningKey): Record<string, unknown[]> {
   const der = (selector === "rsa" ? rsa : ed25519).publicKey.export({ format: "der", type: "spki" });
   const text = `v=DKIM1; k=${selector}; p=${(selector === "rsa" ? der : der.subarray(-32)).toString("base64")}`;
@@ -33,7 +33,7 @@ export function recordOf({ domain, selector }: PemSigningKey): Record<string, un
 
 const held = createSpool({ dir: join(tmpdir(), "reelpost-never-made"), ids: randomIds });
 
-/** A message in memory; line feeds are converted to CRLF. */
+/** Returns a message in memory; line feeds are converted to CRLF. */
 export const mail = (text: string): MailSource => held.fromMemory(Buffer.from(text.replace(/\r?\n/g, "\r\n"), "utf8"));
 
 export async function textOf(source: Pick<MailSource, "open">, start = 0): Promise<string> {

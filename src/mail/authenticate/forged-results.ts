@@ -3,9 +3,9 @@ import { withHeader, type MailSource } from "../messages/index.ts";
 import { QUARANTINE_FIELD } from "./result-fields.ts";
 
 /**
- * The message with `fields` on top, without Authentication-Results fields under the server's own authserv-id, whatever
- * their origin, and without those whose id cannot be parsed (RFC 8601 5, 7.1). The source is unchanged and still owns
- * its file.
+ * Returns the message with `fields` on top, without Authentication-Results fields under the server's own authserv-id,
+ * whatever their origin, and without those whose id cannot be parsed (RFC 8601 5, 7.1). The source is unchanged and
+ * still owns its file.
  */
 export function withResults(source: MailSource, fields: string, authservId: string): MailSource {
   const keptFields: Uint8Array[] = [Buffer.from(fields)];
@@ -30,7 +30,7 @@ function isForged(field: Uint8Array, authservId: string): boolean {
 /** Compares ids regardless of case, a final dot and U-labels. */
 const normalizeId = (id: string) => canonicalDomain(id.replace(/\.$/, "")) ?? id.toLowerCase();
 
-/** The first token of the value: `[CFWS] value` with value = token / quoted-string (RFC 8601 2.2). */
+/** Returns the first token of the value: `[CFWS] value` with value = token / quoted-string (RFC 8601 2.2). */
 function authservIdOf(value: string): string | undefined {
   let at = 0;
   let depth = 0;

@@ -11,8 +11,8 @@ const MAX_SIGNATURES = 10;
 const MAX_SIGNATURE_BYTES = 16 * 1024;
 
 /**
- * The header section without signatures that exceed the limits. Throws UserError (554) if there are too many lines. A
- * signature that covers a removed field fails, which only affects messages crafted that way.
+ * Returns the header section without signatures that exceed the limits. Throws UserError (554) if there are too many
+ * lines. A signature that covers a removed field fails, which only affects messages crafted that way.
  */
 export function verifiableHeader(block: Uint8Array): Uint8Array {
   let lines = 0;

@@ -24,7 +24,10 @@ export interface LookupLimits {
 
 export const DEFAULT_LOOKUP_LIMITS: LookupLimits = { lookups: 150, lookupMs: 5000, totalMs: 20_000 };
 
-/** A resolver for one message: sends each query once and within the limits; queries beyond them fail like a timeout. */
+/**
+ * Returns a resolver for one message: sends each query once and within the limits; queries beyond them fail like a
+ * timeout.
+ */
 export function boundedResolver(
   resolver: Resolver,
   clock: Clock,

@@ -7,7 +7,7 @@ import type { ArcResult, DkimResult, DmarcResult, Results, SpfResult } from "./v
  */
 export const QUARANTINE_FIELD = "X-Reelpost-Quarantine";
 
-/** The folded value of Authentication-Results, without field name and line ending. */
+/** Returns the folded value of Authentication-Results, without field name and line ending. */
 export function authenticationResults(
   { spf, dkim, dmarc, arc }: Results,
   { from, ip }: Pick<Envelope, "from" | "ip">,

@@ -22,8 +22,9 @@ export interface Signing {
 
 export interface Signer {
   /**
-   * Returns the fields to put on top of an outgoing message, including line endings; "" if there is nothing to sign with.
-   * A message without From cannot be signed (RFC 6376 5.4) and gets none. Rejects with a Fault for an invalid key.
+   * Returns the fields to put on top of an outgoing message, including line endings; "" if there is nothing to sign
+   * with. A message without From cannot be signed (RFC 6376 5.4) and gets none. Rejects with a Fault for an invalid
+   * key.
    */
   sign(source: Pick<MailSource, "headerBlock" | "open">, signing: Signing): Promise<string>;
 }

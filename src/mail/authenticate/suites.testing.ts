@@ -11,7 +11,7 @@ const FOLDER = process.env.REELPOST_SUITES ?? join(import.meta.dirname, "../../.
 
 export type Section = { [key: string]: Yaml };
 
-/** The documents of a suite; undefined if the suite was not found. */
+/** Returns the documents of a suite; undefined if the suite was not found. */
 export function readSuite(file: string): Section[] | undefined {
   const path = join(FOLDER, file);
   return existsSync(path) ? (readYaml(readFileSync(path, "utf8")) as Section[]) : undefined;
@@ -21,8 +21,8 @@ export const noAnswer = (code: "ENOTFOUND" | "ENODATA" | "ETIMEOUT" | "ESERVFAIL
   Object.assign(new Error(code), { code });
 
 /**
- * A resolver that answers from a table: maps `"name TYPE"` to the result of `resolve`, or to an error to reject with.
- * Names without a record do not exist.
+ * Returns a resolver that answers from a table: maps `"name TYPE"` to the result of `resolve`, or to an error to reject
+ * with. Names without a record do not exist.
  */
 export function tableResolver(table: Record<string, unknown[] | Error>): Resolver & { queries: string[] } {
   const queries: string[] = [];
@@ -38,7 +38,7 @@ export function tableResolver(table: Record<string, unknown[] | Error>): Resolve
   return Object.assign(resolver, { queries });
 }
 
-/** A resolver for the zone data of the SPF suite; SPF records serve as TXT if a name has no TXT records. */
+/** Returns a resolver for the zone data of the SPF suite; SPF records serve as TXT if a name has no TXT records. */
 export function zoneResolver(zone: Section): Resolver {
   const names = new Map(Object.entries(zone).map(([name, records]) => [name.toLowerCase(), records as Yaml[]]));
   return async (name, type) => {

@@ -69,7 +69,7 @@ export interface Verdict extends Results {
   fields: string;
 }
 
-/** The verdict as the detail of a trace event. */
+/** Returns the verdict as the detail of a trace event. */
 export function traceDetail({
   spf,
   dkim,

@@ -62,7 +62,7 @@ function readSequence(reader: Reader, indent: number): Yaml {
   return found;
 }
 
-/** The value after `key:` or `-`, on the same line or below it. */
+/** Returns the value after `key:` or `-`, on the same line or below it. */
 function readValue(reader: Reader, rest: string, indent: number): Yaml {
   if (/^[|>][+-]?\s*$/.test(rest)) return readBlock(reader, rest.trim(), indent);
   if (rest === "" || rest.startsWith("#")) {
@@ -76,7 +76,7 @@ function readValue(reader: Reader, rest: string, indent: number): Yaml {
   return readScalar(reader, rest, indent);
 }
 
-/** A literal (`|`) or folded (`>`) block: all lines with deeper indentation. */
+/** Returns a literal (`|`) or folded (`>`) block: all lines with deeper indentation. */
 function readBlock(reader: Reader, style: string, indent: number): string {
   const block: string[] = [];
   let inner: number | undefined;

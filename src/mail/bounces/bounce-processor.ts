@@ -62,7 +62,7 @@ export function createBounceProcessor({
   forwardDomain,
   perPath,
 }: BounceProcessorDeps) {
-  /** Rejections that depend only on the envelope. */
+  /** Returns the rejection if it depends only on the envelope; otherwise undefined. */
   function refusal(rcpt: string, from: string): SmtpReply | undefined {
     if (srs.isOurs(rcpt)) {
       // Every recipient of a forward sees the SRS address of its sender. The address accepts only bounces, so that it
@@ -287,8 +287,9 @@ interface FoundPath {
 }
 
 /**
- * The recipient whose return path received the report, even if the report names another address, since aliases redirect mail. Undefined for a
- * report about another recipient of the message, whose own return path the reporter does not have.
+ * Returns the recipient whose return path received the report, even if the report names another address, since aliases
+ * redirect mail. Undefined for a report about another recipient of the message, whose own return path the reporter does
+ * not have.
  */
 function recipientOf(
   { path, member }: FoundPath,
@@ -311,7 +312,7 @@ const settledBy = (rcpt: string, reply: SmtpReply): DeliveryResult => ({
   reply,
 });
 
-/** Key for recognizing a repeated report: from a server that missed the reply, or a replayed copy. */
+/** Returns the key for recognizing a repeated report: from a server that missed the reply, or a replayed copy. */
 function duplicateKeyOf({ rcpt, source }: ReturnPathMail): string | undefined {
   const reading = readHeader(source.headerBlock);
   const id = reading.ok ? parseMessageId(headerValue(reading.fields, "message-id") ?? "") : undefined;

@@ -36,7 +36,7 @@ const DNS = Object.assign(
   })),
 ) as Record<string, unknown[]>;
 
-/** A complete forwarder: authenticates, forwards through its queue, and processes bounces. */
+/** Starts a complete forwarder: authenticates, forwards through its queue, and processes bounces. */
 async function startForwarder(
   t: TestContext,
   { domain, port, routes }: { domain: string; port: number; routes: Record<string, string> },

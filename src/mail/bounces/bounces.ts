@@ -33,8 +33,8 @@ export interface BouncesOptions {
   signingKeys?: () => Promise<readonly PemSigningKey[]>;
   list?: BounceList;
   /**
-   * Whether mail is sent from a domain, so that abuse@ of its bounce domain accepts complaints. Default: true for every
-   * domain.
+   * Resolves with true if mail is sent from a domain, so that abuse@ of its bounce domain accepts complaints. Default:
+   * true for every domain.
    */
   isSendingDomain?: (domain: string) => Promise<boolean>;
   trace: Trace;

@@ -65,7 +65,7 @@ export function createFailures({ srs, paths, table, list, clock }: FailureDeps) 
     return false;
   }
 
-  /** The original sender of an envelope address, and whether it is authenticated. */
+  /** Resolves with the original sender of an envelope address, and whether it is authenticated. */
   async function findOriginalSender(
     from: string,
     senderAuthenticated: boolean,

@@ -2,11 +2,12 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { canonicalDomain, parseAddress } from "../../protocol/rfc5322/index.ts";
 
 /**
- * Return paths other than SRS: `rp-<id>-<day>-<signature>@<domain>`, or `rp-<id>-<recipient>-<day>-<signature>@<domain>` for one recipient of many. Lower case,
- * since some servers do not preserve the case of a local part. The signature rejects guesses without a table lookup; the table maps the id.
+ * Return paths other than SRS: `rp-<id>-<day>-<signature>@<domain>`, or
+ * `rp-<id>-<recipient>-<day>-<signature>@<domain>` for one recipient of many. Lower case, since some servers do not
+ * preserve the case of a local part. The signature rejects guesses without a table lookup; the table maps the id.
  */
 export interface ReturnPaths {
-  /** The domain that receives bounces of mail from `domain`. */
+  /** Returns the domain that receives bounces of mail from `domain`. */
   bounceDomainOf(domain: string): string;
   /** `member`: 0-based index of the recipient. Default: all recipients of the message. */
   make(id: string, host: string, now: number, member?: number): string;
@@ -17,7 +18,8 @@ export interface ReturnPaths {
     now: number,
   ): { ok: true; id: string; member?: number } | { ok: false; why: "not-a-path" | "forged" | "expired" };
   /**
-   * The sending domain that complaints to this address refer to; undefined if the address does not accept complaints.
+   * Returns the sending domain that complaints to this address refer to; undefined if the address does not accept
+   * complaints.
    */
   complaintDomainOf(address: string): string | undefined;
 }

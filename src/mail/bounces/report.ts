@@ -22,7 +22,7 @@ export interface ReportRequest {
   dsn?: Pick<DsnRequest, "ret" | "envid">;
   arrived?: Date;
   recipients: readonly RecipientOutcome[];
-  /** The parts of the message that are still available. */
+  /** Resolves with the parts of the message that are still available. */
   original: () => Promise<Original | undefined>;
 }
 

@@ -6,7 +6,7 @@ import type { PathRow } from "./bounces-table.ts";
 
 const row = (id: string) => ({ id }) as PathRow;
 
-/** A table whose writes complete on demand. */
+/** Returns a table whose writes complete on demand. */
 function slowTable() {
   const kept = new Map<string, PathRow>();
   const writes: { ids: string[]; end(err?: Error): void }[] = [];

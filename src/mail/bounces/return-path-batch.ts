@@ -8,7 +8,7 @@ import type { PathRow, BouncesTable } from "./bounces-table.ts";
 interface ReturnPathBatch {
   /** Resolves immediately unless the batch is full. */
   add(row: PathRow): Promise<void>;
-  /** A path, including one that is not yet written. */
+  /** Resolves with a path, including one that is not yet written. */
   path(id: string): Promise<PathRow | undefined>;
   flush(): Promise<void>;
 }

@@ -21,7 +21,7 @@ interface BouncesSetupDeps {
   /** The keys that sign delivery reports. */
   service: Pick<ServiceKeys, "keys">;
   list?: BounceList;
-  /** Whether Email Sending is enabled for a domain. */
+  /** Resolves with true if Email Sending is enabled for a domain. */
   isSendingDomain?: (domain: string) => Promise<boolean>;
   trace: Trace;
 }

@@ -78,8 +78,8 @@ export interface Bounces {
    */
   check(rcpt: string, envelope: Pick<Envelope, "from">): Promise<SmtpReply | undefined>;
   /**
-   * Processes mail to a return path. `isAuthenticated`: true if its author is authenticated; called only for complaints. Rejects only with a
-   * UserError that has an SMTP reply. The caller keeps ownership of the source.
+   * Processes mail to a return path. `isAuthenticated`: true if its author is authenticated; called only for
+   * complaints. Rejects only with a UserError that has an SMTP reply. The caller keeps ownership of the source.
    */
   process(mail: {
     rcpt: string;
@@ -97,8 +97,8 @@ export interface Bounces {
 /** The interface used by the owner of the queue and the database. */
 export interface BouncesService extends Bounces {
   /**
-   * For the outbound queue: reports failures to the sender, and suppresses addresses to which sent mail cannot be delivered. If it
-   * rejects, it must be called again.
+   * For the outbound queue: reports failures to the sender, and suppresses addresses to which sent mail cannot be
+   * delivered. If it rejects, it must be called again.
    */
   onFailed(failure: DeliveryFailure): Promise<void>;
   /** Updates the suppression list from a next hop's SMTP reply to mail sent by an account. */

@@ -35,11 +35,13 @@ export interface DkimKeys {
   /** Creates the missing keys of a name. Resolves with all its keys, oldest first. */
   ensure(request: DkimRequest): Promise<DkimKey[]>;
   list(name: DkimName): Promise<DkimKey[]>;
-  /** The DNS records that the active, next and retired keys require. */
+  /** Resolves with the DNS records that the active, next and retired keys require. */
   records(name: DkimName): Promise<DkimRecord[]>;
   /** Returns the keys that sign messages, usually from memory. Empty if the name does not have keys. */
   signers(name: DkimName): Promise<DkimSigningKey[]>;
-  /** The local key for `d=` and `s=` of a signature, including retired keys. Undefined for foreign keys. */
+  /**
+   * Resolves with the local key for `d=` and `s=` of a signature, including retired keys. Undefined for foreign keys.
+   */
   find(domain: string, selector: string): Promise<DkimSigningKey | undefined>;
   /** Creates the next keys, unless they already exist. They sign after `promote`, once they are visible in DNS. */
   rotate(request: DkimRequest): Promise<DkimKey[]>;

@@ -87,7 +87,7 @@ export async function keysOf(db: DkimExecutor, zone: string, domain: string, use
   return rows.map(fromRow);
 }
 
-/** The key for this selector and domain, in any state. */
+/** Resolves with the key for this selector and domain, in any state. */
 export async function keyBySelector(
   db: DkimExecutor,
   domain: string,

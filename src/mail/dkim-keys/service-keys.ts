@@ -15,7 +15,7 @@ export interface ServiceKeys {
   domain: string;
   /** Served from memory after the first call. */
   keys(): Promise<DkimSigningKey[]>;
-  /** The DNS records that the domain must publish for the keys. */
+  /** Resolves with the DNS records that the domain must publish for the keys. */
   records(): Promise<DkimRecord[]>;
 }
 

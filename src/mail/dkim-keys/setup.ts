@@ -12,7 +12,7 @@ interface DkimRotationSetupDeps {
   dkimKeys: DkimKeys;
   publishers: DkimRotationOptions["publishers"];
   watch: Pick<RecordWatch, "check">;
-  /** Whether the records of a zone are entered manually. */
+  /** Returns true if the records of a zone are entered manually. */
   isManual(zone: string): boolean;
 }
 

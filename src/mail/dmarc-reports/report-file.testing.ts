@@ -1,6 +1,6 @@
 import { crc32, deflateRawSync } from "node:zlib";
 
-/** A ZIP archive with one deflated file (APPNOTE.TXT 4.3). `claimed`: the file size stated in the archive. */
+/** Returns a ZIP archive with one deflated file (APPNOTE.TXT 4.3). `claimed`: the file size stated in the archive. */
 export function zipOf(name: string, content: Buffer, claimed = content.length): Buffer {
   const data = deflateRawSync(content);
   const file = Buffer.from(name);

@@ -127,7 +127,7 @@ export function createReportIntake({ rows, zones, clock }: ReportIntakeDeps): Re
   };
 }
 
-/** The authenticated domain of the sender. */
+/** Returns the authenticated domain of the sender. */
 function senderOf({ envelope, verdict }: ReportMail): string | undefined {
   if (verdict === undefined || !isAuthorAuthenticated(envelope, verdict)) return undefined;
   return (verdict.dmarc.result === "pass" ? verdict.dmarc.from : domainOf(envelope.from))?.toLowerCase().slice(0, 255);

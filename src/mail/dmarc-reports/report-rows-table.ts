@@ -409,7 +409,7 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
       return (await db.read(orderedQuery.limit(limit))) as (DmarcCounts & Record<Group, string>)[];
     },
 
-    /** Number of reports received for these days, including reports without records. */
+    /** Resolves with the number of reports received for these days, including reports without records. */
     async countReports(kind: ReportHead["kind"], zone: string, since: number, until: number): Promise<number> {
       const [row] = await db.read(
         tables

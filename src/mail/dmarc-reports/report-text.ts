@@ -8,8 +8,8 @@ const PREDEFINED_ENTITIES: Record<string, string> = {
 const MAX_TEXT_LENGTH = 200;
 
 /**
- * A reporter's text as stored and shown: one line without control characters, at most 200 characters, with XML's
- * predefined entities (XML 1.0 4.6) resolved.
+ * Returns a reporter's text as stored and shown: one line without control characters, at most 200 characters, with
+ * XML's predefined entities (XML 1.0 4.6) resolved.
  */
 export const reportText = (text: string): string =>
   text

@@ -88,7 +88,7 @@ export async function upsertReports(db: DmarcReportExecutor, row: DmarcReportRow
     .execute();
 }
 
-/** Zones with stored report data, in order, starting after this one. */
+/** Resolves with zones with stored report data, in order, starting after this one. */
 export async function zonesWithReports(db: DmarcReportExecutor, after: string, limit: number): Promise<string[]> {
   return (
     await db

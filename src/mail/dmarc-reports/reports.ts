@@ -139,7 +139,7 @@ export function createDmarcReporting({
     };
   }
 
-  /** The row of the zone, created on first use because its prefix must not change. */
+  /** Resolves with the row of the zone, created on first use because its prefix must not change. */
   async function rowOf(zone: Zone): Promise<DmarcReportRow> {
     const kept = await reportsOf(tables, zone.id);
     if (kept !== undefined) return kept;

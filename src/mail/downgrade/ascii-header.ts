@@ -8,8 +8,8 @@ const UNSTRUCTURED_FIELD = /^(?:subject|comments|content-description|organizatio
 const ADDRESS_FIELD = /^(?:from|sender|reply-to|to|cc|resent-from|resent-sender|resent-to|resent-cc|resent-reply-to)$/i;
 
 /**
- * Converts a UTF-8 header section (RFC 6532) to ASCII with encoded words (RFC 2047) in unstructured fields and display names. Returns the name of
- * the first field that cannot be converted without loss.
+ * Converts a UTF-8 header section (RFC 6532) to ASCII with encoded words (RFC 2047) in unstructured fields and display
+ * names. Returns the name of the first field that cannot be converted without loss.
  */
 export function asciiHeader(header: Uint8Array): { header: Buffer } | { field: string } {
   const fields: Uint8Array[] = [];

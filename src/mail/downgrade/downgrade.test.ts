@@ -109,7 +109,7 @@ interface OwnMail extends ReplayableBody {
   opened: Readable[];
 }
 
-/** A message as stored in the queue: signed, in a file. */
+/** Resolves with a message as stored in the queue: signed, in a file. */
 async function ownMail(text: string, more: Partial<ReplayableBody> = {}): Promise<OwnMail> {
   const message = Buffer.from(text.replace(/\r?\n/g, "\r\n"), "utf8");
   const header = message.subarray(0, message.indexOf("\r\n\r\n") + 2);

@@ -15,7 +15,7 @@ interface DowngradeDeps {
 
 const LIMITS = { maxBytes: 2 * 1024 * 1024, maxFields: 20_000 };
 
-/** Replies for messages that cannot be converted (RFC 6152 3, RFC 6531 3.2). */
+/** Returns the reply for a message that cannot be converted (RFC 6152 3, RFC 6531 3.2). */
 const notEncodableReply = (why: string): SmtpReply => ({
   code: 554,
   enhanced: "5.6.3",

@@ -13,8 +13,8 @@ interface OwnSignatures {
 export type FindKey = (domain: string, selector: string) => Promise<PemSigningKey | undefined>;
 
 /**
- * Removes the leading signature fields that were created with local keys. Foreign signatures are below the local trace fields or Message-ID
- * and are not removed.
+ * Removes the leading signature fields that were created with local keys. Foreign signatures are below the local trace
+ * fields or Message-ID and are not removed.
  */
 export async function removeOwnSignatures(header: Uint8Array, findKey: FindKey): Promise<OwnSignatures> {
   const dkim: PemSigningKey[] = [];

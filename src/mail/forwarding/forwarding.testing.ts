@@ -35,7 +35,7 @@ export const DNS: Record<string, unknown[] | Error> = {
   ...recordOf(keyOf("a.example")),
 };
 
-/** DNS records of a server's own domains. */
+/** Returns DNS records of a server's own domains. */
 export const ownRecords = (...domains: string[]): Record<string, unknown[]> =>
   Object.assign(
     {},
@@ -209,7 +209,7 @@ export async function startHost(
   };
 }
 
-/** A message with CRLF line endings, signed by its author's domain. */
+/** Resolves with a message with CRLF line endings, signed by its author's domain. */
 export async function signedBy(domain: string, text: string): Promise<string> {
   const message = text.replace(/\r?\n/g, "\r\n");
   const headerBlock = Buffer.from(message.slice(0, message.indexOf("\r\n\r\n") + 2), "latin1");

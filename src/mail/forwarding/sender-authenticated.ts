@@ -3,8 +3,9 @@ import type { Verdict } from "../authenticate/index.ts";
 import type { Envelope } from "../messages/index.ts";
 
 /**
- * Whether the envelope sender is authenticated: SPF passes for it, or a DKIM signature of its domain or a parent domain passes. Only such a
- * sender gets delivery reports; a report to any other would be backscatter. The null sender is never authenticated.
+ * Returns true if the envelope sender is authenticated: SPF passes for it, or a DKIM signature of its domain or a
+ * parent domain passes. Only such a sender gets delivery reports; a report to any other would be backscatter. The null
+ * sender is never authenticated.
  */
 export function isAuthenticatedSender(
   { from }: Pick<Envelope, "from">,

@@ -16,8 +16,8 @@ export function traceFields(rcpt: string, to: readonly string[]): string {
 const MAX_VALUE_LENGTH = 900;
 
 /**
- * DSN parameters for the next hop: those of one recipient apply to all its destinations (RFC 3461 5.2.7), with the
- * recipient as given by the sender.
+ * Returns DSN parameters for the next hop: those of one recipient apply to all its destinations (RFC 3461 5.2.7), with
+ * the recipient as given by the sender.
  */
 export function forwardedDsn(dsn: DsnRequest | undefined, rcpt: string, to: readonly string[]): DsnRequest | undefined {
   if (dsn === undefined) return undefined;

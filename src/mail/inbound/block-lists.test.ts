@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { createManualClock, silentLog as log, systemClock } from "../../kernel/index.ts";
 import { createBlockLists } from "./block-lists.ts";
 
-/** A block list client. `answers` is keyed by "type name"; missing names do not exist. */
+/** Returns a block list client. `answers` is keyed by "type name"; missing names do not exist. */
 function blockLists(answers: Record<string, unknown[]>, lists = ["bl.example", "second.example"]) {
   const queries: string[] = [];
   const { find } = createBlockLists({

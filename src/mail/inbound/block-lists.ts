@@ -27,7 +27,7 @@ export function createBlockLists({ lists, resolver, clock, log, timeoutMs = 3000
     }
   }
 
-  /** The list's explanation (RFC 5782 2.1). */
+  /** Resolves with the list's explanation (RFC 5782 2.1). */
   async function fetchExplanation(list: string, query: string): Promise<string> {
     const texts = await withTimeout(resolver(`${query}.${list}`, "TXT")).catch(() => []);
     const text = texts.map((strings) => (Array.isArray(strings) ? strings.join("") : String(strings))).join(" ");

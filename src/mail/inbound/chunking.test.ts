@@ -4,7 +4,7 @@ import { setImmediate as tick } from "node:timers/promises";
 import { rawClient } from "../mail.testing.ts";
 import { listen, withoutReceived, type Listening } from "./listening.testing.ts";
 
-/** A client that has sent RCPT. */
+/** Resolves with a client that has sent RCPT. */
 async function inTransaction(t: TestContext, options?: Listening) {
   const listening = await listen(t, options);
   const client = await rawClient(listening.port);

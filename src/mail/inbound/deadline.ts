@@ -1,7 +1,7 @@
 /** The input that a connection is waiting for. */
 type Phase = "command" | "data" | "handshake";
 
-/** The one deadline of a connection. */
+/** Creates the single deadline of a connection. */
 export function createDeadline() {
   let current: { phase: Phase; timer: NodeJS.Timeout } | undefined;
 

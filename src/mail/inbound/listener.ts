@@ -38,7 +38,7 @@ export interface SmtpListenerOptions {
   /** Called for each message that was received, after its outcome is known. If omitted, no transcripts are recorded. */
   onTranscript?: OnTranscript | undefined;
   limits?: Partial<SmtpLimits>;
-  /** Counts messages per network across processes. Default: `limits.messagesPerMinute` in this process. */
+  /** Counts messages per network across all processes. Default: `limits.messagesPerMinute`, counted in this process. */
   messageRate?: { consume(network: string): boolean | Promise<boolean> };
   /** If omitted, STARTTLS is not offered. */
   tls?: Pick<TlsSource, "context"> | undefined;

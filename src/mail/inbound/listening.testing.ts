@@ -19,7 +19,7 @@ export interface Listening extends Partial<
   spool?: Spool;
 }
 
-/** An SMTP listener that stores accepted messages. */
+/** Starts an SMTP listener that stores accepted messages. */
 export async function listen(t: TestContext, { settle, limits, spool: given, ...options }: Listening = {}) {
   const taken: Taken[] = [];
   const opened = await newSpool();
@@ -58,7 +58,7 @@ export async function listen(t: TestContext, { settle, limits, spool: given, ...
   return { port: listener.port, listener, taken, spoolFiles: opened.files, spooledBytes: () => spooled };
 }
 
-/** A client that has received the reply to its EHLO. */
+/** Resolves with a client that has received the reply to its EHLO. */
 export async function greeted(port: number, hello = "EHLO client.example"): Promise<RawClient> {
   const client = await rawClient(port);
   await client.reply();
@@ -66,7 +66,7 @@ export async function greeted(port: number, hello = "EHLO client.example"): Prom
   return client;
 }
 
-/** A listener and a client that has received the reply to its EHLO. */
+/** Resolves with a listener and a client that has received the reply to its EHLO. */
 export async function conversation(t: TestContext, options?: Listening) {
   const world = await listen(t, options);
   const client = await greeted(world.port);
@@ -76,7 +76,7 @@ export async function conversation(t: TestContext, options?: Listening) {
 
 export const withoutReceived = (raw: string) => raw.replace(/^Received: .*\r\n(?:\t.*\r\n)*/, "");
 
-/** A certificate per name, created on first use; `renew` replaces all of them. */
+/** Returns a certificate per name, created on first use; `renew` replaces all of them. */
 export function testCertificates() {
   let contexts = new Map<string, SecureContext>();
   return {

@@ -17,7 +17,7 @@ interface RateOptions {
   keys?: number;
 }
 
-/** A token bucket per key. */
+/** Creates a token bucket per key. */
 export function createRate({ limit, perMs, clock, keys = 50_000 }: RateOptions): Rate {
   const buckets = new Map<string, { left: number; at: number }>();
 

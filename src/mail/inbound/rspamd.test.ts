@@ -15,7 +15,7 @@ const ENVELOPE: Envelope = {
   smtputf8: false,
 };
 
-/** A fake rspamd. */
+/** Starts a fake rspamd. */
 async function rspamd(t: TestContext, answer: unknown, { status = 200, silent = false } = {}) {
   const requests: { url: string | undefined; headers: IncomingMessage["headers"]; body: string }[] = [];
   const server = createServer(async (request, response) => {

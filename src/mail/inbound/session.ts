@@ -14,7 +14,7 @@ export interface SmtpClient<User = unknown> {
   user: User | undefined;
   /** Protocol for the Received field, such as "ESMTPS". */
   readonly protocol: string;
-  /** The envelope of the current transaction, as far as it is known. */
+  /** Returns the envelope of the current transaction, as far as it is known. */
   envelope(): Envelope;
   /** Empty unless the server records transcripts. */
   transcript(): TranscriptLine[];
@@ -84,7 +84,7 @@ export function createReception<User>({ messageBytes, begin, accept, spool, log,
   };
 }
 
-/** The transcript with a reply that has not been sent yet. */
+/** Returns the transcript with a reply that has not been sent yet. */
 export const withReply = (lines: TranscriptLine[], { code, enhanced, text }: SmtpReply): TranscriptLine[] =>
   lines.length === 0 ? [] : [...lines, { by: "S", text: [code, enhanced, text].filter(Boolean).join(" ") }];
 
@@ -111,7 +111,7 @@ function readToEnd(data: IncomingData): Promise<void> {
   });
 }
 
-/** The envelope of the current transaction. */
+/** Returns the envelope of the current transaction. */
 export function envelopeOf({ transaction, helo, tls }: ServerSession, ip: string): Envelope {
   const recipients = [...(transaction?.recipients.values() ?? [])];
   const dsn = transaction && dsnRequest(transaction.dsn, recipients);

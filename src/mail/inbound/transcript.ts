@@ -14,7 +14,7 @@ interface Transcript {
   /** The text of one or more replies, with line endings. */
   server(text: string): void;
   note(text: string): void;
-  /** The session up to its first transaction, and the current or last transaction. */
+  /** Returns the session up to its first transaction, and the current or last transaction. */
   lines(): TranscriptLine[];
 }
 
@@ -23,7 +23,10 @@ const MAX_TEXT = 300;
 const MAX_OPENING = 40;
 const MAX_FIRST = 40;
 const MAX_LAST = 40;
-/** The commands of RFC 5321 4.1.1, 3030, 3207 and 4954. Anything else may contain a secret that was sent at the wrong time. */
+/**
+ * The commands of RFC 5321 4.1.1, 3030, 3207 and 4954. Anything else may contain a secret that was sent at the wrong
+ * time.
+ */
 const COMMAND = /^(EHLO|HELO|MAIL|RCPT|DATA|BDAT|RSET|NOOP|HELP|VRFY|QUIT|STARTTLS|AUTH)\b/i;
 
 export function createTranscript(): Transcript {

@@ -6,8 +6,8 @@ const MAX_EMBEDDED_BYTES = 10 * 1024 * 1024;
 const IMAGE = /^image\/(?:png|jpeg|gif|webp|avif|bmp|svg\+xml|x-icon)$/;
 
 /**
- * The Content-Security-Policy of a message's HTML: no scripts, no forms, no frames. `remote` allows images, styles and
- * fonts of other servers, which can notify the sender.
+ * Returns the Content-Security-Policy of a message's HTML: no scripts, no forms, no frames. `remote` allows images,
+ * styles and fonts of other servers, which can notify the sender.
  */
 export const htmlPolicy = ({ remote }: { remote: boolean }): string => {
   const sources = remote ? " http: https:" : "";
@@ -15,8 +15,8 @@ export const htmlPolicy = ({ remote }: { remote: boolean }): string => {
 };
 
 /**
- * The HTML of a message as one self-contained page: images of the message become data: URLs, and the policy is also in
- * the page, for a frame with `srcdoc`. Undefined if the message has no HTML.
+ * Returns the HTML of a message as one self-contained page: images of the message become data: URLs, and the policy is
+ * also in the page, for a frame with `srcdoc`. Undefined if the message has no HTML.
  */
 export function htmlPage({ html, attachments }: MessageContent, options: { remote: boolean }): string | undefined {
   if (html === undefined) return undefined;

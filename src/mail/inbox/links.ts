@@ -19,7 +19,7 @@ const MAX_LINKS = 200;
 const MAX_CONCURRENT = 5;
 const CHECK = { redirects: 5, headersTimeoutMs: 10_000, totalTimeoutMs: 20_000 };
 
-/** The http and https links of a message, without duplicates; at most 200. */
+/** Returns the http and https links of a message, without duplicates; at most 200. */
 export function linksOf({ html, text }: Pick<MessageContent, "html" | "text">): MessageLink[] {
   const links = new Map<string, MessageLink>();
   const add = (found: string, kind: MessageLink["kind"]) => {

@@ -9,7 +9,7 @@ interface RecorderDeps {
   /** Account of all messages. */
   account: string;
   ids: Pick<Ids, "hex">;
-  /** The received message that caused a message without `inbound`, if known. */
+  /** Returns the received message that caused a message without `inbound`, if known. */
   causeOf?: ((mail: Outbound) => string | undefined) | undefined;
 }
 

@@ -195,7 +195,7 @@ export async function openInbox({
     totals.count += 1;
     totals.bytes += size;
     addedBytes += isInRow ? size : 0;
-    // The caller waits, so that a slow database does not exhaust memory.
+    // Makes the caller wait, so that a slow database does not exhaust memory.
     if (added.size >= MAX_BUFFERED || addedBytes >= MAX_BUFFERED_BYTES) await flush();
     else flushLater(message.account);
   }

@@ -1,4 +1,4 @@
-/** The visible text of HTML, approximately: without tags, scripts and styles. Takes linear time. */
+/** Returns the visible text of HTML, approximately: without tags, scripts and styles. Takes linear time. */
 export function textOfHtml(html: string): string {
   const lower = html.toLowerCase();
   let text = "";

@@ -88,9 +88,9 @@ export interface Inbox {
   ): Promise<Page<InboxMessage>>;
   /** Throws inboxMessageMissing. */
   get(account: string, id: string): Promise<InboxMessage>;
-  /** Messages that a received message caused, oldest first; at most 100. */
+  /** Resolves with messages that a received message caused, oldest first; at most 100. */
   causedBy(account: string, id: string): Promise<InboxMessage[]>;
-  /** The raw message. Throws inboxMessageMissing. */
+  /** Resolves with the raw message. Throws inboxMessageMissing. */
   raw(account: string, id: string): Promise<Uint8Array>;
   /** Throws inboxMessageMissing. */
   content(account: string, id: string): Promise<MessageContent>;

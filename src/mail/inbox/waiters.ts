@@ -28,7 +28,7 @@ function endWait(waiter: Waiter): void {
   waiter.resume();
 }
 
-/** Bounded long polls for changes of an account. */
+/** Creates bounded long polls for changes of an account. */
 export function createWaiters({ limit }: { limit: number }): Waiters {
   const waiters = new Set<Waiter>();
   let isClosed = false;

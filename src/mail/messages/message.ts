@@ -40,7 +40,7 @@ export function readMessage(source: MailSource): Message {
   };
 }
 
-/** The identifiers of References or In-Reply-To, in order; undefined if the field is missing. */
+/** Returns the identifiers of References or In-Reply-To, in order; undefined if the field is missing. */
 export function messageIds(message: Message, field: "references" | "in-reply-to"): string[] | undefined {
   const values = headerValues(message.fields, field);
   return values.length === 0 ? undefined : values.flatMap(parseMessageIds);

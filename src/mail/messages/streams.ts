@@ -7,7 +7,8 @@ import { Readable } from "node:stream";
 export function prependedStream(head: Uint8Array, rest: Readable): Readable {
   const chunks = (rest as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
   let isHeadSent = head.length === 0;
-  // The iterator reports an error of `rest` on its next read. Without a listener, an error of an unread stream would crash the process.
+  // The iterator reports an error of `rest` on its next read. Without a listener, an error of an unread stream would
+  // crash the process.
   rest.on("error", () => {});
   const iterator: AsyncIterator<Uint8Array> = {
     async next() {

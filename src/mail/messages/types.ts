@@ -22,7 +22,7 @@ export interface Envelope {
 export interface MailSource {
   id: string;
   size: number;
-  /** The message from byte `start` (default 0): its bytes if in memory, a stream if spooled. */
+  /** Opens the message from byte `start` (default 0): its bytes if in memory, a stream if spooled. */
   open(start?: number): Readable | Uint8Array;
   /** The header section, without the empty line. */
   headerBlock: Uint8Array;
@@ -42,8 +42,8 @@ export type DeliveryResult = { rcpt: string } & (
 );
 
 /**
- * Destination of a recipient's mail. "report": the message is a DMARC or TLS report, and is counted in the statistics of
- * the recipient's zone.
+ * Destination of a recipient's mail. "report": the message is a DMARC or TLS report, and is counted in the statistics
+ * of the recipient's zone.
  */
 export type MailRoute =
   | { kind: "forward"; to: string[] }
@@ -102,8 +102,8 @@ export interface Outbound {
    */
   file?: string;
   /**
-   * The inbound message that this one replies to or forwards, and its recipient. `source`: the id of its `MailSource`, if
-   * `id` is that of a dispatch.
+   * The inbound message that this one replies to or forwards, and its recipient. `source`: the id of its `MailSource`,
+   * if `id` is that of a dispatch.
    */
   inbound?: { id: string; rcpt?: string; source?: string };
   /** The worker that requested it. */

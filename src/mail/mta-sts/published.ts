@@ -23,7 +23,7 @@ export interface PublishedStsOptions {
   mx: readonly string[];
   /** The host that serves the policies over HTTPS: the target of every `mta-sts` CNAME. */
   webHost: string;
-  /** The URI that receives TLS reports (RFC 8460 3). Default: no reports are requested. */
+  /** Resolves with the URI that receives TLS reports (RFC 8460 3). Default: no reports are requested. */
   reportTo?: ((zone: Zone) => Promise<string>) | undefined;
 }
 
@@ -31,7 +31,7 @@ export interface PublishedStsOptions {
 interface PublishedSts {
   /** Returns the policy served by `mta-sts.<name>`; undefined for hosts without a policy. */
   policyOf(host: string): Promise<string | undefined>;
-  /** Policy hosts that need a certificate, sorted by name, at most `limit`. */
+  /** Resolves with policy hosts that need a certificate, sorted by name, at most `limit`. */
   hosts(limit: number): Promise<TenantHost[]>;
   /** Updates the records of all zones. Runs automatically after every change; call it at startup. */
   sweep(): Promise<void>;

@@ -16,7 +16,7 @@ interface Authority extends Pair {
 
 const DAY = 24 * 3_600_000;
 
-/** A self-signed certificate for `names`, valid from a day ago until a day from now. */
+/** Returns a self-signed certificate for `names`, valid from a day ago until a day from now. */
 export function selfSigned(...names: string[]): Pair {
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   return pairOf(

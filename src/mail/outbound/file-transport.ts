@@ -19,8 +19,8 @@ const FOLDER_NAMES = { forward: "forward", reply: "reply", send: "email" } as co
 >;
 
 /**
- * A transport that writes every message to a file under `dir` and delivers none: `forward/<id>.eml`, `reply/<id>.eml`,
- * `email/<id>.eml`; for a builder message also `email-text/<id>.txt`, `email-html/<id>.html` and
+ * Creates a transport that writes every message to a file under `dir` and delivers none: `forward/<id>.eml`,
+ * `reply/<id>.eml`, `email/<id>.eml`; for a builder message also `email-text/<id>.txt`, `email-html/<id>.html` and
  * `email-attachment/<id>-<filename>`.
  */
 export function createFileTransport({

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** A file name for a message identifier: the random part of a local identifier, a hash of any other. */
+/** Returns a file name for a message identifier: the random part of a local identifier, a hash of any other. */
 export function fileStem(messageId: string): string {
   const local = /^<([A-Za-z0-9]{8,64})@/.exec(messageId)?.[1];
   return local ?? createHash("sha256").update(messageId).digest("hex").slice(0, 36);

@@ -33,7 +33,7 @@ export interface SinkRules extends Omit<SMTPServerOptions, "onData" | "onRcptTo"
   data?: (mail: SinkMail) => string | undefined | void | Promise<string | undefined>;
 }
 
-/** A real SMTP server that stores the mail it accepts. */
+/** Starts a real SMTP server that stores the mail it accepts. */
 export async function startSink({
   address = "127.0.0.1",
   listenPort = 0,
@@ -96,7 +96,9 @@ export type Script = (command: string, socket: Socket) => string | undefined | v
 
 export const HANG = "";
 
-/** A server that follows a script, for behaviour that no correct server shows. An empty `greeting` sends none. */
+/**
+ * Starts a server that follows a script, for behaviour that no correct server shows. An empty `greeting` sends none.
+ */
 export async function startScripted(
   script: Script,
   { greeting = "220 scripted ESMTP", address = "127.0.0.1" } = {},

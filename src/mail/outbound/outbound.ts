@@ -20,7 +20,7 @@ import {
 import { createBackoff, DEFAULT_BACKOFF_MS, DEFAULT_LIFETIME_MS } from "./queue/backoff.ts";
 import { createBodies } from "./queue/bodies.ts";
 import { createClaimsTable } from "./queue/claims-table.ts";
-import { createBreakerNews } from "./queue/breaker-news.ts";
+import { createBreakerEvents } from "./queue/breaker-events.ts";
 import { createHousekeeping } from "./queue/housekeeping.ts";
 import { createQueue, type Queue } from "./queue/queue.ts";
 import { createPausesTable, type Pause } from "./queue/pauses-table.ts";
@@ -42,9 +42,9 @@ export interface OutboundOptions extends Omit<DeliveryAgentOptions, "clock" | "l
   trace: Trace;
   /** Notifies the runners of other processes; without it they poll every `pollMs`. */
   events?: Events;
-  /** Default: the periodic work on the queue runs in this process. */
+  /** Default: this process performs the periodic work on the queue. */
   sweeps?: Pick<Sweeps, "run">;
-  /** The other processes that deliver, which share the limits per destination. Default: none. */
+  /** The processes that deliver, which share the limits per destination. Default: only this one. */
   peers?: Peers;
   limits?: Partial<OutboundLimits>;
   /** Replaces SMTP delivery. */
@@ -121,7 +121,9 @@ export interface OutboundService extends Queue {
   onFailed(listener: FailureListener): void;
   /** Starts delivering queued mail in this process. Until it is called, the process only accepts mail. */
   start(): void;
-  /** Number of queued recipients, counted up to the maximum of the queue and cached for a few seconds. */
+  /**
+   * Resolves with the number of queued recipients, counted up to the maximum of the queue and cached for a few seconds.
+   */
   countQueued(): Promise<number>;
   /** Destinations and hosts that this process has paused after failures. */
   paused(): { name: string; until: Date; why: string }[];
@@ -145,13 +147,13 @@ export function createOutbound(options: OutboundOptions): OutboundService {
   const limits: OutboundLimits = { ...DEFAULT_OUTBOUND_LIMITS, ...options.limits };
   const commits = createGroupCommitter(db);
   const pauses = createPausesTable(db, commits);
-  const news = createBreakerNews(events, ids.hex().slice(0, 8));
+  const breakerEvents = createBreakerEvents(events, ids.hex().slice(0, 8));
   const notePauses = (kind: Pause["kind"]) => ({
     onPause({ key: name, until, why }: BreakerPause) {
       log.warn({ [kind]: name, until: new Date(until), why }, `outbound: ${kind} paused after failures`);
       pauses
         .set({ name, kind, until, why })
-        .then(() => news.publish("paused", kind, name))
+        .then(() => breakerEvents.publish("paused", kind, name))
         .catch((err: unknown) =>
           log.warn({ err, [kind]: name }, "outbound: failed to store the paused state of a host"),
         );
@@ -164,8 +166,8 @@ export function createOutbound(options: OutboundOptions): OutboundService {
           log.warn({ err, [kind]: name }, "outbound: failed to clear the paused state of a host"),
         );
     },
-    onFailure: (name: string) => news.publish("failed", kind, name),
-    onSuccess: (name: string) => news.publish("reached", kind, name),
+    onFailure: (name: string) => breakerEvents.publish("failed", kind, name),
+    onSuccess: (name: string) => breakerEvents.publish("reached", kind, name),
   });
   const smtp = createDeliveryAgent({ ...options, ...notePauses("host") });
   const agent = traceAgent(options.agent ?? smtp, options.tracing);
@@ -240,16 +242,21 @@ export function createOutbound(options: OutboundOptions): OutboundService {
     }
   }
 
-  /** Adopts what another process has found out about a destination or host. */
-  async function learn(change: "paused" | "failed" | "reached", kind: Pause["kind"], name: string, isEarlier: boolean) {
+  /** Applies a state change of a destination or host that another process has detected. */
+  async function adoptChange(
+    change: "paused" | "failed" | "reached",
+    kind: Pause["kind"],
+    name: string,
+    isEarlier: boolean,
+  ) {
     const which = kind === "host" ? smtp.breaker : breaker;
-    if (change === "failed") return which.noteFailure(name);
+    if (change === "failed") return which.recordRemoteFailure(name);
     if (change === "reached") {
-      which.noteSuccess(name);
+      which.recordRemoteSuccess(name);
       if (kind === "destination") runner?.wake([name]);
       return;
     }
-    // One of the processes that have paused it probes it first and announces the result.
+    // If several processes have paused it, only the first one probes it, and announces the result.
     if (which.isOwnPause(name) && !isEarlier) return;
     for (const { until, why } of await pauses.active(clock.now(), [name]))
       which.restore({ key: name, until: until + PROBE_DELAY_MS, why });
@@ -346,12 +353,12 @@ export function createOutbound(options: OutboundOptions): OutboundService {
         }),
       });
       const subscriptions = [
-        news.subscribe(
+        breakerEvents.subscribe(
           (...change) =>
-            void learn(...change).catch((err: unknown) =>
+            void adoptChange(...change).catch((err: unknown) =>
               log.warn(
                 { err },
-                "outbound: failed to read the pauses of other processes, hosts that are down are tried",
+                "outbound: failed to read pauses of other processes; unreachable hosts will be retried",
               ),
             ),
         ),

@@ -16,7 +16,9 @@ export interface ReleaseResult {
   reply: SmtpReply;
 }
 
-/** Sends a message to `server` (`smtp://user:password@host:587`) while the caller waits. Throws releaseServerInvalid. */
+/**
+ * Sends a message to `server` (`smtp://user:password@host:587`) while the caller waits. Throws releaseServerInvalid.
+ */
 type Release = (mail: { server: string; from: string; to: string[]; raw: Uint8Array }) => Promise<ReleaseResult[]>;
 
 interface ReleaseDeps {

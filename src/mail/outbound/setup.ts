@@ -34,7 +34,7 @@ export interface OutboundSetupDeps {
   isLocal: (domain: string) => Promise<boolean>;
   /** Converts messages for servers without 8BITMIME or SMTPUTF8. Default: such messages are rejected. */
   downgrade?: Downgrade;
-  /** The other processes that deliver. Default: none. */
+  /** The processes that deliver. Default: only this one. */
   peers?: Peers;
   limits?: Partial<OutboundLimits>;
 }

@@ -76,7 +76,10 @@ export interface TlsResult {
 
 /** Records TLS results for the domains that mail is sent to (RFC 8460). */
 export interface TlsResults {
-  /** Envelope sender of TLS reports. They are delivered despite TLS failures, and their sessions are not recorded (RFC 8460 5.3). */
+  /**
+   * Envelope sender of TLS reports. They are delivered despite TLS failures, and their sessions are not recorded (RFC
+   * 8460 5.3).
+   */
   reportSender: string;
   /** Must not throw. */
   record(result: TlsResult): void;

@@ -20,7 +20,7 @@ import type { RetryQueue, RetryRecipient, Retry } from "./types.ts";
 export interface RetryQueueOptions {
   objects: ObjectStore;
   jobs: Jobs;
-  /** Default: the sweeps run in this process. */
+  /** Default: sweeps run in this process only. */
   sweeps?: Pick<Sweeps, "every">;
   spool: Pick<Spool, "collect">;
   clock: Clock;

@@ -52,7 +52,7 @@ export const enabledNames = async (db: RoutingExecutor, limit: number): Promise<
       .execute()
   ).map(({ name, account_id: account }) => ({ name, account }));
 
-/** Rows for this name, in any zone. */
+/** Resolves with rows for this name, in any zone. */
 export const rowsByName = async (db: RoutingExecutor, name: string): Promise<NameRow[]> =>
   (await db.selectFrom("email_routing_names").selectAll().where("name", "=", name).execute()).map(toName);
 
@@ -133,7 +133,7 @@ export async function deleteRoutingData(db: RoutingExecutor, zone: string): Prom
     await db.deleteFrom(table).where("zone_id", "=", zone).execute();
 }
 
-/** Zones with stored report data, in order, starting after this one. */
+/** Resolves with zones with stored report data, in order, starting after this one. */
 export async function listZoneIds(db: RoutingExecutor, after: string, limit: number): Promise<string[]> {
   const kept = db
     .selectFrom("email_routing_zones")

@@ -4,7 +4,7 @@ import type { Zone } from "../../zones/index.ts";
 /** Maximum length of a record owner in the zones domain: 100 characters. */
 const MAX_OWNER_LENGTH = 100;
 
-/** The owner under which the zones domain manages the records of a service for a name. */
+/** Returns the owner under which the zones domain manages the records of a service for a name. */
 export function recordOwner(
   zone: Pick<Zone, "name">,
   name: string,

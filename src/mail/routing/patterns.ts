@@ -8,10 +8,16 @@ export const isPattern = (matcher: Matcher): matcher is PatternMatcher =>
 
 /** Maximum number of pattern rules per zone: every recipient without a literal rule is compared with each. */
 export const MAX_PATTERNS = 20;
-/** Maximum number of instructions in a compiled pattern. RE2 matches in time linear in instructions times address length. */
+/**
+ * Maximum number of instructions in a compiled pattern. RE2 matches in time linear in instructions times address
+ * length.
+ */
 const MAX_PROGRAM_SIZE = 500;
 
-/** Compiles a pattern to a matcher for addresses in `recipientKey` form. Throws UserError invalidInput for an invalid pattern. */
+/**
+ * Compiles a pattern to a matcher for addresses in `recipientKey` form. Throws UserError invalidInput for an invalid
+ * pattern.
+ */
 export function compilePattern({ type, value }: PatternMatcher, zone: string): (address: string) => boolean {
   const source = type === "glob" ? globSource(value, zone) : value;
   let compiled: RE2JS;

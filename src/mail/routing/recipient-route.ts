@@ -17,13 +17,13 @@ interface RecipientRouteDeps {
   scripts: Pick<Scripts, "bySubdomain">;
   /** Finds the zone of a report address. */
   reports?: { zoneByAddress(address: string): Promise<{ zone: string; account: string } | undefined> };
-  /** Whether Email Sending is enabled for a domain. */
+  /** Resolves with true if Email Sending is enabled for a domain. */
   isSendingDomain?: (domain: string) => Promise<boolean>;
 }
 
 /**
- * Decides which recipients this server accepts: those of routed domains, the addresses of workers, report addresses, and the postmaster of
- * each domain that receives bounces. Any other recipient is `none`, so the server never relays.
+ * Decides which recipients this server accepts: those of routed domains, the addresses of workers, report addresses,
+ * and the postmaster of each domain that receives bounces. Any other recipient is `none`, so the server never relays.
  */
 export function createRecipientRoute({
   settings: { workers, email },

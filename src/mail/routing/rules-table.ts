@@ -9,7 +9,7 @@ import type { RuleAction, Matcher, Rule } from "./types.ts";
 
 type Row = RoutingTables["email_routing_rules"];
 
-/** The normalized address of a literal matcher, for comparison with recipients. */
+/** Returns the normalized address of a literal matcher, for comparison with recipients. */
 export const targetOf = (matcher: Matcher): string | null =>
   matcher.type === "literal" ? addressKey(matcher.value) : null;
 export const destinationsOf = (action: RuleAction): string[] =>

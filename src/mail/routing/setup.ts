@@ -12,7 +12,7 @@ interface RoutingSetupDeps {
   scripts: EmailRoutingOptions["scripts"];
   secrets: Secrets;
   settings: Settings;
-  /** URL under which clients reach this server. */
+  /** Returns the URL under which clients reach this server. */
   baseUrl(): string;
   verifier: RecordVerifier;
 }

@@ -29,7 +29,10 @@ export interface RoutedName {
   status: RoutingStatus;
 }
 
-/** A glob (`sales-*@example.com`) or a regular expression in RE2 syntax that matches the whole address case-insensitively. Extension: needs `email.extended_rules`. */
+/**
+ * A glob (`sales-*@example.com`) or a regular expression in RE2 syntax that matches the whole address
+ * case-insensitively. Extension: needs `email.extended_rules`.
+ */
 export interface PatternMatcher {
   type: "glob" | "regex";
   field: "to";

@@ -117,7 +117,7 @@ export async function deleteSendingDomains(db: SendingExecutor, zone: string): P
   await db.deleteFrom("email_sending_domains").where("zone_id", "=", zone).execute();
 }
 
-/** Zones with stored report data, in order, starting after this one. */
+/** Resolves with zones with stored report data, in order, starting after this one. */
 export async function zonesWithSending(db: SendingExecutor, after: string, limit: number): Promise<string[]> {
   const rows = await db
     .selectFrom("email_sending_domains")

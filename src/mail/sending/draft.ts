@@ -49,7 +49,7 @@ export function readDraft(mail: BuiltMail, names: FieldNames = WORKER_FIELDS): D
   return draft;
 }
 
-/** Every envelope recipient, without duplicates. */
+/** Returns every envelope recipient, without duplicates. */
 export function recipientsOf({ to, cc, bcc }: Pick<Draft, "to" | "cc" | "bcc">): Mailbox[] {
   return [...new Map([...to, ...cc, ...bcc].map((one) => [addressKey(one), one])).values()];
 }

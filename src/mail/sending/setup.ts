@@ -27,7 +27,7 @@ interface SendingDomainsSetupDeps {
   verifier?: RecordVerifier;
 }
 
-/** The domains that accounts may send from. */
+/** Sets up the domains that accounts may send from. */
 export function setUpSendingDomains(
   { store: { db, events }, settings: { email }, zones, routing, verifier }: SendingDomainsSetupDeps,
   { clock, ids, log, lifecycle }: Basics,
@@ -63,7 +63,7 @@ interface SendingSetupDeps extends Pick<
   outbound: { relayThenQueue: SendingDeps["transport"]; queue: SendingDeps["queue"] };
 }
 
-/** The single path for all outgoing account mail, with the limits from the `email` settings. */
+/** Sets up the single path for all outgoing account mail, with the limits from the `email` settings. */
 export function setUpSending(
   { store: { db, sweeps, limits }, settings: { email }, routing, outbound, ...deps }: SendingSetupDeps,
   { clock, ids, log, lifecycle }: Basics,

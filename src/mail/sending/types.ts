@@ -137,7 +137,7 @@ export interface SendingDomains {
   ): Promise<SendingDomain>;
   /** Removes the records. Throws noSendingDomain. */
   delete(zone: Zone, id: string): Promise<void>;
-  /** The records that the name needs. Throws noSendingDomain. */
+  /** Resolves with the records that the name needs. Throws noSendingDomain. */
   needed(zone: Zone, id: string): Promise<NeededRecord[]>;
   status(zone: Zone, id: string): Promise<SendingDnsStatus>;
   /** Creates missing records and locks unlocked ones. Throws the same errors as `create`. */
@@ -147,9 +147,9 @@ export interface SendingDomains {
    * sendingOwnZone, wildcardNotAllowed.
    */
   preview(zone: Zone, name: string): Promise<SendingPreview>;
-  /** Zones of an account with sending domains, sorted by name. */
+  /** Resolves with zones of an account with sending domains, sorted by name. */
   zones(account: string, page: PageRequest): Promise<Page<SendingZone>>;
-  /** The domain with exactly this name, in any account, enabled or not. */
+  /** Resolves with the domain with exactly this name, in any account, enabled or not. */
   find(name: string): Promise<SendingDomain | undefined>;
   /**
    * Missing records without which mail would be considered forged. Cached for a few seconds. Throws

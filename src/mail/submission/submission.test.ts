@@ -75,7 +75,7 @@ const MAIL = {
   raw: "From: a@sender.example\r\nSubject: hi\r\n\r\nbody\r\n",
 };
 
-/** A client that sends exactly the given lines, inside TLS. */
+/** Starts a client that sends exactly the given lines, inside TLS. */
 async function tlsClient(port: number, over?: Socket) {
   const socket: TLSSocket = connect({
     ...(over ? { socket: over } : { host: "127.0.0.1", port }),

@@ -8,7 +8,7 @@ const SWEEP_INTERVAL_MS = 10 * 60_000;
 /** Maximum number of batches per sweep. The next sweep deletes the rest. */
 const MAX_BATCHES = 20;
 
-/** The suppression lists of all accounts. Bounces add to them, and sending reads them. */
+/** Sets up the suppression lists of all accounts. Bounces add to them, and sending reads them. */
 export function setUpSuppressions(
   { db, sweeps }: Pick<Store, "db" | "sweeps">,
   { clock, ids, log, lifecycle }: Basics,

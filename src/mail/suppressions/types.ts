@@ -107,9 +107,9 @@ export interface Suppressions {
    * the more severe of the two reasons. Idempotent. Invalid addresses are ignored.
    */
   add(entry: SuppressionNote): Promise<void>;
-  /** The addresses that are suppressed for mail of an account from this domain, in the given spelling. */
+  /** Returns the addresses that are suppressed for mail of an account from this domain, in the given spelling. */
   findSuppressed(account: string, domain: string, addresses: readonly string[]): Promise<string[]>;
-  /** Number of addresses that complained about mail from this domain in [from, to). */
+  /** Returns the number of addresses that complained about mail from this domain in [from, to). */
   complaints(account: string, domain: string, from: number, to: number): Promise<number>;
   /** Deletes expired entries, at most one batch; returns how many. */
   sweep(): Promise<number>;

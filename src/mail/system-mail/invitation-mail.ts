@@ -60,8 +60,8 @@ export function createInvitationMail({ transport, clock, ids, from }: Invitation
 }
 
 /**
- * The name of an account without what mail programs turn into links: anyone can create an account and have the server
- * send its name to others.
+ * Returns the name of an account without what mail programs turn into links: anyone can create an account and have the
+ * server send its name to others.
  */
 const plain = (name: string): string =>
   name

@@ -12,7 +12,9 @@ interface VerificationMailDeps {
   from: string;
 }
 
-/** Sends the verification email to a new destination address. Throws UserError verificationRefused, verificationDelayed. */
+/**
+ * Sends the verification email to a new destination address. Throws UserError verificationRefused, verificationDelayed.
+ */
 export function createVerificationMail({ transport, clock, ids, from }: VerificationMailDeps): SendVerification {
   return async (address, link) => {
     const sender = parseMailbox(from);

@@ -7,7 +7,7 @@ export type ReportTarget = { kind: "mail"; address: string } | { kind: "https"; 
 const MAX_TARGETS = 3;
 const MAX_RECORD_LENGTH = 4096;
 
-/** The targets in the TXT records of `_smtp._tls.<domain>`; empty unless exactly one is a TLSRPT record. */
+/** Returns the targets in the TXT records of `_smtp._tls.<domain>`; empty unless exactly one is a TLSRPT record. */
 export function readTlsrptRecord(texts: readonly string[]): ReportTarget[] {
   const records = texts.filter((text) => text.length <= MAX_RECORD_LENGTH && /^v=TLSRPTv1[ \t]*;/.test(text));
   if (records.length !== 1) return [];

@@ -5,9 +5,9 @@ import type { Breaker } from "../smtp/breaker.ts";
 export interface DestinationLimits {
   /** Maximum number of concurrent messages across all destinations, in this process. */
   maxConcurrent: number;
-  /** Maximum number of concurrent messages to one destination, in all processes that deliver. */
+  /** Maximum number of concurrent messages to one destination, across all processes that deliver. */
   perDestination: number;
-  /** Messages started per minute per destination, in all processes that deliver. Default: no limit. */
+  /** Maximum number of messages per minute per destination, across all processes that deliver. Default: no limit. */
   perMinute?: number;
 }
 
@@ -48,7 +48,7 @@ export function createDestinations({
   clock: Pick<Clock, "now">;
   breaker: Breaker;
   limits: DestinationLimits;
-  /** The processes that deliver. */
+  /** Returns the processes that deliver. */
   peers: () => ReturnType<Peers>;
 }): Destinations {
   const states = new Map<string, State>();
@@ -70,8 +70,9 @@ export function createDestinations({
   }
 
   /**
-   * The lanes of this process. The shares of all processes add up to the limit. If it is lower than the number of
-   * processes, some have no lane for a destination; which ones depends on its name, so that all of them have work.
+   * Returns the number of concurrent messages that this process may send. The shares of all processes add up to the
+   * limit. If the limit is lower than the number of processes, some have no share; which ones depends on the name of
+   * the destination, so that every process delivers to some destinations.
    */
   function shareOf(destination: string): number {
     const { count, index } = peers();
@@ -130,7 +131,7 @@ export function createDestinations({
   };
 }
 
-/** FNV-1a, 32 bits: the same in all processes. */
+/** FNV-1a, 32 bits. All processes compute the same hash. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193) >>> 0;

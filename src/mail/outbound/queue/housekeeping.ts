@@ -48,7 +48,7 @@ export function createHousekeeping({
     run: async () => void (await sweeps.run(`outbound: ${name}`, everyMs, work)),
   });
   const tasks: { everyMs: number; next: number; run: () => Promise<void> }[] = [
-    // In each process, which then delivers to the recovered destinations.
+    // Runs in every process, because each one then delivers to the recovered destinations.
     { everyMs: leaseMs / 2, next: 0, run: async () => recovered(await table.recover(clock.now())) },
     shared("expiry of recipients", MINUTE_MS, expire),
     shared("repetition of failure reports", REPORT_RETRY_MS / 2, retryReports),

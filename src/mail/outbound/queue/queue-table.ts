@@ -68,7 +68,7 @@ export function createQueueTable(db: Db, commits: GroupCommitter) {
 
     body: async (id: string): Promise<Uint8Array | undefined> => (await db.read(body({ id })))[0]?.body,
 
-    /** Number of queued recipients, counted up to `maxRows`. */
+    /** Resolves with the number of queued recipients, counted up to `maxRows`. */
     async waiting(maxRows: number): Promise<number> {
       const recipientIds = tables
         .selectFrom("outbound_recipients")
@@ -139,7 +139,8 @@ export function createQueueTable(db: Db, commits: GroupCommitter) {
       }),
 
     /**
-     * Outbound messages created for inbound ones. Not indexed: used only for the few messages that remain after a crash.
+     * Outbound messages created for inbound ones. Not indexed: used only for the few messages that remain after a
+     * crash.
      */
     async ofInbound(inbound: string[]): Promise<{ message: MessageRow; recipients: RecipientRow[] }[]> {
       if (inbound.length === 0) return [];
@@ -280,7 +281,10 @@ export function createQueueTable(db: Db, commits: GroupCommitter) {
       });
     },
 
-    /** Messages that are done but not marked as done, because the process that finished the last recipient died. */
+    /**
+     * Resolves with messages that are done but not marked as done, because the process that finished the last recipient
+     * died.
+     */
     async unnoted(before: number): Promise<string[]> {
       const rows = await db.read(
         tables

@@ -86,7 +86,7 @@ interface QueueDeps {
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "hex">;
   trace: Trace;
-  /** The destination shared by the recipients of a domain: the domain itself, or one name for all domains. */
+  /** Returns the destination shared by the recipients of a domain: the domain itself, or one name for all domains. */
   destinationOf: (domain: string) => string;
   /** Wakes the runners of this and other processes. */
   notifyRunners: (destinations: string[]) => void;
@@ -313,7 +313,7 @@ export const toQueuedMessage = (row: MessageRow): QueuedMessage => ({
   finishedAt: dateOf(row.finished_at),
 });
 
-/** The `rcpt` of a trace event: the inbound recipient if the message has one. */
+/** Returns the `rcpt` of a trace event: the inbound recipient if the message has one. */
 export function rcptOf(
   { cause, inbound }: { cause: Outbound["cause"]; inbound?: { rcpt?: string | undefined } | undefined },
   to: string,

@@ -19,7 +19,7 @@ interface RunnerDeps {
   recorder: ResultRecorder;
   housekeeping: { run(): Promise<void> };
   breaker: Breaker;
-  /** The processes that deliver. */
+  /** Returns the processes that deliver. */
   peers: () => ReturnType<Peers>;
   clock: Clock;
   ids: Pick<Ids, "hex">;

@@ -249,7 +249,7 @@ export function runnersConformance(engine: TestEngine): void {
   describe("three processes together", () => {
     const peersOf = (index: number) => () => ({ count: 3, index });
 
-    test("together have as many messages in progress to a destination as one", async (t) => {
+    test("have as many concurrent messages to a destination as one process", async (t) => {
       const { start } = await open(t);
       let now = 0;
       let most = 0;
@@ -278,7 +278,7 @@ export function runnersConformance(engine: TestEngine): void {
       assert.equal(most, 4);
     });
 
-    test("start as many messages per minute as one", async (t) => {
+    test("start as many messages per minute as one process", async (t) => {
       const { start, clock } = await open(t);
       const { agent, deliveries } = controlledAgent({ answer: ({ end }) => setImmediate(end) });
       const services = await Promise.all(
@@ -296,7 +296,7 @@ export function runnersConformance(engine: TestEngine): void {
       }
     });
 
-    test("detect only once that a destination is unreachable, and probe it with one message", async (t) => {
+    test("detect an unreachable destination only once, and probe it with one message", async (t) => {
       const { start, clock } = await open(t);
       const { agent, deliveries } = controlledAgent({ answer: ({ end }) => setImmediate(end, "unreachable") });
       const events = createLocalEvents({ log: silentLog });
@@ -306,7 +306,7 @@ export function runnersConformance(engine: TestEngine): void {
       await Promise.all(Array.from({ length: 60 }, (_, n) => services[0]!.enqueue(mail([`b${n}@gone.example`]))));
       for (const service of services) service.start();
       const areAllPaused = () => services.every((service) => service.paused().length === 1);
-      // Processes that paused it concurrently agree on one of them by events; the pauses of the others end later.
+      // Processes that paused it concurrently agree on one of them; the pauses of the others end later.
       const haveAgreed = () => {
         const ends = services.map((service) => service.paused()[0]?.until.getTime() ?? 0);
         return ends.filter((end) => end === Math.min(...ends)).length === 1;
@@ -317,7 +317,7 @@ export function runnersConformance(engine: TestEngine): void {
       await until(haveAgreed);
       await noneUnderWay();
       const first = deliveries.length;
-      // The threshold of three, and the messages that were in progress.
+      // At least the threshold of three; at most three more from each process that were in progress.
       assert.ok(first >= 3 && first <= 12, `${first} messages were attempted before the pause`);
       clock.advance(61_000);
       await until(() => deliveries.length === first + 1);

@@ -62,7 +62,7 @@ test("remembers a bounded number of hosts", () => {
   assert.equal(breaker.activePause("host 0"), undefined);
 });
 
-test("counts failures seen by other processes, and applies their pauses and successes", () => {
+test("counts failures of other processes, and applies their pauses and successes", () => {
   const clock = createManualClock(0);
   const news: string[] = [];
   const breaker = createBreaker({
@@ -74,20 +74,20 @@ test("counts failures seen by other processes, and applies their pauses and succ
     onFailure: () => news.push("failed"),
     onSuccess: () => news.push("reached"),
   });
-  breaker.noteFailure("a");
-  breaker.noteFailure("a");
+  breaker.recordRemoteFailure("a");
+  breaker.recordRemoteFailure("a");
   assert.deepEqual([breaker.failureCount("a"), news], [2, []]);
   breaker.recordFailure("a", "down");
   assert.deepEqual(news, ["paused until 1000"]);
-  breaker.noteFailure("a");
+  breaker.recordRemoteFailure("a");
   assert.equal(breaker.failureCount("a"), 3);
-  // Another process was the first to try again.
+  // Another process was the first to retry.
   breaker.restore({ key: "a", until: 3000, why: "still down" });
   assert.deepEqual(breaker.activePause("a"), { until: 3000, why: "still down" });
   clock.advance(3000);
   breaker.recordFailure("a", "down");
   assert.deepEqual(news.slice(1), ["paused until 7000"]);
-  breaker.noteSuccess("a");
+  breaker.recordRemoteSuccess("a");
   assert.equal(breaker.activePause("a"), undefined);
   breaker.recordFailure("b", "down");
   breaker.recordSuccess("b");

@@ -8,23 +8,20 @@ export interface Breaker {
    */
   activePause(key: string): { until: number; why: string } | undefined;
   recordFailure(key: string, why: string): void;
-  /** Number of failures since the last success. */
+  /** Returns the number of failures since the last success. */
   failureCount(key: string): number;
   recordSuccess(key: string): void;
   /** Ends a pause. The next failure starts a longer one. */
   resume(key: string): void;
-  /**
-   * Adopts a pause that another process has started, or an earlier one. If it is longer than the pause here, it
-   * replaces it.
-   */
+  /** Adopts a pause that was started in another process or before a restart, unless the current pause is longer. */
   restore(pause: BreakerPause): void;
-  /** True if a failure here has started the active pause. */
+  /** True if a failure in this process started the active pause. */
   isOwnPause(key: string): boolean;
-  /** Counts a failure in another process, which decides on the pause. */
-  noteFailure(key: string): void;
-  /** Another process has reached the key: forgets its failures and pause. */
-  noteSuccess(key: string): void;
-  /** The active pauses. */
+  /** Counts a failure in another process. Only that process decides whether to pause. */
+  recordRemoteFailure(key: string): void;
+  /** Removes the failures and the pause of the key, because another process has succeeded. */
+  recordRemoteSuccess(key: string): void;
+  /** Returns the active pauses. */
   list(): BreakerPause[];
 }
 
@@ -46,7 +43,7 @@ export interface BreakerOptions {
   onPause?: (pause: BreakerPause) => void;
   /** Called when a paused key succeeds or is resumed. */
   onResume?: (key: string) => void;
-  /** Called for a failure that starts no pause. */
+  /** Called for a failure that does not start a pause. */
   onFailure?: (key: string) => void;
   /** Called for a success after failures. */
   onSuccess?: (key: string) => void;
@@ -118,14 +115,14 @@ export function createBreaker({
       const entry = entries.get(key);
       return entry !== undefined && entry.until > clock.now() && entry.isRestored !== true;
     },
-    noteFailure(key) {
+    recordRemoteFailure(key) {
       const { failures = 0, until = 0, why = "" } = entries.get(key) ?? {};
       if (until > clock.now()) return;
       entries.delete(key);
       entries.set(key, { failures: failures + 1, until, why });
       if (entries.size > MAX_ENTRIES) entries.delete(entries.keys().next().value!);
     },
-    noteSuccess: (key) => void entries.delete(key),
+    recordRemoteSuccess: (key) => void entries.delete(key),
     list: () =>
       [...entries].filter(([, { until }]) => until > clock.now()).map(([key, { until, why }]) => ({ key, until, why })),
   };

@@ -2,17 +2,22 @@ import type { Socket } from "node:net";
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { createReplyReader } from "../../../protocol/smtp/index.ts";
 
-/** A connection to a server: commands out, replies in. Everything that is waited for rejects when the connection ends. */
+/**
+ * A connection to a server: commands out, replies in. Everything that is waited for rejects when the connection ends.
+ */
 export interface Channel {
   /** Sends a command and resolves with its reply. */
   command(line: string): Promise<string>;
   /** Sends pipelined commands (RFC 2920); `reply` returns their replies in order. */
   send(lines: readonly string[]): void;
-  /** The next reply; the greeting is the first one. */
+  /** Resolves with the next reply; the greeting is the first one. */
   reply(): Promise<string>;
   /** Announces that mail data follows, whose reply may come before its end. */
   expectReply(): void;
-  /** Writes mail data. Resolves when more can be written, or when a reply or the end of the connection makes that pointless. */
+  /**
+   * Writes mail data. Resolves when more can be written, or when a reply or the end of the connection makes that
+   * pointless.
+   */
   write(pieces: readonly Uint8Array[]): Promise<void>;
   /** Milliseconds of silence after which the connection fails. */
   setSilence(ms: number): void;

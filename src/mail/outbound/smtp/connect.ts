@@ -16,7 +16,7 @@ export function openSocket(
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
     const from = localAddress?.[isIPv6(address) ? 6 : 4];
-    // Without noDelay, the end of data waits for the server's delayed ACK of the content: 40 ms for each message.
+    // Without noDelay, the end of the data waits for the server's delayed ACK of the content: 40 ms for each message.
     const socket = connectSocket({
       host: address,
       port,

@@ -118,6 +118,6 @@ const base64 = (text: string) => Buffer.from(text).toString("base64");
 
 export const isPositive = (reply: string): boolean => reply.startsWith("2");
 
-/** An error for `sessionFailure`. */
+/** Creates an error for `sessionFailure`. */
 const createRefusal = (message: string, response: string, code?: string) =>
   Object.assign(new Error(message), { response, ...(code !== undefined && { code }) });

@@ -14,7 +14,10 @@ type DataEnd =
 
 const PIECE_BYTES = 64 * 1024;
 
-/** Sends a message after the reply 354, up to the reply to it. After an end that is not complete, the connection must be closed. */
+/**
+ * Sends a message after the reply 354, up to the reply to it. After an end that is not complete, the connection must be
+ * closed.
+ */
 export async function sendData(
   channel: Channel,
   body: Readable | Uint8Array,

@@ -66,7 +66,7 @@ export async function resolveHost(
     : createRefusal(451, "4.4.3", `the lookup of the address of ${host} failed`);
 }
 
-/** Host names in order of preference; without an MX record, the domain itself. */
+/** Resolves with host names in order of preference; without an MX record, the domain itself. */
 async function exchangesOf(
   domain: string,
   { resolver, ownNames, random }: RouteOptions,
@@ -130,7 +130,7 @@ function hopsOf(
 }
 
 /**
- * The address in `[192.0.2.1]` or `[IPv6:2001:db8::1]` (RFC 5321 4.1.3); "" for brackets around anything else,
+ * Returns the address in `[192.0.2.1]` or `[IPv6:2001:db8::1]` (RFC 5321 4.1.3); "" for brackets around anything else,
  * undefined without brackets.
  */
 function addressOf(domain: string): string | undefined {

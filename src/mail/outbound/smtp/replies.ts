@@ -31,8 +31,8 @@ export const clean = (text: string): string =>
 export type TransactionStep = "MAIL" | "RCPT" | "DATA" | "message";
 
 /**
- * The meaning of a reply for the recipient (RFC 5321 4.2.1), with the three codes whose meaning differs from their
- * first digit.
+ * Returns the meaning of a reply for the recipient (RFC 5321 4.2.1), with the three codes whose meaning differs from
+ * their first digit.
  */
 export function replyOutcome({ code, enhanced }: SmtpReply, command: TransactionStep): RecipientResult["outcome"] {
   if (code >= 200 && code < 300) return "delivered";

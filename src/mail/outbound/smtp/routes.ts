@@ -81,7 +81,7 @@ export function createNextHopRoutes({
       lookUpCached(`domain ${domain}`, () => routeTo(domain, ours ? { ...options, ownNames: NO_NAMES } : options)),
     /** All addresses of one configured host. */
     host: targetsOf,
-    /** All addresses of all smart hosts, in the configured order. */
+    /** Resolves with all addresses of all smart hosts, in the configured order. */
     async smart(): Promise<SessionTarget[] | Exclude<NextHopResult, { ok: true }>> {
       const targetLists = await Promise.all(smartHosts.map(targetsOf));
       const targets = targetLists.flatMap((one) => (Array.isArray(one) ? one : []));

@@ -49,7 +49,7 @@ test("closes the connection when a host rejects a message during DATA, because n
     port: (server.address() as AddressInfo).port,
   });
   after(() => agent.close());
-  /** A message whose second half never arrives. */
+  /** Yields a message whose second half never arrives. */
   async function* half() {
     yield Buffer.from("Subject: x\r\n\r\nhalf a message\r\n");
     await new Promise(() => {});

@@ -123,7 +123,10 @@ export async function openSession(
 
 const createInterruption = () => new SessionFailure(reply(451, "4.4.7", "the attempt was aborted"), { isLocal: true });
 
-/** Runs an exchange that fails at its deadline or when the attempt is aborted: the replies that are missing must not meet another command. */
+/**
+ * Runs an exchange that fails at its deadline or when the attempt is aborted: the replies that are missing must not
+ * meet another command.
+ */
 async function runBounded<Value>(
   channel: Channel,
   { ms, peer, signal }: { ms: number; peer: string; signal: AbortSignal },

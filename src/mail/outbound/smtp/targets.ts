@@ -32,7 +32,7 @@ interface TargetRequest {
 const NO_POLICY: ReportedPolicy = { type: "no-policy-found", lines: [], mx: [] };
 const OPPORTUNISTIC: TlsPolicy = { level: "opportunistic", reported: NO_POLICY };
 
-/** The targets for a domain, in order, with their TLS requirements, or the reason why the domain has none. */
+/** Creates the targets for a domain, in order, with their TLS requirements, or the reason why the domain has none. */
 export function createTargets({
   routes,
   smartHosts,

@@ -13,13 +13,13 @@ const NOT_TRUSTED_CODE =
   /^(?:UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED_|CERT_|CRL_|INVALID_CA$|INVALID_PURPOSE$|PATH_LENGTH_EXCEEDED$|HOSTNAME_MISMATCH$)/;
 const MAX_REASON_LENGTH = 200;
 
-/** The result type of a certificate error; undefined for other errors. */
+/** Returns the result type of a certificate error; undefined for other errors. */
 export function certificateFailure(code: string | undefined): TlsFailureType | undefined {
   if (code === undefined) return undefined;
   return TYPE_BY_CODE[code] ?? (NOT_TRUSTED_CODE.test(code) ? "certificate-not-trusted" : undefined);
 }
 
-/** The result type of an error in STARTTLS or in the handshake (RFC 8460 4.3). */
+/** Returns the result type of an error in STARTTLS or in the handshake (RFC 8460 4.3). */
 export function tlsFailureOf(err: unknown): TlsFailure {
   const { code, originalCode, response } = (err ?? {}) as { code?: string; originalCode?: string; response?: unknown };
   const errorCode = originalCode ?? code;

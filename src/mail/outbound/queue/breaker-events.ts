@@ -1,14 +1,14 @@
 import type { Events } from "../../../store/index.ts";
 import type { Pause } from "./pauses-table.ts";
 
-/** A change of a circuit breaker that the other processes adopt. */
+/** A state change of a circuit breaker, which the other processes adopt. */
 type BreakerChange = "paused" | "failed" | "reached";
 
-interface BreakerNews {
+interface BreakerEvents {
   publish(change: BreakerChange, kind: Pause["kind"], name: string): void;
   /**
-   * Receives the changes of other processes. `isEarlier`: the id of the other process precedes that of this process,
-   * so that two processes agree on one of them. Returns a function that ends the subscription.
+   * Calls `listener` for the changes of other processes. `isEarlier`: true if the id of the other process sorts before
+   * the id of this one, so that two processes can agree on one of them. Returns a function that ends the subscription.
    */
   subscribe(
     listener: (change: BreakerChange, kind: Pause["kind"], name: string, isEarlier: boolean) => void,
@@ -17,12 +17,12 @@ interface BreakerNews {
 
 const TOPIC = "mail.outbound.breaker";
 
-/** `process`: an id of this process, whose own changes are not received. */
-export function createBreakerNews(events: Events | undefined, process: string): BreakerNews {
+/** `process`: the id of this process, which does not receive its own changes. */
+export function createBreakerEvents(events: Events | undefined, process: string): BreakerEvents {
   return {
     publish(change, kind, name) {
       const id = [process, change, kind, encodeURIComponent(name)].join("/");
-      // Longer names do not fit: the other processes find out on their own.
+      // Longer names exceed the size of an event: the other processes detect the failure on their own.
       if (id.length <= 200) events?.publish(TOPIC, id);
     },
     subscribe: (listener) =>

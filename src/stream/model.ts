@@ -167,9 +167,9 @@ export const audioRendition = (track: string): string => `audio-${track}`;
 export const SOURCE_RENDITION = "source";
 
 /**
- * The rendition that is encoded first, and that players start with: fast to encode and good enough to watch. 360p, or
- * else the next one below it, or the lowest that every player supports, or the lowest. Undefined: the video has no
- * frames.
+ * Returns the rendition that is encoded first, and that players start with: fast to encode and good enough to watch.
+ * 360p, or else the next one below it, or the lowest that every player supports, or the lowest. Undefined: the video
+ * has no frames.
  */
 export function firstRung(ladder: readonly VideoRendition[]): VideoRendition | undefined {
   const shortSideOf = ({ width, height }: VideoRendition) => Math.min(width, height);

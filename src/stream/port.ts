@@ -47,25 +47,24 @@ interface StreamChanges {
 
 export interface Stream {
   services: StreamServices;
-  /** Serves viewers and players. False: not the URL of a video; no response was sent. */
+  /** Serves viewers and players. Resolves with false, without a response, if the URL is not that of a video. */
   deliver(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
-  /** Serves only `/embed/`: for processes that show upload pages but do not deliver videos. */
+  /** Serves only `/embed/`, for processes that have upload pages but do not deliver videos. */
   deliverAssets(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
   /** Serves `/upload/`. */
   upload(request: IncomingMessage, response: ServerResponse): Promise<void>;
   binding: StreamPort;
-  /** Events that announce changes: their topics in `store/events`, and the account of an id that they carry. */
+  /** The topics of change events in `store/events`, and functions that find the account of an event's id. */
   changes: StreamChanges[];
-  /** Number of videos, keys and other resources of an account, by name. */
+  /** Resolves with the number of videos, keys and other resources of an account, by name. */
   contents(account: string): Promise<Record<string, number>>;
   /**
-   * The confinement of ffmpeg; rejects with UserError if ffmpeg is unusable. Undefined if this process does not run it.
+   * Resolves with how ffmpeg is confined; rejects with UserError if ffmpeg is unusable. Undefined if this process does
+   * not run it.
    */
   media: (() => Promise<MediaCapabilities>) | undefined;
-  /**
-   * Opens the RTMP and SRT ports, in the process that publishers connect to. Rejects with UserError liveListenFailed.
-   */
+  /** Opens the RTMP and SRT ports if this process has the role `live`. Rejects with UserError liveListenFailed. */
   listen(): Promise<LivePorts>;
-  /** Starts the jobs and sweeps for the roles of this process. Call it after the whole server has been assembled. */
+  /** Starts the jobs and sweeps for the roles of this process. Call it when all other modules have been created. */
   start(): void;
 }

@@ -53,7 +53,7 @@ interface StreamDeps {
   settings: Settings;
   roles: { has(role: StreamRole): boolean };
   metrics?: Metrics;
-  /** The server's own URL, as used by clients, without a trailing slash. */
+  /** Returns the server's own URL, as used by clients, without a trailing slash. */
   serverUrl: () => string;
   /** Path prefix of all delivery URLs: "/cdn-cgi/stream" in `reelpost dev`. Default "". */
   base?: string;
@@ -71,7 +71,7 @@ interface StreamDeps {
   defaultAccount?: string;
 }
 
-/** The video service, from upload or publisher to the player's requests. */
+/** Creates the video service, from upload or publisher to the player's requests. */
 export function createStream(
   {
     store,

@@ -21,13 +21,13 @@ function coversHost(entry: string | undefined, host: string): boolean {
   return entry.startsWith("*.") ? host.length > entry.length - 1 && host.endsWith(entry.slice(1)) : entry === host;
 }
 
-/** Host and port as in an Origin field: without the scheme's default port. */
+/** Returns the host and port as in an Origin field: without the scheme's default port. */
 function hostOf(origin: string): string | undefined {
   const url = URL.parse(origin);
   return url === null || url.host === "" ? undefined : url.host.replace(/^([^[\]]*):(?:80|443)$/, "$1").toLowerCase();
 }
 
-/** An entry in the form used to compare hosts; undefined if it cannot be a host. */
+/** Returns an entry in the form used to compare hosts; undefined if it cannot be a host. */
 export function hostEntry(entry: string): string | undefined {
   const [, , wildcard = "", name = "", port = ""] =
     /^([a-z][a-z0-9+.-]*:\/\/)?(\*\.)?([^/:*\s[\]]+|\[[0-9a-f:.]+\]|\*)(:\d{1,5})?\/?$/i.exec(entry.trim()) ?? [];

@@ -18,15 +18,18 @@ export interface Access {
  */
 export interface LiveInputResolver {
   /**
-   * The current broadcast, else the last recording, else a video that has not started (its `uid` is that of the input).
-   * Undefined: no input has this uid.
+   * Resolves with the current broadcast, else the last recording, else a video that has not started (its `uid` is that
+   * of the input). Undefined: no input has this uid.
    */
   videoOf(input: string): Promise<Video | undefined>;
   /** `video` with its live input's access rules while it is live; other videos are returned unchanged. */
   withAccessRules(video: Video): Promise<Video>;
 }
 
-/** Kind of request: `page` (iframe, watch) renders its own text when access is refused; `download` and `original` need their claims in a token. */
+/**
+ * Kind of request: `page` (iframe, watch) renders its own text when access is refused; `download` and `original` need
+ * their claims in a token.
+ */
 export type AccessPurpose = "play" | "page" | "download" | "original";
 
 /** The client of a request. Read by `viewerOf`. */

@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Viewer } from "./port.ts";
 
 /**
- * The origin of a request as reported by the browser. `self` is the scheme and host that the viewer used to reach this
- * server.
+ * Returns the origin of a request as reported by the browser. `self` is the scheme and host that the viewer used to
+ * reach this server.
  *
  * A page may hide its URL (Referrer-Policy), but cannot keep a browser from reporting a cross-site request
  * (Sec-Fetch-Site of Fetch Metadata): such a page is "hidden". Following a link is not embedding, regardless of where

@@ -277,7 +277,7 @@ export function createAudienceTable(db: Db, periods: readonly SumPeriod[]) {
         tooMany: (limit) => streamErrors.tooManyDataPoints({ limit }),
       }),
 
-    /** The highest number of concurrent viewers in each period, in order. */
+    /** Resolves with the highest number of concurrent viewers in each period, in order. */
     async peaks(
       account: string,
       subject: string,

@@ -60,8 +60,8 @@ export interface Audience {
   /** Sums `views` and `viewed_ms` by group. Throws tooManyDataPoints. */
   sums(query: AudienceQuery): Promise<SumsRow[]>;
   /**
-   * The highest number of viewers that got a segment in the same minute, in each hour or day with viewers. For one
-   * subject at most: without one, for the whole account.
+   * Returns the highest number of viewers that got a segment in the same minute, in each hour or day with viewers. For
+   * one subject at most: without one, for the whole account.
    */
   peaks(
     query: Pick<AudienceQuery, "account" | "since" | "until" | "step"> & { subject: AudienceSubject; limit: number },
@@ -73,7 +73,7 @@ export interface Audience {
 
 interface AudienceDeps {
   db: Db;
-  /** Default: old metrics are deleted by this process. */
+  /** Default: this process deletes old metrics. */
   sweeps?: Pick<Sweeps, "run">;
   clock: Pick<Clock, "now">;
   /** ISO 3166-1 alpha-2 country code of an IP address. */
@@ -274,7 +274,7 @@ const hostOf = (origin: string | undefined): string => {
   return host.slice(0, MAX_REFERRER_LENGTH).toLowerCase();
 };
 
-/** The host of the page that embeds or links to our page; undefined if that is unknown or our own. */
+/** Returns the host of the page that embeds or links to our page; undefined if that is unknown or our own. */
 function embedderOf({ headers }: IncomingMessage, self: string): string | undefined {
   const host = hostOf(headers.referer);
   return host === "" || host === hostOf(self) ? undefined : host;

@@ -18,7 +18,7 @@ export interface Session {
 const VIEW_GAP_MS = 30 * 60_000;
 
 interface Sessions {
-  /** The viewer's session, and whether it has just begun. */
+  /** Returns the viewer's session, and whether it has just begun. */
   touch(key: string, now: number, about: () => Session["about"]): { session: Session; isNew: boolean };
   /** Removes sessions that have ended. */
   forget(now: number): void;

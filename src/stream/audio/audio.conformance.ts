@@ -98,7 +98,7 @@ export function audioConformance(engine: TestEngine): void {
       assert.deepEqual(await audio.tracks.of(uid), [{ uid: added.uid, label: "director commentary", default: false }]);
       const video = (await videos.find(uid))!;
       const { duration, key, ...source } = (await audio.sources.find(video, `audio-${added.uid}`))!;
-      // Each attempt to fetch the file stores it under a key of its own.
+      // Each attempt to fetch the file stores it under a new key.
       assert.match(key, new RegExp(`^stream/${uid}/tracks/${added.uid}/source-[0-9a-f]{32}$`));
       assert.deepEqual(source, {
         format: "mov",
@@ -284,7 +284,7 @@ export function audioConformance(engine: TestEngine): void {
 const bytesOf = async (recipe: ClipRecipe): Promise<Uint8Array<ArrayBuffer>> =>
   new Uint8Array(await readFile(await clip(recipe)));
 
-/** A server that responds with the result of `answer`: JSON, or a file, or 404. */
+/** Starts a server that responds with the result of `answer`: JSON, or a file, or 404. */
 async function listen(
   t: TestContext,
   answer: (incoming: IncomingMessage, send: (path: string | undefined) => void) => Promise<AddedTrack> | void,

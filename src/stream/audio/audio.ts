@@ -31,7 +31,7 @@ interface AudioDeps {
   objects: ObjectStore;
   jobs: Jobs;
   events: Events;
-  /** Default: the sweeps run in this process. */
+  /** Default: sweeps run in this process only. */
   sweeps?: Pick<Sweeps, "every"> | undefined;
   videos: Pick<Videos, "get" | "find">;
   tools: MediaTools;

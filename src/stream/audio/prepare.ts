@@ -31,7 +31,7 @@ const MIN_BYTES_PER_INTERVAL = 64 * 1024;
 
 /** Contains everything that belongs to a track except its segments. */
 export const trackFolder = (video: string, track: string): string => `stream/${video}/tracks/${track}`;
-/** Key of an uploaded file; fetched files get a suffix. */
+/** Returns the key of an uploaded file. Keys of fetched files have an additional suffix. */
 export const uploadedKey = (video: string, track: string): string => `${trackFolder(video, track)}/source`;
 
 /** The file has no usable audio or cannot be fetched: a retry would not help. */
@@ -67,16 +67,16 @@ const isPermanent = (err: unknown): boolean =>
 
 interface PreparedTrack {
   source: AudioSource;
-  /** No longer needed once the row refers to the source. */
+  /** Keys to delete once the row refers to the source. */
   temporaryKeys: string[];
 }
 
-/** A file that was fetched is deleted if it cannot be prepared: the next attempt fetches it again, under another key. */
+/** Deletes a fetched file that cannot be prepared; the next attempt fetches it again, under another key. */
 async function prepare(prepareDeps: PrepareDeps, row: AudioTrackRow, signal: AbortSignal): Promise<PreparedTrack> {
   const { objects, log, ids } = prepareDeps;
   const { uid, video_uid: video, url } = row;
   const uploadKey = uploadedKey(video, uid);
-  // Earlier versions stored fetched files like uploaded ones.
+  // Earlier versions stored fetched files under the key of uploaded ones.
   if (url === null || (await objects.open(uploadKey)) !== undefined)
     return prepareFile(prepareDeps, row, uploadKey, signal);
   const fetchedKey = `${uploadKey}-${ids.hex()}`;
@@ -162,7 +162,7 @@ async function fetchFile(
   }
 }
 
-/** The file's default audio stream, or else its first. */
+/** Returns the file's default audio stream, or else its first. */
 function selectAudioStream({ streams }: FileDescription): FileDescription["streams"][number] {
   const audioStreams = streams.filter(
     ({ kind, codec, channels, sampleRate }) =>

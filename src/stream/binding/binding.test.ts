@@ -6,7 +6,7 @@ import { createStreamBinding } from "./binding.ts";
 
 const UID = "0".repeat(32);
 
-/** A binding whose services throw `err` and have no downloads. */
+/** Returns a binding whose services throw `err` and have no downloads. */
 function bindingOf(err: UserError) {
   const refuse = async () => {
     throw err;

@@ -40,7 +40,7 @@ const MAX_CAPTIONS_BYTES = 10 * 1024 * 1024;
 
 type Operation = (account: string, args: unknown[], bytes: Readable | undefined) => Promise<unknown>;
 
-/** The `stream` binding of workers: the same domain functions as the API, under the names of the binding. */
+/** Creates the `stream` binding of workers: the same domain functions as the API, under the names of the binding. */
 export function createStreamBinding({
   videos,
   urls,

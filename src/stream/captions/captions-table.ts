@@ -76,7 +76,7 @@ export interface CaptionsTable {
   /** Returns the deleted row. */
   delete(uid: string, language: string): Promise<CaptionRow | undefined>;
   deleteAll(uid: string): Promise<void>;
-  /** Rows in generation without a heartbeat since `before`. */
+  /** Resolves with rows in generation without a heartbeat since `before`. */
   generating(before: number, limit: number): Promise<CaptionRow[]>;
 }
 

@@ -61,7 +61,7 @@ async function setUp(
     for await (const { key } of objects.list(`stream/${uid}/captions/`)) keys.push(key);
     return keys;
   };
-  /** A playable video with the audio from this file. */
+  /** Resolves with a playable video with the audio from this file. */
   async function ready(path: string | undefined, model: Partial<MediaModel> = {}) {
     const key = `stream/${uid}/source`;
     const { size } = await objects.put(
@@ -106,7 +106,7 @@ async function setUp(
   };
 }
 
-/** A clip with one subtitle cue, `text`, starting at 1 s. */
+/** Returns a clip with one subtitle cue, `text`, starting at 1 s. */
 const subtitled = (extension: "mkv" | "mp4", text: string) =>
   clip({
     inputs: [

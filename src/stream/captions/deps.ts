@@ -9,7 +9,7 @@ export interface CaptionsDeps {
   objects: ObjectStore;
   events: Events;
   jobs: Jobs;
-  /** Default: the sweeps run in this process. */
+  /** Default: sweeps run in this process only. */
   sweeps?: Pick<Sweeps, "every"> | undefined;
   tools: Pick<MediaTools, "ffmpeg">;
   videos: Pick<Videos, "get" | "find">;

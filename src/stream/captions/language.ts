@@ -3,7 +3,7 @@ import { streamErrors } from "../errors.ts";
 /** RFC 5646 4.4.1: long enough for every reasonable tag. */
 const MAX_TAG_LENGTH = 35;
 
-/** The tag in canonical BCP 47 form: "en-gb" becomes en-GB. Throws badLanguage. */
+/** Returns the tag in canonical BCP 47 form: "en-gb" becomes en-GB. Throws badLanguage. */
 export function canonicalLanguage(tag: string): string {
   const languageError = (reason: string) =>
     streamErrors.badLanguage({ language: JSON.stringify(tag.slice(0, MAX_TAG_LENGTH + 1)), reason });
@@ -22,7 +22,7 @@ export function canonicalLanguage(tag: string): string {
   return canonical!;
 }
 
-/** The language's name in that language: "Türkçe", "British English". The tag itself if the name is unknown. */
+/** Returns the language's name in that language: "Türkçe", "British English". The tag itself if the name is unknown. */
 export const languageLabel = (language: string): string =>
   nameOf(language, language) ?? nameOf(language, "en") ?? language;
 

@@ -12,8 +12,8 @@ const UNKNOWN_LENGTH_S = 1;
 const CONTROLS = /[\u0000-\u001f\u007f]/;
 
 /**
- * Sorts the chapters by start, and rounds the starts to milliseconds. `duration` in seconds; -1 if it is unknown.
- * Throws badChapters.
+ * Validates the chapters, sorts them by start, and rounds the starts to milliseconds. `duration` in seconds; -1 if it
+ * is unknown. Throws badChapters.
  */
 export function checkChapters(chapters: readonly Chapter[], duration: number): Chapter[] {
   if (chapters.length > MAX_CHAPTERS)
@@ -39,7 +39,7 @@ export function checkChapters(chapters: readonly Chapter[], duration: number): C
   return sorted;
 }
 
-/** Each cue becomes a chapter; end times are ignored. Throws badChapters. */
+/** Parses a WebVTT or SubRip file. Each cue becomes a chapter; end times are ignored. Throws badChapters. */
 export function readChapters(file: Uint8Array): Chapter[] {
   const reading = readCaptions(file);
   if (!reading.ok) throw streamErrors.badChapters({ reason: reading.why });
@@ -49,7 +49,7 @@ export function readChapters(file: Uint8Array): Chapter[] {
   return captions.cues.map(({ start, text }) => ({ start: start / 1000, title: plainText(text) }));
 }
 
-/** `duration` in seconds; -1 if it is unknown. */
+/** Formats chapters as WebVTT. `duration` in seconds; -1 if it is unknown. */
 export function formatChapters(chapters: readonly Chapter[], duration: number): string {
   const cues = chapters.map(({ start, title }, index) => {
     const next = chapters[index + 1]?.start ?? (duration > start ? duration : start + UNKNOWN_LENGTH_S);

@@ -30,7 +30,7 @@ async function setUp(t: TestContext, engine: TestEngine) {
 }
 
 export function chaptersConformance(engine: TestEngine): void {
-  test("chapters are stored, sorted by start, replaced and deleted", async (t) => {
+  test("stores chapters sorted by start, replaces and deletes them", async (t) => {
     const { chapters, uid, events } = await setUp(t, engine);
     const announced: string[] = [];
     events.subscribe("stream.chapters", (id) => void announced.push(id));
@@ -50,7 +50,7 @@ export function chaptersConformance(engine: TestEngine): void {
     assert.deepEqual(announced, [uid, uid, uid]);
   });
 
-  test("chapters are imported from WebVTT and returned as WebVTT", async (t) => {
+  test("imports chapters from WebVTT, and returns them as WebVTT", async (t) => {
     const { chapters, uid, probed } = await setUp(t, engine);
     await probed();
     const file = `WEBVTT\n\nchapter\n00:07.500 --> 00:09.000\nResults &amp; <b>&lt;answers&gt;</b>\n\n00:00.000 --> 00:07.500\nIntro-\nduction\n`;
@@ -69,7 +69,7 @@ export function chaptersConformance(engine: TestEngine): void {
     );
   });
 
-  test("invalid chapters are rejected with the reason, and the stored ones are kept", async (t) => {
+  test("rejects invalid chapters with the reason, and keeps the stored ones", async (t) => {
     const { chapters, uid, probed } = await setUp(t, engine);
     await probed();
     await chapters.set(A, uid, [INTRO]);
@@ -87,7 +87,7 @@ export function chaptersConformance(engine: TestEngine): void {
     assert.deepEqual(await chapters.get(A, uid), [INTRO]);
   });
 
-  test("a video without a known duration accepts any start, and viewers get only the chapters that start before its end", async (t) => {
+  test("accepts any start while the duration is unknown, and then shows only the chapters that start before the end", async (t) => {
     const { chapters, uid, probed } = await setUp(t, engine);
     const late = { start: 100, title: "Credits" };
     await assert.rejects(chapters.set(A, uid, [{ start: 4e6, title: "x" }]), refused(/maximum is 3600000 s/));
@@ -101,7 +101,7 @@ export function chaptersConformance(engine: TestEngine): void {
     assert.deepEqual(await chapters.of({ uid, duration: DURATION }), [INTRO]);
   });
 
-  test("chapters belong to the account of the video and are deleted with it", async (t) => {
+  test("chapters belong to the account of the video, and are deleted with the video", async (t) => {
     const { chapters, videos, uid } = await setUp(t, engine);
     const notFound = (err: unknown) => err instanceof UserError && err.kind === "videoNotFound";
     await chapters.set(A, uid, [INTRO]);
@@ -118,14 +118,14 @@ export function chaptersConformance(engine: TestEngine): void {
     await assert.rejects(chapters.set(A, uid, [INTRO]), notFound);
   });
 
-  test("chapters are deleted too if their video is deleted while they are being stored", async (t) => {
+  test("deletes chapters whose video is deleted while they are being stored", async (t) => {
     const { chapters, videos, events, uid, db, clock } = await setUp(t, engine);
     const late = createChapters({ db, events, clock, videos: { get: videos.get, find: async () => undefined } });
     await assert.rejects(late.set(A, uid, [INTRO]), (err) => err instanceof UserError && err.kind === "videoNotFound");
     assert.deepEqual(await chapters.of({ uid, duration: -1 }), []);
   });
 
-  test("chapters in WebVTT are read back unchanged", () => {
+  test("a round trip through WebVTT does not change chapters", () => {
     const title = fc
       .string({ minLength: 1, maxLength: 40, unit: "grapheme" })
       .map((text) => text.replaceAll(/\s+/g, " ").trim());

@@ -24,7 +24,7 @@ export function createChapters({ db, events, videos, clock }: ChaptersDeps): Cha
     const checked = checkChapters(chapters, duration);
     if (checked.length === 0) await table.delete(uid);
     else await table.put(uid, account, checked, clock.now());
-    // Chapters of a video that was deleted in the meantime are written after the cleanup.
+    // If the video was deleted in the meantime, its cleanup ran before these chapters were stored.
     if ((await videos.find(uid)) === undefined) {
       await table.delete(uid);
       throw streamErrors.videoNotFound({ uid });

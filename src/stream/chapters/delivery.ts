@@ -4,7 +4,7 @@ import type { Chapters } from "./port.ts";
 
 const CACHE_SECONDS = 60;
 
-/** The chapters as a text track for players. A video without chapters has an empty track. */
+/** Serves the chapters as a text track for players; the track of a video without chapters is empty. */
 export const chapterRoutes = (chapters: Pick<Chapters, "of">): DeliveryRoute[] => [
   {
     path: "chapters.vtt",

@@ -6,9 +6,9 @@ export interface Chapter {
   title: string;
 }
 
-/** Chapters of videos. Every method with an account throws videoNotFound. */
+/** Chapters of videos. Every method that takes an account throws videoNotFound. */
 export interface Chapters {
-  /** Sorted by start; empty if the video has none. */
+  /** Returns the chapters sorted by start; empty if the video has none. */
   get(account: string, uid: string): Promise<Chapter[]>;
   /** Replaces all chapters of the video. Returns them sorted by start. Throws badChapters. */
   set(account: string, uid: string, chapters: readonly Chapter[]): Promise<Chapter[]>;
@@ -20,6 +20,6 @@ export interface Chapters {
   /** Call it after a video has been deleted. */
   onVideoDeleted(uid: string): Promise<void>;
 
-  /** Returns the chapters that start before the end of the video. For viewers: without a check of the account. */
+  /** Returns the chapters that start before the end of the video. For viewers, so the account is not checked. */
   of(video: { uid: string; duration: number }): Promise<Chapter[]>;
 }

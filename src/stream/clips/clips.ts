@@ -70,7 +70,7 @@ export function createClips({ videos, objects, clock, log, findWatermark }: Clip
   }
 }
 
-/** Times in the stored file: the source video may be a clip itself, or start later than its file. */
+/** Returns times in the stored file: the source video may be a clip itself, or start later than its file. */
 function clipRange({ source, duration }: MediaModel, start: number, end: number): { start: number; end: number } {
   if (!Number.isInteger(start) || start < 0)
     throw streamErrors.badParameter({

@@ -4,9 +4,9 @@ const CODE_LENGTH = 16;
 const ALPHABET_SIZE = 36n;
 
 /**
- * An account's code in the names of delivery hosts, `customer-<code>.<domain>`: 16 lower-case letters and digits.
- * Derived only from the account id, so that it is the same on every machine and needs no lookup; 82 bits prevent
- * collisions.
+ * Returns an account's code in the names of delivery hosts, `customer-<code>.<domain>`: 16 lower-case letters and
+ * digits. Derived only from the account id, so that it is the same on every machine and needs no lookup; 82 bits
+ * prevent collisions.
  */
 export function customerCode(account: string): string {
   let number = createHash("sha256")
@@ -22,7 +22,7 @@ export function customerCode(account: string): string {
   return code;
 }
 
-/** The code in a host name, or undefined if it is not a delivery host. A port in `domain` is ignored. */
+/** Returns the code in a host name, or undefined if it is not a delivery host. A port in `domain` is ignored. */
 export function codeOfHost(host: string, domain: string): string | undefined {
   const normalizeHost = (name: string) => name.toLowerCase().replace(/:\d+$/, "").replace(/\.$/, "");
   const [label, ...rest] = normalizeHost(host).split(".");

@@ -15,7 +15,7 @@ interface DeliveryOptions {
   access: Access;
   /** Path before `/{id}`: "" or "/cdn-cgi/stream". */
   base?: string;
-  /** The client's IP address behind trusted proxies. */
+  /** Returns the client's IP address behind trusted proxies. */
   address(request: IncomingMessage): string;
   /** Scheme and host as seen by the viewer. */
   origin(request: IncomingMessage): string;

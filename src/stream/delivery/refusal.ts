@@ -33,7 +33,7 @@ function pageOf(status: number, message: string, fix: string | undefined): strin
   return errorPage({ status, title, advice: next, message, fix }, { brand: null, scheme: "dark" });
 }
 
-/** Title and advice for viewers. The error's own text, displayed below them, is for the site owner. */
+/** Returns the title and advice for viewers. The error's own text, displayed below them, is for the site owner. */
 function wordsOf(status: number): { title: string; next: string } {
   if (status === 401 || status === 403)
     return {

@@ -68,7 +68,7 @@ function requestedName({ query }: Viewing): string | undefined {
   return requestedFilename;
 }
 
-/** The video's name, reduced to characters allowed in file names everywhere. */
+/** Returns the video's name, reduced to characters allowed in file names everywhere. */
 function nameOf({ uid, meta }: Video): string {
   const plainName = (metaText(meta, "name") ?? metaText(meta, "filename") ?? "")
     .normalize("NFKD")

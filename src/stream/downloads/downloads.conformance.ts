@@ -381,7 +381,7 @@ const withoutSound = (video: Video | undefined): Video | undefined => {
   return { ...video, model };
 };
 
-/** Renditions as encoded: negative composition offsets, no edit list, one fragment per segment. */
+/** Resolves with renditions as encoded: negative composition offsets, no edit list, one fragment per segment. */
 async function ladderOf(
   audio: (video: Video, n: number | "init") => Promise<SegmentBytes | undefined>,
 ): Promise<Pick<Segments, "get">> {

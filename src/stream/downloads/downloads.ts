@@ -15,7 +15,7 @@ export interface DownloadsDeps {
   db: Db;
   objects: ObjectStore;
   jobs: Jobs;
-  /** Default: the sweeps run in this process. */
+  /** Default: sweeps run in this process only. */
   sweeps?: Pick<Sweeps, "every"> | undefined;
   videos: Pick<Videos, "get" | "find">;
   segments: Pick<Segments, "get">;
@@ -33,7 +33,10 @@ export interface DownloadsDeps {
 }
 
 export interface Downloads {
-  /** Starts a download unless it is pending or ready; for a recording it waits for the merged file. Returns all downloads of the video. Throws videoNotFound, notReady, videoFailed, badParameter. */
+  /**
+   * Starts a download unless it is pending or ready; for a recording it waits for the merged file. Returns all
+   * downloads of the video. Throws videoNotFound, notReady, videoFailed, badParameter.
+   */
   create(account: string, uid: string, type: DownloadType): Promise<Download[]>;
   list(account: string, uid: string): Promise<Download[]>;
   /** Throws videoNotFound; deleting a missing download succeeds. */

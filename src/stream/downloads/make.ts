@@ -57,7 +57,8 @@ export function createDownloadBuilder(deps: MakeDeps) {
     const video = await videos.find(uid);
     if (row?.build !== build || row.status !== "inprogress" || video?.model == null) return;
     const reportProgress = createProgressReporter(table, row, clock);
-    // Another process may be building the same download, or an interrupted attempt may have stored other bytes.
+    // The key is unique: another process may be building the same download, or an interrupted attempt may have stored
+    // other bytes.
     const storedBuild = `${build}.${ids.hex()}`;
     const key = downloadKey(uid, type, storedBuild);
     try {

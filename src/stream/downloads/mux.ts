@@ -23,7 +23,7 @@ interface MuxOptions {
 
 interface MuxedFile {
   size: number;
-  /** The whole file; segments are read one after the other. */
+  /** Yields the whole file; segments are read one after the other. */
   body(onRead?: (share: number) => void): AsyncGenerator<Uint8Array, void>;
 }
 
@@ -102,7 +102,7 @@ async function openTrack(rendition: RenditionSource, id: number, openSegment: Mu
   return { written: { header, samples: createSampleLog(), chunks }, chunks, next: 0, count: rendition.count };
 }
 
-/** The unfinished track with the earliest time. */
+/** Returns the index of the unfinished track with the earliest time. */
 function earliestTrackIndex(tracks: readonly Track[]): number {
   const secondsOf = ({ written: { header, samples }, next, count }: Track) =>
     next === count ? Infinity : samples.end / header.timescale;

@@ -15,8 +15,8 @@ interface AudioFrames {
 }
 
 /**
- * Frames of segment n: it starts with the audio frame that contains the segment's first video frame (so up to 21 ms
- * earlier), and ends where the next segment starts; the last segment ends with the last video frame. Never empty.
+ * Returns frames of segment n: it starts with the audio frame that contains the segment's first video frame (so up to
+ * 21 ms earlier), and ends where the next segment starts; the last segment ends with the last video frame. Never empty.
  * Multiplied by AUDIO_FRAME these are times in the timescale AUDIO_RATE.
  */
 export function audioFrames(segments: SegmentGrid, n: number): AudioFrames {
@@ -24,7 +24,7 @@ export function audioFrames(segments: SegmentGrid, n: number): AudioFrames {
   return { first, count: firstFrame(segments, n + 1) - first };
 }
 
-/** Number of frames in the whole rendition. */
+/** Returns the number of frames in the whole rendition. */
 export const audioFrameCount = (segments: SegmentGrid): number => firstFrame(segments, segments.count);
 
 function firstFrame({ fps, framesPerSegment, frames, count }: SegmentGrid, n: number): number {

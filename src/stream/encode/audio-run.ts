@@ -99,7 +99,7 @@ async function encodeFrom(path: string, tools: RunDeps["tools"], run: AudioRun):
     throw new SourceMissing(`the source ${source.key} has no audio for segment ${remainingSegments[0]!}`);
 }
 
-/** Exactly the samples of `count` frames from frame `first`: gaps before, after and inside become silence. */
+/** Returns exactly the samples of `count` frames from frame `first`: gaps before, after and inside become silence. */
 function audioFilter(start: number, first: number, count: number): string {
   return [
     ...(start === 0 ? [] : [`asetpts=PTS-${start.toFixed(6)}/TB`]),

@@ -73,7 +73,7 @@ const click = (audio: string[]) => sweep(audio, { inputs: ["-f", "lavfi", "-i", 
 const BY_TIME = ["-copyts", "-af", "aresample=async=1:min_comp=0.00001:min_hard_comp=0.01:first_pts=0"];
 const energy = (of: Float32Array, from: number, to: number) =>
   of.subarray(from * 48, to * 48).reduce((sum, one) => sum + one ** 2, 0);
-/** The time, in milliseconds, by which half of the energy of [from, to) has passed. */
+/** Returns the time, in milliseconds, by which half of the energy of [from, to) has passed. */
 function clickAt(of: Float32Array, from: number, to: number): number {
   const half = energy(of, from, to) / 2;
   let sum = 0;

@@ -8,8 +8,8 @@ interface BackgroundEncodeOptions {
   /** Called for each segment that has been encoded and stored. */
   onStored?: () => void;
   /**
-   * Encodes all segments except those that this process knows to be stored, without asking the object store. For
-   * segments that no earlier run can have stored, except for viewers. Default false.
+   * Encodes all segments except those that this process knows are stored, without a request to the object store. For
+   * segments that no earlier run can have stored, other than for viewers. Default false.
    */
   assumeMissing?: boolean;
 }

@@ -35,7 +35,7 @@ export function timescaleOf(
   return (90_000 * den) % num === 0 ? 90_000 : num * Math.ceil(10_000 / num);
 }
 
-/** Duration of one frame of this rendition, in ticks of its timescale. */
+/** Returns the duration of one frame of this rendition, in ticks of its timescale. */
 export function frameTicks(
   rendition: Pick<VideoRendition, "halved">,
   model: Pick<MediaModel, "segments" | "editLists">,
@@ -53,7 +53,7 @@ export function levelOf(rendition: VideoRendition, model: Pick<MediaModel, "segm
 /** Ladders from earlier versions have no levels; their stored segments were encoded with level 3.0 or higher. */
 const MIN_LEVELS = { h264: 30, hevc: 90, av1: 4 };
 
-/** The lowest level, at least `minLevel`, that allows a rendition's resolution, frame rate and bitrate. */
+/** Returns the lowest level, at least `minLevel`, that allows a rendition's resolution, frame rate and bitrate. */
 export function lowestLevel(
   { codec, ...requirements }: LevelRequirements & Pick<VideoRendition, "codec">,
   minLevel = 0,

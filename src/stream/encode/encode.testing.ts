@@ -48,7 +48,7 @@ export async function openEncoder(t: TestContext, { around = (tools) => tools, .
   });
 
   let next = 0;
-  /** A video in processing, with this file as its source. */
+  /** Resolves with a video in processing, with this file as its source. */
   async function video(
     path: string,
     model: Omit<MediaModel, "version" | "source"> & { source?: Partial<MediaModel["source"]> },
@@ -71,7 +71,7 @@ export async function openEncoder(t: TestContext, { around = (tools) => tools, .
     return handle.bytes();
   }
 
-  /** A whole rendition as one file; its segments are requested in this order. */
+  /** Resolves with a whole rendition as one file; its segments are requested in this order. */
   async function whole(of: Video, rendition: string, order?: readonly number[]): Promise<string> {
     const { count } = of.model!.segments;
     const wanted = order ?? Array.from({ length: count }, (_, n) => n);
@@ -136,8 +136,8 @@ export const rung = (
 ): VideoRendition => ({ name, codec: "h264", width, height, bitrate: 2_000_000, ...more });
 
 /**
- * Similarity of two videos, frame by frame, as PSNR in dB; the filter converts the second to the size and frame rate of
- * the first. Rejects if one has more frames than the other.
+ * Resolves with the similarity of two videos, frame by frame, as PSNR in dB; the filter converts the second to the size
+ * and frame rate of the first. Rejects if one has more frames than the other.
  */
 export async function likeness(
   path: string,
@@ -168,7 +168,7 @@ function psnr(a: Buffer, b: Buffer): number {
   return sum === 0 ? 99 : 10 * Math.log10((255 * 255 * a.length) / sum);
 }
 
-/** Audio samples of the first channel, from -1 to 1. */
+/** Resolves with audio samples of the first channel, from -1 to 1. */
 export async function samples(path: string, args: string[] = []): Promise<Float32Array> {
   const raw = await runFfmpeg([
     "-i",

@@ -74,7 +74,7 @@ test(
   },
 );
 
-/** Time of the first frame, relative to the first timestamp of the file. */
+/** Resolves with the time of the first frame, relative to the first timestamp of the file. */
 async function firstPicture(path: string): Promise<number> {
   const ask = async (...entries: string[]) =>
     Number((await runFfmpeg([...entries, "-of", "csv=p=0", path], "ffprobe")).toString().split(/[,\n]/)[0]);

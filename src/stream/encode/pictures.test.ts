@@ -5,7 +5,7 @@ import type { BurnedWatermark, VideoRendition } from "../model.ts";
 import { videoCodecs } from "./codecs.ts";
 import { likeness, modelOf, openEncoder, rung } from "./encode.testing.ts";
 
-/** Mean colour of a box in a frame: red, green and blue. */
+/** Resolves with the mean colour of a box in a frame: red, green and blue. */
 async function colourAt(path: string, frame: number, x: number, y: number): Promise<number[]> {
   const raw = await runFfmpeg([
     "-i",

@@ -23,13 +23,13 @@ export interface Segments {
   close(): Promise<void>;
 }
 
-/** Object key of a segment: `stream/<video>/<rendition>/<n>.m4s`. */
+/** Returns the object key of a segment: `stream/<video>/<rendition>/<n>.m4s`. */
 export const segmentKey = (uid: string, rendition: string, segment: number | "init"): string =>
   `stream/${uid}/${rendition}/${segment === "init" ? "init.mp4" : `${segment}.m4s`}`;
 
 /**
- * Sources of added audio tracks: rendition `audio-<uid>` is encoded from its own file, not from the video's. Implemented
- * by `audio/`.
+ * Sources of added audio tracks: rendition `audio-<uid>` is encoded from its own file, not from the video's.
+ * Implemented by `audio/`.
  */
 export interface AudioSources {
   /**

@@ -14,7 +14,7 @@ const model = {
 } as unknown as MediaModel;
 const TICKS = frameTicks(rendition, model);
 
-/** Encoder output for one segment: 30 frames of one byte. */
+/** Returns encoder output for one segment: 30 frames of one byte. */
 function encoded({
   count = 30,
   key = 0,

@@ -20,8 +20,8 @@ export class FramesMissing extends Mp4Error {
 }
 
 /**
- * The initialization segment common to all runs: keeps only the sample description of the encoder's output, without
- * anything that could differ between runs. Throws Mp4Error.
+ * Returns the initialization segment common to all runs: keeps only the sample description of the encoder's output,
+ * without anything that could differ between runs. Throws Mp4Error.
  */
 export function videoInit(bytes: Buffer, rendition: VideoRendition, model: MediaModel): Buffer {
   const moovStart = bytes.indexOf("moov", 0, "latin1") - 4;
@@ -90,7 +90,7 @@ export async function videoSegment(
   return Buffer.concat([head, bytes.subarray(fragment.dataStart, fragment.dataStart + fragment.dataSize)]);
 }
 
-/** Presentation time of each sample, relative to the decoding time of the first. */
+/** Returns the presentation time of each sample, relative to the decoding time of the first. */
 function showTimes({
   count,
   durations,

@@ -28,7 +28,7 @@ export interface SegmentEncoder {
   /** True if the video has such a segment, stored or not. */
   has(video: Video, rendition: string, n: number | "init"): Promise<boolean>;
   isAudio(rendition: string): boolean;
-  /** The segments after `segments` that the same run encodes. */
+  /** Returns the segments after `segments` that the same run encodes. */
   audioLookahead(video: Video, segments: readonly number[]): number[];
   encode(run: EncoderRun): Promise<void>;
   video(video: Video, requestedSegments: readonly RenditionSegments[], options: EncodeOptions): Promise<void>;

@@ -39,8 +39,8 @@ const AUDIO_BATCH = 8;
 const VIDEO_BATCH = 4;
 
 /**
- * The requests of the next run. Awaited requests take precedence (`urgency`), then those of the video with the fewest runs, then the oldest.
- * Consecutive segments of the same rendition join the run.
+ * Returns the requests of the next run. Awaited requests take precedence (`urgency`), then those of the video with the
+ * fewest runs, then the oldest. Consecutive segments of the same rendition join the run.
  */
 export function nextBatch(
   queued: Iterable<SegmentRequest>,

@@ -8,7 +8,7 @@ export interface SegmentStore {
   open(uid: string, rendition: string, n: number | "init"): Promise<ObjectHandle | undefined>;
   /** True if this process has found the segment stored. False means unknown. */
   isKnownStored(uid: string, rendition: string, n: number | "init"): boolean;
-  /** The subset of `segments` that is not stored. */
+  /** Returns the subset of `segments` that is not stored. */
   missing(uid: string, rendition: string, segments: readonly number[]): Promise<number[]>;
   /** Throws VideoDeleted, and stores nothing, if the video was deleted. */
   put(uid: string, rendition: string, n: number | "init", bytes: Buffer): Promise<void>;
@@ -37,7 +37,7 @@ const MAX_REMEMBERED_INITS = 5000;
 
 export function createSegmentStore({ objects, log, videoExists, onStored }: SegmentStoreDeps): SegmentStore {
   const knownKeys = new Set<string>();
-  /** SHA-256 of initialization segments that are stored, by key. */
+  /** SHA-256 digests of the stored initialization segments, by key. */
   const initDigests = new Map<string, string>();
 
   function remember(key: string) {
@@ -56,7 +56,7 @@ export function createSegmentStore({ objects, log, videoExists, onStored }: Segm
 
   async function compareInit(key: string, rendition: string, bytes: Buffer): Promise<void> {
     const stored = await objects.open(key);
-    // Undefined: its video was deleted in the meantime.
+    // It is undefined if the video was deleted in the meantime.
     if (stored === undefined || bytes.equals(await stored.bytes())) return;
     log.error(
       { key },

@@ -20,9 +20,12 @@ export interface SegmentsDeps {
   log: Log;
   /** Sources of added audio tracks. If absent, there are none. */
   audio?: AudioSources;
-  /** Whether a video still exists; called after a segment has been encoded. Default: always true. */
+  /** Resolves with true if a video still exists; called after a segment has been encoded. Default: always true. */
   videoExists?: (uid: string) => Promise<boolean>;
-  /** Concurrent encoder runs for segments that viewers wait for; look-ahead leaves one slot free. 0 (default): one per processor, at least two. */
+  /**
+   * Concurrent encoder runs for segments that viewers wait for; look-ahead leaves one slot free. 0 (default): one per
+   * processor, at least two.
+   */
   concurrency?: number;
   /** Maximum number of awaited segments. Default 1000. */
   maxWaiting?: number;
@@ -290,7 +293,7 @@ export function createSegments(deps: SegmentsDeps): SegmentsModule {
   };
 }
 
-/** The reason as shown to viewers. */
+/** Returns the reason as shown to viewers. */
 function reasonOf(err: unknown): string {
   if (err instanceof MediaRunError)
     return {

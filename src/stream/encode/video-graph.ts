@@ -33,7 +33,7 @@ export function framesOf(
   return { from: n * framesPerSegment, to: Math.min((n + 1) * framesPerSegment, frames) };
 }
 
-/** Number of frames in segment n of this rendition. */
+/** Returns the number of frames in segment n of this rendition. */
 export function frameCountOf(
   model: Pick<MediaModel, "segments">,
   { halved }: Pick<VideoRendition, "halved">,

@@ -32,9 +32,9 @@ export function videoOptions(rendition: VideoRendition, model: MediaModel): stri
 }
 
 /**
- * Maximum reordering depth, in frames: x264 and x265 reorder by two (b-pyramid), SVT-AV1 hides reordered frames in
- * temporal units. This is a constant, not a measured value, because the initialization segment must not depend on the
- * segment encoded with it.
+ * Returns the maximum reordering depth, in frames: x264 and x265 reorder by two (b-pyramid), SVT-AV1 hides reordered
+ * frames in temporal units. This is a constant, not a measured value, because the initialization segment must not
+ * depend on the segment encoded with it.
  */
 const reorderedFrames = ({ codec }: Pick<VideoRendition, "codec">): number => (codec === "av1" ? 0 : 2);
 /** Ticks added to this rendition's composition offsets. */

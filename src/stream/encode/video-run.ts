@@ -46,8 +46,8 @@ const PREROLLS = ["none", 0.5, 60, Infinity] as const;
 const SEEK_MARGIN_FRAMES = 1 / 3;
 
 /**
- * Encodes everything in `requested` in one ffmpeg process. Rejects with MediaRunError, Mp4Error, SourceMissing, or the error
- * of a callback.
+ * Encodes everything in `requested` in one ffmpeg process. Rejects with MediaRunError, Mp4Error, SourceMissing, or the
+ * error of a callback.
  */
 export async function runVideo(deps: RunDeps, run: VideoRun): Promise<void> {
   const remaining = new Map(run.requested.map(({ rendition, segments }) => [rendition, [...segments]]));

@@ -14,8 +14,8 @@ interface WatermarkBox {
 }
 
 /**
- * Box of the watermark in this rendition. `scale` is a share of the frame's width and height within which the mark
- * keeps its aspect ratio; 0: its own size in a frame of the source's size, so that it looks the same in every
+ * Returns the box of the watermark in this rendition. `scale` is a share of the frame's width and height within which
+ * the mark keeps its aspect ratio; 0: its own size in a frame of the source's size, so that it looks the same in every
  * rendition. `padding` is a share of width and height.
  */
 export function watermarkBox(

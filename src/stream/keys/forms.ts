@@ -6,7 +6,7 @@ import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 export const pemForm = (key: KeyObject): string =>
   Buffer.from(key.export({ type: "pkcs1", format: "pem" })).toString("base64");
 
-/** A JWK (RFC 7517), in base64. */
+/** Returns a JWK (RFC 7517), in base64. */
 export function jwkForm(id: string, key: KeyObject): string {
   const { n, e, d, p, q, dp, dq, qi } = key.export({ format: "jwk" });
   return Buffer.from(

@@ -46,7 +46,7 @@ export const streamKeysMigrations: Migration[] = [
 interface KeysTable {
   find(id: string): Promise<KeyRow | undefined>;
   own(account: string): Promise<KeyRow | undefined>;
-  /** Keys created on request, oldest first. */
+  /** Resolves with keys created on request, oldest first. */
   list(account: string): Promise<Pick<KeyRow, "id" | "account_id" | "created_at">[]>;
   /** False if the account already has `max` keys. */
   insert(row: KeyRow, max: number): Promise<boolean>;

@@ -15,7 +15,7 @@ export interface SigningKeys {
    * Finds a key of any account; called for every segment. Undefined as soon as the key is revoked; ids are not reused.
    */
   find(id: string): Promise<VerifyingKey | undefined>;
-  /** The default signing key of an account. Created on first use. */
+  /** Resolves with the default signing key of an account. Created on first use. */
   own(account: string): Promise<{ id: string; privateKey: KeyObject }>;
   close(): void;
 }

@@ -31,8 +31,9 @@ export interface LiveFragment {
   /** Video: number of frames. */
   frames?: number;
   /**
-   * Presentation time of the key frame of the leading rendition that follows this fragment, in seconds on the run timeline: a segment can end here.
-   * Set for every fragment that ends there, including audio. Absent: the GOP continues.
+   * Presentation time of the key frame of the leading rendition that follows this fragment, in seconds on the run
+   * timeline: a segment can end here. Set for every fragment that ends there, including audio. Absent: the GOP
+   * continues.
    */
   nextKey?: number;
   /** One moof and its mdat. */
@@ -75,6 +76,9 @@ export interface LiveEncoder {
 export interface LiveEncoding {
   /** Stops encoding and flushes the encoder output. */
   end(): void;
-  /** Resolves within two seconds of the end of the session or of the encoding, when the last sink has ended. Never rejects. */
+  /**
+   * Resolves within two seconds of the end of the session or of the encoding, when the last sink has ended. Never
+   * rejects.
+   */
   done: Promise<void>;
 }

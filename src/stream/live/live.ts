@@ -63,7 +63,7 @@ interface LiveDeps {
   tools: MediaTools;
   /** Scratch folder of this process. */
   folder: string;
-  /** The server's own URL, as clients reach it. */
+  /** Returns the server's own URL, as clients reach it. */
   serverUrl(): string;
   /** Path before `/{id}`: "" or "/cdn-cgi/stream". */
   base: string;
@@ -161,7 +161,8 @@ export function createLive(deps: LiveDeps, basics: Basics): Live {
 
   const packages = createLivePackages({ settings: settings.live });
   lifecycle.onStop("packages of broadcasts", () => packages.close());
-  // A running broadcast is served from this process; after its end the recording is used, which may have fewer segments.
+  // A running broadcast is served from this process; after its end the recording is used, which may have fewer
+  // segments.
   async function timelineOf(video: string) {
     const packagedTimeline = packages.of(video)?.timeline();
     return packagedTimeline === undefined || packagedTimeline.ended

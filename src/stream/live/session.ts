@@ -44,8 +44,8 @@ export interface LiveSubscriber {
   /** The publisher has disconnected. This is the last call. */
   end(): void;
   /**
-   * Octets delivered but not yet sent: above `LAG_LIMIT`, packets are skipped up to the next key frame. Absent: always
-   * ready.
+   * Returns the number of octets delivered but not yet sent: above `LAG_LIMIT`, packets are skipped up to the next key
+   * frame. Absent: always ready.
    */
   lag?(): number;
 }

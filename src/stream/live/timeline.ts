@@ -29,7 +29,10 @@ export interface LiveSegment {
   start: number;
   /** Seconds by rendition: they differ by up to a frame. A missing rendition has no data in this segment. */
   durations: Record<string, number>;
-  /** Presentation time of the first sample by rendition, in seconds on the run timeline. Absent in older recordings: equals `start`. */
+  /**
+   * Presentation time of the first sample by rendition, in seconds on the run timeline. Absent in older recordings:
+   * equals `start`.
+   */
   starts?: Record<string, number>;
 }
 
@@ -38,13 +41,16 @@ interface StoredLiveSegment {
   /** Id of its run. */
   run: string;
   /**
-   * Random id of the recording that stored it: two processes may store segments with the same number and different
-   * bytes. Null for segments of earlier versions.
+   * Random id of the writer: two processes may store segments with the same number and different bytes. Null for
+   * segments of earlier versions.
    */
   writer: string | null;
 }
 
-/** Object keys under `stream/<video>/live/`. Deleting a video deletes everything under `stream/<video>/`. */
+/**
+ * Returns the object key of a segment, under `stream/<video>/live/`. Deleting a video deletes everything under
+ * `stream/<video>/`.
+ */
 export const liveSegmentKey = (video: string, rendition: string, { n, run, writer }: StoredLiveSegment): string =>
   writer === null
     ? `stream/${video}/live/${rendition}/${n}.m4s`

@@ -4,9 +4,9 @@ import { readFileSync } from "node:fs";
 const WRAPPER_PROGRAMS = new Set(["nice", "prlimit", "setpriv", "bwrap"]);
 
 /**
- * Whether a command has started its program. Before that, it may not have called PR_SET_PDEATHSIG yet: if paused then,
- * it would remain stopped forever after this process is killed. False where this cannot be read, for example on systems
- * other than Linux.
+ * Returns true if a command has started its program. Before that, it may not have called PR_SET_PDEATHSIG yet: if
+ * paused then, it would remain stopped forever after this process is killed. False where this cannot be read, for
+ * example on systems other than Linux.
  */
 export function hasStartedProgram(pid: number): boolean {
   try {

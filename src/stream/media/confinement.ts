@@ -52,8 +52,8 @@ export interface ConfinedCommand {
 }
 
 /**
- * The whole command line: nice, prlimit, the sandbox, and the program. Each executes the next in its place, so they
- * share one process id: killing bubblewrap kills everything inside (--die-with-parent; PR_SET_PDEATHSIG from this
+ * Returns the whole command line: nice, prlimit, the sandbox, and the program. Each executes the next in its place, so
+ * they share one process id: killing bubblewrap kills everything inside (--die-with-parent; PR_SET_PDEATHSIG from this
  * process); without bubblewrap the id is the program's. `firstDescriptor`: lowest descriptor number free in the child.
  */
 export function confine(
@@ -152,12 +152,13 @@ const setprivArgs = ({ setpriv }: Programs, user: MediaUser | undefined) =>
   setpriv === undefined ? [] : [setpriv, "--pdeathsig", "KILL", ...NO_CAPABILITIES, ...userArgs(user), "--"];
 
 /**
- * A file system that contains only /usr and the specified files, under their own paths; no network unless requested; no
- * other process visible. Root needs no user namespace and switches to `user` inside; any other user becomes 65534 in a
- * user namespace. --new-session is not used: it protects a terminal, and the child already has its own session; a
- * further session would escape that session's autogroup niceness. --disable-userns is not used: it writes to /proc/sys,
- * which is read-only in a hardened service; the seccomp filter already denies new namespaces. /etc/alternatives is
- * included because on Debian ffmpeg's libblas is a symlink into it. /proc is not mounted: containers may not allow it.
+ * Returns the arguments for a sandbox. Its file system contains only /usr and the specified files, under their own
+ * paths; no network unless requested; no other process visible. Root needs no user namespace and switches to `user`
+ * inside; any other user becomes 65534 in a user namespace. --new-session is not used: it protects a terminal, and the
+ * child already has its own session; a further session would escape that session's autogroup niceness. --disable-userns
+ * is not used: it writes to /proc/sys, which is read-only in a hardened service; the seccomp filter already denies new
+ * namespaces. /etc/alternatives is included because on Debian ffmpeg's libblas is a symlink into it. /proc is not
+ * mounted: containers may not allow it.
  */
 function bwrapArgs(
   { bwrap, setpriv }: Programs,
@@ -211,7 +212,7 @@ function bwrapArgs(
   ];
 }
 
-/** Parent folders of a path, topmost first. */
+/** Returns parent folders of a path, topmost first. */
 const ancestorsOf = (path: string): string[] =>
   path
     .split("/")

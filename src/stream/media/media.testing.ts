@@ -47,7 +47,7 @@ export function processesWith(word: string): number[] {
     });
 }
 
-/** Whether the process has become the program itself, after all of its confinement wrappers. */
+/** Returns true if the process has become the program itself, after all of its confinement wrappers. */
 export function isFfmpeg(pid: number): boolean {
   try {
     return readFileSync(`/proc/${pid}/comm`, "latin1").trim() === "ffmpeg";

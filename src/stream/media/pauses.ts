@@ -14,7 +14,7 @@ interface BackgroundThrottleDeps {
   /** Milliseconds. */
   now?: () => number;
   signal?: (group: number, signal: "SIGSTOP" | "SIGCONT") => void;
-  /** Whether a run can be stopped yet. */
+  /** Returns true if a run can be stopped yet. */
   hasStarted?: (group: number) => boolean;
 }
 

@@ -51,14 +51,14 @@ export async function until(condition: () => boolean, what: string): Promise<voi
   }
 }
 
-/** Path of a program in PATH. */
+/** Returns the path of a program in PATH. */
 export const installedProgram = (name: string) =>
   (process.env["PATH"] ?? "")
     .split(delimiter)
     .map((place) => join(place, name))
     .find((path) => existsSync(path))!;
 
-/** A local server that counts connections. */
+/** Starts a local server that counts connections. */
 export async function connectionCounter(t: TestContext) {
   let connections = 0;
   const server = createServer((socket) => {

@@ -104,9 +104,9 @@ const X32_SYSCALL_BIT = 0x40000000;
 const NEW_NAMESPACES = 0x7e020000;
 
 /**
- * A seccomp filter, as struct sock_filter[]: denies new namespaces, mounts, keys, kernel modules, access to other
- * processes, leaving the process group (which is killed as a whole), opening files by handle, and, without `network`,
- * all sockets. Undefined on an unsupported processor.
+ * Returns a seccomp filter, as struct sock_filter[]: denies new namespaces, mounts, keys, kernel modules, access to
+ * other processes, leaving the process group (which is killed as a whole), opening files by handle, and, without
+ * `network`, all sockets. Undefined on an unsupported processor.
  */
 export function mediaFilter({ network }: { network: boolean }, arch: string = process.arch): Buffer | undefined {
   const numbers = ARCHITECTURES[arch as keyof typeof ARCHITECTURES];

@@ -30,7 +30,10 @@ interface CutVideoOptions {
   /** Position in the movie, in seconds, where the video starts. */
   origin: number;
   fileSize: number;
-  /** Timescale of the encoded renditions. Absent: segments keep the track's timescale and have no edit list (see MediaModel.editLists). */
+  /**
+   * Timescale of the encoded renditions. Absent: segments keep the track's timescale and have no edit list (see
+   * MediaModel.editLists).
+   */
   segmentTimescale: number | undefined;
 }
 

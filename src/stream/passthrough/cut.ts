@@ -23,7 +23,10 @@ export interface CutTrack {
   segments: readonly SampleCut[];
   peakBandwidth: number;
   averageBandwidth: number;
-  /** Subtracted from each composition offset: the first frame is presented at its decoding time plus the delay that the edit list cancels. */
+  /**
+   * Subtracted from each composition offset: the first frame is presented at its decoding time plus the delay that the
+   * edit list cancels.
+   */
   baseOffset: number;
 }
 
@@ -62,7 +65,7 @@ export function* everySample(tables: SampleTables, fileSize: number): Generator<
 }
 
 /**
- * The samples of segment `n`, and the decoding time of the first, in ticks of the segments. Rounds times, not
+ * Returns the samples of segment `n`, and the decoding time of the first, in ticks of the segments. Rounds times, not
  * durations, so that errors do not accumulate.
  */
 export function samplesOf(
@@ -89,7 +92,7 @@ export function samplesOf(
   return { time: scaleTicks(first), samples };
 }
 
-/** Bandwidth of complete segments, including moof and mdat headers. */
+/** Returns the bandwidth of complete segments, including moof and mdat headers. */
 export function bandwidthOf(
   segments: readonly SampleCut[],
   { timescale, tables }: Pick<CutTrack, "timescale" | "tables">,

@@ -71,7 +71,10 @@ async function setUp(t: TestContext, recipe: ClipRecipe, more: Partial<Video> = 
   };
 }
 
-/** Everything that is played: the initialization segment and all media segments, with the data of each sample. */
+/**
+ * Resolves with everything that is played: the initialization segment and all media segments, with the data of each
+ * sample.
+ */
 async function assemble(rung: SourceRung, video: Video, track: "video" | "audio") {
   const { segments } = (await rung.of(video))![track]!;
   const init = await buffer((await rung.segment(video, track, "init"))!.read());

@@ -13,7 +13,7 @@ interface SourceRange {
 /** Ranges with smaller gaps are read in one operation, and the bytes in the gaps are discarded. */
 const MAX_GAP_BYTES = 64 * 1024;
 
-/** A segment as sent to players: a generated header, then samples copied from the source. */
+/** Returns a segment as sent to players: a generated header, then samples copied from the source. */
 export function segmentBytes(source: ObjectHandle, track: CutTrack, n: number): SegmentBytes | undefined {
   const cut = track.segments[n];
   if (cut === undefined) return undefined;
@@ -27,7 +27,7 @@ export function segmentBytes(source: ObjectHandle, track: CutTrack, n: number): 
   );
 }
 
-/** The whole segment in memory. */
+/** Returns the whole segment in memory. */
 export const bufferBytes = (bytes: Buffer): SegmentBytes =>
   createSegmentBytes(bytes, async function* () {}, bytes.length);
 
@@ -58,7 +58,7 @@ function joinRanges(pieces: SourceRange[]): SourceRange[] {
   return result;
 }
 
-/** Bytes [from, to) of the concatenated ranges. */
+/** Returns bytes [from, to) of the concatenated ranges. */
 function rangesWithin(pieces: readonly SourceRange[], from: number, to: number): SourceRange[] {
   const result: SourceRange[] = [];
   let position = 0;

@@ -16,7 +16,7 @@ ENTRY.set([1, 100, 0, 31, 255, 225, 0], 94);
 
 const RATE = 25;
 
-/** A file with these frames, 25 per second, all in one chunk or all at one offset. */
+/** Returns a file with these frames, 25 per second, all in one chunk or all at one offset. */
 function fileOf(samples: readonly FragmentSample[], { description = ENTRY, overlaid = false } = {}): Buffer {
   const log = createSampleLog();
   const list = <T>(Make: { from(values: number[]): T }, pick: (sample: FragmentSample) => number) =>

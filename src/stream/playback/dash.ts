@@ -85,7 +85,9 @@ interface DashVideo {
   representation: Representation;
 }
 
-/** The ladder and the passthrough source: H.264 with its own segment boundaries, played with the encoded audio. */
+/**
+ * Returns the ladder and the passthrough source: H.264 with its own segment boundaries, played with the encoded audio.
+ */
 function videosOf(playable: Playable): DashVideo[] {
   const { model, source } = playable;
   const ladder = model.ladder.map((rung): DashVideo => {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { ObjectHandle } from "../../store/index.ts";
 import { createHotSegments } from "./hot-segments.ts";
 
-/** A segment that counts its reads. */
+/** Returns a segment that counts its reads. */
 function segment(size: number, fill = 1): ObjectHandle & { reads: number } {
   const object = {
     size,

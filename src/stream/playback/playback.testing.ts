@@ -56,7 +56,7 @@ const RUNGS: VideoRendition[] = [
   { name: "180p", codec: "h264", width: 320, height: 180, bitrate: 400_000 },
 ];
 
-/** Ten seconds at 29.97 frames per second: two segments of 4.004 s, and one with the rest. */
+/** Returns ten seconds at 29.97 frames per second: two segments of 4.004 s, and one with the rest. */
 export const ntscModel = (over: Partial<MediaModel> = {}): MediaModel => ({
   version: 1,
   duration: 10.01,
@@ -128,7 +128,7 @@ export const storedSegments = (objects: ObjectStore): Pick<Segments, "get"> => (
 });
 
 /**
- * A video whose segments were all created by ffmpeg's own packager, on the grid of `ntscModel`. `tracks` are its
+ * Serves a video whose segments were all created by ffmpeg's own packager, on the grid of `ntscModel`. `tracks` are its
  * captions and added audio.
  */
 export async function serveVideo(

@@ -13,7 +13,8 @@ export interface PlaybackTracks {
 }
 
 /**
- * Playback that takes precedence over that of uploaded videos: broadcasts and their recordings (`live/package`), which have the same URLs.
+ * Playback that takes precedence over that of uploaded videos: broadcasts and their recordings (`live/package`), which
+ * have the same URLs.
  */
 export interface PlaybackOverride {
   /**
@@ -32,7 +33,7 @@ export type ViewerCounter = (route: DeliveryRoute) => DeliveryRoute;
 /** Captions that are ready to play. Called for every manifest, so usually served from memory. */
 export interface TextTracks {
   of(uid: string): Promise<TextTrack[]>;
-  /** The WebVTT file; its time zero is the start of the video. */
+  /** Resolves with the WebVTT file; its time zero is the start of the video. */
   vtt(uid: string, language: string): Promise<string | undefined>;
 }
 

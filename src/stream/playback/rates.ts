@@ -7,7 +7,7 @@ import type { Video } from "../videos/index.ts";
 
 /** Bitrates of stored renditions, measured from segment sizes. */
 export interface RenditionRates {
-  /** Bitrates by rendition; omits renditions with missing segments. Empty before the video is ready. */
+  /** Resolves with bitrates by rendition; omits renditions with missing segments. Empty before the video is ready. */
   of(video: Video, renditions: readonly string[]): Promise<ReadonlyMap<string, BitRates>>;
 }
 
@@ -73,8 +73,8 @@ export function createRenditionRates({ objects, log, maxVideos = 10_000 }: Rendi
 }
 
 /**
- * Duration of segment n: whole video or AAC frames, including the priming frame, because a player that sums durations
- * (shaka) expects the decode times of the segments.
+ * Returns the duration of segment n: whole video or AAC frames, including the priming frame, because a player that sums
+ * durations (shaka) expects the decode times of the segments.
  */
 export function segmentSeconds(model: MediaModel, rendition: string, n: number): number {
   const { fps, framesPerSegment, frames } = model.segments;

@@ -89,7 +89,7 @@ function audioChoicesOf({ audio: mainAudio }: MediaModel, extra: readonly ExtraA
   });
 }
 
-/** Duration of the whole video in seconds, as the sum of its segments. */
+/** Returns the duration of the whole video in seconds, as the sum of its segments. */
 export const playbackSeconds = ({ segments: { frames, fps } }: MediaModel): number => (frames * fps.den) / fps.num;
 
 /**
@@ -98,7 +98,7 @@ export const playbackSeconds = ({ segments: { frames, fps } }: MediaModel): numb
  */
 const PEAK_FACTOR = 1.5;
 
-/** Bitrates of a ladder rendition without its audio: measured, or the encoder's cap. */
+/** Returns bitrates of a ladder rendition without its audio: measured, or the encoder's cap. */
 export const videoRates = ({ rates }: Playable, { name, bitrate }: VideoRendition): BitRates =>
   rates?.get(name) ?? { peak: bitrate * PEAK_FACTOR, average: bitrate };
 
@@ -113,7 +113,7 @@ export const maxBitRates = (all: readonly BitRates[]): BitRates => ({
   average: Math.max(0, ...all.map(({ average }) => average)),
 });
 
-/** The one nearest to `clientBandwidthHint`, in Mbit/s; all of them if there is no valid hint. */
+/** Returns the one nearest to `clientBandwidthHint`, in Mbit/s; all of them if there is no valid hint. */
 export function nearestToHint<Item>(
   all: readonly Item[],
   hint: string | null,

@@ -52,7 +52,7 @@ describe("axe reports no violations on", { skip: withoutChromium() || needsFfmpe
     for (const end of ends) await end();
   });
 
-  /** All violations: rule, selector and axe's explanation. */
+  /** Resolves with all violations: rule, selector and axe's explanation. */
   async function violations(page: Page, name: string): Promise<string[]> {
     // Evaluated through the debugger: the page's Content-Security-Policy blocks injected scripts.
     await page.evaluate(`${axe};0`);

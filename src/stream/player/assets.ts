@@ -15,7 +15,7 @@ interface Asset {
   hashedName: string;
   type: string;
   body: Buffer;
-  /** The compressed body; each encoding is created once. */
+  /** Resolves with the compressed body; each encoding is created once. */
   encoded(encoding: "br" | "gzip"): Promise<Buffer>;
 }
 

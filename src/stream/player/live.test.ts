@@ -28,7 +28,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     for (const end of ends) await end();
   });
 
-  /** An input and its broadcast. */
+  /** Returns an input and its broadcast. */
   function newInput() {
     const input = uid();
     const live = fakeLives.broadcast();

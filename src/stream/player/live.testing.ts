@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { clip } from "../../../test/support/media.ts";
 
 export interface FakeLives {
-  /** A new broadcast that has not started. */
+  /** Returns a new broadcast that has not started. */
   broadcast(): FakeLive;
 }
 

@@ -100,7 +100,7 @@ function idOf(url: string, base: string): string | undefined {
 const parseBound = (text: string | null): number =>
   text !== null && /^\d{1,5}$/.test(text) && Number(text) > 0 ? Number(text) : Infinity;
 
-/** The native size, or the largest that fits into the space of the requesting page. */
+/** Returns the native size, or the largest that fits into the space of the requesting page. */
 function fit(width: number, height: number, max: { width: number; height: number }): { width: number; height: number } {
   const factor = Math.min(1, max.width / width, max.height / height);
   return { width: Math.max(1, Math.round(width * factor)), height: Math.max(1, Math.round(height * factor)) };

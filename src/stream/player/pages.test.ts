@@ -19,7 +19,7 @@ const UID = "0123456789abcdef0123456789abcdef";
 const origin = (request: IncomingMessage) =>
   `${request.headers["x-secure"] === undefined ? "http" : "https"}://${request.headers.host}`;
 
-/** The player behind a delivery server. */
+/** Starts the player behind a delivery server. */
 async function start(
   t: TestContext,
   {
@@ -295,7 +295,7 @@ test("third-party players can read the public details in every state of the vide
   });
 });
 
-test("the player receives the chapters of a video, but not while a broadcast is running", async () => {
+test("sends the chapters of a video to the player, except during a broadcast", async () => {
   const chapters = [{ start: 0, title: "Start" }];
   const read = createPlayerVideos({ chaptersOf: async () => chapters });
   const liveInput = "f".repeat(32);

@@ -7,7 +7,7 @@ import type { PageConfig, PlayerVideo } from "./page-config.ts";
 import { metaText } from "../videos/index.ts";
 import type { createPlayerVideos } from "./player-video.ts";
 
-/** The two player pages: `iframe` for embedding in other pages, `watch` as a standalone page. */
+/** Returns the two player pages: `iframe` for embedding in other pages, `watch` as a standalone page. */
 export function pageRoutes(assets: Assets, playerVideo: ReturnType<typeof createPlayerVideos>): DeliveryRoute[] {
   return [
     {

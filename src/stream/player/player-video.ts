@@ -15,7 +15,7 @@ export type IsPublished = (input: string) => Promise<boolean>;
 /** Whether broadcasts of an input are recorded as videos. */
 export type IsRecorded = (input: string) => Promise<boolean>;
 
-/** The chapters of a video, for viewers. */
+/** Returns the chapters of a video for viewers. */
 export type ChaptersOf = (video: Pick<Video, "uid" | "duration">) => Promise<Chapter[]>;
 
 interface PlayerVideoDeps {
@@ -23,11 +23,11 @@ interface PlayerVideoDeps {
   isPublished?: IsPublished | undefined;
   /** If absent, all broadcasts are recorded. */
   isRecorded?: IsRecorded | undefined;
-  /** If absent, no video has chapters. */
+  /** Default: no video has chapters. */
   chaptersOf?: ChaptersOf | undefined;
 }
 
-/** The data that the player receives about a video. */
+/** Creates the data that the player receives about a video. */
 export function createPlayerVideos({
   isPublished = async () => true,
   isRecorded = async () => true,
@@ -105,7 +105,7 @@ function broadcastState({ uid, liveInput, state }: Video, isInterrupted: boolean
   return state !== "live-inprogress" ? "over" : isInterrupted ? "interrupted" : "running";
 }
 
-/** The uid in the URL; a token has already been verified. */
+/** Returns the uid in the URL; a token has already been verified. */
 function subjectOf(id: string): string | undefined {
   if (!looksLikeToken(id)) return id;
   const parsedToken = readToken(id);

@@ -27,7 +27,7 @@ describe("the player page", { skip }, () => {
   // Pages that remain open keep playing, and slow down later tests.
   afterEach(async () => void (await Promise.all(browser.contexts().map((context) => context.close()))));
 
-  /** A separate video for a test that changes it. */
+  /** Returns a separate video for a test that changes it. */
   const another = (change: Parameters<typeof someVideo>[0]) => {
     const video = someVideo({ ...change, uid: String(++count).padStart(32, "0") });
     delivery.videos.set(video.uid, video);
@@ -143,7 +143,7 @@ describe("the player page", { skip }, () => {
     );
   });
 
-  test("shows chapters on the timeline, at the pointer, and in a menu that can be operated with the keyboard", async () => {
+  test("shows chapters on the timeline, at the pointer, and in a menu with keyboard support", async () => {
     const video = another({});
     delivery.chapters.set(video.uid, [
       { start: 0, title: "Start" },
@@ -273,7 +273,7 @@ describe("the player page", { skip }, () => {
         delivery.overrides.set(`seen/${event}`, { status: 204 });
     });
 
-    /** A page whose frame receives the player's events. */
+    /** Resolves with a page whose frame receives the player's events. */
     async function embed(name: string): Promise<Page> {
       const { page } = await openPage(browser);
       delivery.requests.length = 0;

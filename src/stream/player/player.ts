@@ -16,7 +16,7 @@ interface PlayerOptions {
   access: Pick<Access, "check">;
   /** Path before `/{id}` and `/embed/`: "" or "/cdn-cgi/stream". */
   base?: string;
-  /** The client's IP address behind trusted proxies. */
+  /** Returns the client's IP address behind trusted proxies. */
   address(request: IncomingMessage): string;
   /** Scheme and host as seen by the viewer. */
   origin(request: IncomingMessage): string;
@@ -32,7 +32,7 @@ interface PlayerOptions {
   isPublished?: IsPublished;
   /** Allows unrecorded broadcasts to play over WebRTC (`webRTC/play`). If absent, they are not shown. */
   isRecorded?: IsRecorded;
-  /** If absent, no video has chapters. */
+  /** Default: no video has chapters. */
   chaptersOf?: ChaptersOf;
   /** Default: the assets bundled with the program. */
   assets?: Assets;

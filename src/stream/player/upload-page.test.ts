@@ -75,7 +75,7 @@ describe("the upload page with real uploads", { skip: withoutChromium() }, () =>
   }
 
   const direct = () => world.uploads.direct(ACCOUNT, { maxDurationSeconds: 600 });
-  /** A file on disk, with a fixed modification time, so that choosing it again yields the same file. */
+  /** Resolves with a file on disk, with a fixed modification time, so that choosing it again yields the same file. */
   async function onDisk({ buffer, day }: { buffer: Buffer; day: number }): Promise<string> {
     const path = join(folder, String(day), FILE.name);
     await mkdir(join(folder, String(day)));

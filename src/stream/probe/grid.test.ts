@@ -7,7 +7,7 @@ import { createTrackScanner, type TrackScan } from "./track-scan.ts";
 interface Timing {
   /** Ticks per second. */
   scale: number;
-  /** Time of frame n in seconds. */
+  /** Returns the time of frame n in seconds. */
   at: (n: number) => number;
   frames: number;
   /** Whether packets declare their durations. */

@@ -32,8 +32,8 @@ interface LadderSource {
 }
 
 /**
- * The renditions of a source, lowest first: the requested ones that are not larger than the source, and one of its own
- * size if it falls between two of them.
+ * Creates the renditions of a source, lowest first: the requested ones that are not larger than the source, and one of
+ * its own size if it falls between two of them.
  */
 export function createLadder(
   source: LadderSource,

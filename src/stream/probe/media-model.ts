@@ -88,7 +88,7 @@ export function modelOf(
   };
 }
 
-/** Time until the end of the last frame, or of the audio if it continues. */
+/** Returns the time until the end of the last frame, or of the audio if it continues. */
 function lengthOf(videoScan: TrackScan | undefined, audioScan: TrackScan | undefined): number {
   if (videoScan === undefined) return audioScan!.end;
   return audioScan !== undefined && audioScan.end > videoScan.end + MAX_AUDIO_OVERRUN_SECONDS

@@ -79,14 +79,14 @@ export const needsMezzanine = (description: FileDescription): boolean =>
 
 type MezzanineMode = "copy" | "encode";
 
-/** Prefix of the keys of indexed copies. `folder`: the uid of the video, or `<uid>/tracks/<track>`. */
+/** Returns the key prefix of indexed copies. `folder`: the uid of the video, or `<uid>/tracks/<track>`. */
 export const mezzaninePrefix = (folder: string): string => `stream/${folder}/mezzanine`;
 
 /**
- * Creates a file with the same video and audio and an index: copied if a container supports the codecs, otherwise (or
- * if required by `mode`) encoded at visually lossless quality. Resolves with the object key,
- * `stream/<uid>/mezzanine.<attempt>.<container>`: attempts may run concurrently, and their bytes differ. Throws
- * ProbeRejected.
+ * Creates a file with the same video and audio and an index. Streams are copied if a container supports the codecs, and
+ * otherwise (or if `mode` requires it) encoded at visually lossless quality. Resolves with the object key,
+ * `stream/<uid>/mezzanine.<attempt>.<container>`, which differs for each attempt, because concurrent attempts produce
+ * different bytes. Throws ProbeRejected.
  */
 export async function createMezzanine(
   { tools, objects, ids = randomIds, folder }: MezzanineDeps,

@@ -29,7 +29,9 @@ interface ProbeDeps {
   settings: Pick<Settings["stream"], "ladder" | "codecs" | "passthrough" | "max_duration_seconds">;
   /** Folder for mezzanines in progress; they are as large as uploads. */
   folder: string;
-  /** The watermark to burn in. Default: the video's profile with the PNG at `stream/<uid>/watermark.png`. */
+  /**
+   * Resolves with the watermark to burn in. Default: the video's profile with the PNG at `stream/<uid>/watermark.png`.
+   */
   watermark?: (video: ProbedVideo) => Promise<BurnedWatermark | undefined>;
 }
 
@@ -84,7 +86,7 @@ export function createProbe({ tools, objects, settings, folder, watermark = ownW
         mode,
       );
     });
-    // It replaces the copy of an earlier step.
+    // The new copy replaces that of an earlier step.
     if (scannedFile.key !== video.sourceKey) await objects.delete([scannedFile.key]);
     const rescannedFile = await scanFile(key, options);
     // The copy has the same audio tracks in the same order, but without tags.

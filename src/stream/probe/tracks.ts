@@ -23,8 +23,8 @@ const MAX_FRAME_SIZE = "8192x4320";
 const STILL_IMAGE_CODECS = new Set(["mjpeg", "png", "bmp", "webp", "tiff", "gif"]);
 
 /**
- * The video and audio to be shown: the file's default tracks, or else the largest video and the first audio. Throws
- * ProbeRejected.
+ * Returns the video and audio to be shown: the file's default tracks, or else the largest video and the first audio.
+ * Throws ProbeRejected.
  */
 export function chooseTracks({ streams }: FileDescription): ChosenTracks {
   const audio = prefer(

@@ -8,13 +8,13 @@ const CHUNK_SEGMENTS = 8;
 export const chunkCount = ({ segments: { count } }: Pick<MediaModel, "segments">): number =>
   Math.ceil(count / CHUNK_SEGMENTS);
 
-/** The segments of `chunk`. */
+/** Returns the segments of `chunk`. */
 export function chunkSegments({ segments: { count } }: Pick<MediaModel, "segments">, chunk: number): number[] {
   const first = chunk * CHUNK_SEGMENTS;
   return Array.from({ length: Math.max(0, Math.min(CHUNK_SEGMENTS, count - first)) }, (_, i) => first + i);
 }
 
-/** Number of segments in a chunk, across all renditions. */
+/** Returns the number of segments in a chunk, across all renditions. */
 export const chunkWork = (model: MediaModel, chunk: number): number =>
   chunkSegments(model, chunk).length * renditionCount(model);
 export const allWork = (model: MediaModel): number => model.segments.count * renditionCount(model);
@@ -31,7 +31,7 @@ interface ChunkTables {
   stream_chunks: {
     video_uid: string;
     chunk: number;
-    /** 1: all its segments are stored. 0: a process has begun to encode it. */
+    /** 1: all segments of the chunk are stored. 0: a process has started to encode it. */
     done: number;
   };
 }
@@ -53,7 +53,7 @@ export const chunksMigrations: Migration[] = [
 
 interface Checkpoints {
   done(uid: string): Promise<Set<number>>;
-  /** False if a process has begun this chunk before: some of its segments may be stored. */
+  /** Resolves with false if a process has started this chunk before: some of its segments may already be stored. */
   begin(uid: string, chunk: number): Promise<boolean>;
   mark(uid: string, chunk: number): Promise<void>;
   /** Called when they are no longer needed. */

@@ -33,7 +33,7 @@ test("an upload becomes playable, then ready, with every listed segment present"
   assert.deepEqual((await names(uid)).filter((name) => name !== "source").sort(), expected.sort());
 });
 
-test("encoding needs about one request to the object store per segment", needsFfmpeg, async (t) => {
+test("encoding needs about one object store request per segment", needsFfmpeg, async (t) => {
   let counts: ReturnType<typeof countedObjects>["counts"] | undefined;
   const { upload, until } = await openProcessing(t, {
     aroundObjects: (store) => {
@@ -51,7 +51,8 @@ test("encoding needs about one request to the object store per segment", needsFf
     `${JSON.stringify(counts)} for ${renditions} renditions and ${duration} s: ` +
       `${Math.round((total * 600) / duration)} requests per 10 minutes`,
   );
-  // The source, initialization segments, and segments; a few are encoded twice, because a player may need them earlier.
+  // The source, the initialization segments and the segments. A few more, because some segments are encoded early for
+  // players.
   const stored = 1 + renditions * (1 + segments.count);
   assert.ok(counts!.put >= stored && counts!.put <= stored + 2 * renditions, `${counts!.put} puts`);
   assert.deepEqual([counts!.list, counts!.delete, counts!.copy], [0, 0, 0]);

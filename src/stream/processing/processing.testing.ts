@@ -33,7 +33,7 @@ interface ProcessingWorldOptions {
   start?: boolean;
 }
 
-/** The pipeline from upload to ladder, with SQLite, files and the real ffmpeg. */
+/** Opens the pipeline from upload to ladder, with SQLite, files and the real ffmpeg. */
 export async function openProcessing(t: Pick<TestContext, "after">, options: ProcessingWorldOptions = {}) {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), "reelpost-processing-"));
   const settings = streamSettings();

@@ -78,7 +78,7 @@ export function createProcessing({
   /** Number of failures per job, for the jobs that this process retries. */
   const failures = new Map<string, number>();
 
-  /** The video, if it needs processing. */
+  /** Resolves with the video, if it needs processing. */
   async function findUnfinished(uid: string): Promise<Video | undefined> {
     const video = await videos.find(uid);
     return video === undefined || SETTLED.has(video.state) || video.sourceKey === null ? undefined : video;
@@ -109,7 +109,7 @@ export function createProcessing({
     await segments.encodeInits(probedVideo, { signal });
   }
 
-  /** Deletes the indexed copies of interrupted attempts, which the row does not refer to. */
+  /** Deletes indexed copies of interrupted attempts. The row does not refer to them. */
   async function removeUnusedCopies({ uid, model }: Video): Promise<void> {
     if (model === null || !isCopy(model)) return;
     const unusedKeys: string[] = [];
@@ -117,7 +117,7 @@ export function createProcessing({
     await objects.delete(unusedKeys);
   }
 
-  /** Deletes an indexed copy that the row does not refer to, because another process was faster. */
+  /** Deletes an indexed copy if another process was faster and the row refers to its copy. */
   async function removeRejectedCopy(uid: string, model: MediaModel): Promise<void> {
     if (isCopy(model) && (await videos.find(uid))?.model?.source.key !== model.source.key)
       await objects.delete([model.source.key]);

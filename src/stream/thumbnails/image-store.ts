@@ -7,15 +7,15 @@ import { streamErrors } from "../errors.ts";
 
 interface ImageStore {
   /**
-   * Returns the stored image with this name, or the result of `make`. Concurrent calls for the same name share one result.
-   * Throws encoderBusy.
+   * Returns the stored image with this name, or the result of `make`. Concurrent calls for the same name share one
+   * result. Throws encoderBusy.
    */
   get(uid: string, name: string, make: () => Promise<Buffer>): Promise<ObjectHandle>;
 }
 
 interface ImageStoreDeps {
   objects: ObjectStore;
-  /** Whether the video still exists. */
+  /** Resolves with true if the video still exists. */
   exists: (uid: string) => Promise<boolean>;
   log: Log;
   /** Maximum number of stored images per video; additional images are rendered for each request. Default 500. */
@@ -52,7 +52,7 @@ export function createImageStore({
 }: ImageStoreDeps): ImageStore {
   const pending = new Map<string, Promise<ObjectHandle>>();
   const counts = new Map<string, Promise<Count>>();
-  /** Keys by name, so that an image that was read before needs no list request. */
+  /** Keys by name, so that reading an image again needs no list request. */
   const knownKeys = new Map<string, string>();
   const queue = createImageQueue();
 
@@ -62,7 +62,7 @@ export function createImageStore({
     const image = known === undefined ? undefined : await objects.open(known);
     if (image !== undefined) return image;
     for await (const { key } of objects.list(base)) {
-      // Images of earlier versions have no digest in their keys.
+      // Keys of earlier versions contain no digest.
       if (key !== base && !key.startsWith(`${base}.`)) continue;
       remember(base, key);
       return objects.open(key);
@@ -78,7 +78,7 @@ export function createImageStore({
 
   async function storeImage(uid: string, name: string, bytes: Buffer): Promise<ObjectHandle> {
     const base = `${prefixOf(uid)}${name}`;
-    // Two processes may render the same image with different bytes: each gets its own key.
+    // Two processes may render the same image with different bytes, so the key contains a digest.
     const key = `${base}.${hash("sha256", bytes, "hex").slice(0, DIGEST_DIGITS)}`;
     try {
       const count = await countOf(uid);

@@ -28,7 +28,7 @@ export const trimToVideoEnd = ({ duration }: MediaModel, seconds: number): strin
   `trim=end=${Math.max(0, duration - seconds).toFixed(6)}`,
 ];
 
-/** The filter that turns decoded frames into the requested images. */
+/** Returns the filter that turns decoded frames into the requested images. */
 export function imageFilter(
   model: MediaModel,
   { width, height, fit, watermark, tonemap, first = [], input = 0, output = "picture" }: ImageFilterOptions,

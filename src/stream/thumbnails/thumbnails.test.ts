@@ -41,7 +41,7 @@ async function open(t: TestContext, recipe: ClipRecipe, more: Partial<Video> = {
     ...(maxStoredImages !== undefined && { maxStoredImages }),
   });
 
-  /** The response that a viewer receives. */
+  /** Resolves with the response that a viewer receives. */
   async function get(path: string, shown: Video = video): Promise<{ bytes: Buffer; type: string; cache: unknown }> {
     const [name, query] = path.split("?");
     const route = thumbnails.routes.find((one) =>
@@ -77,7 +77,7 @@ const BETWEEN: ClipRecipe = {
   output: ["-g", "1000"],
 };
 
-/** A section of a file, like a clip. */
+/** Opens a section of a file, like a clip. */
 async function openClip(t: TestContext, recipe: ClipRecipe, start: number, end: number) {
   const world = await open(t, recipe, { clip: { start, end } });
   const model = { ...world.video.model!, duration: end - start, source: { ...world.video.model!.source, start } };

@@ -13,7 +13,7 @@ import { readImageRequest, type ImageRequest } from "./image-request.ts";
 interface Thumbnails {
   /** `thumbnails/thumbnail.jpg`, `.gif`, `thumbnails/storyboard.vtt`, `thumbnails/storyboard-<n>.jpg`. */
   routes: DeliveryRoute[];
-  /** The default thumbnail, for embedding a video elsewhere. Throws noPictures, notReady, imageFailed. */
+  /** Resolves with the default thumbnail, for embedding a video elsewhere. Throws noPictures, notReady, imageFailed. */
   poster(video: Video): Promise<ObjectHandle>;
 }
 

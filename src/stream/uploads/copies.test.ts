@@ -32,7 +32,7 @@ async function open(t: TestContext, options: Partial<UploadsWorldOptions> = {}) 
 
 type Answer = (request: IncomingMessage, response: ServerResponse, count: number) => void;
 
-/** An origin that records its requests. */
+/** Starts an origin that records its requests. */
 async function startOrigin(t: TestContext, answer: Answer) {
   const requested: string[] = [];
   const server = createServer((request, response) => {

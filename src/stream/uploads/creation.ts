@@ -33,7 +33,7 @@ const GIB = 1024 ** 3;
 export function createCreations(deps: CreationDeps): Creations {
   const { clock, ids, settings, videos, urls, table, sources, lock } = deps;
 
-  /** The declared length, or DEFERRED. */
+  /** Returns the declared length, or DEFERRED. */
   function checkLength(headers: TusCreation["headers"], maxSizeBytes?: number | null): number {
     checkTusHeaders(headers);
     const badHeader = (reason: string) => streamErrors.badParameter({ reason });
@@ -57,7 +57,7 @@ export function createCreations(deps: CreationDeps): Creations {
     return length;
   }
 
-  /** The response to a creation, once the data that came with it has been stored. */
+  /** Resolves with the response to a creation, once the data that came with it has been stored. */
   async function creationHeaders(
     row: UploadRow & { length: number },
     secret: string,
@@ -81,8 +81,8 @@ export function createCreations(deps: CreationDeps): Creations {
   }
 
   /**
-   * A client that chooses uids and did not receive the response to its create request retries it: the upload starts over
-   * with a new URL. Undefined: the uid has no pending upload in this account.
+   * A client that chooses uids and did not receive the response to its create request retries it: the upload starts
+   * over with a new URL. Undefined: the uid has no pending upload in this account.
    */
   async function restart(
     account: string,
@@ -148,7 +148,7 @@ export function createCreations(deps: CreationDeps): Creations {
         length,
         metadata,
         touched_at: NO_DATA_YET,
-        // A deleted video may have had the uid that the client has chosen.
+        // A deleted video may have had the same uid, because the client chose it.
         ...(uid !== undefined && { source_key: sources.key(uid, ids.token(8)) }),
       });
       return { video, headers: await creationHeaders({ ...row, length }, secret, body, video.maxSizeBytes) };

@@ -10,7 +10,7 @@ export interface UploadsDeps {
   objects: ObjectStore;
   jobs: Jobs;
   events: Events;
-  /** Default: the sweeps run in this process. */
+  /** Default: sweeps run in this process only. */
   sweeps?: Pick<Sweeps, "every"> | undefined;
   clock: Clock;
   ids: Pick<Ids, "token">;

@@ -184,7 +184,7 @@ function progressOf(
   };
 }
 
-/** Value of the Upload-Length header in the chunk that declares a deferred length. */
+/** Returns the value of the Upload-Length header in the chunk that declares a deferred length. */
 function declaredLength(headers: IncomingMessage["headers"]): number | undefined {
   const length = Number(headers["upload-length"] ?? NaN);
   return Number.isSafeInteger(length) ? length : undefined;
@@ -197,7 +197,7 @@ function methodOf(request: IncomingMessage): string {
   return request.method!;
 }
 
-/** Whether a creation includes upload data (TUS 1.0.0): it then declares the type of its body. */
+/** Returns true if a creation includes upload data (TUS 1.0.0): it then declares the type of its body. */
 export const hasUploadBody = ({ headers }: IncomingMessage): boolean => headers["content-type"] === UPLOAD_DATA;
 
 /** Plain text for TUS clients, the API envelope for others. */

@@ -12,7 +12,7 @@ import { openUploadsWorld, VIDEO_HEAD } from "./uploads.testing.ts";
 
 const MIB = 1024 * 1024;
 
-/** A server in a separate process; each restart uses the port of the first start. */
+/** Starts a server in a separate process; each restart uses the port of the first start. */
 async function startServer(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-killed-"));
   let child: ChildProcess | undefined;

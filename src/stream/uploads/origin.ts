@@ -39,7 +39,7 @@ export async function fetchOriginInfo(fetch: GuardedFetch, url: string): Promise
 
 export const isSuccessStatus = (status: number): boolean => status === 200 || status === 206;
 
-/** Text for display without the query, which may contain a secret. */
+/** Returns text for display without the query, which may contain a secret. */
 export const describeStatus = (url: string, status: number): string =>
   `${URL.parse(url)?.hostname ?? "the origin"} responded with status ${status}`;
 
@@ -59,12 +59,12 @@ function totalOf(
   return Number.isSafeInteger(size) ? size : undefined;
 }
 
-/** Offset of the response's first byte; undefined if it is not the requested range. */
+/** Returns the offset of the response's first byte; undefined if it is not the requested range. */
 export function rangeStart({ status, headers }: GuardedResponse): number | undefined {
   if (status === 200) return 0;
   const start = /^bytes (\d+)-/.exec(headers["content-range"] ?? "")?.[1];
   return start === undefined ? undefined : Number(start);
 }
 
-/** Status codes that a retry does not fix. */
+/** Returns true for status codes that a retry does not fix. */
 export const isPermanentStatus = (status: number): boolean => [400, 401, 403, 404, 405, 406, 410, 451].includes(status);

@@ -4,9 +4,9 @@ import type { IncomingMessage } from "node:http";
 const MAX_DISCARDED_BYTES = 256 * 1024 * 1024;
 
 /**
- * The body of a request up to its end. Also ends, without an error, when the connection is lost or `signal` aborts, so
- * that all data that arrived before is stored. Unlike the stream's own iterator, it leaves the request open when its
- * reader stops early: the connection is needed for the response.
+ * Yields the body of a request up to its end. Also ends, without an error, when the connection is lost or `signal`
+ * aborts, so that all data that arrived before is stored. Unlike the stream's own iterator, it leaves the request open
+ * when its reader stops early: the connection is needed for the response.
  */
 export async function* receivedBody(request: IncomingMessage, signal?: AbortSignal): AsyncGenerator<Buffer> {
   let wake = () => {};

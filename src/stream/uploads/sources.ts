@@ -13,12 +13,12 @@ type SourceRow = Pick<UploadRow, "uid" | "source_key">;
 /** Stores the source of a video while it is arriving, and completes it. */
 export interface Sources {
   /**
-   * Object key of the source. With `attempt`, a separate key for attempts that may run concurrently, including in other
-   * processes.
+   * Returns the object key of the source. With `attempt`, a separate key for attempts that may run concurrently,
+   * including in other processes.
    */
   key(uid: string, attempt?: string): string;
   partial(row: SourceRow): PartialObject;
-  /** Number of bytes stored. */
+  /** Resolves with the number of bytes stored. */
   offset(row: UploadRow): Promise<number>;
   /**
    * Appends at `offset`, and queues the video if that completes the upload. The caller must hold the upload's lock.
@@ -106,7 +106,7 @@ export function createSources(
   }
 
   /**
-   * Resets the upload; its next file gets another key. A one-time URL may receive a file with a different length; a TUS
+   * Resets the upload, whose next file gets another key. A one-time URL accepts a file of a different length; a TUS
    * upload keeps its declared length.
    */
   async function resetUpload(row: UploadRow): Promise<UploadRow> {

@@ -17,7 +17,7 @@ interface PatchHeaders {
   contentLength: number | undefined;
 }
 
-/** A non-negative safe integer in decimal, without a sign, exponent or leading zeros. */
+/** Returns true for a non-negative safe integer in decimal, without a sign, exponent or leading zeros. */
 const isCount = (value: string) => /^\d+$/.test(value) && String(Number(value)) === value;
 
 /** In alphabetical order: error responses list the names in this order. */

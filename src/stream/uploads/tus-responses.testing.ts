@@ -48,7 +48,7 @@ const plain = (text: string) => ({
   "content-type": "text/plain;charset=UTF-8",
   "content-length": String(Buffer.byteLength(text)),
 });
-/** An accepted PATCH; `offset` is the new one, in bytes. */
+/** Returns an accepted PATCH; `offset` is the new one, in bytes. */
 export const stored = (offset: number): TusResponse => [204, { ...UPLOAD_HEADERS, "upload-offset": String(offset) }];
 /** Rejected before the upload is read. */
 export const invalidHeaders = (names: string): TusResponse => [
@@ -56,13 +56,13 @@ export const invalidHeaders = (names: string): TusResponse => [
   { ...UPLOAD_HEADERS, ...plain(`Invalid ${names}\n`) },
   `Invalid ${names}\n`,
 ];
-/** An error of an existing upload. */
+/** Returns an error of an existing upload. */
 export const failed = (status: number, text: string): TusResponse => [
   status,
   { ...UPLOAD_HEADERS, ...plain(text) },
   text,
 ];
-/** A rejected PATCH, whose connection is closed. */
+/** Returns a rejected PATCH, whose connection is closed. */
 export const rejected = (status: number, text: string): TusResponse => [
   status,
   { ...failed(status, text)[1], connection: "close" },
@@ -103,7 +103,7 @@ export const UPLOAD_EXPIRED = rejectedEarly(
 export const badRequest = (reason: string) => rejectedEarly(400, `Bad Request: ${reason}\n`);
 
 export const UPLOAD_TYPE = { "content-type": "application/offset+octet-stream" };
-/** Headers of a PATCH at this offset, in bytes. */
+/** Returns headers of a PATCH at this offset, in bytes. */
 export const patchAt = (offset: number | string, headers: TusHeaders = {}): TusHeaders => ({
   ...UPLOAD_TYPE,
   "upload-offset": String(offset),

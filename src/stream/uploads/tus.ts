@@ -10,7 +10,9 @@ import { checkContentLength, checkHeaderValues, checkPatchHeaders, readPatch } f
 import type { UploadLock } from "./upload-lock.ts";
 import { DEFERRED_LENGTH, type UploadRow, type UploadsTable } from "./uploads-table.ts";
 
-/** For scripts of other origins. The value is part of the wire contract, and longer than the list of other responses. */
+/**
+ * For scripts of other origins. The value is part of the wire contract, and longer than the list of other responses.
+ */
 const CORS = {
   "access-control-allow-origin": "*",
   "access-control-expose-headers":
@@ -48,8 +50,8 @@ export function createTus({ table, sources, lock, videos, log, settings }: TusDe
   }
 
   /**
-   * Runs `work` while it holds the lock of the upload. `released` aborts shortly after another request has asked for the
-   * lock. Throws uploadBusy.
+   * Runs `work` while it holds the lock of the upload. `released` aborts shortly after another request has asked for
+   * the lock. Throws uploadBusy.
    */
   async function withLock<Result>(
     uid: string,

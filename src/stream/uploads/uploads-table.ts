@@ -24,8 +24,8 @@ export interface UploadRow {
   /** Version of the copied file, as reported by its origin. */
   version: string | null;
   /**
-   * Object key of the source. Null: `stream/<uid>/source`. Another key for each attempt whose predecessor may have been
-   * stored: an object is never replaced by one with other bytes.
+   * Object key of the source. Null: `stream/<uid>/source`. Each attempt after one that may have stored an object gets a
+   * new key, because an object must never be replaced by one with other bytes.
    */
   source_key: string | null;
   /** When data last arrived or was requested, or `NO_DATA_YET`. */

@@ -35,8 +35,8 @@ export interface UploadsWorldOptions {
 }
 
 /**
- * The uploads service over HTTP, on real storage. Instead of the API, a POST to `/tus` (or `/direct`, with direct_user)
- * creates an upload, and one to `/form` is a form.
+ * Opens the uploads service over HTTP, on real storage. Instead of the API, a POST to `/tus` (or `/direct`, with
+ * direct_user) creates an upload, and one to `/form` is a form.
  */
 export async function openUploadsWorld({
   folder,

@@ -17,7 +17,7 @@ const FINISHED_RETENTION_MS = 2 * 86_400_000;
 const STALE_COPY_MS = 10 * 60_000;
 const SWEEP_MS = 10 * 60_000;
 
-/** All upload methods: forms, TUS, one-time URLs and copies from a URL. */
+/** Creates all upload methods: forms, TUS, one-time URLs and copies from a URL. */
 export function createUploads(uploadsDeps: UploadsDeps): Uploads {
   const { db, events, sweeps = localSweeps, ids, clock, log, videos } = uploadsDeps;
   const table = createUploadsTable(db);

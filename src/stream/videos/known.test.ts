@@ -6,7 +6,7 @@ import { createVideoCache } from "./known.ts";
 import type { Video } from "./video.ts";
 import { testVideo } from "./videos.testing.ts";
 
-/** Rows whose reads complete only when the test completes them. */
+/** Creates a video table whose reads complete only when the test completes them. */
 function open(max?: number) {
   let hear: (uid: string) => void = () => assert.fail("no listener");
   const events: Events = {

@@ -2,7 +2,10 @@ import type { UserError } from "../../kernel/index.ts";
 import { streamErrors } from "../errors.ts";
 import type { Video } from "./video.ts";
 
-/** The error if a video cannot be processed, not yet or never. Clients retry automatically only in the first case. */
+/**
+ * Returns the error if a video cannot be processed, not yet or never. Clients retry automatically only in the first
+ * case.
+ */
 export function notReady({ state, errorReason }: Pick<Video, "state" | "errorReason">): UserError {
   if (state === "error") return streamErrors.videoFailed({ code: errorReason?.code ?? "ERR_UNKNOWN" });
   // Only recordings are ready before they are stored in one file.
@@ -10,8 +13,8 @@ export function notReady({ state, errorReason }: Pick<Video, "state" | "errorRea
 }
 
 /**
- * The error if a video has nothing to play yet. Before its first broadcast, a live input resolves to a video with the
- * uid of the input.
+ * Returns the error if a video has nothing to play yet. Before its first broadcast, a live input resolves to a video
+ * with the uid of the input.
  */
 export const notPlayableYet = ({ uid, liveInput, state }: Pick<Video, "uid" | "liveInput" | "state">): UserError =>
   uid === liveInput ? streamErrors.liveNotBegun() : streamErrors.notPlayableYet({ state });

@@ -103,8 +103,8 @@ export interface Videos {
    */
   uploaded(uid: string, source: { key: string; size: number }): Promise<Video>;
   /**
-   * Resets a video whose file failed before anything was encoded (`mayReopen`) to `pendingupload` and reserves its minutes again.
-   * Idempotent. Undefined if the video is in another state. Throws quotaExceeded.
+   * Resets a video whose file failed before anything was encoded (`mayReopen`) to `pendingupload` and reserves its
+   * minutes again. Idempotent. Undefined if the video is in another state. Throws quotaExceeded.
    */
   reopened(uid: string): Promise<Video | undefined>;
   /**

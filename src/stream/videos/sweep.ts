@@ -38,7 +38,7 @@ const SOURCELESS_MS = HOUR_MS;
 /** An upload closes a day after its expiry, however slowly data arrives. */
 const ARRIVING_MS = 24 * HOUR_MS;
 
-/** Background maintenance of videos. Every task is idempotent, and may run concurrently on several machines. */
+/** Creates background maintenance of videos. Every task is idempotent, and may run concurrently on several machines. */
 export function createVideoSweep({
   db,
   table,

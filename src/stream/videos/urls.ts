@@ -19,10 +19,10 @@ interface StreamUrlsDeps {
 export interface StreamUrls {
   /** Empty if videos are served under the URL of the server. */
   readonly deliveryDomain: string;
-  /** URL prefix of `/<id>` for this account. */
+  /** Returns the URL prefix of `/<id>` for this account. */
   origin(account: string): string;
   of(video: Pick<Video, "uid" | "account">, id?: string): VideoUrls;
-  /** URL of a path under the video: `at(video, "captions/en.vtt")`. */
+  /** Returns the URL of a path under the video: `at(video, "captions/en.vtt")`. */
   at(video: Pick<Video, "uid" | "account">, path: string, id?: string): string;
   /** Upload URL for the video's source; the secret is the credential. */
   upload(uid: string, secret: string): string;

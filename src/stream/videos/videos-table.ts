@@ -258,7 +258,7 @@ export async function updateVideo(
     .execute();
 }
 
-/** Number of videos queued or being processed; stops counting at `maxCount`. */
+/** Resolves with the number of videos queued or being processed; stops counting at `maxCount`. */
 export async function countUnfinished(
   db: VideosExecutor,
   account: string,
@@ -292,13 +292,13 @@ export async function moveToDeletions(
     .execute();
 }
 
-/** Time of deletion; undefined if no data of the video is left. */
+/** Resolves with the time of deletion; undefined if no data of the video is left. */
 export async function deletedAt(db: VideosExecutor, uid: string): Promise<number | undefined> {
   return (await db.selectFrom("stream_deletions").select("deleted_at").where("uid", "=", uid).executeTakeFirst())
     ?.deleted_at;
 }
 
-/** Videos deleted before this time, oldest first, that may still have data. */
+/** Resolves with videos deleted before this time, oldest first, that may still have data. */
 export async function deletedBefore(db: VideosExecutor, time: number, maxRows: number): Promise<string[]> {
   const rows = await db
     .selectFrom("stream_deletions")

@@ -31,7 +31,7 @@ export const TEST_STREAM_SETTINGS = {
 };
 
 /**
- * Videos with a real database (default: a separate SQLite), real objects in a temporary folder, real jobs, and a
+ * Opens videos with a real database (default: a separate SQLite), real objects in a temporary folder, real jobs, and a
  * stopped clock.
  */
 export async function openVideos(
@@ -72,7 +72,7 @@ export async function openVideos(
   return { videos, clock, events, objects, jobs, db, parts, folder };
 }
 
-/** A model of a silent video that is never encoded. */
+/** Returns a model of a silent video that is never encoded. */
 export const testModel = (duration = 12, more: Partial<MediaModel> = {}): MediaModel => ({
   version: 1,
   duration,
@@ -99,13 +99,13 @@ export const testModel = (duration = 12, more: Partial<MediaModel> = {}): MediaM
   ...more,
 });
 
-/** A newly created video, for tests that have no table. */
+/** Returns a newly created video, for tests that have no table. */
 export const testVideo = (more: Partial<Video> = {}): Video => ({
   ...newVideo({ uid: "e".repeat(32), account: "a".repeat(32), now: 0, state: "pendingupload" }, {}),
   ...more,
 });
 
-/** The `kind: text` of a rejection. */
+/** Resolves with the `kind: text` of a rejection. */
 export async function refusal(work: Promise<unknown>): Promise<string> {
   const error = await work.then(
     () => assert.fail("it was not rejected"),

@@ -44,7 +44,7 @@ export interface VideosDeps {
   objects: ObjectStore;
   jobs: Jobs;
   events: Events;
-  /** Default: the sweeps run in this process. */
+  /** Default: sweeps run in this process only. */
   sweeps?: Pick<Sweeps, "every"> | undefined;
   clock: Clock;
   ids: Pick<Ids, "hex">;

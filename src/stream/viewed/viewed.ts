@@ -18,8 +18,8 @@ export interface ViewedMinutes {
   ): DeliveryRoute;
   record(account: string, seconds: number): void;
   /**
-   * One point per period from the one that contains `since` to the one that contains `until`, at most `limit`. Times in
-   * epoch milliseconds.
+   * Returns one point per period from the one that contains `since` to the one that contains `until`, at most `limit`.
+   * Times in epoch milliseconds.
    */
   minutes(
     account: string,

@@ -1,6 +1,6 @@
 import { crc32, deflateSync } from "node:zlib";
 
-/** A chunk as specified in PNG 5.3, with a valid checksum. */
+/** Returns a chunk as specified in PNG 5.3, with a valid checksum. */
 export function chunk(type: string, data: Buffer): Buffer {
   const body = Buffer.concat([Buffer.from(type, "latin1"), data]);
   const head = Buffer.alloc(4);
@@ -21,7 +21,7 @@ export function header(width: number, height: number, { depth = 8, colour = 6, i
 export const SIGNATURE = Buffer.from("89504e470d0a1a0a", "hex");
 export const END = chunk("IEND", Buffer.alloc(0));
 
-/** An image of which half is red and all is half transparent. */
+/** Returns an image, one half of which is red. All of it is semitransparent. */
 export function png(
   width: number,
   height: number,

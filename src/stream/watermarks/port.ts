@@ -6,7 +6,10 @@ import type { Video, WatermarkProfile } from "../videos/index.ts";
  * if that profile is deleted.
  */
 export interface Watermarks {
-  /** Creates a profile from a PNG of at most MAX_WATERMARK_BYTES. Throws badImage, badParameter, tooManyWatermarks, idTaken. */
+  /**
+   * Creates a profile from a PNG of at most MAX_WATERMARK_BYTES. Throws badImage, badParameter, tooManyWatermarks,
+   * idTaken.
+   */
   create(account: string, image: Uint8Array, request?: WatermarkRequest, uid?: string): Promise<WatermarkProfile>;
   /** Creates a profile from an image fetched from a URL. Also throws invalidUrl, urlNotPublic. */
   createFromUrl(account: string, url: string, request?: WatermarkRequest, uid?: string): Promise<WatermarkProfile>;
@@ -18,8 +21,8 @@ export interface Watermarks {
   /** Reads the PNG of a profile. Throws watermarkNotFound. */
   image(account: string, uid: string): Promise<Uint8Array>;
   /**
-   * The watermark of a video, with its image copied alongside the video's other objects. Undefined if none was chosen,
-   * or the image was deleted. Called when the video is probed.
+   * Resolves with the watermark of a video, with its image copied alongside the video's other objects. Undefined if
+   * none was chosen, or the image was deleted. Called when the video is probed.
    */
   copyForVideo(video: Pick<Video, "uid" | "watermark">): Promise<BurnedWatermark | undefined>;
   /** Deletes the images of profiles deleted so long ago that no pending upload can still use them. */

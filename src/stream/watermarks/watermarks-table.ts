@@ -69,11 +69,11 @@ interface WatermarksTable {
   insert(row: WatermarkRow, max: number): Promise<boolean>;
   list(account: string): Promise<WatermarkRow[]>;
   find(account: string, uid: string): Promise<WatermarkRow | undefined>;
-  /** Whether a profile of any account has this uid, or had it and its image has not been deleted yet. */
+  /** Resolves with true if a profile of any account has this uid, or had it and its image has not yet been deleted. */
   exists(uid: string): Promise<boolean>;
   /** False if the profile does not exist. Its image is kept. */
   delete(account: string, uid: string, now: number): Promise<boolean>;
-  /** Also of a deleted profile. */
+  /** Also finds the image of a deleted profile. */
   image(uid: string): Promise<WatermarkImage | undefined>;
   deletedBefore(time: number, limit: number): Promise<WatermarkImage[]>;
   forget(uids: readonly string[]): Promise<void>;

@@ -19,7 +19,7 @@ import { createWatermarksTable, type WatermarkRow } from "./watermarks-table.ts"
 export interface WatermarksDeps {
   db: Db;
   objects: ObjectStore;
-  /** Default: the sweeps run in this process. */
+  /** Default: sweeps run in this process only. */
   sweeps?: Pick<Sweeps, "every"> | undefined;
   /**
    * Checks whether an image can be decoded. Without ffmpeg only the structure is checked: no video can be encoded then.
@@ -104,7 +104,7 @@ export function createWatermarks({
     const { width, height, bytes } = png;
     if (chosenUid !== undefined && (await table.exists(chosenUid))) throw streamErrors.idTaken({ uid: chosenUid });
     const uid = chosenUid ?? ids.hex();
-    // A deleted profile may have had the uid that the client has chosen, or another client may choose it now.
+    // A deleted profile may have had the same chosen uid, or another client may choose it at the same time.
     const objectKey = chosenUid === undefined ? null : `stream-watermarks/${uid}-${ids.hex()}.png`;
     const key = keyOf({ uid, object_key: objectKey });
     await objects.put(key, bytes);

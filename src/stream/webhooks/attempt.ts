@@ -53,8 +53,8 @@ export async function attempt(
 export const isSuccess = ({ error }: WebhookAttempt): boolean => error === null;
 
 /**
- * `Webhook-Signature`: HMAC-SHA256 over the time, a dot, and the body as sent. `timestamp`: epoch milliseconds; the header
- * contains seconds.
+ * `Webhook-Signature`: HMAC-SHA256 over the time, a dot, and the body as sent. `timestamp`: epoch milliseconds; the
+ * header contains seconds.
  */
 function signatureOf(secret: string, body: string, timestamp: number): string {
   const time = Math.floor(timestamp / 1000);

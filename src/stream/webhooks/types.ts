@@ -57,7 +57,7 @@ export interface Webhooks {
   main(account: string): Promise<WebhookEndpoint>;
   deleteMain(account: string): Promise<void>;
 
-  /** All endpoints, the main one first, then oldest first. */
+  /** Resolves with all endpoints, the main one first, then oldest first. */
   list(account: string): Promise<WebhookEndpoint[]>;
   /**
    * Creates an additional endpoint, for videos unless `topics` specifies otherwise. Throws invalidUrl, badParameter,

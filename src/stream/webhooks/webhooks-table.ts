@@ -124,7 +124,7 @@ export function createWebhooksTable(db: Db) {
   const endpoints = tables.selectFrom("stream_webhooks").selectAll();
   const deliveries = tables.selectFrom("stream_webhook_deliveries").selectAll();
 
-  /** Deliveries of one kind that exceed the number of newest deliveries to keep. */
+  /** Returns deliveries of one kind that exceed the number of newest deliveries to keep. */
   function excessDeliveries(tx: Executor, endpoint: string, kind: "over" | "waiting") {
     return tx
       .selectFrom("stream_webhook_deliveries")
@@ -227,7 +227,8 @@ export function createWebhooksTable(db: Db) {
     },
 
     /**
-     * Deliveries that have been waiting since before this time, oldest first; `untried`: only those never attempted.
+     * Resolves with deliveries that have been waiting since before this time, oldest first; `untried`: only those never
+     * attempted.
      */
     async waiting(before: number, { untried, limit }: { untried: boolean; limit: number }): Promise<WebhookDelivery[]> {
       const query = deliveries
@@ -239,7 +240,7 @@ export function createWebhooksTable(db: Db) {
       return (await (untried ? query.where("attempts", "=", "[]") : query).execute()).map(toDelivery);
     },
 
-    /** Number of waiting deliveries of an endpoint, counted up to `limit`. */
+    /** Resolves with the number of waiting deliveries of an endpoint, counted up to `limit`. */
     async countWaiting(endpoint: string, limit: number): Promise<number> {
       const waiting = tables
         .selectFrom("stream_webhook_deliveries")

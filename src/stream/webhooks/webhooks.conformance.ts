@@ -27,7 +27,7 @@ interface Received {
   body: string;
 }
 
-/** A third-party server that responds as specified by `answer`. */
+/** Starts a third-party server that responds as specified by `answer`. */
 async function listen(t: TestContext) {
   const received: Received[] = [];
   const state = { answer: { status: 200, body: "thanks", headers: {} as Record<string, string> } };
@@ -89,7 +89,7 @@ async function open(t: TestContext, engine: TestEngine, more: Partial<WebhooksDe
   const turn = () => new Promise((resolve) => setImmediate(resolve));
   const jobsNow = () => db.tables<{ jobs: { status: string } }>().selectFrom("jobs").selectAll().execute();
   const running = async () => (await jobsNow()).some(({ status }) => status === "running");
-  /** The newest delivery, once it satisfies the condition and no job is processing it. */
+  /** Resolves with the newest delivery, once it satisfies the condition and no job is processing it. */
   async function until(endpoint: string, is: (delivery: WebhookDelivery) => boolean): Promise<WebhookDelivery> {
     const begun = performance.now();
     for (let last = begun, now = begun; ; last = now) {

@@ -11,7 +11,7 @@ import { createWebhooksTable, type EndpointRow } from "./webhooks-table.ts";
 export interface WebhooksDeps {
   db: Db;
   jobs: Jobs;
-  /** Default: the sweeps run in this process. */
+  /** Default: sweeps run in this process only. */
   sweeps?: Pick<Sweeps, "every"> | undefined;
   secrets: Pick<Secrets, "seal" | "open">;
   clock: Clock;
@@ -39,7 +39,9 @@ const MIN_WAIT_MS = 60_000;
 /** Unfinished deliveries of this age have lost their job. */
 const GIVE_UP_AFTER_MS = 3 * 86_400_000;
 const BATCH = 500;
-/** Number of waiting deliveries of an endpoint above which new ones have lower priority, and the largest that matters. */
+/**
+ * Number of waiting deliveries of an endpoint above which new ones have lower priority, and the largest that matters.
+ */
 const CROWD = { from: 4, to: 1024 };
 const MAX_LIVE_INPUTS = 1000;
 
@@ -287,7 +289,7 @@ const subscriptionOf = ({
   liveInputs: JSON.parse(live_inputs) as string[],
 });
 
-/** The example that a webhook test sends. */
+/** Returns the example that a webhook test sends. */
 function exampleVideo(account: string, now: number): Video {
   const video = newVideo(
     { uid: "0".repeat(32), account, now, state: "pendingupload" },

@@ -99,8 +99,8 @@ export function createLiveAddresses({ inputs, videos, catalog, clock }: LiveAddr
 }
 
 /**
- * The access rules of an input apply to everything played under its uid, and to its live video under every uid. The stricter rule wins: an
- * open input does not open a recording that its owner has protected.
+ * The access rules of an input apply to everything played under its uid, and to its live video under every uid. The
+ * stricter rule wins: an open input does not open a recording that its owner has protected.
  */
 function applyRules({ recording: { requireSignedURLs, allowedOrigins } }: LiveInput, video: Video): Video {
   return {
@@ -121,7 +121,10 @@ function originsOf({ state, allowedOrigins: videoOrigins }: Video, inputOrigins:
   return commonOrigins.length > 0 ? commonOrigins : videoOrigins;
 }
 
-/** Placeholder before the first broadcast. It has the access rules of the recordings, so a waiting page is protected too. */
+/**
+ * Placeholder before the first broadcast. It has the access rules of the recordings, so a waiting page is protected
+ * too.
+ */
 function placeholderVideo({
   uid,
   account,

@@ -89,7 +89,7 @@ export function createBroadcastController(
       .catch((err: unknown) => log.error({ err, input: uid, state }, "live: failed to store the state of an input"));
   }
 
-  /** The current settings of the input; the given ones if they cannot be read. */
+  /** Returns the current settings of the input; the given ones if they cannot be read. */
   const reloadInput = (before: LiveInput) => inputs.find(uid).catch(() => before);
   const timeoutOf = ({ recording }: LiveInput) =>
     (recording.timeoutSeconds === 0 ? controllerDeps.reconnectSeconds : recording.timeoutSeconds) * 1000;
@@ -143,7 +143,10 @@ export function createBroadcastController(
       );
   }
 
-  /** Acquires the lease of the input and finds or creates its video. Undefined: another process holds the lease, or the session has ended. */
+  /**
+   * Acquires the lease of the input and finds or creates its video. Undefined: another process holds the lease, or the
+   * session has ended.
+   */
   async function acquireLease(
     session: LiveSession,
     input: LiveInput,

@@ -35,7 +35,7 @@ export const testInput = (more: Partial<LiveInput> = {}): LiveInput => ({
   ...more,
 });
 
-/** In-memory lease table, for a test with many steps. */
+/** Creates an in-memory lease table, for a test with many steps. */
 export function createMemoryLeases(): BroadcastLeases & { rows: Map<string, BroadcastRow> } {
   const rows = new Map<string, BroadcastRow>();
   const held = ({ input, owner }: { input: string; owner: string }) =>

@@ -8,7 +8,7 @@ export interface Broadcasts {
    * components have been composed.
    */
   start(): void;
-  /** Number of inputs with a broadcast in this process. */
+  /** Returns the number of inputs with a broadcast in this process. */
   count(): number;
   /** Stops the broadcasts. A publisher that reconnects in time resumes the same video, in any process. */
   close(): Promise<void>;

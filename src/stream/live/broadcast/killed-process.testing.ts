@@ -1,5 +1,5 @@
-// A separate process for a test to kill: node killed-process.testing.ts FOLDER. Prints a line for every video fragment that it
-// has passed on.
+// A separate process for a test to kill: node killed-process.testing.ts FOLDER. Prints a line for every video fragment
+// that it has passed on.
 import { join } from "node:path";
 import { randomIds, silentLog, systemClock } from "../../../kernel/index.ts";
 import { openBroadcasts } from "./real.testing.ts";

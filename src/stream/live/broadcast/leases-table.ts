@@ -136,7 +136,7 @@ export function createLeasesTable(db: Db): BroadcastLeases {
   };
 }
 
-/** Valid leases by the first 16 digits of their owner; see Ids.lease. At most 500 owners. */
+/** Counts valid leases by the first 16 digits of their owner; see Ids.lease. At most 500 owners. */
 export async function countBroadcastLeases(db: Db, now: number): Promise<{ holder: string; count: number }[]> {
   const holder = sql<string>`substr(owner, 1, 16)`;
   return db.read(

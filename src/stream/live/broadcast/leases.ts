@@ -25,7 +25,7 @@ export interface BroadcastLeases {
   release(owner: string, now: number): Promise<void>;
   /** No other process is running: dead processes left all existing rows behind. */
   expireOthers(owner: string, now: number): Promise<void>;
-  /** Rows without an owner, and those of this owner. A few hundred per call. */
+  /** Resolves with rows without an owner, and those of this owner. A few hundred per call. */
   findLapsed(owner: string, now: number): Promise<BroadcastRow[]>;
   /** If several processes see the same row, exactly one gets it. */
   adopt(row: BroadcastRow, newOwner: { owner: string; until: number }): Promise<boolean>;

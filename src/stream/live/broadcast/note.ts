@@ -3,8 +3,8 @@ import type { LiveState } from "../inputs/port.ts";
 import type { LiveTracks } from "../packets.ts";
 
 /**
- * API state for the end of a session, derived from the reason of its signal. `isWaiting`: the broadcast continues if the
- * publisher reconnects.
+ * API state for the end of a session, derived from the reason of its signal. `isWaiting`: the broadcast continues if
+ * the publisher reconnects.
  */
 export function stateAfter(reason: unknown, isWaiting: boolean): LiveState {
   const kind = reason instanceof UserError ? reason.kind : "";

@@ -6,8 +6,8 @@ import { availableParallelism } from "node:os";
  */
 export interface Admission {
   /**
-   * Grants as many of the `wantedSlots` slots as are free. `neededSlots`: the minimum to show the broadcast at all; granted
-   * beyond the limit too, up to twice the limit.
+   * Grants as many of the `wantedSlots` slots as are free. `neededSlots`: the minimum to show the broadcast at all;
+   * granted beyond the limit too, up to twice the limit.
    */
   admit(wantedSlots: number, neededSlots?: number): EncoderSlots;
   readonly limit: number;

@@ -63,7 +63,9 @@ export function createAudioFragments({
   /** Start of the next frame; undefined before the first. */
   let frameTime: number | undefined;
   let averageOffset = 0;
-  /** Presentation times of video key frames, in samples; `reachedTime` is the earliest possible time of the next one. */
+  /**
+   * Presentation times of video key frames, in samples; `reachedTime` is the earliest possible time of the next one.
+   */
   let cuts: number[] = [];
   let reachedTime = followsVideo ? -Infinity : Infinity;
   let waiting: { target: number; bytes: Buffer }[] = [];

@@ -28,8 +28,8 @@ import { createLiveEncoder, type LiveEncoderDeps } from "./live-encoder.ts";
 const AAC_48_STEREO = Buffer.from("1190", "hex");
 
 /**
- * A clip (H.264 or VP9, with 48 kHz stereo AAC or Opus, in mp4) as a publisher would send it: packets ordered by time,
- * rounded to `round` microseconds.
+ * Resolves with a clip (H.264 or VP9, with 48 kHz stereo AAC or Opus, in mp4) as a publisher would send it: packets
+ * ordered by time, rounded to `round` microseconds.
  */
 export async function packetsOf(
   path: string,
@@ -75,7 +75,7 @@ export async function packetsOf(
   };
 }
 
-/** Configuration record and size in pixels, from the sample entry (ISO 14496-12, 12.1.3). */
+/** Returns the configuration record and size in pixels, from the sample entry (ISO 14496-12, 12.1.3). */
 function sizeIn({ descriptions: [entry] }: Track, box: string) {
   return { config: configOf(entry!, box), width: entry!.readUInt16BE(32), height: entry!.readUInt16BE(34) };
 }
@@ -116,7 +116,7 @@ interface EncodingOptions {
   ladder?: LiveEncoderDeps["settings"]["ladder"];
 }
 
-/** A publisher, the hub, and the encoder output. */
+/** Opens a publisher, the hub, and the encoder output. */
 export async function openEncoding(t: TestContext, { tools, encoders = 2, ladder = ["360p"] }: EncodingOptions) {
   const admission = createAdmission({ encoders });
   const world = openHub();
@@ -164,7 +164,7 @@ export async function openEncoding(t: TestContext, { tools, encoders = 2, ladder
     rmSync(folder, { recursive: true, force: true });
   });
 
-  /** The whole rendition of a run, as one file. */
+  /** Resolves with the whole rendition of a run, as one file. */
   async function whole(received: ReceivedRun, rendition: string): Promise<string> {
     const path = join(folder, `${received.run.id}-${rendition}.mp4`);
     await writeFile(
@@ -197,11 +197,11 @@ export async function openEncoding(t: TestContext, { tools, encoders = 2, ladder
   };
 }
 
-/** Times in seconds of the key frames that start fragments. */
+/** Returns the times in seconds of the key frames that start fragments. */
 export const keysOf = ({ fragments }: ReceivedRun, rendition: string): number[] =>
   fragments.filter((fragment) => fragment.rendition === rendition && fragment.key).map(({ time }) => time);
 
-/** Presentation time in seconds of every video or audio frame, as read by ffprobe. */
+/** Resolves with the presentation time in seconds of every video or audio frame, as read by ffprobe. */
 export async function shownTimes(path: string): Promise<number[]> {
   const { packets } = JSON.parse(
     (await runFfmpeg(["-show_entries", "packet=pts_time", "-of", "json", path], "ffprobe")).toString(),
@@ -243,7 +243,7 @@ export const assertNear = (actual: readonly number[], expected: readonly number[
     assert.ok(Math.abs(time - expected[i]!) <= within, `${i}: ${time} instead of ${expected[i]}`);
 };
 
-/** Packets of a later round of a publisher that repeats the same packets endlessly with later times. */
+/** Returns packets of a later round of a publisher that repeats the same packets endlessly with later times. */
 export const repeatPackets = (packets: readonly MediaPacket[], round: number, seconds: number) =>
   packets.map((packet) => ({
     ...packet,

@@ -206,7 +206,10 @@ test("cuts audio where video is cut, whichever arrives first", () => {
   ]);
 });
 
-/** 30 fps video with a key frame every two seconds, presented 67 ms after decoding; audio packets arrive up to 300 ms earlier. */
+/**
+ * 30 fps video with a key frame every two seconds, presented 67 ms after decoding; audio packets arrive up to 300 ms
+ * earlier.
+ */
 test("delays early audio until the video arrives, and ends a fragment with nextKey at every key frame", () => {
   const fragments: LiveFragment[] = [];
   const made = createAudioFragments({

@@ -49,7 +49,7 @@ const LEVELS = [
   [51, 36_864, 983_040],
 ] as const;
 
-/** Maximum number of rungs, and the number required to show the broadcast at all. */
+/** Returns the maximum number of rungs, and the number required to show the broadcast at all. */
 export function encoderDemand(
   tracks: LiveTracks,
   ladder: Settings["live"]["ladder"],

@@ -14,7 +14,7 @@ test("rejects a truncated hvcC", () => {
     assert.equal(readVideoConfig("hevc", whole.subarray(0, size)), undefined, `${size} octets`);
 });
 
-/** The decoder configuration record that ffmpeg writes. */
+/** Resolves with the decoder configuration record that ffmpeg writes. */
 async function recordOf(size: `${number}x${number}`, box: string, video: string[]): Promise<Buffer> {
   const bytes = await runFfmpeg([
     "-i",
@@ -59,7 +59,7 @@ function bitsOf(fields: string): Buffer {
   );
 }
 const av1C = (...obus: Buffer[]) => Buffer.concat([Buffer.from([0x81, 0, 0, 0]), ...obus]);
-/** An OBU with a size field. */
+/** Returns an OBU with a size field. */
 const obu = (type: number, payload: Buffer) => Buffer.concat([Buffer.from([(type << 3) | 2, payload.length]), payload]);
 const sizeOf = (record: Buffer) => {
   const { width, height } = readVideoConfig("av1", record)!;

@@ -7,7 +7,7 @@ import type { LiveHealth } from "../session.ts";
  */
 const LOW_LATENCY_MAX_GOP_SECONDS = 4.1;
 
-/** Advice for the publisher, in sentences, if the input prefers low latency. */
+/** Returns advice for the publisher, in sentences, if the input prefers low latency. */
 export function adviceFor(
   { preferLowLatency }: Pick<LiveInput, "preferLowLatency">,
   { bFrames, keyFrameInterval }: Pick<LiveHealth, "bFrames" | "keyFrameInterval">,

@@ -28,8 +28,8 @@ function testInput(more: Partial<LiveInput> = {}): LiveInput {
 }
 
 /**
- * In-memory inputs with one key each; the SRT stream id is "srt-<key>" or "srt-<uid>", and "play-…" for playback; the
- * passphrase is the key.
+ * Creates in-memory inputs with one key each; the SRT stream id is "srt-<key>" or "srt-<uid>", and "play-…" for
+ * playback; the passphrase is the key.
  */
 function createInputs() {
   const byKey = new Map<string, LiveInput>();
@@ -95,7 +95,7 @@ function createStatus() {
   return { status, states, errors };
 }
 
-/** A hub with a manual clock. */
+/** Opens a hub with a manual clock. */
 export function openHub(parts: Partial<HubDeps> = {}) {
   const clock = createManualClock(1_700_000_000_000);
   const inputs = createInputs();

@@ -21,7 +21,7 @@ function placed(packets: readonly MediaPacket[], kinds = BOTH): string {
     .join(" ");
 }
 
-/** Packets of one track, one every `step` ms starting at `from`. */
+/** Returns packets of one track, one every `step` ms starting at `from`. */
 const pictures = (from: number, to: number, step: number, keyEach = 2000) =>
   Array.from({ length: Math.ceil((to - from) / step) }, (_, i) =>
     picture(from + i * step, { key: (i * step) % keyEach === 0 }),

@@ -2,7 +2,7 @@ import type { MediaPacket } from "../packets.ts";
 
 /** Maps any publisher clock to run times that start at zero and never decrease. */
 interface TimestampNormalizer {
-  /** The packet with its times on the run timeline; undefined if it must be dropped. */
+  /** Returns the packet with its times on the run timeline; undefined if it must be dropped. */
   normalize(packet: MediaPacket): NormalizedPacket | undefined;
   /** The next key frame is a discontinuity: it begins another run. */
   restart(kinds: Kinds): void;
@@ -79,7 +79,7 @@ export function createTimestampNormalizer(announcedKinds: Kinds): TimestampNorma
     return packet.dts - waitingSince > ABSENT_AFTER_US.video ? begin(packet, { video: false, audio: true }) : undefined;
   }
 
-  /** Offset of a track, from its first packet in the run. Undefined: the packet precedes the run. */
+  /** Returns the offset of a track, from its first packet in the run. Undefined: the packet precedes the run. */
   function lineOf(packet: MediaPacket): TrackState | undefined {
     const time = packet.dts - base;
     const now = latest();
@@ -140,5 +140,5 @@ export function createTimestampNormalizer(announcedKinds: Kinds): TimestampNorma
   };
 }
 
-/** Presentation time: never before decoding, and never much later. */
+/** Returns the presentation time: never before decoding, and never much later. */
 const clampPts = (dts: number, pts: number) => (pts < dts || pts > dts + MAX_DELAY_US ? dts : pts);

@@ -1,6 +1,9 @@
 import type { LiveTracks } from "../packets.ts";
 
-/** Shortest configuration records: avcC, hvcC (ISO 14496-15, 5.3.3.1 and 8.3.3.1), av1C (AV1 in ISOBMFF, 2.3.3), AudioSpecificConfig (ISO 14496-3, 1.6.2.1). */
+/**
+ * Shortest configuration records: avcC, hvcC (ISO 14496-15, 5.3.3.1 and 8.3.3.1), av1C (AV1 in ISOBMFF, 2.3.3),
+ * AudioSpecificConfig (ISO 14496-3, 1.6.2.1).
+ */
 const MIN_CONFIG_BYTES = { h264: 7, hevc: 23, av1: 4, vp8: 0, vp9: 0, aac: 2, opus: 0, mp3: 0 };
 const NAMES = { h264: "H.264", hevc: "HEVC", av1: "AV1", vp8: "VP8", vp9: "VP9", aac: "AAC", opus: "Opus", mp3: "MP3" };
 

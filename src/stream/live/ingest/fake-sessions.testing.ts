@@ -25,7 +25,7 @@ interface FakeSessions {
   onSession(listener: (session: LiveSession) => void): () => void;
   /** Throws liveInputBusy if the input already has a publisher. */
   publish(input: LiveInput, claim: PublishClaim): Publication;
-  /** Octets queued for each player, of all inputs. */
+  /** Returns the number of octets queued for each player, of all inputs. */
   lags(): number[];
 }
 

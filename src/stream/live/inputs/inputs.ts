@@ -26,7 +26,7 @@ export interface InputsDeps {
   ): Promise<void>;
 }
 
-/** Operations of owners on their inputs. */
+/** Creates the operations that owners can perform on their inputs. */
 export function createOwnedInputs({
   table,
   history,

@@ -14,7 +14,7 @@ export const newKeys = (ids: Pick<Ids, "hex">): LiveKeys => ({
 
 export const isKey = (text: string): boolean => KEY_PATTERN.test(text);
 
-/** Lookup hash of a key. Keys cannot be guessed, so a salt is unnecessary. */
+/** Returns the lookup hash of a key. Keys cannot be guessed, so a salt is unnecessary. */
 export const keyHash = (key: string): string => hash("sha256", key, "hex");
 
 /** Constant-time comparison. */

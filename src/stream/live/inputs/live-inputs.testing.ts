@@ -8,7 +8,10 @@ import { createLiveInputs } from "./live-inputs.ts";
 import { liveInputsMigrations } from "./live-table.ts";
 import type { LiveEvent } from "./types.ts";
 
-/** Live inputs on a real database, with a manual clock; `announced` are their events, `late` delays change notifications. */
+/**
+ * Opens live inputs on a real database, with a manual clock; `announced` are their events, `late` delays change
+ * notifications.
+ */
 export async function openLiveInputs(t: TestContext, engine: TestEngine, late: Partial<Events> = {}) {
   const { db, another } = await engine.open(t, liveInputsMigrations);
   const clock = createManualClock(Date.UTC(2026, 10, 21));

@@ -16,7 +16,7 @@ import type { LiveInputs, OwnedLiveOutputs } from "./types.ts";
 interface LiveInputsDeps {
   db: Db;
   events: Events;
-  /** Default: the sweeps run in this process. */
+  /** Default: sweeps run in this process only. */
   sweeps?: Pick<Sweeps, "every"> | undefined;
   secrets: Pick<Secrets, "seal" | "open">;
   clock: Clock;
@@ -46,7 +46,7 @@ export interface LiveInputsModule {
 
 const RECOVER_MS = 60_000;
 
-/** Live inputs, their keys, outputs and history. */
+/** Creates live inputs, their keys, outputs and history. */
 export function createLiveInputs({
   db,
   events,

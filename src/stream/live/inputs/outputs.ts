@@ -25,7 +25,7 @@ const MAX_OUTPUTS = 50;
 const MAX_REASON_LENGTH = 500;
 const sealedFor = (uid: string): string => `stream/live-output/${uid}`;
 
-/** Restream targets of inputs. */
+/** Creates restream targets of inputs. */
 export function createOutputs({
   table,
   inputs,

@@ -107,7 +107,7 @@ export interface LiveOutputStatus {
 
 /** Used by the process that sends the outputs; the API has more methods. */
 export interface LiveOutputs {
-  /** All outputs of an input, including disabled ones, oldest first. */
+  /** Resolves with all outputs of an input, including disabled ones, oldest first. */
   list(input: string): Promise<LiveOutput[]>;
   /** Stores the latest status. Ignored if the output has been deleted. */
   recordStatus(output: string, status: Omit<LiveOutputStatus, "at">): Promise<void>;

@@ -10,7 +10,7 @@ interface PublicStatusDeps {
   directory: Pick<LiveInputDirectory, "find">;
   videos: Pick<Videos, "find">;
   broadcasts: LiveBroadcasts;
-  /** Number of clients that watch an input. */
+  /** Resolves with the number of clients that watch an input. */
   viewers(input: string): Promise<number>;
   /** Hosts `customer-<code>.<domain>` serve only their account. Absent or empty: no such hosts. */
   domain?: string;
@@ -29,7 +29,9 @@ export function createPublicStatus({
 }: PublicStatusDeps): PublicRoute[] {
   const ownHost = createAccountHostCheck(domain);
 
-  /** The input or the video behind an id. Throws videoNotFound, also under the host of another account. */
+  /**
+   * Resolves with the input or the video behind an id. Throws videoNotFound, also under the host of another account.
+   */
   async function find(id: string, host: string | undefined) {
     const uid = looksLikeToken(id) ? subjectOf(id) : id;
     const [input, video] = await Promise.all([directory.find(uid), videos.find(uid)]);
@@ -62,7 +64,7 @@ export function createPublicStatus({
   ];
 }
 
-/** The uid in a token. It grants no access here, so the signature is not verified. */
+/** Returns the uid in a token. It grants no access here, so the signature is not verified. */
 function subjectOf(token: string): string {
   const parsedToken = readToken(token);
   if (!parsedToken.ok) throw streamErrors.tokenRefused({ reason: parsedToken.why });

@@ -47,7 +47,7 @@ export function notificationOf({ type, input, at, error }: LiveEvent, name: stri
   };
 }
 
-/** Example with a nonexistent input, for webhook tests. */
+/** Returns an example with a nonexistent input, for webhook tests. */
 export const liveNotificationExample = (now: number): string =>
   JSON.stringify(
     notificationOf(

@@ -26,7 +26,7 @@ import { createLiveOutputsRunner, type LiveOutputsRunnerDeps } from "./live-outp
 
 const pair = makeSelfSigned({ names: ["localhost", "target.example"], clock: systemClock });
 
-/** A remote server that accepts publishers with the key "there". */
+/** Starts a remote server that accepts publishers with the key "there". */
 async function targetServer(t: TestContext, port = 0) {
   const ingest = createFakeIngest();
   ingest.add("there", "watch");
@@ -44,7 +44,7 @@ async function targetServer(t: TestContext, port = 0) {
   return { ingest, server };
 }
 
-/** Outputs of one input, stored in the same way as by the API. */
+/** Creates outputs of one input, stored in the same way as by the API. */
 function createOutputs(input: string) {
   const rows: LiveOutput[] = [];
   const notes: Record<string, Omit<LiveOutputStatus, "at">[]> = {};

@@ -69,7 +69,7 @@ function listedOf(
   };
 }
 
-/** Duration of a segment on the player timeline, in seconds: that of the first rendition of its run. */
+/** Returns the duration of a segment on the player timeline, in seconds: that of the first rendition of its run. */
 export const liveSegmentSeconds = ({ runs }: LiveTimeline, { run, durations }: LiveSegment): number =>
   durations[runs[run]?.renditions[0]?.name ?? ""] ?? longest(durations);
 
@@ -97,7 +97,7 @@ export function windowStart(segments: readonly LiveSegment[], seconds: number, m
  */
 export const wholeSeconds = (duration: number): number => Math.round(Number(duration.toFixed(6)));
 
-/** Maximum segment duration in seconds, rounded to the nearest integer. */
+/** Returns the maximum segment duration in seconds, rounded to the nearest integer. */
 export const liveTargetDuration = (segments: readonly LiveSegment[], minSeconds = 1): number =>
   segments.reduce(
     (longestSoFar, { durations }) => Math.max(longestSoFar, wholeSeconds(longest(durations))),
@@ -117,6 +117,6 @@ export function isReached({ segments, open }: RenditionList, msn: number, part?:
   return open !== undefined && open.n > msn;
 }
 
-/** Number of the next segment, or the one in progress. */
+/** Returns the number of the next segment, or the one in progress. */
 export const nextOf = ({ segments, open }: RenditionList, from: number): number =>
   open?.n ?? (segments.at(-1)?.n ?? from - 1) + 1;

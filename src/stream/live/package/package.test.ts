@@ -47,7 +47,7 @@ function world({ segmentSeconds = 2, partSeconds = 0.333 } = {}) {
   return { broadcast, cuts, playlist };
 }
 
-/** Fragments in order of arrival: by end time, delayed by `delay` seconds. */
+/** Returns fragments in order of arrival: by end time, delayed by `delay` seconds. */
 const interleaved = (fragments: LiveFragment[], delays: Record<string, number>) =>
   fragments
     .map((one, index) => ({ one, index, ready: one.time + one.duration + (delays[one.rendition] ?? 0) }))

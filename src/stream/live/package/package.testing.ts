@@ -38,7 +38,7 @@ export const runOf = (number: number, over: Partial<LiveRun> = {}): LiveRun => (
   ...over,
 });
 
-/** Consecutive fragments of one rendition with the given `key` flags; each has unique bytes. */
+/** Returns consecutive fragments of one rendition with the given `key` flags; each has unique bytes. */
 export function fragmentsOf(
   rendition: string,
   durations: readonly number[],

@@ -6,7 +6,7 @@ interface LivePackagesDeps {
 }
 
 export interface LivePackagesModule extends LivePackages {
-  /** A broadcast that is being packaged in this process, or was until a minute ago. */
+  /** Returns a broadcast that is being packaged in this process, or was until a minute ago. */
   of(video: string): Broadcast | undefined;
   open(video: string, options?: OpenPackageOptions): Broadcast;
 }

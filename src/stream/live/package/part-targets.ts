@@ -5,13 +5,17 @@ export interface PartTargets {
   of(rendition: string): number;
 }
 
-/** Publishers round timestamps to milliseconds, so the next part may be slightly longer; the target must not change between reloads. */
+/**
+ * Publishers round timestamps to milliseconds, so the next part may be slightly longer; the target must not change
+ * between reloads.
+ */
 const JITTER_S = 0.002;
 const STEPS_PER_SECOND = 100;
 
 /**
- * Parts contain whole frames: at 24 fps, a 200 ms part has four frames and lasts 167 ms. Every part must last at least 85 % of the target (4.4.4.9),
- * so the target follows the parts. Playlists are available only after the first complete segment, when all its parts are known.
+ * Parts contain whole frames: at 24 fps, a 200 ms part has four frames and lasts 167 ms. Every part must last at least
+ * 85 % of the target (4.4.4.9), so the target follows the parts. Playlists are available only after the first complete
+ * segment, when all its parts are known.
  */
 export function createPartTargets(partSeconds: number): PartTargets {
   const longestParts = new Map<string, number>();

@@ -20,7 +20,7 @@ export const liveVideo = (over: Partial<Video> = {}): Video =>
   anyVideo({ uid: VIDEO, state: "live-inprogress", liveInput: INPUT, duration: -1, ...over });
 
 export const RENDITIONS = [SOURCE, SMALL, SOUND];
-/** A third of the second that starts at `at`; every other second begins with a key frame. */
+/** Returns a third of the second that starts at `at`; every other second begins with a key frame. */
 export const fragmentAt = (rendition: string, at: number, third: number): LiveFragment => ({
   rendition,
   time: at + third / 3,
@@ -30,7 +30,7 @@ export const fragmentAt = (rendition: string, at: number, third: number): LiveFr
   bytes: Buffer.from(`${rendition}@${at}+${third};`),
 });
 
-/** The init segments and this many seconds of all renditions, in fragments of a third of a second. */
+/** Sends the init segments and this many seconds of all renditions, in fragments of a third of a second. */
 export function feed(sink: RunSink, seconds: number, { from = 0, renditions = RENDITIONS } = {}): void {
   for (const { name } of renditions) sink.init(name, Buffer.from(`init of ${name}`));
   for (let at = from; at < from + seconds; at++)
@@ -138,7 +138,7 @@ export async function realFragments({
 }
 
 /**
- * A server that packages one broadcast, an in-memory recording alongside it, and another server with only the
+ * Starts a server that packages one broadcast, an in-memory recording alongside it, and another server with only the
  * recording.
  */
 export async function liveWorld(

@@ -17,7 +17,7 @@ interface LivePlaybackDeps {
    * run in other processes.
    */
   timelineOf(video: string): Promise<LiveTimeline | undefined>;
-  /** A stored segment, or the init segment of a run. */
+  /** Returns a stored segment, or the init segment of a run. */
   stored(video: string, rendition: string, segmentOrRun: number | { run: string }): Promise<StoredSegment | undefined>;
   settings: { dvr_minutes: number };
   /** Captions of recordings. */

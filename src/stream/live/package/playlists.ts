@@ -35,11 +35,11 @@ const PARTS_FACTOR = 3;
 const HOLD_BACK_PARTS = 3;
 const HOLD_BACK = 3;
 
-/** URL of a media playlist relative to the multivariant one; segments are one folder up. */
+/** Returns the URL of a media playlist relative to the multivariant one; segments are one folder up. */
 export const playlistUri = (rendition: string, query: string): string => `${rendition}.m3u8${query}`;
 const segmentUri = (rendition: string, file: string, suffix: Suffix) => `../segments/${rendition}/${file}${suffix}`;
 
-/** Number of the first listed segment. */
+/** Returns the number of the first listed segment. */
 function firstOf({ timeline: { segments } }: Source, { range }: Extent, { dvrSeconds }: PlaylistSettings): number {
   if (typeof range === "object") return range.from;
   return range === "whole" ? 0 : windowStart(segments, range === "dvr" ? dvrSeconds : WINDOW_SECONDS, MIN_SEGMENTS);

@@ -22,7 +22,7 @@ export interface OpenPackageOptions {
 export interface LivePackage {
   /** Packages a run. One at a time: starting a run ends the previous one. */
   run(run: LiveRun): RunSink;
-  /** The current timeline: always the same object, which grows. Do not modify it. */
+  /** Returns the current timeline: always the same object, which grows. Do not modify it. */
   timeline(): LiveTimeline;
   /** The broadcast has ended: playlists end, and remain in memory for a minute for current viewers. */
   end(): void;

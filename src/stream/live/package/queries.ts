@@ -64,8 +64,8 @@ function readSeconds(query: URLSearchParams, name: string, maxSeconds: number, m
 const TIME_TOLERANCE_S = 0.002;
 
 /**
- * Range of segments (both numbers inclusive) covering the seconds from `time` onwards, and the offset in the first one.
- * Seconds are those of the recording: gaps between runs do not count. Undefined without such segments.
+ * Returns the range of segments (both numbers inclusive) covering the seconds from `time` onwards, and the offset in
+ * the first one. Seconds are those of the recording: gaps between runs do not count. Undefined without such segments.
  */
 export function segmentsBetween(
   timeline: LiveTimeline,
@@ -85,6 +85,6 @@ export function segmentsBetween(
   return first && { from: first.n, to: timeline.segments.length - 1, start: first.start };
 }
 
-/** Second of the recording at which segment `n` begins. */
+/** Returns the second of the recording at which segment `n` begins. */
 export const positionOf = (timeline: LiveTimeline, n: number): number =>
   timeline.segments.slice(0, n).reduce((sum, segment) => sum + liveSegmentSeconds(timeline, segment), 0);

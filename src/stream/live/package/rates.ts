@@ -8,8 +8,8 @@ export interface MeasuredRates {
   /** Adds a complete segment. */
   add(rendition: string, segment: TrackSegment): void;
   /**
-   * The rendition with the peak and average bitrate and frame rate measured over its last segments instead of the
-   * estimates.
+   * Returns the rendition with the peak and average bitrate and frame rate measured over its last segments instead of
+   * the estimates.
    */
   of(rendition: LiveRendition): LiveRendition;
 }
@@ -20,7 +20,9 @@ const RATE_STEP = 10_000;
 const MIN_SECONDS = 0.5;
 /** Only recent segments count, so that a lower bitrate takes effect. */
 const WINDOW_SECONDS = 60;
-/** Frame rates of cameras and encoders. A measured rate within `RATE_TOLERANCE` (relative) is rounded to one of these. */
+/**
+ * Frame rates of cameras and encoders. A measured rate within `RATE_TOLERANCE` (relative) is rounded to one of these.
+ */
 const COMMON_RATES = [24_000 / 1001, 24, 25, 30_000 / 1001, 30, 50, 60_000 / 1001, 60];
 const RATE_TOLERANCE = 0.0005;
 

@@ -25,7 +25,9 @@ export interface TrackPart {
   bytes: readonly Buffer[];
 }
 
-/** Start of a segment in all renditions of a run, in seconds on the run timeline. The first is at the first fragment. */
+/**
+ * Start of a segment in all renditions of a run, in seconds on the run timeline. The first is at the first fragment.
+ */
 export interface SegmentCut {
   n: number;
   /** Decode and presentation time of the first video frame. Audio is cut at the presentation time. */

@@ -54,7 +54,7 @@ const timelineOf = (segments: number, ended = false): LiveTimeline => ({
   })),
 });
 
-/** A broadcast with one second of each colour; its times do not start at zero. */
+/** Opens a broadcast with one second of each colour; its times do not start at zero. */
 async function open(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-pictures-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));

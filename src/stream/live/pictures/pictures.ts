@@ -15,7 +15,7 @@ import { durationOf, type TimelinePosition, positionAt, segmentsFrom } from "./t
 interface LiveThumbnailsDeps {
   tools: MediaTools;
   timelineOf(video: string): Promise<LiveTimeline | undefined>;
-  /** A segment, or the init segment of a run. */
+  /** Returns a segment, or the init segment of a run. */
   stored(
     video: string,
     rendition: string,
@@ -30,7 +30,10 @@ interface LiveThumbnailsDeps {
 
 /** Thumbnails of broadcasts, and of recordings that have no file yet. */
 export interface LiveThumbnails {
-  /** Wraps the routes: `thumbnails/thumbnail.jpg` and `.gif` of such videos are rendered here. Without `time` they show the live edge. */
+  /**
+   * Wraps the routes: `thumbnails/thumbnail.jpg` and `.gif` of such videos are rendered here. Without `time` they show
+   * the live edge.
+   */
   wrap(routes: readonly DeliveryRoute[]): DeliveryRoute[];
 }
 
@@ -176,8 +179,8 @@ const modelOf = (
 });
 
 /**
- * In-memory cache of recent images. Concurrent requests for the same image share one rendering. If rendering fails, an
- * image younger than `stale` is returned (stale-if-error, RFC 5861 4).
+ * Creates an in-memory cache of recent images. Concurrent requests for the same image share one rendering. If rendering
+ * fails, an image younger than `stale` is returned (stale-if-error, RFC 5861 4).
  */
 function createImageCache({ most, octets }: { most: number; octets: number }) {
   const images = new Map<string, { at: number; bytes: Buffer }>();

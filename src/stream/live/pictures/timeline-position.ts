@@ -11,7 +11,7 @@ export interface TimelinePosition {
   offset: number;
 }
 
-/** Total playback duration in seconds, without gaps between runs. */
+/** Returns the total playback duration in seconds, without gaps between runs. */
 export const durationOf = ({ segments, runs }: LiveTimeline): number =>
   segments.reduce((sum, segment) => sum + secondsOf(segment, runs[segment.run]!), 0);
 
@@ -43,8 +43,8 @@ export function positionAt(
 }
 
 /**
- * The segment at the given time and those that follow it in the same run and rendition, until they cover `seconds` or
- * the run ends.
+ * Returns the segment at the given time and those that follow it in the same run and rendition, until they cover
+ * `seconds` or the run ends.
  */
 export function segmentsFrom(
   { segments }: LiveTimeline,

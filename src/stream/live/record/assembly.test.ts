@@ -21,7 +21,7 @@ import { openRecordings, VIDEO } from "./record.testing.ts";
 
 const ACCOUNT = "a".repeat(32);
 
-/** A recording of a test broadcast, and all components that assemble its file. */
+/** Opens a recording of a test broadcast, and all components that assemble its file. */
 async function open(t: TestContext) {
   const { videos, objects, jobs, db, events, clock } = await openVideos(t, undefined, { migrations: recordMigrations });
   const { recordings } = await openRecordings(t, { db, objects });

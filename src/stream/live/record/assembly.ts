@@ -74,12 +74,12 @@ export function createAssembly({
     const model = await probe
       .probe({ uid, sourceKey: key, watermark: null }, { signal })
       .catch((err: unknown) => removeUnused(key, err));
-    // Deleted only in this case, because announcing a video may fail after its row has this source.
+    // Not deleted on an error: announcing the video may fail after its row already refers to this object.
     if ((await videos.assembled(uid, { key, size, model })) === undefined) await objects.delete([key]);
     else log.info({ video: uid, size, runs: timeline.runs.length }, "live: recording merged into one file");
   }
 
-  /** An interrupted attempt is repeated under another key. */
+  /** The merge will be retried under another key. */
   async function removeUnused(key: string, reason: unknown): Promise<never> {
     await objects
       .delete([key])
@@ -167,7 +167,7 @@ async function groupCompatible(
   return groups.map((group) => group.parts);
 }
 
-/** The largest frame size in all runs; dimensions are even. */
+/** Returns the largest frame size in all runs; dimensions are even. */
 function pictureOf({ runs }: LiveTimeline): { width: number; height: number } | undefined {
   const videoRenditions = runs.flatMap(({ renditions }) =>
     renditions.filter(({ kind }) => kind === "video").slice(0, 1),

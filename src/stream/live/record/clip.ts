@@ -74,7 +74,7 @@ function readSeconds(query: URLSearchParams, name: string, minSeconds: number, m
   return value;
 }
 
-/** Range of segments that contain the seconds from `time` onwards; gaps between runs do not count. */
+/** Returns the range of segments that contain the seconds from `time` onwards; gaps between runs do not count. */
 function rangeOf(
   { runs, segments }: LiveTimeline,
   time: number,
@@ -91,7 +91,7 @@ function rangeOf(
   return from === undefined ? undefined : { from, to: segments.length - 1 };
 }
 
-/** Octets [start, end) of the body. */
+/** Yields octets [start, end) of the body. */
 async function* sliceBody(
   body: AsyncIterable<Uint8Array>,
   start: number,

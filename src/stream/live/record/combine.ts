@@ -24,7 +24,7 @@ interface CombineDeps {
 }
 
 const RATES = [24_000 / 1001, 24, 25, 30_000 / 1001, 30, 50, 60_000 / 1001, 60];
-/** The nearest standard frame rate. */
+/** Returns the nearest standard frame rate. */
 const usualRate = (fps: number): number =>
   RATES.reduce((best, rate) => (Math.abs(rate - fps) < Math.abs(best - fps) ? rate : best));
 

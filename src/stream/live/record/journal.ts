@@ -7,7 +7,7 @@ interface JournalPage {
   fragments: LiveFragment[];
 }
 
-/** Pages are objects alongside the segments; a page is deleted when all its data is in segments. */
+/** Pages are stored as objects next to the segments. A page is deleted when all its data is in segments. */
 export interface Journal {
   write(key: string, page: JournalPage): Promise<void>;
   /** Returns the pages of each writer in order. Unreadable pages are skipped. */
@@ -15,10 +15,13 @@ export interface Journal {
   delete(keys: readonly string[]): Promise<void>;
 }
 
-/** Folder of all pages of a video. */
+/** Returns the prefix of the keys of all pages of a video. */
 export const journalFolder = (video: string): string => `stream/${video}/live/open/`;
 const PAGE_NUMBER_DIGITS = 10;
-/** `writer`: see liveSegmentKey(). Each writer numbers its pages from 0. Earlier versions had no writers. */
+/**
+ * Returns the key of a page. `writer`: see liveSegmentKey(). Each writer numbers its pages from 0. Keys of earlier
+ * versions contain no writer.
+ */
 export const pageKey = (video: string, writer: string, number: number): string =>
   `${journalFolder(video)}${writer}/${String(number).padStart(PAGE_NUMBER_DIGITS, "0")}`;
 /** Each page holds a few seconds: one broadcast cannot leave more pages. */
@@ -49,7 +52,7 @@ interface Head {
   fragments: (Omit<LiveFragment, "bytes"> & { size: number })[];
 }
 
-/** Header length in four octets, the header as JSON, then the octets of all fragments. */
+/** Encodes a page: the header length in four octets, the header as JSON, then the octets of all fragments. */
 export function encodeJournalPage({ run, fragments }: JournalPage): Buffer {
   const head = Buffer.from(
     JSON.stringify({

@@ -38,7 +38,7 @@ interface JoinedMovie {
   duration: number;
   /** Most common frame rate; 0 without video. */
   fps: number;
-  /** The whole file; segments are read one after the other. */
+  /** Yields the whole file; segments are read one after the other. */
   body(): AsyncGenerator<Uint8Array, void>;
 }
 
@@ -60,8 +60,8 @@ const OVERLAP_S = 0.05;
 
 /**
  * Writes one file with its index first, from unmodified segments: each run begins where the previous one ends, without
- * the gap. All parts must have the same codec configuration (`decoderHeaders`). Only the index is held in memory. Throws
- * Mp4Error.
+ * the gap. All parts must have the same codec configuration (`decoderHeaders`). Only the index is held in memory.
+ * Throws Mp4Error.
  */
 export async function joinMovie({ parts, stored, signal }: JoinMovieOptions): Promise<JoinedMovie> {
   const tracks = new Map<MovieTrack["kind"], OpenTrack>();

@@ -12,7 +12,7 @@ export interface Recordings {
   open(video: string, options?: { onFault?: (err: unknown) => void }): Promise<Recording>;
   /** Read from the tables; for a running broadcast, only new rows. Undefined: nothing is stored for this video. */
   timeline(video: string): Promise<LiveTimeline | undefined>;
-  /** A segment, or the init segment of a run. */
+  /** Returns a segment, or the init segment of a run. */
   stored(video: string, rendition: string, segmentOrRun: number | { run: string }): Promise<StoredSegment | undefined>;
   /** Converts unfinished data from a killed process into segments. Idempotent. */
   recover(video: string): Promise<void>;

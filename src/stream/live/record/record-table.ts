@@ -24,7 +24,9 @@ export interface RecordTables {
     /** JSON by rendition, in seconds: durations, and end times on the run timeline. */
     durations: string;
     ends: string;
-    /** JSON, seconds by rendition: presentation time of the first sample. Null for segments written by earlier versions. */
+    /**
+     * JSON, seconds by rendition: presentation time of the first sample. Null for segments written by earlier versions.
+     */
     starts: string | null;
     /** Octets of all renditions. */
     size: number;
@@ -95,18 +97,18 @@ type RecordedSegment = Omit<LiveSegment, "run"> & {
 };
 
 export interface RecordTable {
-  /** Whether the recording exists, and whether it has ended. */
+  /** Resolves with whether the recording has ended; undefined if there is no recording. */
   find(video: string): Promise<{ ended: boolean } | undefined>;
   begin(video: string): Promise<void>;
   end(video: string, now: number): Promise<void>;
   insertRun(video: string, run: RecordedRun): Promise<void>;
-  /** False: another writer has stored a segment with this number. Idempotent. */
+  /** Resolves with false if another writer has stored a segment with this number. Idempotent. */
   insertSegment(video: string, segment: RecordedSegment): Promise<boolean>;
   /** The order of the results is undefined. */
   runs(video: string): Promise<RecordedRun[]>;
   /** From number `from` onwards, in order. */
   segments(video: string, from: number): Promise<RecordedSegment[]>;
-  /** The segment with the highest number. */
+  /** Resolves with the segment with the highest number. */
   last(video: string): Promise<RecordedSegment | undefined>;
   size(video: string): Promise<number>;
   delete(video: string): Promise<void>;

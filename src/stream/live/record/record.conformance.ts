@@ -181,7 +181,7 @@ export function recordConformance(engine: TestEngine): void {
     assert.deepEqual(await keysOf(objects, `stream/${VIDEO}/live/open/`), []);
   });
 
-  test("a put whose response is lost is retried with the same bytes under the same key", async (t) => {
+  test("retries a put whose response is lost with the same bytes under the same key", async (t) => {
     const { db } = await engine.open(t, recordMigrations);
     const tries = new Map<string, number>();
     let isFailing = true;
@@ -210,7 +210,7 @@ export function recordConformance(engine: TestEngine): void {
     const [early, ...later] = testSegments.flatMap(({ fragments }) => fragments);
     sink.fragment(early!);
     while (tries.size === 0) await new Promise(setImmediate);
-    // They belong to the next page, not to the one that is repeated.
+    // These fragments belong to the next page, not to the one that is retried.
     for (const fragment of later) sink.fragment(fragment);
     await repeated("/live/open/", 1);
     for (const { cut } of testSegments) recording.addSegment(cut);
@@ -223,7 +223,7 @@ export function recordConformance(engine: TestEngine): void {
     assert.deepEqual(await keysOf(objects, `stream/${VIDEO}/live/open/`), []);
   });
 
-  test("a process that lost the broadcast to another one overwrites nothing, and stops at its next segment", async (t) => {
+  test("a process that lost the broadcast to another process overwrites nothing, and stops at its next segment", async (t) => {
     const { db, another } = await engine.open(t, recordMigrations);
     const faults: string[] = [];
     const { recordings, objects, clock } = await openRecordings(t, { db });
@@ -246,7 +246,7 @@ export function recordConformance(engine: TestEngine): void {
     next.addSegment(continued.cut);
     await next.settled();
 
-    // The paused process continues, unaware of the other one.
+    // The paused process continues without knowing about the other one.
     for (const { fragments, cut } of testSegments.slice(1)) {
       for (const fragment of fragments) sink.fragment(fragment);
       clock.advance(2000);
@@ -267,7 +267,7 @@ export function recordConformance(engine: TestEngine): void {
     );
   });
 
-  test("reads and continues a recording made by an earlier version, whose keys do not name the writer", async (t) => {
+  test("reads and continues a recording of an earlier version, whose keys do not contain the writer", async (t) => {
     const { db } = await engine.open(t, recordMigrations);
     const { recordings, objects } = await openRecordings(t, { db });
     const run = testRun("1");
@@ -298,7 +298,7 @@ export function recordConformance(engine: TestEngine): void {
     for (const name of ["source", "audio"]) {
       await objects.put(`stream/${VIDEO}/live/${name}/init-${run.id}.mp4`, Buffer.from("init"));
       await objects.put(`stream/${VIDEO}/live/${name}/0.m4s`, joined(first.fragments, name));
-      // Left by a process that was killed before the row was stored.
+      // A process was killed before it stored the row for this object.
       await objects.put(`stream/${VIDEO}/live/${name}/1.m4s`, Buffer.from("interrupted"));
     }
     await objects.put(

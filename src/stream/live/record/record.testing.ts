@@ -35,7 +35,7 @@ export const testRun = (letter: string, more: Partial<LiveRun> = {}): LiveRun =>
   ...more,
 });
 
-/** Recordings on a real database (default: a separate SQLite) and real objects. */
+/** Opens recordings on a real database (default: a separate SQLite) and real objects. */
 export async function openRecordings(
   t: Pick<TestContext, "after">,
   {
@@ -63,7 +63,8 @@ interface TestSegment {
 }
 
 /**
- * Two seconds of a run: four fragments of video, the first with a key frame, and four of audio, slightly late as usual.
+ * Returns two seconds of a run: four fragments of video, the first with a key frame, and four of audio, slightly late
+ * as usual.
  */
 export function testSegment(
   run: LiveRun,

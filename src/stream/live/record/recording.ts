@@ -13,7 +13,7 @@ interface RecordingDeps {
   table: RecordTable;
   journal: Journal;
   objects: Pick<ObjectStore, "put" | "delete">;
-  /** Part of the keys of this recording, see liveSegmentKey(). */
+  /** Part of the object keys of this recording; see liveSegmentKey(). */
   writer: string;
   clock: Clock;
   log: Log;
@@ -33,8 +33,8 @@ const CLOSING_MS = 20_000;
 
 /**
  * Writes sequentially in arrival order. Failed writes are retried until they succeed, so a store or database outage of
- * a minute loses no data. The remaining data is discarded only if `maxQueuedOctets` octets are queued or the recording is
- * closed in the meantime.
+ * a minute loses no data. The remaining data is discarded only if `maxQueuedOctets` octets are queued or the recording
+ * is closed in the meantime.
  */
 export function createRecording(parts: RecordingDeps): Recording {
   const { video, timeline, table, journal, objects, writer, clock, log, pageMs, maxQueuedOctets } = parts;
@@ -48,7 +48,7 @@ export function createRecording(parts: RecordingDeps): Recording {
   /** Time at which failing writes are abandoned. */
   let deadline = Infinity;
   let pageCount = 0;
-  /** Pages whose write has failed: a retry writes the same bytes under the same key. */
+  /** Pages that could not be written. A retry writes the same bytes under the same key. */
   let unwrittenPages: NumberedPage[] = [];
   let pagedAt = -Infinity;
   let isPaging = false;

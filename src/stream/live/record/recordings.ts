@@ -31,7 +31,7 @@ const MAX_WAITING_BYTES = 128 * 1024 * 1024;
 
 interface CachedTimeline {
   timeline: LiveTimeline;
-  /** By segment number: part of the object keys. */
+  /** Writer of each segment, by segment number; part of the object keys. */
   writers: (string | null)[];
 }
 

@@ -50,7 +50,7 @@ export async function recoverOpen(
       ...recentSegments.filter((segment) => segment.run === run).map(({ ends }) => ends[rendition] ?? -Infinity),
     );
   let n = (last?.n ?? -1) + 1;
-  // An interrupted recovery may have stored other segments with these numbers.
+  // A new writer, because an interrupted recovery may have stored other segments with these numbers.
   const writer = ids.token(8);
   const pagesByRun = Map.groupBy(pages, ({ page }) => page.run);
   for (const run of [...runs.values()].sort((a, b) => a.started - b.started)) {
@@ -78,7 +78,10 @@ export async function recoverOpen(
         size += bytes.length;
       }
       if (!(await table.insertSegment(video, { n, run: id, start, durations, ends, size, writer }))) {
-        log.warn({ video, segment: n }, "live: recovery ended, another process is recovering the same recording");
+        log.warn(
+          { video, segment: n },
+          "live: recovery stopped, because another process is recovering the same recording",
+        );
         return objects.delete(keys);
       }
       n++;

@@ -2,15 +2,15 @@ import type { LiveSegment, LiveTimeline } from "../timeline.ts";
 import type { RecordingSummary } from "./port.ts";
 
 /**
- * Duration of a segment, in seconds: that of its video, if any. The longest rendition would be a few milliseconds too
- * long, accumulating over thousands of segments.
+ * Returns the duration of a segment, in seconds: that of its video, if any. The longest rendition would be a few
+ * milliseconds too long, accumulating over thousands of segments.
  */
 export function lengthOf(runs: LiveTimeline["runs"], { run, durations }: LiveSegment): number {
   const leader = runs[run]!.renditions.find(({ name }) => durations[name] !== undefined);
   return leader === undefined ? 0 : durations[leader.name]!;
 }
 
-/** Totals of a timeline. */
+/** Returns the totals of a timeline. */
 export function recordingSummary(
   { runs, segments }: Pick<LiveTimeline, "runs" | "segments">,
   size: number,

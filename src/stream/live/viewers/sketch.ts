@@ -12,7 +12,7 @@ const OCTETS = SKETCH_BITS / 8;
 export const sketchOf = (viewers: Iterable<number>): number[] =>
   [...new Set(viewers)].sort((a, b) => a - b).slice(0, SKETCH);
 
-/** Number of distinct viewers in these sketches. */
+/** Returns the number of distinct viewers in these sketches. */
 export function countDistinct(sketches: readonly (readonly number[])[]): number {
   const union = sketchOf(sketches.flat());
   return union.length < SKETCH ? union.length : Math.round((SKETCH - 1) / ((union.at(-1)! + 1) / 2 ** SKETCH_BITS));

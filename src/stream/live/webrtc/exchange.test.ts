@@ -5,7 +5,7 @@ import { streamErrors } from "../../errors.ts";
 import { newCertificate } from "./peers.ts";
 import { createSmallHub, sendNonsense, startWebrtc, until } from "./webrtc.testing.ts";
 
-/** An offer as created by a client. */
+/** Resolves with an offer as created by a client. */
 async function someOffer(
   t: TestContext,
   kinds: readonly ("video" | "audio")[] = ["video", "audio"],

@@ -31,7 +31,7 @@ async function publish(tracks: LiveTracks, transcoder?: Transcoder) {
   };
 }
 
-/** A transcoder that records its input. */
+/** Returns a transcoder that records its input. */
 function someTranscoder() {
   const opened: {
     tracks: LiveTracks;

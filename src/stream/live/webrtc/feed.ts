@@ -17,7 +17,9 @@ export interface Unit {
 /** Packets of an input in a form that browsers can play: read once for all viewers. */
 export interface Feed {
   codecs(): FeedCodecs;
-  /** Passes all units on as they arrive. `backlog`: units since the last key frame; empty while an encoder catches up. */
+  /**
+   * Passes all units on as they arrive. `backlog`: units since the last key frame; empty while an encoder catches up.
+   */
   watch(watcher: Watcher): { backlog(): readonly Unit[]; end(): void };
   requestKeyFrame(): void;
 }
@@ -105,7 +107,7 @@ interface CatchUpState {
 
 interface OpenFeed extends Feed {
   attach(session: LiveSession): void;
-  /** The error if the feed was closed unexpectedly. */
+  /** Returns the error if the feed was closed unexpectedly. */
   failure(): unknown;
   isClosed(): boolean;
   close(): void;
@@ -159,7 +161,10 @@ function openFeed({
     if (!hasReplayed) lag.first ??= pts;
   }
 
-  /** Handles encoder output. While catching up, audio is skipped; video is collected from its key frame and sent when complete. */
+  /**
+   * Handles encoder output. While catching up, audio is skipped; video is collected from its key frame and sent when
+   * complete.
+   */
   function handleEncoded(packet: MediaPacket): void {
     const lag = catchUps[packet.kind];
     packetize(packet);

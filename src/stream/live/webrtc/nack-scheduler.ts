@@ -1,6 +1,6 @@
 /** Schedules NACKs for missing packets (RFC 4585, 6.2.1). */
 interface NackScheduler {
-  /** The packets to request now. `missing`: all missing packets; `now`: milliseconds. */
+  /** Returns the packets to request now. `missing`: all missing packets; `now`: milliseconds. */
   due(missing: readonly number[], now: number): number[];
 }
 

@@ -5,8 +5,8 @@ import { fragmentOfAnswer, offerAfterRestart, readSdpFragment } from "./sdp-frag
 /** Offer/answer exchange of one connection, one step at a time. */
 export interface Negotiation {
   /**
-   * The answer with all local candidates. `change`: called before it is created. Rejects with webrtcBadOffer,
-   * webrtcNoPort.
+   * Resolves with the answer, with all local candidates. `change`: called before it is created. Rejects with
+   * webrtcBadOffer, webrtcNoPort.
    */
   answer(offer: string, change?: (connection: RTCPeerConnection) => void | Promise<void>): Promise<string>;
   offer(): Promise<string>;
@@ -14,7 +14,7 @@ export interface Negotiation {
   acceptAnswer(answer: string): Promise<void>;
   /** Undefined: no response body. Otherwise the fragment for the ICE restart. Rejects with webrtcBadPatch. */
   patch(fragment: string): Promise<string | undefined>;
-  /** Entity tag of the current ICE session. */
+  /** Returns the entity tag of the current ICE session. */
   tag(): string;
 }
 

@@ -32,8 +32,9 @@ const KEPT_EXTENSIONS = [
 const PROFILES = ["42e0", "4200", "42c0", "4d00", "4d40", "64000", "640c"];
 
 /**
- * Reads an offer and reduces it to the selected codecs: the first entry of `video` that it contains. `keepRtx`: keep the
- * RTX stream. Without RTX, a browser's bandwidth probes use sequence numbers of the video and are never retransmitted.
+ * Reads an offer and reduces it to the selected codecs: the first entry of `video` that it contains. `keepRtx`: keep
+ * the RTX stream. Without RTX, a browser's bandwidth probes use sequence numbers of the video and are never
+ * retransmitted.
  */
 export function readOffer(
   sdp: string,
@@ -109,7 +110,7 @@ function rank(format: string): number {
   return profileIndex === -1 ? PROFILES.length : profileIndex;
 }
 
-/** Payload type of its RTX codec. */
+/** Returns the payload type of its RTX codec. */
 function repeatsOf(section: readonly string[], payloadType: number): number | undefined {
   const types = section.flatMap((line) => /^a=rtpmap:(\d+) rtx\/90000$/i.exec(line)?.[1] ?? []);
   const type = types.find((rtxType) =>

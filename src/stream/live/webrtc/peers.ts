@@ -33,8 +33,8 @@ export interface Peer {
   /** Records activity that ICE does not detect. */
   recordActivity(): void;
   /**
-   * Called once, regardless of which side closes, or soon after registration if the peer has closed. `isClean`: the peer
-   * ended the session properly.
+   * Called once, regardless of which side closes, or soon after registration if the peer has closed. `isClean`: the
+   * peer ended the session properly.
    */
   onClose(listener: (isClean: boolean) => void): void;
   close(isClean?: boolean): void;
@@ -42,8 +42,8 @@ export interface Peer {
 
 export interface Peers {
   /**
-   * `isLocal`: a client on this machine. Publishers and viewers are counted separately, so neither can lock out the other.
-   * Throws webrtcTooMany.
+   * `isLocal`: a client on this machine. Publishers and viewers are counted separately, so neither can lock out the
+   * other. Throws webrtcTooMany.
    */
   open(codecs: Pick<Offer, "video" | "audio">, peerOptions: { kind: "publish" | "play"; isLocal: boolean }): Peer;
   count(): number;

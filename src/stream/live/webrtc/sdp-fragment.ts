@@ -31,7 +31,7 @@ export function readSdpFragment(text: string): SdpFragment | undefined {
   return fragment;
 }
 
-/** Response to an ICE restart: local values from a complete answer. */
+/** Returns the response to an ICE restart: local values from a complete answer. */
 export function fragmentOfAnswer(sdp: string): string {
   const lines = sdp.split(/\r?\n/);
   const first = lines.findIndex((line) => line.startsWith("m="));
@@ -42,7 +42,7 @@ export function fragmentOfAnswer(sdp: string): string {
   return `${[...pick("ice-lite", "ice-options").slice(0, 1), ...pick("ice-ufrag:").slice(0, 1), ...pick("ice-pwd:").slice(0, 1), media[0]!, ...pick("mid:").slice(0, 1), ...pick("candidate:"), "a=end-of-candidates"].join("\r\n")}\r\n`;
 }
 
-/** The offer with new ICE credentials, as the client would have sent it for an ICE restart. */
+/** Returns the offer with new ICE credentials, as the client would have sent it for an ICE restart. */
 export function offerAfterRestart(offer: string, { ufrag, pwd, candidates }: Required<SdpFragment>): string {
   const lines = offer.split(/\r?\n/).filter((line) => line !== "" && !/^a=(candidate:|end-of-candidates)/.test(line));
   const outputLines: string[] = [];

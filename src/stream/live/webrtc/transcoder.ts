@@ -31,7 +31,7 @@ export interface TranscoderOutput {
 
 export interface Transcoding {
   write(packet: MediaPacket): void;
-  /** Octets queued for the encoder. */
+  /** Returns the number of octets queued for the encoder. */
   lag(): number;
   close(): void;
 }

@@ -178,7 +178,7 @@ interface OutgoingTrack {
   report(wall: (us: number) => number): void;
 }
 
-/** One track of one viewer: sequence numbers and timestamps, retransmissions, and reports. */
+/** Creates one track of one viewer: sequence numbers and timestamps, retransmissions, and reports. */
 function createOutgoing(sender: RTCRtpSender, cname: string): OutgoingTrack {
   const rate = sender.kind === "video" ? 90_000 : 48_000;
   const sentPackets: (RtpPacket | undefined)[] = [];
@@ -192,8 +192,8 @@ function createOutgoing(sender: RTCRtpSender, cname: string): OutgoingTrack {
   const toTicks = (us: number) => Math.round((us * rate) / 1_000_000);
 
   /**
-   * Audio decoders treat a timestamp increment that differs from the previous packet's duration as packet loss, so sender reports convey small
-   * shifts.
+   * Audio decoders treat a timestamp increment that differs from the previous packet's duration as packet loss, so
+   * sender reports convey small shifts.
    */
   function timestampOf(payload: Buffer, us: number): number {
     const exactTimestamp = toTicks(us);

@@ -193,8 +193,8 @@ export async function publishAtPace(
 }
 
 /**
- * A relay to a local UDP port that drops one in `oneOf` media packets in both directions. Connection setup is not
- * affected.
+ * Starts a relay to a local UDP port that drops one in `oneOf` media packets in both directions. Connection setup is
+ * not affected.
  */
 export async function startLossyWay(
   scope: { after(end: () => Promise<void>): void },
@@ -244,7 +244,7 @@ export async function sendNonsense(port: number, count: number): Promise<void> {
 
 const PAGE = `<!doctype html><link rel="icon" href="data:,"><video autoplay muted playsinline></video>`;
 
-/** A server with WebRTC, and an empty page on the same origin. */
+/** Starts a server with WebRTC, and an empty page on the same origin. */
 export async function startWebrtc(
   hub: SmallHub,
   more: Partial<LiveWebrtcDeps> = {},

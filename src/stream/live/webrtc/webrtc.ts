@@ -37,7 +37,7 @@ export interface LiveWebrtcDeps {
   settings: Pick<Settings["live"], "host" | "webrtc_addresses" | "webrtc_ports" | "connections">;
   /** Path before `/{id}`: "" or "/cdn-cgi/stream". */
   base?: string;
-  /** The client's IP address behind trusted proxies. */
+  /** Returns the client's IP address behind trusted proxies. */
   address(request: IncomingMessage): string;
   /** Scheme and host as seen by the viewer. */
   origin(request: IncomingMessage): string;
@@ -58,7 +58,7 @@ export interface LiveWebrtc {
    * no response has been sent. Accepts any method.
    */
   handle(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
-  /** Number of connections, for metrics. */
+  /** Returns the number of connections, for metrics. */
   connections(): number;
   close(): Promise<void>;
 }
@@ -330,7 +330,7 @@ function whenConnected({ connection }: Peer, listener: () => void): void {
 
 const digest = (text: string) => createHash("sha256").update(text).digest();
 
-/** Codecs of the server's offer, if a viewer requests one. */
+/** Returns codecs of the server's offer, if a viewer requests one. */
 const ownOfferOf = (feed: Feed) => {
   const { video, audio } = feed.codecs();
   return {

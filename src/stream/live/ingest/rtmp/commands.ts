@@ -15,7 +15,7 @@ import {
 
 /** Server responses in RTMP. */
 export interface RtmpResponses {
-  /** Response to `connect`: windows, chunk size, and success. */
+  /** Returns the response to `connect`: windows, chunk size, and success. */
   connected(command: RtmpCommand): void;
   result(command: RtmpCommand, value?: number): void;
   status(level: "status" | "error", code: string, description: string): void;
@@ -90,6 +90,6 @@ export function createRtmpResponses(peer: RtmpPeer): RtmpResponses {
   };
 }
 
-/** The stream key from the stream name, without anything that some clients append to it. */
+/** Returns the stream key from the stream name, without anything that some clients append to it. */
 export const streamKeyOf = (name: unknown): string =>
   typeof name === "string" ? name.replace(/^\/+|\?.*$/g, "").slice(0, 512) : "";

@@ -9,8 +9,8 @@ const BUFFER_OCTETS = 64 * 1024;
  * read would cause most of the garbage collection.
  *
  * `onread` can only be set when a socket is created, and Node creates server sockets itself: the handle is moved into
- * another socket. `acceptedSocket` is left without a handle; its server counts it until it is destroyed. If `acceptedSocket` has no
- * handle, it is returned unchanged.
+ * another socket. `acceptedSocket` is left without a handle; its server counts it until it is destroyed. If
+ * `acceptedSocket` has no handle, it is returned unchanged.
  */
 export function reuseReadBuffer(acceptedSocket: Socket): Socket {
   const handleHolder = acceptedSocket as unknown as { _handle: object | null };

@@ -5,7 +5,10 @@ import { networkOf } from "../../../../kernel/networks.ts";
  * evicted, preferably from the same network, so that silent clients cannot lock out other clients.
  */
 interface PendingConnections {
-  /** Adds a connection. `evict` is called at most once, and never after the returned function, which removes the connection. */
+  /**
+   * Adds a connection. `evict` is called at most once, and never after the returned function, which removes the
+   * connection.
+   */
   add(address: string, evict: () => void): () => void;
   readonly size: number;
 }

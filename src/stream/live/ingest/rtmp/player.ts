@@ -35,7 +35,7 @@ interface PlayingOptions extends PlayerPorts, AdmittedPlayer {
   key: string;
   peer: RtmpPeer;
   responses: RtmpResponses;
-  /** Octets queued for the client. */
+  /** Returns the number of octets queued for the client. */
   queuedOctets(): number;
   /** The broadcast has ended (undefined), or the player's authorization has been revoked. */
   onEnd(reason: UserError | undefined): void;

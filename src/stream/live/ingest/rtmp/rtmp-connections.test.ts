@@ -147,7 +147,7 @@ test("a closing server notifies its clients and accepts no new ones", async (t) 
 });
 
 for (const protocol of ["rtmp", "rtmps"] as const)
-  test(`a publisher behind a proxy over ${protocol} has the address from its PROXY header`, async (t) => {
+  test(`a publisher behind a proxy has the address in the PROXY header, over ${protocol}`, async (t) => {
     const given = await openRtmp(t, {}, 100, (ip) => ip === "127.0.0.1");
     const socket = connect(protocol === "rtmp" ? given.server.port! : given.server.securePort!, "127.0.0.1");
     t.after(() => socket.destroy());
@@ -165,7 +165,7 @@ for (const protocol of ["rtmp", "rtmps"] as const)
     await until("the broadcast is live", () => given.ingest.all().length > 0);
   });
 
-test("a proxy without a valid PROXY header is disconnected, and others need none", async (t) => {
+test("disconnects a proxy without a valid PROXY header; other clients need none", async (t) => {
   const given = await openRtmp(t, { proxyHeaderMs: 100 }, 100, (ip) => ip === "127.0.0.1");
   for (const bytes of [
     Buffer.from([3]),

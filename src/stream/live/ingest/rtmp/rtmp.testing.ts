@@ -21,7 +21,7 @@ export interface FakeIngest extends Publishing, LiveSessions {
   add(publishKey: string, playbackKey: string): LiveInput;
   revoke(key: string): void;
   readonly published: Published[];
-  /** Octets queued for each player, of all inputs. */
+  /** Returns the number of octets queued for each player, of all inputs. */
   lags(): number[];
 }
 

@@ -21,7 +21,7 @@ interface RtmpFixture {
   secureUrl: string;
 }
 
-/** A server on free ports, with an input that has the publish key "key" and the playback key "watch". */
+/** Opens a server on free ports, with an input that has the publish key "key" and the playback key "watch". */
 export async function openRtmp(
   t: TestContext,
   limits: Partial<RtmpLimits> = {},
@@ -58,7 +58,7 @@ export async function openRtmp(
   };
 }
 
-/** A client that has sent `publish` and received a response. */
+/** Opens a client that has sent `publish` and received a response. */
 export async function openPublisher(t: TestContext, { server }: RtmpFixture, key = "key"): Promise<TestClient> {
   const client = createTestClient(server.port!);
   t.after(() => client.socket.destroy());
@@ -72,7 +72,7 @@ export async function openPublisher(t: TestContext, { server }: RtmpFixture, key
 export const sendMessage = ({ peer }: TestClient, type: number, time: number, data: Buffer) =>
   peer.send(6, { type, stream: 1, time, data });
 
-/** An audio message that contains one frame. */
+/** Returns an audio message that contains one frame. */
 export const writeFrame = (codec: "aac", data: Buffer) => Buffer.concat([audioFrameHeader(codec), data]);
 
 /** AudioSpecificConfig: AAC-LC, 48 kHz, stereo. */

@@ -15,7 +15,7 @@ interface RtmpServerDeps extends ConnectionDeps {
   port?: number;
   /** RTMPS; absent: disabled. */
   secure?: { port: number; tls: Pick<TlsSource, "context"> };
-  /** Load balancers that begin each connection with a PROXY header. Default: none. */
+  /** Load balancers that send a PROXY header at the start of each connection. Default: none. */
   isProxy?: NetworkSet;
   /** Maximum number of concurrent publishers and players. */
   connections: number;
@@ -30,7 +30,7 @@ export interface RtmpLimits {
   /** Maximum number of pending connections, in total and per network. */
   maxPending: number;
   maxPendingPerNetwork: number;
-  /** Milliseconds for the header of a load balancer. Default 10,000. */
+  /** Time limit in milliseconds for the PROXY header. Default 10,000. */
   proxyHeaderMs: number;
 }
 
@@ -38,7 +38,7 @@ export interface RtmpServer {
   /** Undefined: disabled. */
   readonly port: number | undefined;
   readonly securePort: number | undefined;
-  /** Number of publishers and players, and of pending connections. */
+  /** Returns the number of publishers and players, and of pending connections. */
   load(): { admitted: number; waiting: number };
   /** Ends all connections. */
   close(): Promise<void>;
@@ -67,7 +67,7 @@ export async function startRtmpServer(deps: RtmpServerDeps): Promise<RtmpServer>
     maxPending: limits.maxPending,
     headerMs: limits.proxyHeaderMs,
     onRefused: (proxy, reason) =>
-      deps.log.info({ proxy, reason }, "rtmp: no valid PROXY header from a client listed in live.proxies"),
+      deps.log.info({ proxy, reason }, "rtmp: received no valid PROXY header from a client in live.proxies"),
   });
 
   function acceptConnection(
@@ -79,7 +79,7 @@ export async function startRtmpServer(deps: RtmpServerDeps): Promise<RtmpServer>
     rawSocket.setNoDelay(true);
     const socket =
       tls === undefined
-        ? // Octets behind the PROXY header may already be in the buffer of the socket.
+        ? // Octets after the PROXY header may already be in the socket's buffer.
           deps.isProxy?.(rawSocket.remoteAddress)
           ? rawSocket
           : reuseReadBuffer(rawSocket)

@@ -8,7 +8,7 @@ import { abilities, asking, createTestCaller, openStream } from "../../../../pro
 import { until } from "../fake-sessions.testing.ts";
 import { listenSrt } from "./listener.ts";
 
-/** A listener, and callers that each send from a port of their own. */
+/** Opens a listener, and callers that each send from a port of their own. */
 async function openCallers(t: TestContext) {
   const events: string[] = [];
   const listener = await listenSrt({

@@ -19,7 +19,7 @@ export interface SrtServerDeps extends PlayerDeps {
 
 interface SrtServer {
   readonly port: number;
-  /** Number of publishers and players. */
+  /** Returns the number of publishers and players. */
   load(): number;
   /** Ends all connections. */
   close(): Promise<void>;

@@ -140,7 +140,8 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
     assert.equal(code, 0);
     await until("the publication has ended", () => published[0]?.ended !== undefined);
     assert.ok(line.dropped > 20, `${line.dropped} datagrams were lost`);
-    // A receiver cannot detect the loss of the last packets before the sender disconnects: a loaded machine may lose two seconds.
+    // A receiver cannot detect the loss of the last packets before the sender disconnects: a loaded machine may lose
+    // two seconds.
     assertWhole(published[0]!, 3);
   });
 

@@ -16,7 +16,7 @@ interface FakeIngest extends Publishing, RejectedPublishers {
   inputs: LiveInputDirectory;
   sessions: Pick<LiveSessions, "of">;
   published: Published[];
-  /** An input with the stream ids "<name>" and "play<name>". */
+  /** Adds an input with the stream ids "<name>" and "play<name>". */
   add(name: string, passphrase: string): LiveInput;
   change(name: string, change: { passphrase?: string; enabled?: boolean }): void;
 }
@@ -145,8 +145,8 @@ interface Relay {
 }
 
 /**
- * A lossy link to a server: datagrams are lost, or delayed by varying amounts. The random sequence is the same each
- * time.
+ * Starts a lossy link to a server: datagrams are lost, or delayed by varying amounts. The random sequence is the same
+ * each time.
  */
 export async function relay(
   t: TestContext,

@@ -7,7 +7,7 @@ import type { LiveSubscriber } from "../../session.ts";
 interface TsPlayerOptions {
   /** Writes whole packets of 188 octets; those of one video or audio frame are passed together. */
   write(packets: Buffer): void;
-  /** Time in milliseconds of a monotonic clock. */
+  /** Returns the time in milliseconds of a monotonic clock. */
   now: () => number;
 }
 

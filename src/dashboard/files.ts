@@ -32,7 +32,9 @@ const TYPES: Record<string, string> = {
   woff2: "font/woff2",
 };
 
-/** The output of `npm run build`, included in the published package; in a checkout the sources are bundled on first use. */
+/**
+ * The output of `npm run build`, included in the published package; in a checkout the sources are bundled on first use.
+ */
 const BUILT_FOLDER = join(import.meta.dirname, "../web/dashboard");
 const SOURCES = join(import.meta.dirname, "../../web/dashboard");
 

@@ -10,7 +10,10 @@ const ASSETS = "/assets/";
 /** Frames that display messages; see shared/html-frame.tsx. */
 const FRAME = "/message-frame";
 
-/** Serves the files and the pages of the dashboard and the documentation. `origins`: other origins that the pages may use. */
+/**
+ * Serves the files and the pages of the dashboard and the documentation. `origins`: other origins that the pages may
+ * use.
+ */
 export function createPages(files: DashboardFiles, docs: DashboardFiles) {
   return async function answerPage(
     request: IncomingMessage,

@@ -88,8 +88,8 @@ export interface Dev {
   readonly api: DevApi;
   readonly control: DevControl;
   /**
-   * Runs the seeds, builds the workers, then listens for requests and mail. A worker that fails to build is reported but
-   * does not prevent the start. Rejects with UserError if a seed fails or a port is in use.
+   * Runs the seeds, builds the workers, then listens for requests and mail. A worker that fails to build is reported
+   * but does not prevent the start. Rejects with UserError if a seed fails or a port is in use.
    */
   start(addresses: Pick<DevSettings, "host" | "port" | "smtpPort">): Promise<{
     /** Without a trailing slash. */

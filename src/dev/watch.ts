@@ -16,7 +16,10 @@ export interface FileWatch {
 }
 
 interface Options {
-  /** Called with the changed paths once no change has occurred for `debounceMs`, or at the latest after `debounceMs * 10`. */
+  /**
+   * Called with the changed paths once no change has occurred for `debounceMs`, or at the latest after `debounceMs *
+   * 10`.
+   */
   onChange: (files: string[]) => void;
   /** Default 40 ms: an editor's burst of events counts as one change. */
   debounceMs?: number;

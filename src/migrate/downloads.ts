@@ -12,7 +12,10 @@ interface DownloadOptions {
   accept?: readonly number[];
 }
 
-/** Requests a URL that contains its own credential: the API token is not sent to it. Retries 429, 5xx and lost connections. */
+/**
+ * Requests a URL that contains its own credential: the API token is not sent to it. Retries 429, 5xx and lost
+ * connections.
+ */
 export async function download(
   url: string,
   what: string,

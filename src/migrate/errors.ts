@@ -52,7 +52,7 @@ export const migrateErrors = defineErrors("migrate", {
   exportIncomplete: {
     code: "E_EXPORT_INCOMPLETE",
     http: 409,
-    message: "The export in {path} is incomplete. These items could not be exported: {names}.",
+    message: "The export in {path} is incomplete. Failed items: {names}.",
     fix: "Run the same `reelpost export` command again, or leave out these parts with --only.",
   },
   manifestUnreadable: {

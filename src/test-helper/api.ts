@@ -13,15 +13,22 @@
 export interface CreateServerOptions {
   /** Folder that the other paths are relative to. Default: the working directory. */
   dir?: string;
-  /** Configuration files, one per worker; the first worker is the default. Default: the one in `dir` or a parent folder. */
+  /**
+   * Configuration files, one per worker; the first worker is the default. Default: the one in `dir` or a parent folder.
+   */
   config?: string | readonly string[];
   /** Name of an environment: `env.<name>` in the configurations. */
   environment?: string;
   /** Variables and secrets that override those in the configurations, in every worker. */
   vars?: Readonly<Record<string, unknown>>;
-  /** SQL files to run on D1 databases before the workers start: `FILE` or `BINDING=FILE`; `*` matches any name; matches run in name order. */
+  /**
+   * SQL files to run on D1 databases before the workers start: `FILE` or `BINDING=FILE`; `*` matches any name; matches
+   * run in name order.
+   */
   seeds?: readonly string[];
-  /** Folder for storage and mail, which `close()` keeps. Default: an empty temporary folder, which `close()` deletes. */
+  /**
+   * Folder for storage and mail, which `close()` keeps. Default: an empty temporary folder, which `close()` deletes.
+   */
   dataDir?: string;
   /** Simulates failures for this percentage of the recipients of outgoing messages. The same `seed` repeats them. */
   chaos?: { percent: number; seed?: number };
@@ -64,7 +71,10 @@ export interface TestServer extends AsyncDisposable {
   /** Log lines of all workers since the start, `reset()` or `clearLogs()`, oldest first. */
   getLogs(): LogLine[];
   clearLogs(): void;
-  /** Restarts the workers with empty storage and an empty inbox. Removes all faults, resets the clock, and keeps the URL. */
+  /**
+   * Restarts the workers with empty storage and an empty inbox. Removes all faults, resets the clock, and keeps the
+   * URL.
+   */
   reset(): Promise<void>;
   /** Stops the server and its processes, and deletes its temporary folder. */
   close(): Promise<void>;
@@ -299,7 +309,9 @@ export interface TestUpstream {
 
 /** The disk of the server. Databases are not affected: KV, D1 and queues continue to work. */
 export interface TestDisk {
-  /** Simulates a full disk: received and outgoing mail is rejected with 452, and writes to R2 and video uploads fail. */
+  /**
+   * Simulates a full disk: received and outgoing mail is rejected with 452, and writes to R2 and video uploads fail.
+   */
   fill(): Promise<void>;
   free(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
- * The module `reelpost/test`. It runs in the process of the test, with any version of Node, as an ES module or CommonJS:
- * it imports only Node's modules, and starts the servers in a host process.
+ * The module `reelpost/test`. It runs in the process of the test, with any version of Node, as an ES module or
+ * CommonJS: it imports only Node's modules, and starts the servers in a host process.
  */
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -6,8 +6,8 @@ interface EventLog {
   add(event: ServerEvent): void;
   clear(): void;
   /**
-   * Resolves with the first event from index `after` that `isMatch` accepts, including later events. Call `cancel` to stop
-   * waiting.
+   * Resolves with the first event from index `after` that `isMatch` accepts, including later events. Call `cancel` to
+   * stop waiting.
    */
   first(isMatch: (event: ServerEvent) => boolean, after: number): { found: Promise<ServerEvent>; cancel(): void };
   /** Log lines of the events. */

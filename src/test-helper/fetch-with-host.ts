@@ -4,7 +4,9 @@ import { Readable } from "node:stream";
 /** Statuses whose responses have no body (Fetch 2.2.3). */
 const NULL_BODY = new Set([101, 204, 205, 304]);
 
-/** Sends a request to `server` with the host of its URL: fetch() does not allow another host. Does not follow redirects. */
+/**
+ * Sends a request to `server` with the host of its URL: fetch() does not allow another host. Does not follow redirects.
+ */
 export async function fetchWithHost(server: URL, prefix: string, sent: Request): Promise<Response> {
   const { host, pathname, search } = new URL(sent.url);
   const body = sent.body === null ? undefined : Buffer.from(await sent.arrayBuffer());

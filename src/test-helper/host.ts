@@ -1,7 +1,7 @@
 /**
- * Main module of the host process: runs the servers of one test process, which may have an older version of Node, mocked
- * globals or another module system. Exits when the channel to that process closes, or some time after its last server
- * has been closed.
+ * Main module of the host process: runs the servers of one test process, which may have an older version of Node,
+ * mocked globals or another module system. Exits when the channel to that process closes, or some time after its last
+ * server has been closed.
  */
 import { messageOf, UserError } from "../kernel/index.ts";
 import { testHelperErrors } from "./errors.ts";

@@ -19,7 +19,10 @@ import {
 } from "./zones-table.ts";
 
 export interface ZoneList {
-  /** `id`: 32 hex digits; default: a random one. Throws badName, publicSuffix, zoneExists, othersZone, unsupportedType, idTaken. */
+  /**
+   * `id`: 32 hex digits; default: a random one. Throws badName, publicSuffix, zoneExists, othersZone, unsupportedType,
+   * idTaken.
+   */
   create(request: {
     account: string;
     name: string;

@@ -86,8 +86,8 @@ export const router = createRouter({
 /** All queries except those of the sign-in page, which is open when a session starts or ends. */
 const ofSession = { predicate: ({ queryKey }: { queryKey: readonly unknown[] }) => queryKey[0] !== "sign-in" };
 
-// Signing out, in this or another tab, or an expired session: the guard of the shell opens the sign-in page. The data of
-// the session is removed when no page shows it any longer.
+// Signing out, in this or another tab, or an expired session: the guard of the shell opens the sign-in page. The data
+// of the session is removed when no page shows it any longer.
 onSessionChange(() => {
   const isSignedOut = sessionSecret() === undefined;
   if (!isSignedOut) void queryClient.invalidateQueries(ofSession);

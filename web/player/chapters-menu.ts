@@ -4,7 +4,7 @@ import { h } from "./elements.ts";
 
 type Chapters = PlayerVideo["chapters"];
 
-/** Menu of chapters: one item per chapter, with its title and start. */
+/** A menu of chapters, with the title and start of each. */
 export class ChaptersMenu extends MediaChromeMenu {
   #chapters: Chapters = [];
   /** Called with the start of the chapter that the viewer selected, in seconds. */
@@ -48,7 +48,7 @@ function createItem({ start, title }: Chapters[number], index: number): MediaChr
   return item;
 }
 
-/** `0:05`, `1:02:03` */
+/** Formats a time as `0:05` or `1:02:03`. */
 function clockText(seconds: number): string {
   const two = (value: number) => String(value).padStart(2, "0");
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];

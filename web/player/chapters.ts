@@ -7,8 +7,8 @@ interface ChapterDisplay {
 }
 
 /**
- * Shows chapters as a text track of the media element, from which the timeline takes its segments and titles, and as a
- * menu. `seek` receives seconds.
+ * Shows chapters in a menu, and as a text track of the media element, from which the timeline takes its segments and
+ * titles. `seek` receives seconds.
  */
 export function createChapterDisplay(
   {
@@ -36,7 +36,7 @@ export function createChapterDisplay(
     now.textContent = chapters[index]?.title ?? "";
   }
 
-  /** Otherwise a small difference between the stored and the played duration looks like another chapter. */
+  /** Without this, a small difference between the stored and the actual duration would look like another chapter. */
   function extendLast(): void {
     const cues = track?.track.cues;
     const last = cues?.[cues.length - 1];

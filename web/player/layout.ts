@@ -17,9 +17,9 @@ export interface Layout {
   /** Bar above the video: its owner and title. */
   top: HTMLElement;
   chaptersMenu: ChaptersMenu;
-  /** Item of the settings menu that opens the menu of chapters. */
+  /** Item of the settings menu that opens the chapters menu. */
   chaptersItem: HTMLElement;
-  /** Title of the current chapter, in the settings menu. */
+  /** Shows the title of the current chapter in the settings menu. */
   chapterNow: HTMLElement;
   /** Layer over the video, shown during an advertisement. */
   ad: HTMLElement;
@@ -106,7 +106,8 @@ export function createLayout(): Layout {
   hint.element.slot = "centered-chrome";
   controller.append(video, poster, controls.content, hint.element, notice.element);
   const chaptersMenu = find(controller, "chapters-menu") as ChaptersMenu;
-  // Elements of a template become custom elements when they enter the page, but the chapters are known earlier.
+  // Elements of a template become custom elements only when they are added to the page, but the chapters are set before
+  // that.
   customElements.upgrade(chaptersMenu);
   return {
     controller,

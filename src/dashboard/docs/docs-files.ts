@@ -2,7 +2,9 @@ import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 
-/** The output of `npm run build`, included in the published package; in a checkout the pages are rendered on first use. */
+/**
+ * The output of `npm run build`, included in the published package; in a checkout the pages are rendered on first use.
+ */
 const BUILT_FOLDER = join(import.meta.dirname, "../../web/docs");
 const ROOT = join(import.meta.dirname, "../../..");
 

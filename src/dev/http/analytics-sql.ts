@@ -3,7 +3,9 @@ import { UserError } from "../../kernel/index.ts";
 import { ANALYTICS_QUERY_BYTES, type Analytics } from "../../workers/index.ts";
 import { ClientGone, dropRest } from "./body.ts";
 
-/** Path of the Analytics Engine SQL API, as on the platform. Any account id is accepted: development has no accounts. */
+/**
+ * Path of the Analytics Engine SQL API, as on the platform. Any account id is accepted: development has no accounts.
+ */
 const SQL_PATH = /^\/client\/v4\/accounts\/[^/?]+\/analytics_engine\/sql(?:\?|$)/;
 
 export const isAnalyticsSql = (url: string): boolean => SQL_PATH.test(url);

@@ -17,8 +17,8 @@ export function isCrossOrigin({ headers }: Pick<IncomingMessage, "headers">): bo
 }
 
 /**
- * False if the Host header could be a public name. A page that reached this server by DNS rebinding sends such a name, and
- * nothing else distinguishes its GET requests from those of a program.
+ * False if the Host header could be a public name. A page that reached this server by DNS rebinding sends such a name,
+ * and nothing else distinguishes its GET requests from those of a program.
  */
 export function hasLocalHost({ headers: { host = "" } }: Pick<IncomingMessage, "headers">): boolean {
   const name = nameOf(host);

@@ -21,8 +21,8 @@ export interface AliasTable {
 }
 
 /**
- * Reads an alias table: a Postfix map, or a CSV export. `domain` completes addresses without one. The format selects the
- * names of CSV columns; files that are not CSV are read as Postfix maps.
+ * Reads an alias table: a Postfix map, or a CSV export. `domain` completes addresses without one. The format selects
+ * the names of CSV columns; files that are not CSV are read as Postfix maps.
  */
 export function readAliases(text: string, { format, domain }: { format: AliasFormat; domain?: string }): AliasTable {
   const table: AliasTable = { aliases: [], problems: [] };

@@ -25,7 +25,7 @@ async function exportAddresses(context: ExportContext): Promise<void> {
   context.count("suppressed address", suppressed?.length ?? 0);
 }
 
-/** A Reelpost server has a log, and keeps message content for several days. */
+/** Only a Reelpost server has a mail log. It keeps the content of messages for several days. */
 async function exportMessages(context: ExportContext): Promise<void> {
   const { source, paths, files, signal } = context;
   const path = `${paths.source}/email/activity`;

@@ -7,7 +7,10 @@ const CONTINUED = "%-";
 /** Suffix of a file next to a folder of the same name. */
 export const BESIDE_FOLDER = "%_";
 
-/** Characters that some file systems reject, and a trailing dot or space, which Windows removes. This includes `.` and `..`. */
+/**
+ * Characters that some file systems reject, and a trailing dot or space, which Windows removes. This includes `.` and
+ * `..`.
+ */
 const UNSAFE = /[%/\\:*?"<>|\p{Cc}\p{Cs}]|[. ]$/gu;
 
 /** Returns a name as one relative path without empty parts or dot segments, so that it cannot leave its folder. */

@@ -109,7 +109,9 @@ export async function openExport(root: string): Promise<ExportedAccount> {
   };
 }
 
-/** Kinds of exported items without which a part cannot be imported. A video without its file does not stop the others. */
+/**
+ * Kinds of exported items without which a part cannot be imported. A video without its file does not stop the others.
+ */
 const NEEDED_KINDS: Record<Area, readonly string[]> = {
   zones: ["zones", "zone"],
   email: ["zones", "zone", "addresses"],

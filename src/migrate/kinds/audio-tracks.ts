@@ -19,8 +19,8 @@ export async function audioTracksOf(api: V4Client, base: string, uid: string): P
 }
 
 /**
- * The API does not return audio files, so the tracks are read from the HLS playlist of the video, in their encoded form.
- * `path`: the video on the target.
+ * The API does not return audio files, so the tracks are read from the HLS playlist of the video, in their encoded
+ * form. `path`: the video on the target.
  */
 export async function copyAudioTracks(
   context: Context,

@@ -8,7 +8,7 @@ interface Chapter {
 
 const pathOf = (base: string, uid: string) => `${base}/stream${at`/${uid}`}/chapters`;
 
-/** Reads the chapters of a video; none on a server whose API has no chapters. */
+/** Reads the chapters of a video; empty if the API of the server has no chapters. */
 export async function chaptersOf(api: V4Client, base: string, uid: string): Promise<Chapter[]> {
   try {
     return (await api.result<{ chapters?: Chapter[] } | null>("GET", pathOf(base, uid)))?.chapters ?? [];
@@ -18,7 +18,7 @@ export async function chaptersOf(api: V4Client, base: string, uid: string): Prom
   }
 }
 
-/** `video`: the path of the video on the target. */
+/** Copies the chapters to the target. `video`: the path of the video there. */
 export async function copyChapters(target: V4Client, video: string, chapters: readonly Chapter[]): Promise<void> {
   await target.result("PUT", `${video}/chapters`, { json: { chapters } });
 }

@@ -4,8 +4,8 @@ import { signed } from "./video-source.ts";
 import type { Video } from "./video.ts";
 
 /**
- * Reads the audio rendition with this name as a fragmented MP4 file: the initialization segment and all media segments (RFC
- * 8216 4.3.4.1 and 4.3.2.5). Undefined if the playlist has no such rendition.
+ * Reads the audio rendition with this name as a fragmented MP4 file: the initialization segment and all media segments
+ * (RFC 8216 4.3.4.1 and 4.3.2.5). Undefined if the playlist has no such rendition.
  */
 export async function readAudioRendition(
   context: SourceContext,

@@ -155,7 +155,10 @@ async function readEntries(
   return keys.flatMap(({ name }) => entries.get(name) ?? []);
 }
 
-/** Reads the values of at most BATCH keys, without those that might be binary. Empty if the server cannot read them in bulk. */
+/**
+ * Reads the values of at most BATCH keys, without those that might be binary. Empty if the server cannot read them in
+ * bulk.
+ */
 export async function readTexts(
   api: Context["source"]["api"],
   path: string,

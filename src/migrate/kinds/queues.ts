@@ -80,7 +80,7 @@ export async function planConsumers(context: Context): Promise<PlannedItem[]> {
         target: existing && formOf(existing, Object.keys(wanted.settings)),
         async apply() {
           const { api } = context.target;
-          // A new queue received its id during this run.
+          // The queue may have been created during this run.
           const queue = (await queuesOf(api, context.paths.target)).find(({ queue_name }) => queue_name === name);
           if (queue === undefined) throw migrateErrors.parentMissing({ what: `The queue ${name}` });
           const path = `${context.paths.target}/queues${at`/${queue.queue_id}`}/consumers`;

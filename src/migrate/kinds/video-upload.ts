@@ -17,8 +17,8 @@ interface UploadOptions {
 }
 
 /**
- * Copies the file from the source to the target over TUS, without storing it here. An interrupted upload continues at its
- * offset. Throws `uploadChanged`, `incomplete`.
+ * Copies the file from the source to the target over TUS, without storing it here. An interrupted upload continues at
+ * its offset. Throws `uploadChanged`, `incomplete`.
  */
 export async function uploadVideo(
   context: Context,

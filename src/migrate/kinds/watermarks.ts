@@ -66,7 +66,7 @@ function formOf(options: Record<string, unknown>, image: Uint8Array<ArrayBuffer>
   return form;
 }
 
-/** A Reelpost server returns the image. */
+/** Reads the image of a profile. Undefined from the hosted service, which does not return it. */
 export async function imageOf(
   { source, paths }: Pick<SourceContext, "source" | "paths">,
   uid: string,

@@ -45,7 +45,10 @@ interface DurableObjectNamespace {
 export const scriptsOf = (api: V4Client, base: string): Promise<ListedScript[]> =>
   collect(pagesOf<ListedScript>(api, `${base}/workers/scripts`, { perPage: 1000 }));
 
-/** Workers with their code, bindings, settings and cron triggers; each worker comes after the workers that it is bound to. */
+/**
+ * Workers with their code, bindings, settings and cron triggers; each worker comes after the workers that it is bound
+ * to.
+ */
 export async function planWorkers(context: Context): Promise<PlannedItem[]> {
   const { source, target, paths } = context;
   const [ours, theirs] = await Promise.all([scriptsOf(source.api, paths.source), scriptsOf(target.api, paths.target)]);

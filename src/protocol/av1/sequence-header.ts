@@ -61,7 +61,10 @@ function skipOperatingPoints(bits: BitReader): void {
   }
 }
 
-/** Skips timing_info and decoder_model_info (5.5.3, 5.5.4). Returns the bit length of buffer delays; undefined without a decoder model. */
+/**
+ * Skips timing_info and decoder_model_info (5.5.3, 5.5.4). Returns the bit length of buffer delays; undefined without a
+ * decoder model.
+ */
 function skipTiming(bits: BitReader): number | undefined {
   bits.bits(32);
   bits.bits(32);

@@ -22,9 +22,9 @@ interface BodyHash {
 }
 
 /**
- * SHA-256 over the relaxed body (3.4.4) in one pass: strips white space at line endings, collapses it to one space within
- * lines, and drops empty lines at the end. Empty lines that may turn out to be trailing are counted, not buffered, so
- * memory stays constant.
+ * SHA-256 over the relaxed body (3.4.4) in one pass: strips white space at line endings, collapses it to one space
+ * within lines, and drops empty lines at the end. Empty lines that may turn out to be trailing are counted, not
+ * buffered, so memory stays constant.
  */
 export function createBodyHash(): BodyHash {
   const hash = createHash("sha256");

@@ -64,8 +64,8 @@ interface Level {
 }
 
 /**
- * Streaming parser of MIME structure (RFC 2046 5.1, 5.2.1) with bounded memory. `header` is the header section without the empty line; the
- * pushed data starts with that line. Throws MimeLimitError.
+ * Streaming parser of MIME structure (RFC 2046 5.1, 5.2.1) with bounded memory. `header` is the header section without
+ * the empty line; the pushed data starts with that line. Throws MimeLimitError.
  */
 export function createMimeScanner(header: Uint8Array, events: MimeEvents): MimeScanner {
   const levels: Level[] = [];

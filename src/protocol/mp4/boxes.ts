@@ -56,8 +56,8 @@ export const requirePath = (bytes: Buffer, parent: Pick<Box, "body" | "end">, ..
   types.reduce<Pick<Box, "body" | "end">>((box, type) => requireBox(bytes, box, type), parent) as Box;
 
 /**
- * Returns the version and flags of a full box (4.2) and the offset after them, where at least `requiredBytes` octets must
- * follow.
+ * Returns the version and flags of a full box (4.2) and the offset after them, where at least `requiredBytes` octets
+ * must follow.
  */
 export function readFullBox(
   bytes: Buffer,

@@ -1,8 +1,8 @@
 import { Buffer, isAscii, isUtf8 } from "node:buffer";
 
 /**
- * Parser for the header section of a message (RFC 5322 2.2) that tolerates real-world mail: CRLF or bare LF line endings,
- * raw UTF-8 or Latin-1 octets, lines that are not fields. Uses a single pass in linear time.
+ * Parser for the header section of a message (RFC 5322 2.2) that tolerates real-world mail: CRLF or bare LF line
+ * endings, raw UTF-8 or Latin-1 octets, lines that are not fields. Uses a single pass in linear time.
  */
 export type HeaderField = [name: string, value: string];
 

@@ -1,6 +1,6 @@
 /**
- * Normalizes line endings for the wire (RFC 5322 2.3): a lone CR or LF becomes CRLF. Messages built in code often contain
- * bare LF, and no server may forward one (RFC 5321 2.3.8).
+ * Normalizes line endings for the wire (RFC 5322 2.3): a lone CR or LF becomes CRLF. Messages built in code often
+ * contain bare LF, and no server may forward one (RFC 5321 2.3.8).
  */
 export async function* crlfLineEnds(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let hasHeldCr = false;

@@ -7,8 +7,8 @@ const IMPORTANCE_MASK = 0x60;
 const TYPE_MASK = 0x1f;
 
 /**
- * Packs the NAL units of a frame into payloads of at most `maxOctets` octets: consecutive small NAL units such as parameter
- * sets share a payload (5.7.1), large ones are fragmented (5.8).
+ * Packs the NAL units of a frame into payloads of at most `maxOctets` octets: consecutive small NAL units such as
+ * parameter sets share a payload (5.7.1), large ones are fragmented (5.8).
  */
 export function packH264(nals: readonly Buffer[], maxOctets: number): Buffer[] {
   const payloads: Buffer[] = [];

@@ -5,9 +5,9 @@ import type { Reply } from "./reply.ts";
 /** The parameters of MAIL and RCPT. */
 
 /**
- * BINARYMIME (RFC 3030) is not announced: a message without line endings can only be relayed with BDAT, and the next hop
- * of a forward may not support CHUNKING. A downgrade would have to encode all parts again, which would break their DKIM
- * signatures.
+ * BINARYMIME (RFC 3030) is not announced: a message without line endings can only be relayed with BDAT, and the next
+ * hop of a forward may not support CHUNKING. A downgrade would have to encode all parts again, which would break their
+ * DKIM signatures.
  */
 export type BodyType = "7BIT" | "8BITMIME";
 

@@ -11,7 +11,8 @@ export interface Reply {
 const MAX_TEXT_OCTETS = 506;
 
 /**
- * Formats the reply with its line endings. Control characters become spaces, because a text must not start a second reply.
+ * Formats the reply with its line endings. Control characters become spaces, because a text must not start a second
+ * reply.
  */
 export function formatReply({ code, enhanced, text }: Reply): string {
   const prefix = enhanced === undefined ? "" : `${enhanced} `;

@@ -71,7 +71,9 @@ export type ServerEvent =
   | { type: "data" }
   /** Content of the message. Its memory belongs to the driver. */
   | { type: "content"; content: Buffer }
-  /** Decision: accept the complete message. Content after a bare CR or LF, or beyond the size limit has been dropped. */
+  /**
+   * Decision: accept the complete message. Content after a bare CR or LF, or beyond the size limit has been dropped.
+   */
   | { type: "message"; stray: "CR" | "LF" | undefined; oversized: boolean }
   /** The message will not be completed. */
   | { type: "aborted" }

@@ -59,7 +59,7 @@ export interface Bindings extends Omit<BindingServices, "sendEmail" | "stream" |
 interface BindingsOptions {
   /**
    * `files`: D1 databases are in this data directory. `transfers`: imports and exports run in this process. Default:
-   * both. `isRefused`: no process of this machine has D1 databases, because its processes share all ports.
+   * both. `isRefused`: D1 databases are unavailable, because several processes share the ports of this machine.
    */
   d1?: { files: boolean; transfers: boolean; isRefused?: boolean };
   /** Creates a queue when a worker first sends to it. Default false. */
@@ -116,7 +116,7 @@ export function createBindings(
   const sweeps = Object.entries(sharedStores).map(([name, { sweep }]) =>
     sharedSweeps.every(SWEEP_MS, sweep, { name, log }),
   );
-  // The files of D1 databases and the transfers of a dead process belong to a data directory.
+  // D1 databases and transfers are files in the data directory of one process, so each process sweeps its own.
   for (const { sweep } of [d1.list, d1.transfers]) sweeps.push(every(SWEEP_MS, sweep, { name: "d1: sweep", log }));
   const lifecycleSweep = createLifecycleSweep({ ...r2, clock });
   let isStopping = false;

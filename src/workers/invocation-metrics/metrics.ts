@@ -55,7 +55,7 @@ export interface InvocationMetrics {
 
 interface InvocationMetricsDeps {
   db: Db;
-  /** Default: old metrics are deleted by this process. */
+  /** Default: this process deletes old metrics. */
   sweeps?: Pick<Sweeps, "run">;
   clock: Pick<Clock, "now">;
   log: Log;

@@ -125,7 +125,7 @@ test("no request fails during a series of deploys, rollbacks and secret changes 
     else await scripts.upload(ACCOUNT, "mail", upload, author);
     const expected = i % 4 === 0 ? "0" : String(i);
     assert.equal((await ask("mail")).body, expected, "requests after the response reach the new version");
-    // On a busy machine the clients may need longer than a deploy.
+    // On a busy machine, the clients may need longer than a deployment.
     while (!traffic.met.has(expected)) await ask("mail");
     if (i % 3 === 0) await scripts.changeSecrets(ACCOUNT, "mail", { [`S${i}`]: "x" }, author);
   }

@@ -4,8 +4,8 @@ import type { WorkerScript } from "../scripts/script.ts";
 import type { LiveLimits } from "./limits.ts";
 
 /**
- * A version that has been loaded into the runtime. A caller counts as its user from `acquire` to `release`; only versions
- * without users are unloaded.
+ * A version that has been loaded into the runtime. A caller counts as its user from `acquire` to `release`; only
+ * versions without users are unloaded.
  */
 export interface LoadedVersion {
   readonly key: string;
@@ -28,7 +28,9 @@ interface LoadedVersions {
    * Starts a version that only this caller knows; it counts as acquired, and is exempt from retire(), until `settle`.
    */
   startTrial(worker: WorkerScript, scriptId: string): Promise<{ settle(keepLoaded: boolean): void }>;
-  /** Retires the versions of a script whose keys are not in `excludedKeys`: they finish their requests and are unloaded. */
+  /**
+   * Retires the versions of a script whose keys are not in `excludedKeys`: they finish their requests and are unloaded.
+   */
   retire(scriptId: string, excludedKeys: ReadonlySet<string>): void;
   /** Scripts with at least one loaded version. */
   scripts(): string[];

@@ -17,8 +17,8 @@ interface NamespaceLookup {
 }
 
 /**
- * Adds the namespace ids to bindings to Durable Object classes. Throws notConfigured or stillBound for a class without a
- * namespace.
+ * Adds the namespace ids to bindings to Durable Object classes. Throws notConfigured or stillBound for a class without
+ * a namespace.
  */
 export async function resolveObjectBindings(bindings: Binding[], resolution: NamespaceLookup): Promise<Binding[]> {
   return Promise.all(bindings.map((binding) => resolveBinding(binding, resolution)));

@@ -89,7 +89,9 @@ function changeOwner(folder: string, user: SystemUser | undefined): void {
   chmodSync(folder, 0o700);
 }
 
-/** The main file of a new database is empty until the write-ahead log is checkpointed, so the log counts as data too. */
+/**
+ * The main file of a new database is empty until the write-ahead log is checkpointed, so the log counts as data too.
+ */
 async function hasData(path: string): Promise<boolean> {
   const sizes = [".sqlite", ".sqlite-wal"].map((suffix) =>
     lstat(`${path}${suffix}`).then(

@@ -19,12 +19,14 @@ export interface ObjectStorage {
   /** Lists the stored objects of a namespace. */
   list(owner: string, namespace: string, page: ObjectsPageRequest): Promise<ObjectsPage>;
   /**
-   * Deletes the directories of namespaces that no longer exist. `readNamespaces` returns the namespace ids by owner. It is
-   * called after the directories have been listed: a directory is created after its namespace, so the result contains
-   * the namespaces of all valid directories.
+   * Deletes the directories of namespaces that no longer exist. `readNamespaces` returns the namespace ids by owner. It
+   * is called after the directories have been listed: a directory is created after its namespace, so the result
+   * contains the namespaces of all valid directories.
    */
   sweep(readNamespaces: () => Promise<ReadonlyMap<string, ReadonlySet<string>>>): Promise<void>;
-  /** When the earliest alarm is due, in epoch milliseconds; undefined without alarms or while a process handles them. */
+  /**
+   * When the earliest alarm is due, in epoch milliseconds; undefined without alarms or while a process handles them.
+   */
   nextAlarm(objects: ScriptObjects): Promise<number | undefined>;
   /**
    * Calls `listener` when the process of a worker has ended. Alarms must not start it again for `pauseMs`. Returns the

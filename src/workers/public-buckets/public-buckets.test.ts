@@ -177,7 +177,7 @@ test("without known hosts of the API, a bucket is public on its managed host onl
   assert.equal((await visit(host, "/a/b%20c.txt")).status, 200);
 });
 
-test("errors are pages for browsers and text for other clients", async (t) => {
+test("sends errors to browsers as pages, and to other clients as text", async (t) => {
   const { settings, ref, visit, host } = await start(t);
   const browser = { headers: { accept: "text/html,application/xhtml+xml" } };
   const hidden = await visit(host, "/a", browser);

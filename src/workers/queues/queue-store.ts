@@ -26,8 +26,8 @@ export interface QueueStore extends Pick<BindingServices["queue"], "handle"> {
   queues: Queues;
   messages: QueueMessages;
   /**
-   * Delivers messages to workers until closed. `alone`: this process is the only one that uses the database; default true
-   * for SQLite.
+   * Delivers messages to workers until closed. `alone`: this process is the only one that uses the database; default
+   * true for SQLite.
    */
   deliver(dispatch: DeliveryDeps["dispatch"], options?: DeliveryOptions): { close(): Promise<void> };
 }

@@ -107,9 +107,9 @@ export interface Domains {
 }
 
 /**
- * Throws if the caller may not change `what` in the zone: `domains` are custom domains, with the DNS records that belong
- * to them; `records` are other DNS records, which a domain replaces. Called before the change, for each zone in which
- * something changes.
+ * Throws if the caller may not change `what` in the zone: `domains` are custom domains, with the DNS records that
+ * belong to them; `records` are other DNS records, which a domain replaces. Called before the change, for each zone in
+ * which something changes.
  */
 export type CheckDomainAccess = (zone: RoutingZone, what: "domains" | "records") => void;
 

@@ -28,7 +28,10 @@ const ORIGIN_WIDE = new Set([
 const SANDBOX =
   "sandbox allow-downloads allow-forms allow-modals allow-popups allow-popups-to-escape-sandbox allow-scripts allow-top-navigation-by-user-activation";
 
-/** Opens as a document without scripts, styles and an origin of its own; images and media of the same response still work. */
+/**
+ * Opens as a document without scripts, styles and an origin of its own; images and media of the same response still
+ * work.
+ */
 const INERT = "sandbox; default-src 'none'";
 
 /**
@@ -41,7 +44,10 @@ export function makeInert(headers: Headers): void {
   headers.set("x-content-type-options", "nosniff");
 }
 
-/** Response headers for the client, as a flat list of names and values. Without a site, only hop-by-hop headers are removed. */
+/**
+ * Response headers for the client, as a flat list of names and values. Without a site, only hop-by-hop headers are
+ * removed.
+ */
 export function answerHeaders(rawHeaders: readonly string[], site?: Site): string[] {
   const headers: string[] = [];
   for (let i = 0; i < rawHeaders.length; i += 2) {

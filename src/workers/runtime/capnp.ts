@@ -59,7 +59,10 @@ export const SCHEME_HEADER = "x-reelpost-scheme";
 
 const ENTRY = "__reelpost_entry.js";
 
-/** Writes the workerd configuration of one worker process: https://github.com/cloudflare/workerd/blob/main/src/workerd/server/workerd.capnp */
+/**
+ * Writes the workerd configuration of one worker process:
+ * https://github.com/cloudflare/workerd/blob/main/src/workerd/server/workerd.capnp
+ */
 export function generateConfig(
   script: WorkerScript,
   isolateModules: IsolateModules,

@@ -16,7 +16,9 @@ export interface Identities {
    * exhausted.
    */
   acquire(account: string | undefined): { identity: Identity | undefined; release(): void };
-  /** "account": each account has its own user. "shared": all run as `nobody`. "server": all run as the server's user. */
+  /**
+   * "account": each account has its own user. "shared": all run as `nobody`. "server": all run as the server's user.
+   */
   readonly kind: "account" | "shared" | "server";
 }
 
@@ -43,8 +45,8 @@ interface Holder {
 }
 
 /**
- * The id is derived from a hash of the account, so it is usually the same after a restart and in other processes. If another account uses that id,
- * the next free id is chosen: two accounts never share a user within one server.
+ * The id is derived from a hash of the account, so it is usually the same after a restart and in other processes. If
+ * another account uses that id, the next free id is chosen: two accounts never share a user within one server.
  */
 export function createIdentities({
   range,

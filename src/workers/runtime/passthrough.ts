@@ -14,7 +14,10 @@ import { upload } from "./upload.ts";
 interface Passthrough {
   /** Resolves when the response has ended; responds with 502/503 if the process dies before responding. */
   fetch(id: string, request: IncomingMessage, response: ServerResponse): Promise<InvocationOutcome>;
-  /** Resolves with the response status when the connection has ended. `onAnswered`: the worker sent data after the client did. */
+  /**
+   * Resolves with the response status when the connection has ended. `onAnswered`: the worker sent data after the
+   * client did.
+   */
   upgrade(id: string, request: IncomingMessage, client: Duplex, head: Buffer, onAnswered: () => void): Promise<number>;
   close(): void;
 }
@@ -53,11 +56,11 @@ interface PassthroughOptions {
    * workers reach through the server. Default false.
    */
   callsObjects?: boolean;
-  /** Sends errors as pages to browsers. Not for calls from other workers. Default false: as text. */
+  /** Send errors to browsers as HTML pages. Not for calls from other workers. Default false: as text. */
   errorPages?: boolean;
 }
 
-/** The response of workerd, without Content-Type, if the handler threw an exception. */
+/** Body of workerd's response if the handler threw an exception. The response has no Content-Type. */
 const EXCEPTION_BODY = Buffer.from("Internal Server Error");
 
 /** Passes HTTP requests to the fetch handler of one worker process. */
@@ -231,7 +234,7 @@ function refuse(
   return outcome;
 }
 
-/** True if this may be the response of workerd to an exception: its body has yet to be compared. */
+/** True if this may be workerd's response to an exception. The body must still be compared. */
 const mayReportException = ({ method }: IncomingMessage, { statusCode, headers }: IncomingMessage): boolean =>
   statusCode === 500 &&
   method !== "HEAD" &&

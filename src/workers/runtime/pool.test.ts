@@ -185,7 +185,7 @@ describe("the pool", () => {
     server.close();
   });
 
-  it("reports a worker that failed or is missing as a page to browsers, and as text to other clients", async () => {
+  it("reports a failed or missing worker to browsers as a page, and to other clients as text", async () => {
     const runtime = start();
     const source = `export default { fetch({ url }) {
       if (url.endsWith("/loop")) for (;;);
@@ -219,7 +219,7 @@ describe("the pool", () => {
     assert.match(html, /<h1>Internal error<\/h1>[^]*The worker threw an exception\./);
     assert.doesNotMatch(html, /secret reason/);
     assert.equal(await (await fetch(`${origin}/throw`)).text(), "Internal Server Error");
-    // A response of the worker itself is unchanged.
+    // A response from the worker itself is not changed.
     const own = await fetch(`${origin}/own`, { headers: { accept: "text/html" } });
     assert.deepEqual([own.status, await own.text()], [500, "x".repeat(21)]);
     server.close();

@@ -48,8 +48,8 @@ export interface WorkerRuntime {
   /** Returns the exports of the worker; starts it if it is not running. */
   readExports(name: string): Promise<WorkerExports>;
   /**
-   * Makes this version of a worker with Durable Objects the one that runs and handles the calls to all versions. A deploy
-   * does the same for the deployed version.
+   * Makes this version of a worker with Durable Objects the one that runs and handles the calls to all versions. A
+   * deploy does the same for the deployed version.
    */
   claimObjects(name: string): void;
   /**
@@ -137,8 +137,8 @@ export interface EmailOutcome extends InvocationOutcome {
   /** Present if waitUntil() was called: resolves when its promises, which may act on the message, have settled. */
   waitUntilSettled?: Promise<void>;
   /**
-   * Resolves when the invocation has ended and its record is complete. Until then, code may act on the message. This may
-   * take half a minute longer than `waitUntilSettled`.
+   * Resolves when the invocation has ended and its record is complete. Until then, code may act on the message. This
+   * may take half a minute longer than `waitUntilSettled`.
    */
   ended: Promise<void>;
 }
@@ -161,7 +161,9 @@ export interface TailBatch {
   items: string;
   /** The name of the worker that produced each item. */
   consumed: string[];
-  /** Workers whose invocations led to this call: the producers of the items and, for tail workers, their own origins. */
+  /**
+   * Workers whose invocations led to this call: the producers of the items and, for tail workers, their own origins.
+   */
   origins: string[];
 }
 

@@ -39,7 +39,10 @@ export interface RunFolder {
    * as CONFIG_FD. Undefined on systems without /proc, where the configuration is a file in the folder.
    */
   readonly config: number | undefined;
-  /** Path to a socket in the folder that fits into sun_path (107 bytes), however long the data directory path is. Valid until remove(). */
+  /**
+   * Path to a socket in the folder that fits into sun_path (107 bytes), however long the data directory path is. Valid
+   * until remove().
+   */
   socket(name: string): string;
   /**
    * Transfers ownership of a socket that the process has created to the server: the process can then no longer replace

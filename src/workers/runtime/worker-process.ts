@@ -206,11 +206,14 @@ export async function startWorkerProcess(
     for (const server of servers) server.close();
     folder.remove();
     releaseIdentity();
-    // Alarms start the process again. A process that was killed or has crashed must not get a new CPU window immediately.
+    // Alarms start the process again. A process that was killed or has crashed must not get a new CPU window
+    // immediately.
     openedObjects?.release({ pauseMs: isRetired ? 0 : (watch?.usedMs() ?? 0) });
   }
 
-  /** Records activity for events that the server does not start, such as alarms and messages of hibernating WebSockets. */
+  /**
+   * Records activity for events that the server does not start, such as alarms and messages of hibernating WebSockets.
+   */
   function countObjectEvent(event: { isAlarm: boolean }) {
     lastUsed = performance.now();
     watch?.objectEvent(event);

@@ -53,8 +53,8 @@ const MAX_CLOCK_SKEW_MS = 15 * 60_000;
 const VERIFIED_MS = 15 * 60_000;
 
 /**
- * Authenticates requests with Signature Version 4, in the `Authorization` header or in a presigned URL. `failures` counts
- * unknown access keys and wrong signatures; if absent, failures are not limited.
+ * Authenticates requests with Signature Version 4, in the `Authorization` header or in a presigned URL. `failures`
+ * counts unknown access keys and wrong signatures; if absent, failures are not limited.
  */
 export function createS3Authenticator({
   findKey,

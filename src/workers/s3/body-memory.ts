@@ -20,8 +20,8 @@ export interface BodyMemoryLease {
 const DEFAULT_LIMITS: BodyMemoryLimits = { total: 32 * 1024 * 1024, perAccount: 16 * 1024 * 1024 };
 
 /**
- * Limits the memory for XML bodies of concurrent requests. Requests above the limit are rejected instead of queued: while
- * waiting they would hold the data already received.
+ * Limits the memory for XML bodies of concurrent requests. Requests above the limit are rejected instead of queued:
+ * while waiting they would hold the data already received.
  */
 export function createBodyMemory({ total, perAccount }: BodyMemoryLimits = DEFAULT_LIMITS) {
   const byAccount = new Map<string, number>();

@@ -13,8 +13,8 @@ export interface S3Body {
   /** Length of the decoded body in bytes; undefined if the client did not announce it. */
   size: number | undefined;
   /**
-   * Yields the decoded bytes as they arrive; throws at the end if a checksum or signature does not match, and then none of
-   * the bytes are authentic. Can be read only once.
+   * Yields the decoded bytes as they arrive; throws at the end if a checksum or signature does not match, and then none
+   * of the bytes are authentic. Can be read only once.
    */
   bytes: AsyncIterable<Uint8Array>;
   /** Checksums announced by the client that are stored with an object, in hex. */
@@ -146,7 +146,8 @@ function requestBytes(request: IncomingMessage): AsyncIterable<Uint8Array> {
 }
 
 /**
- * Reads a small body into memory, which `memory` counts. Throws xmlTooLarge, slowDown and the errors of reading the body.
+ * Reads a small body into memory, which `memory` counts. Throws xmlTooLarge, slowDown and the errors of reading the
+ * body.
  */
 export async function collectBody(
   { bytes, size }: S3Body,

@@ -52,7 +52,10 @@ export interface XmlNode {
   has(name: string): boolean;
 }
 
-/** Enough for a multipart upload of 10,000 parts, each with its checksums: a parsed element needs a multiple of its bytes. */
+/**
+ * Enough for a multipart upload of 10,000 parts, each with its checksums: a parsed element needs a multiple of its
+ * bytes.
+ */
 const MAX_TAGS = 250_000;
 
 function hasTooManyTags(bytes: Uint8Array): boolean {

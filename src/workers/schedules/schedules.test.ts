@@ -28,7 +28,7 @@ async function start(t: TestContext, engine: TestEngine) {
   return { ...fixture, run, anotherDb: another, openAnother: fixture.another };
 }
 
-/** A database whose process dies at its first insertion of a job: every later operation fails as well. */
+/** Returns a database that simulates a crash: the first insertion of a job and every later operation fail. */
 function dyingAtJobs(db: Db) {
   const death = Promise.withResolvers<void>();
   let isDead = false;
@@ -87,7 +87,7 @@ onEveryDatabase((engine) => {
       "third */3 * * * * 10:03:00",
     ]);
 
-    // 10:03:30: a restart in the same minute does not repeat its runs.
+    // 10:03:30. A restart within the same minute does not repeat its runs.
     await runners.pop()!.close();
     const restarted = run({ live }, db);
     runners.push(restarted);
@@ -97,7 +97,7 @@ onEveryDatabase((engine) => {
 
     for (const runner of runners) await runner.close();
     clock.advance(60 * MINUTE);
-    // 11:04:30: the current minute is not over.
+    // 11:04:30. The current minute has not ended.
     const late = run({ live }, db);
     await until(() => runs().length >= 6);
     clock.advance(MINUTE);
@@ -117,7 +117,7 @@ onEveryDatabase((engine) => {
   });
 
   for (const successor of ["another process", "the restarted process"])
-    test(`a process that dies between the claim and the job leaves the run to ${successor}`, async (t) => {
+    test(`if a process dies between the claim and the job, ${successor} performs the run`, async (t) => {
       const { db, scripts, clock, fake, live, run, anotherDb, openAnother } = await start(t, engine);
       for (const name of ["one", "two", "three"]) {
         await scripts.upload(A, name, uploadOf("scheduled"), author);
@@ -141,7 +141,7 @@ onEveryDatabase((engine) => {
       assert.deepEqual(runs(), ["one", "one", "three", "three", "two", "two"]);
     });
 
-  test("a check that failed runs again within the same minute", async (t) => {
+  test("repeats a failed check within the same minute", async (t) => {
     const { db, scripts, clock, fake, live, run } = await start(t, engine);
     await scripts.upload(A, "every", uploadOf("scheduled"), author);
     await scripts.changeSchedules(A, "every", ["* * * * *"]);

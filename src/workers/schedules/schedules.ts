@@ -27,7 +27,7 @@ const BATCH_SIZE = 500;
 /** A run that has waited longer than this counts as missed. */
 const MAX_CATCH_UP_MS = 15 * MINUTE_MS;
 const LEASE_MS = 30_000;
-/** After a failed check, within the same minute. */
+/** Delay after a failed check; it must be repeated within the same minute. */
 const RETRY_MS = 2000;
 
 interface Run extends DueSchedule {
@@ -36,10 +36,9 @@ interface Run extends DueSchedule {
 }
 
 /**
- * Runs the cron expressions of all workers at the start of the matching minutes. With any number of processes, exactly
- * one of them claims a run and tries it once. The claim and the job are stored together: a process that dies in between
- * leaves the run to another one, or to its successor within the same minute. Minutes without a running process are
- * skipped.
+ * Runs the cron triggers of all workers at the start of each matching minute. Exactly one process claims a run, and
+ * attempts it once. The claim and the job are stored in one transaction: if the process dies before that, another one
+ * performs the run, or a restarted one within the same minute. Minutes in which no process is running are skipped.
  */
 export function createSchedules({
   db,
@@ -91,7 +90,7 @@ export function createSchedules({
     }
   }
 
-  /** Begins with the current minute: a process that died before it claimed the runs may have been restarted within it. */
+  /** Starts with the current minute: this process may be the restart of one that died before it claimed the runs. */
   async function run() {
     while (!stopAborter.signal.aborted) {
       const minute = Math.floor(clock.now() / MINUTE_MS);

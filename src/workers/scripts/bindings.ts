@@ -33,7 +33,10 @@ export interface BindingSources {
 
 type GivenBindings = Pick<Upload, "bindings" | "keepBindings" | "inheritStrictly">;
 
-/** The bindings of a new version, with encrypted secrets: those of the request, then those carried over from the newest version. */
+/**
+ * The bindings of a new version, with encrypted secrets: those of the request, then those carried over from the newest
+ * version.
+ */
 export async function resolveBindings(
   { bindings, keepBindings, inheritStrictly }: GivenBindings,
   sources: BindingSources,

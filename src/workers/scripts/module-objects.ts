@@ -9,9 +9,9 @@ export const MODULE_PREFIX = "modules/";
 const MAX_CONCURRENT = 8;
 
 /**
- * Writes the modules that are not in `knownRecords` and resolves when all of them are on disk. Each object is written once,
- * under a unique name: a sweep that has found an object without a version can never collide with an upload that is
- * about to use it.
+ * Writes the modules that are not in `knownRecords` and resolves when all of them are on disk. Each object is written
+ * once, under a unique name: a sweep that has found an object without a version can never collide with an upload that
+ * is about to use it.
  */
 export async function storeModules(
   modules: UploadedModule[],

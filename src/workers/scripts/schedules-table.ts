@@ -65,9 +65,9 @@ export interface DueSchedule {
 }
 
 /**
- * Claims up to `limit` runs of schedules with these expressions in this minute (since the epoch). Each run is returned to
- * exactly one of the concurrent callers. A caller waits for the transactions of others, so that a run whose claim was
- * rolled back is returned to the next.
+ * Claims up to `limit` runs of the schedules with these expressions, in this minute (counted from the epoch). Each run
+ * is returned to exactly one of the concurrent callers. A caller waits for concurrent transactions, so that it gets a
+ * run whose claim is rolled back.
  */
 export async function claimRuns(
   tables: Tables,
@@ -76,7 +76,7 @@ export async function claimRuns(
   limit: number,
 ): Promise<DueSchedule[]> {
   const rows = await tables
-    // Materialized, because PostgreSQL may otherwise run the subquery again for each row and exceed its limit.
+    // Materialized, because PostgreSQL might otherwise execute the subquery for each row, and exceed its limit.
     .with(
       (cte) => cte("due").materialized(),
       (db) =>

@@ -8,9 +8,9 @@ const OBJECT_CLASSES = { kv: "KVNamespaceObject", r2: "R2BucketObject", d1: "D1D
 type StateKind = keyof typeof OBJECT_CLASSES;
 
 /**
- * Wrangler's local state. Each kind of resource has one SQLite file per namespace, bucket or database, whose name is the
- * id of a Durable Object, and one directory of values per namespace or bucket. Others may have written the state, so no
- * method follows a symbolic link: each throws wranglerStateLink.
+ * Wrangler's local state. Each kind of resource has one SQLite file per namespace, bucket or database, whose name is
+ * the id of a Durable Object, and one directory of values per namespace or bucket. Others may have written the state,
+ * so no method follows a symbolic link: each throws wranglerStateLink.
  */
 export interface StateFolder {
   /** Names of namespaces or buckets. Empty for databases, which have no directories with their names. */
@@ -63,7 +63,10 @@ export function openStateFolder(state: string): StateFolder {
   };
 }
 
-/** The id of the Durable Object with a given name: https://github.com/cloudflare/workerd/blob/main/src/workerd/server/actor-id-impl.c++ */
+/**
+ * The id of the Durable Object with a given name:
+ * https://github.com/cloudflare/workerd/blob/main/src/workerd/server/actor-id-impl.c++
+ */
 export function objectId(uniqueKey: string, name: string): string {
   const key = createHash("sha256").update(uniqueKey).digest();
   const halfDigest = (data: string | Buffer) => createHmac("sha256", key).update(data).digest().subarray(0, 16);

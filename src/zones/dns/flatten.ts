@@ -4,7 +4,9 @@ import { createAddressCache, type AddressType, type LookUpAddresses } from "./ad
 import { findName, type NodeSet, recordSet } from "./nodes.ts";
 import type { ServedZones } from "./served.ts";
 
-/** Answers a CNAME with the addresses of its target; `createNoneReply` builds the answer if the target has no addresses. */
+/**
+ * Answers a CNAME with the addresses of its target; `createNoneReply` builds the answer if the target has no addresses.
+ */
 export type Flatten = (
   name: string,
   alias: NodeSet,

@@ -20,7 +20,9 @@ export interface ServedRecord {
   flatten: boolean;
 }
 
-/** Data source of the DNS server. Names are normalized; queried names may also contain \DDD (see readUncompressedName). */
+/**
+ * Data source of the DNS server. Names are normalized; queried names may also contain \DDD (see readUncompressedName).
+ */
 export interface ServedZones {
   /** The closest zone that contains `name`, if this server serves it. */
   find(name: string): Promise<ServedZone | undefined>;

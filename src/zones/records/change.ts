@@ -55,7 +55,8 @@ export type ChangeRecords = <Result>(
 
 /** Runs `work` in one transaction. */
 export function createRecordChanges({ db, clock, ids, versions, quota }: RecordChangeDeps): ChangeRecords {
-  // Changes to one zone update the same counter rows: concurrent transactions would conflict and be retried on PostgreSQL.
+  // Changes to one zone update the same counter rows: concurrent transactions would conflict and be retried on
+  // PostgreSQL.
   const queue = createKeyedQueue();
 
   return async (zone, work) => {

@@ -1,7 +1,7 @@
 /** The description of the server in /app.json. */
 interface AppInfo {
   mode: "serve" | "dev";
-  /** Absent on a server unless the request is authenticated. */
+  /** Present only for authenticated requests and on development servers. */
   version?: string;
   urls: {
     /** Origin of the API. */

@@ -53,8 +53,8 @@ export type ResultOf<M extends Method, P extends Path<M>> = Operation<M, P>["res
 const API_BASE = "/client/v4";
 
 /**
- * Calls an operation and returns its result. All functions throw ApiError; a rejected session ends, and the sign-in page
- * opens.
+ * Calls an operation and returns its result. All functions throw ApiError; a rejected session ends, and the sign-in
+ * page opens.
  */
 export const api = {
   get: <P extends Path<"GET">>(path: P, ...[options]: Args<Operation<"GET", P>>): Promise<ResultOf<"GET", P>> =>

@@ -3,8 +3,8 @@ import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef, type ReactNode } from "react";
 
 /**
- * The pages of one resource as tabs. The first tab is at `base`, the others at `base/<value>`. `current`: the tab whose page
- * is the content.
+ * Shows the pages of one resource as tabs. The first tab is at `base`, the others at `base/<value>`. `current`: the
+ * selected tab.
  */
 export function PageTabs<Value extends string>({
   base,
@@ -51,7 +51,9 @@ export function PageTabs<Value extends string>({
   );
 }
 
-/** In a narrow window the tabs scroll horizontally. Moves the selected one to the middle, without scrolling the page. */
+/**
+ * Scrolls the selected tab to the middle, without scrolling the page. In a narrow window, the tabs scroll horizontally.
+ */
 function showSelected(strip: HTMLElement): void {
   const tab = strip.querySelector<HTMLElement>('[aria-selected="true"]');
   if (tab !== null) strip.scrollLeft = tab.offsetLeft - (strip.clientWidth - tab.offsetWidth) / 2;

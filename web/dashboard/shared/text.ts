@@ -7,6 +7,9 @@ export const countOf = (count: number, one: string, many = `${one}s`): string =>
 /** Turns `handed over` into a standalone label: `Handed over`. */
 export const capitalized = (text: string): string => text.replace(/^./, (first) => first.toUpperCase());
 
-/** A label within a sentence: `Stream key` becomes `stream key`. Labels that start with an acronym, such as `URL` and `HLS manifest`, are not changed. */
+/**
+ * A label within a sentence: `Stream key` becomes `stream key`. Labels that start with an acronym, such as `URL` and
+ * `HLS manifest`, are not changed.
+ */
 export const inSentence = (label: string): string =>
   label.replace(/^[A-Z](?=[a-z]*(?![\w-]))/, (first) => first.toLowerCase());

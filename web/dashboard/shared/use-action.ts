@@ -13,7 +13,10 @@ interface ActionOptions<Result, Input> {
   silent?: boolean;
 }
 
-/** A change to the server with messages about its result: `const remove = useAction((id: string) => api.delete(…), {…})`. */
+/**
+ * A change to the server with messages about its result: `const remove = useAction((id: string) => api.delete(…),
+ * {…})`.
+ */
 export function useAction<Result, Input = void>(
   run: (input: Input) => Promise<Result>,
   { done, failed, invalidates = [], onDone, silent = false }: ActionOptions<Result, Input> = {},

@@ -3,7 +3,10 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback } from "react";
 import type { ListResult } from "../api/client.ts";
 
-/** State of a page in its URL, so that links, reload and the back button keep it. Values equal to the default are left out. */
+/**
+ * State of a page in its URL, so that links, reload and the back button keep it. Values equal to the default are left
+ * out.
+ */
 export function usePageState<State extends Record<string, string | number | boolean>>(
   defaults: State,
 ): [state: State, change: (more: Partial<State>) => void] {
@@ -43,8 +46,8 @@ export interface PagedList<Item> {
 }
 
 /**
- * One page of a list that the server paginates: `usePagedList(["dns", zone, filters], page, (page, perPage) => api.list(…))`.
- * Keep `page` in usePageState.
+ * One page of a list that the server paginates: `usePagedList(["dns", zone, filters], page, (page, perPage) =>
+ * api.list(…))`. Keep `page` in usePageState.
  */
 export function usePagedList<Item>(
   queryKey: QueryKey,

@@ -61,7 +61,7 @@ export function Sidebar({ onSearch, onShortcuts }: { onSearch: () => void; onSho
 }
 
 const counts = new Map<LoadPage, ComponentType>();
-/** The component that shows an entry's number; not in the initial bundle. */
+/** Loads the component that shows an entry's number, which is not in the initial bundle. */
 function countOf(load: LoadPage): ComponentType {
   const known = counts.get(load) ?? lazy(load);
   counts.set(load, known);

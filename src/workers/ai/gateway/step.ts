@@ -48,8 +48,8 @@ const FORWARDED_HEADERS = [
 ];
 
 /**
- * Endpoints that run a model. Others read or change what the owner of the key has stored at the provider, such as files,
- * fine-tuned models and earlier responses.
+ * Endpoints that run a model. Others read or change what the owner of the key has stored at the provider, such as
+ * files, fine-tuned models and earlier responses.
  */
 const MODEL_ENDPOINTS = [
   "chat/completions",

@@ -33,7 +33,7 @@ export const d1Errors = defineErrors("d1", {
   severalProcesses: {
     code: 7500,
     http: 501,
-    message: "D1 databases are not available on a server that runs several processes on one machine.",
+    message: "D1 databases are not available on a server with --processes.",
     fix: "Start the server without --processes.",
   },
   requestTooLarge: {

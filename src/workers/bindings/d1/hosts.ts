@@ -117,8 +117,8 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
   }
 
   /**
-   * Puts the lane into the queue of a process: its current one if that is free or `avoidedHost` is not set, else a free one,
-   * a new one, or the one with the shortest queue.
+   * Puts the lane into the queue of a process: its current one if that is free or `avoidedHost` is not set, else a free
+   * one, a new one, or the one with the shortest queue.
    */
   function place(fileQueue: FileQueue, avoidedHost?: Host) {
     fileQueue.placed = fileQueue.paused === 0 && fileQueue.jobs.length > 0;

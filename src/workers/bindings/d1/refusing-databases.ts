@@ -4,8 +4,8 @@ import { d1Errors } from "./errors.ts";
 import { d1Limits } from "./limits.ts";
 
 /**
- * For one of several processes on a machine, which share all ports: a database would be a different file in each of them.
- * Every use is rejected with `d1Errors.severalProcesses`.
+ * D1 databases for processes that share the ports of a machine: each process would have its own file for the same
+ * database. Every call rejects with `d1Errors.severalProcesses`.
  */
 export function createRefusingDatabases(): D1Databases {
   const refuse = () => Promise.reject(d1Errors.severalProcesses());

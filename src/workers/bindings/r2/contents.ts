@@ -83,8 +83,8 @@ async function readWhole(handle: ObjectHandle): Promise<Readable | undefined> {
 }
 
 /**
- * Returns the range to read from each part; undefined if the parts end before the range does. `partOffset`: offset of the first
- * part in the object.
+ * Returns the range to read from each part; undefined if the parts end before the range does. `partOffset`: offset of
+ * the first part in the object.
  */
 function sliceParts(parts: PartRow[], partOffset: number, { offset, length }: ObjectRange): Piece[] | undefined {
   const end = offset + length;

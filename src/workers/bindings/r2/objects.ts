@@ -124,8 +124,8 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
   }
 
   /**
-   * Deletes in batches, each in its own transaction, so that a deletion does not block the process; a crash may complete
-   * only some of them. Yields the removed keys of each batch.
+   * Deletes in batches, each in its own transaction, so that a deletion does not block the process; a crash may
+   * complete only some of them. Yields the removed keys of each batch.
    */
   async function* remove(bucket: string, keys: string[]): AsyncGenerator<string[]> {
     if (keys.length < 1 || keys.length > limits.deleteKeys) throw r2Errors.invalidKeyCount();

@@ -5,8 +5,8 @@ import { bucketCursor, type BucketListOptions, type R2Bucket, type R2BucketList 
 const PAGE = 1000;
 
 /**
- * Lists only the buckets that `isPermitted` accepts. Pages are filled with such buckets, and the cursor is the name of the
- * last one, so that neither reveals how many others exist and what they are called. Throws invalidArgument.
+ * Lists only the buckets that `isPermitted` accepts. Pages are filled with such buckets, and the cursor is the name of
+ * the last one, so that neither reveals how many others exist and what they are called. Throws invalidArgument.
  */
 export async function listPermittedBuckets(
   list: Pick<R2BucketList, "list">,

@@ -142,7 +142,8 @@ export function createObjectTable(db: Db) {
       db.transaction<R2Tables, Removed[]>((tx) => replaceObject(tx, row, allow)),
 
     /**
-     * Deletes the objects whose key or current version is in `values`; `plain`: only those that are not of several parts.
+     * Deletes the objects whose key or current version is in `values`; `plain`: only those that are not of several
+     * parts.
      */
     remove: (
       bucket: string,

@@ -16,8 +16,9 @@ import { collectUnbundled } from "./unbundled.ts";
 
 export interface Bundler {
   /**
-   * Builds, or rebuilds what has changed. `skipCommand`: does not run the build command before. Runs one build at a time; a call during a build waits for it. Rejects with
-   * UserError `buildFailed`, which contains every problem with its position and a code frame.
+   * Builds, or rebuilds what has changed. `skipCommand`: does not run the build command before. Runs one build at a
+   * time; a call during a build waits for it. Rejects with UserError `buildFailed`, which contains every problem with
+   * its position and a code frame.
    */
   build(options?: { skipCommand?: boolean }): Promise<ProjectBuild>;
   /** Every file that the last build read, or tried to read if it failed. A change to any of them requires a rebuild. */

@@ -74,7 +74,8 @@ export function checkAssets(document: ConfigDocument, view: EnvironmentView): Pr
 }
 
 /**
- * Requires the field, and reports a missing directory: as a warning in development, because it may be built later, and as an error in a deploy.
+ * Requires the field, and reports a missing directory: as a warning in development, because it may be built later, and
+ * as an error in a deploy.
  */
 export function checkDirectory(
   document: ConfigDocument,

@@ -28,7 +28,10 @@ const MAX_READABLE_LENGTH = 50;
 const derivedId = (worker: string, binding: string) =>
   `${worker}-${binding}`.toLowerCase().replaceAll(/[^a-z0-9-]/g, "-");
 
-/** Derives a valid bucket or queue name; a digest keeps names distinct whose invalid characters or excess length were removed. */
+/**
+ * Derives a valid bucket or queue name; a digest keeps names distinct whose invalid characters or excess length were
+ * removed.
+ */
 export function derivedName(worker: string, binding: string): string {
   const id = derivedId(worker, binding);
   if (VALID_NAME.test(id)) return id;

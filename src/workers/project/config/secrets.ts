@@ -132,7 +132,9 @@ function findMissingStoreValues(
   });
 }
 
-/** A secret may override a variable or provide the value of a Secrets Store binding; it must not hide another binding. */
+/**
+ * A secret may override a variable or provide the value of a Secrets Store binding; it must not hide another binding.
+ */
 function findNameClashes(
   secrets: readonly DevVar[],
   file: string,

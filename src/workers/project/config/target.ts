@@ -38,8 +38,8 @@ export interface TargetDatabase extends TargetResource {
 
 /**
  * Reads the user's own file even if a build tool generated another one for `dev` and `deploy`, as wrangler does for the
- * same commands. Resolves with undefined if no file is specified or found. Throws UserError like `readProject` for errors in the file
- * itself.
+ * same commands. Resolves with undefined if no file is specified or found. Throws UserError like `readProject` for
+ * errors in the file itself.
  */
 export async function readProjectTarget({
   cwd,

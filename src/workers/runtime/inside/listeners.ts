@@ -1,6 +1,6 @@
-// addEventListener("fetch" | "email" | "scheduled" | "queue" | "tail") for a script that workerd runs as part of a module
-// worker, where nothing dispatches these events. They are created here and dispatched on the global scope, whose own
-// EventTarget handles order, `once`, removal, `this` and `target`.
+// addEventListener("fetch" | "email" | "scheduled" | "queue" | "tail") for a script that workerd runs as part of a
+// module worker, where nothing dispatches these events. They are created here and dispatched on the global scope, whose
+// own EventTarget handles order, `once`, removal, `this` and `target`.
 import type { ForwardableMessage } from "./message.ts";
 
 type Context = Pick<ExecutionContext, "waitUntil" | "passThroughOnException">;

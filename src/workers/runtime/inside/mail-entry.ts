@@ -41,7 +41,10 @@ function namesOf(exported: Exported | undefined): string[] {
   return KNOWN_HANDLERS.filter((name) => typeof target?.[name] === "function");
 }
 
-/** Exported classes that can be Durable Objects: those that extend DurableObject, and legacy classes without a base class. */
+/**
+ * Exported classes that can be Durable Objects: those that extend DurableObject, and legacy classes without a base
+ * class.
+ */
 const classesOf = (exports: Handlers): string[] =>
   Object.keys(exports).filter((name) => {
     const exported = exports[name];

@@ -14,7 +14,8 @@ export function exchangeUdp<Reply>(
 ): Promise<Reply> {
   const { promise, resolve, reject } = Promise.withResolvers<Reply>();
   const socket = createSocket(isIPv6(host) ? "udp6" : "udp4");
-  // Timers run before sockets are read: after a stall of the event loop, the reply may already be in the socket's buffer.
+  // Timers run before sockets are read: after a stall of the event loop, the reply may already be in the socket's
+  // buffer.
   const onAbort = () => void setImmediate(() => reject(signal.reason));
   signal.addEventListener("abort", onAbort, { once: true });
   if (signal.aborted) onAbort();

@@ -9,7 +9,7 @@ import { countOf } from "../../shared/text.ts";
 import { mailMetricsQuery, streamMetricsQuery, workersMetricsQuery } from "./queries.ts";
 
 const CHART_HEIGHT = 140;
-/** Axes of small values would have fractional ticks. */
+/** Axes with small values may have fractional ticks. */
 const oneDecimal = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 
 /** Hourly metrics of the last 24 hours, one chart for each product. */

@@ -5,7 +5,7 @@ export type Health = ResultOf<"GET", "/accounts/{account_id}/health">;
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** Not every change to charts or health sends an event, so the page polls them. */
+/** Not every change of the charts or the health sends an event, so the page polls. */
 const REFRESH_MS = 60_000;
 
 /** Query keys. Invalidating a prefix invalidates every key under it. */

@@ -13,7 +13,9 @@ type MessageLink = ResultOf<"GET", "/accounts/{account_id}/email/inbox/messages/
 
 const LINKS = "/accounts/{account_id}/email/inbox/messages/{message_id}/links";
 
-/** The links of a message. The server requests them only when asked to, because a request may confirm or unsubscribe. */
+/**
+ * The links of a message. The server requests them only when asked to, because a request may confirm or unsubscribe.
+ */
 export function LinkList({ path }: { path: MessagePath }) {
   const [isPrivate, setPrivate] = useState(false);
   const [checked, setChecked] = useState<MessageLink[]>();

@@ -14,8 +14,8 @@ export const periodOf = (days: number, now: number): ReportPeriod => ({
 });
 
 /**
- * Values per day for a chart, from rows that exist only for days with reports. `times`: seconds since 1970, one for each
- * day of the period.
+ * Values per day for a chart, from rows that exist only for days with reports. `times`: seconds since 1970, one for
+ * each day of the period.
  */
 export function perDay<Row extends { day: string }>(
   { since, until }: ReportPeriod,

@@ -38,7 +38,7 @@ function Overview({ video, account }: { video: Video; account: string }) {
   });
   const urls = urlsOf(video);
   const player = useRef<HTMLIFrameElement>(null);
-  // The player reads the chapters when it starts.
+  // The player reads the chapters only when it starts, so a new revision reloads it.
   const [revision, setRevision] = useState(0);
   return (
     <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">

@@ -7,7 +7,10 @@ import type { Value } from "./values.ts";
 export interface QueryBudget {
   /** Call it for each operation. Throws tooSlow. */
   checkTime(): void;
-  /** Call it for each point and row, and wait for the result. Throws tooSlow. Resolves after other work has run, if the query has blocked it for a while. */
+  /**
+   * Call it for each point and row, and wait for the result. Throws tooSlow. Resolves after other work has run, if the
+   * query has blocked it for a while.
+   */
   pause(): Promise<void> | undefined;
   /** Counts a value that the query keeps in memory, in bytes as of valueBytes(). Throws tooMuchMemory. */
   keep(bytes: number): void;

@@ -84,8 +84,8 @@ export function createTransfersTable(db: Db) {
 
   return {
     /**
-     * Resolves with false if `maxCount` transfers of this database and kind already have one of these statuses, or one is
-     * active.
+     * Resolves with false if `maxCount` transfers of this database and kind already have one of these statuses, or one
+     * is active.
      */
     async insert(row: TransferRow, maxCount: number, countedStatuses: TransferStatus[]): Promise<boolean> {
       try {

@@ -70,7 +70,10 @@ interface D1TransfersOptions {
   list: Pick<D1DatabaseList, "exists">;
   /** The local databases. If absent, another process owns the files and runs the jobs. */
   databases?: D1Databases;
-  /** Id of the folder of `databases`, stable across restarts. Transfers started here then run only in a process with this folder. */
+  /**
+   * Id of the folder of `databases`, stable across restarts. Transfers started here then run only in a process with
+   * this folder.
+   */
   home?: string;
   /** Delay until the transfers of a dead process resume. Default: 30 s. */
   leaseMs?: number;

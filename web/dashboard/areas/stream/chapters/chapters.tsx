@@ -21,7 +21,10 @@ interface Row {
 let nextId = 0;
 const CHAPTERS_PATH = "/accounts/{account_id}/stream/{identifier}/chapters";
 
-/** Lists and edits the chapters of a video. `player`: the frame whose position a new chapter takes. */
+/**
+ * Lists and edits the chapters of a video. `player`: the player's frame, whose position becomes the start of a new
+ * chapter.
+ */
 export function Chapters({
   video,
   account,

@@ -1,7 +1,7 @@
 import { useEffect, useRef, type RefObject } from "react";
 import { isMessage, TYPE } from "../../../../shared/messages.ts";
 
-/** The position of the player in a frame, in seconds. The player reports it via postMessage. */
+/** Tracks the position of the player in a frame, in seconds. The player reports it via postMessage. */
 export function usePlayerPosition(frame: RefObject<HTMLIFrameElement | null>): { current(): number } {
   const position = useRef(0);
   useEffect(() => {

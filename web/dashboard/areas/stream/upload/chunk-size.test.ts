@@ -20,7 +20,7 @@ test("a chunk without a duration does not change the size", () => {
   assert.equal(nextChunkBytes(8 * MIB, 0), firstChunkBytes());
 });
 
-test("a chunk is not larger than the server accepts", () => {
+test("a chunk does not exceed the limit of the server", () => {
   assert.deepEqual([firstChunkBytes(6 * MIB), firstChunkBytes(100 * MIB)], [6 * MIB, 8 * MIB]);
   assert.equal(nextChunkBytes(8 * MIB, 0.05, 20 * MIB), 20 * MIB);
   assert.equal(nextChunkBytes(8 * MIB, 0.05, 100 * MIB), 50 * MIB);

@@ -15,8 +15,8 @@ const CHUNK_SECONDS = 10;
 export const firstChunkBytes = (limit?: number): number => Math.min(FIRST_BYTES, limit ?? MAX_BYTES);
 
 /**
- * Computes the size of the next chunk from the size and duration of the previous one. `limit`: the maximum of the server, in
- * bytes; the server accepts chunks of this size even if it is below the usual minimum.
+ * Computes the size of the next chunk from the size and duration of the previous one. `limit`: the maximum that the
+ * server accepts, in bytes; it may be below the usual minimum.
  */
 export function nextChunkBytes(sentBytes: number, seconds: number, limit = MAX_BYTES): number {
   // An empty chunk, or one without a duration, has no speed.

@@ -97,7 +97,8 @@ function readTail(
   signal: AbortSignal,
   { receive, opened }: { receive: (text: string) => void; opened: () => void },
 ): Promise<void> {
-  // The id in the path is the credential. The dashboard server proxies tails, so the page can always use its own origin.
+  // The id in the path is the credential. The dashboard server proxies tails, so the page can always use its own
+  // origin.
   const { pathname } = new URL(url);
   const socket = new WebSocket(`${location.origin.replace(/^http/, "ws")}${pathname}`, "trace-v1");
   const close = () => socket.close();

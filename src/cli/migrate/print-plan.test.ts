@@ -69,7 +69,7 @@ DNS changes for a.example, in this order:
   );
 });
 
-test("the progress line shows the remaining time in seconds, or in minutes if it is longer", () => {
+test("the progress line shows the remaining time in seconds or minutes", () => {
   const item = { kind: "video", key: "", name: "talk", action: "new" } as const;
   assert.deepEqual(
     [undefined, 7, 200].map((secondsLeft) => positionText({ done: 1, total: 5, item, secondsLeft })),

@@ -249,7 +249,7 @@ export function runnersConformance(engine: TestEngine): void {
   describe("three processes together", () => {
     const peersOf = (index: number) => () => ({ count: 3, index });
 
-    test("have as many concurrent messages to a destination as one process", async (t) => {
+    test("share the limit of concurrent messages to a destination", async (t) => {
       const { start } = await open(t);
       let now = 0;
       let most = 0;
@@ -278,7 +278,7 @@ export function runnersConformance(engine: TestEngine): void {
       assert.equal(most, 4);
     });
 
-    test("start as many messages per minute as one process", async (t) => {
+    test("share the limit of messages per minute to a destination", async (t) => {
       const { start, clock } = await open(t);
       const { agent, deliveries } = controlledAgent({ answer: ({ end }) => setImmediate(end) });
       const services = await Promise.all(
@@ -296,7 +296,7 @@ export function runnersConformance(engine: TestEngine): void {
       }
     });
 
-    test("detect an unreachable destination only once, and probe it with one message", async (t) => {
+    test("detect an unreachable destination once, and probe it with only one message", async (t) => {
       const { start, clock } = await open(t);
       const { agent, deliveries } = controlledAgent({ answer: ({ end }) => setImmediate(end, "unreachable") });
       const events = createLocalEvents({ log: silentLog });

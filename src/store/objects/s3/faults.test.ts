@@ -46,7 +46,7 @@ onS3((openBucket) => {
     // Faults of S3 do not depend on the database.
     if (engine.name !== "sqlite") return;
 
-    describe("objects on a faulty S3 server", () => {
+    describe("the S3 driver with a faulty server", () => {
       const faults: Record<string, S3Fault> = {
         "delays of 2 s": { kind: "delay", ms: 2000 },
         "503 responses": { kind: "status", status: 503, code: "ServiceUnavailable" },
@@ -55,7 +55,7 @@ onS3((openBucket) => {
         "lost responses": { kind: "lost response" },
       };
       for (const [name, fault] of Object.entries(faults)) {
-        test(`survive ${name}`, async (t) => {
+        test(`survives ${name}`, async (t) => {
           const { proxy, objects } = await throughProxy(t, engine, openBucket);
           const bytes = randomBytes(600_000);
           // Every second request fails.
@@ -78,7 +78,7 @@ onS3((openBucket) => {
         });
       }
 
-      test("survive 503 responses to 5% of the requests of a multipart upload", async (t) => {
+      test("survives 503 responses to 5% of the requests of a multipart upload", async (t) => {
         const { proxy, objects } = await throughProxy(t, engine, openBucket);
         let count = 0;
         proxy.fault = () =>
@@ -89,7 +89,7 @@ onS3((openBucket) => {
           assert.equal(Buffer.compare((await read(objects, `a/${round}`))!, bytes), 0);
       });
 
-      test("resume a read after a response that ended early", async (t) => {
+      test("resumes a read after a response that ended early", async (t) => {
         const { proxy, objects } = await throughProxy(t, engine, openBucket);
         const bytes = randomBytes(3 * MIB);
         await objects.put("a", bytes);
@@ -103,7 +103,7 @@ onS3((openBucket) => {
         assert.equal(Buffer.compare((await read(objects, "a"))!, bytes), 0);
       });
 
-      test("close the connection of a reader that stops, without another request", async (t) => {
+      test("closes the connection of a reader that stops, without another request", async (t) => {
         const { proxy, objects } = await throughProxy(t, engine, openBucket);
         await objects.put("a", randomBytes(8 * MIB));
         const before = proxy.requests;
@@ -117,7 +117,7 @@ onS3((openBucket) => {
         assert.equal(proxy.requests - before, 2);
       });
 
-      test("repeat a request if a 200 response contains an error", async (t) => {
+      test("repeats a request if a 200 response contains an error", async (t) => {
         const { proxy, objects } = await throughProxy(t, engine, openBucket);
         const bytes = randomBytes(20 * MIB);
         const failed = { kind: "200 with an error" } as const;
@@ -135,7 +135,7 @@ onS3((openBucket) => {
         assert.deepEqual(await keysOf(objects), []);
       });
 
-      test("complete a partial object only once even if the response is lost", async (t) => {
+      test("completes a partial object only once, even if the response is lost", async (t) => {
         const { proxy, objects } = await throughProxy(t, engine, openBucket);
         const bytes = randomBytes(PART + MIB);
         await objects.partial("a").append(0, pieces(bytes, MIB));
@@ -148,7 +148,7 @@ onS3((openBucket) => {
         assert.equal(await objects.partial("a").size(), 0);
       });
 
-      test("repeat a completion while the server locks the upload", async (t) => {
+      test("repeats a completion while the server locks the upload", async (t) => {
         const { proxy, objects } = await throughProxy(t, engine, openBucket);
         const bytes = randomBytes(PART + MIB);
         await objects.partial("a").append(0, pieces(bytes, MIB));
@@ -160,7 +160,7 @@ onS3((openBucket) => {
         assert.equal(Buffer.compare((await read(objects, "a"))!, bytes), 0);
       });
 
-      test("abort a multipart upload that fails, and keep the previous object", async (t) => {
+      test("aborts a multipart upload that fails, and keeps the previous object", async (t) => {
         const { proxy, objects, bucket } = await throughProxy(t, engine, openBucket);
         await objects.put("a", Buffer.from("before"));
         proxy.fault = ({ query }) =>
@@ -175,7 +175,7 @@ onS3((openBucket) => {
         assert.deepEqual(Uploads, []);
       });
 
-      test("are deleted one by one if the server does not implement DeleteObjects", async (t) => {
+      test("deletes objects one by one if the server does not implement DeleteObjects", async (t) => {
         const { proxy, objects } = await throughProxy(t, engine, openBucket);
         for (const key of ["a", "b", "c"]) await objects.put(key, Buffer.from(key));
         proxy.fault = ({ query }) =>
@@ -184,7 +184,7 @@ onS3((openBucket) => {
         assert.deepEqual(await keysOf(objects), ["c"]);
       });
 
-      test("check for an existing object first, with `ifAbsent` and without conditional writes", async (t) => {
+      test("with `ifAbsent`, checks for an existing object first if the server has no conditional writes", async (t) => {
         const { proxy, objects } = await throughProxy(t, engine, openBucket);
         const unsupported = () => first(1, { kind: "status", status: 501, code: "NotImplemented" }).decide;
         proxy.fault = unsupported();
@@ -198,7 +198,7 @@ onS3((openBucket) => {
         assert.equal(String(await read(objects, "a")), "first");
       });
 
-      test("report a full bucket without a retry", async (t) => {
+      test("reports a full bucket without a retry", async (t) => {
         const { proxy, objects } = await throughProxy(t, engine, openBucket);
         proxy.fault = () => ({ kind: "status", status: 403, code: "QuotaExceeded" });
         await assert.rejects(objects.put("a", Buffer.from("a")), (err) => isStoreError(err, "bucketFull"));
@@ -206,20 +206,20 @@ onS3((openBucket) => {
       });
     });
 
-    describe("the check of a bucket", () => {
+    describe("checking a bucket", () => {
       const failureOf = async (objects: S3Objects): Promise<UserError> =>
         objects.check().then(
           () => assert.fail("the check passed"),
           (err: UserError) => err,
         );
 
-      test("passes with the right credentials, and leaves no object behind", async (t) => {
+      test("succeeds with the right credentials, and leaves no object behind", async (t) => {
         const { objects } = await throughProxy(t, engine, openBucket);
         await objects.check();
         assert.deepEqual(await keysOf(objects), []);
       });
 
-      test("identifies the problem: credentials, bucket, address", async (t) => {
+      test("reports whether credentials, bucket or address are wrong", async (t) => {
         const { db } = await engine.open(t, objectsMigrations);
         const bucket = await openBucket(t);
         const secret = await openTestObjects(t, { ...bucket, secretAccessKey: "wrong" }, db);
@@ -243,7 +243,7 @@ onS3((openBucket) => {
         assert.match(unreachable.message, new RegExp(proxy.endpoint));
       });
 
-      test("passes although the clock of this machine is an hour off, by using the time of the server", async (t) => {
+      test("succeeds although the clock of this machine is an hour off, by using the time of the server", async (t) => {
         const { db } = await engine.open(t, objectsMigrations);
         const objects = await openTestObjects(t, await openBucket(t), db, { clockOffsetMs: -3_600_000 });
         await objects.check();

@@ -21,9 +21,9 @@ const MIB = 1024 * 1024;
 const PART = 5 * MIB;
 
 onS3((openBucket) => {
-  describe("partial objects", () => {
+  describe("a partial object", () => {
     onEveryDatabase((engine) => {
-      test("consist of equal parts and a tail, to which another process can append", async (t) => {
+      test("consists of equal parts and a tail, to which another process can append", async (t) => {
         const { db, another } = await engine.open(t, objectsMigrations);
         const bucket = await openBucket(t);
         const bytes = randomBytes(2 * PART + 2 * MIB);
@@ -50,7 +50,7 @@ onS3((openBucket) => {
         );
       });
 
-      test("reject a writer that another one has replaced, and contain only the bytes of the last writer", async (t) => {
+      test("rejects a writer that another one has replaced, and contains only the bytes of the last writer", async (t) => {
         const { db, another } = await engine.open(t, objectsMigrations);
         const bucket = await openBucket(t);
         const slow = await openTestObjects(t, bucket, await another(), { partBytes: PART });
@@ -77,7 +77,7 @@ onS3((openBucket) => {
         assert.equal(Buffer.compare((await read(fast, "a"))!, bytes), 0);
       });
 
-      test("accept only one of several writers that start at the same offset", async (t) => {
+      test("accepts only one of several writers that start at the same offset", async (t) => {
         const { another } = await engine.open(t, objectsMigrations);
         const bucket = await openBucket(t);
         const stores = await Promise.all(
@@ -100,7 +100,7 @@ onS3((openBucket) => {
     onEveryDatabase((engine) => {
       if (engine.name !== "sqlite") return;
 
-      test("keep the bytes received before an error of the source", async (t) => {
+      test("keeps the bytes received before an error of the source", async (t) => {
         const { db } = await engine.open(t, objectsMigrations);
         const objects = await openTestObjects(t, await openBucket(t), db, { partBytes: PART });
         const bytes = randomBytes(PART + 10);
@@ -120,7 +120,7 @@ onS3((openBucket) => {
         assert.equal(Buffer.compare((await read(objects, "a"))!, bytes), 0);
       });
 
-      test("keep all acknowledged bytes if the database commits an update but its response is lost", async (t) => {
+      test("keeps all acknowledged bytes if the database commits an update but its response is lost", async (t) => {
         const { db } = await engine.open(t, objectsMigrations);
         const bucket = await openBucket(t);
         const bytes = randomBytes(2 * PART);
@@ -150,7 +150,7 @@ onS3((openBucket) => {
         }
       });
 
-      test("leave nothing behind when discarded, abandoned for 45 days, or orphaned by a killed process", async (t) => {
+      test("leaves nothing behind when discarded, abandoned for 45 days, or orphaned by a killed process", async (t) => {
         const { db } = await engine.open(t, objectsMigrations);
         const bucket = await openBucket(t);
         const clock = createManualClock(Date.now());
@@ -183,7 +183,7 @@ onS3((openBucket) => {
         assert.deepEqual(await keysOf(objects), ["continued"]);
       });
 
-      test("start from 0 if their multipart upload was aborted, for example by a lifecycle rule of the bucket", async (t) => {
+      test("starts from 0 if its multipart upload was aborted, for example by a lifecycle rule of the bucket", async (t) => {
         const { db } = await engine.open(t, objectsMigrations);
         const bucket = await openBucket(t);
         const objects = await openTestObjects(t, bucket, db, { partBytes: PART });

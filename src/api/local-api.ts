@@ -58,7 +58,7 @@ export interface DevApiModules extends Omit<LocalPlatform, "storage" | "onInvoca
 interface LocalApiDeps {
   /** Storage without account lists, in which every id exists. */
   bindings: Pick<Bindings, "kv" | "r2" | "d1">;
-  /** Absent: the API has only the operations on storage. */
+  /** If absent, the API has only the operations on storage. */
   dev?: DevApiModules | undefined;
   accessControl: AccessControl;
   /** Base URL of the requests that `handle` receives, without a trailing slash. */

@@ -34,7 +34,7 @@ export interface Operation<
   /** Maps errors of operations that publish their own error codes. `details.result` replaces the null result. */
   translate?: (error: UserError) => UserError;
   query?: Query;
-  /** JSON body, regardless of its content type. Absent: the handler reads the body. */
+  /** JSON body, regardless of its content type. If absent, the handler reads the body. */
   body?: Body;
   /** Treats an absent body as `{}`. */
   bodyOptional?: boolean;
@@ -44,7 +44,7 @@ export interface Operation<
   maxValues?: number;
   /**
    * For reads that return the same result to every caller: a number that changes with the underlying data. While it is
-   * unchanged, repeated reads are answered from memory. Undefined: the handler is called.
+   * unchanged, repeated reads are answered from memory. If it returns undefined, the handler is called.
    */
   version?(params: Record<string, string>): number | undefined;
   /** Schema of `result` in the envelope. */
@@ -59,7 +59,7 @@ export interface Operation<
   /** Status of the response. Default 200. */
   status?: number;
   /**
-   * How a completed change is recorded in the audit log. False: not at all, for operations on data (values, objects,
+   * How a completed change is recorded in the audit log. False: not recorded, for operations on data (values, objects,
    * messages) and for those that change nothing. Reads are never recorded.
    */
   audit?: false | AuditDeclaration;
@@ -68,9 +68,9 @@ export interface Operation<
 }
 
 interface AuditDeclaration {
-  /** False: the value before the change is not read with the GET operation of the same path. */
+  /** False if the value before the change is not read with the GET operation of the same path. */
   before?: false;
-  /** The account of the change, if the path does not contain it. Undefined: the change belongs to the user. */
+  /** The account of the change, if the path does not contain it. Undefined if the change belongs to the user. */
   account?(values: { before: unknown; after: unknown }): string | undefined;
 }
 

@@ -110,7 +110,7 @@ interface PlatformApiOptions {
 /** The parts of `PlatformHttpOptions` that belong to the API. */
 interface PlatformApi {
   api: ReturnType<typeof createApi>;
-  /** Whether a request has valid credentials. */
+  /** True if a request has valid credentials. */
   isSignedIn: ReturnType<typeof createSignedInCheck>;
   /** Opens the WebSocket connections of tails. */
   upgrade: NonNullable<PlatformHttpOptions["upgrade"]>;

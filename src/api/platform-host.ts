@@ -21,11 +21,11 @@ export interface HostNames {
   uploadHost?: string;
   /** Hosts of the platform itself. Empty: all hosts that match none of the above. */
   platformHosts?: readonly string[];
-  /** Whether the platform hosts also serve workers at `/workers/<script>/…`. Default true. */
+  /** True if the platform hosts also serve workers at `/workers/<script>/…`. Default true. */
   byPath?: boolean;
   /** True for a host name (lower case, without a port) that the server itself uses: no route applies to it. */
   isOwnHost?(host: string): boolean;
-  /** Whether the hosts of the API are known; otherwise no route applies. Default true. */
+  /** True if the hosts of the API are known; otherwise no route applies. Default true. */
   hasApiHost?: boolean;
 }
 

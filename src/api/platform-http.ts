@@ -26,9 +26,9 @@ import {
 } from "./platform-host.ts";
 
 export interface PlatformHttpOptions {
-  /** Absent: this process does not serve the API. */
+  /** If absent, this process does not serve the API. */
   api?: ReturnType<typeof createApi>;
-  /** Absent: this process does not run workers. */
+  /** If absent, this process does not run workers. */
   workers?: {
     live: Pick<LiveWorkers, "fetch" | "upgrade">;
     bySubdomain(label: string, script: string): Promise<ScriptRef | undefined>;

@@ -6,10 +6,10 @@ export interface DescribedCertificate {
   names: string[];
   source: "file" | "acme" | "self-signed";
   issuer: string | null;
-  /** Null: not issued yet. */
+  /** Null if not issued yet. */
   notBefore: number | null;
   notAfter: number | null;
-  /** Null: this server does not renew it. */
+  /** Null if this server does not renew it. */
   renewsAt: number | null;
   /** The reason why the last attempt to issue it failed. */
   error: string | null;

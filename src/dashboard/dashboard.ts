@@ -22,9 +22,9 @@ interface ServerUrls {
   api: string;
   /** Origin of uploads. */
   upload: string;
-  /** URL pattern of a worker: `http://<worker>.main.localhost:8787`. Absent: this process runs none. */
+  /** URL pattern of a worker: `http://<worker>.main.localhost:8787`. If absent, this process runs none. */
   worker?: string;
-  /** Base URL of videos, or a pattern with `<code>`. Absent: this process serves none. */
+  /** Base URL of videos, or a pattern with `<code>`. If absent, this process serves none. */
   video?: string;
   /** `host:port` of the SMTP listener. */
   smtp?: string;
@@ -34,7 +34,7 @@ export interface DashboardOptions {
   /** `dev`: a development server, without accounts and sign-in. */
   mode: "serve" | "dev";
   version: string;
-  /** Whether a request may learn the version. Default: every request may. */
+  /** True if the response may contain the version. Default: always true. */
   isSignedIn?(request: IncomingMessage): Promise<boolean>;
   /** Maximum bytes of one request of a resumable upload; 0: no limit. Default 0. */
   chunkBytes?: number;

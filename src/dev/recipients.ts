@@ -28,7 +28,7 @@ const claimant = (pattern: string, workers: readonly Claims[]) =>
   workers.find(({ addresses }) => addresses.some((address) => address.toLowerCase() === pattern))?.worker;
 
 /**
- * Whether a worker may send to `address`. A configuration without a list of verified addresses allows all: no mail is
+ * True if a worker may send to `address`. A configuration without a list of verified addresses allows all: no mail is
  * delivered from this server.
  */
 export const isVerified = (address: string, verified: readonly string[] | undefined): boolean =>

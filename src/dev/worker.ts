@@ -54,7 +54,7 @@ export interface Deployer extends Pick<WorkerRuntime, "deploy"> {
 export interface DevWorkerOptions {
   /** Working directory: relative paths are resolved against it. */
   cwd: string;
-  /** Configuration file. Undefined: the file found in `cwd` or a parent folder. */
+  /** Configuration file. Default: the file found in `cwd` or a parent folder. */
   config: string | undefined;
   /** Selects `env.<name>` of the configuration. */
   environment: string | undefined;
@@ -67,7 +67,7 @@ export interface DevWorkerOptions {
   /** Receives build results and warnings. */
   report: EventReporter;
   clock: Clock;
-  /** Whether to rebuild when a file changes. */
+  /** True to rebuild when a file changes. */
   watch: boolean;
 }
 

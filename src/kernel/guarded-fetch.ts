@@ -41,8 +41,8 @@ export type AddressLookup = (host: string) => Promise<string[]>;
 
 interface GuardedFetchOptions {
   /**
-   * Whether to allow loopback, private and link-local addresses and those of this machine. A function is called for
-   * each request.
+   * True to allow loopback, private and link-local addresses and those of this machine. A function is called for each
+   * request.
    */
   allowPrivate: boolean | (() => boolean);
   /** Addresses of this machine. Default: those of its interfaces. */

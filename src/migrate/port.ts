@@ -65,7 +65,7 @@ export interface MigrationDeps {
 
 /** Progress of earlier runs, on disk. */
 export interface MigrationState {
-  /** Undefined: no run has begun to import the item. */
+  /** Undefined if no run has begun to import the item. */
   get(key: string): StoredItem | undefined;
   /** The change is on disk when this returns. */
   put(items: readonly (readonly [key: string, item: StoredItem])[]): void;
@@ -133,7 +133,7 @@ export interface FollowUp {
 
 export interface Plan {
   items: PlannedItem[];
-  /** False: the target's API token is not the operator's, so resources get new ids. */
+  /** False if the target's API token is not the operator's, so resources get new ids. */
   keepsIds: boolean;
 }
 

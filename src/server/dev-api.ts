@@ -9,7 +9,7 @@ import { announceStorage, withdrawStorage, type StorageAnnouncement } from "./st
 interface DevApiDeps {
   bindings: Pick<Bindings, "kv" | "r2" | "d1">;
   dataDir: string;
-  /** Absent: the API has only the operations on storage. */
+  /** If absent, the API has only the operations on storage. */
   dev?: DevApiModules & { video: Pick<DevVideo, "api"> };
 }
 

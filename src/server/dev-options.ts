@@ -31,7 +31,7 @@ export interface DevOptions {
   dashboardPort?: number | false;
   /** Default: `.reelpost` in the folder of the first configuration file. */
   dataDir?: string;
-  /** Whether to rebuild when a file changes. Default true. */
+  /** True to rebuild when a file changes. Default true. */
   watch?: boolean;
   /** SQL files to run on D1 databases: `BINDING=FILE`, or `FILE` if there is only one database. Default: none. */
   seeds?: string[];

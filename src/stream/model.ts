@@ -168,7 +168,7 @@ export const SOURCE_RENDITION = "source";
 
 /**
  * Returns the rendition that is encoded first, and that players start with: fast to encode and good enough to watch.
- * 360p, or else the next one below it, or the lowest that every player supports, or the lowest. Undefined: the video
+ * 360p, or else the next one below it, or the lowest that every player supports, or the lowest. Undefined if the video
  * has no frames.
  */
 export function firstRung(ladder: readonly VideoRendition[]): VideoRendition | undefined {

@@ -61,11 +61,11 @@ interface StreamDeps {
   folder: string;
   /** Addresses of this machine, blocked for fetches and live outputs. Default: those of its interfaces. */
   own?: OwnAddresses;
-  /** For RTMPS. Absent: the server does not listen for RTMPS. */
+  /** For RTMPS. If absent, the server does not listen for RTMPS. */
   tls?: Pick<TlsSource, "context">;
-  /** Whether to look for ffmpeg after the start and log its absence. Default: true in processes that need it. */
+  /** True to look for ffmpeg after the start and log its absence. Default: true in processes that need it. */
   warm?: boolean;
-  /** Whether other machines can reach this server. Default false. */
+  /** True if other machines can reach this server. Default false. */
   exposed?: boolean;
   /** Account whose videos are visible to workers without an account. */
   defaultAccount?: string;
@@ -397,6 +397,6 @@ const accountOf = (find: (uid: string) => Promise<{ account: string } | undefine
   return owned && { account: owned.account };
 };
 
-/** Origin of video URLs in responses. Undefined: the request's origin. */
+/** Origin of video URLs in responses. Default: the request's origin. */
 const publicOriginOf = ({ http, stream }: Settings): string | undefined =>
   http.public_url === "" || stream.delivery_domain !== "" ? undefined : new URL(http.public_url).origin;

@@ -18,7 +18,7 @@ export interface R2HttpHandlerOptions {
   isOwnHost(host: string): boolean;
   /** Failed authentication attempts allowed per client network in five minutes; 0: no limit. */
   failureLimit: number;
-  /** Whether the hosts of the API are known; otherwise any host may be one, and no custom domain applies. */
+  /** True if the hosts of the API are known; otherwise any host may be one, and no custom domain applies. */
   hasApiHost: boolean;
 }
 

@@ -23,9 +23,9 @@ interface WorkerRuntimeOptions extends Pick<RuntimeOptions, "egress" | "limits" 
   /** Calls between workers. Evaluated for each call, because it may be set after the runtime has been created. */
   calls(): WorkerCalls;
   settings: Pick<Settings, "workers">;
-  /** Stores the metrics of invocations. Absent: invocations are not counted. */
+  /** Stores the metrics of invocations. If absent, invocations are not counted. */
   figuresStore?: Pick<Store, "db" | "sweeps">;
-  /** Whether to support Durable Objects; false in a server with several processes. Default true. */
+  /** True to support Durable Objects; false in a server with several processes. Default true. */
   durableObjects?: boolean;
   /** The processes' folders are created in its subfolder `run`, accessible only to the server. */
   dataDirectory: string;

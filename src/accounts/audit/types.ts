@@ -3,7 +3,7 @@ export type AuditInterface = "API" | "dashboard" | "command line" | "system";
 
 /** A completed change. Secrets must already be removed. */
 export interface AuditEvent {
-  /** Absent: the server itself. */
+  /** Absent if the server itself made the change. */
   actor?: { id: string; email: string } | undefined;
   interface: AuditInterface;
   /** The user whom the change concerns, if it is another one than the actor. */

@@ -10,7 +10,7 @@ import type {
 interface Faults {
   origin?: string;
   host?: string;
-  /** False: the user was not verified by fingerprint or PIN. */
+  /** False if the user was not verified by fingerprint or PIN. */
   verified?: boolean;
   counter?: number;
   signature?: Buffer;

@@ -8,7 +8,7 @@ export function mailAddress(url: string | undefined, name: string): string | und
   return host.startsWith(`${name.toLowerCase()}.`) ? `${name}@${host.slice(name.length + 1)}` : undefined;
 }
 
-/** Enables or disables the worker's own URL and returns it. Undefined: the worker has none. */
+/** Enables or disables the worker's own URL and returns it. Undefined if the worker has none. */
 export async function setAddress(
   { api, base, script, name }: WorkerConnection,
   { enabled, previews }: { enabled: boolean; previews: boolean | undefined },

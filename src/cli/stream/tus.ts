@@ -59,7 +59,7 @@ export interface TusSending {
   /** The file name shown in errors. */
   displayName: string;
   size: number;
-  /** Whether earlier attempts may have sent some of the file. */
+  /** True if earlier attempts may have sent some of the file. */
   resume: boolean;
   signal: AbortSignal;
   /** Called with the number of bytes sent; decreases if some did not arrive. */

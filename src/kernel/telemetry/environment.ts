@@ -4,7 +4,7 @@ type Environment = Record<string, string | undefined>;
 
 /** Where and how telemetry is sent. */
 export interface TelemetryConfig {
-  /** Full URLs. Undefined: the signal is disabled. */
+  /** Full URLs. Undefined if the signal is disabled. */
   traces: string | undefined;
   metrics: string | undefined;
   headers: { traces: Record<string, string>; metrics: Record<string, string> };

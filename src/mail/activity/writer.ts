@@ -199,7 +199,7 @@ export function createWriter({ table, owners, clock, log, maxBuffered, flushMs, 
 interface Message {
   reference: EntryReference;
   steps: { event: TraceEvent; rcpts: string[] | undefined }[];
-  /** Whether the first step of the message is included. */
+  /** True if the first step of the message is included. */
   begins: boolean;
   /** The entries to write, if not all of them. */
   only?: Set<string>;

@@ -40,7 +40,7 @@ export interface Addresses {
    * rules that forward to it accordingly. Throws noAddress.
    */
   setVerified(account: string, id: string, verified: boolean): Promise<DestinationAddress>;
-  /** Rules that forward to it are kept, but disabled. Throws noAddress. */
+  /** Deletes an address. Rules that forward to it are kept, but disabled. Throws noAddress. */
   delete(account: string, id: string): Promise<DestinationAddress>;
   /** Resolves with true if mail of the account may be forwarded to the address. */
   isVerified(account: string, email: string): Promise<boolean>;

@@ -9,7 +9,7 @@ export interface AuthenticationPolicy {
   /** A message needs an SPF pass or one valid DKIM signature. Default "spf-or-dkim". */
   require: "spf-or-dkim" | "nothing";
   /**
-   * Whether this also applies to mail from the null sender: bounces are often sent from names without an SPF record.
+   * True if this also applies to mail from the null sender: bounces are often sent from names without an SPF record.
    * Default true.
    */
   requireOfBounces: boolean;

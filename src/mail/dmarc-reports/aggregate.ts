@@ -22,7 +22,7 @@ export interface AggregateRecord {
   headerFrom: string;
   count: number;
   disposition: Disposition;
-  /** Whether DKIM and SPF pass and are aligned with the author domain. */
+  /** True if DKIM and SPF pass and are aligned with the author domain. */
   dkim: boolean;
   spf: boolean;
 }

@@ -49,7 +49,7 @@ interface ConnectionDeps<User> {
   transcribes?: boolean | undefined;
   /** Counts this connection toward the limits of connections. */
   slot: ConnectionSlot;
-  /** The server ends each session as soon as it is not busy. */
+  /** Returns true if the server is shutting down: it then ends each session as soon as it is not busy. */
   shuttingDown(): boolean;
   onError(err: Error): void;
   onClose(): void;
@@ -264,7 +264,7 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
     output += text;
   }
 
-  /** One write for the replies to a group of commands (RFC 2920 3.2). */
+  /** Sends the replies to a group of commands in one write (RFC 2920 3.2). */
   function write() {
     if (output === "") return;
     if (isDeciding && session.buffered > 0) {
@@ -334,7 +334,7 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
     for (let event = session.next(); event !== undefined; event = session.next()) handle(event);
   }
 
-  /** Half-closes; further input from the client is ignored. */
+  /** Half-closes the connection. Further input from the client is ignored. */
   function end() {
     if (ended || closed) return;
     ended = true;

@@ -15,7 +15,7 @@ export interface IncomingMessage {
   readonly full: boolean;
   push(content: Buffer): void;
   end(result: { stray: "CR" | "LF" | undefined; oversized: boolean }): void;
-  /** The message will not be completed. */
+  /** Discards the message, which will not be completed. */
   destroy(): void;
 }
 

@@ -42,7 +42,7 @@ export interface SmtpListenerOptions {
   messageRate?: { consume(network: string): boolean | Promise<boolean> };
   /** If omitted, STARTTLS is not offered. */
   tls?: Pick<TlsSource, "context"> | undefined;
-  /** Whether to announce DSN (RFC 3461): only if delivery notifications are sent. Default false. */
+  /** True to announce DSN (RFC 3461). Set it only if delivery notifications are sent. Default false. */
   dsn?: boolean;
   /** Addresses and ranges of load balancers that begin each connection with a PROXY header. */
   proxies?: readonly string[];

@@ -9,9 +9,9 @@ export interface TranscriptLine {
 
 /** Records what a client and this server say, without message content and without secrets. */
 interface Transcript {
-  /** A command line. */
+  /** Records a command line. */
   client(line: string): void;
-  /** The text of one or more replies, with line endings. */
+  /** Records the text of one or more replies, with line endings. */
   server(text: string): void;
   note(text: string): void;
   /** Returns the session up to its first transaction, and the current or last transaction. */

@@ -9,7 +9,7 @@ export type CheckRecipient = (rcpt: string, envelope: Envelope) => Promise<SmtpR
 
 /** Checks the content of a complete message before delivery. If the filter fails, the message is accepted. */
 export interface ContentFilter {
-  /** The caller still owns the source. May reject. */
+  /** Checks the content of a message. The caller still owns the source. May reject. */
   check(envelope: Envelope, source: MailSource): Promise<FilterVerdict>;
 }
 

@@ -26,7 +26,7 @@ interface Row {
   details: string;
   /** 0: the fields that come from the content, and the search texts, are still empty. */
   is_indexed: number;
-  /** Null: stored as an object. */
+  /** Null if stored as an object. */
   raw: Uint8Array | null;
 }
 
@@ -89,13 +89,13 @@ export const inboxMigrations: Migration[] = [messagesMigration, isIndexedMigrati
 export interface AddedMessage {
   message: InboxMessage;
   position: number;
-  /** Undefined: stored as an object. */
+  /** Undefined if stored as an object. */
   raw: Uint8Array | undefined;
 }
 
 export interface UnindexedMessage {
   message: InboxMessage;
-  /** Null: stored as an object. */
+  /** Null if stored as an object. */
   raw: Uint8Array | null;
 }
 
@@ -214,7 +214,7 @@ export function createInboxTable(db: Db) {
       return row && messageOf(row);
     },
 
-    /** Null: stored as an object. Undefined: no such message. */
+    /** Null if stored as an object. Undefined if there is no such message. */
     async raw(account: string, id: string): Promise<Uint8Array | null | undefined> {
       const [row] = await db.read(
         tables.selectFrom("inbox_messages").select("raw").where("account_id", "=", account).where("id", "=", id),

@@ -10,7 +10,7 @@ interface Authority extends Pair {
   name: string;
   privateKey: KeyObject;
   der: Buffer;
-  /** Whether it is sent along with the certificates it issues. */
+  /** True if it is sent along with the certificates it issues. */
   chain: string;
 }
 

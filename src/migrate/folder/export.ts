@@ -23,7 +23,7 @@ interface ExportDeps extends Pick<ExportContext, "source" | "areas" | "concurren
 
 /** Writes an account to a folder in open formats. */
 interface Export {
-  /** Whether the item is a resource, not a list of them. */
+  /** True if the item is a resource, not a list of them. */
   isResource(item: PlannedItem): boolean;
   /** Reads the lists of resources; writes nothing. */
   plan(): Promise<PlannedItem[]>;

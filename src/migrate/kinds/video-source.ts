@@ -6,7 +6,7 @@ import type { Video } from "./video.ts";
 
 /** The file of a video, which can be read from any position. */
 export interface VideoSource {
-  /** Whether the file is the one that was uploaded, without a watermark. */
+  /** True if the file is the one that was uploaded, without a watermark. */
   isOriginal(): Promise<boolean>;
   /** A response that starts at the position, or at 0 if its status is 200. */
   read(start: number, end: number): Promise<Response>;
@@ -18,7 +18,7 @@ const POLL_MS = 2000;
 const DOWNLOAD_MINUTES = 60;
 const PROBE_MS = 30_000;
 
-/** Whether the source returns the uploaded file of a video. The hosted service does not. */
+/** True if the source returns the uploaded file of a video. The hosted service does not. */
 export async function offersOriginals(context: SourceContext, video: Video): Promise<boolean> {
   const url = await originalUrl(context, video);
   if (url === undefined) return false;

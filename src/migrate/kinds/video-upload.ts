@@ -171,7 +171,7 @@ export async function* slice(response: Response, start: number, end: number): As
   }
 }
 
-/** Undefined: the upload no longer exists. */
+/** Undefined if the upload no longer exists. */
 async function offsetAt(url: string): Promise<number | undefined> {
   const response = await fetch(url, { method: "HEAD", headers: TUS });
   if (response.status === 404 || response.status === 410) return undefined;

@@ -13,7 +13,7 @@ export interface ChunkSigning {
 export interface ChunkOptions {
   /** If absent, the chunks are unsigned. */
   signing?: ChunkSigning;
-  /** Whether trailing headers follow the last chunk. */
+  /** True if trailing headers follow the last chunk. */
   trailer: boolean;
   /** Called with the trailing headers by lower-case name, before the body ends. */
   onTrailer?(headers: Record<string, string>): void;

@@ -181,5 +181,5 @@ const NAMED_FIELDS: ReadonlySet<string> = new Set<RecordType>([
   "URI",
 ]);
 
-/** Whether the v4 API represents the data of a record type as named fields, from which it builds the content. */
+/** True if the v4 API represents the data of a record type as named fields, from which it builds the content. */
 export const hasNamedFields = (type: string): boolean => NAMED_FIELDS.has(type);

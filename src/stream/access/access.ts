@@ -25,7 +25,7 @@ export interface AccessOptions {
   /** ISO 3166-1 alpha-2 country code of an IP address. */
   countryOf(ip: string): string | undefined;
   clock: Clock;
-  /** Whether every downloadable video also offers its original file. */
+  /** True if every downloadable video also offers its original file. */
   originals?: boolean;
   /** Maximum remaining lifetime of a token in hours; 0: unlimited. Default 24. */
   tokenHours?: number;

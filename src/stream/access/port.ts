@@ -19,7 +19,7 @@ export interface Access {
 export interface LiveInputResolver {
   /**
    * Resolves with the current broadcast, else the last recording, else a video that has not started (its `uid` is that
-   * of the input). Undefined: no input has this uid.
+   * of the input). Undefined if no input has this uid.
    */
   videoOf(input: string): Promise<Video | undefined>;
   /** `video` with its live input's access rules while it is live; other videos are returned unchanged. */

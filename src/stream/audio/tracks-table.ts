@@ -109,7 +109,7 @@ export function createTracksTable(db: Db) {
           return "inserted";
         }),
       ),
-    /** Setting the default flag clears it on the other tracks. Undefined: the video has no such track. */
+    /** Setting the default flag clears it on the other tracks. Undefined if the video has no such track. */
     edit: (
       video: string,
       uid: string,
@@ -134,7 +134,7 @@ export function createTracksTable(db: Db) {
           return after;
         }),
       ),
-    /** Does not delete the default track. Undefined: the video has no such track. */
+    /** Does not delete the default track. Undefined if the video has no such track. */
     delete: (video: string, uid: string): Promise<"deleted" | "isDefault" | undefined> =>
       db.transaction<AudioTrackTables, "deleted" | "isDefault" | undefined>(async (tx) => {
         const row = await trackByUid(tx, uid).executeTakeFirst();

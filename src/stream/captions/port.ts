@@ -29,7 +29,7 @@ export interface Captions extends TextTracks {
   get(account: string, uid: string, language: string): Promise<Caption>;
   text(account: string, uid: string, language: string): Promise<string>;
   delete(account: string, uid: string, language: string): Promise<void>;
-  /** The video was deleted with all its objects: nothing that belongs to it may remain stored. */
+  /** Removes everything that belongs to a video. Call it after the video was deleted with all its objects. */
   onVideoDeleted(uid: string): Promise<void>;
   /** Enqueues generations whose job was lost in a crash. */
   recover(): Promise<void>;

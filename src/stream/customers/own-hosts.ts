@@ -1,7 +1,7 @@
 import { codeOfHost, customerCode } from "./customer-code.ts";
 
 /**
- * Whether content of the account may be served under a host: `customer-<code>.<domain>` serves only that account.
+ * True if content of the account may be served under a host: `customer-<code>.<domain>` serves only that account.
  * Without a domain, these hosts do not exist.
  */
 export type AccountHostCheck = (host: string | undefined, account: string) => boolean;

@@ -28,7 +28,7 @@ interface DeliveryOptions {
 }
 
 interface Delivery {
-  /** False: not the URL of a video; no response was sent. Accepts every method. */
+  /** False if it is not the URL of a video; no response has then been sent. Accepts every method. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
 }
 

@@ -1,6 +1,6 @@
 import type { DeliveryRoute } from "./route.ts";
 
-/** The target of a request: `<base>/<id>/<rest>?<query>`. Undefined: not the URL of a video. */
+/** The target of a request: `<base>/<id>/<rest>?<query>`. Undefined if it is not the URL of a video. */
 export interface VideoPath {
   id: string;
   /** Without leading and trailing slash. */

@@ -8,9 +8,9 @@ import type { Video } from "../videos/index.ts";
  */
 export interface Segments {
   /**
-   * Undefined: the video has no such segment. Calls for one segment share one encoder run; `signal` cancels the request
-   * of a viewer that disconnects. `lookahead` (default true): the next two are encoded as well, if no other request is
-   * waiting. Throws encoderBusy (503) if too many are waiting, encodingFailed, mediaToolsMissing.
+   * Undefined if the video has no such segment. Calls for one segment share one encoder run; `signal` cancels the
+   * request of a viewer that disconnects. `lookahead` (default true): the next two are encoded as well, if no other
+   * request is waiting. Throws encoderBusy (503) if too many are waiting, encodingFailed, mediaToolsMissing.
    */
   get(
     video: Video,
@@ -33,8 +33,8 @@ export const segmentKey = (uid: string, rendition: string, segment: number | "in
  */
 export interface AudioSources {
   /**
-   * `rendition`: `audio-<uid>`. Undefined: the video has no such track, or it is not ready. Called before every encoder
-   * run.
+   * `rendition`: `audio-<uid>`. Undefined if the video has no such track, or it is not ready. Called before every
+   * encoder run.
    */
   find(video: Video, rendition: string): Promise<AudioSource | undefined>;
 }

@@ -10,7 +10,7 @@ export interface RenditionSegments {
 interface GraphOptions {
   /** Input index of the watermark; absent: no watermark. */
   watermark?: number;
-  /** Whether ffmpeg can convert HDR to SDR. */
+  /** True if ffmpeg can convert HDR to SDR. */
   tonemap: boolean;
   /**
    * Grid frame where the search for frames starts: if the first frame found is later, it is repeated from there. If

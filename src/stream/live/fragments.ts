@@ -32,7 +32,7 @@ export interface LiveFragment {
   frames?: number;
   /**
    * Presentation time of the key frame of the leading rendition that follows this fragment, in seconds on the run
-   * timeline: a segment can end here. Set for every fragment that ends there, including audio. Absent: the GOP
+   * timeline: a segment can end here. Set for every fragment that ends there, including audio. If absent, the GOP
    * continues.
    */
   nextKey?: number;
@@ -59,7 +59,7 @@ export interface LiveRun {
 export interface RunSink {
   init(rendition: string, bytes: Buffer): void;
   fragment(fragment: LiveFragment): void;
-  /** This is the last call: the publisher has disconnected, or the next run begins. */
+  /** Called last, when the publisher has disconnected or the next run begins. */
   end(): void;
 }
 

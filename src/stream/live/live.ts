@@ -71,7 +71,7 @@ interface LiveDeps {
   address(request: IncomingMessage): string;
   /** Scheme and host of the URL that the viewer requested. */
   origin(request: IncomingMessage): string;
-  /** For RTMPS. Absent: the server does not listen for RTMPS. */
+  /** For RTMPS. If absent, the server does not listen for RTMPS. */
   tls?: Pick<TlsSource, "context">;
   /** Addresses of this machine, blocked for outputs. Default: those of its interfaces. */
   ownAddresses?: NetworkSet;

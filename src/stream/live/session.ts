@@ -41,7 +41,7 @@ export interface LiveSubscriber {
    */
   tracks(tracks: LiveTracks, run: { id: string; started: number }): void;
   packet(packet: MediaPacket): void;
-  /** The publisher has disconnected. This is the last call. */
+  /** Called last, when the publisher has disconnected. */
   end(): void;
   /**
    * Returns the number of octets delivered but not yet sent: above `LAG_LIMIT`, packets are skipped up to the next key

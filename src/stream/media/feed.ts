@@ -6,7 +6,7 @@ interface ChildInput {
   stdin: Writable;
   /** Forwards all input from now on; `onTaken` is called as chunks are read. May be called only once. */
   connect(target: Writable, onTaken: () => void): void;
-  /** The reader has stopped: discards all input from now on. */
+  /** Discards all input from now on. Call it when the reader has stopped. */
   discard(): void;
 }
 

@@ -35,7 +35,7 @@ const PRCTL: Record<string, number> = { x64: 157, arm64: 167 };
 
 interface PerlSandboxOptions {
   filter: Buffer;
-  /** Whether Landlock restricts file access; false: file permissions only. */
+  /** True if Landlock restricts file access; false: file permissions only. */
   files: boolean;
   /** Inherited descriptors of readable files. */
   reads: readonly number[];

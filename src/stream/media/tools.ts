@@ -16,7 +16,7 @@ import { MediaRunError, type MediaRunReason } from "./run-error.ts";
 export interface MediaToolsDeps {
   settings: MediaSettings & Pick<Settings["stream"], "encoders" | "urgent_encoders">;
   log: Log;
-  /** Whether other machines can reach this server. Default false. */
+  /** True if other machines can reach this server. Default false. */
   exposed?: boolean;
   /** Called for every run, for metrics. Must not throw. */
   onRun?: (run: MediaRunReport) => void;

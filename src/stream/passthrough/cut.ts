@@ -16,7 +16,7 @@ import {
 export interface CutTrack {
   tables: SampleTables;
   timescale: number;
-  /** Timescale of the segments, in ticks per second. Absent: the track's own. */
+  /** Timescale of the segments, in ticks per second. Default: the track's own. */
   segmentTimescale?: number;
   init: Buffer;
   codecs: string;

@@ -151,7 +151,7 @@ const playlistOf = (rendition: string) => `${rendition}.m3u8`;
 const segmentUri = (rendition: string, segment: number | "init") =>
   `../segments/${rendition}/${segment === "init" ? "init.mp4" : `${segment}.m4s`}`;
 
-/** `/{id}/manifest/<rendition>.m3u8`. Undefined: the rendition does not exist. */
+/** `/{id}/manifest/<rendition>.m3u8`. Undefined if the rendition does not exist. */
 export function hlsMedia({ model, audio, source }: Playable, rendition: string): string | undefined {
   const durations = durationsOf(model, rendition, audio, source);
   return (

@@ -7,8 +7,8 @@ type HotSegment = Pick<ObjectHandle, "size" | "version" | "read"> & { memory: Bu
 export interface HotSegments {
   get(key: string): HotSegment | undefined;
   /**
-   * Called for every segment sent from a source other than this cache. Undefined: not worth caching, as for most
-   * segments with a single viewer.
+   * Called for every segment sent from a source other than this cache. Undefined if the segment is not worth caching,
+   * as for most segments with a single viewer.
    */
   offer(key: string, object: ObjectHandle): Promise<HotSegment | undefined>;
 }

@@ -65,9 +65,9 @@ export interface ExtraAudio {
  * those of the grid.
  */
 export interface SourceRung {
-  /** Undefined: this source cannot be offered as a rendition. Called for every manifest. */
+  /** Undefined if this source cannot be offered as a rendition. Called for every manifest. */
   of(video: Video): Promise<SourceRenditions | undefined>;
-  /** Undefined: the segment does not exist. */
+  /** Undefined if the segment does not exist. */
   segment(video: Video, track: "video" | "audio", segment: number | "init"): Promise<SegmentBytes | undefined>;
 }
 

@@ -9,10 +9,10 @@ const POSTER_WIDTH = 1280;
 /** Height of the cover or waveform of an audio-only video. */
 const POSTER_HEIGHT = 720;
 
-/** Whether an input currently has a publisher, in any process. */
+/** True if an input currently has a publisher, in any process. */
 export type IsPublished = (input: string) => Promise<boolean>;
 
-/** Whether broadcasts of an input are recorded as videos. */
+/** True if broadcasts of an input are recorded as videos. */
 export type IsRecorded = (input: string) => Promise<boolean>;
 
 /** Returns the chapters of a video for viewers. */

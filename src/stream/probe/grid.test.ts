@@ -10,7 +10,7 @@ interface Timing {
   /** Returns the time of frame n in seconds. */
   at: (n: number) => number;
   frames: number;
-  /** Whether packets declare their durations. */
+  /** True if packets declare their durations. */
   durations?: boolean;
 }
 

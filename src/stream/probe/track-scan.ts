@@ -7,7 +7,7 @@ export interface TrackScan {
   end: number;
   /** Longest time from one key packet to the next, or to the end. */
   keyframeInterval: number;
-  /** Whether the first packet is a key packet. */
+  /** True if the first packet is a key packet. */
   startsWithKeyFrame: boolean;
   cadence: Cadence;
 }

@@ -82,7 +82,7 @@ export function createCreations(deps: CreationDeps): Creations {
 
   /**
    * A client that chooses uids and did not receive the response to its create request retries it: the upload starts
-   * over with a new URL. Undefined: the uid has no pending upload in this account.
+   * over with a new URL. Undefined if the uid has no pending upload in this account.
    */
   async function restart(
     account: string,

@@ -98,8 +98,8 @@ export interface Videos {
   delete(account: string, uid: string): Promise<void>;
 
   /**
-   * The whole source is stored under `source.key`: the video becomes `queued`, and its processing is enqueued. Throws
-   * alreadyUploaded, videoNotFound.
+   * Records that the whole source is stored under `source.key`: the video becomes `queued`, and its processing is
+   * enqueued. Throws alreadyUploaded, videoNotFound.
    */
   uploaded(uid: string, source: { key: string; size: number }): Promise<Video>;
   /**
@@ -141,12 +141,13 @@ export interface LiveVideos {
   /** Called when playback can start. */
   playable(uid: string): Promise<void>;
   /**
-   * The broadcast has ended: `ready`, and announced as such. Undefined if the video was deleted, or had already ended.
+   * Records the end of a broadcast: its video becomes `ready`, and is announced as such. Undefined if the video was
+   * deleted, or had already ended.
    */
   recorded(uid: string, recording: RecordedVideo): Promise<Video | undefined>;
   /**
-   * A recording is now stored in one file: from now on it is an ordinary video. Undefined if no video is waiting for
-   * the file.
+   * Records that a recording is stored in one file: from now on it is an ordinary video. Undefined if no video is
+   * waiting for the file.
    */
   assembled(uid: string, source: { key: string; size: number; model: MediaModel }): Promise<Video | undefined>;
   /** Deletes the video of an empty broadcast. */

@@ -11,7 +11,7 @@ export interface AiServer {
   key: string;
   /** Maps model names in workers to model names on the AI server. Other names are sent unchanged. */
   models: ReadonlyMap<string, string>;
-  /** Whether workers may pass URLs that the AI server fetches. */
+  /** True if workers may pass URLs that the AI server fetches. */
   allowsRemoteUrls: boolean;
 }
 

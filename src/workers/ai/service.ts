@@ -16,9 +16,9 @@ import { createResponseTimeout } from "./response-timeout.ts";
 interface AiServiceDeps {
   /** Runs the models of calls without a gateway. */
   server: AiServer | undefined;
-  /** Absent: the calls of `env.AI.gateway()` fail. */
+  /** If absent, the calls of `env.AI.gateway()` fail. */
   gateway?: AiGatewayBinding;
-  /** False: the AI bindings of workers are undefined. Default: true if there is a server. */
+  /** False if the AI bindings of workers are undefined. Default: true if there is a server. */
   isOffered?: boolean;
   log: Log;
 }

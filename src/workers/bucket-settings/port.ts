@@ -17,7 +17,7 @@ export interface BucketSettings {
   cors?: CorsRule[] | undefined;
   lifecycle?: LifecycleRule[] | undefined;
   notifications: NotificationRule[];
-  /** Whether the bucket is public on its managed host. */
+  /** True if the bucket is public on its managed host. */
   managedHostEnabled: boolean;
 }
 

@@ -36,7 +36,7 @@ interface InvocationMetricsQuery {
   step?: number | undefined;
   filter: RowFilter<InvocationColumn>;
   groupBy: readonly InvocationColumn[];
-  /** Whether to read the histograms. */
+  /** True to read the histograms. */
   times: boolean;
 }
 

@@ -83,7 +83,7 @@ export interface BuildSettings {
   jsxFragment: string | undefined;
 }
 
-/** Settings used only by a server. Undefined: not in the file, so the server keeps its own. */
+/** Settings used only by a server. Undefined if it is not in the file, so the server keeps its own. */
 export interface DeploySettings {
   accountId: string | undefined;
   routes: ProjectRoutes | undefined;

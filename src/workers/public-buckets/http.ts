@@ -15,7 +15,7 @@ interface PublicBucketsDeps {
   buckets: Pick<R2Buckets, "get" | "head">;
   settings: Pick<BucketSettingsStore, "get" | "findBucketByDomain">;
   owners: Pick<HostOwners, "find">;
-  /** Whether buckets are also public on their custom domains, in addition to their managed hosts. */
+  /** True if buckets are also public on their custom domains, in addition to their managed hosts. */
   hasCustomDomains: boolean;
   /** Parent domain of the managed hosts, `pub-<bucket id>.<domain>`. If empty, buckets have no managed host. */
   domain: string;

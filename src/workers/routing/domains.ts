@@ -24,7 +24,7 @@ interface PlannedDomain {
 }
 
 interface ChangeOptions {
-  /** Whether to take over domains of other workers, and to replace other DNS records. */
+  /** True to take over domains of other workers, and to replace other DNS records. */
   override: { origins: boolean; records: boolean };
   checkAccess: CheckDomainAccess;
 }

@@ -21,7 +21,7 @@ export interface S3Endpoints {
   domain: string;
   /** Path of the endpoint on other hosts, with a trailing slash. */
   prefix: string;
-  /** Whether the account follows the prefix: `<prefix><account>/<bucket>/<key>`. */
+  /** True if the account follows the prefix: `<prefix><account>/<bucket>/<key>`. */
   accountInPath: boolean;
 }
 

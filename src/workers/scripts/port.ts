@@ -284,6 +284,6 @@ export interface BindingTargets {
   d1Database(account: string, id: string): Promise<boolean>;
   worker(account: string, name: string): Promise<boolean>;
   queue(account: string, name: string): Promise<boolean>;
-  /** Whether the Secrets Store contains a secret that workers may use. */
+  /** True if the Secrets Store contains a secret that workers may use. */
   storedSecret(account: string, store: string, name: string): Promise<boolean>;
 }

@@ -23,7 +23,7 @@ export interface DnsServerOptions {
   hosts: readonly string[];
   /** 0 selects a free port, the same for all addresses. */
   port: number;
-  /** Default 200 per second. Null: no limit. */
+  /** Default 200 per second. Null for no limit. */
   rateLimit?: ResponseRateLimit | null;
   tcp?: TcpBounds;
   /** Looks up external targets of CNAMEs at the apex. */

@@ -2,7 +2,7 @@ import { useMutation, useQueryClient, type QueryKey, type UseMutationResult } fr
 import { useNotify } from "./use-notify.ts";
 
 interface ActionOptions<Result, Input> {
-  /** The result in the past tense: "Rule created". Undefined: no message. */
+  /** The result in the past tense: "Rule created". Undefined for no message. */
   done?: string | ((result: Result, input: Input) => string);
   /** The title of a failure: "Could not create the rule". */
   failed?: string;

@@ -9,7 +9,7 @@ export const ONE_DATABASE = `${DATABASES}/{database_id}`;
 
 export interface D1RouteDeps {
   list: D1DatabaseList;
-  /** Absent: another process has the files, and operations that need them are rejected. */
+  /** If absent, another process has the files, and operations that need them are rejected. */
   databases?: D1Databases;
   /** Default: ids cannot be chosen. */
   chosenIds?: ChosenIds;

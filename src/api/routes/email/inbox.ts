@@ -29,7 +29,7 @@ interface InboxRoutesDeps {
   actions: InboxActions;
   /** Checks links; must not reach private addresses. */
   fetch: GuardedFetch;
-  /** Checks links to private addresses, on request. Absent: such requests are rejected. */
+  /** Checks links to private addresses, on request. If absent, such requests are rejected. */
   fetchPrivate?: GuardedFetch;
 }
 

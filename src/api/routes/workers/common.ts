@@ -21,10 +21,10 @@ export interface WorkerRoutesDeps {
   /** False if AI bindings are undefined, because no AI server is configured. Default true. */
   offersAi?: boolean;
   objectNamespaces: ObjectNamespaces;
-  /** Runs scheduled handlers. Absent: they cannot be run on request. */
+  /** Runs scheduled handlers. If absent, they cannot be run on request. */
   live?: Pick<LiveWorkers, "scheduled">;
   clock?: Pick<Clock, "now">;
-  /** URL of a worker whose subdomain is enabled; `label` is the account's. Absent: the API shows no URL. */
+  /** URL of a worker whose subdomain is enabled; `label` is the account's. If absent, the API shows no URL. */
   urlOf?: (label: string, script: string) => string;
 }
 

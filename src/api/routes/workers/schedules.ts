@@ -88,7 +88,7 @@ export const scheduleRoutes = ({ scripts, live, clock = systemClock }: WorkerRou
       body: z.object({ cron: z.string().max(200) }),
       result: z.object({
         cron: z.string(),
-        /** Null: the handler is still running. */
+        /** Null if the handler is still running. */
         outcome: z.string().nullable(),
         exception: z.string().nullable(),
       }),

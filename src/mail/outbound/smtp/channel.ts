@@ -25,7 +25,7 @@ export interface Channel {
   fail(err: Error): void;
   /** The TLS socket; undefined for plain text. */
   readonly secure: TLSSocket | undefined;
-  /** The connection stands, and every command has its reply. */
+  /** True if the connection is open, and every command has its reply. */
   readonly ready: boolean;
   readonly failed: boolean;
 }
@@ -89,7 +89,7 @@ export function createChannel(plainSocket: Socket): Channel {
   }
 
   async function startTls(options: ConnectionOptions) {
-    // Octets behind the reply to STARTTLS were not protected by TLS (RFC 3207 4.2, CVE-2011-0411).
+    // Octets after the reply to STARTTLS were not protected by TLS (RFC 3207 4.2, CVE-2011-0411).
     if (reader.buffered > 0) throw new Error("the server sent data after its reply to STARTTLS");
     const idleTimeoutMs = socket.timeout ?? 0;
     plainSocket.off("data", receive).off("close", closed).off("timeout", onSilence).setTimeout(0);

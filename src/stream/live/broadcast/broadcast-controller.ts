@@ -17,16 +17,16 @@ import type { BroadcastDeps } from "./deps.ts";
  */
 export interface BroadcastController {
   session(session: LiveSession): void;
-  /** The settings of the input changed, or it was deleted. */
+  /** Call it when the settings of the input have changed, or when it was deleted. */
   changed(): void;
   /** Takes over a broadcast left by another process or a failed attempt: it waits for its publisher, or is finished. */
   recover(row: BroadcastRow): void;
-  /** Another process holds the lease or, if `isDeleted`, the video has been deleted. */
+  /** Call it when another process holds the lease or, if `isDeleted`, the video has been deleted. */
   onLeaseLost(video: string, isDeleted: boolean): void;
-  /** The account has reached its storage limit. */
+  /** Call it when the account has reached its storage limit. */
   onStorageFull(): void;
   /**
-   * Uid of the video that is open in this process; "" if the broadcast is not recorded. Undefined: no broadcast is
+   * Uid of the video that is open in this process; "" if the broadcast is not recorded. Undefined if no broadcast is
    * open.
    */
   open(): string | undefined;
@@ -36,7 +36,7 @@ export interface BroadcastController {
 
 interface OpenBroadcast {
   video: string;
-  /** Absent: the broadcast is neither recorded nor packaged. */
+  /** If absent, the broadcast is neither recorded nor packaged. */
   opened?: OpenVideo | undefined;
   timeoutMs: number;
   deleteAfterDays: number | null;

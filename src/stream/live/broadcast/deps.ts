@@ -51,9 +51,9 @@ interface BroadcastPackages {
 
 export interface OpenPackage {
   run(run: LiveRun): RunSink;
-  /** The broadcast has ended. */
+  /** Call it when the broadcast has ended. */
   end(): void;
-  /** The broadcast may continue in another process. */
+  /** Stops here; the broadcast may continue in another process. */
   stop(): void;
 }
 

@@ -13,17 +13,17 @@ export interface BroadcastLeases {
     claim: LeaseClaim,
   ): Promise<{ kind: "begun" | "continued"; video: string } | { kind: "busy" } | { kind: "over"; row: BroadcastRow }>;
   /**
-   * The publisher has disconnected: the broadcast ends at this time and cannot be continued afterwards. False: another
-   * process owns it.
+   * Records that the publisher has disconnected: the broadcast ends at this time and cannot be continued afterwards.
+   * False: another process owns it.
    */
   setEndTime(key: LeaseKey, overAt: number): Promise<boolean>;
-  /** The broadcast has finished. */
+  /** Removes the row of a finished broadcast. */
   drop(key: LeaseKey): Promise<boolean>;
   /** Renews all rows of an owner; resolves with the inputs. */
   renew(owner: string, until: number): Promise<Set<string>>;
-  /** Another process may take over the rows immediately. */
+  /** Releases all rows of this owner, so that another process can take over immediately. */
   release(owner: string, now: number): Promise<void>;
-  /** No other process is running: dead processes left all existing rows behind. */
+  /** Expires the rows of other owners. Call it only if no other process is running, so that all of them are dead. */
   expireOthers(owner: string, now: number): Promise<void>;
   /** Resolves with rows without an owner, and those of this owner. A few hundred per call. */
   findLapsed(owner: string, now: number): Promise<BroadcastRow[]>;
@@ -51,7 +51,7 @@ export interface BroadcastRow extends LeaseKey {
   account: string;
   video: string;
   leaseUntil: number;
-  /** Null: a publisher is connected. */
+  /** Null if a publisher is connected. */
   overAt: number | null;
   timeoutMs: number;
   deleteAfterDays: number | null;

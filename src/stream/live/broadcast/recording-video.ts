@@ -12,7 +12,7 @@ export function recordingName(input: string | undefined, startedAt: number): str
 }
 
 /**
- * Creates the video of a new broadcast with the settings of its input. False: the video of a continued broadcast has
+ * Creates the video of a new broadcast with the settings of its input. False if the video of a continued broadcast has
  * been deleted.
  */
 export async function ensureVideo(

@@ -25,7 +25,7 @@ interface EncoderDeps {
   onFragment(fragment: LiveFragment): void;
   /** Called for each output frame of the first rendition, with its presentation and decode time in microseconds. */
   onVideo?(presentationTime: number, decodeTime: number, key: boolean): void;
-  /** The encoder ended before it was asked to: no further output follows. "slow": it did not keep up. */
+  /** Called when the encoder ends unexpectedly: no further output follows. "slow": it did not keep up. */
   onLost(lossKind: "slow" | "failed", message: string): void;
   /** Milliseconds. */
   now(): number;

@@ -3,7 +3,7 @@
  * of the encoder.
  */
 interface KeyTimes {
-  /** A key frame of the source, in ticks. */
+  /** Adds a key frame of the source, in ticks. */
   source(time: number): void;
   /**
    * For the frames of one rendition in order: true if the frame begins a segment. Throws if an expected one is not a

@@ -7,7 +7,7 @@ import { type AudioOffer, audioOffer, type VideoOffer, videoOffer } from "./offe
 /** One video rendition to encode. */
 export interface Rung {
   name: string;
-  /** Even. Absent: the dimensions of the source, which are unknown. */
+  /** Even numbers. Absent if the rendition has the dimensions of the source and these are unknown. */
   width?: number;
   height?: number;
   /** Maximum bit rate in bits per second. */
@@ -73,7 +73,7 @@ interface RunLimits {
   reason: string;
 }
 
-/** Undefined: nothing can be offered. */
+/** Undefined if nothing can be offered. */
 export function planRun(
   tracks: LiveTracks,
   ladder: Settings["live"]["ladder"],

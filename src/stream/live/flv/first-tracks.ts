@@ -2,9 +2,9 @@ import type { LiveTracks, MediaPacket } from "../packets.ts";
 
 /** Announces the tracks of a broadcast once all are known, and later changes immediately. */
 interface TrackAnnouncer {
-  /** The tracks that the publisher announces. Default: both. */
+  /** Sets the tracks that the publisher announces. Default: both. */
   expect(kinds: { video: boolean; audio: boolean }): void;
-  /** A new track is known, or one has changed. */
+  /** Call it when a track is known or has changed. */
   known(tracks: LiveTracks): void;
   write(packet: MediaPacket): void;
   end(): void;

@@ -19,7 +19,7 @@ export interface VideoConfig {
 const LENGTH_SIZE_OFFSETS = { h264: 4, hevc: 21 } as const;
 const MIN_CONFIG_BYTES = { h264: 7, hevc: 23, av1: 4 } as const;
 
-/** Undefined: malformed. */
+/** Undefined if malformed. */
 export function readVideoConfig(codec: LiveVideoTrack["codec"], configRecord: Buffer): VideoConfig | undefined {
   if (codec === "vp8" || codec === "vp9") return { config: configRecord, lengthSize: undefined, width: 0, height: 0 };
   if (configRecord.length < MIN_CONFIG_BYTES[codec]) return undefined;

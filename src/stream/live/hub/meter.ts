@@ -4,7 +4,7 @@ import type { MediaPacket } from "../packets.ts";
 /** Measures incoming packets. */
 interface Meter {
   packet(packet: MediaPacket): void;
-  /** Another run begins: its times restart. */
+  /** Call it when another run begins, whose times restart. */
   restart(): void;
   dropped(packets?: number): void;
   lost(packets: number): void;

@@ -18,7 +18,7 @@ interface PublicationDeps {
   log: Log;
   /** Called when the tracks are known, before the first packet is delivered. */
   onSession(session: LiveSession): void;
-  /** The published stream is unsupported. */
+  /** Called if the published stream is unsupported. */
   onRejected(reason: UserError): void;
   /** Called once, at the end. */
   onEnd(): void;
@@ -34,7 +34,7 @@ export interface OpenPublication {
   lastActiveAt(): number;
   /** Ends the publication and gives the publisher the reason. */
   abort(reason: UserError): void;
-  /** The settings of the input have changed. */
+  /** Call it when the settings of the input have changed. */
   update(input: LiveInput): void;
   setNotes(notes: readonly string[]): void;
 }

@@ -4,7 +4,7 @@ import type { MediaPacket } from "../packets.ts";
 interface TimestampNormalizer {
   /** Returns the packet with its times on the run timeline; undefined if it must be dropped. */
   normalize(packet: MediaPacket): NormalizedPacket | undefined;
-  /** The next key frame is a discontinuity: it begins another run. */
+  /** Makes the next key frame a discontinuity, which begins another run. */
   restart(kinds: Kinds): void;
 }
 
@@ -79,7 +79,7 @@ export function createTimestampNormalizer(announcedKinds: Kinds): TimestampNorma
     return packet.dts - waitingSince > ABSENT_AFTER_US.video ? begin(packet, { video: false, audio: true }) : undefined;
   }
 
-  /** Returns the offset of a track, from its first packet in the run. Undefined: the packet precedes the run. */
+  /** Returns the offset of a track, from its first packet in the run. Undefined if the packet precedes the run. */
   function lineOf(packet: MediaPacket): TrackState | undefined {
     const time = packet.dts - base;
     const now = latest();

@@ -12,7 +12,7 @@ export interface Published {
   tracks: LiveTracks[];
   packets: MediaPacket[];
   lost: number;
-  /** Undefined: the client is still publishing. */
+  /** Undefined if the client is still publishing. */
   ended?: "clean" | "broken";
   unsupported: string[];
   abort(reason: UserError): void;

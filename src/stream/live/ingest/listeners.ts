@@ -14,7 +14,7 @@ interface LiveListenersDeps {
   directory: LiveInputDirectory;
   /** Counts players. */
   viewers: Pick<LiveViewers, "join">;
-  /** For RTMPS. Absent: the server does not listen for RTMPS. */
+  /** For RTMPS. If absent, the server does not listen for RTMPS. */
   tls?: Pick<TlsSource, "context">;
   log: Log;
 }

@@ -24,7 +24,7 @@ export interface LiveSample extends Pick<
 > {
   /** Epoch milliseconds. */
   at: number;
-  /** Null: not counted, because this process receives too many broadcasts. */
+  /** Null if not counted, because this process receives too many broadcasts. */
   viewers: number | null;
 }
 

@@ -60,7 +60,7 @@ export interface LiveHistoryEntry {
   /** From 1, per input. */
   n: number;
   at: number;
-  /** Null: the entry is an error, which does not change the state. */
+  /** Null if the entry is an error, which does not change the state. */
   state: LiveState | null;
   error: { code: LiveErrorCode; message: string; videoCodec: string; audioCodec: string } | null;
   protocol: string | null;

@@ -172,7 +172,7 @@ export function createLiveOutputsRunner(deps: LiveOutputsRunnerDeps): LiveOutput
     return pushRtmp({ ...options, target, ...(deps.ca !== undefined && { ca: deps.ca }) });
   }
 
-  /** False: sending has ended. */
+  /** False if sending has ended. */
   async function waitBeforeRetry(session: LiveSession, signal: AbortSignal, failures: number): Promise<boolean> {
     const ms = Math.min(MAX_WAIT_MS, (deps.retryMs ?? 1000) * 2 ** Math.min(failures - 1, 20));
     const combinedSignal = AbortSignal.any([signal, session.signal]);

@@ -33,7 +33,7 @@ export async function pushSrt(options: SrtPushOptions): Promise<void> {
   }
 }
 
-/** True: the tracks have changed, and the rest requires another ffmpeg, which reads tracks only at its start. */
+/** True if the tracks have changed, and the rest requires another ffmpeg, which reads tracks only at its start. */
 async function pushRun(
   { target, tools, addresses, session, onConnected, signal }: SrtPushOptions,
   { path }: SrtSecrets,

@@ -21,7 +21,7 @@ export interface Broadcast extends LivePackage {
   readonly recent: RecentSegments;
   /** Maximum segment duration so far, in seconds, rounded to the nearest integer. Never decreases. */
   readonly targetDuration: number;
-  /** Undefined: not in memory (yet or any longer). */
+  /** Undefined if it is not yet or no longer in memory. */
   init(rendition: string, run: string): Buffer | undefined;
   readonly partTargets: Pick<PartTargets, "of">;
   readonly rates: Pick<MeasuredRates, "of">;
@@ -35,7 +35,7 @@ interface BroadcastDeps extends OpenPackageOptions {
   video: string;
   segmentSeconds: number;
   partSeconds: number;
-  /** The broadcast has ended, or this process has stopped packaging it. */
+  /** Called when the broadcast has ended, or when this process has stopped packaging it. */
   onEnd(endMode: "ended" | "stopped"): void;
 }
 

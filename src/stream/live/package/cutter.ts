@@ -9,7 +9,7 @@ interface CutterDeps {
   first: number;
   segmentSeconds: number;
   partSeconds: number;
-  /** A segment of a rendition has begun, has a new part, or is complete. */
+  /** Called when a segment of a rendition has begun, has a new part, or is complete. */
   onChange(rendition: string, segment: TrackSegment): void;
   /** Called for segments that are complete in all renditions, in order. `segment.run` is 0. */
   onSegment(cut: CutSegment): void;

@@ -13,7 +13,7 @@ export interface LivePackages {
 }
 
 export interface OpenPackageOptions {
-  /** The existing timeline. Absent: empty. */
+  /** The existing timeline. Default: empty. */
   timeline?: LiveTimeline;
   /** Called for every segment that is complete in all renditions, in order. Must not throw. */
   onSegment?: (cut: CutSegment) => void;
@@ -24,7 +24,7 @@ export interface LivePackage {
   run(run: LiveRun): RunSink;
   /** Returns the current timeline: always the same object, which grows. Do not modify it. */
   timeline(): LiveTimeline;
-  /** The broadcast has ended: playlists end, and remain in memory for a minute for current viewers. */
+  /** Ends the broadcast: its playlists end, and remain in memory for a minute for current viewers. */
   end(): void;
   /** Stops packaging in this process, although the broadcast may continue in another one. */
   stop(): void;

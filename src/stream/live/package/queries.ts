@@ -42,7 +42,7 @@ function readWhole(query: URLSearchParams, name: string): number | undefined {
   return Number(text);
 }
 
-/** `duration` of a preview. Undefined: not requested. Throws badParameter. */
+/** `duration` of a preview. Undefined if not requested. Throws badParameter. */
 export const readPreview = (query: URLSearchParams): number | undefined =>
   query.has("duration") ? readSeconds(query, "duration", MAX_PREVIEW_SECONDS) : undefined;
 

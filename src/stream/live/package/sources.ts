@@ -16,7 +16,7 @@ export interface LiveSource extends Source, Pick<PlaylistSettings, "targetDurati
 
 interface LiveSourcesDeps {
   packages: { of(video: string): Broadcast | undefined };
-  /** Timeline of a recording, or of a broadcast in another process. Undefined: nothing is stored for the video. */
+  /** Timeline of a recording, or of a broadcast in another process. Undefined if nothing is stored for the video. */
   timelineOf(video: string): Promise<LiveTimeline | undefined>;
 }
 
@@ -24,7 +24,7 @@ interface LiveSourcesDeps {
 const MAX_SEGMENTS = 500_000;
 
 export interface LiveSources {
-  /** Undefined: the video is neither a broadcast nor a recording. */
+  /** Undefined if the video is neither a broadcast nor a recording. */
   of(video: Pick<Video, "uid" | "liveInput">): Promise<LiveSource | undefined>;
 }
 

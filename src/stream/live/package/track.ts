@@ -47,7 +47,7 @@ interface TrackParts {
 
 /** Groups the fragments of one rendition into parts and segments. */
 export interface LiveTrack {
-  /** Fragments of completed segments are dropped. */
+  /** Adds a fragment. Fragments of completed segments are dropped. */
   add(fragment: LiveFragment): void;
   /** Completes everything before segment `n`, even with missing data. */
   closeBefore(n: number): void;

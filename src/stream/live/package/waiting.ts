@@ -1,7 +1,7 @@
 import type { Broadcast } from "./broadcast.ts";
 
 /**
- * Waits for the condition, which is checked after every change. False: the condition was not met within `ms`, the
+ * Waits for the condition, which is checked after every change. False if the condition was not met within `ms`, the
  * viewer has disconnected, or the broadcast has ended.
  */
 export function waitFor(

@@ -17,7 +17,7 @@ export const durationOf = ({ segments, runs }: LiveTimeline): number =>
 
 /**
  * `time` in seconds from the beginning of the broadcast; "latest": the beginning of the newest segment, which is a key
- * frame. Undefined: the broadcast has no video. Selects the smallest rendition with at least `height` lines, to read
+ * frame. Undefined if the broadcast has no video. Selects the smallest rendition with at least `height` lines, to read
  * less data.
  */
 export function positionAt(

@@ -65,7 +65,7 @@ export function encodeJournalPage({ run, fragments }: JournalPage): Buffer {
   return Buffer.concat([length, head, ...fragments.map(({ bytes }) => bytes)]);
 }
 
-/** Undefined: not a valid page. */
+/** Undefined if it is not a valid page. */
 export function decodePage(bytes: Buffer): JournalPage | undefined {
   if (bytes.length < 4) return undefined;
   let at = 4 + bytes.readUInt32BE(0);

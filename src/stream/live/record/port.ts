@@ -10,7 +10,7 @@ export interface Recordings {
    * recording stops.
    */
   open(video: string, options?: { onFault?: (err: unknown) => void }): Promise<Recording>;
-  /** Read from the tables; for a running broadcast, only new rows. Undefined: nothing is stored for this video. */
+  /** Read from the tables; for a running broadcast, only new rows. Undefined if nothing is stored for this video. */
   timeline(video: string): Promise<LiveTimeline | undefined>;
   /** Returns a segment, or the init segment of a run. */
   stored(video: string, rendition: string, segmentOrRun: number | { run: string }): Promise<StoredSegment | undefined>;

@@ -104,9 +104,9 @@ export interface RecordTable {
   insertRun(video: string, run: RecordedRun): Promise<void>;
   /** Resolves with false if another writer has stored a segment with this number. Idempotent. */
   insertSegment(video: string, segment: RecordedSegment): Promise<boolean>;
-  /** The order of the results is undefined. */
+  /** Resolves with the runs in any order. */
   runs(video: string): Promise<RecordedRun[]>;
-  /** From number `from` onwards, in order. */
+  /** Resolves with the segments from number `from` onwards, in order. */
   segments(video: string, from: number): Promise<RecordedSegment[]>;
   /** Resolves with the segment with the highest number. */
   last(video: string): Promise<RecordedSegment | undefined>;

@@ -2,11 +2,11 @@ import { hash } from "node:crypto";
 
 /** Viewers of each input, in this process. */
 interface ViewerPresence {
-  /** The viewer has just sent a request. */
+  /** Call it when the viewer has sent a request. */
   markSeen(input: string, viewer: string): void;
-  /** The viewer is present until the returned function is called. */
+  /** Counts the viewer as present until the returned function is called. */
   join(input: string, viewer: string): () => void;
-  /** Viewer numbers below 2^48: a viewer has the same number in every process. */
+  /** Returns viewer numbers below 2^48. A viewer has the same number in every process. */
   of(input: string): Iterable<number>;
   count(input: string): number;
   inputs(): string[];

@@ -5,7 +5,7 @@ interface TrackClock {
    * milliseconds of any monotonic clock.
    */
   time(timestamp: number, now: number): number;
-  /** A sender report (RFC 3550, 6.4.1): when the sender's clock showed `ntpMs`, its media was at `timestamp`. */
+  /** Adds a sender report (RFC 3550, 6.4.1): when the sender's clock showed `ntpMs`, its media was at `timestamp`. */
   report(ntpMs: number, timestamp: number): void;
 }
 

@@ -25,12 +25,12 @@ export interface Feed {
 }
 
 interface Watcher {
-  /** Another run follows, with another timeline. */
+  /** Called when another run follows, with a new timeline. */
   run(): void;
   unit(unit: Unit): void;
-  /** The encoder has caught up: `backlog` is complete, and its last frame is current. */
+  /** Called when the encoder has caught up: `backlog` is complete, and its last frame is current. */
   caughtUp(): void;
-  /** This is the last call: the broadcast has ended, or continues in another codec. */
+  /** Called last, when the broadcast has ended or continues in another codec. */
   onEnd(): void;
 }
 

@@ -12,7 +12,9 @@ export interface Negotiation {
   offer(): Promise<string>;
   /** For a client that has received an offer from the server. */
   acceptAnswer(answer: string): Promise<void>;
-  /** Undefined: no response body. Otherwise the fragment for the ICE restart. Rejects with webrtcBadPatch. */
+  /**
+   * Resolves with the fragment for an ICE restart; undefined if the response has no body. Rejects with webrtcBadPatch.
+   */
   patch(fragment: string): Promise<string | undefined>;
   /** Returns the entity tag of the current ICE session. */
   tag(): string;

@@ -21,16 +21,16 @@ interface FrameListener {
   /** Called before the key frame that the track belongs to. */
   track(track: LiveVideoTrack): void;
   frame(videoFrame: VideoFrame): void;
-  /** Number of packets that did not arrive in time. */
+  /** Called with the number of packets that did not arrive in time. */
   lost(packets: number): void;
-  /** No frame can be shown until the next key frame. */
+  /** Called when no frame can be shown until the next key frame. */
   keyFrameNeeded(): void;
 }
 
 export interface VideoDepacketizer {
   /** `now`: milliseconds. */
   push(packetFields: RtpPacketFields, now: number): void;
-  /** Packets to request again. */
+  /** Returns the packets to request again. */
   missing(): number[];
 }
 

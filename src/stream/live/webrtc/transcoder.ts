@@ -25,7 +25,7 @@ export interface TranscoderOutput {
   packet(packet: MediaPacket): void;
   /** Called before the first transcoded frame: H.264 without B-frames. */
   tracks(tracks: LiveTracks): void;
-  /** This is the last call. */
+  /** Called last, if the transcoder has failed. */
   failed(err: unknown): void;
 }
 

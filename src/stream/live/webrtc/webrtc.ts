@@ -32,7 +32,7 @@ export interface LiveWebrtcDeps {
    * Resolves with the uid of the input.
    */
   access(id: string, viewer: Viewer, host: string | undefined): Promise<string>;
-  /** For codecs that browsers do not support. Absent: viewers receive only the supported tracks. */
+  /** For codecs that browsers do not support. If absent, viewers receive only the supported tracks. */
   transcoder?: Transcoder;
   settings: Pick<Settings["live"], "host" | "webrtc_addresses" | "webrtc_ports" | "connections">;
   /** Path before `/{id}`: "" or "/cdn-cgi/stream". */
@@ -54,7 +54,7 @@ export interface LiveWebrtcDeps {
 
 export interface LiveWebrtc {
   /**
-   * WHIP under `/{secret}/webRTC/publish`, WHEP under `/{input}/webRTC/play`. False: the URL is neither of these, and
+   * WHIP under `/{secret}/webRTC/publish`, WHEP under `/{input}/webRTC/play`. False if the URL is neither of these, and
    * no response has been sent. Accepts any method.
    */
   handle(request: IncomingMessage, response: ServerResponse): Promise<boolean>;

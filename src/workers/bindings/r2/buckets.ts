@@ -109,7 +109,7 @@ export interface R2Options {
   log?: Log;
   limits?: Partial<R2Limits>;
   /**
-   * Whether bytes are deleted as soon as the last reader in this process has finished (default). Set to false if other
+   * True if bytes are deleted as soon as the last reader in this process has finished (default). Set to false if other
    * processes read the same store: the sweep then deletes the bytes after its `removedGraceMs`, which gives those
    * readers time to finish.
    */

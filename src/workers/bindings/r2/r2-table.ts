@@ -72,7 +72,7 @@ export const r2Migrations: Migration[] = [
  */
 export interface KeyRange {
   from: string;
-  /** Whether the range includes `from`. */
+  /** True if the range includes `from`. */
   including: boolean;
   before: string | undefined;
 }

@@ -30,7 +30,7 @@ interface Conflict {
 
 export interface Verification {
   /**
-   * The status in the API. "unconfigured": no record exists and nothing conflicts. Undefined: lookups failed and the
+   * The status in the API. "unconfigured": no record exists and nothing conflicts. Undefined if lookups failed and the
    * rest is inconclusive, so the previous status is kept.
    */
   status: "ready" | "misconfigured" | "unconfigured" | undefined;

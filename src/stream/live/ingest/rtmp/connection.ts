@@ -30,7 +30,7 @@ interface ConnectionOptions extends ConnectionDeps {
    * the slot.
    */
   admit(): () => void;
-  /** The client has stopped publishing or playing, but remains connected. */
+  /** Called when the client has stopped publishing or playing, but remains connected. */
   onIdle(): void;
 }
 
@@ -178,7 +178,7 @@ export function createRtmpConnection(options: ConnectionOptions): RtmpConnection
     hangUp();
   }
 
-  /** The client has finished with its stream. */
+  /** Called when the client has finished with its stream. */
   function stopReceiving() {
     if (publication === undefined && stopPlaying === undefined) return;
     const wasPublished = publication !== undefined;

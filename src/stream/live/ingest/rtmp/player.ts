@@ -12,7 +12,7 @@ interface PlayerDeps {
 }
 
 export interface PlayerPorts extends PlayerDeps {
-  /** Counts viewers until the returned function is called. Absent: viewers are not counted. */
+  /** Counts viewers until the returned function is called. If absent, viewers are not counted. */
   viewers?: { join(input: string, session: string, from?: { player: string }): () => void };
 }
 
@@ -37,7 +37,7 @@ interface PlayingOptions extends PlayerPorts, AdmittedPlayer {
   responses: RtmpResponses;
   /** Returns the number of octets queued for the client. */
   queuedOctets(): number;
-  /** The broadcast has ended (undefined), or the player's authorization has been revoked. */
+  /** Called when the broadcast has ended (undefined), or when the player's authorization has been revoked. */
   onEnd(reason: UserError | undefined): void;
 }
 

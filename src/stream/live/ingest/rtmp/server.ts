@@ -35,7 +35,7 @@ export interface RtmpLimits {
 }
 
 export interface RtmpServer {
-  /** Undefined: disabled. */
+  /** Undefined if the protocol is disabled. */
   readonly port: number | undefined;
   readonly securePort: number | undefined;
   /** Returns the number of publishers and players, and of pending connections. */

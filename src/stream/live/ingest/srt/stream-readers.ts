@@ -22,7 +22,7 @@ import type { LiveAudioTrack, LiveVideoTrack, MediaPacket } from "../../packets.
 /** Reads the packets of one stream in a transport stream. */
 export interface StreamReader {
   kind: "video" | "audio";
-  /** Undefined: not decodable (yet). Times in microseconds, on the stream clock. */
+  /** Undefined if the unit cannot be decoded yet. Times in microseconds, on the stream clock. */
   read(
     unit: TsUnit,
   ): { track: LiveVideoTrack | LiveAudioTrack; packets: MediaPacket[] } | { unsupported: string } | undefined;

@@ -6,7 +6,7 @@ import type { ScriptPath } from "../queries.ts";
 export interface Module {
   name: string;
   size: number;
-  /** Undefined: the module is not text. */
+  /** Undefined if the module is not text. */
   text: string | undefined;
   isMain: boolean;
 }

@@ -37,7 +37,7 @@ export interface MediaRunReport {
   outcome: "ok" | MediaRunReason | "refused";
 }
 
-/** Number of connections, for metrics. */
+/** Number of running and of waiting runs, for metrics. */
 interface MediaLoad {
   running: number;
   waiting: Record<Urgency, number>;

@@ -10,7 +10,7 @@ export interface Negotiation {
    */
   answer(offer: string, change?: (connection: RTCPeerConnection) => void | Promise<void>): Promise<string>;
   offer(): Promise<string>;
-  /** For a client that has received an offer from the server. */
+  /** Applies the answer of a client to an offer from the server. */
   acceptAnswer(answer: string): Promise<void>;
   /**
    * Resolves with the fragment for an ICE restart; undefined if the response has no body. Rejects with webrtcBadPatch.

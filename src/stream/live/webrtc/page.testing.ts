@@ -32,7 +32,7 @@ export const PAGE_SCRIPT = `
     if (!way) await pc.setRemoteDescription({ type: "answer", sdp });
     return { status: response.status, location: response.headers.get("location"), sdp };
   };
-  // Pictures that tell when they were drawn: sixteen bits of milliseconds, in blocks that are black or white.
+  // Draws frames that contain the time of drawing: sixteen bits of milliseconds, as black and white blocks.
   window.clock = () => {
     const canvas = Object.assign(document.createElement("canvas"), { width: 320, height: 180 });
     const context = canvas.getContext("2d", { alpha: false });

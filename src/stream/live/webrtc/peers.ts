@@ -28,7 +28,7 @@ interface PeersDeps {
 /** One browser or similar client. */
 export interface Peer {
   connection: RTCPeerConnection;
-  /** Milliseconds since its last packet. */
+  /** Returns the milliseconds since its last packet. */
   silentFor(): number;
   /** Records activity that ICE does not detect. */
   recordActivity(): void;

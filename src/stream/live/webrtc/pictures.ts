@@ -39,7 +39,7 @@ const WAIT_MS = 500;
 const MAX_REORDER_PACKETS = 1024;
 
 interface Codec {
-  /** Undefined: unusable. */
+  /** Undefined if the packet is unusable. */
   read(payloads: readonly Buffer[]): { data: Buffer; key: boolean; track?: LiveVideoTrack } | undefined;
 }
 

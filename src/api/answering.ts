@@ -14,7 +14,7 @@ export const PREFLIGHT = {
   "access-control-max-age": "7200",
 };
 
-/** Headers of every response. Clients of the hosted API look for a request id in cf-ray. */
+/** Returns headers of every response. Clients of the hosted API look for a request id in cf-ray. */
 const headersOf = (id: string): Record<string, string> => ({
   ...CORS,
   "cf-ray": id.slice(0, 16),

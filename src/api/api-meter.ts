@@ -66,7 +66,7 @@ export function meterApi({
     tally.seconds += seconds;
   };
 
-  /** A metric whose values prom-client reads on scrape. */
+  /** Returns a metric whose values prom-client reads on scrape. */
   function register(name: string, help: string, type: "counter" | "histogram", values: () => object[]) {
     const metric = {
       name,

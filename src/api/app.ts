@@ -39,7 +39,7 @@ interface ApiOptions {
   limits?: RateLimits;
   /** Maximum number of bytes of request bodies in memory. Default 256 MiB. */
   bodyMemory?: number;
-  /** The client's address. Default: the address of the connection's peer. */
+  /** Returns the client's address. Default: the address of the connection's peer. */
   clientIp?(incoming: IncomingMessage): string | undefined;
   /** Called for every response with its duration. */
   onAnswer?(operation: string, status: number, ms: number): void;
@@ -55,7 +55,9 @@ interface ApiOptions {
 
 type Env = { Bindings: HttpBindings };
 
-/** The v4 REST API: routes under /client/v4, and the OpenAPI document. Uses Node's own requests and responses. */
+/**
+ * Creates the v4 REST API: routes under /client/v4, and the OpenAPI document. Uses Node's own requests and responses.
+ */
 export function createApi({
   routes,
   accessControl,

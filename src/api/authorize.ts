@@ -45,7 +45,7 @@ export async function authorize(
   throw apiErrors.notAllowed({ permission: JSON.stringify(permission) });
 }
 
-/** The operations that set up a second factor, and the names of the accounts that require one. */
+/** Returns the operations that set up a second factor, and the names of the accounts that require one. */
 const needsNoSecondFactor = ({ method, path, permission }: Operation) =>
   permission?.startsWith("User Details ") === true || (method === "get" && path === "/accounts");
 

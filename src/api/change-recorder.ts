@@ -7,7 +7,7 @@ import { redact, secretNamesOf, type SecretNames } from "./secret-fields.ts";
 export interface ChangeRecorderDeps {
   routes: readonly Route[];
   audit: Pick<AuditLog, "record">;
-  /** The name of a zone. Default: unknown. */
+  /** Resolves with the name of a zone. Default: unknown. */
   zoneName?(id: string): Promise<string | undefined>;
 }
 
@@ -89,7 +89,8 @@ interface Values {
 }
 
 /**
- * The operation that reads what another one changes. A POST to a list adds to it, so the list itself does not matter.
+ * Returns the operation that reads what another one changes. A POST to a list adds to it, so the list itself does not
+ * matter.
  */
 function readerOf({ method }: Operation, reader: Route | undefined): Route | undefined {
   if (reader?.operation.result === undefined || reader.operation.raw !== undefined) return undefined;
@@ -152,7 +153,10 @@ function resourceOf(path: string, params: Record<string, string>, after: unknown
   return { type: segments[position - 1] ?? "", id: params[name] };
 }
 
-/** The id in the response to an operation on a list. `/live_inputs/{id}/rotate_keys` returns the one of its path. */
+/**
+ * Returns the id in the response to an operation on a list. `/live_inputs/{id}/rotate_keys` returns the one of its
+ * path.
+ */
 function newIdOf(path: string, params: Record<string, string>, after: unknown): string | undefined {
   const id = path.endsWith("}") ? undefined : idOf(after);
   return id === undefined || Object.values(params).includes(id) ? undefined : id;
@@ -160,7 +164,7 @@ function newIdOf(path: string, params: Record<string, string>, after: unknown): 
 
 const OWNERS = new Set(["{account_id}", "{zone_id}"]);
 
-/** The id of a new resource, whose field has one of these names in the v4 API. */
+/** Returns the id of a new resource, whose field has one of these names in the v4 API. */
 function idOf(result: unknown): string | undefined {
   if (typeof result !== "object" || result === null) return undefined;
   for (const name of ["id", "uid", "uuid", "queue_id", "name"]) {

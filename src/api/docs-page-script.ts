@@ -48,7 +48,7 @@ const table = (title, rows) => rows.length === 0 ? [] : [element("h3", title), e
 
 const fieldsOf = ({ properties = {}, required = [] } = {}) => Object.entries(properties).map(([name, schema]) => [name, schema, required.includes(name)]);
 
-/** The smallest value that matches a schema. */
+/** Returns the smallest value that matches a schema. */
 const sample = (schema = {}) => {
   const either = schema.anyOf ?? schema.oneOf;
   if (either) return sample(either.at(-1));

@@ -9,8 +9,8 @@ import type { Operation } from "./operation.ts";
 const hashOf = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
 /**
- * All operations on one page, grouped by tag, with a filter; generated from the same declarations as the OpenAPI
- * document. It is public. The dashboard page /reference can also send requests.
+ * Returns all operations on one page, grouped by tag, with a filter; generated from the same declarations as the
+ * OpenAPI document. It is public. The dashboard page /reference can also send requests.
  */
 export function renderDocsPage(operations: Operation[]) {
   const byTag = [...Map.groupBy(operations, ({ tag }) => tag)].sort(([a], [b]) => a.localeCompare(b));

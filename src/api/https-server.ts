@@ -5,7 +5,7 @@ import type { TlsSource } from "../kernel/tls-source.ts";
 /** Time limit for the TLS handshake. */
 const HANDSHAKE_MS = 20_000;
 
-/** An HTTPS server that uses the current certificate from `tls` for each connection. */
+/** Creates an HTTPS server that uses the current certificate from `tls` for each connection. */
 export function createHttpsServer(options: ServerOptions, tls: TlsSource): Server {
   const server = createServer({
     ...options,

@@ -5,7 +5,7 @@ import { checkJsonShape } from "./json-shape.ts";
 
 const shape = (text: string, maxValues?: number) => checkJsonShape(Buffer.from(text), maxValues);
 
-/** The number of values and field names, which the checker determines from commas and brackets. */
+/** Returns the number of values and field names, which the checker determines from commas and brackets. */
 function count(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
   const inside = Object.values(value);

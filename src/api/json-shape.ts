@@ -42,7 +42,7 @@ export function checkJsonShape(bytes: Uint8Array, maxValues = DEFAULT_MAX_VALUES
   }
 }
 
-/** The position of the closing quote of the string that begins at `from`. */
+/** Returns the position of the closing quote of the string that begins at `from`. */
 function endOfString(bytes: Uint8Array, from: number): number {
   for (let end = bytes.indexOf(QUOTE, from + 1); end >= 0; end = bytes.indexOf(QUOTE, end + 1)) {
     let before = end - 1;

@@ -25,8 +25,8 @@ export interface LiveSource {
   /** Topic of `store/events`. */
   event: string;
   /**
-   * The account and zone of a resource; undefined if it no longer exists. With `id`, that resource is published
-   * instead.
+   * Resolves with the account and zone of a resource; undefined if it no longer exists. With `id`, that resource is
+   * published instead.
    */
   ownerOf(id: string): Promise<{ account: string; zone?: string; id?: string } | undefined>;
 }

@@ -69,7 +69,7 @@ const TOPICS_BY_PATH: [pattern: RegExp, topic: LiveTopic][] = [
 const DATA_OPERATION =
   /\/(values|bulk|objects|query|raw|messages|send|send_raw|token|tails|import|plan|preview|assets|assets-upload-session|scan|graphql)(\/|$)/;
 
-/** The topic of the changes that an operation makes; undefined if its changes are not published. */
+/** Returns the topic of the changes that an operation makes; undefined if its changes are not published. */
 export function topicOfOperation({ method, path }: Pick<Operation, "method" | "path">): LiveTopic | undefined {
   if (method === "get" || (DATA_OPERATION.test(path) && !path.endsWith("/dns_records/import"))) return undefined;
   return TOPICS_BY_PATH.find(([pattern]) => pattern.test(path))?.[1];

@@ -66,8 +66,8 @@ interface LocalApiDeps {
 }
 
 /**
- * The v4 API over what exists in development: KV, R2 and D1 data, and with `dev` also the account, workers, queues,
- * logs, analytics and the inbox. The dashboard of `reelpost dev`, the command line and tests use it.
+ * Creates the v4 API over what exists in development: KV, R2 and D1 data, and with `dev` also the account, workers,
+ * queues, logs, analytics and the inbox. The dashboard of `reelpost dev`, the command line and tests use it.
  */
 export function createLocalApi({ bindings, dev, accessControl, url }: LocalApiDeps, basics: Basics): LocalApi {
   const { clock, log, lifecycle } = basics;

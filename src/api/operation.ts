@@ -70,7 +70,9 @@ export interface Operation<
 interface AuditDeclaration {
   /** False if the value before the change is not read with the GET operation of the same path. */
   before?: false;
-  /** The account of the change, if the path does not contain it. Undefined if the change belongs to the user. */
+  /**
+   * Returns the account of the change, if the path does not contain it. Undefined if the change belongs to the user.
+   */
   account?(values: { before: unknown; after: unknown }): string | undefined;
 }
 

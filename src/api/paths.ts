@@ -24,8 +24,8 @@ export function methodsByPath(routes: Route[]): (path: string) => string[] {
 }
 
 /**
- * The path as sent, so that parameters are decoded exactly once: a URL parser resolves `%2e%2e` and `..`, and Hono
- * matches the decoded path, where `%0A` is a line break that no pattern matches.
+ * Returns the path as sent, so that parameters are decoded exactly once: a URL parser resolves `%2e%2e` and `..`, and
+ * Hono matches the decoded path, where `%0A` is a line break that no pattern matches.
  */
 export function sentPath(request: Request, options?: { env?: HttpBindings }): string {
   const target = options?.env?.incoming?.url;

@@ -93,7 +93,7 @@ interface PlatformApiOptions {
   settings: Pick<Settings, "api" | "http" | "r2">;
   /** For the OpenAPI document. */
   version: string;
-  /** URL of a worker; `label` is the account's. */
+  /** Returns the URL of a worker; `label` is the account's. */
   workerUrl(label: string, script: string): string;
   /** The diagnosis of a name in a zone, for `reelpost doctor`. */
   diagnose: DoctorDeps["diagnose"];
@@ -120,7 +120,7 @@ interface PlatformApi {
   wellKnown: NonNullable<PlatformHttpOptions["wellKnown"]>;
 }
 
-/** The v4 API with all operations, and the endpoints that its responses link to. */
+/** Creates the v4 API with all operations, and the endpoints that its responses link to. */
 export function createPlatformApi(
   modules: PlatformModules,
   { settings, version, workerUrl, diagnose, isOwnHost, server, components, checkAnswers = false }: PlatformApiOptions,
@@ -214,8 +214,8 @@ export function createPlatformApi(
 }
 
 /**
- * The OpenAPI document of the operations of `reelpost serve` and `reelpost dev`, without a server, for generated
- * clients.
+ * Returns the OpenAPI document of the operations of `reelpost serve` and `reelpost dev`, without a server, for
+ * generated clients.
  */
 export function platformDocument(version: string): object {
   // Declarations do not depend on the domains, which handlers use only when they are called.
@@ -240,7 +240,7 @@ interface RouteOptions extends Pick<PlatformApiOptions, "workerUrl" | "diagnose"
   publicDomain: string;
 }
 
-/** All operations, bound to the domains of this process. */
+/** Returns all operations, bound to the domains of this process. */
 function routesOf(
   {
     accounts,

@@ -32,9 +32,9 @@ export interface PlatformHttpOptions {
   workers?: {
     live: Pick<LiveWorkers, "fetch" | "upgrade">;
     bySubdomain(label: string, script: string): Promise<ScriptRef | undefined>;
-    /** The worker that a route or custom domain selects for the request. */
+    /** Resolves with the worker that a route or custom domain selects for the request. */
     route?(request: IncomingMessage): ScriptRef | undefined | Promise<ScriptRef | undefined>;
-    /** The label of the account whose workers are also reachable under /workers/<script>/. */
+    /** Resolves with the label of the account whose workers are also reachable under /workers/<script>/. */
     defaultLabel(): Promise<string | undefined>;
   };
   /** All host names of the server, including those that this process does not serve. */
@@ -119,7 +119,7 @@ const SERVER_OPTIONS = {
   shouldUpgradeCallback: (request: IncomingMessage) => request.headers.upgrade?.toLowerCase() === "websocket",
 };
 
-/** The HTTP and HTTPS ports of the platform: the API, the workers' URLs, and the health endpoints. */
+/** Creates the HTTP and HTTPS ports of the platform: the API, the workers' URLs, and the health endpoints. */
 export function createPlatformHttp({
   api,
   workers,

@@ -3,14 +3,15 @@ import type { Caller } from "../accounts/index.ts";
 /** Authentication and resource lookups that the API needs from the accounts and zones domains. */
 export interface AccessControl {
   /**
-   * The caller identified by `Authorization: Bearer` or the X-Auth headers; undefined if the token is unknown, revoked
-   * or expired. Throws a UserError for a more specific reason, such as a disallowed address. Called for every request.
+   * Resolves with the caller identified by `Authorization: Bearer` or the X-Auth headers; undefined if the token is
+   * unknown, revoked or expired. Throws a UserError for a more specific reason, such as a disallowed address. Called
+   * for every request.
    */
   authenticate(credentials: Credentials): Promise<Caller | undefined>;
   /** True if the token is cached as valid. By default always false. */
   isKnown?(secret: string): boolean;
   accountExists(id: string): Promise<boolean>;
-  /** The account of a zone, or undefined if the zone does not exist. */
+  /** Resolves with the account of a zone, or undefined if the zone does not exist. */
   zoneAccount(id: string): Promise<string | undefined>;
 }
 

@@ -3,8 +3,8 @@ import { z } from "@hono/zod-openapi";
 const secretFields = z.registry<{ secret: true }>();
 
 /**
- * A field of a response whose value is a secret: a key, a token, or a URL that contains one. The audit log stores
- * "[redacted]" instead, and the OpenAPI document marks the field `x-sensitive`.
+ * Returns a field of a response whose value is a secret: a key, a token, or a URL that contains one. The audit log
+ * stores "[redacted]" instead, and the OpenAPI document marks the field `x-sensitive`.
  */
 export const secretField = <Schema extends z.ZodType>(schema: Schema): Schema => {
   const marked = schema.openapi({ "x-sensitive": true });
@@ -24,7 +24,7 @@ export function secretNamesOf(schema: z.ZodType | undefined): SecretNames {
 
 const REDACTED = "[redacted]";
 
-/** A copy of a JSON value without the values of the secret fields. */
+/** Returns a copy of a JSON value without the values of the secret fields. */
 export function redact(value: unknown, names: SecretNames): unknown {
   if (names === "all") return value == null ? value : REDACTED;
   return names.size === 0 ? value : without(value, names);

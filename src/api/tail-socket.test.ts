@@ -22,7 +22,7 @@ interface Opening extends Partial<TailSocketsOptions> {
   onRead?: (connection: ReaderConnection) => void;
 }
 
-/** A server with one readable tail. */
+/** Opens a server with one readable tail. */
 async function open(t: TestContext, { onRead = () => {}, ...options }: Opening = {}) {
   const read = Promise.withResolvers<ReaderConnection>();
   const left = Promise.withResolvers<void>();

@@ -5,7 +5,7 @@ import { UserError, type Log } from "../kernel/index.ts";
 import type { ReaderConnection, TailReader, Tails } from "../workers/index.ts";
 import { API_BASE } from "./base.ts";
 
-/** Path of a tail. The id is the credential, because clients send no token. */
+/** Returns the path of a tail. The id is the credential, because clients send no token. */
 export const tailPath = (id: string): string => `${API_BASE}/tails/${id}`;
 const TAIL_PATH = new RegExp(`^${tailPath("([0-9a-f]{32})")}/?(?:\\?.*)?$`);
 
@@ -85,7 +85,7 @@ export function createTailSockets({ tails, log, pingIntervalMs: pingMs = 20_000 
   };
 }
 
-/** The connection of one reader. Messages are queued until the handshake is complete. */
+/** Creates the connection of one reader. Messages are queued until the handshake is complete. */
 function createConnection(socket: Duplex): ReaderConnection & { begin(client: WebSocket): void } {
   const early: string[] = [];
   let client: WebSocket | undefined;

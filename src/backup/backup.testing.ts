@@ -57,7 +57,7 @@ export interface TestData {
   sqliteFile(path: string, rows: number): void;
 }
 
-/** A data directory with rows, objects, a D1 database and a Durable Object. Databases stay open. */
+/** Creates a data directory with rows, objects, a D1 database and a Durable Object. Databases stay open. */
 export async function createData(t: TestContext): Promise<TestData> {
   const dataDirectory = join(temporary(t), "data");
   const objects = join(dataDirectory, "objects");
@@ -101,7 +101,7 @@ export const createOptions = ({ dataDirectory, objects }: TestData, folder: stri
   clock: systemClock,
 });
 
-/** All files below a folder with their sizes. */
+/** Returns all files below a folder with their sizes. */
 export function filesOf(folder: string): Record<string, number> {
   const files: Record<string, number> = {};
   for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true }))

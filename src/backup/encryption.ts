@@ -74,7 +74,7 @@ export async function readIdentities(file: string): Promise<Decryption> {
   };
 }
 
-/** A new identity and its recipient. */
+/** Resolves with a new identity and its recipient. */
 export async function generateIdentity(): Promise<{ identity: string; recipient: string }> {
   const identity = await generateX25519Identity();
   return { identity, recipient: await identityToRecipient(identity) };

@@ -50,7 +50,7 @@ export interface BackupFolder {
    * an error during reading.
    */
   read(manifest: Manifest, name: string, decryption: Decryption | undefined): AsyncIterable<Uint8Array>;
-  /** The files of a backup, in order. */
+  /** Returns the files of a backup, in order. */
   files(manifest: Manifest, decryption: Decryption | undefined): AsyncIterable<BackupFile>;
   pathOf(name: string): string;
   close(): void;

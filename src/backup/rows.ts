@@ -15,8 +15,8 @@ const MAX_BYTES = 8 * 1024 * 1024;
 const CUT_EVERY = 256;
 
 /**
- * The rows of a database as files of a few megabytes. The contents of a row decide whether a file ends there, so that a
- * changed row changes one file, and the next backup shares the others.
+ * Yields the rows of a database as files of a few megabytes. The contents of a row decide whether a file ends there, so
+ * that a changed row changes one file, and the next backup shares the others.
  */
 export async function* rowFiles(snapshot: RowSnapshot): AsyncGenerator<RowFile> {
   for (const table of snapshot.tables) {
@@ -61,5 +61,5 @@ async function* parseRows(lines: AsyncIterable<string>): AsyncGenerator<Portable
   for await (const line of lines) yield JSON.parse(line) as PortableValue[];
 }
 
-/** The table of a path `rows/<table>/<n>`. */
+/** Returns the table of a path `rows/<table>/<n>`. */
 export const tableOf = (path: string): string => path.split("/")[1]!;

@@ -55,7 +55,8 @@ export function canDecrypt({ text, source }: SecretsKey, value: string, context:
 }
 
 /**
- * A secret for the names of encrypted contents, which would otherwise reveal whether a backup contains a known file.
+ * Returns a secret for the names of encrypted contents, which would otherwise reveal whether a backup contains a known
+ * file.
  */
 export const nameKeyOf = (key: SecretsKey | undefined): string =>
   key === undefined ? "" : createSecrets({ keys: parseKeys(key.text, key.source) }).derive("backup contents")[0];

@@ -39,7 +39,7 @@ export interface CertificatesTable {
   /** Inserts the missing rows. */
   ensureRows(rows: readonly Pick<CertificateRow, "id" | "directory" | "names" | "next_at">[]): Promise<void>;
   rows(ids: readonly string[]): Promise<CertificateRow[]>;
-  /** The names of each certificate of this directory that is valid at the given time. */
+  /** Resolves with the names of each certificate of this directory that is valid at the given time. */
   issuedNames(directory: string, now: number): Promise<string[][]>;
   /** Certificates of this directory that are valid or awaited, by their next renewal; at most 1000. */
   all(
@@ -57,7 +57,7 @@ export interface CertificatesTable {
   ): Promise<boolean>;
   /** Removes unwanted rows that expired before the given time or were never issued. */
   forget(before: number): Promise<void>;
-  /** The encrypted key of the account: the first one stored by any process. */
+  /** Resolves with the encrypted key of the account: the first one stored by any process. */
   account(directory: string, fresh: string): Promise<string>;
 }
 

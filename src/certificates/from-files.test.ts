@@ -16,7 +16,7 @@ async function folderOf(t: TestContext): Promise<string> {
   return folder;
 }
 
-/** A log and a counter of its warnings. */
+/** Returns a log and a counter of its warnings. */
 function counted() {
   const lines: string[] = [];
   const log = createLog({

@@ -17,8 +17,8 @@ const DAY_MS = 86_400_000;
 const RENEW_BEFORE_MS = 30 * DAY_MS;
 
 /**
- * A self-signed certificate, created once and reused at every start, so that clients that trust it keep working.
- * Replaced when the names change.
+ * Resolves with a self-signed certificate, created once and reused at every start, so that clients that trust it keep
+ * working. Replaced when the names change.
  */
 export async function loadOrCreateSelfSigned({ file, names, clock }: KeptOptions): Promise<CertificateKeyPair> {
   const storedPair = await readStored(file);

@@ -9,7 +9,7 @@ import type { TlsSource } from "../kernel/tls-source.ts";
 import { createCertificateStore, makeSelfSigned } from "./index.ts";
 import { parseKeyPair } from "./pair.ts";
 
-/** The certificate that a client receives for this server name. */
+/** Resolves with the certificate that a client receives for this server name. */
 async function shownTo(t: TestContext, source: TlsSource, servername?: string): Promise<X509Certificate> {
   const server = createServer(
     { ...source.pem(), SNICallback: (name, done) => done(null, source.context(name)) },

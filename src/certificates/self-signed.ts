@@ -13,7 +13,9 @@ interface SelfSignedRequest {
 
 const DAY_MS = 86_400_000;
 
-/** A self-signed certificate: sufficient for testing and for encrypting mail, where clients rarely verify names. */
+/**
+ * Returns a self-signed certificate: sufficient for testing and for encrypting mail, where clients rarely verify names.
+ */
 export function makeSelfSigned({ names, days = 3650, clock }: SelfSignedRequest): CertificateKeyPair {
   const { privateKey: key } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   // The clocks of other machines may be slow.

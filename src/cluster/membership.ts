@@ -9,7 +9,7 @@ import { areCompatible } from "./versions.ts";
 export interface Membership {
   /** The id of this process. */
   readonly id: string;
-  /** The live nodes as of the last successful read, this one included. */
+  /** Returns the live nodes as of the last successful read, this one included. */
   nodes(): readonly ClusterNode[];
   /** Calls `listener` after each read that shows a change in the nodes, their addresses or their draining state. */
   onChange(listener: () => void): void;

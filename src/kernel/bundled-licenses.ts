@@ -2,8 +2,8 @@ import { readFile, readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 
 /**
- * The licence texts of bundled packages, each under its name and version. `inputs`: paths of the bundled files,
- * relative to `folder`.
+ * Resolves with the licence texts of bundled packages, each under its name and version. `inputs`: paths of the bundled
+ * files, relative to `folder`.
  */
 export async function bundledLicenses(inputs: string[], folder: string): Promise<string> {
   const packages = new Set(inputs.flatMap((input) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1] ?? []));

@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import { networkSet, plainAddress } from "./networks.ts";
 
 export interface ClientAddress {
-  /** The client's address: the peer, or the address that a trusted proxy reports. */
+  /** Returns the client's address: the peer, or the address that a trusted proxy reports. */
   ip(request: IncomingMessage): string | undefined;
   /** `http` or `https`, as seen by the client. */
   scheme(request: IncomingMessage): "http" | "https";

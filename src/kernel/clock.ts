@@ -24,7 +24,7 @@ export const systemClock: Clock = {
     }),
 };
 
-/** A clock that advances only on request. */
+/** Creates a clock that advances only on request. */
 export function createManualClock(start = 0): Clock & { advance(ms: number): void } {
   let time = start;
   let sleepers: { at: number; wake: () => void }[] = [];
@@ -53,7 +53,7 @@ export function createManualClock(start = 0): Clock & { advance(ms: number): voi
   };
 }
 
-/** A clock that follows another clock and can be advanced beyond it. */
+/** Creates a clock that follows another clock and can be advanced beyond it. */
 export function createAdvancingClock(clock: Clock): Clock & { advance(ms: number): void } {
   let offset = 0;
   const sleepers = new Set<{ at: number; wake: AbortController }>();

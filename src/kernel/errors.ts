@@ -79,5 +79,5 @@ export function defineErrors<const Table extends Record<string, ErrorEntry>>(
 const fill = (text: string, details: Record<string, unknown>) =>
   text.replace(/\{(\w+)\}/g, (place, name: string) => (name in details ? String(details[name]) : place));
 
-/** The message of any thrown value, which may not be an Error. */
+/** Returns the message of any thrown value, which may not be an Error. */
 export const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));

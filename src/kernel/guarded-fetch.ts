@@ -86,7 +86,7 @@ export interface GuardedResponse {
    * length is `unreachable`.
    */
   body: AsyncIterable<Uint8Array>;
-  /** The first bytes of the body; ends the request. */
+  /** Resolves with the first bytes of the body; ends the request. */
   text(octets: number): Promise<string>;
   /** Closes the connection; data that has been read remains available. Call this if the body is not read. */
   close(): void;

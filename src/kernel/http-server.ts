@@ -97,7 +97,7 @@ export function closeGracefully(
   });
 }
 
-/** The open connections on which no request has arrived yet. Call it before the server listens. */
+/** Returns the open connections on which no request has arrived yet. Call it before the server listens. */
 export function trackUnused(server: Server): ReadonlySet<Socket> {
   const unused = new Set<Socket>();
   server.on(server instanceof TlsServer ? "secureConnection" : "connection", (socket: Socket) => {

@@ -6,7 +6,7 @@ export interface Ids {
   hex(): string;
   /** RFC 9562 version 4. */
   uuid(): string;
-  /** An unguessable bearer value in base64url, with `bytes` of entropy (default 32). */
+  /** Returns an unguessable bearer value in base64url, with `bytes` of entropy (default 32). */
   token(bytes?: number): string;
   /** `<36 alphanumerics@domain>`, the format that send(), forward() and reply() return. */
   messageId(domain: string): string;

@@ -3,7 +3,7 @@ interface KeyedQueueOptions {
   concurrency?: number;
   /** Number of tasks of one key that may wait. Default: unbounded. */
   maxWaiting?: number;
-  /** The error for a task that exceeds `maxWaiting`. */
+  /** Returns the error for a task that exceeds `maxWaiting`. */
   full?: (waiting: number, key: string) => Error;
 }
 

@@ -5,16 +5,16 @@ import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom
  */
 export interface Metrics {
   readonly registry: Registry;
-  /** A counter. Names have the form reelpost_<what>_total. */
+  /** Returns a counter. Names have the form reelpost_<what>_total. */
   counter<Label extends string>(name: string, help: string, labels?: readonly Label[]): Counter<Label>;
   gauge<Label extends string>(name: string, help: string, labels?: readonly Label[]): Gauge<Label>;
-  /** A histogram. `buckets` are in the unit that the name states, usually seconds. */
+  /** Returns a histogram. `buckets` are in the unit that the name states, usually seconds. */
   histogram<Label extends string>(
     name: string,
     help: string,
     options?: { labels?: readonly Label[]; buckets?: number[] },
   ): Histogram<Label>;
-  /** The response to GET /metrics. */
+  /** Resolves with the response to GET /metrics. */
   render(): Promise<{ contentType: string; body: string }>;
   /** Removes all metrics. */
   close(): void;

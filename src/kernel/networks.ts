@@ -46,8 +46,8 @@ export function networkSet(ranges: readonly string[], refuse: (range: string) =>
 export const plainAddress = (ip: string | undefined): string => ip?.replace(/^::ffff:(?=\d+\.)/i, "") ?? "";
 
 /**
- * The network that shares one limit: an IPv4 address, or the /64 of an IPv6 address, because one customer is usually
- * assigned a whole /64 with its 2^64 addresses.
+ * Returns the network that shares one limit: an IPv4 address, or the /64 of an IPv6 address, because one customer is
+ * usually assigned a whole /64 with its 2^64 addresses.
  */
 export function networkOf(ip: string): string {
   const plain = plainAddress(ip);

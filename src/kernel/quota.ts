@@ -24,8 +24,8 @@ interface QuotaOptions {
 const MAX_KEYS = 10_000;
 
 /**
- * A rate limit per key, in periods that begin with the first use. The counts are in the memory of this process, so they
- * limit usage but do not account for it.
+ * Creates a rate limit per key, in periods that begin with the first use. The counts are in the memory of this process,
+ * so they limit usage but do not account for it.
  */
 export function createQuota({ clock, limit, perMs }: QuotaOptions): LocalQuota {
   const periods = new Map<string, { until: number; count: number }>();

@@ -8,7 +8,10 @@ export const settingsJsonSchema = (): object => ({
   ...z.toJSONSchema(settingsSchema, { io: "input" }),
 });
 
-/** An example settings file that documents every setting. All values are the defaults, so the file changes nothing. */
+/**
+ * Returns an example settings file that documents every setting. All values are the defaults, so the file changes
+ * nothing.
+ */
 export function settingsExample(): string {
   const parts = settingGroups().flatMap(({ name, description, fields }) => {
     if (fields.length === 0) return [];
@@ -27,7 +30,7 @@ export function settingsExample(): string {
 const INTRODUCTION = `The server reads its settings from a file (JSON with comments, or TOML) and from environment variables. A variable overrides the file, and
 a command line option overrides both. Separate the values of a list in a variable with commas.`;
 
-/** The settings page of the documentation, in Markdown. */
+/** Returns the settings page of the documentation, in Markdown. */
 export function settingsPage(): string {
   const row = (field: SettingField) =>
     `| \`${field.path.join(".")}\` | ${field.description}.${choicesOf(field)} | \`${JSON.stringify(field.preset)}\` | \`${field.variable}\` |`;

@@ -1,4 +1,4 @@
-/** A human-readable size: 812 B, 2.1 KB, 24.0 MB (powers of 1024). */
+/** Returns a human-readable size: 812 B, 2.1 KB, 24.0 MB (powers of 1024). */
 export function formatSize(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`;
   const [value, unit] = bytes < 1024 * 1024 ? [bytes / 1024, "KB"] : [bytes / 1024 / 1024, "MB"];

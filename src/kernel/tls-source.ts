@@ -6,16 +6,17 @@ import type { SecureContext } from "node:tls";
  */
 export interface TlsSource {
   /**
-   * The certificate for the requested server name (SNI), or the default one. Never throws; costs one map lookup.
+   * Returns the certificate for the requested server name (SNI), or the default one. Never throws; costs one map
+   * lookup.
    *
    * new TLSSocket(socket, { isServer: true, secureContext: tls.context(), SNICallback: (name, done) => done(null,
-   *     tls.context(name)) })
+   * tls.context(name)) })
    */
   context(serverName?: string): SecureContext;
   /**
-   * The PEM data behind `context`: certificate with chain, and key. For `tls.createServer` and `https.createServer`,
-   * which accept no context: pass `{ ...tls.pem(), SNICallback }` and call `server.setSecureContext(tls.pem())` after
-   * each change.
+   * Returns the PEM data behind `context`: certificate with chain, and key. For `tls.createServer` and
+   * `https.createServer`, which accept no context: pass `{ ...tls.pem(), SNICallback }` and call
+   * `server.setSecureContext(tls.pem())` after each change.
    */
   pem(serverName?: string): TlsPem;
   /** Calls `listen` after each change; returns a function that unsubscribes. */

@@ -31,6 +31,6 @@ export interface Tracing {
    * and is passed on.
    */
   run<Result>(name: string, options: SpanOptions, work: (span: Span) => Promise<Result>): Promise<Result>;
-  /** The current span as headers for an outgoing request; empty outside of spans. */
+  /** Returns the current span as headers for an outgoing request; empty outside of spans. */
   headers(): { traceparent?: string; tracestate?: string };
 }

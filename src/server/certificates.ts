@@ -127,7 +127,7 @@ async function createFromAcme(
   return { tls, respond: http.respond, list: tls.list, start: tls.start };
 }
 
-/** A self-signed certificate for all names of this machine. */
+/** Creates a self-signed certificate for all names of this machine. */
 function createOwnPair(
   { data_dir: dataDir, smtp, http, tls }: Settings,
   { clock }: Basics,

@@ -13,7 +13,7 @@ interface ConfinementDeps {
   users?: ReturnType<typeof workerUsers>;
 }
 
-/** The confinement of ffmpeg and of workers in this process. */
+/** Resolves with the confinement of ffmpeg and of workers in this process. */
 export async function confinementFindings({
   settings,
   media,

@@ -17,9 +17,9 @@ interface DevApiDeps {
 const VIDEO_OPERATION = /^\/client\/v4\/accounts\/[^/?]+\/(?:stream|media)(?:[/?]|$)/;
 
 /**
- * The API of a development server, or of its storage. Its token is stored in a file in the data directory, so that web
- * pages and other users of the machine have no access. `announcementAt` returns the API's URL and token for a server
- * URL.
+ * Creates the API of a development server, or of its storage. Its token is stored in a file in the data directory, so
+ * that web pages and other users of the machine have no access. `announcementAt` returns the API's URL and token for a
+ * server URL.
  */
 export function createDevApi(
   { bindings, dataDir, dev }: DevApiDeps,
@@ -47,7 +47,7 @@ export function createDevApi(
   };
 }
 
-/** The base URL for clients on this machine: loopback if the server listens on all addresses. */
+/** Returns the base URL for clients on this machine: loopback if the server listens on all addresses. */
 function baseUrlOf(server: string): string {
   const url = new URL(server);
   if (url.hostname === "0.0.0.0") url.hostname = "127.0.0.1";

@@ -13,7 +13,7 @@ interface DevVideoDeps {
   store: Store;
   dataDir: string;
   settings: Settings;
-  /** The URL of the development server. */
+  /** Returns the URL of the development server. */
   serverUrl: () => string;
 }
 

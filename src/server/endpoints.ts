@@ -8,7 +8,7 @@ interface EndpointDeps {
   videoDomain: string;
 }
 
-/** The endpoints of a process with these roles: URLs and URL patterns. */
+/** Returns the endpoints of a process with these roles: URLs and URL patterns. */
 export const endpointsOf = ({ roles, urls, videoDomain }: EndpointDeps): { name: string; url: string }[] => [
   ...(roles.has("api")
     ? [

@@ -56,7 +56,7 @@ const FEATURES = [
   ["Video", "Upload a video and play it seconds later. Broadcast live, and control who can watch."],
 ] as const;
 
-/** The front page as text for terminals. */
+/** Returns the front page as text for terminals. */
 export const frontPageText = (links: FrontPageLink[]): string =>
   ["Reelpost", TITLE, ...links.map(({ name, url }) => `${name.padEnd(14)} ${url}`)].join("\n");
 

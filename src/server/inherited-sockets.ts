@@ -24,8 +24,9 @@ const nameOf = (given: string | undefined, count: number) =>
   given === undefined || given === "" || (count === 1 && given.endsWith(".socket")) ? "http" : given;
 
 /**
- * The address of a listener: that of its inherited socket, which may differ from the setting, otherwise the setting. A
- * socket with an unreadable address counts as public; a socket that is not TCP is reachable only from this machine.
+ * Returns the address of a listener: that of its inherited socket, which may differ from the setting, otherwise the
+ * setting. A socket with an unreadable address counts as public; a socket that is not TCP is reachable only from this
+ * machine.
  */
 export function hostOf(
   name: string,

@@ -2,7 +2,7 @@ import type { Settings } from "../kernel/settings.ts";
 import { hostOf } from "./inherited-sockets.ts";
 import type { Role } from "./roles.ts";
 
-/** Every address that this process listens on with its roles: from the inherited socket or the setting. */
+/** Returns every address that this process listens on with its roles: from the inherited socket or the setting. */
 export function listenHosts(
   settings: Pick<Settings, "http" | "dashboard" | "smtp" | "submission" | "dns" | "live" | "tls">,
   roles: ReadonlySet<Role>,

@@ -60,7 +60,7 @@ export async function openLocalStorage({
   }
 }
 
-/** The API of the development server that uses the data directory; undefined if none is running. */
+/** Returns the API of the development server that uses the data directory; undefined if none is running. */
 export function findDevServer(dataDir: string): (StorageAnnouncement & Pick<LocalStorage, "account">) | undefined {
   const announcement = readAnnouncement(dataDir);
   return announcement && { ...announcement, account: DEV_ACCOUNT };

@@ -13,7 +13,7 @@ import { createRoutingZones, publicHostOf } from "./routing-zones.ts";
 export interface Platform extends Workers {
   accounts: AccountsModule;
   zones: Zones;
-  /** The oldest account: its workers are reachable under /workers/<script>/. */
+  /** Resolves with the oldest account: its workers are reachable under /workers/<script>/. */
   defaultAccount(): Promise<{ id: string; name: string } | undefined>;
 }
 
@@ -23,7 +23,7 @@ interface PlatformDeps {
   secrets: Secrets;
   runtime: WorkerRuntime;
   settings: Settings;
-  /** The scheme that the client used for a request. */
+  /** Returns the scheme that the client used for a request. */
   schemeOf(request: IncomingMessage): "http" | "https";
   /** True if this process runs cron triggers and delivers queue messages. */
   scheduled: boolean;

@@ -56,7 +56,7 @@ export function createRoutingZones({ zones, webHost }: RoutingZonesDeps): Routin
 const zoneOf = (zone: RoutingZone | undefined): RoutingZone | undefined =>
   zone && { id: zone.id, account: zone.account, name: zone.name };
 
-/** The host name in a public URL. Undefined if other machines cannot resolve it. */
+/** Returns the host name in a public URL. Undefined if other machines cannot resolve it. */
 export function publicHostOf(url: string): string | undefined {
   const host = url === "" ? "" : new URL(url).hostname;
   return host === "" || host === "localhost" || isIP(host.replace(/^\[|\]$/g, "")) !== 0 ? undefined : host;

@@ -23,7 +23,7 @@ interface ServeDashboardDeps {
 
 const MIB = 1024 * 1024;
 
-/** The dashboard of a platform process. Throws dashboardHostInUse. */
+/** Creates the dashboard of a platform process. Throws dashboardHostInUse. */
 export function createServeDashboard({
   settings,
   roles,

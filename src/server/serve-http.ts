@@ -41,7 +41,7 @@ interface ServeHttpDeps {
   urls: ServeUrls;
 }
 
-/** The HTTP server of the platform, with the endpoints for this process's roles, and the dashboard. */
+/** Creates the HTTP server of the platform, with the endpoints for this process's roles, and the dashboard. */
 export function createServeHttp(
   {
     modules,

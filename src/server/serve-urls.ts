@@ -4,11 +4,11 @@ import type { Settings } from "../kernel/settings.ts";
 export interface ServeUrls {
   /** Set once the port is known. */
   listening: string;
-  /** The URL that clients use, without a trailing slash. */
+  /** Returns the URL that clients use, without a trailing slash. */
   base(): string;
   api(): string;
   worker(label: string, script: string): string;
-  /** URL of the dashboard; undefined before it listens, and without the role api. */
+  /** Returns the URL of the dashboard; undefined before it listens, and without the role api. */
   dashboard(): string | undefined;
   /** Set once the port of the dashboard's own listener is known. */
   dashboardListening: string | undefined;

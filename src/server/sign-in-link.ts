@@ -39,10 +39,13 @@ export async function createSignInLink({
   return { url: signInUrl(dashboardUrl(settings), secret), email: user.email, expiresAt };
 }
 
-/** The page of the dashboard that uses the link. The secret follows "#", so that no proxy and no log receives it. */
+/**
+ * Returns the page of the dashboard that uses the link. The secret follows "#", so that no proxy and no log receives
+ * it.
+ */
 export const signInUrl = (dashboard: string, secret: string): string => `${dashboard}/sign-in#link=${secret}`;
 
-/** The URL of the dashboard of a server in another process, according to its settings. */
+/** Returns the URL of the dashboard of a server in another process, according to its settings. */
 function dashboardUrl({ dashboard: { hosts, port }, http, tls }: Settings): string {
   const [host] = hosts;
   if (host === undefined) return `http://localhost:${port}`;

@@ -2,7 +2,7 @@ import { readFileSync, readlinkSync } from "node:fs";
 import { endianness } from "node:os";
 
 /**
- * The local address of an inherited TCP socket, as getsockname(2) returns it; Node offers this only for its own
+ * Returns the local address of an inherited TCP socket, as getsockname(2) returns it; Node offers this only for its own
  * listeners. "local" for other socket families. Linux only, like socket activation. Undefined if unknown.
  */
 export function addressOfSocket(fd: number): string | "local" | undefined {

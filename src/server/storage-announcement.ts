@@ -23,7 +23,7 @@ export function withdrawStorage(directory: string): void {
   rmSync(announcementFile(directory), { force: true });
 }
 
-/** The announcement of the process that holds the lock. Undefined if it has made none. */
+/** Returns the announcement of the process that holds the lock. Undefined if it has made none. */
 export function readAnnouncement(directory: string): StorageAnnouncement | undefined {
   try {
     const { pid, url, token } = JSON.parse(readFileSync(announcementFile(directory), "utf8")) as Record<

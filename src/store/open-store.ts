@@ -40,7 +40,7 @@ interface StoreOptions {
   metrics?: Metrics | undefined;
   /** Runs before the migrations. Rejects if this process must not change the schema. */
   beforeMigrations?(db: Db): Promise<void>;
-  /** Number of live processes that share the database. Default: assumes only a few. */
+  /** Returns the number of live processes that share the database. Default: assumes only a few. */
   liveProcesses?: (() => number) | undefined;
 }
 

@@ -70,7 +70,7 @@ export async function setUpAccounts(t: TestContext, { contents }: { contents?: A
   return { available, api, user, account, token, as, call, reader, make };
 }
 
-/** The status, and the code and text of the first error. */
+/** Returns the status, and the code and text of the first error. */
 export const first = ({ status, body }: { status: number; body: { errors: { code: number; message: string }[] } }) => [
   status,
   body.errors[0]?.code,

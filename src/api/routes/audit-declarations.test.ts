@@ -106,7 +106,7 @@ test("marks the secret fields of everything that is recorded", () => {
   assert.deepEqual(unmarked, []);
 });
 
-/** The names of all fields but numbers and flags. */
+/** Returns the names of all fields but numbers and flags. */
 function fieldNames(schema: unknown): string[] {
   if (Array.isArray(schema)) return schema.flatMap(fieldNames);
   if (typeof schema !== "object" || schema === null) return [];

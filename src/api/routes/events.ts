@@ -9,7 +9,7 @@ import { liveEventsOperation } from "./live-events-operation.ts";
 
 interface EventsDeps {
   live: Pick<LiveEvents, "subscribe">;
-  /** The caller of a running request, as its credentials are valid now. */
+  /** Resolves with the caller of a running request, as its credentials are valid now. */
   authenticateAgain(call: Call): Promise<Caller | undefined>;
   clock: Pick<Clock, "now">;
   limits?: Partial<EventLimits>;

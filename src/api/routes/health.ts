@@ -17,7 +17,7 @@ interface ComponentHealth {
 }
 
 export interface HealthDeps {
-  /** The server's components; shown to the operator only. */
+  /** Resolves with the server's components; shown to the operator only. */
   components(): Promise<ComponentHealth[]>;
   mail: {
     routing: {

@@ -1,6 +1,9 @@
 import { z } from "@hono/zod-openapi";
 
-/** The declaration of the event stream, which `reelpost serve` and `reelpost dev` implement for different topics. */
+/**
+ * Returns the declaration of the event stream, which `reelpost serve` and `reelpost dev` implement for different
+ * topics.
+ */
 export const liveEventsOperation = <Topic extends string>(topics: readonly Topic[]) => ({
   id: "live-events",
   method: "get" as const,

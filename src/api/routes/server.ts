@@ -66,7 +66,7 @@ interface ServedCertificate {
 
 interface ServerRoutesDeps {
   server: ServerInfo;
-  /** The operator's account. */
+  /** Resolves with the operator's account. */
   operator(): Promise<string | undefined>;
 }
 

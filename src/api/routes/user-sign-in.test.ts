@@ -6,7 +6,7 @@ import { setUpAccounts } from "./accounts.testing.ts";
 const PASSWORD = "correct horse battery";
 const code = (secret: string) => new TOTP({ secret: Secret.fromBase32(secret) }).generate();
 
-/** A session of the first user. */
+/** Sets up a session of the first user. */
 async function setUpSession(t: Parameters<typeof setUpAccounts>[0]) {
   const base = await setUpAccounts(t);
   const signIn = async () => {

@@ -14,7 +14,7 @@ import { AcmeProblem } from "./problem.ts";
 const identity = makeSelfSigned({ names: ["localhost"], clock: systemClock });
 const key = generateKeyPairSync("ec", { namedCurve: "P-256" });
 
-/** An HTTPS server with scripted ACME responses, and a client connected to it. */
+/** Resolves with an HTTPS server with scripted ACME responses, and a client connected to it. */
 async function against(
   t: TestContext,
   answer: (request: IncomingMessage, response: ServerResponse, body: string) => void,

@@ -45,7 +45,7 @@ export interface AcmeClient {
   finalize(url: string, request: Uint8Array): Promise<void>;
   /** PEM, including the chain. */
   certificate(url: string): Promise<string>;
-  /** The key authorization for a token (8.1). */
+  /** Returns the key authorization for a token (8.1). */
   keyAuthorization(token: string): string;
 }
 

@@ -30,7 +30,7 @@ interface CertificateDraft {
   forClients?: boolean;
 }
 
-/** A certificate (RFC 5280) in DER, self-signed or signed by `issuer`. */
+/** Returns a certificate (RFC 5280) in DER, self-signed or signed by `issuer`. */
 export function certificate(draft: CertificateDraft, issuer: Pick<CertificateDraft, "names" | "key"> = draft): Der {
   const { names, notBefore, notAfter, key, authority = false, forClients = false } = draft;
   const basicConstraints = sequence(oid("2.5.29.19"), yes, octets(authority ? sequence(yes) : sequence()));
@@ -51,8 +51,8 @@ export function certificate(draft: CertificateDraft, issuer: Pick<CertificateDra
 }
 
 /**
- * A certificate signing request (PKCS #10, RFC 2986) in DER. The names are in the attribute extensionRequest (RFC 2985
- * 5.4.2); the subject is empty.
+ * Returns a certificate signing request (PKCS #10, RFC 2986) in DER. The names are in the attribute extensionRequest
+ * (RFC 2985 5.4.2); the subject is empty.
  */
 export function certificateRequest(names: readonly string[], key: KeyObject): Der {
   const requestedExtensions = context(0, sequence(oid("1.2.840.113549.1.9.14"), set(sequence(subjectAltName(names)))));

@@ -6,9 +6,9 @@ export const sequence = (...items: Der[]): Der => tagged(0x30, Buffer.concat(ite
 export const set = (...items: Der[]): Der => tagged(0x31, Buffer.concat(items));
 export const utf8 = (text: string): Der => tagged(0x0c, Buffer.from(text));
 export const octets = (content: Uint8Array): Der => tagged(0x04, content);
-/** A bit string of whole octets. */
+/** Returns a bit string of whole octets. */
 export const bits = (content: Uint8Array): Der => tagged(0x03, Buffer.concat([Buffer.of(0), content]));
-/** An unsigned number: a leading zero octet keeps it positive. */
+/** Returns an unsigned number: a leading zero octet keeps it positive. */
 export const integer = (bytes: Uint8Array): Der =>
   tagged(0x02, bytes[0]! & 0x80 ? Buffer.concat([Buffer.of(0), bytes]) : bytes);
 export const yes: Der = Buffer.of(0x01, 1, 0xff);

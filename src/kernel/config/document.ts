@@ -26,8 +26,8 @@ export interface ConfigDocument {
   value: unknown;
   problems: Problem[];
   /**
-   * The position of the value at `path`, or of its name. For a missing path, the position of the closest enclosing
-   * element.
+   * Returns the position of the value at `path`, or of its name. For a missing path, the position of the closest
+   * enclosing element.
    */
   locate(path: Path, part?: "name" | "value"): DocumentPlace;
 }

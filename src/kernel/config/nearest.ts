@@ -1,6 +1,7 @@
 /**
- * The name of `candidates` that `input` most likely means; undefined if none is close. Close: at most one edit per
- * three letters, ignoring case and `-`/`_`, or a prefix of four or more letters. The first of equally close names wins.
+ * Returns the name of `candidates` that `input` most likely means; undefined if none is close. Close: at most one edit
+ * per three letters, ignoring case and `-`/`_`, or a prefix of four or more letters. The first of equally close names
+ * wins.
  */
 export function nearestName(input: string, candidates: readonly string[]): string | undefined {
   const normalizedInput = normalizeName(input);

@@ -46,10 +46,10 @@ function sortProblems(problems: readonly Problem[]): Problem[] {
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
 /**
- * The report for users. Each line starts with `file:line:column`, so that terminals and editors link to it.
+ * Returns the report for users. Each line starts with `file:line:column`, so that terminals and editors link to it.
  *
- *     wrangler.jsonc:4:25: error: "compatibility_date" is not a calendar date: "2026-13-01"
- *       fix: write it as "YYYY-MM-DD", for example "2026-11-20"
+ * wrangler.jsonc:4:25: error: "compatibility_date" is not a calendar date: "2026-13-01" fix: write it as "YYYY-MM-DD",
+ * for example "2026-11-20"
  */
 export function formatProblems(problems: readonly Problem[], options: { cwd?: string } = {}): string {
   return sortProblems(problems)
@@ -84,7 +84,8 @@ export function countProblems(problems: readonly Problem[]): string {
 }
 
 /**
- * The text of `line` with a marker under `length` characters from `column` (both from 1). Long lines are cut around it.
+ * Returns the text of `line` with a marker under `length` characters from `column` (both from 1). Long lines are cut
+ * around it.
  */
 export function codeFrame(lineText: string, line: number, column: number, length = 1): string {
   const width = 110;

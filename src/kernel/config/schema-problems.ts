@@ -162,7 +162,7 @@ export function valueAt(value: unknown, path: Path): unknown {
   return inner;
 }
 
-/** The field schema at `path`, including its wrappers (optional, default). */
+/** Returns the field schema at `path`, including its wrappers (optional, default). */
 function schemaAt(schema: z.ZodType, path: Path): z.ZodType | undefined {
   let inner: z.ZodType | undefined = schema;
   for (const part of path) {
@@ -176,7 +176,7 @@ function schemaAt(schema: z.ZodType, path: Path): z.ZodType | undefined {
   return inner;
 }
 
-/** The schema without optional, default and other wrappers. */
+/** Returns the schema without optional, default and other wrappers. */
 export function unwrap(schema: z.ZodType | undefined): z.ZodType | undefined {
   let inner = schema;
   while (inner !== undefined) {

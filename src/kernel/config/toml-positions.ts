@@ -7,8 +7,8 @@ interface TomlPosition {
 }
 
 /**
- * The position of each value in a TOML text, because the parser returns only values. The text must be valid: this
- * scanner follows the grammar without validating it. TOML v1.0.0.
+ * Returns the position of each value in a TOML text, because the parser returns only values. The text must be valid:
+ * this scanner follows the grammar without validating it. TOML v1.0.0.
  */
 export function tomlPositions(text: string): (path: Path) => TomlPosition | undefined {
   const positionsByKey = new Map<string, TomlPosition>();

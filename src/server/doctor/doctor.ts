@@ -24,7 +24,7 @@ interface DoctorOptions {
     pusher?: Pick<NonNullable<Dns["pusher"]>, "status"> | undefined;
     isManual: Dns["isManual"];
   };
-  /** The confinement of untrusted code and files in this process. */
+  /** Resolves with the confinement of untrusted code and files in this process. */
   confinement(): Promise<Finding[]>;
   /** Absent if objects are in a folder. */
   checkObjects?: (() => Promise<void>) | undefined;

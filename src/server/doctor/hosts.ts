@@ -133,7 +133,7 @@ export async function sendersOf(include: string, lookups: HostLookups): Promise<
   return [fine(check, record), ...(await Promise.all(addresses.map((address) => reverseOf(address, lookups))))];
 }
 
-/** The single addresses in a record; which addresses of a network send mail is unknown. */
+/** Returns the single addresses in a record; which addresses of a network send mail is unknown. */
 function singleTerms({ terms }: SpfTree): string[] {
   return terms
     .flatMap(({ type, value, result, nested }): string[] => {
@@ -181,7 +181,7 @@ export function reverseName(address: string): string {
 const isSameAddress = (one: string, other: string): boolean =>
   one.includes(":") === other.includes(":") && (one === other || (one.includes(":") && hexOf(one) === hexOf(other)));
 
-/** The 32 hex digits of an IPv6 address. URL normalizes every notation. */
+/** Returns the 32 hex digits of an IPv6 address. URL normalizes every notation. */
 function hexOf(address: string): string {
   const [head = "", tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split("::");
   const groups = (text: string | undefined) => (text === undefined || text === "" ? [] : text.split(":"));

@@ -8,7 +8,7 @@ import { messageOf, type Log } from "../../kernel/index.ts";
 interface MetricBuffer<Cell> {
   /** The number of the interval. Once it changes, cells from earlier intervals must no longer be changed. */
   readonly interval: number;
-  /** The cell of this key in the current interval. */
+  /** Returns the cell of this key in the current interval. */
   cell(key: string, create: () => Cell): Cell;
   /** Writes all cells. Does not reject: a failed write is logged and repeated later. */
   flush(): Promise<void>;

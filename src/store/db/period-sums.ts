@@ -50,7 +50,7 @@ interface SumsQuery<Column extends string> {
   limits: { rows: number; groups: number };
   /** Rows per statement. Default 20,000: SQLite blocks everything else while it counts. */
   window?: number;
-  /** The error if one of them is exceeded. */
+  /** Returns the error if one of them is exceeded. */
   tooMany(limit: number): Error;
 }
 

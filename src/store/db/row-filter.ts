@@ -10,7 +10,7 @@ export type RowFilter<Column extends string> =
 
 export type ColumnValue = string | number | null;
 
-/** The SQL condition; `expression` returns the SQL of a column. */
+/** Returns the SQL condition; `expression` returns the SQL of a column. */
 export function filterCondition<Column extends string>(
   filter: RowFilter<Column>,
   expression: (column: Column) => RawBuilder<ColumnValue>,
@@ -37,8 +37,8 @@ export function filterCondition<Column extends string>(
 }
 
 /**
- * A time column rounded down to `step` milliseconds. PostgreSQL would infer a separate type for a bound number, and
- * would treat the same expression in two places as two different ones.
+ * Returns a time column rounded down to `step` milliseconds. PostgreSQL would infer a separate type for a bound number,
+ * and would treat the same expression in two places as two different ones.
  */
 export const roundedTime = (column: string, step: number): RawBuilder<ColumnValue> =>
   sql`(${sql.ref(column)} - ${sql.ref(column)} % ${sql.lit(step)})`;

@@ -16,8 +16,8 @@ interface SqliteOptions {
 }
 
 /**
- * The default engine: one file, WAL, an fsync per commit. Throws StoreError if the file cannot be opened or is not a
- * database.
+ * Opens the default engine: one file, WAL, an fsync per commit. Throws StoreError if the file cannot be opened or is
+ * not a database.
  */
 export function openSqlite({ path, isShared = false, waitTimeoutMs }: SqliteOptions): Db {
   const writer = connectSqlite(path);

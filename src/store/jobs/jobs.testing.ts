@@ -12,7 +12,7 @@ export const NOON = Date.UTC(2026, 0, 1, 12);
 /** Poll interval and grace period that exceed every test, in milliseconds. */
 export const NEVER = 3_600_000;
 
-/** The job queue of a single process. */
+/** Opens the job queue of a single process. */
 export const openJobs = async (engine: TestEngine, t: TestContext, clock?: Clock): Promise<Jobs> =>
   (await openJobsDatabase(engine, t)).create(clock);
 

@@ -20,7 +20,8 @@ const MAX_PAYLOAD_BYTES = 1024 * 1024;
 const DEFAULT_ATTEMPTS = 20;
 
 /**
- * The job queue on either engine: all coordination happens in the database, so any number of processes can share it.
+ * Creates the job queue on either engine: all coordination happens in the database, so any number of processes can
+ * share it.
  */
 export function createJobs({ db, clock, ids, events, log }: JobsDeps): Jobs {
   const table = createJobsTable(db);

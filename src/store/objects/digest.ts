@@ -10,7 +10,7 @@ export const digestOf = (bytes: Uint8Array, names: readonly DigestName[] = []): 
   digests: Object.fromEntries(names.map((name) => [name, hashAtOnce(name, bytes, "hex")])),
 });
 
-/** The same for streamed bytes. */
+/** Creates the same for streamed bytes. */
 export function createDigester(names: readonly DigestName[] = []) {
   const sha256 = createHash("sha256");
   const otherHashes = names.map((name) => ({ name, hash: createHash(name) }));

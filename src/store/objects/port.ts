@@ -17,7 +17,7 @@ export interface ObjectStore {
   copy(from: string, to: string): Promise<void>;
   /** Returns a file with the bytes of the object, for other programs to read. Undefined if the object is missing. */
   leaseFile(key: string): Promise<FileLease | undefined>;
-  /** An object that grows over many requests and restarts, and becomes visible under its key when completed. */
+  /** Returns an object that grows over many requests and restarts, and becomes visible under its key when completed. */
   partial(key: string): PartialObject;
   /** Missing keys are ignored. */
   delete(keys: string[]): Promise<void>;
@@ -99,7 +99,7 @@ export interface ObjectReader {
  * writers of the same bytes do no harm.
  */
 export interface PartialObject {
-  /** Number of bytes on disk; 0 if nothing has been written or the object has been completed. */
+  /** Resolves with the number of bytes on disk; 0 if nothing has been written or the object has been completed. */
   size(): Promise<number>;
   /**
    * Appends at `offset`, which must equal `size()`, and resolves with the new size once it is on disk. Errors of the

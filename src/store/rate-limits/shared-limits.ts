@@ -11,7 +11,9 @@ interface SharedLimitsDeps {
   db: Db;
   clock: Clock;
   log: Pick<Log, "warn">;
-  /** Number of live processes that share the database. Values below MIN_PROCESSES count as MIN_PROCESSES. */
+  /**
+   * Returns the number of live processes that share the database. Values below MIN_PROCESSES count as MIN_PROCESSES.
+   */
   processes(): number;
 }
 

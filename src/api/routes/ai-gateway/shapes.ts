@@ -11,7 +11,7 @@ import type { Call } from "../../operation.ts";
 
 export interface AiGatewayRouteDeps {
   gateways: AiGateways;
-  /** URL of this server without a path, for a request. */
+  /** Returns the URL of this server without a path, for a request. */
   origin(call: Pick<Call, "request" | "node">): string;
 }
 
@@ -59,7 +59,7 @@ const settingsFields = {
 export const settingsBody = z.object(settingsFields);
 export const newGatewayBody = z.object({ id: z.string(), ...settingsFields });
 
-/** The settings in a body; those that it omits come from `current`. Throws unsupportedSetting. */
+/** Returns the settings in a body; those that it omits come from `current`. Throws unsupportedSetting. */
 export function settingsOf(
   body: z.output<typeof settingsBody>,
   current: AiGatewaySettings = defaultAiGatewaySettings,

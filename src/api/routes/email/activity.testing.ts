@@ -24,7 +24,7 @@ export const DENIED = "8".repeat(32);
 export const LOG = `/accounts/${TEST_ACCOUNT}/email/activity`;
 export const QUEUE = `/accounts/${TEST_ACCOUNT}/email/queue`;
 
-/** The API of the log and the queue, without deliveries. */
+/** Starts the API of the log and the queue, without deliveries. */
 export async function start(
   t: TestContext,
   { allowed, caller, operator = "" }: { allowed?: Permission[]; caller?: Caller; operator?: string } = {},
@@ -111,7 +111,7 @@ export async function start(
   return { call, recordStep, enqueue, activity, messages, archive, replays, clock, queue };
 }
 
-/** A forwarded message, and a sent message that has not arrived. */
+/** Resolves with a forwarded message, and a sent message that has not arrived. */
 export async function some({ recordStep, enqueue }: Awaited<ReturnType<typeof start>>) {
   recordStep("m1", "received", {
     from: "a@there.example",

@@ -18,12 +18,12 @@ import { messageContentsRoutes, type MessageContentsDeps } from "./message-conte
 
 interface ActivityDeps extends Pick<MessageContentsDeps, "contents" | "workerExists"> {
   activity: Pick<Activity, "search" | "get">;
-  /** The account of an existing zone. */
+  /** Resolves with the account of an existing zone. */
   zoneAccount(zone: string): Promise<string | undefined>;
   messages: Pick<SentMessages, "open">;
   /**
-   * The operator's account. Its members also see mail that belongs to no account: verification messages and returned
-   * bounces.
+   * Resolves with the operator's account. Its members also see mail that belongs to no account: verification messages
+   * and returned bounces.
    */
   operator(): Promise<string | undefined>;
   /** Number of days for which message contents are stored. */
@@ -65,7 +65,7 @@ const resourceOf = ({ account, zone }: { account: string; zone?: string }): Reso
 const mayRead = (caller: Caller, which: EntryKind, resource: Resource) =>
   READERS[which].some((permission) => caller.allows(permission, resource));
 
-/** The part of an account's log that the caller may not see; usually undefined. */
+/** Returns the part of an account's log that the caller may not see; usually undefined. */
 function hiddenOf(caller: Caller, account: string): EntryQuery["hidden"] {
   const hidden = {
     routing: hiddenZones(caller, account, ...READERS.routing),
@@ -89,8 +89,8 @@ export function activityRoutes({
   workerExists,
 }: ActivityDeps): Route[] {
   /**
-   * The parts of the log that the caller may read. Throws notAllowed if the caller may read none of the requested
-   * parts.
+   * Returns the parts of the log that the caller may read. Throws notAllowed if the caller may read none of the
+   * requested parts.
    */
   function readableKindOf(caller: Caller, resource: Resource, requested: EntryKind | undefined): EntryKind | undefined {
     const readableKinds = (["routing", "sending"] as const).filter(

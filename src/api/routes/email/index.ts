@@ -14,7 +14,7 @@ interface EmailRoutesDeps extends Pick<DoctorDeps, "diagnose"> {
   zones: Pick<Zones, "get" | "find" | "records" | "zoneAccount">;
   clock: Pick<Clock, "now">;
   resolveTxt(name: string): Promise<string[][]>;
-  /** The operator's account. Its members also see mail that belongs to no account. */
+  /** Resolves with the operator's account. Its members also see mail that belongs to no account. */
   operator(): Promise<string | undefined>;
   workerExists(account: string, name: string): Promise<boolean>;
 }

@@ -7,7 +7,7 @@ import { answer, route, type Route } from "../../operation.ts";
 
 export interface MessageContentsDeps {
   contents: MessageContents;
-  /** The entry, if the caller may read it. Throws noEntry, notAllowed. */
+  /** Resolves with the entry, if the caller may read it. Throws noEntry, notAllowed. */
   findEntry(caller: Caller, account: string, id: string): Promise<Entry>;
   workerExists(account: string, name: string): Promise<boolean>;
 }
@@ -40,7 +40,7 @@ const replaySchema = z.object({
   replies: z.array(z.object({ from: z.string(), message_id: z.string() })),
 });
 
-/** A type that a browser only downloads, for content that comes from any client. */
+/** Returns a type that a browser only downloads, for content that comes from any client. */
 const download = (content: Uint8Array, type: string, filename: string): Response =>
   new Response(new Uint8Array(content), {
     headers: {

@@ -11,8 +11,8 @@ import { answer, route, type Route } from "../../operation.ts";
 interface QueueDeps {
   queue: Pick<OutboundService, "list" | "get" | "resend" | "cancel" | "pausesOf" | "resume">;
   /**
-   * The operator's account: its members also see mail that belongs to no account, such as verification messages and
-   * delivery reports.
+   * Resolves with the operator's account: its members also see mail that belongs to no account, such as verification
+   * messages and delivery reports.
    */
   operator(): Promise<string | undefined>;
 }

@@ -7,8 +7,8 @@ import type { Addresses } from "../../../mail/index.ts";
 export const VERIFY_PREFIX = "/email/verify/";
 
 /**
- * The page to which a verification message links. Opening the link only shows the page, because mail scanners open
- * links; the button posts to the same URL and verifies the address.
+ * Creates the page to which a verification message links. Opening the link only shows the page, because mail scanners
+ * open links; the button posts to the same URL and verifies the address.
  */
 export function createVerifyPage({
   addresses,

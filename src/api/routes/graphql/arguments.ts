@@ -35,7 +35,7 @@ export function readOrder(input: unknown): { name: string; descending: boolean }
   });
 }
 
-/** The selection set of a field (GraphQL 2.4). Throws QueryError if it is empty. */
+/** Returns the selection set of a field (GraphQL 2.4). Throws QueryError if it is empty. */
 export function selectionOf({ name, fields }: Field): Field[] {
   if (fields.length === 0) throw new QueryError(`${name} needs fields: ${name} { … }`);
   return fields;

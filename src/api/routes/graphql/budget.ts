@@ -2,7 +2,7 @@ import { QueryError } from "./lex.ts";
 
 /** Response limits of one request, across all its datasets. */
 export interface Budget {
-  /** The number of rows with this many fields that still fit. */
+  /** Returns the number of rows with this many fields that still fit. */
   rows(fields: number): number;
   /** Counts rows before they are built. Throws QueryError. */
   spend(rows: number, fields: number): void;

@@ -18,7 +18,7 @@ export const indexByName = <Column extends string>(
   columns: DatasetColumn<Column>[],
 ): ReadonlyMap<string, DatasetColumn<Column>> => new Map(columns.map((column) => [column.name, column]));
 
-/** The value in a response: missing texts become empty strings, as in the hosted service. */
+/** Returns the value in a response: missing texts become empty strings, as in the hosted service. */
 export function renderedValue({ type }: Pick<DatasetColumn<string>, "type">, value: string | number | null): unknown {
   switch (type) {
     case "time":

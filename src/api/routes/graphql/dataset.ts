@@ -6,7 +6,10 @@ import type { Field } from "./fields.ts";
 export interface Dataset {
   /** Any one of these permissions for the account or zone suffices. */
   permissions: Permission[];
-  /** Rows with the selected fields. Throws QueryError for unknown arguments or fields, and if `budget` is exceeded. */
+  /**
+   * Returns rows with the selected fields. Throws QueryError for unknown arguments or fields, and if `budget` is
+   * exceeded.
+   */
   rows(
     scope: DatasetScope,
     args: Record<string, unknown>,
@@ -25,5 +28,5 @@ export interface DatasetScope {
   hiddenZones?: readonly string[];
 }
 
-/** An empty dataset, which clients read as zeros. */
+/** Returns an empty dataset, which clients read as zeros. */
 export const emptyDataset = (permission: Permission): Dataset => ({ permissions: [permission], rows: async () => [] });

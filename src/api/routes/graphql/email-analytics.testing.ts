@@ -14,7 +14,7 @@ const MINUTE = 60_000;
 /** A period of two days that contains all the messages. */
 export const VARIABLES = { zoneTag: TEST_ZONE, start: "2026-11-20T00:00:00Z", end: "2026-11-22T00:00:00Z" };
 
-/** The API on an account and a zone with four inbound and two sent messages. */
+/** Starts the API on an account and a zone with four inbound and two sent messages. */
 export async function startEmailAnalytics(
   scope: Scope,
   engine: TestEngine,

@@ -35,8 +35,8 @@ interface EmailDatasetsDeps {
 type Owner = { zone: string } | { account: string; hiddenZones: readonly string[] };
 
 /**
- * The message log in the form of the hosted service's datasets: `emailRoutingAdaptive`, `emailSendingAdaptive` and
- * their groups.
+ * Returns the message log in the form of the hosted service's datasets: `emailRoutingAdaptive`, `emailSendingAdaptive`
+ * and their groups.
  */
 export const emailDatasets = (deps: EmailDatasetsDeps): Record<string, Dataset> => {
   const { dataset, messages, groups } = createEmailDatasets(deps);
@@ -48,7 +48,7 @@ export const emailDatasets = (deps: EmailDatasetsDeps): Record<string, Dataset> 
   };
 };
 
-/** The groups of all zones of an account, which the hosted service does not have. */
+/** Returns the groups of all zones of an account, which the hosted service does not have. */
 export const emailAccountDatasets = (deps: EmailDatasetsDeps): Record<string, Dataset> => {
   const { dataset, groups } = createEmailDatasets(deps);
   return {

@@ -14,7 +14,7 @@ export interface Field {
 const MAX_FIELDS = 1000;
 const MAX_FRAGMENTS = 20;
 
-/** The requested fields of an operation. Throws QueryError. */
+/** Returns the requested fields of an operation. Throws QueryError. */
 export function selectedFields(
   document: Document,
   operationName: string | undefined,

@@ -12,7 +12,7 @@ export interface Datasets {
 
 interface ViewerDeps {
   datasets: Datasets;
-  /** The account of a zone. */
+  /** Resolves with the account of a zone. */
   zoneAccount(zone: string): Promise<string | undefined>;
   budget: Budget;
 }

@@ -2,8 +2,8 @@ import { kvErrors, type KvNamespace, type KvNamespaces } from "../../../workers/
 import type { Call } from "../../operation.ts";
 
 /**
- * The namespace specified in the path. `operation` prefixes the error text if clients expect it: "get: 'namespace not
- * found'".
+ * Resolves with the namespace specified in the path. `operation` prefixes the error text if clients expect it: "get:
+ * 'namespace not found'".
  */
 export async function namespaceOf(
   namespaces: KvNamespaces,

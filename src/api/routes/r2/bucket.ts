@@ -8,8 +8,9 @@ export const ONE_BUCKET = `${BUCKETS}/{bucket_name}`;
 export type BucketCall = Pick<Call, "params" | "request" | "caller">;
 
 /**
- * The bucket specified in the path. If the header specifies a jurisdiction, it must match. Throws noSuchBucket, and
- * notAllowed if a policy of the token denies the objects of the bucket: its settings delete and publish them.
+ * Resolves with the bucket specified in the path. If the header specifies a jurisdiction, it must match. Throws
+ * noSuchBucket, and notAllowed if a policy of the token denies the objects of the bucket: its settings delete and
+ * publish them.
  */
 export async function bucketOf(list: R2BucketList, call: BucketCall): Promise<R2Bucket> {
   const { params, request } = call;
@@ -40,7 +41,7 @@ export function requireBucket(call: BucketCall, bucket: Pick<R2Bucket, "name" | 
     throw apiErrors.notAllowed({ permission: JSON.stringify(`Workers R2 Storage Bucket Item ${access}`) });
 }
 
-/** A header with an enumerated value. Throws invalidArgument. */
+/** Returns a header with an enumerated value. Throws invalidArgument. */
 export function wordHeader<Word extends string>(
   { request }: Pick<Call, "request">,
   name: string,

@@ -19,7 +19,7 @@ const BODIES: Record<string, unknown> = {
   "r2-put-object": "text",
 };
 
-/** A token with a permission on the account and a policy that denies the objects of buckets named `name`. */
+/** Returns a token with a permission on the account and a policy that denies the objects of buckets named `name`. */
 const denying = (name: string, denied: RegExp) => ({
   ...unrestrictedCaller,
   allows: (permission: string, on: object) => !(denied.test(permission) && "bucket" in on && on.bucket === name),

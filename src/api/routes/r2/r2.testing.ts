@@ -7,7 +7,7 @@ import { startStorageApi } from "../storage.testing.ts";
 export const base = `/accounts/${TEST_ACCOUNT}/r2/buckets`;
 export const MiB = 1024 * 1024;
 
-/** An API with one empty bucket, named "bucket". `objects` is the path of its objects. */
+/** Starts an API with one empty bucket, named "bucket". `objects` is the path of its objects. */
 export async function startWithBucket(...args: Parameters<typeof startStorageApi>) {
   const started = await startStorageApi(...args);
   await started.call("post", base, { body: { name: "bucket" } });

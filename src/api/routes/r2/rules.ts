@@ -42,7 +42,7 @@ interface BucketSettingsRouteDeps {
   settings: BucketSettingsStore;
 }
 
-/** The bucket in the path. Throws noSuchBucket, notAllowed. */
+/** Resolves with the bucket in the path. Throws noSuchBucket, notAllowed. */
 export async function bucketRefOf(list: R2BucketList, call: BucketCall): Promise<BucketRef & { account: string }> {
   const { id, name } = await bucketOf(list, call);
   return { id, name, account: call.params.account_id! };

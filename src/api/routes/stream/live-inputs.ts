@@ -43,12 +43,12 @@ interface StreamLiveInputsDeps {
   videos: Pick<VideoCatalog, "list">;
   urls: StreamUrls;
   endpoints: LiveUrls["endpoints"];
-  /** The current broadcast, if there is one. */
+  /** Resolves with the current broadcast, if there is one. */
   now(input: string): Promise<LiveNow | undefined>;
   viewers(input: string): Promise<number>;
   /** Health of the incoming stream; undefined without a publisher. */
   health(input: string): LiveHealth | undefined | Promise<LiveHealth | undefined>;
-  /** Measurements of the last hour, oldest first. Default: none are kept. */
+  /** Resolves with measurements of the last hour, oldest first. Default: none are kept. */
   samples?(input: string, since: number): Promise<LiveSample[]>;
   disconnect?(input: string): void;
   clock?: Pick<Clock, "now">;

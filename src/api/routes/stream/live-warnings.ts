@@ -5,7 +5,7 @@ const PROBLEMS: Record<string, string> = {
     "Key frames are more than ten seconds apart. Set the encoder's key frame interval to two seconds.",
 };
 
-/** The problems of a broadcast, in sentences. */
+/** Returns the problems of a broadcast, in sentences. */
 export const liveWarnings = ({ problems, notes = [], lost, dropped, bFrames }: LiveHealth): string[] => [
   ...problems.map((code) => PROBLEMS[code] ?? code),
   ...(lost > 0

@@ -7,7 +7,7 @@ import { createJobs, createLocalEvents, jobsMigrations, migrate, openSqlite } fr
 import { openWriteOnceObjects } from "../../../store/objects/write-once.testing.ts";
 import { createStreamUrls, createVideos, streamMigrations, type MediaModel } from "../../../stream/index.ts";
 
-/** Videos for testing routes: a separate SQLite database and a manual clock. */
+/** Opens videos for testing routes: a separate SQLite database and a manual clock. */
 export async function openVideos(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), "video-api-"));
   const db = openSqlite({ path: join(folder, "test.db") });
@@ -37,7 +37,7 @@ export async function openVideos(t: TestContext) {
   return { videos, urls, clock, events, objects, jobs, db };
 }
 
-/** The media model of a silent video that does not need encoding. */
+/** Returns the media model of a silent video that does not need encoding. */
 export const testModel = (duration: number): MediaModel => ({
   version: 1,
   duration,

@@ -4,14 +4,14 @@ import type { Call } from "../../operation.ts";
 /** The first product in the user agent, mapped to the published source names. */
 const SOURCES: Record<string, string> = { wrangler: "wrangler", terraform: "terraform", mozilla: "dash" };
 
-/** The author of a version or deployment, and the client that was used. */
+/** Returns the author of a version or deployment, and the client that was used. */
 export const authorOf = ({ caller, request }: Pick<Call, "caller" | "request">): Author => ({
   id: caller.user.id,
   email: caller.user.email,
   source: sourceOf(request.headers.get("user-agent")),
 });
 
-/** The author of a version whose bindings the request determines. */
+/** Returns the author of a version whose bindings the request determines. */
 export const uploaderOf = (call: Pick<Call, "caller" | "request" | "params">): Uploader => ({
   ...authorOf(call),
   bindsStoredSecrets: call.caller.allows("Secrets Store Write", { account: call.params["account_id"]! }),

@@ -162,7 +162,7 @@ const pickDefined = <Fields extends object>(fields: Fields) =>
     Object.entries(fields).filter(([, value]) => value !== null && value !== undefined),
   ) as DefinedFields<Fields>;
 
-/** A binding in API form: without secret values; a database has its id in both fields. */
+/** Returns a binding in API form: without secret values; a database has its id in both fields. */
 export function shownBinding(binding: Binding): Record<string, unknown> {
   if (binding.type === "secret_text") return { name: binding.name, type: binding.type };
   if (binding.type === "d1") return { ...binding, database_id: binding.id };

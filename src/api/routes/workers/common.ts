@@ -24,7 +24,9 @@ export interface WorkerRoutesDeps {
   /** Runs scheduled handlers. If absent, they cannot be run on request. */
   live?: Pick<LiveWorkers, "scheduled">;
   clock?: Pick<Clock, "now">;
-  /** URL of a worker whose subdomain is enabled; `label` is the account's. If absent, the API shows no URL. */
+  /**
+   * Returns the URL of a worker whose subdomain is enabled; `label` is the account's. If absent, the API shows no URL.
+   */
   urlOf?: (label: string, script: string) => string;
 }
 
@@ -41,7 +43,7 @@ export const UPLOAD_BYTES = 48 * 1024 * 1024;
 /** The same in base64 within JSON. */
 export const JSON_UPLOAD_BYTES = 68 * 1024 * 1024;
 
-/** The account and the script specified in the path. */
+/** Returns the account and the script specified in the path. */
 export const accountAndScript = (params: Record<string, string>): [account: string, name: string] => [
   params.account_id!,
   (params.script_name ?? params.service_name)!,
@@ -87,5 +89,5 @@ export const pageOf = <Item>(items: readonly Item[], { page, perPage }: PageRequ
   total: items.length,
 });
 
-/** A query flag: `?force=true`. */
+/** Returns a query flag: `?force=true`. */
 export const isOn = (value: string | undefined): boolean => value === "true" || value === "1";

@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { UserError } from "../../../kernel/index.ts";
 import { isPartOf, partOf } from "./form-part.ts";
 
-/** The fields that the SDK creates from an object. */
+/** Returns the fields that the SDK creates from an object. */
 function fieldsOf(value: unknown, key: string): [string, string][] {
   if (Array.isArray(value)) return value.flatMap((each) => fieldsOf(each, `${key}[]`));
   if (typeof value === "object" && value !== null)

@@ -12,8 +12,8 @@ type Node = string | Node[] | Branch;
 export const isPartOf = (field: string, part: string): boolean => field === part || field.startsWith(`${part}[`);
 
 /**
- * The value of a part: JSON in a field or file, or fields in bracket notation, `part[name][]`, that the SDK creates
- * from an object. Undefined if missing. Throws badMetadata.
+ * Resolves with the value of a part: JSON in a field or file, or fields in bracket notation, `part[name][]`, that the
+ * SDK creates from an object. Undefined if missing. Throws badMetadata.
  */
 export async function partOf(form: FormData, part: string): Promise<unknown> {
   const wholeParts = form.getAll(part);

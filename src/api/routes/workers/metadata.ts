@@ -163,7 +163,7 @@ function cut(text: string): string {
   return new TextDecoder().decode(bytes.subarray(0, MAX_MESSAGE_BYTES)).replace(/�+$/, "");
 }
 
-/** The upload that would create a version like this one: the base for changing a single field. */
+/** Returns the upload that would create a version like this one: the base for changing a single field. */
 export const uploadLike = (version: Version, modules: Upload["modules"]): Upload => ({
   format: version.format,
   main: version.main,

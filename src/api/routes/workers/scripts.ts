@@ -135,7 +135,7 @@ export const scriptRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): Ro
   ),
 ];
 
-/** A filter in the form `production:yes,staging:no`. */
+/** Returns a filter in the form `production:yes,staging:no`. */
 function tagFilter(text: string): (script: Script) => boolean {
   const wanted = text.split(",").map((pair) => {
     const at = pair.lastIndexOf(":");

@@ -6,7 +6,7 @@ import { CODE, startWorkersApi, WORKERS } from "./workers.testing.ts";
 
 const SCRIPT = `${WORKERS}/scripts/hello`;
 
-/** A form as the SDK sends it: branches instead of JSON, modules under `files`. */
+/** Returns a form as the SDK sends it: branches instead of JSON, modules under `files`. */
 function sdkForm(files: Record<string, string>, nameless = false): FormData {
   const form = new FormData();
   form.append("metadata[main_module]", Object.keys(files)[0]!);

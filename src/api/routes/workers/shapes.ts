@@ -64,7 +64,8 @@ export const uploadShape = scriptShape.extend({
 });
 
 /**
- * The response to PUT of a script. wrangler prints `deployment_id` as the version id, so it is the new version's id.
+ * Returns the response to PUT of a script. wrangler prints `deployment_id` as the version id, so it is the new
+ * version's id.
  */
 export const shownUpload = (script: Script, version: Version) => ({
   ...shownScript({ ...script, latest: version }),

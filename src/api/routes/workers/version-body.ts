@@ -46,7 +46,7 @@ export function uploadOf(body: VersionBody): Upload {
   };
 }
 
-/** The newest version with a merge patch applied (RFC 7396): omitted fields are kept. */
+/** Returns the newest version with a merge patch applied (RFC 7396): omitted fields are kept. */
 export function patchedUpload(latest: Version, modules: UploadedModule[], patch: VersionBody): Upload {
   rejectUnsupported(patch);
   const latestUpload = uploadLike(latest, modules);

@@ -152,7 +152,7 @@ export const TAIL_WORKER: Record<string, [string, string]> = {
   "index.js": ["export default { tail() {} };", "application/javascript+module"],
 };
 
-/** An upload form in wrangler's format: the file name of each part is its name. */
+/** Returns an upload form in wrangler's format: the file name of each part is its name. */
 export function formOf(
   metadata: unknown,
   parts: Record<string, [content: string | Uint8Array<ArrayBuffer>, type: string]> = {

@@ -56,8 +56,8 @@ export interface ObjectHold {
    */
   list(): AsyncIterable<{ name: string; size: number; modifiedMs: number }>;
   /**
-   * The path from which to read a file. Call it again after opening the file: another path means that the file was
-   * replaced in between.
+   * Resolves with the path from which to read a file. Call it again after opening the file: another path means that the
+   * file was replaced in between.
    */
   pathOf(name: string): Promise<string>;
   /** Throws StoreError holdLost if a file may have been deleted since the start. */

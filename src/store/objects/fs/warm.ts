@@ -15,7 +15,7 @@ const COOLDOWN_MS = 1000;
 
 interface WarmSenses {
   now(): number;
-  /** The number of disk reads by this process. */
+  /** Returns the number of disk reads by this process. */
   diskReads(): number;
 }
 

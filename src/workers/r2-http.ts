@@ -28,7 +28,7 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<v
 export interface R2HttpHandlers {
   /** The handler of the S3 endpoint on the API's host, by path prefix. The account id follows the prefix. */
   prefixes: Record<string, Handler>;
-  /** The handler of an S3 endpoint or a public bucket, by host name (lower case, without a port). */
+  /** Resolves with the handler of an S3 endpoint or a public bucket, by host name (lower case, without a port). */
   handlerFor(host: string): Handler | undefined | Promise<Handler | undefined>;
 }
 

@@ -33,14 +33,14 @@ interface WorkersOptions {
   zones: RoutingZones;
   /** Topic of the event that reports a deleted zone. */
   zoneDeleted: string;
-  /** The scheme that the client used for a request. */
+  /** Returns the scheme that the client used for a request. */
   schemeOf(request: IncomingMessage): "http" | "https";
   r2Http: R2HttpHandlerOptions;
   /** Maximum size of an uploaded script with its modules, in bytes. */
   scriptBytes: number;
   /** True if this process runs cron triggers and delivers queue messages. */
   scheduled: boolean;
-  /** The references to workers by name in higher domains. Called for each rename. */
+  /** Returns the references to workers by name in higher domains. Called for each rename. */
   otherReferences(): readonly ScriptReferences[];
 }
 

@@ -12,8 +12,8 @@ interface ReceivedRequest {
 }
 
 /**
- * The canonical request of Signature Version 4 for S3: the path is encoded once and not normalized. Throws URIError if
- * the path is not valid UTF-8.
+ * Returns the canonical request of Signature Version 4 for S3: the path is encoded once and not normalized. Throws
+ * URIError if the path is not valid UTF-8.
  */
 export function canonicalRequest(
   { method, path, query, headers }: ReceivedRequest,

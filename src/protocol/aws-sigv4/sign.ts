@@ -16,7 +16,7 @@ export const scopeText = ({ day, region, service }: Scope): string => `${day}/${
 export const signingKey = (secret: string, { day, region, service }: Scope): Buffer =>
   hmac(hmac(hmac(hmac(`AWS4${secret}`, day), region), service), "aws4_request");
 
-/** The hexadecimal signature of a canonical request. `time`: `YYYYMMDDTHHMMSSZ`. */
+/** Returns the hexadecimal signature of a canonical request. `time`: `YYYYMMDDTHHMMSSZ`. */
 export const signRequest = (key: Buffer, canonicalText: string, time: string, scope: Scope): string =>
   signText(key, ["AWS4-HMAC-SHA256", time, scopeText(scope), sha256Hex(canonicalText)].join("\n"));
 

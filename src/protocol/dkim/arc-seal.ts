@@ -77,7 +77,7 @@ const chainFields = (sets: Map<number, string[]>): string[] =>
       fields.toSorted((a, b) => FIELD_ORDER.indexOf(kindOf(a)) - FIELD_ORDER.indexOf(kindOf(b))),
     );
 
-/** Value of a tag; in the results field, only "i" is a tag. */
+/** Returns the value of a tag; in the results field, only "i" is a tag. */
 function tagOf(field: string, name: string): string | undefined {
   for (const part of field.slice(field.indexOf(":") + 1).split(";")) {
     const equals = part.indexOf("=");

@@ -4,7 +4,7 @@ export const isDmarc = (text: string): boolean => /^v=DMARC1\s*(;|$)/i.test(text
 const POLICIES = ["none", "quarantine", "reject"] as const;
 type DmarcPolicy = (typeof POLICIES)[number];
 
-/** The policy of the domain itself; undefined if the record has no valid policy. */
+/** Returns the policy of the domain itself; undefined if the record has no valid policy. */
 export function policyOf(text: string): DmarcPolicy | undefined {
   const [, value] = /^p\s*=\s*(\w+)$/i.exec(tagsOf(text).find((tag) => /^p\s*=/i.test(tag)) ?? "") ?? [];
   return POLICIES.find((policy) => policy === value?.toLowerCase());
@@ -18,7 +18,7 @@ const tagsOf = (text: string): string[] =>
 const isRua = (tag: string): boolean => /^rua\s*=/i.test(tag);
 const formatTags = (tags: string[]): string => `${tags.join("; ")};`;
 
-/** The report URIs in lower case, without size limits (`!10m`). */
+/** Returns the report URIs in lower case, without size limits (`!10m`). */
 export function ruaOf(text: string): string[] {
   const rua = tagsOf(text).find(isRua) ?? "";
   return rua

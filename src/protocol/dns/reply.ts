@@ -41,7 +41,7 @@ const PLAIN_PAYLOAD_BYTES = 512;
 const { authoritative: AA, truncated: TC, recursionDesired: RD, response: RESPONSE } = HEADER_FLAG;
 const EDE = 15;
 
-/** Maximum length of a UDP reply. */
+/** Returns the maximum length of a UDP reply. */
 export const udpLimit = ({ edns }: Query): number =>
   edns === undefined ? PLAIN_PAYLOAD_BYTES : Math.max(PLAIN_PAYLOAD_BYTES, Math.min(edns.payload, UDP_PAYLOAD));
 

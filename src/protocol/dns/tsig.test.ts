@@ -13,7 +13,10 @@ const time48 = (seconds: number) => Buffer.from(seconds.toString(16).padStart(12
 /** A message consisting of a header only, with the id of the request. */
 const empty = Buffer.concat([u16(7), u16(0xa800), Buffer.alloc(8)]);
 
-/** A reply signed over the request's MAC with its length prefix, the message, and the TSIG variables (RFC 8945 4.3). */
+/**
+ * Returns a reply signed over the request's MAC with its length prefix, the message, and the TSIG variables (RFC 8945
+ * 4.3).
+ */
 function signedReply(
   requestMac: Buffer,
   { seconds = NOW / 1000, fudge = 300, error = 0, secret = key.secret, id = 7 } = {},

@@ -27,7 +27,7 @@ interface StartOfAuthority {
  */
 export const SOA_TIMES = { ttl: 3600, refresh: 10_000, retry: 2400, expire: 604_800, minimum: 300 } as const;
 
-/** The SOA record, with the times that most registries recommend (RIPE 203). */
+/** Returns the SOA record, with the times that most registries recommend (RIPE 203). */
 export const soaLine = (zone: string, { nameServer, serial }: StartOfAuthority): string =>
   formatLine(
     { name: zone, ttl: SOA_TIMES.ttl },

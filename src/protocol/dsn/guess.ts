@@ -88,7 +88,7 @@ function addressInLine(line: string): string | undefined {
   return parseAddress(bracketedAddress ?? bareAddress ?? "")?.address;
 }
 
-/** The first server reply on or below the line, before the next address. */
+/** Returns the first server reply on or below the line, before the next address. */
 function reasonNearLine(
   lines: string[],
   at: number,

@@ -87,7 +87,7 @@ export function writeVideoConfig(codec: FlvVideoCodec, config: Buffer): Buffer {
   return Buffer.concat([head, config]);
 }
 
-/** Octets that precede the data of a frame. */
+/** Returns octets that precede the data of a frame. */
 export function videoFrameHeader(
   codec: FlvVideoCodec,
   { key, composition }: { key: boolean; composition: number },

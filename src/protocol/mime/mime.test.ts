@@ -69,7 +69,7 @@ test("base64 decodes to the same bytes, in lines of 76 characters", () => {
   );
 });
 
-/** The header section and the events of a scanned message. */
+/** Returns the header section and the events of a scanned message. */
 function scan(text: Buffer, at: number[]): { entities: string[]; contents: string[]; again: Buffer } {
   const end = text.indexOf("\r\n\r\n") + 2;
   const [header, body] = [text.subarray(0, end), text.subarray(end)];

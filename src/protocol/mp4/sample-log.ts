@@ -8,7 +8,7 @@ export interface SampleLog {
   readonly start: number;
   /** Decoding time of the next sample. */
   readonly end: number;
-  /** Presentation time range: from the start of the first frame to the end of the last. */
+  /** Returns the presentation time range: from the start of the first frame to the end of the last. */
   presentationRange(): { from: number; to: number };
   /** Smallest composition offset; 0 without offsets. */
   readonly minCompositionOffset: number;
@@ -92,7 +92,7 @@ export function createSampleLog(): SampleLog {
   return log;
 }
 
-/** A list of 32-bit numbers that grows by half its size. */
+/** Creates a list of 32-bit numbers that grows by half its size. */
 function createNumbers() {
   let numbers = new Uint32Array(1024);
   let length = 0;

@@ -60,7 +60,10 @@ export function parseAddress(text: string): Mailbox | undefined {
   return read && read.end === tokens.length ? mailboxOf("", read.local, read.domain) : undefined;
 }
 
-/** Key for comparing addresses. Domains are case-insensitive (RFC 5321 2.4), and so are local parts in practice. */
+/**
+ * Returns the key for comparing addresses. Domains are case-insensitive (RFC 5321 2.4), and so are local parts in
+ * practice.
+ */
 export const addressKey = ({ local, domain }: Pick<Mailbox, "local" | "domain">): string =>
   `${local.toLowerCase()}@${domain.toLowerCase()}`;
 

@@ -121,7 +121,7 @@ test("invalid data is either read or rejected with FlvError", () => {
   );
 });
 
-/** A chunk in which the test specifies every field. */
+/** Returns a chunk in which the test specifies every field. */
 const chunk = (format: number, id: number, head: number[], data: number[]) =>
   Buffer.from([(format << 6) | id, ...head, ...data]);
 

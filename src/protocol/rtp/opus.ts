@@ -3,7 +3,7 @@
  */
 export const OPUS_RATE = 48_000;
 
-/** Duration of a packet in samples at 48,000 Hz (RFC 6716, 3.1 and 3.2); 0 if it is invalid. */
+/** Returns the duration of a packet in samples at 48,000 Hz (RFC 6716, 3.1 and 3.2); 0 if it is invalid. */
 export function opusSamples(packet: Buffer): number {
   const toc = packet[0];
   if (toc === undefined) return 0;

@@ -1,8 +1,8 @@
 /** The sending half of DATA (RFC 5321 4.5.2): stuffs dots, and writes a bare LF as CR LF. */
 interface DataWriter {
-  /** The next octets of the message, as pieces of `chunk` and insertions. */
+  /** Returns the next octets of the message, as pieces of `chunk` and insertions. */
   push(chunk: Uint8Array): Uint8Array[];
-  /** The end of the last line, if it lacks one, and the end of data. */
+  /** Returns the end of the last line, if it lacks one, and the end of data. */
   end(): Buffer;
 }
 

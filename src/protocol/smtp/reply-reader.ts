@@ -1,7 +1,7 @@
 /** Splits what a server sends into replies of one or many lines (RFC 5321 4.2.1). */
 interface ReplyReader {
   push(octets: Buffer): void;
-  /** The next complete reply: its lines, joined by LF. */
+  /** Returns the next complete reply: its lines, joined by LF. */
   read(): string | undefined;
   /** The reply, or a part of one, is longer than the limit. */
   readonly overflow: boolean;

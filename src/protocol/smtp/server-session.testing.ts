@@ -17,7 +17,7 @@ interface Message {
   oversized: boolean;
 }
 
-/** A session whose decisions are made immediately. Records its replies, events and accepted messages. */
+/** Opens a session whose decisions are made immediately. Records its replies, events and accepted messages. */
 export function openSession({ decide, extensions, limits, ...changes }: Changes = {}) {
   const session = createServerSession({
     name: "mx.test",

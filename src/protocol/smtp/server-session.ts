@@ -24,8 +24,8 @@ const VERBS_NEEDING_AUTH = new Set(["MAIL", "RCPT", "DATA", "BDAT"]);
 type State = "command" | "data" | "mail" | "recipient" | "credentials" | "message" | "tls" | "closed";
 
 /**
- * The server side of an SMTP session (RFC 5321), without I/O: it converts octets to events. The session processes input
- * only while `next` is called, so a driver applies backpressure by not calling it.
+ * Creates the server side of an SMTP session (RFC 5321), without I/O: it converts octets to events. The session
+ * processes input only while `next` is called, so a driver applies backpressure by not calling it.
  */
 export function createServerSession(options: ServerSessionOptions): ServerSession {
   const { extensions, limits, maxRecipients } = options;

@@ -17,7 +17,7 @@ export interface SrtConnection {
   readonly address: string;
   /** Sends at most 1,456 octets, to fit into a datagram of 1,500. Ignored after the end. */
   send(payload: Buffer): void;
-  /** Octets sent but not yet acknowledged. */
+  /** Returns octets sent but not yet acknowledged. */
   waiting(): number;
   /** Closes the connection and notifies the peer immediately. `ended` is not called. */
   close(): void;
@@ -46,7 +46,7 @@ interface ConnectionDeps {
   latencyMs: number;
   marksResent: boolean;
   keys: SrtKeys | undefined;
-  /** Time in milliseconds of a monotonic clock. */
+  /** Returns the time in milliseconds of a monotonic clock. */
   now: () => number;
   transmit(bytes: Buffer): void;
   /** The connection has ended, on either side. */
@@ -73,7 +73,7 @@ const TICKS = 20;
 /** Number of words in a full acknowledgement (3.2.4). */
 const ACK_WORDS = 7;
 
-/** Time after which unacknowledged data has become useless. */
+/** Returns the time after which unacknowledged data has become useless. */
 const retentionMsOf = (latencyMs: number) => Math.max(1000, latencyMs * 1.25) + 20;
 
 export function createSrtConnection({

@@ -44,7 +44,7 @@ export interface SrtListenerDeps {
    * Time for retransmitting lost packets, in milliseconds, unless the caller requests more. Default 120, as in libsrt.
    */
   latencyMs?: number;
-  /** Time in milliseconds of a monotonic clock. */
+  /** Returns the time in milliseconds of a monotonic clock. */
   now: () => number;
   /** Sends a datagram. Not called after `close`. */
   send(datagram: Buffer, to: SrtEndpoint): void;

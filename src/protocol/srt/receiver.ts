@@ -12,9 +12,9 @@ interface Receiver {
   flush(): void;
   /** First missing packet number, which is the acknowledgement number. */
   expected(): number;
-  /** Number of free packet slots. */
+  /** Returns the number of free packet slots. */
   freePackets(): number;
-  /** Number of octets and packets received, including retransmissions. */
+  /** Returns the number of octets and packets received, including retransmissions. */
   came(): { packets: number; octets: number };
 }
 

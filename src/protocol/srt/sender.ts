@@ -9,7 +9,7 @@ interface Sender {
   acknowledged(sequence: number): void;
   /** Resends these packets. */
   missing(ranges: readonly LossRange[], now: number, roundTrip: number): void;
-  /** Number of unacknowledged octets, whether sent or not. */
+  /** Returns the number of unacknowledged octets, whether sent or not. */
   waiting(): number;
 }
 

@@ -79,7 +79,7 @@ test("handshakes are read back as written", () => {
   assert.deepEqual(readHandshake({ type: CONTROL.handshake, body: writeHandshake(given) } as ControlPacket), given);
 });
 
-/** A caller's key message, built independently of the code that reads it. */
+/** Returns a caller's key message, built independently of the code that reads it. */
 function keyMessage(passphrase: string, keys: Buffer[], which: 1 | 2 | 3, salt: Buffer): Buffer {
   const size = keys[0]!.length;
   const kek = pbkdf2Sync(passphrase, salt.subarray(8), 2048, size, "sha1");
@@ -121,7 +121,7 @@ test("keys are unwrapped with the right passphrase, used, and replaced during th
   );
 });
 
-/** A sender and a receiver, connected by a link with loss, delay and reordering. Time is simulated. */
+/** Returns a sender and a receiver, connected by a link with loss, delay and reordering. Time is simulated. */
 function line(options: {
   first: number;
   latencyMs: number;

@@ -30,7 +30,7 @@ export const abilities = (flags = SRT_FLAG.sendsInTime | SRT_FLAG.marksResent, v
   body: writeAbilities({ version, flags, receiverDelay: 0, senderDelay: 300 }),
 });
 
-/** A caller that sends a test's packets. The owner passes in the received datagrams. */
+/** Creates a caller that sends a test's packets. The owner passes in the received datagrams. */
 export function createTestCaller(send: (datagram: Buffer) => void, until: (condition: () => boolean) => Promise<void>) {
   const answers: ControlPacket[] = [];
   const shake = async (handshake: Handshake) => {
@@ -74,7 +74,7 @@ export const openStream = (events: string[]): SrtStream => ({
   ),
 });
 
-/** A listener and its callers. Time is simulated, and datagrams arrive immediately. */
+/** Opens a listener and its callers. Time is simulated, and datagrams arrive immediately. */
 export function openCallers(options: Partial<SrtListenerDeps> = {}) {
   const events: string[] = [];
   const connections: number[] = [];

@@ -115,7 +115,7 @@ interface Lines {
   /** Returns the next line without consuming it; undefined at the end. */
   peek(): string | undefined;
   take(): string | undefined;
-  /** Number of the last line consumed, starting at 1. */
+  /** Returns the number of the last line consumed, starting at 1. */
   number(): number;
 }
 

@@ -49,7 +49,7 @@ function embeddingsOf(body: { data?: { index?: number; embedding?: unknown }[]; 
   };
 }
 
-/** The message in an error response: `{ error: { message } }`, `{ error: "…" }` or `{ message }`. */
+/** Returns the message in an error response: `{ error: { message } }`, `{ error: "…" }` or `{ message }`. */
 export function aiErrorText(body: unknown, status: number): string {
   const { error, message } = (typeof body === "object" && body !== null ? body : {}) as Record<string, unknown>;
   const errorMessage = typeof error === "object" && error !== null ? (error as { message?: unknown }).message : error;

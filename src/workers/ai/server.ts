@@ -15,7 +15,7 @@ export interface AiServer {
   allowsRemoteUrls: boolean;
 }
 
-/** The AI server in the settings. Undefined if none is configured. Throws badKeyFile. */
+/** Returns the AI server in the settings. Undefined if none is configured. Throws badKeyFile. */
 export function aiServerOf({ workers }: Pick<Settings, "workers">): AiServer | undefined {
   const { ai_url: url, ai_key: key, ai_key_file: file, ai_models: models, ai_remote_urls: allowsRemoteUrls } = workers;
   if (url === "") return undefined;

@@ -23,7 +23,7 @@ interface AiServiceDeps {
   log: Log;
 }
 
-/** The server side of `env.AI`. */
+/** Creates the server side of `env.AI`. */
 export function createAiService({
   server,
   gateway,

@@ -24,11 +24,11 @@ export function readBasePath(value: string): { basePath: string } | { reason: st
   return { basePath: segments.length === 0 ? NO_BASE_PATH : `/${segments.join("/")}/` };
 }
 
-/** The path of an asset below the base path, or undefined for a path outside it. Both are decoded. */
+/** Returns the path of an asset below the base path, or undefined for a path outside it. Both are decoded. */
 export function pathWithoutBase(basePath: string, path: string): string | undefined {
   if (path === basePath.slice(0, -1)) return "/";
   return path.startsWith(basePath) ? path.slice(basePath.length - 1) : undefined;
 }
 
-/** The inverse of pathWithoutBase(). */
+/** Returns the inverse of pathWithoutBase(). */
 export const pathWithBase = (basePath: string, path: string): string => basePath.slice(0, -1) + path;

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
 
 /**
- * The whole body, or undefined if it exceeds `maxBytes`. It is read to the end in both cases: a client that is still
- * sending would see a broken connection instead of the response. Rejects if the client disconnects first.
+ * Returns the whole body, or undefined if it exceeds `maxBytes`. It is read to the end in both cases: a client that is
+ * still sending would see a broken connection instead of the response. Rejects if the client disconnects first.
  */
 export function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer | undefined> {
   // Uses plain events: an async iterator costs several event loop turns for a body that has mostly arrived already.

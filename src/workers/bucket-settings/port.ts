@@ -125,8 +125,8 @@ export interface BucketSettingsStore {
   removeDomain(bucketId: string, domain: string): Promise<void>;
   listDomains(bucketId: string): Promise<CustomDomain[]>;
   /**
-   * The bucket with an enabled custom domain of this name (lower case). The caller checks that the account still owns
-   * the host.
+   * Resolves with the bucket with an enabled custom domain of this name (lower case). The caller checks that the
+   * account still owns the host.
    */
   findBucketByDomain(host: string): DomainBucket | undefined | Promise<DomainBucket | undefined>;
   /** Deletes the custom domains in a deleted zone. */

@@ -142,7 +142,7 @@ export function createBucketSettingsTable(db: Db) {
       return row && domainOf(row);
     },
 
-    /** The enabled domains, in order. */
+    /** Resolves with the enabled domains, in order. */
     async enabledDomains(limit: number): Promise<({ domain: string } & DomainBucket)[]> {
       const rows = await tables
         .selectFrom("r2_domains")

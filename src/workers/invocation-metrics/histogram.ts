@@ -6,13 +6,13 @@ const GROWTH = Math.log(1.1);
 
 export const bucketOf = (us: number): number => (us < 1 ? 0 : 1 + Math.floor(Math.log(us) / GROWTH));
 
-/** The middle of a bucket, in microseconds. */
+/** Returns the middle of a bucket, in microseconds. */
 export const timeOf = (bucket: number): number => (bucket === 0 ? 0 : Math.exp((bucket - 0.5) * GROWTH));
 
 /** Counts by bucket. */
 export type Histogram = ReadonlyMap<number, number>;
 
-/** The time that this share of the invocations did not exceed, in microseconds; null if there are none. */
+/** Returns the time that this share of the invocations did not exceed, in microseconds; null if there are none. */
 export function quantile(histogram: Histogram, share: number): number | null {
   const total = [...histogram.values()].reduce((sum, count) => sum + count, 0);
   if (total === 0) return null;

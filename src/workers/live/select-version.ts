@@ -11,8 +11,8 @@ export interface ScriptRoute {
 }
 
 /**
- * The version that handles a request. A header may specify a version of the deployment (even one at 0 %), or a key that
- * always selects the same version and moves to the newer one as its percentage grows:
+ * Returns the version that handles a request. A header may specify a version of the deployment (even one at 0 %), or a
+ * key that always selects the same version and moves to the newer one as its percentage grows:
  * https://developers.cloudflare.com/workers/configuration/versions-and-deployments/gradual-deployments/
  */
 export function selectVersion(

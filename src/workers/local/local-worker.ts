@@ -25,7 +25,7 @@ export interface LocalOwner {
   user: { id: string; email: string };
 }
 
-/** A local worker as a script of the account, without stored versions. */
+/** Returns a local worker as a script of the account, without stored versions. */
 export function scriptOf(
   { name, bindings, build, builtAt, compatibilityDate, compatibilityFlags, tailConsumers, hasAssets }: LocalWorker,
   { account, user }: LocalOwner,

@@ -31,9 +31,9 @@ interface OpenFolder {
 }
 
 /**
- * The directories in which workerd stores objects: `<owner>/<namespace>/<object>.sqlite`. Only the user of the process
- * can open them. A process accesses its directory through a file descriptor, because it cannot traverse the data
- * directory.
+ * Creates the directories in which workerd stores objects: `<owner>/<namespace>/<object>.sqlite`. Only the user of the
+ * process can open them. A process accesses its directory through a file descriptor, because it cannot traverse the
+ * data directory.
  */
 export function createObjectFolders(directory: string) {
   const pathOf = (owner: string, namespace = "") => join(directory, owner, namespace);

@@ -13,8 +13,8 @@ interface LocalWorker {
 const digest = (text: string) => createHash("sha256").update(text).digest("hex").slice(0, 32);
 
 /**
- * The objects of a worker in development, where all configured migrations are applied at each start. Ids are derived
- * from names, so that stored objects survive restarts and class renames. A class without a migration has no SQL
+ * Returns the objects of a worker in development, where all configured migrations are applied at each start. Ids are
+ * derived from names, so that stored objects survive restarts and class renames. A class without a migration has no SQL
  * storage. Throws the errors of migrateNamespaces.
  */
 export function localObjects({ name, bindings, objectMigrations }: LocalWorker): ScriptObjects | undefined {

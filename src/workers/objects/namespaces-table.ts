@@ -8,7 +8,7 @@ type WithScripts = ObjectTables & {
 };
 type Tables = Kysely<ObjectTables>;
 
-/** The namespaces of one worker, in order of creation. */
+/** Resolves with the namespaces of one worker, in order of creation. */
 export async function namespacesOf(tables: Tables, scriptId: string): Promise<ObjectNamespace[]> {
   const rows = await tables
     .selectFrom("worker_object_namespaces")
@@ -99,7 +99,7 @@ export async function listNamespaces(
   return rows.map((row) => ({ ...namespaceOf(row), script: row.name }));
 }
 
-/** The id of the worker that owns a namespace of the account. */
+/** Resolves with the id of the worker that owns a namespace of the account. */
 export async function scriptIdOfNamespace(tables: Tables, account: string, id: string): Promise<string | undefined> {
   const row = await tables
     .selectFrom("worker_object_namespaces")

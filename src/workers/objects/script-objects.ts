@@ -27,7 +27,9 @@ export interface ScriptObjectsStore {
    * remaining files.
    */
   removeDeleted(scriptId: string, plan: ObjectPlan): Promise<void>;
-  /** The current bindings of a stored version, and the worker's objects; `objects` is undefined if it has none. */
+  /**
+   * Returns the current bindings of a stored version, and the worker's objects; `objects` is undefined if it has none.
+   */
   resolveVersion(version: {
     account: string;
     scriptId: string;

@@ -8,8 +8,8 @@ export type ShownBinding = Binding | { type: string; name: string };
 type Place = "dev" | "platform";
 
 /**
- * The description of a binding, for a table: its type, and its value or the resource it refers to, never a secret.
- * `value` is empty if there is nothing to add to the type, or if the type is unknown.
+ * Returns the description of a binding, for a table: its type, and its value or the resource it refers to, never a
+ * secret. `value` is empty if there is nothing to add to the type, or if the type is unknown.
  */
 export function describeBinding(binding: ShownBinding, place: Place): { type: string; value: string } {
   if (!isKnown(binding)) return { type: binding.type, value: "" };

@@ -37,7 +37,7 @@ export const projectErrors = defineErrors("project", {
   },
 });
 
-/** The details of an error with problems: paths in its report are relative to `cwd`. */
+/** Returns the details of an error with problems: paths in its report are relative to `cwd`. */
 export const problemDetails = (problems: readonly Problem[], cwd: string) => ({
   problems,
   count: countProblems(problems),

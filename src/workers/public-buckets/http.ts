@@ -26,12 +26,13 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<v
 
 interface PublicBuckets {
   /**
-   * The handler for a host name (lower case, without a port); undefined if the host does not belong to a public bucket.
+   * Resolves with the handler for a host name (lower case, without a port); undefined if the host does not belong to a
+   * public bucket.
    */
   handlerFor(host: string): Handler | undefined | Promise<Handler | undefined>;
 }
 
-/** The managed host of a bucket. */
+/** Returns the managed host of a bucket. */
 export const managedHost = (bucketId: string, domain: string): string => `pub-${bucketId}.${domain}`;
 
 /** Serves the objects of public buckets without authentication: objects only, no lists. */
@@ -129,7 +130,7 @@ export function createPublicBuckets({
 const managedBucketId = (host: string, domain: string) =>
   host.endsWith(`.${domain}`) ? /^pub-([0-9a-f]{32})$/.exec(host.slice(0, -domain.length - 1))?.[1] : undefined;
 
-/** The object key in a URL; undefined if it is not valid UTF-8. */
+/** Returns the object key in a URL; undefined if it is not valid UTF-8. */
 function keyOf(url: string): string | undefined {
   const end = url.indexOf("?");
   try {

@@ -10,7 +10,7 @@ interface QueuesFixture extends QueueStore {
   db: Db;
   events: Events;
   clock: Clock & { advance(ms: number): void };
-  /** A second process on the same database. */
+  /** Resolves with a second process on the same database. */
   another(): Promise<QueueStore>;
 }
 
@@ -47,7 +47,7 @@ export const refused = (kind: string) => (error: UserError) => {
 
 export const OK: QueueOutcome = { outcome: "ok", started: true, ackAll: false, acks: [], retries: [] };
 
-/** A fake worker. The test takes its batches one by one and ends them. */
+/** Creates a fake worker. The test takes its batches one by one and ends them. */
 export function createFakeWorker() {
   const waiting: { batch: QueueBatch; answer: (outcome: QueueOutcome) => void }[] = [];
   const unanswered = new Set<(outcome: QueueOutcome) => void>();

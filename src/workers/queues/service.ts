@@ -26,7 +26,7 @@ const MAX_DRAIN_BYTES = 16 * 1024 * 1024;
 const CONTENT_TYPES = ["text", "json", "bytes", "v8"];
 
 /**
- * The server side of `env.QUEUE`, in the protocol of workerd:
+ * Creates the server side of `env.QUEUE`, in the protocol of workerd:
  * https://github.com/cloudflare/workerd/blob/main/src/workerd/api/queue.c++
  */
 export function createQueueService({

@@ -9,8 +9,8 @@ const MAX_HOSTS = 10_000;
 /** The accounts that own host names. */
 export interface HostOwners {
   /**
-   * The account of the closest zone that contains the host name (lower case, without a port); undefined if no zone
-   * does. A deleted zone is noticed by its event, a new closer zone within five seconds.
+   * Resolves with the account of the closest zone that contains the host name (lower case, without a port); undefined
+   * if no zone does. A deleted zone is noticed by its event, a new closer zone within five seconds.
    */
   find(host: string): string | undefined | Promise<string | undefined>;
   close(): void;

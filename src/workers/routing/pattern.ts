@@ -46,7 +46,7 @@ export function parsePattern(pattern: string): RoutePattern {
   return { scheme: lowerScheme, host, hosts, path: isPrefix ? path.slice(0, -1) : path, isPrefix };
 }
 
-/** The host name in lower-case A-labels; undefined if it is not one. */
+/** Returns the host name in lower-case A-labels; undefined if it is not one. */
 export function hostOf(text: string): string | undefined {
   const host = domainToASCII(text.replace(/\.$/, ""));
   return /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)+$/.test(host)
@@ -54,7 +54,7 @@ export function hostOf(text: string): string | undefined {
     : undefined;
 }
 
-/** Equal for patterns that match the same URLs. */
+/** Returns equal values for patterns that match the same URLs. */
 export const patternKey = ({ scheme, host, hosts, path, isPrefix }: RoutePattern): string =>
   `${scheme ?? ""}|${{ exact: "", subhosts: "*.", both: "*" }[hosts]}${host}|${path}${isPrefix ? "*" : ""}`;
 

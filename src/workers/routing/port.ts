@@ -12,9 +12,9 @@ export interface WorkerRouting {
   /** False if no route and no custom domain applies to requests, because the hosts of the API are unknown. */
   readonly isActive: boolean;
   /**
-   * The worker for a request, by its host and URL. Only the routes and domains of the account that owns the host apply,
-   * which is the account of the closest zone. Routes take precedence over custom domains, and a route without a worker
-   * disables the other routes for its URLs.
+   * Resolves with the worker for a request, by its host and URL. Only the routes and domains of the account that owns
+   * the host apply, which is the account of the closest zone. Routes take precedence over custom domains, and a route
+   * without a worker disables the other routes for its URLs.
    */
   match(request: IncomingMessage): ScriptRef | undefined | Promise<ScriptRef | undefined>;
   /** True if match() has found a worker for the request. */
@@ -30,7 +30,7 @@ export interface WorkerRouting {
 
 export interface Routes {
   list(zone: string): Promise<Route[]>;
-  /** The routes of a worker, with the names of their zones. */
+  /** Resolves with the routes of a worker, with the names of their zones. */
   listByScript(account: string, script: string): Promise<(Route & { zoneName: string })[]>;
   /** Throws routeMissing. */
   get(zone: string, id: string): Promise<Route>;
@@ -44,9 +44,9 @@ export interface Routes {
   /** Throws routeMissing. */
   delete(zone: string, id: string): Promise<void>;
   /**
-   * The zones in which replace() needs access to routes: those of the patterns, and those of the routes that it would
-   * delete. Throws badPattern, outsideZone, zoneMissing, othersZone, and routeExists for
-   * a pattern of another worker.
+   * Returns the zones in which replace() needs access to routes: those of the patterns, and those of the routes that it
+   * would delete. Throws badPattern, outsideZone, zoneMissing, othersZone, and routeExists for a pattern of another
+   * worker.
    */
   plan(account: string, script: string, patterns: readonly WantedRoute[]): Promise<RoutingZone[]>;
   /** Replaces all routes of the worker, or changes nothing. Throws the errors of plan() and create(). */
@@ -102,7 +102,7 @@ export interface Domains {
     override: { origins: boolean; records: boolean },
     checkAccess: CheckDomainAccess,
   ): Promise<void>;
-  /** The hosts of the enabled domains on the server, which need certificates, sorted. */
+  /** Resolves with the hosts of the enabled domains on the server, which need certificates, sorted. */
   enabledHosts(): Promise<{ host: string; account: string }[]>;
 }
 
@@ -157,7 +157,7 @@ export interface RoutingZone {
 /** The zones of the server, which implements this interface. */
 export interface RoutingZones {
   find(id: string): Promise<RoutingZone | undefined>;
-  /** The closest zone that contains the host name. */
+  /** Resolves with the closest zone that contains the host name. */
   findEnclosing(host: string): Promise<RoutingZone | undefined>;
   /** Returns the host names for which the zone has other address records. */
   conflicts(zone: RoutingZone, hosts: readonly string[]): Promise<string[]>;

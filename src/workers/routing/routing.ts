@@ -85,7 +85,7 @@ export function createWorkerRouting({
   }
   const warn = (err: unknown) => log.warn({ err }, `workers: failed to read routes, will retry: ${messageOf(err)}`);
 
-  /** The worker for a request to a host of the account. */
+  /** Returns the worker for a request to a host of the account. */
   function matchOwned(
     request: IncomingMessage,
     location: Parameters<typeof routes.match>[0],

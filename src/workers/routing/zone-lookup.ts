@@ -3,7 +3,8 @@ import { hostOf, isWithinZone } from "./pattern.ts";
 import type { RoutingZone, RoutingZones } from "./port.ts";
 
 /**
- * The zone of a host: the specified zone, or the closest zone that contains the host. Throws zoneMissing, othersZone.
+ * Resolves with the zone of a host: the specified zone, or the closest zone that contains the host. Throws zoneMissing,
+ * othersZone.
  */
 export async function zoneFor(
   zones: RoutingZones,

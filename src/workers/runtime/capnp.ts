@@ -228,7 +228,7 @@ const internalModules = (modules: { name: string; source: string }[], embed: Emb
 
 const specifier = (name: string) => (name.startsWith("./") ? name : `./${name}`);
 
-/** The text of the main module. */
+/** Returns the text of the main module. */
 export function mainSource(script: WorkerScript): string {
   const main = script.modules.find((module) => module.name === script.main);
   return typeof main?.content === "string" ? main.content : Buffer.from(main?.content ?? []).toString("utf8");
@@ -286,7 +286,7 @@ const wrappedBinding = (module: string, binding: RemoteBinding) =>
   `(name = ${text(binding.name)}, wrapped = (moduleName = ${text(module)}, innerBindings = [(name = "server", service = ${text(serviceName(binding))})]))`;
 
 /**
- * Value of a `version_metadata` binding:
+ * Returns the value of a `version_metadata` binding:
  * https://developers.cloudflare.com/workers/runtime-apis/bindings/version-metadata/
  */
 const versionMetadata = ({ version, uploaded = { at: new Date(), tag: "" } }: WorkerScript) => ({
@@ -295,7 +295,7 @@ const versionMetadata = ({ version, uploaded = { at: new Date(), tag: "" } }: Wo
   timestamp: uploaded.at.toISOString(),
 });
 
-/** A Cap'n Proto text literal: JSON's escapes except \u, which it lacks; non-ASCII text is written as UTF-8. */
+/** Returns a Cap'n Proto text literal: JSON's escapes except \u, which it lacks; non-ASCII text is written as UTF-8. */
 const text = (value: string): string =>
   JSON.stringify(value.toWellFormed()).replace(/\\(?:u00([0-9a-f]{2})|.)/g, (character, hex?: string) =>
     hex === undefined ? character : `\\x${hex}`,

@@ -30,7 +30,7 @@ export const withoutInternal = (headers: Record<string, string>): Record<string,
     Object.entries(headers).filter(([name]) => name === "cf-connecting-ip" || !isLeftOut(name.toLowerCase())),
   );
 
-/** The record of a request. The headers are collected only when they are read, which is rare. */
+/** Returns the record of a request. The headers are collected only when they are read, which is rare. */
 export function fetchEvent(
   request: IncomingMessage,
   clientOf: ClientOf,

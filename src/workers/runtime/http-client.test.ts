@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { createHttpClient, type HttpClientOptions } from "./http-client.ts";
 
-/** A server whose responses are written byte by byte by the test. */
+/** Starts a server whose responses are written byte by byte by the test. */
 async function serve(
   t: TestContext,
   onRequest: (socket: Socket, request: string, connection: number) => void,

@@ -173,7 +173,7 @@ function encode(headers: Record<string, string | number>, body: Uint8Array): Uin
   return Buffer.concat([Buffer.from(`${head}\r\n`, "latin1"), body]);
 }
 
-/** The complete response, or undefined if more data is needed. Throws for data that workerd never sends. */
+/** Returns the complete response, or undefined if more data is needed. Throws for data that workerd never sends. */
 function readAnswer(received: Buffer, maxAnswer: number): ClientResponse | undefined {
   const end = received.indexOf("\r\n\r\n");
   if (end < 0) {

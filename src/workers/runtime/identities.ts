@@ -33,7 +33,7 @@ interface IdentitiesOptions {
   able?: boolean;
 }
 
-/** The kind of users allocated to worker processes of this server. */
+/** Returns the kind of users allocated to worker processes of this server. */
 export const workerUsers = (range: IdRange | undefined): Identities["kind"] =>
   createIdentities({ range, log: SILENT_LOG }).kind;
 

@@ -86,8 +86,8 @@ export function loadIsolateModules(): IsolateModules {
 }
 
 /**
- * The files of `inside/` by name: read as emitted in the published package; in a checkout, esbuild strips their types
- * in one call.
+ * Returns the files of `inside/` by name: read as emitted in the published package; in a checkout, esbuild strips their
+ * types in one call.
  */
 function readFolder(): Map<string, string> {
   const names = [

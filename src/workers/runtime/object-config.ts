@@ -71,7 +71,7 @@ export function objectServices(
   ];
 }
 
-/** The definition of one binding. */
+/** Returns the definition of one binding. */
 export const objectBinding = (binding: DurableObjectBinding, text: Text): string =>
   `(name = ${text(binding.name)}, durableObjectNamespace = ${
     isForeignObjectBinding(binding)
@@ -80,8 +80,8 @@ export const objectBinding = (binding: DurableObjectBinding, text: Text): string
   })`;
 
 /**
- * A module that exports one proxy class per namespace. It has the unique key of the real namespace, so that both derive
- * the same ids. Several bindings may refer to one namespace.
+ * Returns a module that exports one proxy class per namespace. It has the unique key of the real namespace, so that
+ * both derive the same ids. Several bindings may refer to one namespace.
  */
 const proxyModule = (foreignBindings: ForeignObjectBinding[]) =>
   [

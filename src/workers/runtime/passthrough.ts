@@ -47,7 +47,7 @@ const UNREAD_BYTES = 60 * 1024;
 interface PassthroughOptions {
   socketPath: string;
   client: ClientOf;
-  /** The site that serves the host of a request. */
+  /** Returns the site that serves the host of a request. */
   siteOf(request: IncomingMessage): Site | undefined;
   /** Waits briefly for the reason a process closed the connection. */
   findExitCause(err: unknown): Promise<InvocationOutcome>;
@@ -203,9 +203,9 @@ export function createHttpPassthrough({
 }
 
 /**
- * A connection that survives a failed write: workerd may respond and close while a body is still being sent, and Node
- * would discard the response that has arrived. Data that cannot be written is dropped; the read side determines whether
- * there was a response.
+ * Returns a connection that survives a failed write: workerd may respond and close while a body is still being sent,
+ * and Node would discard the response that has arrived. Data that cannot be written is dropped; the read side
+ * determines whether there was a response.
  */
 function connectLenient(socketPath: string): Socket {
   const socket = connect(socketPath);

@@ -52,7 +52,7 @@ export interface RuntimeOptions {
   runFolder?: string | undefined;
   /** Stores Durable Objects. Without it, a worker with Durable Objects cannot start. */
   objects?: ObjectStorage | undefined;
-  /** The site that serves a worker for the host of a request. Default: a host used only by that worker. */
+  /** Returns the site that serves a worker for the host of a request. Default: a host used only by that worker. */
   siteOf?(request: IncomingMessage, script: string): Site | undefined;
 }
 
@@ -60,7 +60,7 @@ export interface RuntimeOptions {
 const CLOSE_GRACE_MS = 8000;
 const SLOT_CHECK_MS = 100;
 
-/** The pool of worker processes: the only implementation of WorkerRuntime, for `dev` and `serve`. */
+/** Creates the pool of worker processes: the only implementation of WorkerRuntime, for `dev` and `serve`. */
 export function createRuntime({
   services,
   egress,

@@ -45,7 +45,7 @@ export const isWorkerBinding = (binding: Binding): binding is ServiceBinding | F
 /** The entrypoint through which other workers call the Durable Objects of a worker. */
 export const OBJECTS_ENTRYPOINT = "ReelpostObjects";
 
-/** The service binding through which the calls are sent. */
+/** Returns the service binding through which the calls are sent. */
 export const asServiceBinding = (binding: ServiceBinding | ForeignObjectBinding): ServiceBinding =>
   binding.type === "service"
     ? binding
@@ -73,7 +73,7 @@ export const serviceName = (binding: RemoteBinding) =>
   `${binding.type}:${encodeURIComponent(binding.name.toWellFormed())}`;
 
 /**
- * Host in the CONNECT requests with which workerd opens an RPC connection to a service binding. Contains only letters
- * and digits.
+ * Returns the host in the CONNECT requests with which workerd opens an RPC connection to a service binding. Contains
+ * only letters and digits.
  */
 export const rpcHost = ({ name }: { name: string }) => `rpc${Buffer.from(name.toWellFormed()).toString("hex")}`;

@@ -8,7 +8,7 @@ import { describe, it } from "node:test";
 import type { UserError } from "../../kernel/index.ts";
 import { createRunFolders } from "./run-folders.ts";
 
-/** The pid of a process that has ended. */
+/** Returns the pid of a process that has ended. */
 const deadPid = () => spawnSync(process.execPath, ["--version"]).pid;
 
 describe("run folders", () => {

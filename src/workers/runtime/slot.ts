@@ -9,7 +9,7 @@ import { startWorkerProcess, type WorkerProcessDeps } from "./worker-process.ts"
 /** The slot of one script name: its version, and the process that runs it while there is work. */
 export interface ScriptSlot {
   readonly script: WorkerScript;
-  /** The running process, started if there is none. Rejects with UserError if the script cannot run. */
+  /** Resolves with the running process, started if there is none. Rejects with UserError if the script cannot run. */
   process(): Promise<WorkerProcess>;
   /** The process, if it is running. */
   readonly current: WorkerProcess | undefined;
@@ -46,7 +46,7 @@ export function createSlot(
   let isClosed = false;
   let backoffAborter = new AbortController();
 
-  /** The process, unless it is stopping, for example because another process needs its Durable Objects. */
+  /** Returns the process, unless it is stopping, for example because another process needs its Durable Objects. */
   const usableProcess = () => (current?.alive && !current.retired ? current : undefined);
 
   /**

@@ -44,8 +44,8 @@ export interface WorkerProcessDeps {
   concurrency: number;
   client: ClientOf;
   /**
-   * The site that serves a worker for the host of a request; undefined if the worker does not share the server with
-   * others.
+   * Returns the site that serves a worker for the host of a request; undefined if the worker does not share the server
+   * with others.
    */
   siteOf(request: IncomingMessage, script: string): Site | undefined;
   emit(invocation: Invocation): void;
@@ -272,7 +272,7 @@ export async function startWorkerProcess(
   const waitForDrain = async () => void (await Promise.all([invocations.drained(), entrypoints.drained()]));
 
   const { pid } = workerd;
-  /** The outcome of a dispatch, including failures. */
+  /** Resolves with the outcome of a dispatch, including failures. */
   async function answerOf<Result extends DispatchResult>(
     wallMs: number,
     send: (wallMs: number) => Promise<Result | undefined>,

@@ -62,8 +62,8 @@ export function checkHeaders(headers: Headers): void {
 }
 
 /**
- * The metadata that an upload sets. The encoding `aws-chunked` is removed: it applies to the request, not to the
- * object.
+ * Returns the metadata that an upload sets. The encoding `aws-chunked` is removed: it applies to the request, not to
+ * the object.
  */
 export function s3MetadataOf(headers: Headers): ReturnType<typeof metadataFromHeaders> {
   const { httpMetadata, customMetadata } = metadataFromHeaders(headers);
@@ -78,7 +78,7 @@ export function s3MetadataOf(headers: Headers): ReturnType<typeof metadataFromHe
   };
 }
 
-/** An integer query parameter. Throws invalidArgument. */
+/** Returns an integer query parameter. Throws invalidArgument. */
 export function integerParameter(
   query: ReadonlyMap<string, string>,
   name: string,

@@ -19,7 +19,7 @@ import { errorDocument } from "./xml.ts";
 interface S3HttpHandlerOptions extends S3Deps {
   findKey: FindS3Key;
   endpoints: S3Endpoints;
-  /** The IP address of the client. A token can be restricted to certain addresses. */
+  /** Returns the IP address of the client. A token can be restricted to certain addresses. */
   clientIp(request: IncomingMessage): string | undefined;
   /**
    * Rejects write requests from web pages that no CORS rule allows, even if they are signed: in development, every page
@@ -42,7 +42,7 @@ interface S3HttpHandler {
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
 }
 
-/** The S3 API of R2 buckets. */
+/** Creates the S3 API of R2 buckets. */
 export function createS3HttpHandler({
   findKey,
   endpoints,
@@ -134,7 +134,7 @@ export function createS3HttpHandler({
   /** True if the endpoint is a path on a host that also serves other content. */
   const sharesOrigin = ({ host }: RequestTarget) => parseS3Host(host, endpoints.domain) === undefined;
 
-  /** The CORS policy of the bucket. Undefined if the address has no bucket, or the bucket no policy. */
+  /** Resolves with the CORS policy of the bucket. Undefined if the address has no bucket, or the bucket no policy. */
   async function corsPolicyOf({ account = "", bucket, jurisdiction }: S3Address) {
     if (bucket === undefined) return undefined;
     const s3Bucket = await bucketOf(

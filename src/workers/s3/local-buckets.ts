@@ -2,8 +2,8 @@ import { bucketCursor, nameOfBucketCursor, r2Errors, type R2Bucket } from "../bi
 import type { S3BucketList } from "./request-context.ts";
 
 /**
- * The buckets of `reelpost dev`: a bucket exists for every valid name, as for the bindings of workers. `names` returns
- * the buckets that the workers use.
+ * Creates the buckets of `reelpost dev`: a bucket exists for every valid name, as for the bindings of workers. `names`
+ * returns the buckets that the workers use.
  */
 export function createLocalBucketList(names: () => readonly string[]): S3BucketList {
   const bucketOf = (name: string): R2Bucket => ({

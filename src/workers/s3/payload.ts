@@ -135,8 +135,8 @@ const isBase64 = (text: string, bytes: number) => {
 const base64ToHex = (base64: string) => Buffer.from(base64, "base64").toString("hex");
 
 /**
- * The bytes of the body as they arrive. The iterator has no return(): ending it early would destroy the request and its
- * connection.
+ * Yields the bytes of the body as they arrive. The iterator has no return(): ending it early would destroy the request
+ * and its connection.
  */
 function requestBytes(request: IncomingMessage): AsyncIterable<Uint8Array> {
   const chunks = (request as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();

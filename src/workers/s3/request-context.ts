@@ -44,7 +44,7 @@ export interface S3Response {
   body?: string | Readable;
 }
 
-/** The bucket in the path. Throws noSuchBucket. */
+/** Resolves with the bucket in the path. Throws noSuchBucket. */
 export async function bucketOf(
   { account, address: { jurisdiction } }: Pick<S3RequestContext, "account" | "address">,
   { bucketList }: S3Deps,

@@ -9,7 +9,7 @@ export type Element = readonly [name: string, content: string | number | boolean
 export const xmlDocument = (root: string, children: readonly (Element | undefined)[]): string =>
   `<?xml version="1.0" encoding="UTF-8"?>\n<${root} xmlns="${NAMESPACE}">${children.map(write).join("")}</${root}>`;
 
-/** An error document, which has no namespace. */
+/** Returns an error document, which has no namespace. */
 export const errorDocument = (children: readonly (Element | undefined)[]): string =>
   `<?xml version="1.0" encoding="UTF-8"?>\n<Error>${children.map(write).join("")}</Error>`;
 
@@ -43,10 +43,10 @@ const parser = new XMLParser({
 
 /** A parsed element. */
 export interface XmlNode {
-  /** The text of the first child with this name. */
+  /** Returns the text of the first child with this name. */
   text(name: string): string | undefined;
   texts(name: string): string[];
-  /** The first child with this name. */
+  /** Returns the first child with this name. */
   child(name: string): XmlNode | undefined;
   children(name: string): XmlNode[];
   has(name: string): boolean;

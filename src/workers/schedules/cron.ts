@@ -8,7 +8,7 @@ import { workerErrors } from "../errors.ts";
 export interface CronExpression {
   /** True if the expression matches this minute (since the epoch). */
   matchesMinute(minute: number): boolean;
-  /** The next times after `from`, at most `count`. */
+  /** Returns the next times after `from`, at most `count`. */
   next(from: Date, count: number): Date[];
 }
 

@@ -34,8 +34,8 @@ export interface BindingSources {
 type GivenBindings = Pick<Upload, "bindings" | "keepBindings" | "inheritStrictly">;
 
 /**
- * The bindings of a new version, with encrypted secrets: those of the request, then those carried over from the newest
- * version.
+ * Resolves with the bindings of a new version, with encrypted secrets: those of the request, then those carried over
+ * from the newest version.
  */
 export async function resolveBindings(
   { bindings, keepBindings, inheritStrictly }: GivenBindings,

@@ -15,7 +15,7 @@ const DEFAULT_SETTINGS: ScriptSettings = {
   placement: null,
 };
 
-/** A worker without a version. Throws tooManyScripts. */
+/** Adds a worker without a version. Throws tooManyScripts. */
 export async function addScript(
   tx: Tables,
   id: string,

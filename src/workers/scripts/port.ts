@@ -57,7 +57,7 @@ export interface Scripts {
    * are deleted too.
    */
   deleteVersion(account: string, name: string, id: string): Promise<void>;
-  /** The modules of a version, including source maps; for the download and the content endpoints. */
+  /** Resolves with the modules of a version, including source maps; for the download and the content endpoints. */
   modules(version: Version): Promise<UploadedModule[]>;
 
   /** Newest first; the first one is live. */
@@ -100,13 +100,16 @@ export interface Scripts {
     by: Uploader,
   ): Promise<Version>;
 
-  /** The account's label under the workers domain. Derived from the account's name on first use. */
+  /** Resolves with the account's label under the workers domain. Derived from the account's name on first use. */
   subdomain(account: string): Promise<string>;
   /** Throws subdomainTaken, badSubdomain. */
   changeSubdomain(account: string, label: string): Promise<string>;
   /** Releases the label: another account can use it, and scripts are no longer reachable under it. */
   deleteSubdomain(account: string): Promise<void>;
-  /** The script identified by a host name or a path: `<script>.<label>`. Only scripts whose subdomain is enabled. */
+  /**
+   * Resolves with the script identified by a host name or a path: `<script>.<label>`. Only scripts whose subdomain is
+   * enabled.
+   */
   bySubdomain(label: string, script: string): Promise<ScriptRef | undefined>;
 
   /** Replaces all cron expressions of the worker. Throws badCron. */

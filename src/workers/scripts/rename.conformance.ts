@@ -11,7 +11,7 @@ import { author, openScriptsFixture, uploadOf, type ScriptsFixture } from "./scr
 const PAGE = { page: 1, perPage: 50 };
 const callsTo = (service: string): Binding => ({ type: "service", name: "OTHER", service });
 
-/** The running worker of a version. */
+/** Returns the running worker of a version. */
 const running = ({ fake }: Pick<ScriptsFixture, "fake">, versionId: string) =>
   [...fake.known.values()].filter(({ version }) => version === versionId);
 

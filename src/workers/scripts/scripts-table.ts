@@ -63,7 +63,7 @@ export async function listScripts(
   return rows.map((row) => record(row)!);
 }
 
-/** The ids of the workers with these names; names without a worker are absent. */
+/** Resolves with the ids of the workers with these names; names without a worker are absent. */
 export async function scriptIds(
   tables: Tables,
   account: string,

@@ -41,12 +41,12 @@ export interface SecretsStore {
   duplicateSecret(account: string, store: string, id: string, copy: Omit<NewSecret, "value">): Promise<StoredSecret>;
   /** Deletes all of the secrets, or none. Throws storeMissing, secretMissing. */
   deleteSecrets(account: string, store: string, ids: readonly string[]): Promise<void>;
-  /** Number of stores of the account, and of secrets in all of them. */
+  /** Resolves with the number of stores of the account, and of secrets in all of them. */
   count(account: string): Promise<{ stores: number; secrets: number }>;
 
   /** True if workers may use the secret. */
   isForWorkers(account: string, store: string, name: string): Promise<boolean>;
-  /** The value for a worker. Undefined if the secret does not exist or workers may not use it. */
+  /** Resolves with the value for a worker. Undefined if the secret does not exist or workers may not use it. */
   valueOf(account: string, store: string, name: string): Promise<string | undefined>;
 }
 

@@ -6,7 +6,7 @@ import type { SecretsStore } from "./port.ts";
 const MAX_BODY_BYTES = 1024;
 
 /**
- * The server side of `env.X.get()`. Without a store, as in development, the values come from the configuration.
+ * Creates the server side of `env.X.get()`. Without a store, as in development, the values come from the configuration.
  */
 export function createSecretsStoreService({
   store,

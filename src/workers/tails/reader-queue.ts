@@ -8,7 +8,7 @@ export interface ReaderQueue {
 interface ReaderQueueOptions {
   /** Returns false if the record was accepted but the next one must wait for drained(). */
   write(text: string): boolean;
-  /** The notice in place of this many lost records. */
+  /** Creates the notice in place of this many lost records. */
   createLossNotice(lostCount: number): string;
   maxRecords: number;
   /** Maximum characters. */

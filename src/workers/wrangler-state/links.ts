@@ -9,7 +9,7 @@ const statOf = (path: string) => lstatSync(path, { throwIfNoEntry: false });
 
 export const isLink = (path: string): boolean => statOf(path)?.isSymbolicLink() === true;
 
-/** The path without symbolic links; undefined if it does not exist. */
+/** Returns the path without symbolic links; undefined if it does not exist. */
 export const realPathOf = (path: string): string | undefined => (statOf(path) ? realpathSync(path) : undefined);
 
 /** Throws wranglerStateLink if the path, or a directory in it, is a symbolic link. */

@@ -15,11 +15,11 @@ type StateKind = keyof typeof OBJECT_CLASSES;
 export interface StateFolder {
   /** Names of namespaces or buckets. Empty for databases, which have no directories with their names. */
   names(kind: StateKind): string[];
-  /** Path of the SQLite file of a namespace, bucket or database. Undefined if it does not exist. */
+  /** Returns the path of the SQLite file of a namespace, bucket or database. Undefined if it does not exist. */
   file(kind: StateKind, name: string): string | undefined;
   /** Paths of all SQLite files. */
   files(kind: StateKind): string[];
-  /** Path of a stored value. */
+  /** Returns the path of a stored value. */
   blob(kind: StateKind, name: string, id: string): string;
 }
 
@@ -64,7 +64,7 @@ export function openStateFolder(state: string): StateFolder {
 }
 
 /**
- * The id of the Durable Object with a given name:
+ * Returns the id of the Durable Object with a given name:
  * https://github.com/cloudflare/workerd/blob/main/src/workerd/server/actor-id-impl.c++
  */
 export function objectId(uniqueKey: string, name: string): string {

@@ -55,7 +55,7 @@ export function openStateTable(file: string) {
         yield { ...object, blobs };
       }
     },
-    /** Number of tables created by the user. */
+    /** Returns the number of tables created by the user. */
     countTables: () =>
       Number(
         db

@@ -24,8 +24,8 @@ export async function listenLocally(scope: Scope, server: Server): Promise<strin
 }
 
 /**
- * An OpenAI-compatible server. Its completions count the calls. The model `absent` is unknown, the model `broken`
- * closes the connection.
+ * Starts an OpenAI-compatible server. Its completions count the calls. The model `absent` is unknown, the model
+ * `broken` closes the connection.
  */
 export async function startOpenAiServer(scope: Scope): Promise<OpenAiServer> {
   const calls: UpstreamCall[] = [];

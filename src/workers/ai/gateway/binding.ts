@@ -51,7 +51,7 @@ interface MethodBody {
   provider?: string;
 }
 
-/** The server side of `env.AI.gateway(id)`. Workers are authenticated by their binding. */
+/** Creates the server side of `env.AI.gateway(id)`. Workers are authenticated by their binding. */
 export function createAiGatewayBinding({ proxy, gateways, find, publicUrl }: AiGatewayBindingDeps): AiGatewayBinding {
   async function callProxy(
     account: string,

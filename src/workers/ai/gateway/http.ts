@@ -20,7 +20,7 @@ interface AiGatewayHttpDeps {
   log: Log;
 }
 
-/** The HTTP endpoint of AI Gateway. Errors have the format of the hosted gateway. */
+/** Creates the HTTP endpoint of AI Gateway. Errors have the format of the hosted gateway. */
 export function createAiGatewayHttp({ proxy, find, mayRun, log }: AiGatewayHttpDeps) {
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { account, gateway: id, provider, endpoint } = addressOf(request.url!);

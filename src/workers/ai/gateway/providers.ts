@@ -52,7 +52,7 @@ function readKeys(file: string): string[] {
   return entries;
 }
 
-/** The server of a provider. Throws notConfigured, unknownProvider. */
+/** Returns the server of a provider. Throws notConfigured, unknownProvider. */
 export function providerServer(providers: AiProviders, provider: string): AiServer {
   if (providers.size === 0) throw aiGatewayErrors.notConfigured();
   const server = providers.get(provider);

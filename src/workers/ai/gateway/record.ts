@@ -4,7 +4,7 @@ import { aiGatewayLimits } from "./limits.ts";
 export interface ResponseRecord {
   add(chunk: Uint8Array): void;
   readonly size: number;
-  /** The whole response; undefined if it is longer than `cachedBytes`. */
+  /** Returns the whole response; undefined if it is longer than `cachedBytes`. */
   whole(): Uint8Array | undefined;
   head(): Head;
   tokens(): { in: number | null; out: number | null };
@@ -52,7 +52,9 @@ export function headOf(bytes: Uint8Array, size = bytes.length): Head {
   return { text: head, isComplete: head.length === text.length && size <= aiGatewayLimits.headChars * 4 };
 }
 
-/** The last value of a field such as `"prompt_tokens": 12`. Parsing would fail on the tail of a long response. */
+/**
+ * Returns the last value of a field such as `"prompt_tokens": 12`. Parsing would fail on the tail of a long response.
+ */
 function lastNumber(text: string, field: string): number | null {
   const value = [...text.matchAll(new RegExp(`"${field}"\\s*:\\s*(\\d{1,12})`, "g"))].at(-1)?.[1];
   return value === undefined ? null : Number(value);

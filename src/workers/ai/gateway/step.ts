@@ -73,7 +73,7 @@ export function upstreamRequest(step: GatewayStep, providers: AiProviders): Upst
 
 type JsonObject = Record<string, unknown>;
 
-/** The body if it is a JSON object. */
+/** Returns the body if it is a JSON object. */
 function parseObject({ body }: GatewayStep): JsonObject | undefined {
   if (body.length === 0) return undefined;
   try {
@@ -84,7 +84,7 @@ function parseObject({ body }: GatewayStep): JsonObject | undefined {
   }
 }
 
-/** The OpenAI-compatible endpoint: `provider/model` in the body selects the server. */
+/** Returns the OpenAI-compatible endpoint: `provider/model` in the body selects the server. */
 function compatRequest(step: GatewayStep, body: JsonObject | undefined, providers: AiProviders): UpstreamRequest {
   const model = body?.["model"];
   const separator = typeof model === "string" ? model.indexOf("/") : -1;

@@ -2,7 +2,7 @@ import { aiGatewayErrors } from "./errors.ts";
 import type { GatewayStep } from "./step.ts";
 
 /**
- * The requests of a universal request. Their own headers override those of the whole request, of which only the
+ * Returns the requests of a universal request. Their own headers override those of the whole request, of which only the
  * `cf-aig-*` headers apply. Throws badRequest.
  */
 export function universalSteps(body: Uint8Array, headers: Headers): GatewayStep[] {

@@ -7,7 +7,7 @@ import { readPoint } from "./point.ts";
 /** Large enough for a point of maximum size with every byte of its strings escaped. */
 const MAX_POINT_BYTES = 256 * 1024;
 
-/** The server side of `env.X.writeDataPoint()`. */
+/** Creates the server side of `env.X.writeDataPoint()`. */
 export function createAnalyticsService({
   analytics,
   log,

@@ -11,7 +11,7 @@ export interface DatabaseConnection {
   path: string;
   limits: D1Limits;
   authorizer: Authorizer;
-  /** The values from which the `meta` of a response is built. */
+  /** Returns the values from which the `meta` of a response is built. */
   counters(): { changes: number; lastRowId: number; pages: number };
   /** Runs the server's own statements. */
   exec(sql: string): void;

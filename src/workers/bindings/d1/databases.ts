@@ -58,7 +58,7 @@ export interface D1Databases {
   export(id: string, options: ExportOptions, signal?: AbortSignal): Readable;
   /** Replaces the database with a copy of a SQLite file that another program may be using. */
   replace(id: string, file: string): Promise<void>;
-  /** Bytes on the disk; 0 for a database that was never used. */
+  /** Resolves with the number of bytes on the disk; 0 for a database that was never used. */
   size(id: string): Promise<number>;
   delete(id: string): Promise<void>;
   readonly limits: D1Limits;

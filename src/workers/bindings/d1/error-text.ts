@@ -62,13 +62,13 @@ export const isMachineError = (error: { errcode: number }): boolean => [10, 11, 
 
 interface FailedSql {
   sql: string;
-  /** The error from compiling a piece of SQL; undefined if it compiles. */
+  /** Returns the error from compiling a piece of SQL; undefined if it compiles. */
   prepares(sql: string): string | undefined;
   maxParameters: number;
 }
 
 /**
- * The message the database server sends; workerd prepends `D1_ERROR: `: `UNIQUE constraint failed: t.id:
+ * Returns the message the database server sends; workerd prepends `D1_ERROR: `: `UNIQUE constraint failed: t.id:
  * SQLITE_CONSTRAINT (extended: SQLITE_CONSTRAINT_PRIMARYKEY)`.
  */
 export function errorText(error: Error & { errcode: number }, failedSql: FailedSql): string {

@@ -46,7 +46,7 @@ interface FileQueue {
   paused: number;
   /** Settles when the last work that needs exclusive access to the file has finished. */
   exclusiveWork: Promise<unknown>;
-  /** The error for requests that are rejected while such exclusive work is running. */
+  /** Returns the error for requests that are rejected while such exclusive work is running. */
   busy: (() => Error) | undefined;
   lastUsed: number;
 }

@@ -46,7 +46,8 @@ export function* sqlTokens(sql: string): Generator<SqlToken> {
 const STEP = new RegExp(TOKEN);
 
 /**
- * The token at an index of the text, including white space and comments (with kind undefined); undefined at the end.
+ * Returns the token at an index of the text, including white space and comments (with kind undefined); undefined at the
+ * end.
  */
 export function tokenAt(sql: string, index: number): { kind: SqlToken["kind"] | undefined; text: string } | undefined {
   STEP.lastIndex = index;

@@ -117,7 +117,7 @@ function withPairIndex<Result>(index: number, key: string, check: () => Result):
   }
 }
 
-/** The keys for which `work` failed. */
+/** Resolves with the keys for which `work` failed. */
 async function runInBatches<Item extends { key: string }>(
   items: Item[],
   batchSize: number,

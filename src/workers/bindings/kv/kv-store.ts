@@ -178,7 +178,8 @@ const toListed = ({ key, expiresAt, metadata }: KvKey) => ({
 });
 
 /**
- * The end of the range of keys with this prefix. UTF-8 has no byte 0xff, so the last byte can always be incremented.
+ * Returns the end of the range of keys with this prefix. UTF-8 has no byte 0xff, so the last byte can always be
+ * incremented.
  */
 function endOf(prefix: Buffer): Buffer | undefined {
   if (prefix.length === 0) return undefined;

@@ -96,7 +96,7 @@ export interface KvTable {
   deleteExpired(now: number, limit: number): Promise<{ count: number; objects: string[] }>;
   /** Removes up to `limit` rows of a namespace, including expired ones; resolves with their number and objects. */
   deleteSome(namespace: string, limit: number): Promise<{ count: number; objects: string[] }>;
-  /** The subset of these objects that a row references. */
+  /** Resolves with the subset of these objects that a row references. */
   referenced(objectKeys: string[]): Promise<Set<string>>;
 }
 

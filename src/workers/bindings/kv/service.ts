@@ -28,8 +28,8 @@ const MAX_BULK_REQUEST_BYTES = 1024 * 1024;
 const MAX_DRAIN_BYTES = 1024 ** 3;
 
 /**
- * The KV binding in workerd's protocol (src/workerd/api/kv.c++): the key is the path, options are the query, metadata
- * is a header.
+ * Creates the KV binding in workerd's protocol (src/workerd/api/kv.c++): the key is the path, options are the query,
+ * metadata is a header.
  */
 export function createKvService(options: KvStoreOptions & Pick<KvNamespacesOptions, "maxNamespaces">): KvService {
   const store = createKvStore(options);

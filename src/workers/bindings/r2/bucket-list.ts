@@ -236,7 +236,7 @@ const bucketOf = (row: BucketRow): R2Bucket => ({
   ...(row.location !== null && { location: row.location as Location }),
 });
 
-/** The cursor of a list that continues after this name. */
+/** Returns the cursor of a list that continues after this name. */
 export const bucketCursor = (name: string): string => Buffer.from(name).toString("base64url");
 
 /** Throws invalidArgument. */

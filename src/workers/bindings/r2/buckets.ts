@@ -84,8 +84,8 @@ export interface R2Buckets {
     options?: { after?: number; limit?: number },
   ): Promise<{ upload: OpenUpload; parts: StoredPart[]; more: boolean }>;
   /**
-   * The byte range of a part of an object that was uploaded in parts, and the etag of the object. Any other object has
-   * a single part. Resolves with undefined if the key or the part does not exist.
+   * Returns the byte range of a part of an object that was uploaded in parts, and the etag of the object. Any other
+   * object has a single part. Resolves with undefined if the key or the part does not exist.
    */
   partRange(
     bucket: string,

@@ -30,11 +30,11 @@ interface R2Fixture {
   put(key: string, body?: ObjectBody | string, options?: R2PutOptions): ReturnType<R2Buckets["put"]>;
   get(key: string, options?: GetOptions): Promise<string | undefined>;
   keys(): Promise<string[]>;
-  /** The names of the bytes stored for this bucket. */
+  /** Resolves with the names of the bytes stored for this bucket. */
   blobs(): Promise<string[]>;
-  /** An upload with these parts, not completed. */
+  /** Resolves with an upload with these parts, not completed. */
   upload(key: string, parts: string[], numbers?: number[]): Promise<{ ref: UploadRef; uploaded: UploadedPart[] }>;
-  /** Bytes without a row. */
+  /** Resolves with bytes without a row. */
   orphan(blob: string): Promise<unknown>;
 }
 
@@ -104,7 +104,7 @@ export const refusal = (kind: Kind) => (err: unknown) => {
 
 export const md5 = (value: string) => createHash("md5").update(value).digest("hex");
 export const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
-/** The whole body, once its reader has released it; undefined if the body is absent. */
+/** Resolves with the whole body, once its reader has released it; undefined if the body is absent. */
 export async function bytesOf(found: FoundObject | undefined): Promise<Buffer | undefined> {
   if (!found?.body) return undefined;
   const [bytes] = await Promise.all([buffer(found.body), once(found.body, "close")]);

@@ -11,7 +11,7 @@ const METADATA_HEADERS = {
 /** S3's prefix for custom metadata headers. */
 const CUSTOM_PREFIX = "x-amz-meta-";
 
-/** The metadata that an upload sets for its object. */
+/** Returns the metadata that an upload sets for its object. */
 export function metadataFromHeaders(headers: Headers): Required<Pick<Metadata, "httpMetadata" | "customMetadata">> {
   const httpMetadata = Object.fromEntries(
     Object.entries(METADATA_HEADERS).flatMap(([field, name]) => {
@@ -98,8 +98,8 @@ export interface WantedConditions {
 }
 
 /**
- * The conditions in If-Match and similar headers; undefined if the request has none of them. An invalid date is ignored
- * (RFC 9110 13.1.3).
+ * Returns the conditions in If-Match and similar headers; undefined if the request has none of them. An invalid date is
+ * ignored (RFC 9110 13.1.3).
  */
 export function conditionsOf(headers: Headers): WantedConditions | undefined {
   const match = etagsOf(headers.get("if-match"));

@@ -50,7 +50,7 @@ function entryOf(row: PageRow, prefix: string, delimiter: string): Entry {
   return { folded: true, name: row.key.slice(0, at + delimiter.length) };
 }
 
-/** An upper bound of the entry's size in the page's JSON, where custom metadata are separate records. */
+/** Returns an upper bound of the entry's size in the page's JSON, where custom metadata are separate records. */
 const sizeOf = (entry: Entry) =>
   Buffer.byteLength(JSON.stringify(entry)) +
   64 +
@@ -82,7 +82,7 @@ const laterRange = (one: KeyRange, other: KeyRange): KeyRange => {
   return order > 0 ? one : other;
 };
 
-/** The keys after an entry; undefined if there can be none. */
+/** Returns the keys after an entry; undefined if there can be none. */
 function rangeAfter(entry: { folded: boolean; name: string }, before: string | undefined): KeyRange | undefined {
   if (!entry.folded) return { from: entry.name, including: false, before };
   const next = successor(entry.name);
@@ -93,10 +93,10 @@ function rangeAfter(entry: { folded: boolean; name: string }, before: string | u
 const cursorAfter = ({ folded, name }: Pick<Entry, "folded" | "name">) =>
   Buffer.from(`${folded ? "p" : "k"}${name}`).toString("base64url");
 
-/** The cursor of a page whose last entry is this prefix. */
+/** Returns the cursor of a page whose last entry is this prefix. */
 export const cursorAfterPrefix = (prefix: string): string => cursorAfter({ folded: true, name: prefix });
 
-/** The last key or prefix of the page that a cursor follows. */
+/** Returns the last key or prefix of the page that a cursor follows. */
 export const lastEntryOfCursor = (cursor: string): string => Buffer.from(cursor, "base64url").toString().slice(1);
 
 function decodeCursor(cursor: string, limits: R2Limits) {
@@ -113,8 +113,8 @@ function decodeCursor(cursor: string, limits: R2Limits) {
 }
 
 /**
- * The smallest text that sorts after every text with this prefix, in the byte order of UTF-8 (which is that of code
- * points); undefined if there is none.
+ * Returns the smallest text that sorts after every text with this prefix, in the byte order of UTF-8 (which is that of
+ * code points); undefined if there is none.
  */
 export function successor(prefix: string): string | undefined {
   const points = Array.from(prefix, (character) => character.codePointAt(0)!);

@@ -130,7 +130,7 @@ function requireOpen(upload: MultipartUploadRow | undefined): MultipartUploadRow
   return upload;
 }
 
-/** The parts listed in the completion request, by number. */
+/** Returns the parts listed in the completion request, by number. */
 function selectParts(uploadedParts: PartRow[], requestedParts: UploadedPart[], limits: R2Limits): PartRow[] {
   const byNumber = new Map(uploadedParts.map((part) => [part.part_number, part]));
   const parts = requestedParts
@@ -152,7 +152,7 @@ function selectParts(uploadedParts: PartRow[], requestedParts: UploadedPart[], l
   return parts;
 }
 
-/** The MD5 of the parts' binary MD5s, and the number of parts. */
+/** Returns the MD5 of the parts' binary MD5s, and the number of parts. */
 function etagOf(parts: PartRow[]): string {
   const hash = createHash("md5");
   for (const { md5 } of parts) hash.update(md5, "hex");

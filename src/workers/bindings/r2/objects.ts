@@ -176,7 +176,7 @@ const names: Record<ChecksumAlgorithm, string> = {
   sha512: "SHA-512",
 };
 
-/** The MD5 and all given checksums, as computed while the bytes are written to the store. Throws badDigest. */
+/** Returns the MD5 and all given checksums, as computed while the bytes are written to the store. Throws badDigest. */
 function verifyChecksums(stored: Stored, wanted: Checksums, givenAlgorithms: ChecksumAlgorithm[]): Checksums {
   const computed: Checksums = { md5: stored.digests.md5!, sha256: stored.sha256, ...stored.digests };
   for (const algorithm of givenAlgorithms) {

@@ -163,7 +163,7 @@ export function createObjectTable(db: Db) {
         return { keys: rows.map(({ key }) => key), removed: await tombstone(tx, bucket, rows, at) };
       }),
 
-    /** The subset of `values` that belongs to objects of several parts. */
+    /** Resolves with the subset of `values` that belongs to objects of several parts. */
     async multipartAmong(bucket: string, by: "key" | "version", values: string[]): Promise<string[]> {
       const rows = await tables()
         .selectFrom("r2_objects")
@@ -185,7 +185,7 @@ export function createObjectTable(db: Db) {
       );
     },
 
-    /** Rows in the byte order of their keys. */
+    /** Returns rows in the byte order of their keys. */
     page(
       bucket: string,
       { from, including, before }: KeyRange,

@@ -1,7 +1,7 @@
 import { r2Errors } from "./errors.ts";
 import type { ObjectRange, WantedRange } from "./object.ts";
 
-/** The bytes that a range selects in an object of `size`. Throws invalidRange if it is not satisfiable. */
+/** Returns the bytes that a range selects in an object of `size`. Throws invalidRange if it is not satisfiable. */
 export function resolveRange(wantedRange: WantedRange | undefined, size: number): ObjectRange {
   if (wantedRange && "header" in wantedRange) wantedRange = parseRangeHeader(wantedRange.header);
   if (!wantedRange) return { offset: 0, length: size };

@@ -5,7 +5,7 @@ import type { ObjectStore } from "../../../store/index.ts";
 import { createRemoval } from "./removal.ts";
 import type { Removed, RemovedTable } from "./removed-table.ts";
 
-/** A store that records deletions and blocks until it is released. */
+/** Returns a store that records deletions and blocks until it is released. */
 function slowRemoval({ failing = false } = {}) {
   const deleted: string[][] = [];
   const gates: (() => void)[] = [];

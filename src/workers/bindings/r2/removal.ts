@@ -2,7 +2,7 @@ import { messageOf, type Log } from "../../../kernel/index.ts";
 import type { ObjectStore } from "../../../store/index.ts";
 import type { Removed, RemovedTable } from "./removed-table.ts";
 
-/** The name of a blob in the object store. */
+/** Returns the name of a blob in the object store. */
 export const blobKey = (bucket: string, blob: string) => `r2/${bucket}/${blob}`;
 
 /**

@@ -92,8 +92,9 @@ export function createRemovedTable(db: Db) {
 
     /** The subset of `blobs` that belong to an object or a part, or whose removal is already recorded. */
     /**
-     * The subset of `blobs` that belong to an object or a part, or whose removal is already recorded. Queried one after
-     * the other: a blob moves from the first two tables to the third, so none can be missed between the queries.
+     * Resolves with the subset of `blobs` that belong to an object or a part, or whose removal is already recorded.
+     * Queried one after the other: a blob moves from the first two tables to the third, so none can be missed between
+     * the queries.
      */
     async known(blobs: string[]): Promise<Set<string>> {
       const objectRows = await tables()

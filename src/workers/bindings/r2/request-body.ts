@@ -3,9 +3,9 @@ import { r2Errors } from "./errors.ts";
 
 /** The body of a PUT: metadata first, then the bytes of the object. */
 export interface RequestBody {
-  /** The first `size` bytes as text. Call it once, before anything else. */
+  /** Resolves with the first `size` bytes as text. Call it once, before anything else. */
   head(size: number): Promise<string>;
-  /** The remaining bytes. */
+  /** Returns the remaining bytes. */
   rest(): AsyncIterable<Uint8Array>;
   /** Reads and discards the rest. Resolves with false if the body does not end within `maxBytes` bytes. */
   drain(maxBytes: number): Promise<boolean>;

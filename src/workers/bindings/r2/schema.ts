@@ -57,6 +57,6 @@ export type ObjectRow = Selectable<R2Tables["r2_objects"]>;
 export type MultipartUploadRow = Selectable<R2Tables["r2_uploads"]>;
 export type PartRow = Selectable<R2Tables["r2_parts"]>;
 
-/** The name that readers and removals share: the version of a plain object, the upload of a multipart one. */
+/** Returns the name that readers and removals share: the version of a plain object, the upload of a multipart one. */
 export const blobOwner = ({ version, upload_id }: { version: string; upload_id: string | null }) =>
   upload_id ?? version;

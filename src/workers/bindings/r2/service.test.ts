@@ -289,7 +289,7 @@ describe("the R2 binding's protocol", () => {
   });
 });
 
-/** The store itself, until it is set to fail. */
+/** Returns the store itself, until it is set to fail. */
 const breakable = (objects: ObjectStore, fails: () => boolean): ObjectStore => ({
   ...objects,
   put: async (...args) => (fails() ? Promise.reject(new Error("disk failure")) : objects.put(...args)),

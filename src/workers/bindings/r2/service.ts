@@ -40,8 +40,8 @@ const MAX_DRAIN_BYTES = 5 * 1024 ** 3;
 const MAX_INLINE_BYTES = 64 * 1024;
 
 /**
- * The R2 binding in workerd's protocol (r2-rpc.c++): reads are GET with the request in a header, everything else is PUT
- * with the request before the bytes.
+ * Creates the R2 binding in workerd's protocol (r2-rpc.c++): reads are GET with the request in a header, everything
+ * else is PUT with the request before the bytes.
  */
 export function createR2Service(options: R2Options & Pick<R2BucketListOptions, "onRemoved">): R2Service {
   const buckets = createR2Buckets(options);

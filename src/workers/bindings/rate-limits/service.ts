@@ -6,7 +6,7 @@ import { createRateLimitCounters } from "./counters.ts";
 /** Keys may be URLs or header values. */
 const MAX_BODY_BYTES = 256 * 1024;
 
-/** The server side of `env.X.limit()`. */
+/** Creates the server side of `env.X.limit()`. */
 export function createRateLimitService({ clock }: { clock: Clock }): BindingServices["rateLimit"] {
   const counters = createRateLimitCounters(clock);
   return {

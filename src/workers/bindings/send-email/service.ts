@@ -6,7 +6,7 @@ import type { BindingServices } from "../service.ts";
 /** 25 MiB of attachments in base64 and JSON, plus some overhead; the mail module enforces the exact limits. */
 const MAX_MESSAGE_BYTES = 36 * 1024 * 1024;
 
-/** The server side of `env.X.send()`: passes the worker's message to the mail module. */
+/** Creates the server side of `env.X.send()`: passes the worker's message to the mail module. */
 export function createSendEmailService({ port, log }: { port: SendEmailPort; log: Log }): BindingServices["sendEmail"] {
   return {
     async handle(request, response, { script, binding }) {

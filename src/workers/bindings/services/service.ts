@@ -9,7 +9,7 @@ import type { ServiceTarget, WorkerCalls } from "./port.ts";
  */
 const MAX_CALLS = 256;
 
-/** The server side of a service binding. Passes requests and RPC connections to the bound worker. */
+/** Creates the server side of a service binding. Passes requests and RPC connections to the bound worker. */
 export function createServiceBindingService({
   calls,
   maxCalls: callLimit = MAX_CALLS,

@@ -8,7 +8,7 @@ import type { BindingServices } from "../service.ts";
 const ARGS_LIMIT = 256 * 1024;
 const DRAIN_LIMIT = 50 * 1024 * 1024;
 
-/** The server side of `env.STREAM`: passes calls to the video module with the field names of the binding. */
+/** Creates the server side of `env.STREAM`: passes calls to the video module with the field names of the binding. */
 export function createStreamService({ port, log }: { port: StreamPort; log: Log }): BindingServices["stream"] {
   return {
     async handle(request, response, { script, binding }) {

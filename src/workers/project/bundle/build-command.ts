@@ -59,7 +59,9 @@ export async function runBuildCommand(
     throw projectErrors.buildCommandFailed({ command, cwd, outcome: failure, output: output.trim() || "(no output)" });
 }
 
-/** The files whose change runs the command again, at most 2,000; packages and hidden folders are left out. */
+/**
+ * Resolves with the files whose change runs the command again, at most 2,000; packages and hidden folders are left out.
+ */
 export async function watchedFiles({ watchFolders }: Pick<BuildCommand, "watchFolders">): Promise<string[]> {
   const foundFiles: string[] = [];
   const pendingFolders = [...watchFolders];

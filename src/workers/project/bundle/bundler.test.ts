@@ -25,7 +25,7 @@ async function write(root: string, files: Files) {
   }
 }
 
-/** A project in its own folder, with the packages it uses linked into it. */
+/** Resolves with a project in its own folder, with the packages it uses linked into it. */
 async function project(
   t: TestContext,
   files: Files,

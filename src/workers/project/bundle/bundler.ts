@@ -21,7 +21,10 @@ export interface Bundler {
    * its position and a code frame.
    */
   build(options?: { skipCommand?: boolean }): Promise<ProjectBuild>;
-  /** Every file that the last build read, or tried to read if it failed. A change to any of them requires a rebuild. */
+  /**
+   * Returns every file that the last build read, or tried to read if it failed. A change to any of them requires a
+   * rebuild.
+   */
   watchFiles(): string[];
   close(): Promise<void>;
 }
@@ -191,7 +194,7 @@ function esbuildOptions(project: Project, format: WorkerScript["format"], mode: 
   };
 }
 
-/** A failed build does not list its inputs; this plugin records them. */
+/** Returns a failed build does not list its inputs; this plugin records them. */
 const recordLoaded = (loadedFiles: Set<string>): Plugin => ({
   name: "record-loaded",
   setup: (build) =>

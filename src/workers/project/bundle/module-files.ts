@@ -9,7 +9,7 @@ export interface ModuleFiles {
   plugin: Plugin;
   /** Modules imported by the last build. */
   modules(): WorkerModule[];
-  /** The source files of these modules. */
+  /** Returns the source files of these modules. */
   files(): string[];
 }
 
@@ -124,7 +124,7 @@ async function resolveInPackage(specifier: string, from: string): Promise<string
   }
 }
 
-/** A module named `./<sha1>-<file name>`, as in real deploys. */
+/** Resolves with a module named `./<sha1>-<file name>`, as in real deploys. */
 async function readModule(file: string, type: Kind): Promise<WorkerModule> {
   const content = await readFile(file);
   const name = `./${createHash("sha1").update(content).digest("hex")}-${basename(file)}`;

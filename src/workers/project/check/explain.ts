@@ -59,7 +59,9 @@ function explainMissingBinding(
   return `Binding not found: ${relative(project.root, use.file)}:${use.line} reads env.${use.name}, but the configuration does not declare "${use.name}".\nFix: ${howToDeclare(project, use.name, members)}`;
 }
 
-/** The read of an undeclared name in the line that threw; otherwise the only such read that fits the message. */
+/**
+ * Returns the read of an undeclared name in the line that threw; otherwise the only such read that fits the message.
+ */
 function findSuspect(
   message: string,
   stack: string,

@@ -12,7 +12,10 @@ export interface Inspection {
   unknownBindings: EnvUse[];
 }
 
-/** All warnings worth showing before the worker runs. `editors`: include those that help only while editing code. */
+/**
+ * Resolves with all warnings worth showing before the worker runs. `editors`: include those that help only while
+ * editing code.
+ */
 export async function inspectProject(
   project: Project,
   build: Pick<ProjectBuild, "warnings" | "sources">,

@@ -8,7 +8,10 @@ import { type EnvUse, findEnvUses } from "./env-uses.ts";
 const MAX_SOURCES = 500;
 const MAX_SOURCE_LENGTH = 512 * 1024;
 
-/** Every position where the project's own sources read a name from env that is undeclared or not supported. */
+/**
+ * Resolves with every position where the project's own sources read a name from env that is undeclared or not
+ * supported.
+ */
 export async function findUnknownBindings(project: Project, sources: readonly string[]): Promise<EnvUse[]> {
   const declaredNames = new Set([...project.bindings.map(({ name }) => name), ...project.requiredSecrets]);
   const uses = await Promise.all(
@@ -48,7 +51,7 @@ export function unknownBindingProblems(project: Project, uses: readonly EnvUse[]
   });
 }
 
-/** The nearest declared name, and the entry to add to the configuration. */
+/** Returns the nearest declared name, and the entry to add to the configuration. */
 export function howToDeclare(project: Project, name: string, members: readonly string[]): string {
   const similarName = nearestName(
     name,

@@ -94,7 +94,7 @@ export const unsafeBinding = z
         (context.issues as z.core.$ZodIssue[]).push(issue);
   });
 
-/** The rate limits among the entries of `unsafe.bindings`. */
+/** Returns the rate limits among the entries of `unsafe.bindings`. */
 export const rateLimitsAmong = (entries: readonly unknown[]): z.output<typeof unsafeRateLimit>[] =>
   entries.flatMap((entry) => unsafeRateLimit.safeParse(entry).data ?? []);
 

@@ -8,9 +8,9 @@ import type { EnvironmentFields } from "./schema.ts";
 export type Purpose = "dev" | "deploy";
 
 /**
- * The bindings of a run. For a local run, as in `wrangler dev`, preview resources take precedence over production ones,
- * a secret takes precedence over a variable of the same name, and a resource without an id gets one derived from the
- * worker and the binding.
+ * Returns the bindings of a run. For a local run, as in `wrangler dev`, preview resources take precedence over
+ * production ones, a secret takes precedence over a variable of the same name, and a resource without an id gets one
+ * derived from the worker and the binding.
  */
 export function makeBindings(
   fields: EnvironmentFields,

@@ -162,7 +162,7 @@ interface NamePlace {
   path: Path;
 }
 
-/** Every variable and binding with the position of its name, variables first. */
+/** Returns every variable and binding with the position of its name, variables first. */
 export function bindingPlaces(document: ConfigDocument, view: EnvironmentView): NamePlace[] {
   const vars = view.get("vars");
   const variablePlaces = typeof vars === "object" && vars !== null && !Array.isArray(vars) ? Object.keys(vars) : [];

@@ -70,7 +70,7 @@ export function classifyCompatibilityDate(
   return date > newestDate ? { kind: "newer", use: newestDate } : { kind: "good" };
 }
 
-/** The date with which a worker runs: workerd does not start with a date newer than its own. */
+/** Returns the date with which a worker runs: workerd does not start with a date newer than its own. */
 export const supportedDate = (date: string): string =>
   date > NEWEST_COMPATIBILITY_DATE ? NEWEST_COMPATIBILITY_DATE : date;
 

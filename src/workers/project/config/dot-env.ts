@@ -10,7 +10,7 @@ export const dotEnvNames = (environment: string | undefined): string[] => [
   ...(environment === undefined ? [] : [`.env.${environment}`, `.env.${environment}.local`]),
 ];
 
-/** The merged variables. A malformed line is only a warning, because other tools share these files. */
+/** Resolves with the merged variables. A malformed line is only a warning, because other tools share these files. */
 export async function readDotEnvFiles(
   root: string,
   environment: string | undefined,

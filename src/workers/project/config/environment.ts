@@ -15,9 +15,9 @@ export interface EnvironmentView {
   name: string | undefined;
   /** [] or ["env", name] */
   path: Path;
-  /** The path of a field in this environment: its own path, or that of the top level if inherited. */
+  /** Returns the path of a field in this environment: its own path, or that of the top level if inherited. */
   pathOf(field: string): Path;
-  /** The unvalidated value at that path. */
+  /** Returns the unvalidated value at that path. */
   get(field: string): unknown;
 }
 

@@ -21,9 +21,9 @@ interface FoundConfig {
 const REDIRECT = join(".wrangler", "deploy", "config.json");
 
 /**
- * The given file; otherwise the first of CONFIG_NAMES, or the file that `.wrangler/deploy/config.json` names, in `cwd`
- * or the nearest parent folder that has one. If a folder has both, `prefer` decides. Throws configurationMissing,
- * redirectInvalid.
+ * Resolves with the given file; otherwise the first of CONFIG_NAMES, or the file that `.wrangler/deploy/config.json`
+ * names, in `cwd` or the nearest parent folder that has one. If a folder has both, `prefer` decides. Throws
+ * configurationMissing, redirectInvalid.
  */
 export async function findConfig(
   cwd: string,
@@ -77,7 +77,7 @@ export const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** An existing file in the same folder with a similar name, for "did you mean". */
+/** Resolves with an existing file in the same folder with a similar name, for "did you mean". */
 export async function nearestFile(path: string): Promise<string | undefined> {
   const names = await readdir(dirname(path)).catch(() => []);
   const stem = (name: string) => name.replace(/\.[^.]*$/, "");

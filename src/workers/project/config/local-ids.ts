@@ -7,8 +7,8 @@ interface ConfiguredIds {
 }
 
 /**
- * The ids under which `reelpost dev` stores resources: as in `wrangler dev`, preview resources take precedence over
- * production ones. The id of a resource without a configured id is derived from the worker and the binding.
+ * Returns the ids under which `reelpost dev` stores resources: as in `wrangler dev`, preview resources take precedence
+ * over production ones. The id of a resource without a configured id is derived from the worker and the binding.
  */
 export const localIds = (worker: string) => ({
   namespace: (binding: string, { preview, id }: ConfiguredIds) => preview ?? id ?? derivedId(worker, binding),

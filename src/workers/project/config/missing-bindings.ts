@@ -44,7 +44,7 @@ export function checkUnsupported(
   });
 }
 
-/** Every unsupported binding of the environment. */
+/** Returns every unsupported binding of the environment. */
 export const findMissingBindings = (view: EnvironmentView): MissingBinding[] =>
   unsupportedFields(view).flatMap(({ product, names }) => names.map((name) => ({ name, product })));
 
@@ -60,7 +60,7 @@ function unsupportedFields(view: EnvironmentView) {
   );
 }
 
-/** The value of `unsafe` without the bindings of type `ratelimit`, which are supported. */
+/** Returns the value of `unsafe` without the bindings of type `ratelimit`, which are supported. */
 function withoutRateLimits(value: unknown): unknown {
   const bindings = valueAt(value, ["bindings"]);
   if (!Array.isArray(bindings)) return value;

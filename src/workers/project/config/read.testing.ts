@@ -13,7 +13,7 @@ import { type ReadProjectOptions, readProject } from "./read.ts";
 const NOW = Date.parse("2026-11-20T12:00:00Z");
 export const DATE = "2026-10-01";
 
-/** A folder with these files, and a main module. */
+/** Resolves with a folder with these files, and a main module. */
 export async function folder(t: TestContext, files: Record<string, string>): Promise<string> {
   const root = await mkdtemp(join(tmpdir(), "reelpost-config-"));
   t.after(() => rm(root, { recursive: true, force: true }));
@@ -27,7 +27,7 @@ export async function folder(t: TestContext, files: Record<string, string>): Pro
 export const read = (cwd: string, options: Partial<ReadProjectOptions> = {}) =>
   readProject({ cwd, clock: createManualClock(NOW), ...options });
 
-/** The error message, with the folder as `<root>`. */
+/** Resolves with the error message, with the folder as `<root>`. */
 export async function refusal(cwd: string, options: Partial<ReadProjectOptions> = {}): Promise<string> {
   const error = await read(cwd, options).then(
     () => assert.fail("the configuration was accepted"),

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { type Problem, errorAt } from "../../../kernel/config/index.ts";
 import { messageOf } from "../../../kernel/errors.ts";
 
-/** The text of a file, undefined if it does not exist, or the error. */
+/** Resolves with the text of a file, undefined if it does not exist, or the error. */
 export async function readIfPresent(file: string): Promise<string | { error: unknown } | undefined> {
   try {
     return await readFile(file, "utf8");

@@ -104,7 +104,7 @@ function findMissing(
   });
 }
 
-/** The binding names in `secrets_store_secrets`, in order; undefined for an invalid entry. */
+/** Returns the binding names in `secrets_store_secrets`, in order; undefined for an invalid entry. */
 function storeBindingNames(view: EnvironmentView): (string | undefined)[] {
   const entries: unknown = view.get("secrets_store_secrets");
   if (!Array.isArray(entries)) return [];

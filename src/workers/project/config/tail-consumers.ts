@@ -1,6 +1,6 @@
 import type { EnvironmentFields } from "./schema.ts";
 
-/** The names of the tail workers, without duplicates. */
+/** Returns the names of the tail workers, without duplicates. */
 export const makeTailConsumers = ({ tail_consumers = [] }: EnvironmentFields): string[] => [
   ...new Set(tail_consumers.map(({ service }) => service)),
 ];

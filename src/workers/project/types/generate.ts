@@ -12,7 +12,7 @@ export const GENERATED = "by `reelpost types`";
 const MAX_LITERAL_LENGTH = 200;
 
 /**
- * The text of `worker-configuration.d.ts`: an `Env` with every binding, global and in the namespace that
+ * Returns the text of `worker-configuration.d.ts`: an `Env` with every binding, global and in the namespace that
  * `cloudflare:workers` reads. A variable's type covers its values in all `variants` (the same worker in other
  * environments); a secret is a string.
  */
@@ -110,7 +110,7 @@ function unionOf(types: readonly string[]): string {
   return narrowTypes.join(" | ");
 }
 
-/** The type of a JSON value: literals for single values, a union for the elements of a list. */
+/** Returns the type of a JSON value: literals for single values, a union for the elements of a list. */
 function shapeOf(value: unknown, depth = 0): string {
   if (value === null || typeof value === "boolean" || typeof value === "number") return String(value);
   if (typeof value === "string") return literal(value);

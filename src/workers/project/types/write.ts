@@ -48,7 +48,7 @@ function withRuntimeTypes(text: string, previousText = ""): string {
   return text.slice(0, end) + version + text.slice(end) + previousText.slice(start);
 }
 
-/** The other environments of the same file; an invalid one does not block this one. */
+/** Resolves with the other environments of the same file; an invalid one does not block this one. */
 async function variantsOf(project: Project, options: ReadProjectOptions): Promise<Project[]> {
   const document = parseDocument(project.configFile, await readFile(project.configFile, "utf8"));
   const names = Object.keys((valueAt(document.value, ["env"]) as object | undefined) ?? {}).filter(

@@ -24,7 +24,7 @@ export const SERVE_EGRESS: EgressPolicy = { allowLoopback: false, allowPrivate: 
 /** For a developer's own machine, where the services called by the worker often run too. */
 export const DEV_EGRESS: EgressPolicy = { allowLoopback: true, allowPrivate: true, denyPorts: [25], allow: [] };
 
-/** The policy of `reelpost serve`: the settings `egress`, with this server's own addresses always blocked. */
+/** Returns the policy of `reelpost serve`: the settings `egress`, with this server's own addresses always blocked. */
 export const serveEgress = ({ egress }: Pick<Settings, "egress">, ownAddresses?: OwnAddresses): EgressPolicy => ({
   ...(ownAddresses && { own: ownAddresses }),
   allowLoopback: egress.allow_loopback,
@@ -33,7 +33,7 @@ export const serveEgress = ({ egress }: Pick<Settings, "egress">, ownAddresses?:
   allow: egress.allow,
 });
 
-/** The policy of `reelpost dev`, with the overrides of the project's configuration. */
+/** Returns the policy of `reelpost dev`, with the overrides of the project's configuration. */
 export const devEgress = (overrides: Partial<EgressPolicy> = {}): EgressPolicy => ({ ...DEV_EGRESS, ...overrides });
 
 /** The reason a connection is rejected; undefined if it is allowed. */

@@ -38,8 +38,9 @@ const HOP_BY_HOP = new Set([
 ]);
 
 /**
- * The only outbound path of a worker: `fetch()` arrives as a request in absolute form (RFC 9112 3.2.2) and `connect()`
- * as CONNECT. The proxy adds TLS, so a worker's https request arrives here in clear text over its own unix socket.
+ * Starts the only outbound path of a worker: `fetch()` arrives as a request in absolute form (RFC 9112 3.2.2) and
+ * `connect()` as CONNECT. The proxy adds TLS, so a worker's https request arrives here in clear text over its own unix
+ * socket.
  */
 export async function startEgressProxy({
   socket,

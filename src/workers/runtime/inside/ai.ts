@@ -125,7 +125,7 @@ const OPTION_HEADERS: Record<string, string> = {
   requestTimeoutMs: "cf-aig-request-timeout",
 };
 
-/** The gateway of a call and its options as headers. Empty without a gateway. */
+/** Returns the gateway of a call and its options as headers. Empty without a gateway. */
 function gatewayOf(gateway: unknown, extraHeaders: unknown): { gateway?: string; headers?: Record<string, string> } {
   if (gateway === undefined || gateway === null) return {};
   const { id, ...options } = gateway as Options;

@@ -69,8 +69,8 @@ function wrapperOf(listener: Listener): Listener {
 }
 
 /**
- * An event of the runtime's own class, which code cannot construct: `instanceof` works, and its methods are those of
- * `own`.
+ * Returns an event of the runtime's own class, which code cannot construct: `instanceof` works, and its methods are
+ * those of `own`.
  */
 function eventOf(type: string, { prototype }: Native, own: object): Event {
   const event = Object.setPrototypeOf(new Event(type, { cancelable: true }), prototype) as Event;

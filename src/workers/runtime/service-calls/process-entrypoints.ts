@@ -22,7 +22,7 @@ interface Options {
 
 const client = workerClient(SCHEME_HEADER);
 
-/** The entrypoints of one process that other workers call. */
+/** Creates the entrypoints of one process that other workers call. */
 export function createProcessEntrypoints({
   sockets,
   invocations,

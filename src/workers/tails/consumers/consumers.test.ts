@@ -10,7 +10,10 @@ import { traceItemOf } from "./trace-item.ts";
 
 type Item = { scriptName: string; logs: { message: unknown[] }[] };
 
-/** A runtime whose workers have the tail workers in `graph`; `untilCalled` waits for calls to tail handlers. */
+/**
+ * Resolves with a runtime whose workers have the tail workers in `graph`; `untilCalled` waits for calls to tail
+ * handlers.
+ */
 function fixture(graph: Record<string, string[] | Promise<string[]>>, limits: Partial<TailConsumerLimits> = {}) {
   const runtime = fakeRuntime();
   const calls: { ref: ScriptRef; batch: TailBatch; items: Item[] }[] = [];

@@ -14,7 +14,7 @@ interface TailConsumers {
 }
 
 interface TailConsumersOptions {
-  /** The names of the tail workers of a worker; synchronous if they are cached. */
+  /** Resolves with the names of the tail workers of a worker; synchronous if they are cached. */
   consumersOf(producer: ScriptRef): readonly string[] | Promise<readonly string[]>;
   /** Calls the tail handler. */
   deliver(consumer: ScriptRef, batch: TailBatch): Promise<InvocationOutcome>;

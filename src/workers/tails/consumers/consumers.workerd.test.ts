@@ -125,7 +125,7 @@ describe("a tail worker in workerd", () => {
 
   const request = (script: string, path: string) =>
     fetch(url + path, { headers: { "x-script": script, cookie: "a=b" } });
-  /** The next tail invocation of `script` after the first `seen` records. */
+  /** Resolves with the next tail invocation of `script` after the first `seen` records. */
   async function nextTailCall(script: string, seen: number): Promise<Invocation> {
     for (;;) {
       const next = nextRecord.promise;

@@ -84,7 +84,7 @@ function* rowsOf(connection: DatabaseConnection, table: string): Generator<Uint8
   yield* insertsOf(connection, head, columns, `from ${quoted(table)}`);
 }
 
-/** The counters of AUTOINCREMENT tables: the highest id ever assigned may exceed the highest existing one. */
+/** Returns the counters of AUTOINCREMENT tables: the highest id ever assigned may exceed the highest existing one. */
 function* sequencesOf(connection: DatabaseConnection, tables: Table[]): Generator<Uint8Array> {
   const autoincrementTables = tables
     .filter(({ sql }) => /\bautoincrement\b/i.test(sql))

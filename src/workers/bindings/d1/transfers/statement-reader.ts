@@ -8,9 +8,9 @@ export interface ReadStatement {
 
 /** Splits SQL that arrives in chunks at its semicolons and buffers only the incomplete statement. */
 interface StatementReader {
-  /** The statements that end within the text read so far. Throws StatementTooLong. */
+  /** Returns the statements that end within the text read so far. Throws StatementTooLong. */
   read(piece: string): Generator<ReadStatement>;
-  /** The last statement, if it is not terminated. */
+  /** Returns the last statement, if it is not terminated. */
   end(): Generator<ReadStatement>;
 }
 

@@ -49,7 +49,7 @@ export interface D1Transfers {
     bookmark: string,
     signal?: AbortSignal,
   ): Promise<Transfer>;
-  /** The file of a finished export, available for an hour. */
+  /** Resolves with the file of a finished export, available for an hour. */
   download(token: string): Promise<{ filename: string; file: ObjectHandle } | undefined>;
   /** Deletes files that were not downloaded. Call it periodically; a no-op in a process without database files. */
   sweep(): Promise<void>;
@@ -351,7 +351,7 @@ const bookmarkAt = ({ id, created_at }: TransferRow) => {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-00000000-${id}`;
 };
 
-/** The import mark in the target database file: never 0, the mark of a new database. */
+/** Returns the import mark in the target database file: never 0, the mark of a new database. */
 const markOf = ({ id }: TransferRow) => Number.parseInt(id.slice(0, 8), 16) & 0x7fff_ffff || 1;
 
 const folderOf = (id: string) => `d1-transfers/${id}/`;

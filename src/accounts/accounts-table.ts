@@ -25,7 +25,7 @@ export async function insertUser(db: AccountsExecutor, user: User): Promise<void
     .execute();
 }
 
-/** The user created during the first run. */
+/** Resolves with the user created during the first run. */
 export async function firstUser(db: AccountsExecutor): Promise<User | undefined> {
   const row = await db.selectFrom("users").selectAll().orderBy("created_at").orderBy("id").limit(1).executeTakeFirst();
   return row && toUser(row);
@@ -96,7 +96,7 @@ export async function findAccount(db: AccountsExecutor, id: string): Promise<Acc
   return row && toAccount(row);
 }
 
-/** The oldest account: the one created during the first run, unless it has been deleted. */
+/** Resolves with the oldest account: the one created during the first run, unless it has been deleted. */
 export async function firstAccount(db: AccountsExecutor): Promise<Account | undefined> {
   const row = await db
     .selectFrom("accounts")

@@ -28,7 +28,7 @@ export interface FirstRun {
     email?: string;
     token?: string;
   }): Promise<{ user: User; account: Account; token: string } | undefined>;
-  /** The oldest account: the one created during the first run, unless it has been deleted. */
+  /** Resolves with the oldest account: the one created during the first run, unless it has been deleted. */
   firstAccount(): Promise<Account | undefined>;
   /**
    * Creates another token like the first one, in case that one has been lost. The token limit does not apply. Throws

@@ -64,7 +64,7 @@ const accountPermissions = new Map(
 export const roleAllows = (role: Role, permission: Permission): boolean =>
   accountPermissions.get(role)!.has(permission);
 
-/** The permission groups of a role in an account, as policies of the v4 API. Policy ids are empty. */
+/** Returns the permission groups of a role in an account, as policies of the v4 API. Policy ids are empty. */
 export function rolePolicies(role: Role, account: string): Policy[] {
   const groupsOf = (scope: "account" | "zone") =>
     permissionGroups.filter((group) => group.scope === scope && roleAllows(role, group.name)).map(({ id }) => id);

@@ -226,7 +226,7 @@ export function signInConformance(engine: TestEngine): void {
   });
 
   describe("two-factor authentication", () => {
-    /** A user with password and authenticator app. */
+    /** Sets up a user with password and authenticator app. */
     async function setUpTwoFactor(t: Parameters<typeof setUp>[1]) {
       const base = await setUpSignIn(engine, t);
       const { module, clock, email, client, withPassword } = base;

@@ -6,7 +6,7 @@ import type { User } from "./types.ts";
 import type { AccountTables } from "./tables.ts";
 
 export interface Users {
-  /** The user behind a caller. */
+  /** Resolves with the user behind a caller. */
   get(by: Caller): Promise<User>;
   /** Omitted fields keep their values; null clears a field. */
   update(by: Caller, change: UserChange): Promise<User>;

@@ -50,7 +50,7 @@ export interface FakeApi {
   bodies(call: string): unknown[];
 }
 
-/** A fake server: `routes` by `METHOD /path` without the query. Other requests get 404 with code 7000. */
+/** Starts a fake server: `routes` by `METHOD /path` without the query. Other requests get 404 with code 7000. */
 export async function startFakeApi(
   t: Scope,
   routes: Record<string, Reply | ((seen: Seen, url: string) => Reply)>,

@@ -2,7 +2,7 @@ import { COMMON_OPTIONS, type Command, type Option } from "./command.ts";
 
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 
-/** The completion script for one shell, covering all commands that are not hidden. */
+/** Returns the completion script for one shell, covering all commands that are not hidden. */
 export function completionScript(shell: (typeof SHELLS)[number], commands: readonly Command[]): string {
   const visibleCommands = commands.filter(({ hidden }) => hidden !== true);
   return { bash, zsh, fish }[shell](visibleCommands);
@@ -87,7 +87,9 @@ function valueCase(option: [string, Option]): string[] {
 /** "secret put" is completed via "secret". */
 const prefixesOf = (name: string) => name.split(" ").map((_, i, words) => words.slice(0, i + 1).join(" "));
 
-/** The words that can follow nothing, and each group: [["", ["dev", "secret"]], ["secret", ["put", "list"]]]. */
+/**
+ * Returns the words that can follow nothing, and each group: [["", ["dev", "secret"]], ["secret", ["put", "list"]]].
+ */
 function groupsOf(names: readonly string[]): [string, string[]][] {
   const groups = new Map<string, Set<string>>([["", new Set()]]);
   for (const name of names) {

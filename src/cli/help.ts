@@ -4,7 +4,10 @@ import type { Noun } from "./registry.ts";
 
 type Screen = Pick<Output, "width" | "colour">;
 
-/** The page of `reelpost --help`: one line for each noun, such as `kv …  KV namespaces and their keys: namespace, key, bulk`. */
+/**
+ * Returns the page of `reelpost --help`: one line for each noun, such as `kv …  KV namespaces and their keys:
+ * namespace, key, bulk`.
+ */
 export function firstPage(nouns: readonly Noun[], screen: Screen): string {
   const rows = nouns.map(({ name, summary, verbs }): [string, string] =>
     verbs === undefined ? [name, summary] : [`${name} …`, `${summary}: ${verbs.join(", ")}`],
@@ -12,7 +15,7 @@ export function firstPage(nouns: readonly Noun[], screen: Screen): string {
   return commandPage("Self-hosted, programmable email and streaming video", "", rows, screen);
 }
 
-/** The page of a group: `reelpost secret --help` lists the commands that start with "secret". */
+/** Returns the page of a group: `reelpost secret --help` lists the commands that start with "secret". */
 export function groupHelp(
   words: readonly string[],
   commands: readonly Command[],

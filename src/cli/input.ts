@@ -49,7 +49,7 @@ export async function readJsonFile(
   }
 }
 
-/** A file as a request body that is read while it is sent. */
+/** Resolves with a file as a request body that is read while it is sent. */
 export async function fileBody(
   cwd: string,
   name: string,

@@ -26,7 +26,7 @@ async function loadedModules(...args: string[]): Promise<string[]> {
   return /modules: (.*)$/.exec(stderr)![1]!.split(" ");
 }
 
-/** Number of modules of this program that a command line loads. */
+/** Resolves with the number of modules of this program that a command line loads. */
 async function countModules(...args: string[]): Promise<number> {
   const urls = await loadedModules(join(import.meta.dirname, "main.ts"), ...args);
   return urls.filter((url) => url.startsWith(SOURCES)).length;

@@ -46,7 +46,7 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
   };
 }
 
-/** The longest sequence of leading words that is a command name or the beginning of one. */
+/** Returns the longest sequence of leading words that is a command name or the beginning of one. */
 function chooseCommand(
   positionals: readonly string[],
   commands: readonly Command[],

@@ -43,7 +43,7 @@ export function facts(pairs: readonly (readonly [name: string, value: string | u
   return visiblePairs.map(([name, value]) => `${paint("dim", name.padEnd(width))}  ${value}`);
 }
 
-/** A timestamp from the API in human-readable form: `2026-11-20 12:00:00 UTC`. */
+/** Returns a timestamp from the API in human-readable form: `2026-11-20 12:00:00 UTC`. */
 export const formatTime = (text: string | undefined): string =>
   text === undefined ? "" : text.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?Z$/, "$1 $2 UTC");
 

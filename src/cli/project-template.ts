@@ -21,7 +21,7 @@ export async function templateSummary(template: TemplateName): Promise<string> {
   return (JSON.parse(await readFile(join(FOLDER, template, "template.json"), "utf8")) as { summary: string }).summary;
 }
 
-/** The files of a project, by path. `_name` is renamed to `.name`: npm does not pack some dotfiles. */
+/** Resolves with the files of a project, by path. `_name` is renamed to `.name`: npm does not pack some dotfiles. */
 export async function renderTemplate(template: TemplateName, facts: TemplateFacts): Promise<Map<string, string>> {
   const files = new Map<string, string>();
   for (const folder of ["common", template]) {

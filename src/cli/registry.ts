@@ -289,14 +289,14 @@ export const NOUNS: readonly Noun[] = [
   },
 ];
 
-/** Every command, in the order of help. */
+/** Resolves with every command, in the order of help. */
 export async function allCommands(): Promise<readonly Command[]> {
   return (await Promise.all(NOUNS.map(({ load }) => load()))).flat();
 }
 
 /**
- * The commands that a line can name. Without a noun in front, these are all commands: an option comes first, or the
- * noun is misspelled.
+ * Resolves with the commands that a line can name. Without a noun in front, these are all commands: an option comes
+ * first, or the noun is misspelled.
  */
 export async function commandsFor(argv: readonly string[]): Promise<readonly Command[]> {
   const noun = NOUNS.find(({ name }) => name === argv[0]);

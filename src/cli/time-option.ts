@@ -7,8 +7,8 @@ const FIXES = {
 };
 
 /**
- * A duration before now (or after now for future times), or a time in RFC 3339 format (a date alone means midnight
- * UTC). Returns the API format.
+ * Returns a duration before now (or after now for future times), or a time in RFC 3339 format (a date alone means
+ * midnight UTC). Returns the API format.
  */
 export function parseTimeOption(
   option: string,

@@ -13,7 +13,7 @@ export interface WorkerConnection extends ApiConnection {
   script: string;
 }
 
-/** The specified worker, or the one in the configuration. */
+/** Resolves with the specified worker, or the one in the configuration. */
 export async function connectWorker(
   values: WorkerValues,
   context: CommandContext,
@@ -27,8 +27,8 @@ export async function connectWorker(
 }
 
 /**
- * The connection of a storage command, and the configuration if there is one. With `--local`, it connects to the
- * storage of `reelpost dev`.
+ * Resolves with the connection of a storage command, and the configuration if there is one. With `--local`, it connects
+ * to the storage of `reelpost dev`.
  */
 export async function connectStorage(
   values: StorageValues,
@@ -41,7 +41,7 @@ export async function connectStorage(
   return { ...(await connection), target };
 }
 
-/** The configuration that the options select; undefined if there is none. */
+/** Resolves with the configuration that the options select; undefined if there is none. */
 export async function configurationOf(
   { config, env }: Pick<StorageValues, "config" | "env">,
   { cwd }: Pick<CommandContext, "cwd">,

@@ -74,8 +74,8 @@ const API_PREFIX = "/client/v4/";
 const AUTH_PREFIX = "/auth/";
 
 /**
- * The dashboard on an origin of its own: its pages, the v4 API and sign-in. It sets no cookies, because browsers would
- * also send them to workers on other ports of the same host.
+ * Creates the dashboard on an origin of its own: its pages, the v4 API and sign-in. It sets no cookies, because
+ * browsers would also send them to workers on other ports of the same host.
  */
 export function createDashboard({
   mode,

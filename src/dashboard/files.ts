@@ -12,7 +12,7 @@ export interface DashboardFile {
   body: Buffer;
   /** Strong, quoted. */
   etag: string;
-  /** The compressed body, created once; undefined if compression does not pay. */
+  /** Resolves with the compressed body, created once; undefined if compression does not pay. */
   encoded(encoding: "br" | "gzip"): Promise<Buffer> | undefined;
 }
 
@@ -38,7 +38,7 @@ const TYPES: Record<string, string> = {
 const BUILT_FOLDER = join(import.meta.dirname, "../web/dashboard");
 const SOURCES = join(import.meta.dirname, "../../web/dashboard");
 
-/** The files of the dashboard, loaded on first use. */
+/** Creates the files of the dashboard, loaded on first use. */
 export function createDashboardFiles({
   log,
   load = loadFiles,

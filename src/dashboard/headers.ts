@@ -28,8 +28,8 @@ export const DATA_HEADERS = {
 };
 
 /**
- * The Content-Security-Policy of the pages. Scripts load only from the dashboard's own files. Style elements are
- * allowed, because the component library sets variables with them. Thumbnails, videos, players, uploads and live
+ * Returns the Content-Security-Policy of the pages. Scripts load only from the dashboard's own files. Style elements
+ * are allowed, because the component library sets variables with them. Thumbnails, videos, players, uploads and live
  * broadcasts may be on other hosts of this server.
  */
 export function pagePolicy({ api, media }: UsedOrigins): string {

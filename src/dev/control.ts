@@ -33,7 +33,7 @@ export interface DevControl {
   ): Promise<InvocationOutcome & { worker: string }>;
   /** Resolves when the queue handlers that are running have ended, and the delays of their retries have started. */
   batchesEnded(): Promise<void>;
-  /** The configured schedules. */
+  /** Returns the configured schedules. */
   crons(): { worker: string; cron: string }[];
 }
 

@@ -11,8 +11,8 @@ export function prepareDataDirectory(directory: string): void {
 }
 
 /**
- * The folder for the mail of one run, named after its start time (epoch milliseconds). Creates `parent` and deletes the
- * folders of the oldest runs.
+ * Opens the folder for the mail of one run, named after its start time (epoch milliseconds). Creates `parent` and
+ * deletes the folders of the oldest runs.
  */
 export function openRunFolder(parent: string, startedAt: number): string {
   mkdirSync(parent, { recursive: true, mode: 0o700 });

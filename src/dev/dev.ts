@@ -39,7 +39,7 @@ export interface DevVideo {
   binding: StreamPort;
   /** Serves paths under VIDEO_PREFIX. Resolves with false if there is nothing under the path. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
-  /** The v4 API operations on videos and live inputs. Opens video. */
+  /** Resolves with the v4 API operations on videos and live inputs. Opens video. */
   api(request: IncomingMessage, response: ServerResponse): Promise<void>;
 }
 
@@ -101,8 +101,8 @@ export interface Dev {
 }
 
 /**
- * The development server of some workers: receives their mail over SMTP and HTTP, passes requests to them, writes
- * their outbound mail to files, and reports each invocation.
+ * Creates the development server of some workers: receives their mail over SMTP and HTTP, passes requests to them,
+ * writes their outbound mail to files, and reports each invocation.
  */
 export async function createDev(
   {

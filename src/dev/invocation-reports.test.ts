@@ -22,7 +22,7 @@ const mail = (id: string): InboundMail => ({
 /** The record arrives after the test has ended. */
 const ok: EmailOutcome = { outcome: "ok", ended: new Promise(() => {}) };
 
-/** A runtime whose invocations finish when the test releases them. */
+/** Returns a runtime whose invocations finish when the test releases them. */
 function heldRuntime() {
   let emit: (invocation: Invocation) => void = () => {};
   const runtime = {

@@ -7,8 +7,8 @@ export interface Claims {
 }
 
 /**
- * The worker for `recipient`: the one that claims the address, else the domain, else the one named in the domain
- * (`anyone@NAME.localhost`), else the first. In local development every recipient is valid.
+ * Returns the worker for `recipient`: the one that claims the address, else the domain, else the one named in the
+ * domain (`anyone@NAME.localhost`), else the first. In local development every recipient is valid.
  */
 export function workerFor(recipient: string, workers: readonly Claims[]): string {
   const domain = parseAddress(recipient)?.domain;
@@ -19,7 +19,7 @@ export function workerFor(recipient: string, workers: readonly Claims[]): string
   );
 }
 
-/** The worker whose configuration claims `recipient`. */
+/** Returns the worker whose configuration claims `recipient`. */
 export function claimedBy(recipient: string, workers: readonly Claims[]): string | undefined {
   return claimant(recipient.toLowerCase(), workers) ?? claimant(`*@${parseAddress(recipient)?.domain ?? ""}`, workers);
 }

@@ -5,7 +5,7 @@ import { mailErrors } from "../mail/index.ts";
 import type { DevEvent } from "./events.ts";
 import { listenOnSmtpPort } from "./smtp-port.ts";
 
-/** A listener for every port for which `free` returns true. Resolves with the port and the reported events. */
+/** Starts a listener for every port for which `free` returns true. Resolves with the port and the reported events. */
 async function listen(port: number | undefined, free: (port: number) => boolean, code = "EADDRINUSE") {
   const events: DevEvent[] = [];
   const listener = await listenOnSmtpPort(

@@ -62,7 +62,7 @@ export interface DevWorkerOptions {
   env?: Readonly<Record<string, string | undefined>> | undefined;
   /** Variables that override those in the configuration. Default: none. */
   vars?: Readonly<Record<string, unknown>> | undefined;
-  /** The Durable Object namespaces of another worker on this server. Default: none. */
+  /** Returns the Durable Object namespaces of another worker on this server. Default: none. */
   namespacesOf?: ((worker: string) => readonly ObjectNamespace[]) | undefined;
   /** Receives build results and warnings. */
   report: EventReporter;

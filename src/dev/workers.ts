@@ -21,13 +21,13 @@ export interface DevWorkers {
   readonly limits: Partial<RuntimeLimits>;
   /** Why a worker cannot run; undefined if it can. */
   unavailable(name: string): string | undefined;
-  /** A warning about the build that handles a message. Undefined if the latest build works. */
+  /** Returns a warning about the build that handles a message. Undefined if the latest build works. */
   buildWarning(name: string): string | undefined;
   /** Help for newcomers about an exception of a worker. */
   explain(name: string, exception: ThrownException): string | undefined;
   /** Names of the worker's tail workers in its current configuration. */
   tailConsumersOf(name: string): readonly string[];
-  /** The worker that receives mail for an address. */
+  /** Returns the worker that receives mail for an address. */
   workerFor(recipient: string): string;
   /** True if the configuration of this worker, and no earlier one, lists the address. */
   claims(name: string, address: string): boolean;

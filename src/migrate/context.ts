@@ -83,7 +83,7 @@ interface Described extends Omit<PlanItem, "action" | "reason"> {
   apply: NonNullable<PlannedItem["apply"]>;
 }
 
-/** A plan item that is imported as a whole, with its progress recorded in the state. */
+/** Returns a plan item that is imported as a whole, with its progress recorded in the state. */
 export function plannedItem(context: Context, { source, target, apply, ...item }: Described): PlannedItem {
   const { digest, ...decision } = decide(context, item.key, { source, target });
   if (decision.action !== "new" && decision.action !== "changed") return { ...item, ...decision };

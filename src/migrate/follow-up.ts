@@ -13,7 +13,7 @@ interface NeededRecord {
 /** In seconds. DNS answers with a longer TTL would delay the switch. */
 const SHORT_TTL = 300;
 
-/** The DNS changes that move each zone to the target, in order: TTLs first. */
+/** Plans the DNS changes that move each zone to the target, in order: TTLs first. */
 export async function planFollowUp(context: Context, zones: readonly SourceZone[]): Promise<FollowUp["dns"]> {
   const { source, target, ids } = context;
   const dns: FollowUp["dns"] = [];

@@ -69,7 +69,7 @@ export interface MigrationState {
   get(key: string): StoredItem | undefined;
   /** The change is on disk when this returns. */
   put(items: readonly (readonly [key: string, item: StoredItem])[]): void;
-  /** The id of an imported resource on the target. */
+  /** Returns the id of an imported resource on the target. */
   idOf(key: string): string | undefined;
   /** Path of the file. */
   readonly path: string;

@@ -1,11 +1,11 @@
 import { UserError } from "../kernel/index.ts";
 import type { V4Client, V4Request } from "./port.ts";
 
-/** A path with its parameters encoded as segments: at`/accounts/${id}/x`. */
+/** Returns a path with its parameters encoded as segments: at`/accounts/${id}/x`. */
 export const at = (parts: TemplateStringsArray, ...segments: string[]): string =>
   parts.map((part, i) => (i < segments.length ? part + encodeURIComponent(segments[i]!) : part)).join("");
 
-/** An object key as a path; slashes are kept unless a part would become a dot segment (WHATWG URL 4.1). */
+/** Returns an object key as a path; slashes are kept unless a part would become a dot segment (WHATWG URL 4.1). */
 export const keyPath = (key: string): string =>
   key.split("/").some((part) => part === "." || part === ".." || part === "")
     ? encodeURIComponent(key)
@@ -67,7 +67,7 @@ export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]>
 export const isStatus = (thrown: unknown, ...statuses: number[]): thrown is UserError =>
   thrown instanceof UserError && thrown.domain === "server" && statuses.includes(thrown.entry.http);
 
-/** The result, or undefined for 404. */
+/** Returns the result, or undefined for 404. */
 export const resultIfFound = <Result>(api: V4Client, path: string, request?: V4Request): Promise<Result | undefined> =>
   api.result<Result>("GET", path, request).catch((thrown: unknown) => {
     if (isStatus(thrown, 404)) return undefined;

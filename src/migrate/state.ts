@@ -14,7 +14,7 @@ interface Header {
 }
 
 /**
- * A journal: a header and one JSON line for each change, so that a killed process loses at most its last line.
+ * Opens a journal: a header and one JSON line for each change, so that a killed process loses at most its last line.
  * `dryRun`: nothing is written. Throws stateUnreadable, otherImport.
  */
 export function openState(

@@ -52,7 +52,7 @@ export interface TestServer extends AsyncDisposable {
   /** The v4 API with the storage, queues and videos of the server, for clients such as the npm package `cloudflare`. */
   readonly api: { readonly url: string; readonly token: string; readonly account: string };
   readonly dataDir: string;
-  /** The worker with this name. Default: the first one. */
+  /** Returns the worker with this name. Default: the first one. */
   worker(name?: string): TestWorker;
   /** Like `fetch` of the first worker. A URL without a host is relative to `url`. */
   fetch(url: string | URL, init?: RequestInit): Promise<Response>;
@@ -212,7 +212,7 @@ export interface TestInbox {
    * milliseconds, default 5,000, at most 60,000.
    */
   waitFor(filter?: MessageFilter, options?: { timeout?: number }): Promise<Message>;
-  /** The newest messages that match, without their content; at most 100. */
+  /** Resolves with the newest messages that match, without their content; at most 100. */
   list(filter?: MessageFilter): Promise<MessageSummary[]>;
   /** Deletes the messages that match. Resolves with their number. */
   clear(filter?: MessageFilter): Promise<number>;

@@ -27,7 +27,7 @@ export interface Zones extends ZoneList {
   records: Records;
   /** The data source for startDnsServer. */
   served: ServedZones;
-  /** The account of a zone, or undefined if the zone does not exist. Usually cached. */
+  /** Resolves with the account of a zone, or undefined if the zone does not exist. Usually cached. */
   zoneAccount(zone: string): Promise<string | undefined>;
   close(): void;
 }

@@ -4,8 +4,8 @@ export const ZONE_DELETED = "zones.deleted";
 
 interface ZoneAccounts {
   /**
-   * The account of a zone, or undefined if the zone does not exist. Called for every request about a zone, and usually
-   * cached.
+   * Resolves with the account of a zone, or undefined if the zone does not exist. Called for every request about a
+   * zone, and usually cached.
    */
   find(zone: string): Promise<string | undefined>;
   forget(zone: string): void;

@@ -29,7 +29,7 @@ export async function openZones(t: TestContext, engine: TestEngine, options: Par
   };
 }
 
-/** The kind of the error with which a promise rejects, and the messages in its chain. */
+/** Resolves with the kind of the error with which a promise rejects, and the messages in its chain. */
 export async function refusal(promise: Promise<unknown>): Promise<[kind: string, ...chain: number[]]> {
   try {
     await promise;

@@ -32,7 +32,7 @@ export interface ZoneList {
   /** Throws noZone. */
   get(id: string): Promise<Zone>;
   find(id: string): Promise<Zone | undefined>;
-  /** The zone with this name; with `enclosing`, the closest zone that contains it. */
+  /** Resolves with the zone with this name; with `enclosing`, the closest zone that contains it. */
   byName(name: string, options?: { enclosing?: boolean }): Promise<Zone | undefined>;
   list(query: ZoneQuery, page: PageRequest): Promise<Page<Zone>>;
   /** Ids of up to `limit` zones of an account, ordered by name. */
@@ -43,7 +43,7 @@ export interface ZoneList {
   setStatus(id: string, status: ZoneStatus): Promise<Zone>;
   /** Also deletes its records. Throws noZone. Publishes the event ZONE_DELETED. */
   delete(id: string): Promise<void>;
-  /** Number of an account's zones, used for AccountContents. */
+  /** Resolves with the number of an account's zones, used for AccountContents. */
   count(account: string): Promise<number>;
 }
 

@@ -133,7 +133,7 @@ export function createAuditTable(db: Db) {
       return Number(row!.total);
     },
 
-    /** The time of the entry that follows the newest `kept` ones. */
+    /** Resolves with the time of the entry that follows the newest `kept` ones. */
     async timeAfter(kept: number): Promise<number | undefined> {
       const [row] = await db.read(
         tables.selectFrom("audit_log").select("at").orderBy("at", "desc").limit(1).offset(kept),

@@ -3,15 +3,15 @@ import { isIP, parseNetwork, plainAddress } from "../../kernel/networks.ts";
 const ADDRESS_BITS = 128n;
 
 /**
- * An address as 32 hex digits that sort by value; IPv4 is mapped to IPv6 (RFC 4291 2.5.5.2). A range of addresses is
- * then a range of keys. Empty for anything else.
+ * Returns an address as 32 hex digits that sort by value; IPv4 is mapped to IPv6 (RFC 4291 2.5.5.2). A range of
+ * addresses is then a range of keys. Empty for anything else.
  */
 export function ipKey(ip: string | undefined): string {
   const value = valueOf(plainAddress(ip).replace(/%.*$/, ""));
   return value === undefined ? "" : keyOf(value);
 }
 
-/** The first and the last key of an address or a range: "10.0.0.0/8". Undefined for anything else. */
+/** Returns the first and the last key of an address or a range: "10.0.0.0/8". Undefined for anything else. */
 export function ipKeyRange(range: string): { first: string; last: string } | undefined {
   const network = parseNetwork(range);
   const value = network && valueOf(network.address);

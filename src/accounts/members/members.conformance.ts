@@ -25,7 +25,7 @@ export function membersConformance(engine: TestEngine): void {
     const { members } = module;
     const invite = (email: string, role: Role = "viewer") => members.invite(admin, account, { email, role });
     const emails = async () => (await members.list(account, FIRST_PAGE)).items.map(({ user }) => user.email).sort();
-    /** A caller with one token for everything that the user may do. */
+    /** Resolves with a caller with one token for everything that the user may do. */
     const callerOf = async (user: { id: string; email: string }): Promise<Caller> => ({
       ...admin,
       user: { id: user.id, email: user.email },

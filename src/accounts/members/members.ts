@@ -62,13 +62,13 @@ export interface Members {
 }
 
 export interface Invitations {
-  /** The pending invitations of a user, newest first; at most 1000. Expired ones included. */
+  /** Resolves with the pending invitations of a user, newest first; at most 1000. Expired ones included. */
   list(user: string): Promise<ReceivedInvitation[]>;
   /** Throws noInvitation. */
   get(user: string, id: string): Promise<ReceivedInvitation>;
   /** Throws noInvitation, and invitationExpired when accepting. */
   answer(user: string, id: string, status: "accepted" | "rejected"): Promise<void>;
-  /** The invitation of an email. Throws badInvitation if the secret is unknown, used or expired. */
+  /** Resolves with the invitation of an email. Throws badInvitation if the secret is unknown, used or expired. */
   find(secret: string): Promise<ReceivedInvitation>;
   /**
    * Accepts the invitation of an email, once. `isNew`: the user was created by the invitation, so that the secret is

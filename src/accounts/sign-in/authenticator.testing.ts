@@ -22,7 +22,7 @@ const UV = 0x04;
 const SYNCED = 0x18;
 const AT = 0x40;
 
-/** A browser with one discoverable credential in software (Web Authentication Level 3, ES256). */
+/** Creates a browser with one discoverable credential in software (Web Authentication Level 3, ES256). */
 export function createAuthenticator({ origin, synced = true }: { origin: string; synced?: boolean }) {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const credentialId = randomBytes(16);

@@ -18,8 +18,8 @@ interface Oidc {
   /** `redirectUri`: the page of the dashboard to which the provider sends the browser. Throws oidcUnreachable. */
   start(redirectUri: string): Promise<{ url: string; ticket: string }>;
   /**
-   * The verified email address. `url`: the redirect URI with the parameters that the provider added. Throws oidcFailed,
-   * oidcUnreachable, notMember, signInExpired.
+   * Resolves with the verified email address. `url`: the redirect URI with the parameters that the provider added.
+   * Throws oidcFailed, oidcUnreachable, notMember, signInExpired.
    */
   finish(callback: { url: string; ticket: string }): Promise<{ email: string }>;
 }
@@ -139,7 +139,7 @@ export function createOidc({ settings, secrets, clock, ids }: OidcDeps): Oidc {
 
 const isOurs = (thrown: unknown) => thrown instanceof Error && thrown.name === "UserError";
 
-/** The provider's description of an error, or the message of the library and of what caused it. */
+/** Returns the provider's description of an error, or the message of the library and of what caused it. */
 function reasonOf(thrown: unknown): string {
   const { error, error_description: description } = thrown as { error?: string; error_description?: string };
   if (typeof error === "string") return description === undefined ? error : `${error}: ${description}`;

@@ -13,7 +13,7 @@ import { deletePassword, findPassword, replacePasswordHash, setPassword } from "
 
 /** The password of the caller's user. */
 export interface Passwords {
-  /** The time of the last change; undefined if the user has no password. */
+  /** Resolves with the time of the last change; undefined if the user has no password. */
   changedAt(by: Caller): Promise<number | undefined>;
   /**
    * Sets or replaces the password and revokes all other sessions of the user. Throws badPassword, and the errors of
@@ -26,8 +26,9 @@ export interface Passwords {
 
 interface PasswordVerifier {
   /**
-   * The user with this address and password. Throws signInFailed: in the same way and after the same work, whether the
-   * address is unknown, the user has no password, or the password is wrong. Throws tooManySignIns, signInBusy.
+   * Returns the user with this address and password. Throws signInFailed: in the same way and after the same work,
+   * whether the address is unknown, the user has no password, or the password is wrong. Throws tooManySignIns,
+   * signInBusy.
    */
   verify(credentials: { email: string; password: string }, ip: string | undefined): Promise<User>;
 }

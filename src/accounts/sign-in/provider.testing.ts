@@ -11,7 +11,7 @@ interface ProviderUser {
   email_verified?: boolean;
 }
 
-/** A real OpenID Connect provider on loopback, whose users sign in with the number of the account. */
+/** Starts a real OpenID Connect provider on loopback, whose users sign in with the number of the account. */
 export async function startProvider(
   t: TestContext,
   {

@@ -25,7 +25,7 @@ function countingHasher(): PasswordHasher & { count: number } {
   return counting;
 }
 
-/** The code that an authenticator app shows for a secret in base32. */
+/** Returns the code that an authenticator app shows for a secret in base32. */
 export const codeAt = (secret: string, timestamp: number): string =>
   new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp });
 
@@ -42,12 +42,12 @@ export async function setUpSignIn(engine: TestEngine, t: TestContext, options: P
   const { module, first, caller } = base;
   const email = first.user.email;
   const client = { ip: "192.0.2.1", userAgent: "Firefox" };
-  /** A session of the first user, opened by a link. */
+  /** Resolves with a session of the first user, opened by a link. */
   const signIn = async () => {
     const { secret: link } = await module.createSignInLink();
     return signedIn(await module.signIn.withLink(link, client));
   };
-  /** The caller behind a new session. */
+  /** Resolves with the caller behind a new session. */
   const user = async () => caller((await signIn()).secret);
   /** The first user sets a password in a new session. */
   const withPassword = async () => {

@@ -24,7 +24,7 @@ import { createTwoFactor, type TwoFactor } from "./two-factor.ts";
 
 /** Methods of signing in. Each function throws tooManySignIns after too many failures. */
 export interface SignIn {
-  /** The methods that this server offers. */
+  /** Returns the methods that this server offers. */
   methods(): SignInMethod[];
   /** Throws badLink. */
   withLink(secret: string, client: SignInClient): Promise<SignInResult>;
@@ -44,7 +44,7 @@ export interface SignIn {
   startOidc(redirectUri: string): Promise<{ url: string; ticket: string }>;
   /** Throws oidcOff, oidcUnreachable, oidcFailed, notMember, signInExpired. */
   withOidc(callback: { ticket: string; url: string }, client: SignInClient): Promise<SignedIn>;
-  /** The invitation of an email, before it is accepted. Throws badInvitation. */
+  /** Resolves with the invitation of an email, before it is accepted. Throws badInvitation. */
   invitation(secret: string, client: SignInClient): Promise<ReceivedInvitation>;
   /**
    * Accepts the invitation of an email. Signs in a user whom the invitation created; others must sign in themselves,

@@ -34,7 +34,7 @@ export const makeTotpSecret = (): string => new Secret({ size: SECRET_BYTES }).b
 const totpOf = (secret: string, label = "") =>
   new TOTP({ issuer: "Reelpost", label, digits: DIGITS, period: PERIOD_SECONDS, secret: Secret.fromBase32(secret) });
 
-/** The `otpauth://` address for a QR code. */
+/** Returns the `otpauth://` address for a QR code. */
 export const totpUri = (secret: string, email: string): string => totpOf(secret, email).toString();
 
 /** `xxxx-xxxx-xxxx-xxxx`: 80 bits of entropy. */

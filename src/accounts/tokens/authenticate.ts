@@ -22,21 +22,21 @@ import type { AccountTables } from "../tables.ts";
 
 export interface TokenAuthenticator {
   /**
-   * The caller behind a token or a session, or behind a user's address with the global key or one of the user's tokens.
-   * Undefined if unknown, revoked, disabled, expired or not yet valid. Throws wrongAddress.
+   * Returns the caller behind a token or a session, or behind a user's address with the global key or one of the user's
+   * tokens. Undefined if unknown, revoked, disabled, expired or not yet valid. Throws wrongAddress.
    */
   authenticate(credentials: { secret: string; email?: string; ip?: string }): Promise<Caller | undefined>;
   /**
-   * The caller and the signing secret for an S3 access key id, which is a token id. Undefined if the token is unknown,
-   * revoked, disabled, expired or not yet valid. The id is not secret, so this is not a use of the token: call
-   * `recordUse` once a signature has been verified. Throws wrongAddress.
+   * Resolves with the caller and the signing secret for an S3 access key id, which is a token id. Undefined if the
+   * token is unknown, revoked, disabled, expired or not yet valid. The id is not secret, so this is not a use of the
+   * token: call `recordUse` once a signature has been verified. Throws wrongAddress.
    */
   s3Credentials(accessKeyId: string, ip?: string): Promise<S3Credentials | undefined>;
   /** True if the cache holds this value as a valid token. Does not read the database. */
   isKnown(secret: string): boolean;
   /**
-   * The caller of a token id or session id, for a connection opened at `since`. Undefined if the token is revoked,
-   * disabled, not valid now, or changed after `since`. Reads the database.
+   * Resolves with the caller of a token id or session id, for a connection opened at `since`. Undefined if the token is
+   * revoked, disabled, not valid now, or changed after `since`. Reads the database.
    */
   stillValid(tokenId: string, since: number): Promise<Caller | undefined>;
   /** Call this when the token has changed, or the session has ended. */
@@ -159,7 +159,7 @@ export function createTokenAuthenticator({
     };
   }
 
-  /** The caller of an id that does not belong to a token. For a global key, the id is the user's. */
+  /** Resolves with the caller of an id that does not belong to a token. For a global key, the id is the user's. */
   const readOther = async (id: string): Promise<CachedCaller | undefined> =>
     (await readSession(await findSession(tables, id))) ?? readGlobalKey(await findUser(tables, id));
 

@@ -144,8 +144,8 @@ function covers(reach: Reach, target: Resource): boolean {
 }
 
 /**
- * The first grant of `wanted` that `held` does not cover; undefined if `held` covers all of them. If the result depends
- * on the account of a zone, the grant counts as not covered.
+ * Returns the first grant of `wanted` that `held` does not cover; undefined if `held` covers all of them. If the result
+ * depends on the account of a zone, the grant counts as not covered.
  */
 export function findExceedingGrant(wanted: readonly Grant[], held: readonly Grant[]): Grant | undefined {
   const heldBy = Map.groupBy(held, ({ permission }) => permission);

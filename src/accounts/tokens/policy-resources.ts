@@ -24,7 +24,7 @@ const NAME = /^com\.cloudflare\.api\.(account\.zone|account|user)\.([0-9a-f]{32}
 const BUCKET_RESOURCE =
   /^com\.cloudflare\.edge\.r2\.bucket\.([0-9a-f]{32})_([a-z-]+)_([a-z0-9][a-z0-9-]{1,61}[a-z0-9])$/;
 
-/** The resources specified in a policy. Throws the error that `refuse` returns for a key and a reason. */
+/** Returns the resources specified in a policy. Throws the error that `refuse` returns for a key and a reason. */
 export function readPolicyResources(
   resources: Resources,
   owner: TokenOwner,
@@ -140,7 +140,7 @@ export function mayOverlap(a: PolicyResource, b: PolicyResource): boolean {
   return sameAccount && sameZone;
 }
 
-/** A unique key of a bucket: account ids and jurisdictions contain no underscores. */
+/** Returns a unique key of a bucket: account ids and jurisdictions contain no underscores. */
 export const bucketKey = (resource: { account: string; jurisdiction: string; bucket: string }): string =>
   `${resource.account}_${resource.jurisdiction}_${resource.bucket}`;
 

@@ -39,7 +39,7 @@ export async function setTokenValue(
     .execute();
 }
 
-/** The encrypted S3 secret of a token. Null if the token has none yet. */
+/** Resolves with the encrypted S3 secret of a token. Null if the token has none yet. */
 export async function findS3Secret(db: AccountsExecutor, id: string): Promise<string | null | undefined> {
   return (await db.selectFrom("tokens").select("s3_secret").where("id", "=", id).executeTakeFirst())?.s3_secret;
 }

@@ -46,7 +46,10 @@ export interface Tokens {
    */
   roll(owner: TokenOwner, id: string, by: Caller): Promise<string>;
   delete(owner: TokenOwner, id: string): Promise<void>;
-  /** The caller's token. Throws invalidToken if it belongs to the other kind of owner or to another account. */
+  /**
+   * Resolves with the caller's token. Throws invalidToken if it belongs to the other kind of owner or to another
+   * account.
+   */
   verify(by: Caller, owner: "user" | { account: string }): Promise<Token>;
 }
 
@@ -187,7 +190,7 @@ export function createTokens({ db, clock, ids, limits, sealValue, onChanged }: T
   };
 }
 
-/** A user token with every permission on everything, as created during the first run. */
+/** Returns a user token with every permission on everything, as created during the first run. */
 export function makeAdminToken({
   ids,
   now,

@@ -11,11 +11,13 @@ export const makeTokenValue = (ids: Ids): string => ids.token(30).replace(/^-/, 
 /** 37 hex digits, the format of a global API key. */
 export const makeGlobalKey = (ids: Ids): string => (ids.hex() + ids.hex()).slice(0, 37);
 
-/** The secret access key of a token for the S3 API: 64 hex digits, which clients derive from the token's value. */
+/**
+ * Returns the secret access key of a token for the S3 API: 64 hex digits, which clients derive from the token's value.
+ */
 const s3SecretOf = (value: string): string => hash("sha256", value, "hex");
 
 /**
- * The stored and indexed form of a secret: the hash of its S3 secret, so that neither can be computed from the
+ * Returns the stored and indexed form of a secret: the hash of its S3 secret, so that neither can be computed from the
  * database. Values are random and long, so a fast hash suffices.
  */
 export const hashSecret = (secret: string): string => hashOfS3Secret(s3SecretOf(secret));

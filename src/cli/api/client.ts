@@ -29,7 +29,7 @@ export interface Api {
   /** `path` is relative to `url`. */
   envelope<Result>(method: string, path: string, request?: ApiRequest): Promise<Envelope<Result>>;
   result<Result>(method: string, path: string, request?: ApiRequest): Promise<Result>;
-  /** A successful response without an envelope. The caller reads its body. */
+  /** Resolves with a successful response without an envelope. The caller reads its body. */
   raw(method: string, path: string, request?: ApiRequest): Promise<Response>;
 }
 

@@ -3,7 +3,7 @@ import type { Api, ApiRequest } from "./client.ts";
 /** Stops reading if a server returns endless pages. */
 const MAX_PAGES = 100_000;
 
-/** Every item of a list with numbered pages; `pick` finds the list in a result that is not itself the list. */
+/** Yields every item of a list with numbered pages; `pick` finds the list in a result that is not itself the list. */
 export async function* pagesOf<Item>(
   api: Api,
   path: string,
@@ -27,7 +27,7 @@ export async function* pagesOf<Item>(
   }
 }
 
-/** Every item of a cursor-paginated list. */
+/** Yields every item of a cursor-paginated list. */
 export async function* cursorPagesOf<Item>(
   api: Api,
   path: string,

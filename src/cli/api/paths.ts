@@ -1,6 +1,6 @@
 import { connectionErrors } from "./errors.ts";
 
-/** A path with its parameters encoded as segments: at`/accounts/${id}/x`. */
+/** Returns a path with its parameters encoded as segments: at`/accounts/${id}/x`. */
 export const at = (parts: TemplateStringsArray, ...segments: string[]): string =>
   parts.map((part, i) => (i < segments.length ? part + encoded(segments[i]!) : part)).join("");
 
@@ -12,6 +12,9 @@ function encoded(segment: string): string {
   return encodeURIComponent(segment);
 }
 
-/** An object key as a path under its bucket. Slashes are kept, unless a part of the key would become a dot segment. */
+/**
+ * Returns an object key as a path under its bucket. Slashes are kept, unless a part of the key would become a dot
+ * segment.
+ */
 export const objectPath = (key: string): string =>
   key.split("/").some((part) => DOTS.test(part)) ? encoded(key) : key.split("/").map(encodeURIComponent).join("/");

@@ -54,7 +54,7 @@ export async function readServerSettings(values: DataValues, { cwd, env }: Comma
   });
 }
 
-/** The argument, or backup.dir. */
+/** Resolves with the argument, or backup.dir. */
 async function folderOf(argument: string | undefined, values: DataValues, context: CommandContext): Promise<string> {
   if (argument !== undefined) return resolve(context.cwd, argument);
   const { backup } = await readServerSettings(values, context);

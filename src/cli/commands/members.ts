@@ -28,7 +28,7 @@ interface Member {
 const membersOf = ({ api, base }: ApiConnection) =>
   collectItems(pagesOf<Member>(api, `${base}/members`, { perPage: 1000 }));
 
-/** The id of a role, whose name on the server contains the word. */
+/** Resolves with the id of a role, whose name on the server contains the word. */
 async function roleId({ api, base }: ApiConnection, word: (typeof ROLES)[number]): Promise<string> {
   const roles = await api.result<Role[]>("GET", `${base}/roles`);
   const role = roles.find(({ name }) => name.toLowerCase().split(/\W+/).includes(word));

@@ -49,7 +49,7 @@ export const rollback = defineCommand({
   },
 });
 
-/** The previously live version. Deployments of the current version do not count. */
+/** Returns the previously live version. Deployments of the current version do not count. */
 function versionBefore([liveDeployment, ...earlier]: readonly Deployment[]): string | undefined {
   const now = new Set(liveDeployment!.versions.map(({ version_id: id }) => id));
   const before = earlier.flatMap(({ versions }) => [...versions].sort((a, b) => b.percentage - a.percentage));

@@ -2,7 +2,7 @@ import { isCode } from "../api/codes.ts";
 import { at } from "../api/paths.ts";
 import type { WorkerConnection } from "../worker-of.ts";
 
-/** The email address for a worker whose URL has its own host name: the worker's name at the parent domain. */
+/** Returns the email address for a worker whose URL has its own host name: the worker's name at the parent domain. */
 export function mailAddress(url: string | undefined, name: string): string | undefined {
   const host = url === undefined ? "" : new URL(url).hostname;
   return host.startsWith(`${name.toLowerCase()}.`) ? `${name}@${host.slice(name.length + 1)}` : undefined;

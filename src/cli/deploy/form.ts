@@ -19,7 +19,7 @@ interface FormOptions {
   migrations?: object | undefined;
 }
 
-/** The multipart upload of the v4 API: `metadata`, then each module under its import name. */
+/** Returns the multipart upload of the v4 API: `metadata`, then each module under its import name. */
 export function uploadForm(
   project: Project,
   script: WorkerScript,

@@ -169,6 +169,6 @@ const RESOURCE_NOUNS: Record<Resource["type"], string> = {
   queue: "queue",
 };
 
-/** The created resources, for the output of a deploy. Undefined if there are none. */
+/** Returns the created resources, for the output of a deploy. Undefined if there are none. */
 export const describeCreated = (created: readonly CreatedResource[]): string | undefined =>
   created.length === 0 ? undefined : created.map(({ type, name }) => `${RESOURCE_NOUNS[type]} ${name}`).join(", ");

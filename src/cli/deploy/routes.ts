@@ -35,7 +35,7 @@ async function sendRoutes(
   await api.result("PUT", `${script}/domains/records`, { query, json: { origins } });
 }
 
-/** Host names of the custom domains and patterns of the routes, for display. */
+/** Returns the host names of the custom domains and patterns of the routes, for display. */
 export const routePatterns = ({ deploy }: Project): string[] =>
   deploy.routes === undefined
     ? []

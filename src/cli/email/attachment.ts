@@ -5,7 +5,7 @@ import { readSmallFile } from "../input.ts";
 /** Exceeds the size limit of any message. */
 const MAX_ATTACHMENT_BYTES = 25 * 1024 * 1024;
 
-/** A file in the form that the API accepts as a message attachment. */
+/** Resolves with a file in the form that the API accepts as a message attachment. */
 export async function readAttachment(
   cwd: string,
   name: string,

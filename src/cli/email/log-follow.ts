@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { LogEntry } from "./log.ts";
 
 interface FollowOptions {
-  /** The newest entries, newest first, up to a constant limit. */
+  /** Resolves with the newest entries, newest first, up to a constant limit. */
   read: () => Promise<LogEntry[]>;
   /** Maximum number of entries printed by the first poll. */
   first: number;

@@ -65,7 +65,7 @@ export const logQuery = (
   ...(until !== undefined && { until: parseTimeOption("--until", until, now) }),
 });
 
-/** The newest entries, at most `limit`. `path`: the path of an account or a zone. */
+/** Resolves with the newest entries, at most `limit`. `path`: the path of an account or a zone. */
 export async function readLog(
   api: Api,
   path: string,

@@ -93,7 +93,7 @@ const verdicts = ({ spf, dkim, dmarc }: LogEntry): string =>
     ? ""
     : [spf, dkim, dmarc].map((verdict) => verdict ?? "-").join("/");
 
-/** The details of a message for one recipient. */
+/** Returns the details of a message for one recipient. */
 export function detailLines(details: LogDetails, paint: Paint): string[] {
   const { deliveries, events } = details;
   const orUndefined = (value: string | null) => (value === null || value === "" ? undefined : oneLine(value));

@@ -26,7 +26,7 @@ export interface SendResult {
 
 export const sendingPath = ({ path }: ZoneConnection) => `${path}/email/sending/subdomains`;
 
-/** The sending domain with exactly this name. */
+/** Resolves with the sending domain with exactly this name. */
 export async function findSendingDomain(zone: ZoneConnection): Promise<SendingDomain> {
   const domains = await zone.api.result<SendingDomain[]>("GET", sendingPath(zone));
   const sendingDomain = domains.find(({ name }) => name === zone.domain);

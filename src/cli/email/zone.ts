@@ -37,7 +37,7 @@ export interface ZoneConnection extends ApiConnection {
   path: string;
 }
 
-/** The zone that contains a domain: its own zone, or that of the nearest parent domain. */
+/** Resolves with the zone that contains a domain: its own zone, or that of the nearest parent domain. */
 export async function connectZone(
   domain: string,
   { "zone-id": id, ...values }: ZoneValues,

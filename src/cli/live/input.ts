@@ -52,7 +52,7 @@ export const inputArgument = { name: "uid", summary: "id of the live input", req
 
 const ID = /^[0-9a-f]{32}$/i;
 
-/** The input's path under the account: `/accounts/<id>/stream/live_inputs/<uid>`. */
+/** Returns the input's path under the account: `/accounts/<id>/stream/live_inputs/<uid>`. */
 export function inputPath({ base }: Pick<ApiConnection, "base">, uid: string): string {
   if (!ID.test(uid)) throw liveErrors.noInputId({ id: oneLine(uid, 100) });
   return `${base}/stream/live_inputs${at`/${uid.toLowerCase()}`}`;
@@ -64,11 +64,11 @@ export function outputPath(connection: Pick<ApiConnection, "base">, input: strin
   return `${path}/outputs${at`/${output.toLowerCase()}`}`;
 }
 
-/** The state in human-readable form: `connected`, `disabled`, `never published to`. */
+/** Returns the state in human-readable form: `connected`, `disabled`, `never published to`. */
 const stateText = ({ enabled, status }: Pick<LiveInput, "enabled" | "status">): string =>
   enabled ? (status ?? "never published to") : `disabled${status === null ? "" : `, ${status}`}`;
 
-/** The URL in the form that ffmpeg and OBS accept. */
+/** Returns the URL in the form that ffmpeg and OBS accept. */
 const srtAddress = ({ url, streamId, passphrase }: Srt): string =>
   `${url}?streamid=${streamId}&passphrase=${passphrase}`;
 const rtmpAddress = (paint: Paint, rtmp: Rtmp | undefined): string | undefined =>

@@ -71,7 +71,7 @@ interface InputSettings {
   "delete-after": string | undefined;
 }
 
-/** The request body for the API. `meta`: the current value, needed because an update replaces all of it. */
+/** Returns the request body for the API. `meta`: the current value, needed because an update replaces all of it. */
 export function inputBody(
   {
     name,

@@ -1,5 +1,5 @@
 import { AREAS, type Area } from "../../migrate/index.ts";
 
-/** The values of --only; all parts if there are none. */
+/** Returns the values of --only; all parts if there are none. */
 export const partsIn = (only: readonly Area[] | undefined): readonly Area[] =>
   only === undefined || only.length === 0 ? AREAS : only;

@@ -6,7 +6,7 @@ const ACTIONS = ["new", "changed", "unchanged", "kept", "impossible"] as const;
 /** Longer lists of the same kind are shortened; --json has all items. */
 const MAX_LISTED = 20;
 
-/** A table of counts, then everything that needs attention. */
+/** Returns a table of counts, then everything that needs attention. */
 export function planLines({ items, keepsIds }: Plan, paint: Paint): string[] {
   if (items.length === 0) return ["The source is empty."];
   const kinds = [...new Set(items.map(({ kind }) => kind))];
@@ -68,7 +68,7 @@ export function reportLines({ imported, failed, warnings, followUp }: Report, pa
   ];
 }
 
-/** A heading and an indented line for each item; nothing if the list is empty. */
+/** Returns a heading and an indented line for each item; nothing if the list is empty. */
 export const listLines = <Item>(title: string, items: readonly Item[], textOf: (item: Item) => string): string[] =>
   items.length === 0
     ? []

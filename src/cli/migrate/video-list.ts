@@ -29,8 +29,8 @@ const PEERTUBE_LIST = join("peertube", "videos.json");
 const MAX_FILES = 100_000;
 
 /**
- * Videos of a folder, of a PeerTube account export (an extracted archive with peertube/videos.json), or of a CSV file
- * with the columns file or url, and optionally name, creator, signed. Throws fileUnreadable.
+ * Reads the videos of a folder, of a PeerTube account export (an extracted archive with peertube/videos.json), or
+ * of a CSV file with the columns file or url, and optionally name, creator, signed. Throws fileUnreadable.
  */
 export async function readVideoList(path: string): Promise<ListedVideo[]> {
   try {

@@ -24,7 +24,7 @@ interface NamespaceValues extends StorageValues {
   binding: string | undefined;
 }
 
-/** The specified namespace: its id and its API path. */
+/** Resolves with the specified namespace: its id and its API path. */
 export async function connectNamespace(values: NamespaceValues, context: CommandContext) {
   const connection = await connectStorage(values, context);
   const id = values["namespace-id"] ?? boundNamespace(values, connection.target?.kvNamespaces);

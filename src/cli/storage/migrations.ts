@@ -48,7 +48,7 @@ export async function createMigration(dir: string, message: string): Promise<str
   return name;
 }
 
-/** The migrations that have not been applied to the database. */
+/** Resolves with the migrations that have not been applied to the database. */
 export async function unapplied(connection: D1Connection, { dir, table }: MigrationSettings): Promise<string[]> {
   const files = await migrationFiles(dir);
   const name = quoteIdentifier(table);

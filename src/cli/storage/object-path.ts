@@ -22,7 +22,10 @@ export function splitObject(path: string): { bucket: string; key: string } {
   return { bucket, key: key! };
 }
 
-/** The connection, and the API path of the object. With `--local`, the bucket may also be specified by its binding. */
+/**
+ * Resolves with the connection, and the API path of the object. With `--local`, the bucket may also be specified by its
+ * binding.
+ */
 export async function connectObject(
   path: string,
   values: StorageValues,

@@ -29,7 +29,7 @@ export const uploadMetadata = (
   ...(watermark !== undefined && { watermark }),
 });
 
-/** The properties as fields of a JSON body. */
+/** Returns the properties as fields of a JSON body. */
 export const videoBodyFields = ({ name, creator, signed, "allowed-origin": origins, watermark }: About) => ({
   ...(name !== undefined && { meta: { name } }),
   ...(creator !== undefined && { creator }),

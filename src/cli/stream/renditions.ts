@@ -15,7 +15,7 @@ export interface Rendition {
   codecs: string | null;
 }
 
-/** Renditions in the multivariant playlist, lowest first. */
+/** Resolves with renditions in the multivariant playlist, lowest first. */
 export async function readRenditions(connection: ApiConnection, video: Video): Promise<Rendition[]> {
   const address = await playable(connection, video, video.playback.hls);
   const renditions = parseRenditions(await shortText(await fetchDelivered(address)));

@@ -1,7 +1,7 @@
 /** Longer error texts are truncated. */
 const MAX_TEXT_BYTES = 64 * 1024;
 
-/** The beginning of a response body. Never throws. */
+/** Resolves with the beginning of a response body. Never throws. */
 export async function shortText(response: Response): Promise<string> {
   const pieces: Uint8Array[] = [];
   let size = 0;

@@ -27,7 +27,7 @@ interface Upload {
   troubles: (Trouble | undefined)[];
 }
 
-/** A server with one upload. It keeps all received bytes, including those from interrupted requests. */
+/** Starts a server with one upload. It keeps all received bytes, including those from interrupted requests. */
 async function startTus(t: Scope, ...troubles: (Trouble | undefined)[]): Promise<Upload> {
   const upload: Upload = { url: "", kept: Buffer.alloc(0), length: SIZE, calls: [], headers: [], troubles };
   const server = createServer((request, response) => void answer(request, response).catch(() => response.destroy()));

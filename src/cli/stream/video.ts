@@ -28,8 +28,8 @@ export interface Video {
 export const videoArgument = { name: "uid", summary: "id of the video", required: true } as const;
 
 /**
- * The video's path under the account: `/accounts/<id>/stream/<uid>`. Validated here, because other words in this
- * position are other resources: deleting `webhook` would delete the webhook.
+ * Returns the video's path under the account: `/accounts/<id>/stream/<uid>`. Validated here, because other words in
+ * this position are other resources: deleting `webhook` would delete the webhook.
  */
 export function videoPath({ base }: Pick<ApiConnection, "base">, uid: string): string {
   if (!/^[0-9a-f]{32}$/i.test(uid)) throw videoErrors.noVideoId({ id: oneLine(uid, 100) });

@@ -24,7 +24,9 @@ const OUTCOMES: readonly string[] = [
 ] satisfies Outcome[];
 const LEVELS: readonly string[] = ["debug", "log", "info", "warn", "error"] satisfies LogLine["level"][];
 
-/** A record as an event of the `reelpost dev` console, with its time. Undefined if the frame is not a record. */
+/**
+ * Returns a record as an event of the `reelpost dev` console, with its time. Undefined if the frame is not a record.
+ */
 export function eventOfTrace(frame: unknown, script: string): { at: Date | undefined; event: DevEvent } | undefined {
   if (typeof frame !== "object" || frame === null || !("event" in frame)) return undefined;
   const trace = frame as Trace;

@@ -17,7 +17,7 @@ const OUTCOMES: Record<(typeof STATUSES)[number], string[]> = {
   canceled: ["canceled"],
 };
 
-/** The filters for `POST …/tails`: the server applies them, so that only matching records are sent. */
+/** Returns the filters for `POST …/tails`: the server applies them, so that only matching records are sent. */
 export function filtersOf(values: FilterValues): Record<string, unknown>[] {
   const rate = values["sampling-rate"];
   if (rate !== undefined && !(Number(rate) > 0 && Number(rate) <= 1))

@@ -13,7 +13,7 @@ import { createOutput } from "../output.ts";
 
 const SCRIPT = `/accounts/${ACCOUNT}/workers/scripts/letters`;
 
-/** A server for tails: each POST creates one; `onSocket` acts as the server. */
+/** Starts a server for tails: each POST creates one; `onSocket` acts as the server. */
 async function startTails(
   t: TestContext,
   onSocket: (socket: Socket, number: number) => void,

@@ -36,8 +36,8 @@ const assertionResponse = z.looseObject({
 type Assertion = Parameters<SignIn["withPasskey"]>[0]["response"];
 
 /**
- * The sign-in endpoints of the dashboard: `/auth/*`, POST with JSON, answered with the envelope of the v4 API. The
- * caller must have refused requests for foreign host names and from other origins. Resolves with false, without a
+ * Creates the sign-in endpoints of the dashboard: `/auth/*`, POST with JSON, answered with the envelope of the v4 API.
+ * The caller must have refused requests for foreign host names and from other origins. Resolves with false, without a
  * response, if the path is none of them.
  */
 export function createSignInHttp({

@@ -8,7 +8,7 @@ import { join, relative } from "node:path";
 const BUILT_FOLDER = join(import.meta.dirname, "../../web/docs");
 const ROOT = join(import.meta.dirname, "../../..");
 
-/** The files of the documentation by name, see `buildDocs`. */
+/** Resolves with the files of the documentation by name, see `buildDocs`. */
 export async function loadDocs(): Promise<Map<string, Buffer>> {
   if (!existsSync(join(BUILT_FOLDER, "index.html"))) {
     const { buildDocs } = await import("./build/build-docs.ts");

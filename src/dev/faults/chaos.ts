@@ -2,7 +2,7 @@ import type { DeliveryFault } from "./delivery-fault.ts";
 
 /** Random faults. */
 export interface Chaos {
-  /** The fault for the next recipient; undefined if there is none. */
+  /** Returns the fault for the next recipient; undefined if there is none. */
   next(): DeliveryFault | undefined;
 }
 

@@ -6,8 +6,8 @@ const TIMEOUT_MS = 10_000;
 const CODE = /^(?:([45][0-5]\d)|(timeout|drop))(?:\+[^@]*)?@/i;
 
 /**
- * The fault that the local part of a destination requests: `550@…` and `451@…` (any 4xx or 5xx code), `timeout@…`,
- * `drop@…`.
+ * Returns the fault that the local part of a destination requests: `550@…` and `451@…` (any 4xx or 5xx code),
+ * `timeout@…`, `drop@…`.
  */
 export function faultOfLocalPart(address: string): DeliveryFault | undefined {
   const [, code, word] = CODE.exec(address) ?? [];

@@ -5,7 +5,7 @@ export class ClientGone extends Error {
   override readonly name = "ClientGone";
 }
 
-/** The declared length, or undefined for a chunked body. */
+/** Returns the declared length, or undefined for a chunked body. */
 export function declaredLength(request: IncomingMessage): number | undefined {
   const header = request.headers["content-length"];
   return header === undefined ? (request.headers["transfer-encoding"] === undefined ? 0 : undefined) : Number(header);

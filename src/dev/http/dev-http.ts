@@ -27,7 +27,7 @@ interface Options {
   analytics: Pick<Analytics, "query">;
   /** Fields of the health response besides `status`. */
   health: () => Record<string, unknown>;
-  /** The response of the metrics endpoint, in Prometheus text format. */
+  /** Resolves with the response of the metrics endpoint, in Prometheus text format. */
   metrics: () => Promise<{ contentType: string; body: string }>;
   log: Log;
   /** How long close() waits for pending requests. Default 5 s. */
@@ -65,7 +65,8 @@ const FORMS: Record<string, "query" | "headers"> = {
 };
 
 /**
- * The development HTTP server: the receive forms, a health path, and the worker's fetch handler for all other requests.
+ * Creates the development HTTP server: the receive forms, a health path, and the worker's fetch handler for all other
+ * requests.
  */
 export function createDevHttp({
   runtime,

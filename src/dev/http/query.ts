@@ -9,8 +9,8 @@ interface ReceiveQuery {
 const NAMES = new Set<keyof ReceiveQuery>(["from", "to", "format", "worker"]);
 
 /**
- * The first value of each known name. Unlike in a web form, a plus sign is not decoded to a space: addresses have no
- * spaces, and users type `to=user+tag@example.com`.
+ * Returns the first value of each known name. Unlike in a web form, a plus sign is not decoded to a space: addresses
+ * have no spaces, and users type `to=user+tag@example.com`.
  */
 export function queryOf(query: string): ReceiveQuery {
   const parsedQuery: ReceiveQuery = {};

@@ -23,7 +23,7 @@ export const textReply = (status: number, body: string): HttpReply => ({
   body,
 });
 
-/** The plain response: a known text, or the stack trace of the thrown error. */
+/** Returns the plain response: a known text, or the stack trace of the thrown error. */
 export function plainReply(handled: Handled): HttpReply {
   if (handled.outcome !== "ok") return textReply(500, failureText(handled));
   if (handled.rejectReason !== undefined) return textReply(400, TEXTS.rejected(handled.rejectReason));

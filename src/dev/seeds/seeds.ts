@@ -96,5 +96,7 @@ async function readSeedFile(path: string, file: string, maxBytes: number): Promi
   }
 }
 
-/** A mark stored in the database with the rows: even if a crash loses the record, the file does not run again. */
+/**
+ * Returns a mark stored in the database with the rows: even if a crash loses the record, the file does not run again.
+ */
 const markOf = (digest: string) => Number.parseInt(digest.slice(0, 8), 16) & 0x7fff_ffff || 1;

@@ -15,7 +15,7 @@ export interface BannerContent {
   hotkeys: { key: string; label: string }[];
 }
 
-/** The start banner: URLs, commands to paste, bindings and hotkeys. */
+/** Returns the start banner: URLs, commands to paste, bindings and hotkeys. */
 export function renderBanner(content: BannerContent, colour: boolean): string {
   const paint = painter(colour);
   const row = (label: string, value: string) => `  ${label.padEnd(10)}  ${value}`;

@@ -147,7 +147,7 @@ function createRenderer(
     ].join("\n");
   }
 
-  /** A failure that the exceptions of the event do not show. */
+  /** Returns a failure that the exceptions of the event do not show. */
   const failureLines = ({ outcome, exceptions }: Pick<FetchEvent, "outcome" | "exceptions">): string[] =>
     outcome === "ok" || (outcome === "exception" && exceptions.length > 0) ? [] : [`  ${outcomeWord(outcome)}`];
 

@@ -3,7 +3,7 @@ import { Writable } from "node:stream";
 import { describe, it } from "node:test";
 import { createTerminalOutput } from "./output.ts";
 
-/** A reader that accepts nothing until it is released. */
+/** Returns a reader that accepts nothing until it is released. */
 function slowReader() {
   let text = "";
   let release: (() => void) | undefined;

@@ -22,7 +22,7 @@ interface Options {
   /** Maximum number of characters queued for a slow reader before lines are dropped. Default 1 MiB. */
   maxPending?: number;
   env?: NodeJS.ProcessEnv;
-  /** The text that replaces dropped lines. */
+  /** Returns the text that replaces dropped lines. */
   dropped?: (lines: number) => string;
 }
 

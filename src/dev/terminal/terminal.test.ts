@@ -37,7 +37,7 @@ function open({ json = false, tty = false, logLevel = "error" as LogLevel } = {}
     terminal,
     stdin,
     raw,
-    /** All text written to stdout and stderr. */
+    /** Resolves with all text written to stdout and stderr. */
     async end() {
       await terminal.flushed();
       stdout.end();

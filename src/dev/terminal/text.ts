@@ -21,7 +21,7 @@ export function logText(text: string, colour: boolean): string {
   return `${out}${visible(normalizedText.slice(at))}\u001b[0m`;
 }
 
-/** The arguments of a console call as one string. */
+/** Returns the arguments of a console call as one string. */
 export function logArguments(args: unknown[], max = 8192): string {
   return truncate(
     args

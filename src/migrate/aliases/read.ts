@@ -95,7 +95,7 @@ function mapEntries(text: string): Entry[] {
   });
 }
 
-/** The alias, or why it cannot be imported. */
+/** Returns the alias, or why it cannot be imported. */
 function aliasOf({ key, destinations, ...entry }: Entry, domain: string | undefined): Alias | string {
   const plain = destinations.map((destination) => destination.replace(/^mailto:/, ""));
   const bad = plain.find((destination) => !/^[^@\s$|/:"]+@[^@\s$|/:"]+$/.test(destination));
@@ -121,7 +121,7 @@ function regexAlias([, expression, flags]: RegExpExecArray, entry: Omit<Alias, "
   return { ...entry, type: "regex", value: /^\^[^|]*\$$/.test(body) ? body : `.*(?:${body}).*` };
 }
 
-/** The domain that an alias belongs to; undefined for an expression that does not end in one. */
+/** Returns the domain that an alias belongs to; undefined for an expression that does not end in one. */
 export function domainOf({ type, value }: Alias): string | undefined {
   if (type === "catch-all") return value;
   if (type === "literal") return value.slice(value.lastIndexOf("@") + 1);

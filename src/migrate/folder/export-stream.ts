@@ -14,7 +14,7 @@ import { apiFile, audioFile, captionsFile, videoFileIn, videoFolder, watermarkFi
 const CHUNK_BYTES = 32 * 1024 * 1024;
 const SIGNATURE_BYTES = 8;
 
-/** Videos with their files, captions, chapters and audio tracks, and the settings of Stream. */
+/** Plans the export of videos with their files, captions, chapters and audio tracks, and of the settings of Stream. */
 export async function exportStream(context: ExportContext): Promise<PlannedItem[]> {
   const { source, paths, files } = context;
   const path = `${paths.source}/stream`;
@@ -132,7 +132,7 @@ function extensionOf(response: Response, start: Buffer): string {
   return start.readUInt32BE(0) === 0x1a45dfa3 ? "mkv" : "bin";
 }
 
-/** Live inputs with their keys and outputs. */
+/** Plans the export of live inputs with their keys and outputs. */
 export async function exportLive(context: ExportContext): Promise<PlannedItem[]> {
   const path = `${context.paths.source}/stream/live_inputs`;
   return [

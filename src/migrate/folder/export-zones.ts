@@ -5,7 +5,7 @@ import { at } from "../requests.ts";
 import { listItem, saveResult, unlessUnavailable, type ExportContext } from "./export-context.ts";
 import { apiFile, zoneFile } from "./layout.ts";
 
-/** Zones with their DNS records, and the rules and routes of the selected parts. */
+/** Plans the export of zones with their DNS records, and of the rules and routes of the selected parts. */
 export async function exportZones(context: ExportContext): Promise<PlannedItem[]> {
   const zones = await unlessUnavailable(context, "/zones", zonesOf(context));
   if (zones === undefined) return [];

@@ -30,7 +30,7 @@ export function escapeName(name: string): string {
   return pieces.join("/");
 }
 
-/** An object key as a relative path: its slashes separate folders. */
+/** Returns an object key as a relative path: its slashes separate folders. */
 export const escapeKey = (key: string): string => key.split("/").map(escapeName).join("/");
 
 const percentEncoded = (character: string) =>

@@ -113,7 +113,7 @@ export async function* linesOf(path: string, from = 0): AsyncGenerator<{ line: B
   if (line.length > 0) yield { line, start };
 }
 
-/** The number of lines that end with a line feed. */
+/** Resolves with the number of lines that end with a line feed. */
 export async function countLines(path: string): Promise<number> {
   let count = 0;
   for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>)

@@ -1,6 +1,6 @@
 import { escapeKey, escapeName } from "./file-names.ts";
 
-/** The file with the result of a GET request. `path`: relative to /client/v4, with encoded segments. */
+/** Returns the file with the result of a GET request. `path`: relative to /client/v4, with encoded segments. */
 export const apiFile = (path: string): string =>
   `v4/${path
     .split("/")
@@ -42,7 +42,7 @@ export interface KvLine {
   metadata?: unknown;
 }
 
-/** The video file in its folder: the uploaded one, or the MP4 download if the server does not return it. */
+/** Returns the video file in its folder: the uploaded one, or the MP4 download if the server does not return it. */
 export function videoFileIn(names: readonly string[]): { name: string; isOriginal: boolean } | undefined {
   const original = names.find((name) => name.startsWith("original."));
   if (original !== undefined) return { name: original, isOriginal: true };

@@ -163,7 +163,7 @@ async function answer(context: FolderContext, url: URL, init: RequestInit): Prom
   return found ?? answerJson(files, `/${path}`);
 }
 
-/** The saved result of a GET request. */
+/** Resolves with the saved result of a GET request. */
 async function answerJson(files: Files, path: string): Promise<Response> {
   const file = apiFile(path);
   pathOf(files, file);
@@ -357,7 +357,7 @@ async function audioLabels({ files, manifest }: FolderContext, uid: string): Pro
   return (Array.isArray(saved) ? saved : (saved.audio ?? [])).map(({ label }) => label);
 }
 
-/** The file, or the bytes of a single range (RFC 9110 14.2). */
+/** Resolves with the file, or the bytes of a single range (RFC 9110 14.2). */
 async function fileResponse(path: string, range: string | null): Promise<Response> {
   const { size } = await stat(path);
   const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(range ?? "") ?? [];

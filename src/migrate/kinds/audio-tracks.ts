@@ -11,7 +11,7 @@ export interface AudioTrack {
   status?: string;
 }
 
-/** The audio tracks that were added to a video. */
+/** Resolves with the audio tracks that were added to a video. */
 export async function audioTracksOf(api: V4Client, base: string, uid: string): Promise<AudioTrack[]> {
   const found = await resultIfFound<{ audio?: AudioTrack[] } | AudioTrack[]>(api, `${base}/stream${at`/${uid}`}/audio`);
   const tracks = Array.isArray(found) ? found : (found?.audio ?? []);

@@ -39,7 +39,7 @@ export async function fingerprint(api: V4Client, path: string, withRows: boolean
   return { schema, tables };
 }
 
-/** All values as SQL literals, so that integers beyond 2^53 and blobs are compared exactly. */
+/** Hashes all values as SQL literals, so that integers beyond 2^53 and blobs are compared exactly. */
 async function digestRows(
   rowsOf: (sql: string, params?: unknown[]) => Promise<unknown[][]>,
   table: string,

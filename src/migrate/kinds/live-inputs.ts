@@ -30,7 +30,7 @@ interface Output {
 const RECORDING = ["mode", "timeoutSeconds", "requireSignedURLs", "allowedOrigins", "hideLiveViewerCount"] as const;
 const KEY = /^[0-9a-f]{32}k[0-9a-f]{32}$/;
 
-/** Live inputs with their keys and outputs. */
+/** Plans the import of live inputs with their keys and outputs. */
 export async function planLiveInputs(context: Context): Promise<PlannedItem[]> {
   const { source, target, paths, ids } = context;
   const { liveInputs } = await source.api.result<{ liveInputs: { uid: string }[] }>(
@@ -137,7 +137,10 @@ const settingsOf = ({
   ),
 });
 
-/** The publishing and playback keys, if the source shows them in the form that this server uses for all protocols. */
+/**
+ * Returns the publishing and playback keys, if the source shows them in the form that this server uses for all
+ * protocols.
+ */
 function keysOf(input: LiveInput): { keys: { publish: string; playback: string } | undefined; losses: string[] } {
   const whip = input.webRTC && /\/([0-9a-f]{32}k[0-9a-f]{32})\/webRTC\/publish$/.exec(input.webRTC.url)?.[1];
   const publish = input.rtmps?.streamKey ?? input.rtmp?.streamKey ?? input.srt?.passphrase ?? whip;

@@ -77,7 +77,7 @@ async function suppressionsOf(api: Context["source"]["api"], base: string): Prom
   });
 }
 
-/** The suppressions of an account that the target lacks, as one item. */
+/** Plans the import of the suppressions that the target lacks, as one item. */
 export async function planSuppressions(context: Context): Promise<PlannedItem[]> {
   const { source, target, paths, clock } = context;
   const [ours, theirs] = await Promise.all([

@@ -9,7 +9,7 @@ interface Webhook {
   secret?: string;
 }
 
-/** The webhook of an account, which gets a new secret, and a signing key. */
+/** Plans the import of the webhook of an account, which gets a new secret, and of a signing key. */
 export async function planStreamAccount(context: Context): Promise<PlannedItem[]> {
   return [...(await planWebhook(context)), ...(await planSigningKey(context))];
 }

@@ -8,7 +8,7 @@ import type { Video } from "./video.ts";
 export interface VideoSource {
   /** True if the file is the one that was uploaded, without a watermark. */
   isOriginal(): Promise<boolean>;
-  /** A response that starts at the position, or at 0 if its status is 200. */
+  /** Resolves with a response that starts at the position, or at 0 if its status is 200. */
   read(start: number, end: number): Promise<Response>;
   /** Deletes a download that was created for the import. */
   close(): Promise<void>;
@@ -57,7 +57,7 @@ export function createVideoSource(context: SourceContext, video: Video): VideoSo
   };
 }
 
-/** The delivery URL of the uploaded file with a new token, which is valid for an hour. */
+/** Resolves with the delivery URL of the uploaded file with a new token, which is valid for an hour. */
 async function originalUrl({ source, paths }: SourceContext, { uid, preview }: Video): Promise<string | undefined> {
   try {
     const { token } = await source.api.result<{ token: string }>("POST", `${paths.source}/stream${at`/${uid}`}/token`, {

@@ -52,7 +52,7 @@ export function sizeIn(response: Response, { uid }: Video): number {
   return size;
 }
 
-/** The upload of an earlier run, if it can be continued. */
+/** Resolves with the upload of an earlier run, if it can be continued. */
 async function resumable(
   { state, ids }: Context,
   { uid }: Video,

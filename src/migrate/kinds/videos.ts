@@ -16,7 +16,7 @@ const STATE_PROBLEMS: Record<string, string> = {
   "live-inprogress": "its broadcast is running",
 };
 
-/** Videos with captions, chapters, audio tracks and settings, oldest first. */
+/** Plans the import of videos with captions, chapters, audio tracks and settings, oldest first. */
 export async function planVideos(context: Context): Promise<PlannedItem[]> {
   const { source, target, paths, ids } = context;
   const [ours, theirs] = await Promise.all([videosOf(source.api, paths.source), videosOf(target.api, paths.target)]);

@@ -10,6 +10,6 @@ export interface SourceZone {
   name_servers?: string[] | null;
 }
 
-/** The header with which the operator chooses the id of a new resource. */
+/** Returns the header with which the operator chooses the id of a new resource. */
 export const idHeader = ({ keepsIds }: Pick<Context, "keepsIds">, id: string): Record<string, string> =>
   keepsIds ? { "reelpost-id": id } : {};

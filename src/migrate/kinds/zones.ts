@@ -4,11 +4,11 @@ import { at, collect, pagesOf } from "../requests.ts";
 import { planRecords } from "./dns-records.ts";
 import { idHeader, type SourceZone } from "./zone.ts";
 
-/** Zones of the source that exist on the target or will be created there. */
+/** Resolves with zones of the source that exist on the target or will be created there. */
 export const zonesOf = async ({ source }: Pick<Context, "source">): Promise<SourceZone[]> =>
   collect(pagesOf<SourceZone>(source.api, "/zones", { query: { "account.id": source.account } }));
 
-/** Zones and, for each, its DNS records. */
+/** Plans the import of zones and, for each, its DNS records. */
 export async function planZones(context: Context, zones: readonly SourceZone[]): Promise<PlannedItem[]> {
   const items: PlannedItem[] = [];
   const isWanted = context.options.areas.has("zones");

@@ -29,7 +29,7 @@ const ADDRESS_TYPES = new Map([
 /** Maximum length of a CNAME chain within the zone. Also ends loops. */
 const MAX_CHAIN_LENGTH = 10;
 
-/** The answer to a query of class IN (RFC 1034 4.3.2). */
+/** Resolves with the answer to a query of class IN (RFC 1034 4.3.2). */
 export async function answerQuestion(deps: AnswerDeps, name: string, type: number): Promise<DnsReply> {
   const zone = await zoneFor(deps.zones, name, type);
   if (zone === undefined) return emptyReply(RCODE.refused);

@@ -1,7 +1,7 @@
 import { readZoneFile, type RecordType } from "../../protocol/dns/index.ts";
 import type { ServedRecord, ServedZone, ServedZones } from "./served.ts";
 
-/** Zones parsed from master files, by name. A CNAME with the comment "flatten" is answered with addresses. */
+/** Returns zones parsed from master files, by name. A CNAME with the comment "flatten" is answered with addresses. */
 export function zonesOf(
   files: Record<string, string>,
   nameServers = ["ns1.reelpost.example", "ns2.reelpost.example"],

@@ -84,8 +84,8 @@ export function nodeOf(records: readonly ServedRecord[]): Node {
 }
 
 /**
- * A record set as part of a message, with owner `name`: a wildcard's set is returned with the queried name as its
- * owner.
+ * Returns a record set as part of a message, with owner `name`: a wildcard's set is returned with the queried name as
+ * its owner.
  */
 export const recordSet = (name: string, { type, ttl, data }: NodeSet): RecordSet => ({
   name,

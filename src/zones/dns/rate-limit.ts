@@ -15,7 +15,10 @@ export type RateLimitDecision = "answer" | "truncate" | "drop";
 /** Maximum number of networks; the least recently seen ones are evicted first. */
 const MAX_NETWORKS = 20_000;
 
-/** A token bucket per network that queries over UDP, where addresses can be forged. Prevents amplification attacks. */
+/**
+ * Creates a token bucket per network that queries over UDP, where addresses can be forged. Prevents amplification
+ * attacks.
+ */
 export function createRateLimit(
   { perSecond, burst = 2 * perSecond }: ResponseRateLimit,
   clock: Clock,

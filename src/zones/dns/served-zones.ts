@@ -10,7 +10,7 @@ interface ServedZonesDeps {
   version(zone: string): number | undefined;
 }
 
-/** Zones in the database. Zones whose records are on another server ("partial") are not served. */
+/** Creates zones in the database. Zones whose records are on another server ("partial") are not served. */
 export function createServedZones({ db, version }: ServedZonesDeps): ServedZones {
   const reads = createServedReads(db);
   return {

@@ -24,12 +24,12 @@ export interface ServedRecord {
  * Data source of the DNS server. Names are normalized; queried names may also contain \DDD (see readUncompressedName).
  */
 export interface ServedZones {
-  /** The closest zone that contains `name`, if this server serves it. */
+  /** Resolves with the closest zone that contains `name`, if this server serves it. */
   find(name: string): Promise<ServedZone | undefined>;
-  /** All records with these names. */
+  /** Resolves with all records with these names. */
   records(zone: ServedZone, names: readonly string[]): Promise<ServedRecord[]>;
   /** True if a record exists at `name` or below it (RFC 4592 2.2.2: such a name exists). */
   occupied(zone: ServedZone, name: string): Promise<boolean>;
-  /** A number that changes whenever the zone changes; undefined if unknown. */
+  /** Returns a number that changes whenever the zone changes; undefined if unknown. */
   version(zone: string): number | undefined;
 }

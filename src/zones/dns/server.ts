@@ -42,8 +42,8 @@ const DEFAULT_RATE: ResponseRateLimit = { perSecond: 200 };
 const ATTEMPTS = 10;
 
 /**
- * An authoritative name server: answers for its zones, refuses everything else, and does not recurse. RFC 1034, 1035,
- * 2181, 2308, 4592, 6891, 7766, 8482, 9619. No DNSSEC, no zone transfers. Rejects if a port is in use.
+ * Starts an authoritative name server: answers for its zones, refuses everything else, and does not recurse. RFC 1034,
+ * 1035, 2181, 2308, 4592, 6891, 7766, 8482, 9619. No DNSSEC, no zone transfers. Rejects if a port is in use.
  */
 export async function startDnsServer({
   zones,

@@ -5,7 +5,7 @@ import type { ServedZone } from "./served.ts";
 const NS_TTL = 86_400;
 const HINFO = 13;
 
-/** The SOA record. A zone without name servers has its own name as the primary. */
+/** Returns the SOA record. A zone without name servers has its own name as the primary. */
 export const soaSet = (zone: ServedZone, ttl: number = SOA_TIMES.ttl): RecordSet => ({
   name: zone.name,
   type: typeNumber("SOA"),
@@ -35,7 +35,7 @@ export const anySet = (name: string): RecordSet => ({
   ],
 });
 
-/** The records at the apex, including the zone's name servers. */
+/** Returns the records at the apex, including the zone's name servers. */
 export function apexNode({ nameServers }: ServedZone, node: Node): Node {
   if (nameServers.length === 0) return node;
   const existingSet = node.get("NS");

@@ -49,7 +49,7 @@ export async function listenUdp({ respond, log, limit }: UdpDeps, host: string, 
   return socket;
 }
 
-/** A response that makes the client retry over TCP: the question with TC and no records. */
+/** Returns a response that makes the client retry over TCP: the question with TC and no records. */
 function truncateReply(message: Buffer): Buffer | undefined {
   if (message.length < 12 || (message[2]! & 0x80) !== 0) return undefined;
   const reply = Buffer.alloc(12);

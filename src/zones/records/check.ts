@@ -82,7 +82,7 @@ function writtenContentOf(type: RecordType, { content }: RecordRequest, normal: 
   return content.length > MAX_WRITTEN_LENGTH || content.includes("\0") ? null : content;
 }
 
-/** Equal for records that a resolver cannot distinguish. */
+/** Returns equal values for records that a resolver cannot distinguish. */
 export const recordDigest = ({ priority, content }: Pick<RecordDraft, "priority" | "content">): string =>
   createHash("sha256")
     .update(`${priority ?? ""} ${content}`)

@@ -20,9 +20,9 @@ export async function checkConflicts(
 }
 
 /**
- * The types that conflict with a type. RFC 1034 3.6.2: a CNAME must be the only record. At the apex, where NS and SOA
- * always exist, it is flattened to addresses, so it only excludes address records. NS below the apex delegates the
- * name.
+ * Returns the types that conflict with a type. RFC 1034 3.6.2: a CNAME must be the only record. At the apex, where NS
+ * and SOA always exist, it is flattened to addresses, so it only excludes address records. NS below the apex delegates
+ * the name.
  */
 function exclusion(type: RecordType, apex: boolean): TypeFilter | undefined {
   if (apex) {

@@ -4,7 +4,7 @@ import { recordDigest } from "./check.ts";
 import { RECORD_COLUMNS, toRecord } from "./records-table.ts";
 import type { DnsRecord, RecordDraft, RecordZone } from "./types.ts";
 
-/** The records of one component, by name. */
+/** Resolves with the records of one component, by name. */
 export async function decodedRecords(db: ZonesExecutor, zone: string, owner: string): Promise<DnsRecord[]> {
   return (
     await db
@@ -19,7 +19,7 @@ export async function decodedRecords(db: ZonesExecutor, zone: string, owner: str
   ).map(toRecord);
 }
 
-/** The stored record with the same meaning. */
+/** Resolves with the stored record with the same meaning. */
 export async function sameRecord(
   db: ZonesExecutor,
   zone: RecordZone,
@@ -57,7 +57,7 @@ export async function recordsAt(
 /** Record types; `allTypesBut` means all others. */
 export type TypeFilter = { types: RecordType[] } | { allTypesBut: RecordType[] };
 
-/** The records that share a draft's name, except the record `self`. */
+/** Returns the records that share a draft's name, except the record `self`. */
 export function recordsAtSameName(db: ZonesExecutor, zone: RecordZone, draft: RecordDraft, self?: string) {
   const existingRows = db
     .selectFrom("dns_records")
@@ -73,7 +73,7 @@ export function recordsAtSameName(db: ZonesExecutor, zone: RecordZone, draft: Re
         .where("digest", "=", recordDigest(draft))
         .limit(1)
         .executeTakeFirst()) !== undefined,
-    /** The first type among them that matches the filter. */
+    /** Resolves with the first type among them that matches the filter. */
     async typeAmong(filter: TypeFilter): Promise<RecordType | undefined> {
       const query =
         "types" in filter

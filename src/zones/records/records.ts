@@ -13,7 +13,9 @@ import type { DnsRecord, RecordRequest, RecordZone } from "./types.ts";
 import { readImport, recordLine, zoneFileHead } from "./zone-file.ts";
 
 export interface Records {
-  /** A number that changes whenever the records of a zone change; undefined if another process may change them. */
+  /**
+   * Returns a number that changes whenever the records of a zone change; undefined if another process may change them.
+   */
   version(zone: string): number | undefined;
   list(zone: string, query: RecordQuery, page: PageRequest): Promise<Page<DnsRecord>>;
   /** Throws noRecord. */

@@ -15,7 +15,7 @@ import { AUTO_TTL, MAX_TTL, MIN_TTL, type DnsRecord, type RecordDraft } from "./
 
 const MARK = "cf_tags=";
 
-/** The beginning of an exported zone: its SOA and NS records, which an import skips. */
+/** Returns the beginning of an exported zone: its SOA and NS records, which an import skips. */
 export const zoneFileHead = ({ name, nameServers, serial }: Zone): string =>
   `;; Domain: ${name}.\n$ORIGIN ${name}.\n\n` +
   (nameServers.length === 0
@@ -25,7 +25,8 @@ export const zoneFileHead = ({ name, nameServers, serial }: Zone): string =>
       "\n");
 
 /**
- * A record as a line. Properties that DNS does not have are in its comment: `remark cf_tags=cf-proxied:true,team:dns`.
+ * Returns a record as a line. Properties that DNS does not have are in its comment: `remark
+ * cf_tags=cf-proxied:true,team:dns`.
  */
 export const recordLine = (record: DnsRecord): string =>
   zoneFileLine({

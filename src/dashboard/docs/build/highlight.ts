@@ -4,7 +4,7 @@ import { escapeText } from "../../../kernel/design/index.ts";
 
 const DIALECTS: Record<string, string> = { ts: "ts", tsx: "ts jsx", js: "jsx", jsx: "jsx" };
 
-/** The code as HTML: spans with the classes `tok-…` of @lezer/highlight. */
+/** Returns the code as HTML: spans with the classes `tok-…` of @lezer/highlight. */
 export function highlight(code: string, language: string): string {
   if (language === "json" || language === "jsonc") return withParentheses(code);
   const dialect = DIALECTS[language];

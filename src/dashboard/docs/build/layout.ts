@@ -11,7 +11,7 @@ export interface Layout {
   icon: string;
 }
 
-/** The HTML document of a docs page. */
+/** Returns the HTML document of a docs page. */
 export function docsPage(
   { contents, script, schemeScript, style, icon }: Layout,
   path: string,

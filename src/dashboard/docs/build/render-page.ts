@@ -29,7 +29,7 @@ interface Section {
   text: string;
 }
 
-/** URL path of the page of a file or folder of the repository. */
+/** Returns the URL path of the page of a file or folder of the repository. */
 export function urlOfPage(path: string): string {
   if (path === "docs/README.md") return DOCS_PATH;
   const name = /^docs\/(.+)\.md$/.exec(path)?.[1];
@@ -141,7 +141,7 @@ function rewriteLinks(tokens: Token[], path: string): void {
 const imageUrl = (path: string, source: string) =>
   `/${posix.join(posix.dirname(path), source)}`.replace(/^\/docs/, DOCS_PATH);
 
-/** The URL of a link to a page or a file, relative to the file at `path`. */
+/** Returns the URL of a link to a page or a file, relative to the file at `path`. */
 function linkUrl(path: string, link: string): string {
   const [target = "", anchor] = link.split("#", 2);
   if (target === "") return link;

@@ -14,8 +14,8 @@ const MAX_FILE_BYTES = 64 * 1024;
 const LANGUAGES: Record<string, string> = { ".mjs": "js", ".jsonc": "json", ".service": "ini", ".socket": "ini" };
 
 /**
- * The pages of `docs/` and, so that every link between pages has a target on the server, the files and folders of the
- * repository that they link to. A folder is one page: its README.md and the text of its files.
+ * Resolves with the pages of `docs/` and, so that every link between pages has a target on the server, the files and
+ * folders of the repository that they link to. A folder is one page: its README.md and the text of its files.
  */
 export async function readSourcePages(root: string): Promise<SourcePage[]> {
   const names = (await readdir(join(root, "docs"))).filter((name) => name.endsWith(".md")).sort();
@@ -80,7 +80,7 @@ async function readOther(root: string, path: string): Promise<SourcePage> {
 
 const languageOf = (file: string) => LANGUAGES[extname(file)] ?? extname(file).slice(1);
 
-/** A code fence that is longer than any fence in the text. */
+/** Returns a code fence that is longer than any fence in the text. */
 function fenced(language: string, text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = "`".repeat(longest + 1);

@@ -4,7 +4,7 @@ import type { ServedZone } from "../served.ts";
 import { isAbsence, LookupError } from "./failure.ts";
 
 interface DelegationsOptions {
-  /** The name servers that public DNS lists for a name. Throws LookupError. */
+  /** Resolves with the name servers that public DNS lists for a name. Throws LookupError. */
   nameServers(name: string): Promise<string[]>;
   /** True if any resolver has responded recently. */
   isReachable(): boolean;

@@ -65,8 +65,8 @@ export function toQueryName(text: string): string {
 const UNPRINTABLE = /[^\x21-\x7e]|\\/g;
 
 /**
- * A query to a resolver. With `edns`, a response of up to 1232 octets fits into UDP, and AD is requested (RFC 6840
- * 5.7).
+ * Returns a query to a resolver. With `edns`, a response of up to 1232 octets fits into UDP, and AD is requested (RFC
+ * 6840 5.7).
  */
 export const writeQuestion = ({ name, type }: Question, { edns }: { edns: boolean }): Buffer =>
   writeMessage({
@@ -79,7 +79,7 @@ export const writeQuestion = ({ name, type }: Question, { edns }: { edns: boolea
 /** Response codes of servers that do not understand or refuse a question: their responses may omit the question. */
 const WITHOUT_QUESTION = new Set(["FORMERR", "NOTIMP", "SERVFAIL", "REFUSED"]);
 
-/** The answer to exactly this question; undefined for any other message, which may be forged (RFC 5452 3). */
+/** Returns the answer to exactly this question; undefined for any other message, which may be forged (RFC 5452 3). */
 export function readAnswer(message: Buffer, question: Question, query: Buffer): WireAnswer | undefined {
   if (message.length < 12 || message.readUInt16BE(0) !== query.readUInt16BE(0)) return undefined;
   try {

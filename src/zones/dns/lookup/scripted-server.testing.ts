@@ -25,7 +25,7 @@ export type Script = (query: {
   edns: boolean;
 }) => ScriptedResponse | undefined | void | Promise<ScriptedResponse | undefined>;
 
-/** A resolver on loopback that sends scripted responses over UDP. */
+/** Starts a resolver on loopback that sends scripted responses over UDP. */
 export async function startScriptedServer(t: TestContext, script: Script) {
   const queries: string[] = [];
   const socket = createSocket("udp4");

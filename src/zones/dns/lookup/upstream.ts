@@ -16,7 +16,7 @@ interface UpstreamOptions {
 
 /** Public DNS, through recursive resolvers. */
 interface Upstream {
-  /** The answer of a resolver: NOERROR or NXDOMAIN. Throws LookupError. */
+  /** Resolves with the answer of a resolver: NOERROR or NXDOMAIN. Throws LookupError. */
   query(question: Question, signal: AbortSignal): Promise<WireAnswer>;
   /** True if any resolver responded within the last five minutes. */
   isReachable(): boolean;

@@ -27,7 +27,7 @@ export function checkedChange(zone: RecordZone, { add, remove }: DnsChange): Che
   return { add: [...addedDrafts.values()], remove: removedRecords };
 }
 
-/** Equal for records with the same meaning, regardless of their TTL. */
+/** Returns equal values for records with the same meaning, regardless of their TTL. */
 export const recordKey = (record: Pick<ProviderRecord, "name" | "type" | "content" | "priority">): string =>
   `${record.name} ${record.type} ${recordDigest(record)}`;
 
@@ -70,9 +70,9 @@ const isInSet = ({ name, type, text }: ExclusiveSet, record: ProviderRecord): bo
   record.type === type &&
   (text === undefined || concatenatedText(record).toLowerCase().startsWith(text));
 
-/** The text of a TXT record, with its strings concatenated. */
+/** Returns the text of a TXT record, with its strings concatenated. */
 export const concatenatedText = (record: ProviderRecord): string =>
   record.type === "TXT" ? (dataOf(record).strings as string[]).join("") : record.content;
 
-/** The data in master file format. */
+/** Returns the data in master file format. */
 export const presentedData = (record: ProviderRecord): string => presentData(record.type, dataOf(record));

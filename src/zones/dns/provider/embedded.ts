@@ -4,7 +4,7 @@ import { checkedChange, rejectForeign } from "./change.ts";
 import { dnsErrors } from "./errors.ts";
 import type { DnsProvider, ProviderRecord } from "./port.ts";
 
-/** Zones whose records are served by this program's own DNS server. */
+/** Creates zones whose records are served by this program's own DNS server. */
 export function createEmbeddedProvider({ records: { managed } }: { records: Pick<Records, "managed"> }): DnsProvider {
   return {
     kind: "embedded",

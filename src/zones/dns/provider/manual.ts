@@ -6,15 +6,15 @@ import { createEmbeddedProvider } from "./embedded.ts";
 import type { DnsProvider, ProviderRecord, RecordSetName } from "./port.ts";
 
 interface ManualProvider extends DnsProvider {
-  /** The records that the user must add for this owner. */
+  /** Resolves with the records that the user must add for this owner. */
   expectedRecords(zone: RecordZone, owner: string): Promise<ProviderRecord[]>;
-  /** The same records as lines of a BIND zone file. */
+  /** Resolves with the same records as lines of a BIND zone file. */
   zoneFile(zone: RecordZone, owner: string): Promise<string>;
 }
 
 interface ManualOptions {
   records: Pick<Records, "managed">;
-  /** The records in public DNS. Without it, only stored records are known. */
+  /** Returns the records in public DNS. Without it, only stored records are known. */
   lookUp?: (sets: readonly RecordSetName[], signal?: AbortSignal) => Promise<ProviderRecord[]>;
 }
 

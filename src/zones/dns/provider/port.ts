@@ -42,6 +42,6 @@ export interface DnsProvider {
   readonly kind: "embedded" | "rfc2136" | "powerdns" | "manual";
   /** Atomic and idempotent. Throws dnsErrors, and zoneErrors.dnsInvalid for invalid records. */
   apply(zone: RecordZone, change: DnsChange, signal?: AbortSignal): Promise<void>;
-  /** The current records in these sets. */
+  /** Returns the current records in these sets. */
   current(zone: RecordZone, sets: readonly RecordSetName[], signal?: AbortSignal): Promise<ProviderRecord[]>;
 }

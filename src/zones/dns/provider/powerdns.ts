@@ -155,7 +155,7 @@ function rejectTaken({ add, remove }: CheckedChange, existingSets: Map<string, A
   if (names.size > 0) throw dnsErrors.nameTaken({ names: [...names].join(", ") });
 }
 
-/** The complete sets that have changed. */
+/** Returns the complete sets that have changed. */
 function replacements({ add, remove }: CheckedChange, existingSets: Map<string, ApiSet>): object[] {
   const removedKeys = new Set(remove.map(recordKey));
   return [...new Map([...add, ...remove].map((draft) => [setKey(draft), draft])).entries()].flatMap(

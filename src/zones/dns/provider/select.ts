@@ -6,7 +6,7 @@ import type { DnsProvider } from "./port.ts";
 import { createPowerDnsProvider } from "./powerdns.ts";
 import { createRfc2136Provider } from "./rfc2136.ts";
 
-/** The external server for the zones; undefined for embedded and manual zones. Throws badProvider. */
+/** Returns the external server for the zones; undefined for embedded and manual zones. Throws badProvider. */
 export function selectProvider(
   { provider, provider_server: server, provider_key: key }: Settings["dns"],
   clock: Clock,

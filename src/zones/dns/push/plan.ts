@@ -20,7 +20,7 @@ export const USERS = "zone";
 const MAX_STEP_RECORDS = 100;
 
 /**
- * The steps that convert the records we pushed to the other server into the records of the zone: one step per
+ * Returns the steps that convert the records we pushed to the other server into the records of the zone: one step per
  * component, and users' records in steps of up to a hundred, without splitting a name.
  */
 export function planPush(

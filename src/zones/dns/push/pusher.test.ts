@@ -15,7 +15,7 @@ import { knotd, startKnot } from "../provider/knot.testing.ts";
 import { createRfc2136Provider } from "../provider/rfc2136.ts";
 import { createPusher } from "./pusher.ts";
 
-/** An in-memory provider. `fails` is thrown before a change, `failsAfter` after it. */
+/** Returns an in-memory provider. `fails` is thrown before a change, `failsAfter` after it. */
 function memoryProvider() {
   const records = new Map<string, ProviderRecord>();
   const state = {

@@ -30,7 +30,7 @@ export function matchRecord(expected: ProviderRecord, existingRecords: readonly 
     : { state: "wrong", found: rivals };
 }
 
-/** A record that conflicts with the expected one. Excludes other MX records of our own and unrelated texts. */
+/** Returns a record that conflicts with the expected one. Excludes other MX records of our own and unrelated texts. */
 function isRival(kind: RecordKind, expected: ProviderRecord, record: ProviderRecord): boolean {
   if (kind === "mx") return record.content === expected.content;
   if (kind === "other") return expected.type === "CNAME";
@@ -52,7 +52,7 @@ function isSufficient(kind: RecordKind, expected: ProviderRecord, record: Provid
   return false;
 }
 
-/** All mechanisms of `ourText` except the final `all`. */
+/** Returns all mechanisms of `ourText` except the final `all`. */
 function includesAll(theirText: string, ourText: string): boolean {
   const termsOf = (text: string) =>
     text
@@ -65,7 +65,7 @@ function includesAll(theirText: string, ourText: string): boolean {
   return needed.length > 0 && needed.every((term) => theirTerms.has(term));
 }
 
-/** The value of a tag in a tag list (RFC 6376 3.2), without white space: keys are often folded. */
+/** Returns the value of a tag in a tag list (RFC 6376 3.2), without white space: keys are often folded. */
 function tagOf(text: string, name: string): string | undefined {
   for (const part of text.split(";")) {
     const separatorIndex = part.indexOf("=");

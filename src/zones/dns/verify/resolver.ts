@@ -8,7 +8,7 @@ import type { ProviderRecord } from "../provider/port.ts";
 export interface RecordResolver {
   /** Name displayed to users: "1.1.1.1", "ns1.example.net". */
   readonly name: string;
-  /** The records of a name, possibly an empty list. Throws LookupFailed if the absence is uncertain. */
+  /** Resolves with the records of a name, possibly an empty list. Throws LookupFailed if the absence is uncertain. */
   resolve(name: string, type: RecordType): Promise<ProviderRecord[]>;
 }
 

@@ -27,7 +27,7 @@ rp1._domainkey TXT "v=DKIM1; h=sha256; k=rsa; p=${KEY.slice(0, 200)}" "${KEY.sli
 _dmarc TXT "v=DMARC1; p=quarantine;"
 `;
 
-/** A real server with this zone, and a real resolver that queries it. */
+/** Starts a real server with this zone, and a real resolver that queries it. */
 async function served(t: TestContext, text: string, name = "ns"): Promise<RecordResolver> {
   const server = await startDnsServer({
     zones: zonesOf({ "example.com": text }),

@@ -12,8 +12,8 @@ export type ExpectedRecord = Pick<RecordRequest, "type" | "name" | "content" | "
 
 export interface RecordWatch {
   /**
-   * The records of a name that the last check did not find; undefined before the first check. Returned from memory;
-   * checks run in the background.
+   * Returns the records of a name that the last check did not find; undefined before the first check. Returned from
+   * memory; checks run in the background.
    */
   missing<Record extends ExpectedRecord>(name: string, expected: readonly Record[]): Promise<Record[] | undefined>;
   /** Runs a check now. Rejects only for invalid records. */

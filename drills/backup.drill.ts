@@ -195,7 +195,7 @@ async function makeClip(kit: Kit): Promise<Buffer> {
 
 const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 
-/** A value that contains its version, with bytes that depend on the version. */
+/** Returns a value that contains its version, with bytes that depend on the version. */
 function valueOf(key: string, version: number, size: number): Buffer {
   const head = `${key} ${version} `;
   const body = Buffer.alloc(size, sha256(Buffer.from(head)));

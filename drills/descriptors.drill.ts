@@ -119,7 +119,7 @@ async function descriptorsOf(pid: number): Promise<{ open: number; deleted: numb
   return { open: open.length, deleted: open.filter((target) => target.endsWith(".eml (deleted)")).length };
 }
 
-/** A next hop that accepts no message. Transactions cycle through the ways to end. */
+/** Starts a next hop that accepts no message. Transactions cycle through the ways to end. */
 async function startHostileSink(kit: Kit): Promise<{ port: number; endings: Record<string, number> }> {
   const endings: Record<string, number> = {};
   let transactions = 0;

@@ -124,7 +124,7 @@ ${notice
 `;
 }
 
-/** The result of `npm pack`, which builds the program. */
+/** Returns the result of `npm pack`, which builds the program. */
 function pack(folder: string): string {
   const output = run(root, "npm", "pack", "--json", "--loglevel=error", "--pack-destination", folder);
   // `prepack` may print before the result.

@@ -42,7 +42,7 @@ export function createSources(root: string): Sources {
   };
 }
 
-/** The TypeScript files in the folders and their subfolders. */
+/** Returns the TypeScript files in the folders and their subfolders. */
 export const sourceFiles = (root: string, folders: string[]): string[] =>
   globSync(
     folders.map((folder) => `${folder}/**/*.{ts,tsx}`),
@@ -87,9 +87,9 @@ function readModule(root: string, path: string): Module | undefined {
 }
 
 /**
- * The modules and packages that a file can run, by imported name: `import { a } from "./index.ts"` refers to the module
- * that declares `a`, not to everything exported by index.ts. Types are ignored. Modules outside the sources are listed
- * with the name: `node:net isIP`.
+ * Returns the modules and packages that a file can run, by imported name: `import { a } from "./index.ts"` refers to
+ * the module that declares `a`, not to everything exported by index.ts. Types are ignored. Modules outside the sources
+ * are listed with the name: `node:net isIP`.
  */
 export function reachable(sources: Sources, entry: string): Set<string> {
   const reached = new Set<string>([entry]);

@@ -9,9 +9,9 @@ const PREFIX = "rp-tests-";
 const WANTED_BYTES = 6 * 2 ** 30;
 
 /**
- * An in-memory folder for test files if there is enough memory: tests call fsync some hundred thousand times, which
- * costs nothing there. It outlives every process, so tests behave the same as on disk. Call `remove` at the end; the
- * next run removes the folder of a killed run.
+ * Returns an in-memory folder for test files if there is enough memory: tests call fsync some hundred thousand times,
+ * which costs nothing there. It outlives every process, so tests behave the same as on disk. Call `remove` at the end;
+ * the next run removes the folder of a killed run.
  */
 export function memoryFolder(): { path: string; remove(): void } | undefined {
   try {

@@ -148,7 +148,7 @@ export const isProgram = (name: string): boolean =>
     existsSync(join(folder, name)),
   );
 
-/** Whether a program is in PATH and can be executed. */
+/** Returns true if a program is in PATH and can be executed. */
 export const isWorkingProgram = (name: string): boolean =>
   spawnSync(name, ["-version"], { stdio: "ignore", timeout: 10_000 }).status === 0;
 
@@ -198,7 +198,7 @@ export function ensureSystem(
   return required(still);
 }
 
-/** The folder with initdb and postgres: Debian's newest version, or the first one on the PATH. */
+/** Returns the folder with initdb and postgres: Debian's newest version, or the first one on the PATH. */
 export function findPostgres(): string | undefined {
   const debian = "/usr/lib/postgresql";
   const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];

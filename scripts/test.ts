@@ -185,8 +185,8 @@ async function runTests() {
 }
 
 /**
- * The programs of the run: all pure files share one process, other fast files take turns in some, and each of the rest
- * has its own. Adds the expected durations of the groups to `times`.
+ * Returns the programs of the run: all pure files share one process, other fast files take turns in some, and each of
+ * the rest has its own. Adds the expected durations of the groups to `times`.
  */
 function grouped(recorded: Times, times: Times): string[] {
   const impure = files.filter((file) => !pure.includes(file));

@@ -21,7 +21,7 @@ export interface Prepared {
   /** The exact version of every peer. */
   peers: Record<string, string>;
   arms: Arm[];
-  /** The figures of one round, computed from its samples. The result contains the median over all rounds. */
+  /** Returns the figures of one round, computed from its samples. The result contains the median over all rounds. */
   figures(samples: Samples): Record<string, number>;
 }
 

@@ -1,4 +1,4 @@
-/** The median; the mean of the middle two for an even count. */
+/** Returns the median; the mean of the middle two for an even count. */
 export function median(values: readonly number[]): number {
   if (values.length === 0) throw new RangeError("no values to take the median of");
   const sorted = values.toSorted((a, b) => a - b);

@@ -8,7 +8,7 @@ interface SignedMessage {
   record: string;
 }
 
-/** A message of the given size, signed with a 2048-bit RSA key. */
+/** Resolves with a message of the given size, signed with a 2048-bit RSA key. */
 export async function signedMessage({
   domain,
   selector,

@@ -27,7 +27,7 @@ export interface Publisher {
 }
 
 export interface Player {
-  /** Bytes and number of received video messages. */
+  /** Returns bytes and number of received video messages. */
   received(): { octets: number; frames: number };
   close(): void;
 }

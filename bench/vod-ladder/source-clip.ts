@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 
 /**
- * A 1080p30 H.264 video at 8 Mbit/s, a key frame every two seconds, with audio. It has motion and noise: harder to
- * encode than a talking head and easier than sport.
+ * Resolves with a 1080p30 H.264 video at 8 Mbit/s, a key frame every two seconds, with audio. It has motion and noise:
+ * harder to encode than a talking head and easier than sport.
  */
 export async function makeSourceClip(folder: string, seconds: number): Promise<string> {
   const path = join(folder, `source-${seconds}.mp4`);

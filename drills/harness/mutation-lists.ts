@@ -12,7 +12,7 @@ export interface ListedMutation extends Mutation {
 
 const NO_TOPIC = new Set(["mutation.ts"]);
 
-/** All mutations from every `<topic>.ts` in the folder; one file per topic avoids edit conflicts. */
+/** Resolves with all mutations from every `<topic>.ts` in the folder; one file per topic avoids edit conflicts. */
 export async function listMutations(folder: string): Promise<ListedMutation[]> {
   const files = (await readdir(folder)).filter((file) => file.endsWith(".ts") && !NO_TOPIC.has(file)).sort();
   const lists = await Promise.all(
@@ -24,7 +24,7 @@ export async function listMutations(folder: string): Promise<ListedMutation[]> {
   return lists.flat();
 }
 
-/** The mutated source, or the reason the mutation cannot be applied. */
+/** Returns the mutated source, or the reason the mutation cannot be applied. */
 export function mutate(root: string, { file, from, to, test }: Mutation): { source: string } | { problem: string } {
   if (!existsSync(join(root, file))) return { problem: `${file} does not exist` };
   if (!existsSync(join(root, test))) return { problem: `the test ${test} does not exist` };
@@ -42,8 +42,8 @@ export function mutate(root: string, { file, from, to, test }: Mutation): { sour
 }
 
 /**
- * Every occurrence of `code` in `source`, as offsets. Line breaks, spaces and trailing commas are ignored, so that the
- * formatter does not invalidate a mutation.
+ * Returns every occurrence of `code` in `source`, as offsets. Line breaks, spaces and trailing commas are ignored, so
+ * that the formatter does not invalidate a mutation.
  */
 function findCode(source: string, code: string): { start: number; end: number }[] {
   const haystack = withoutLayout(source);

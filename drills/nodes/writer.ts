@@ -8,7 +8,7 @@ export interface Writer {
   pauseMs: number;
   /** Writes item `n`. Throws if the platform did not acknowledge it. */
   write(n: number, stopping: AbortSignal): Promise<void>;
-  /** Number of acknowledged items. */
+  /** Returns the number of acknowledged items. */
   acknowledged(): number;
   /** Returns descriptions of the acknowledged items that are missing or wrong on this node. */
   missing(node: LiveNode): Promise<string[]>;

@@ -2,7 +2,7 @@
 interface Machine {
   platform: NodeJS.Platform;
   isRoot: boolean;
-  /** Whether a program is in PATH. */
+  /** Returns true if a program is in PATH. */
   has(program: string): boolean;
 }
 
@@ -24,8 +24,8 @@ const MANAGERS: { program: string; platforms: NodeJS.Platform[]; asRoot: boolean
 ];
 
 /**
- * The command that installs ffmpeg on this machine. Without root or sudo, a package manager that needs neither is
- * preferred. Undefined if no known package manager is installed.
+ * Returns the command that installs ffmpeg on this machine. Without root or sudo, a package manager that needs neither
+ * is preferred. Undefined if no known package manager is installed.
  */
 export function ffmpegInstallCommand({ platform, isRoot, has }: Machine): string | undefined {
   const usable = MANAGERS.filter(({ program, platforms }) => platforms.includes(platform) && has(program));

@@ -2,7 +2,7 @@ import { createServer } from "node:net";
 
 const host = "127.0.0.1";
 
-/** The default port, or a free one if it is in use. */
+/** Resolves with the default port, or a free one if it is in use. */
 export async function portNear(usual: number): Promise<number> {
   return (await tryPort(usual)) ?? (await tryPort(0)) ?? usual;
 }

@@ -1,6 +1,6 @@
 import { globSync } from "node:fs";
 
-/** The test files of the project, without those of the packages that `test/clients` installs. */
+/** Returns the test files of the project, without those of the packages that `test/clients` installs. */
 export const testFiles = (root: string): string[] =>
   globSync(["src/**/*.test.ts", "test/**/*.test.ts", "drills/**/*.test.ts"], {
     cwd: root,

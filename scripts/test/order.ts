@@ -13,8 +13,8 @@ const SLOW_MS = 10_000;
 const UNKNOWN_MS = { test: 20_000, src: 2_000 };
 
 /**
- * The order in which `slots` processes take the files: the longest first, but one process always works on fast files
- * while there are any, so that not every process waits for the same busy cores.
+ * Returns the order in which `slots` processes take the files: the longest first, but one process always works on fast
+ * files while there are any, so that not every process waits for the same busy cores.
  */
 export function schedule(files: readonly string[], times: Times, slots: number): string[] {
   const timeOf = (file: string) => times[file] ?? UNKNOWN_MS[file.startsWith("test/") ? "test" : "src"];

@@ -17,7 +17,7 @@ const TEST = /^(?:test|it|describe|suite)(?:\.(?:skip|only))?$|^t\.test$/;
 /** Fields of commands, options, arguments and settings that users read. */
 const HELP_FIELDS = new Set(["summary", "description"]);
 
-/** The texts of a source file: comments, test names, log messages, error tables, command help. */
+/** Returns the texts of a source file: comments, test names, log messages, error tables, command help. */
 export function textsOfSource(root: string, file: string): { texts: Text[]; names: Set<string> } {
   const source = readFileSync(join(root, file), "utf8");
   const { program, comments } = parseSync(file, source);
@@ -49,7 +49,7 @@ export function textsOfSource(root: string, file: string): { texts: Text[]; name
   return { texts, names };
 }
 
-/** The prose of a Markdown page: without code blocks, code spans and link targets. */
+/** Returns the prose of a Markdown page: without code blocks, code spans and link targets. */
 export function textsOfPage(root: string, file: string): Text[] {
   let inCode = false;
   return readFileSync(join(root, file), "utf8")

@@ -40,7 +40,10 @@ describe("a hostile worker's page", { skip: withoutChromium() }, () => {
     urls = [`http://localhost:${port}/workers/hostile/`, `http://hostile.main.localhost:${port}/`];
   });
 
-  /** The administrator's browser: signed in to the dashboard in one tab, with the worker's page in another one. */
+  /**
+   * Resolves with the administrator's browser: signed in to the dashboard in one tab, with the worker's page in another
+   * one.
+   */
   async function visit(url: string): Promise<Page> {
     const { page: own, context } = await dashboard.open("/dns");
     await own.getByRole("heading", { level: 1, name: "DNS" }).waitFor();

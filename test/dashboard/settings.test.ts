@@ -321,7 +321,7 @@ test("single sign-on at an OpenID Connect provider opens a session", { skip: wit
   await refused.getByLabel("Email").waitFor();
 });
 
-/** Path of the link in the message, which the server writes to a file. */
+/** Resolves with the path of the link in the message, which the server writes to a file. */
 async function invitationPath(dataDirectory: string, email: string): Promise<string> {
   const folder = join(dataDirectory, "mail");
   const names = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith(".eml"));

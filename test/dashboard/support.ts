@@ -34,7 +34,7 @@ export interface DashboardServer {
   api: string;
   account: string;
   browser: Browser;
-  /** A page in a context of its own, signed in unless `token` is null, with a list of its errors. */
+  /** Opens a page in a context of its own, signed in unless `token` is null, with a list of its errors. */
   open(path: string, options?: OpenOptions): Promise<OpenedPage>;
   /** Calls the API as the administrator and returns `result`. */
   call<Result>(method: string, path: string, body?: unknown): Promise<Result>;

@@ -41,8 +41,8 @@ interface PageEnvironment {
 }
 
 /**
- * A reader's working environment: uses this checkout instead of the published package, and free ports for its servers.
- * `importsPackage`: the code of the page imports the package.
+ * Sets up a reader's working environment: uses this checkout instead of the published package, and free ports for its
+ * servers. `importsPackage`: the code of the page imports the package.
  */
 export async function setUpEnvironment({ importsPackage = false } = {}): Promise<PageEnvironment> {
   const dir = await mkdtemp(join(tmpdir(), "reelpost-docs-"));

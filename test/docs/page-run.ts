@@ -199,7 +199,7 @@ function kill(shell: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-/** The processes of the shell's group, one per line: id, state, kernel function it waits in, command line. */
+/** Returns the processes of the shell's group, one per line: id, state, kernel function it waits in, command line. */
 function processesOf(shell: ChildProcess): string {
   const lines = readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))

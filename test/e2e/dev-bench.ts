@@ -56,14 +56,14 @@ export async function writeProjectFile(folder: string, name: string, text: strin
 
 export interface TestServer extends DevServer {
   events: DevEvent[];
-  /** The first event, past or future, that `found` accepts. */
+  /** Returns the first event, past or future, that `found` accepts. */
   event<E extends DevEvent>(found: (event: DevEvent) => event is E): Promise<E>;
   event(found: (event: DevEvent) => boolean): Promise<DevEvent>;
   /** POST to the first receive form. */
   post(raw: string | Uint8Array, query?: string): Promise<{ status: number; text: string }>;
 }
 
-/** A development server in this process, on free ports, which collects its events. */
+/** Starts a development server in this process, on free ports, which collects its events. */
 export async function serve(t: Scope, folder: string, options: Partial<DevOptions> = {}): Promise<TestServer> {
   const events: DevEvent[] = [];
   const waiting = new Set<(event: DevEvent) => void>();
@@ -150,7 +150,7 @@ export const isKind =
 
 let counter = 0;
 
-/** A small message with its own Message-ID. */
+/** Returns a small message with its own Message-ID. */
 export function message(fields: Record<string, string> = {}, text = "Hello\r\n"): string {
   const all = {
     From: "Ada <ada@example.com>",

@@ -70,7 +70,7 @@ describe("the platform is not an open relay", () => {
   });
   after(() => scope.close());
 
-  /** A token with every permission within one account, and none outside it. */
+  /** Resolves with a token with every permission within one account, and none outside it. */
   async function tokenOf(account: string): Promise<string> {
     const groups: { id: string; scopes: string[] }[] = await world.api.ok("get", "/user/tokens/permission_groups");
     const of = (scope: string) => groups.filter(({ scopes }) => scopes[0] === scope).map(({ id }) => ({ id }));

@@ -38,7 +38,7 @@ export interface Api {
    * sent unchanged, everything else as JSON.
    */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
-  /** The result of a call that is expected to succeed. */
+  /** Resolves with the result of a call that is expected to succeed. */
   ok(method: string, path: string, options?: CallOptions): Promise<Answer["body"]>;
   /** Status and code of a call that is expected to fail. */
   refused(method: string, path: string, options?: CallOptions): Promise<[status: number, code: number]>;
@@ -46,7 +46,7 @@ export interface Api {
   deploy(name: string, source: string, metadata?: Record<string, unknown>): Promise<Answer["body"]>;
 }
 
-/** The raw API, as used by a program that only has fetch. */
+/** Creates the raw API, as used by a program that only has fetch. */
 export function createApi(target: Target, token: string): Api {
   const account = target.account!.id;
   const api: Api = {
@@ -94,7 +94,7 @@ export function createApi(target: Target, token: string): Api {
   return api;
 }
 
-/** The upload form for a worker. */
+/** Returns the upload form for a worker. */
 export function formOf(source: string, metadata: Record<string, unknown> = {}): FormData {
   const form = new FormData();
   form.set(
@@ -176,8 +176,8 @@ export async function sendMail(
 export const TOKEN = "t0ken-of-the-tests-0123456789-abcdefghij";
 
 /**
- * A platform in this process, on free ports, with responses checked against the API description; its first token is
- * TOKEN.
+ * Starts a platform in this process, on free ports, with responses checked against the API description; its first token
+ * is TOKEN.
  */
 export async function servePlatform(
   t: Scope,

@@ -3,7 +3,7 @@ import { Agent } from "node:http";
 import { test } from "node:test";
 import { ask, createApi, formOf, sendMail, servePlatform, TOKEN } from "./serve-client.ts";
 
-/** The source of a version that responds with its number over HTTP and SMTP. */
+/** Returns the source of a version that responds with its number over HTTP and SMTP. */
 const version = (number: number | string, before = "") => `export default {
   async fetch() { ${before} return new Response("${number}") },
   async email(message) { ${before} if (message.headers.get("subject") === "which") message.setReject("version ${number}") },

@@ -63,7 +63,7 @@ for (const program of ["dig", "kdig"]) {
   );
 }
 
-/** A proxy in front of a server: accepts connections while it is open. */
+/** Starts a proxy in front of a server: accepts connections while it is open. */
 async function gate(t: TestContext, port: number) {
   const state = { open: false, turnedAway: 0, port: 0 };
   const server = createServer((socket) => {

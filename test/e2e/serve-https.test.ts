@@ -18,7 +18,7 @@ import { createApi, TOKEN } from "./serve-client.ts";
 
 const httpsOf = ({ ready }: ServeProcess) => new URL((ready as unknown as { https: string }).https);
 
-/** The certificate presented to a client that requests this name. */
+/** Resolves with the certificate presented to a client that requests this name. */
 async function shownBy(server: ServeProcess, servername?: string): Promise<X509Certificate> {
   const client: TLSSocket = connect({
     port: Number(httpsOf(server).port),

@@ -5,7 +5,7 @@ import { ask, createApi, servePlatform, TOKEN, type Scope } from "./serve-client
 
 const version = (word: string) => `export default { fetch() { return new Response("${word}") } }`;
 
-/** Number of worker processes started by this process. */
+/** Returns the number of worker processes started by this process. */
 function workerProcesses(): number {
   return readdirSync("/proc")
     .filter((pid) => /^\d+$/.test(pid))

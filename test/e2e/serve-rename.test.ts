@@ -35,7 +35,7 @@ const CALLER = `export default {
 const API_HOST = { REELPOST_API_HOSTS: "api.example.com,127.0.0.1" };
 const SECRET = { type: "secret_text", name: "KEY", text: "s3cret" };
 
-/** A route, a mail rule and a caller for the worker "api". Returns one request through each of them. */
+/** Resolves with a route, a mail rule and a caller for the worker "api". Returns one request through each of them. */
 async function connect(api: Api) {
   const { id: zone } = await api.ok("post", "/zones", { body: { name: "example.com", account: { id: api.account } } });
   await api.ok("post", `/zones/${zone}/workers/routes`, { body: { pattern: "www.example.com/*", script: "api" } });

@@ -50,7 +50,7 @@ async function check(dataDirectory: string, ...args: string[]): Promise<Report> 
 
 const kindsOf = ({ findings }: Report) => findings.map(({ kind }) => kind).sort();
 
-/** A stopped server with data of each kind. */
+/** Creates a stopped server with data of each kind. */
 async function createServerData(t: TestContext) {
   const dataDirectory = await temporaryFolder(t);
   const server = await spawnServe(t, { dataDirectory, env: { REELPOST_API_TOKEN: TOKEN } });

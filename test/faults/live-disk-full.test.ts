@@ -69,7 +69,7 @@ test(
       return path === undefined ? "" : (await fetch(new URL(path, input.playback.hls))).text();
     }
 
-    /** Number of the last segment listed. */
+    /** Resolves with the number of the last segment listed. */
     async function lastOf(input: Input): Promise<number> {
       const playlist = await playlistOf(input);
       return Number(/#EXT-X-MEDIA-SEQUENCE:(\d+)/.exec(playlist)?.[1] ?? 0) + playlist.split("#EXTINF").length - 2;

@@ -77,7 +77,7 @@ describe("DNS fails while mail is in transit", { concurrency: 4 }, () => {
     return response;
   }
 
-  /** A sender that is authenticated only by its signature. */
+  /** Resolves with a sender that is authenticated only by its signature. */
   async function signed(domain: string, subject: string): Promise<string> {
     const raw = letter(subject, { from: `ada@${domain}` });
     const bytes = Buffer.from(raw);

@@ -46,7 +46,7 @@ describe("after a power cut", { skip: available ? false : "strace is not install
   });
   after(() => rmSync(folder, { recursive: true, force: true }));
 
-  /** The acknowledgement written by a call, if any. */
+  /** Returns the acknowledgement written by a call, if any. */
   const acknowledged = ({ name, args }: Call): string | undefined =>
     name === "write" ? /^ack (.*)\n$/.exec(String(args[1]))?.[1] : undefined;
 

@@ -212,8 +212,8 @@ interface TcpHandle {
 }
 
 /**
- * A bound socket on which this process accepts no connections, as systemd holds it for a service. A net.Server would
- * accept connections.
+ * Resolves with a bound socket on which this process accepts no connections, as systemd holds it for a service. A
+ * net.Server would accept connections.
  */
 async function holdSocket(t: { after(stop: () => Promise<void>): void }): Promise<{ fd: number; port: number }> {
   const { TCP, constants } = (

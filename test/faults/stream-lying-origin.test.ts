@@ -7,7 +7,7 @@ import { clip, needsFfmpeg } from "../support/media.ts";
 import { uploadForm } from "./stream/senders.ts";
 import { objectsByPrefix, settled, startVideoServer, until } from "./stream/server.ts";
 
-/** An origin that reports false lengths for `file`. The URL path specifies the length in HEAD and in GET. */
+/** Starts an origin that reports false lengths for `file`. The URL path specifies the length in HEAD and in GET. */
 function lyingOrigin(file: Buffer): Promise<{ server: Server; url(head: number, get: number): string }> {
   const server = createServer((socket) => {
     socket

@@ -30,15 +30,15 @@ import { createZones, startDnsServer, zonesMigrations } from "../../src/zones/in
 import { onEveryDatabase, onPostgres, type TestEngine } from "../support/databases.ts";
 import { startPebble, withPebble, type Pebble, type PebbleOptions } from "../support/pebble.ts";
 
-/** The system clock moved forward. The duration of sleeps is unchanged. */
+/** Returns the system clock moved forward. The duration of sleeps is unchanged. */
 function movedClock(): Clock & { moveTo(at: number): void } {
   let by = 0;
   return { now: () => Date.now() + by, sleep: systemClock.sleep, moveTo: (at) => void (by = at - Date.now()) };
 }
 
 /**
- * A database, the zone example.com in which every name resolves to 127.0.0.1, Reelpost's name server for it, an HTTP
- * port that serves challenge responses, and Pebble.
+ * Resolves with a database, the zone example.com in which every name resolves to 127.0.0.1, Reelpost's name server for
+ * it, an HTTP port that serves challenge responses, and Pebble.
  */
 async function world(
   t: TestContext,

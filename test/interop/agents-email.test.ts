@@ -84,7 +84,7 @@ interface Target {
   state(agent: string): Promise<AgentState>;
   /** Calls `sendUpdate` of the agent. */
   sendUpdate(agent: string, to: string): Promise<unknown>;
-  /** Every message that the agents have sent, in order. */
+  /** Resolves with every message that the agents have sent, in order. */
   sent(count: number): Promise<string[]>;
 }
 
@@ -103,7 +103,7 @@ function send({ smtpPort }: Target, to: string, subject: string, headers: Record
   return sendRaw(smtpPort, { to, raw: [...lines, "", `text of ${subject}`, ""].join("\r\n") });
 }
 
-/** The agent headers of a message, as a client returns them in its reply. */
+/** Returns the agent headers of a message, as a client returns them in its reply. */
 function agentHeaders(raw: string): Record<string, string> {
   const head = raw.split("\r\n\r\n")[0]!.replace(/\r\n[ \t]+/g, " ");
   return Object.fromEntries(

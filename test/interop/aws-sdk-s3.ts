@@ -15,7 +15,7 @@ interface S3Credentials {
   secretAccessKey: string;
 }
 
-/** An API token as an access key: its id, and the SHA-256 of its value. */
+/** Resolves with an API token as an access key: its id, and the SHA-256 of its value. */
 export async function credentialsOf(platform: Platform): Promise<S3Credentials> {
   const { id } = await platform.ask<{ id: string }>("/user/tokens/verify");
   return { accessKeyId: id, secretAccessKey: createHash("sha256").update(platform.token).digest("hex") };

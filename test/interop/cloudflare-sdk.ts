@@ -24,7 +24,7 @@ export const sdk = (
     ...credentials,
   });
 
-/** All items of an auto-paging list, which must end well before `most` items. */
+/** Resolves with all items of an auto-paging list, which must end well before `most` items. */
 export async function all<Item = { id: string; name: string }>(
   list: AsyncIterable<Item>,
   most = 20_000,

@@ -36,8 +36,8 @@ export async function bundleReactApp(): Promise<string> {
 }
 
 /**
- * A third-party page at `/` with the component, for `openSite`. `local` is the URL of the script that points the
- * component at this server.
+ * Returns a third-party page at `/` with the component, for `openSite`. `local` is the URL of the script that points
+ * the component at this server.
  */
 export const reactPages = (bundle: string, local: string, props: object) => ({
   "/": {

@@ -160,7 +160,7 @@ const clickClip: ClipRecipe = {
   extension: "mov",
 };
 
-/** The first audio stream; sample n has timestamp n / 48,000 s. */
+/** Resolves with the first audio stream; sample n has timestamp n / 48,000 s. */
 async function samplesOf(input: string): Promise<Float32Array> {
   const filter = "aresample=48000,aresample=async=1:min_comp=0.00001:min_hard_comp=0.01:first_pts=0";
   const args = `-map 0:a:0 -af ${filter} -ac 1 -f f32le pipe:1`.split(" ");

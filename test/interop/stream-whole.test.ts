@@ -98,7 +98,7 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
       upload.start();
     });
 
-  /** A proxy to the server that cuts one connection after a number of bytes. Resolves with its origin. */
+  /** Starts a proxy to the server that cuts one connection after a number of bytes. Resolves with its origin. */
   async function cutAfter(octets: number): Promise<string> {
     let [passed, whole] = [0, true];
     const open = new Set<Socket>();

@@ -52,8 +52,8 @@ export interface VideoPlatform extends Platform {
 const PATIENCE_MS = 90_000;
 
 /**
- * The whole server, which is allowed to fetch from this machine, and the SDK, whose responses are compared with the
- * published API.
+ * Starts the whole server, which is allowed to fetch from this machine, and the SDK, whose responses are compared with
+ * the published API.
  */
 export async function startVideoPlatform(scope: Scope, env: Record<string, string> = {}): Promise<VideoPlatform> {
   const platform = await startPlatform(scope, { REELPOST_STREAM_ALLOW_PRIVATE: "true", ...env });
@@ -116,7 +116,7 @@ interface Posted {
 /** A user's own site: files that support range requests, and a webhook endpoint. */
 export interface Site {
   origin: string;
-  /** The next webhook request about this video. Rejects if its signature does not match `secret`. */
+  /** Resolves with the next webhook request about this video. Rejects if its signature does not match `secret`. */
   received(uid: string, secret: string): Promise<Posted>;
 }
 

@@ -20,7 +20,7 @@ function runGroups(t: TestContext, files: Record<string, string>) {
   return { codes: ran.map(({ status }) => status), printed: ran.map(({ stdout }) => stdout) };
 }
 
-/** A file that reports its beginning and end. */
+/** Returns a file that reports its beginning and end. */
 const reporting = (name: string) => `
 console.log("load ${name}");
 before(() => console.log("before ${name}"));

@@ -12,8 +12,8 @@ export const withoutChromium = (): string | false =>
 export const FAKE_CAMERA = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"];
 
 /**
- * The system's Chromium without its user interface; closed when `scope` (a test context, or node:test's own `after`)
- * ends. Starting takes half a second: use one per test file.
+ * Opens the system's Chromium without its user interface; closed when `scope` (a test context, or node:test's own
+ * `after`) ends. Starting takes half a second: use one per test file.
  */
 export async function openBrowser(
   scope: { after(end: () => Promise<void>): void },
@@ -37,7 +37,7 @@ export async function openBrowser(
   return browser;
 }
 
-/** A page with its own browser context and a list of its errors: uncaught exceptions and console errors. */
+/** Opens a page with its own browser context and a list of its errors: uncaught exceptions and console errors. */
 export async function openPage(browser: Browser, url?: string): Promise<{ page: Page; problems: string[] }> {
   const context = await browser.newContext({ viewport: { width: 960, height: 640 } });
   const page = await context.newPage();
@@ -52,7 +52,7 @@ export async function openPage(browser: Browser, url?: string): Promise<{ page: 
   return { page, problems };
 }
 
-/** A third-party site on a loopback port: fixed pages, and files by path. Resolves with its origin. */
+/** Opens a third-party site on a loopback port: fixed pages, and files by path. Resolves with its origin. */
 export async function openSite(
   scope: { after(end: () => Promise<void>): void },
   pages: Record<string, { type: string; body: string | Buffer } | { file: string; type: string }>,
@@ -72,7 +72,7 @@ export async function openSite(
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Path of a client installed in `test/clients`: `clientFile("hls.js/dist/hls.js")`. */
+/** Returns the path of a client installed in `test/clients`: `clientFile("hls.js/dist/hls.js")`. */
 export const clientFile = (path: string): string => join(import.meta.dirname, "..", "clients", "node_modules", path);
 
 /** The headless shell first: the same engine without the user interface takes a third of the processor time. */

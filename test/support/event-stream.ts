@@ -5,7 +5,7 @@ interface EventFrame {
 
 interface EventStream {
   response: Response;
-  /** The next event; undefined at the end of the stream. */
+  /** Resolves with the next event; undefined at the end of the stream. */
   next(): Promise<EventFrame | undefined>;
   stop(): void;
 }

@@ -31,7 +31,8 @@ export interface HostedApi {
 }
 
 /**
- * A stand-in for the hosted service: `routes` by `METHOD /path`, without the query. Other requests get 404 with code
+ * Starts a stand-in for the hosted service: `routes` by `METHOD /path`, without the query. Other requests get 404 with
+ * code
  * 7003. Each response is validated against the published API, if its documents are available.
  */
 export async function startHostedApi(

@@ -48,7 +48,7 @@ export function runTool(
 
 export interface PostfixSink {
   port: number;
-  /** All messages as stored by smtp-sink, with its own fields at the top. */
+  /** Resolves with all messages as stored by smtp-sink, with its own fields at the top. */
   messages(): Promise<string[]>;
 }
 
@@ -104,7 +104,7 @@ function answers(port: number): Promise<true | undefined> {
 export interface Verifiers {
   /** Returns true if dkimverify accepts the signature with this index, counted from the top. */
   dkimverify(raw: string, index: number): Promise<boolean>;
-  /** The last line printed by arcverify. */
+  /** Resolves with the last line printed by arcverify. */
   arcverify(raw: string): Promise<string>;
   /** Output of OpenDKIM's filter for the message. */
   opendkim(raw: string): Promise<Ran>;

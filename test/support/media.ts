@@ -88,7 +88,7 @@ const GENERATION = 1;
 const FOLDER = join(process.env["TEST_CLIPS_FOLDER"] ?? tmpdir(), `reelpost-clips-${process.getuid?.() ?? "user"}`);
 const clips = new Map<string, Promise<string>>();
 
-/** Path of the clip; read-only, since it is shared. */
+/** Resolves with the path of the clip; read-only, since it is shared. */
 export function clip(recipe: ClipRecipe = {}): Promise<string> {
   const extension = recipe.extension ?? "mp4";
   const hash = createHash("sha256")

@@ -48,7 +48,7 @@ export function withPebble(suite: () => void): void {
   else test("pebble", { skip: "Pebble is not installed" }, () => {});
 }
 
-/** An ACME server on loopback that validates every challenge and rejects one valid nonce in twenty. */
+/** Starts an ACME server on loopback that validates every challenge and rejects one valid nonce in twenty. */
 export async function startPebble(
   scope: { after(end: () => Promise<void>): void },
   { dns, httpPort = 1, env = {} }: PebbleOptions,

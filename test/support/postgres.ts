@@ -34,7 +34,7 @@ export const SHARED_CLUSTER = "REELPOST_TEST_POSTGRES";
 /** Set with SHARED_CLUSTER if the test run owns the cluster, whose templates are removed with it. */
 export const SHARED_TEMPLATES = "REELPOST_TEST_POSTGRES_TEMPLATES";
 
-/** The shared cluster, or a private one; undefined if PostgreSQL is not installed. */
+/** Starts the shared cluster, or a private one; undefined if PostgreSQL is not installed. */
 export async function startCluster(): Promise<Cluster | undefined> {
   const shared = process.env[SHARED_CLUSTER];
   if (shared) {

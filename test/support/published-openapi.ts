@@ -18,7 +18,7 @@ interface PublishedOpenApi {
   problems(method: string, path: string, status: number, body: unknown): string[] | undefined;
   /** True if the operation is published. */
   knows(method: string, path: string): boolean;
-  /** All operations in a document, in the form "GET /accounts/{account_id}/stream". */
+  /** Returns all operations in a document, in the form "GET /accounts/{account_id}/stream". */
   operations(document: string): string[];
 }
 

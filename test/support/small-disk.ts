@@ -14,7 +14,8 @@ interface SmallDisk {
 }
 
 /**
- * A disk of this many MiB; undefined if it cannot be mounted because the system is not Linux or permission is missing.
+ * Returns a disk of this many MiB; undefined if it cannot be mounted because the system is not Linux or permission is
+ * missing.
  */
 export function mountSmallDisk(t: Scope, megabytes: number): SmallDisk | undefined {
   const at = mkdtempSync(join(tmpdir(), "reelpost-small-disk-"));

@@ -42,7 +42,7 @@ export interface Wrangler {
   write(name: string, content: string | Uint8Array): Promise<void>;
 }
 
-/** The real, unmodified wrangler in its own project, directed to a local server by environment variables. */
+/** Creates the real, unmodified wrangler in its own project, directed to a local server by environment variables. */
 export async function createWrangler(
   t: Scope,
   { api, token, account }: { api: string; token: string; account?: string },

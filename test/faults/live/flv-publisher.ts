@@ -17,7 +17,7 @@ interface FlvPublisher {
   end(): void;
 }
 
-/** The FLV tags in a file, as RTMP carries them. */
+/** Resolves with the FLV tags in a file, as RTMP carries them. */
 export async function tagsOf(file: string): Promise<FlvTag[]> {
   return [...readTags((await readFile(file)).subarray(flvHeader({ video: true, audio: true }).length))];
 }

@@ -65,7 +65,7 @@ export const srt = ({ srt: { url, streamId, passphrase } }: Input): string[] => 
 ];
 export const rtmpPort = ({ rtmp }: Input): number => Number(new URL(rtmp.url).port);
 
-/** A proxy to a port that can go silent in both directions, as if a cable had been unplugged. */
+/** Opens a proxy to a port that can go silent in both directions, as if a cable had been unplugged. */
 export async function openCuttableProxy(t: Scope, port: number): Promise<{ port: number; cut(): void }> {
   const sockets = new Set<Socket>();
   const server = createServer((near) => {

@@ -34,7 +34,7 @@ export interface LiveServer extends VideoServer {
   health(input: Input): Promise<{ problems: string[]; bFrames: boolean; frameRate: number } | null>;
   /** Newest first. */
   recordings(input: Input): Promise<Recorded[]>;
-  /** The only recording of the input, after its broadcast. */
+  /** Resolves with the only recording of the input, after its broadcast. */
   recording(input: Input): Promise<Recorded>;
   onAir(input: Input): Promise<void>;
 }

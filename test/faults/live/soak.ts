@@ -62,7 +62,7 @@ export function driftOf(
   };
 }
 
-/** Maximum of the values, in milliseconds. */
+/** Returns the maximum of the values, in milliseconds. */
 export const ms = (seconds: readonly number[]): number => Math.round(Math.max(...seconds) * 1e5) / 100;
 
 /** Sends the requests that a player would: playlists every second, each segment once. */

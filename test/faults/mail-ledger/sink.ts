@@ -16,8 +16,8 @@ export const LEDGER = "X-Ledger";
 const NUMBER = /^X-Ledger: (\S+)/m;
 
 /**
- * The remote mail servers. Every fifth message is deferred at first, so that it enters the queue; mail for `gone@` is
- * deferred and then rejected, so that its sender must get a bounce.
+ * Starts the remote mail servers. Every fifth message is deferred at first, so that it enters the queue; mail for
+ * `gone@` is deferred and then rejected, so that its sender must get a bounce.
  */
 export async function startSink(): Promise<Sink> {
   const delivered = new Map<string, number>();

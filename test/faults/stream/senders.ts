@@ -49,7 +49,10 @@ export function send(url: string, { method, headers = {}, body }: Sent): Promise
   });
 }
 
-/** The MP4 file enlarged by this many bytes: a `free` box at its end, which readers skip (ISO 14496-12 8.1.2). */
+/**
+ * Resolves with the MP4 file enlarged by this many bytes: a `free` box at its end, which readers skip (ISO 14496-12
+ * 8.1.2).
+ */
 export async function padded(path: string, octets: number): Promise<Buffer> {
   const box = Buffer.alloc(octets);
   box.writeUInt32BE(octets, 0);
@@ -87,7 +90,7 @@ export async function tusCreate(
   return { uid: answer.headers["stream-media-id"] as string, path: new URL(answer.headers.location!).pathname };
 }
 
-/** The parts of a form around one file, and its content type. */
+/** Returns the parts of a form around one file, and its content type. */
 export function formAround(
   file: Buffer,
   name = "clip.mp4",

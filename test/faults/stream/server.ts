@@ -100,7 +100,7 @@ function entriesOf(folder: string) {
   }
 }
 
-/** The value of one metric, summed over all lines with these labels. */
+/** Resolves with the value of one metric, summed over all lines with these labels. */
 export async function metric(
   { ready }: Pick<VideoServer, "ready">,
   name: string,

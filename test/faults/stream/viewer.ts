@@ -39,8 +39,8 @@ const addresses = (playlist: string, base: string) =>
     .map((line) => new URL(line, base).href);
 
 /**
- * The segments of a video by rendition, as listed in its HLS playlists; `id` is a uid or a token. Initialization
- * segments come first.
+ * Resolves with the segments of a video by rendition, as listed in its HLS playlists; `id` is a uid or a token.
+ * Initialization segments come first.
  */
 export async function segmentsOf(url: string, id: string): Promise<Map<string, string[]>> {
   const main = `${url}/${id}/manifest/video.m3u8`;
@@ -66,7 +66,7 @@ export interface Viewer {
   stop(): Promise<{ requests: number; slowestMs: number }>;
 }
 
-/** A viewer that watches a video repeatedly from its manifest to its last segment, in all renditions. */
+/** Returns a viewer that watches a video repeatedly from its manifest to its last segment, in all renditions. */
 export function watchOn(url: string, id: string, pauseMs = 20): Viewer {
   const stopping = new AbortController();
   const figures = { requests: 0, slowestMs: 0 };

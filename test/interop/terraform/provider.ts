@@ -66,7 +66,7 @@ export interface Sequence {
 const rulesOf = (rules: Fields[string]): FieldRules => (typeof rules === "string" ? { is: rules } : rules);
 const split = ({ is }: FieldRules) => is.split(" ") as [Source, Type];
 
-/** The planned values: what is configured, and defaults. */
+/** Returns the planned values: what is configured, and defaults. */
 export function planOf(fields: Fields, config: Values): Values {
   const plan: Values = {};
   for (const [name, given] of Object.entries(fields)) {
@@ -131,7 +131,7 @@ export function stateAfterChange(fields: Fields, plan: Values, result: Values): 
   );
 }
 
-/** The state after a refresh. */
+/** Returns the state after a refresh. */
 export function refreshed(fields: Fields, state: Values, result: Values, ignoreEmpty = false): Values {
   const decoded = decode(fields, result, "");
   const next = { ...state };

@@ -110,7 +110,7 @@ async function refresh(target: ReplayTarget, sequence: Sequence, state: Values):
   return next;
 }
 
-/** The first part of a multipart response, or the text of any other. */
+/** Returns the first part of a multipart response, or the text of any other. */
 function contentOf({ text, headers }: Answer): string {
   const boundary = /^multipart\/[^;]+;.*boundary="?([^";]+)/.exec(headers.get("content-type") ?? "")?.[1];
   if (boundary === undefined) return text;

@@ -30,7 +30,7 @@ export interface Playlist {
   reports: Record<string, string>[];
 }
 
-/** The attributes of a tag (4.2), without quotes. */
+/** Returns the attributes of a tag (4.2), without quotes. */
 export const attributesOf = (text: string) =>
   Object.fromEntries(
     [...text.matchAll(/([A-Z0-9-]+)=(?:"([^"]*)"|([^",]+))/g)].map(([, name, quoted, plain]) => [

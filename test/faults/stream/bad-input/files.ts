@@ -17,7 +17,7 @@ const flat = (size: string): ClipRecipe => ({
   extension: "mov",
 });
 
-/** A four-second file whose headers claim a duration of eleven hours. */
+/** Resolves with a four-second file whose headers claim a duration of eleven hours. */
 async function claiming11Hours(): Promise<Buffer> {
   const file = await readFile(await clip());
   for (const [name, at] of [

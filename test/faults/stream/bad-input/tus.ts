@@ -24,6 +24,6 @@ export const patch = (
     body,
   });
 
-/** The offset that the server reports. */
+/** Resolves with the offset that the server reports. */
 export const offsetOf = async (server: VideoServer, path: string) =>
   Number((await send(`${server.ready.url}${path}`, { method: "HEAD", headers: TUS })).headers["upload-offset"]);

@@ -6,7 +6,7 @@ import type { Arm, Bench, Kit } from "./harness/bench.ts";
 import { createClient, throughput } from "./harness/load.ts";
 import { startServerProcess } from "./harness/server-process.ts";
 import { createDrain } from "./segment-serve/drain.ts";
-import { makeLibrary, type Library } from "./segment-serve/library.ts";
+import { createLibrary, type Library } from "./segment-serve/library.ts";
 import { sendAll } from "./smtp-accept/source.ts";
 
 const main = join(import.meta.dirname, "..", "src", "cli", "main.ts");
@@ -84,7 +84,7 @@ interface ServerOptions {
 async function startServer(kit: Kit, { engine, cluster, processes }: ServerOptions): Promise<Server> {
   const cwd = join(kit.dir, `${engine}-${processes}`);
   const database = engine === "postgres" ? await cluster.createDatabase() : undefined;
-  const library = await makeLibrary(cwd, database === undefined ? undefined : await openPostgres({ url: database }));
+  const library = await createLibrary(cwd, database === undefined ? undefined : await openPostgres({ url: database }));
   let smtpPort = 0;
   const server = await startServerProcess({
     name: `reelpost serve --processes ${processes} on ${engine}`,

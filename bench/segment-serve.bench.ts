@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Arm, Bench, Kit } from "./harness/bench.ts";
 import { startServerProcess, type ServerProcess } from "./harness/server-process.ts";
 import { createDrain } from "./segment-serve/drain.ts";
-import { type Library, makeLibrary } from "./segment-serve/library.ts";
+import { type Library, createLibrary } from "./segment-serve/library.ts";
 import { startNginx } from "./segment-serve/nginx.ts";
 import { cpuSecondsOfTree } from "./smtp-accept/cpu-tree.ts";
 
@@ -47,7 +47,7 @@ async function startOurs(
   env: Record<string, string>,
 ): Promise<{ server: ServerProcess; library: Library }> {
   const cwd = join(kit.dir, name);
-  const library = await makeLibrary(cwd);
+  const library = await createLibrary(cwd);
   const args = [main, "serve", "--json", "--data-dir", cwd, "--port", "0", "--smtp-port", "0", "--log-level", "warn"];
   const server = await startServerProcess({
     name: "reelpost serve",

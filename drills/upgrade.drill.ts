@@ -12,7 +12,7 @@ import { clip } from "../test/support/media.ts";
 import { freePort, startCluster } from "../test/support/postgres.ts";
 import type { Drill, Kit } from "./harness/drill.ts";
 import { startBalancer, type Backend, type Balancer } from "./upgrade/balancer.ts";
-import { addMigration, checkOut, drainsItself, previousCommit } from "./upgrade/versions.ts";
+import { addMigration, checkOutCommit, supportsDraining, previousCommit } from "./upgrade/versions.ts";
 
 const NODES = 3;
 const DOMAIN = "drill.example";
@@ -40,10 +40,10 @@ const drill: Drill = {
   name: "upgrade",
   async run(kit) {
     const from = kit.only[0] ?? previousCommit(kit.root);
-    const previous = checkOut(kit.root, from, join(kit.dir, "previous"));
-    const next = checkOut(kit.root, "HEAD", join(kit.dir, "next"));
+    const previous = checkOutCommit(kit.root, from, join(kit.dir, "previous"));
+    const next = checkOutCommit(kit.root, "HEAD", join(kit.dir, "next"));
     addMigration(join(kit.dir, "next"));
-    const drains = [join(kit.dir, "previous"), join(kit.dir, "next")].every(drainsItself);
+    const drains = [join(kit.dir, "previous"), join(kit.dir, "next")].every(supportsDraining);
     const cluster = await startCluster();
     if (cluster === undefined) throw new Error("PostgreSQL is not installed");
     kit.onStop(() => cluster.stop());

@@ -33,7 +33,7 @@ export interface Library {
  * Creates a data directory with one video whose segments all exist, through the services of the server; only the bytes
  * of the segments are generated. Default database: SQLite in the directory. Closes the database.
  */
-export async function makeLibrary(directory: string, database?: Db): Promise<Library> {
+export async function createLibrary(directory: string, database?: Db): Promise<Library> {
   mkdirSync(directory, { recursive: true });
   const root = join(directory, "objects");
   const db = database ?? openSqlite({ path: join(directory, "reelpost.sqlite") });

@@ -1,6 +1,6 @@
 import { ask, formOf } from "../../test/e2e/serve-client.ts";
 import type { Platform } from "./platform.ts";
-import { lookUp, type Writer } from "./writer.ts";
+import { checkItems, type Writer } from "./writer.ts";
 
 const DOMAIN = "records.example";
 const SCRIPTS = 3;
@@ -29,7 +29,7 @@ function deployer(platform: Platform): Writer {
     },
     acknowledged: () => acknowledged,
     missing: ({ name, server }) =>
-      lookUp(newest, async ([script, n]) => {
+      checkItems(newest, async ([script, n]) => {
         const { status, body } = await ask(server.ready, "/", { host: `${script}.main.localhost` });
         return status === 200 && Number(body) >= n ? undefined : `${script} version ${n} on ${name}: ${status} ${body}`;
       }),
@@ -89,7 +89,7 @@ async function tokenWriter(platform: Platform): Promise<Writer> {
     },
     acknowledged: () => expected.size,
     missing: ({ name, api }) =>
-      lookUp(expected, async ([token, wanted]) => {
+      checkItems(expected, async ([token, wanted]) => {
         const { status } = await api.call("get", "/user/tokens/verify", { token });
         return status === wanted ? undefined : `a token on ${name}: ${status} instead of ${wanted}`;
       }),

@@ -1,5 +1,5 @@
 import type { LiveNode, Platform } from "./platform.ts";
-import { lookUp, type Writer } from "./writer.ts";
+import { checkItems, type Writer } from "./writer.ts";
 
 const SMALL_BYTES = 500;
 /** Large enough to be stored as an object; small values are stored in rows. */
@@ -39,7 +39,7 @@ function valueWriter(platform: Platform, kind: string, pathOf: (key: string) => 
     },
     acknowledged: () => expected.size,
     missing: ({ name, api }) =>
-      lookUp(expected, async ([key, content]) => {
+      checkItems(expected, async ([key, content]) => {
         const { status, body } = await api.call("get", pathOf(key));
         if (content === undefined) return status === 404 ? undefined : `${key} on ${name}: deleted, but ${status}`;
         if (status !== 200) return `${key} on ${name}: ${status}`;

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { AUTHORIZATION, padded, send, TUS } from "../../test/faults/stream/senders.ts";
 import { clip } from "../../test/support/media.ts";
 import type { Platform } from "./platform.ts";
-import { lookUp, type Writer } from "./writer.ts";
+import { checkItems, type Writer } from "./writer.ts";
 
 /** Minimum size of each part of an upload except the last. */
 const PART_BYTES = 5 * 1024 * 1024;
@@ -80,7 +80,7 @@ export async function createUploadWriter(platform: Platform): Promise<Writer> {
     acknowledged: () => acknowledged.length,
     missing: async ({ name, api }) => [
       ...behind,
-      ...(await lookUp(acknowledged, async (uid) => {
+      ...(await checkItems(acknowledged, async (uid) => {
         const { status, body } = await api.call("get", `stream/${uid}`);
         const state = body?.result?.status?.state as string | undefined;
         return status === 200 && state === "ready" && body.result.size === bytes.length

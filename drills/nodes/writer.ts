@@ -19,7 +19,7 @@ export interface Writer {
 /** A request that takes longer counts as failed. Exceeds all time limits of the server. */
 const WRITE_LIMIT_MS = 60_000;
 const PAUSE_AFTER_FAILURE_MS = 100;
-const CONCURRENT_LOOKUPS = 8;
+const CONCURRENT_CHECKS = 8;
 
 interface Load {
   /** Number of failed writes of each kind, and the last error. */
@@ -72,17 +72,17 @@ async function within<Result>(ms: number, work: Promise<Result>): Promise<Result
   }
 }
 
-/** Returns the descriptions that `look` returns for these items, with a few concurrent calls. */
-export async function lookUp<Item>(
+/** Calls `check` for each item, with a few concurrent calls. Returns the descriptions of problems that it returns. */
+export async function checkItems<Item>(
   items: Iterable<Item>,
-  look: (item: Item) => Promise<string | undefined>,
+  check: (item: Item) => Promise<string | undefined>,
 ): Promise<string[]> {
   const waiting = [...items];
   const found: string[] = [];
   await Promise.all(
-    Array.from({ length: CONCURRENT_LOOKUPS }, async () => {
+    Array.from({ length: CONCURRENT_CHECKS }, async () => {
       for (let item = waiting.pop(); item !== undefined; item = waiting.pop()) {
-        const problem = await within(WRITE_LIMIT_MS, look(item));
+        const problem = await within(WRITE_LIMIT_MS, check(item));
         if (problem !== undefined) found.push(problem);
       }
     }),

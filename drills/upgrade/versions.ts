@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { join } from "node:path";
 
 /** Extracts the files of a commit, and returns the path of the program's main module. */
-export function checkOut(root: string, commit: string, to: string): string {
+export function checkOutCommit(root: string, commit: string, to: string): string {
   mkdirSync(to, { recursive: true });
   const archive = execFileSync("git", ["archive", commit, "src", "package.json", "web", "tsconfig.json"], {
     cwd: root,
@@ -27,7 +27,7 @@ export function previousCommit(root: string): string {
 }
 
 /** True if this version drains: it keeps its listeners open for a while after /readyz returns 503. */
-export const drainsItself = (folder: string): boolean =>
+export const supportsDraining = (folder: string): boolean =>
   readFileSync(join(folder, "src", "kernel", "settings.ts"), "utf8").includes("drain_seconds") ||
   existsSync(join(folder, "src", "kernel", "cluster-settings.ts"));
 

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import type { IncomingMessage } from "node:http";
 import { test } from "node:test";
-import { createMissingRole } from "./missing-role.ts";
+import { createMissingRoleFinder } from "./missing-role.ts";
 import type { ForwardedRole } from "./node-forwarding.ts";
 import { destinationOf } from "./platform-host.ts";
 
 const HOSTS = { domain: "workers.example.com", videoDomain: "videos.example.com", uploadHost: "up.example.com" };
 
 function roleOf(own: ForwardedRole[], host: string, url: string, forwardable: ForwardedRole[] = ["playback", "live"]) {
-  const missingRole = createMissingRole({
+  const missingRole = createMissingRoleFinder({
     forwarding: {
       has: (role) => own.includes(role),
       canForward: (role) => forwardable.includes(role),

@@ -20,7 +20,7 @@ const UPLOADS = "/upload/";
  * Returns a function that resolves with the role to which a request must be forwarded; undefined if this process
  * handles it.
  */
-export function createMissingRole({ forwarding, pick, isPage, hasUploadHost }: MissingRoleDeps) {
+export function createMissingRoleFinder({ forwarding, pick, isPage, hasUploadHost }: MissingRoleDeps) {
   const { has, canForward, api } = forwarding;
   const unlessHere = (role: ForwardedRole) => (has(role) ? undefined : role);
 

@@ -5,7 +5,7 @@ import { acceptsHtml, errorPage, PAGE_POLICY } from "../kernel/design/index.ts";
 import { isForwarded } from "../kernel/client-address.ts";
 import { closeGracefully, HTTP_SERVER_OPTIONS, listen, trackUnused, type Log } from "../kernel/index.ts";
 import { createConnectionCount, type ConnectionLimits } from "../kernel/connection-limits.ts";
-import { receiveProxied, type ProxyReceiver } from "../kernel/proxy-protocol/index.ts";
+import { enableProxyProtocol, type ProxyReceiver } from "../kernel/proxy-protocol/index.ts";
 import type { TlsSource } from "../kernel/tls-source.ts";
 import type { LiveWorkers, ScriptRef } from "../workers/index.ts";
 import type { createApi } from "./app.ts";
@@ -14,7 +14,7 @@ import { createApiHandler } from "./api-handler.ts";
 import { cutIdleBody } from "./body-patience.ts";
 import { createHttpsServer } from "./https-server.ts";
 import type { NodeForwarding } from "./node-forwarding.ts";
-import { createMissingRole } from "./missing-role.ts";
+import { createMissingRoleFinder } from "./missing-role.ts";
 import { lingerBeforeClose } from "./lingering-close.ts";
 import {
   destinationOf,
@@ -191,7 +191,7 @@ export function createPlatformHttp({
 
   const missingRole =
     forwarding &&
-    createMissingRole({
+    createMissingRoleFinder({
       forwarding,
       pick,
       isPage: (path) => pages[path] !== undefined,
@@ -362,7 +362,7 @@ export function createPlatformHttp({
       if (count !== undefined) limitConnections(server, tls !== undefined);
       answerOn(server);
       servers.push({ server, unused: trackUnused(server) });
-      if (receive !== undefined) receiveProxied(server, receive);
+      if (receive !== undefined) enableProxyProtocol(server, receive);
       const boundAddress = await listen(server, address);
       server.on("error", (err) => log.error({ err }, "http: server error"));
       return tls === undefined ? boundAddress : { ...boundAddress, url: boundAddress.url.replace("http:", "https:") };

@@ -4,7 +4,7 @@ import { every } from "../kernel/periodic.ts";
 import type { Db, Events } from "../store/index.ts";
 import { clusterErrors } from "./errors.ts";
 import { createNodesTable, type ClusterNode } from "./nodes-table.ts";
-import { areCompatible } from "./versions.ts";
+import { areVersionsCompatible } from "./versions.ts";
 
 export interface Membership {
   /** The id of this process. */
@@ -42,7 +42,7 @@ export async function checkVersions(db: Db, version: string): Promise<void> {
 }
 
 function rejectIncompatible(nodes: readonly ClusterNode[], version: string): void {
-  const other = nodes.find((node) => !areCompatible(node.version, version));
+  const other = nodes.find((node) => !areVersionsCompatible(node.version, version));
   if (other !== undefined) throw clusterErrors.versionsApart({ name: other.name, other: other.version, version });
 }
 

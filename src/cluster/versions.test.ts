@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { areCompatible } from "./versions.ts";
+import { areVersionsCompatible } from "./versions.ts";
 
 test("versions are compatible if they are at most one minor version apart", () => {
   const cases: [string, string, boolean][] = [
@@ -13,5 +13,6 @@ test("versions are compatible if they are at most one minor version apart", () =
     ["main", "main", true],
     ["main", "1.4.0", false],
   ];
-  for (const [one, other, expected] of cases) assert.equal(areCompatible(one, other), expected, `${one} and ${other}`);
+  for (const [one, other, expected] of cases)
+    assert.equal(areVersionsCompatible(one, other), expected, `${one} and ${other}`);
 });

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { closeGracefully, HTTP_SERVER_OPTIONS, listen, trackUnused, type Log } from "../kernel/index.ts";
-import { receiveProxied, type ProxyReceiver } from "../kernel/proxy-protocol/index.ts";
+import { enableProxyProtocol, type ProxyReceiver } from "../kernel/proxy-protocol/index.ts";
 import { loadDocs } from "./docs/docs-files.ts";
 import { createDashboardFiles, type DashboardFiles } from "./files.ts";
 import { DATA_HEADERS, type UsedOrigins } from "./headers.ts";
@@ -166,7 +166,7 @@ export function createDashboard({
         upgrade(request, socket, head);
       });
       const unused = trackUnused(server);
-      if (receive !== undefined) receiveProxied(server, receive);
+      if (receive !== undefined) enableProxyProtocol(server, receive);
       const boundAddress = await listen(server, address);
       server.on("error", (err) => log.error({ err }, "dashboard: HTTP server failed"));
       servers.push({ close: () => closeGracefully(server, { graceMs, unused }) });

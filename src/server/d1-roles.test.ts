@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseRoles } from "./roles.ts";
-import { d1Of } from "./serve-modules.ts";
+import { d1OptionsOf } from "./serve-modules.ts";
 
 test("only processes that query D1 have database files, and only the API process runs imports and exports", () => {
-  const of = (...roles: string[]) => d1Of(parseRoles(roles));
+  const of = (...roles: string[]) => d1OptionsOf(parseRoles(roles));
   assert.deepEqual(of(), { files: true, transfers: true });
   assert.deepEqual(of("api"), { files: true, transfers: true });
   for (const role of ["workers", "smtp"]) assert.deepEqual(of(role), { files: true, transfers: false });

@@ -55,7 +55,7 @@ export interface ServeModules {
 }
 
 /** D1 databases are files of the process that queries them on behalf of the API or a worker. */
-export const d1Of = (roles: ReadonlySet<Role>, slot?: ProcessSlot) =>
+export const d1OptionsOf = (roles: ReadonlySet<Role>, slot?: ProcessSlot) =>
   slot !== undefined && slot.count > 1
     ? { files: false, transfers: false, isRefused: true }
     : {
@@ -120,7 +120,7 @@ export async function openModules(
   );
   await checkStorageIdentity({ ...store, secrets, ids: basics.ids });
   const bindings = createBindings(store, dataDir, basics, {
-    d1: d1Of(roles, slot),
+    d1: d1OptionsOf(roles, slot),
     secrets,
     settings,
   });

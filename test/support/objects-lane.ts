@@ -8,7 +8,7 @@ import { resolve } from "node:path";
 export const OBJECTS_IN_S3 = "REELPOST_TEST_OBJECTS_IN_S3";
 
 /** Returns the `objects.url` that replaces this folder; undefined if objects are in folders. */
-export function objectsUrlInstead(folder: string): string | undefined {
+export function replacementObjectsUrl(folder: string): string | undefined {
   const url = process.env[OBJECTS_IN_S3];
   if (url === undefined) return undefined;
   const prefix = createHash("sha256").update(resolve(folder)).digest("hex").slice(0, 16);

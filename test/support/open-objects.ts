@@ -6,7 +6,7 @@ import { objectsMigrations } from "../../src/store/objects/partials-table.ts";
 import { parseObjectsUrl } from "../../src/store/objects/s3/address.ts";
 import { openS3Objects } from "../../src/store/objects/s3/s3.ts";
 import { digestsOf, writeOnceObjects } from "../../src/store/objects/write-once.testing.ts";
-import { objectsUrlInstead } from "./objects-lane.ts";
+import { replacementObjectsUrl } from "./objects-lane.ts";
 
 /**
  * Opens the objects of a test in this folder, or under a prefix of the bucket that belongs to it. Fails if a key is
@@ -16,7 +16,7 @@ export const openObjects = async ({ folder }: { folder: string }): Promise<Objec
   writeOnceObjects(await openUnchecked(folder), digestsOf(folder));
 
 async function openUnchecked(folder: string): Promise<ObjectStore> {
-  const url = objectsUrlInstead(folder);
+  const url = replacementObjectsUrl(folder);
   if (url === undefined) return openFsObjects({ folder });
   mkdirSync(folder, { recursive: true });
   const db = openSqlite({ path: join(folder, "partials.sqlite") });

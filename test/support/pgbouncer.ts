@@ -4,7 +4,7 @@ import { chownSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isProgram } from "../../scripts/system.ts";
-import { answers, freePort, userFor } from "./postgres.ts";
+import { freePort, userFor, waitForConnection } from "./postgres.ts";
 
 interface Scope {
   after(stop: () => Promise<void>): void;
@@ -48,7 +48,7 @@ default_pool_size = 10
     rmSync(folder, { recursive: true, force: true });
   });
   const own = `postgres://pooled@127.0.0.1:${ownPort}${pathname}`;
-  const problem = await answers(own, child);
+  const problem = await waitForConnection(own, child);
   if (problem) throw new Error(`PgBouncer did not start: ${problem}`);
   return own;
 }

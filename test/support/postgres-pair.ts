@@ -4,7 +4,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { findPostgres } from "../../scripts/system.ts";
-import { answers, end, freePort, initialise, startServer, userFor, withClient, type User } from "./postgres.ts";
+import {
+  freePort,
+  createDatabaseCluster,
+  startServer,
+  stopServer,
+  userFor,
+  waitForConnection,
+  withClient,
+  type User,
+} from "./postgres.ts";
 
 interface Scope {
   after(stop: () => Promise<void>): void;
@@ -43,7 +52,7 @@ export async function startPostgresPair(scope: Scope): Promise<PostgresPair> {
   const binaries = findPostgres();
   if (binaries === undefined) throw new Error("PostgreSQL is not installed");
   const primary = await createServer(scope, binaries);
-  initialise(binaries, primary.folder, primary.user, PASSWORD);
+  createDatabaseCluster(binaries, primary.folder, primary.user, PASSWORD);
   await primary.start();
   await primary.query(`create database ${DATABASE}`);
   const standby = await createServer(scope, binaries);
@@ -104,7 +113,7 @@ async function createServer(scope: Scope, binaries: string) {
 
   scope.after(async () => {
     signalAllQuietly("SIGKILL");
-    if (guard !== undefined) await end(guard);
+    if (guard !== undefined) await stopServer(guard);
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   });
 
@@ -125,12 +134,12 @@ async function createServer(scope: Scope, binaries: string) {
       const pids = processes();
       signalAll("SIGKILL");
       while (pids.some(isRunning)) await sleep(5);
-      await end(guard!, { keepFolder: true });
+      await stopServer(guard!, { keepFolder: true });
     },
     freeze: () => signalAll("SIGSTOP"),
     async start(settings = "") {
       guard = startServer(binaries, folder, user, port, `${standbySettings.get(folder) ?? ""}${settings}\n`);
-      const problem = await answers(url, guard);
+      const problem = await waitForConnection(url, guard);
       if (problem) throw new Error(`${problem}\n${readFileSync(join(folder, "log"), "utf8")}`);
     },
     async promote() {

@@ -53,15 +53,15 @@ export async function startPrivateCluster(binaries: string): Promise<Cluster> {
   try {
     const user = userFor(folder);
     const password = randomBytes(12).toString("hex");
-    initialise(binaries, folder, user, password);
+    createDatabaseCluster(binaries, folder, user, password);
     for (let attempt = 1; ; attempt++) {
       const port = await freePort();
       const guard = startServer(binaries, folder, user, port);
       const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`;
-      const problem = await answers(url, guard);
-      if (!problem) return { ...databasesOf(url), url, stop: () => end(guard) };
+      const problem = await waitForConnection(url, guard);
+      if (!problem) return { ...databasesOf(url), url, stop: () => stopServer(guard) };
       const log = readFileSync(join(folder, "log"), "utf8");
-      await end(guard, { keepFolder: true });
+      await stopServer(guard, { keepFolder: true });
       // Another process may take the port before the start.
       if (attempt === 3 || !/could not (bind|create any)/.test(log))
         throw new Error(`PostgreSQL did not start: ${problem}\n${log}`);
@@ -77,7 +77,7 @@ export interface User {
   gid?: number;
 }
 
-/** initdb refuses to run as root: the user of Debian's package owns the cluster in that case. */
+/** Returns the user that runs the server, and makes it the owner of `folder`. initdb refuses to run as root. */
 export function userFor(folder: string): User {
   if (process.getuid?.() !== 0) return {};
   const users = readFileSync("/etc/passwd", "utf8");
@@ -88,7 +88,8 @@ export function userFor(folder: string): User {
   return user;
 }
 
-export function initialise(binaries: string, folder: string, user: User, password: string) {
+/** Runs initdb. */
+export function createDatabaseCluster(binaries: string, folder: string, user: User, password: string) {
   const passwordFile = join(folder, "password");
   writeFileSync(passwordFile, password, { mode: 0o600 });
   if (user.uid !== undefined) chownSync(passwordFile, user.uid, user.gid!);
@@ -156,7 +157,8 @@ export function startServer(
   return guard;
 }
 
-export async function end(guard: ChildProcess, { keepFolder = false } = {}): Promise<void> {
+/** Stops the server through its guard, which removes the folder unless `keepFolder` is set. */
+export async function stopServer(guard: ChildProcess, { keepFolder = false } = {}): Promise<void> {
   if (guard.exitCode !== null || guard.signalCode !== null) return;
   guard.ref();
   const ended = new Promise((resolve) => guard.once("exit", resolve));
@@ -164,7 +166,8 @@ export async function end(guard: ChildProcess, { keepFolder = false } = {}): Pro
   await ended;
 }
 
-export async function answers(url: string, guard: ChildProcess): Promise<string | undefined> {
+/** Connects repeatedly for up to 30 s. Resolves with the last error, or with undefined once a connection succeeds. */
+export async function waitForConnection(url: string, guard: ChildProcess): Promise<string | undefined> {
   for (const deadline = Date.now() + 30_000; ; await sleep(20)) {
     const problem = await withClient(url, async () => undefined).catch((err: unknown) => String(err));
     if (!problem || Date.now() > deadline || guard.exitCode !== null) return problem;

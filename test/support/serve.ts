@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { FREE_PORTS } from "./free-ports.ts";
-import { objectsUrlInstead } from "./objects-lane.ts";
+import { replacementObjectsUrl } from "./objects-lane.ts";
 import { programMain } from "./program.ts";
 
 interface Scope {
@@ -63,7 +63,7 @@ export async function spawnServe(
   { dataDirectory, args = [], env = {}, listening }: SpawnServeOptions = {},
 ): Promise<ServeProcess> {
   const folder = dataDirectory ?? (await temporaryFolder(t));
-  const objectsUrl = objectsUrlInstead(resolve(folder, env["REELPOST_OBJECTS_DIR"] ?? "objects"));
+  const objectsUrl = replacementObjectsUrl(resolve(folder, env["REELPOST_OBJECTS_DIR"] ?? "objects"));
   const ports = ["--port", "--smtp-port"].flatMap((option) => (args.includes(option) ? [] : [option, "0"]));
   const child = spawn(process.execPath, [programMain, "serve", "--json", "--data-dir", folder, ...ports, ...args], {
     cwd: folder,

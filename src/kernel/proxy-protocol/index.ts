@@ -1,2 +1,2 @@
 export { readProxied } from "./read-header.ts";
-export { createProxyReceiver, receiveProxied, type ProxyReceiver } from "./receive.ts";
+export { createProxyReceiver, enableProxyProtocol, type ProxyReceiver } from "./receive.ts";

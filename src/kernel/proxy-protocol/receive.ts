@@ -58,7 +58,7 @@ export function createProxyReceiver({
  * Makes an HTTP or HTTPS server read PROXY headers before anything else. The sockets of its requests then have the
  * address and port of the client. Call it after all other listeners of "connection" have been added.
  */
-export function receiveProxied(server: Server, receive: ProxyReceiver): void {
+export function enableProxyProtocol(server: Server, receive: ProxyReceiver): void {
   const listeners = server.listeners("connection");
   const accept = (socket: Socket) => {
     for (const listener of listeners) listener.call(server, socket);

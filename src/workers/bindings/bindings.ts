@@ -13,7 +13,7 @@ import {
   type D1Service,
   type D1Transfers,
 } from "./d1/index.ts";
-import { createRefusingDatabases } from "./d1/refusing-databases.ts";
+import { createUnavailableDatabases } from "./d1/unavailable-databases.ts";
 import { createAnalytics, createAnalyticsService, type Analytics } from "./analytics/index.ts";
 import { createKvService, type KvService } from "./kv/index.ts";
 import { createRateLimitService } from "./rate-limits/service.ts";
@@ -172,7 +172,7 @@ export function createBindings(
   function createD1(): Bindings["d1"] {
     const folder = join(directory, "d1");
     const databases = d1Runs.isRefused
-      ? createRefusingDatabases()
+      ? createUnavailableDatabases()
       : createD1Databases({ directory: folder, clock, log });
     // A process without the database files leaves their deletion to the process that stores them.
     const accountDatabases = createD1DatabaseList({ db, ...(d1Runs.files && { databases }), clock, ids, log });

@@ -7,7 +7,7 @@ import { d1Limits } from "./limits.ts";
  * D1 databases for processes that share the ports of a machine: each process would have its own file for the same
  * database. Every call rejects with `d1Errors.severalProcesses`.
  */
-export function createRefusingDatabases(): D1Databases {
+export function createUnavailableDatabases(): D1Databases {
   const refuse = () => Promise.reject(d1Errors.severalProcesses());
   return {
     limits: d1Limits,

@@ -51,10 +51,10 @@ const JOURNAL = join("move", "objects.jsonl");
 const PARALLEL = 4;
 
 /**
- * Moves the rows of a SQLite server to PostgreSQL, and its objects to another store. Call it again after an
- * interruption: it continues. The server may be running. At first it reads and writes as before, while most objects are
- * copied. Then the SQLite database becomes read-only, so that every acknowledged write is copied with the rest; reads
- * continue. It stays read-only, because a later write would be missing in the new location.
+ * Moves the rows of a SQLite server to PostgreSQL, and its objects to another store. After an interruption, call it
+ * again to resume. The server may be running. At first it reads and writes as before, while most objects are copied.
+ * Then the SQLite database becomes read-only, so that every acknowledged write is copied with the rest; reads continue.
+ * It stays read-only, because a later write would be missing in the new location.
  *
  * Throws StoreError, and BackupError noData, durableObjectsStay, moveDiffers.
  */

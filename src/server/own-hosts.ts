@@ -5,7 +5,7 @@ import type { Settings } from "../kernel/settings.ts";
 type HostSettings = Pick<Settings, "api" | "http" | "dashboard" | "smtp" | "email" | "stream" | "workers" | "r2">;
 
 /**
- * True if the settings name the hosts of the API. Otherwise it answers on any host name, so any host name may be the
+ * True if the settings name the hosts of the API. Otherwise it responds on any host name, so any host name may be the
  * one to which clients send their API tokens: no route and no custom domain of a tenant may apply.
  */
 export const hasApiHost = ({ api, http }: Pick<HostSettings, "api" | "http">): boolean =>

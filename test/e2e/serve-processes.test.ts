@@ -103,7 +103,7 @@ function twoProcesses(database: () => Promise<Record<string, string>>) {
     for (let n = 0; n < 4; n++) {
       const { status, body } = await api.call("post", `d1/database/${uuid}/query`, { body: { sql: "select 1" } });
       assert.equal(status, 501);
-      assert.match(JSON.stringify(body), /D1 databases are not available on a server that runs several processes/);
+      assert.match(JSON.stringify(body), /D1 databases are not available on a server with --processes/);
     }
     await assert.rejects(spawnServe(t, { dataDirectory: server.ready.dataDirectory }), /is using the data directory/);
   });

@@ -15,7 +15,7 @@ const SQLSTATE = {
   lockNotAvailable: "55P03",
 };
 
-/** The server did not respond in time; the connection is closed. */
+/** Thrown if the server did not respond in time. The connection is closed. */
 export class ResponseTimeout extends Error {
   readonly code = "ETIMEDOUT";
   constructor(timeoutMs: number) {
@@ -23,7 +23,7 @@ export class ResponseTimeout extends Error {
   }
 }
 
-/** The server is not the primary. Has the code with which a write would fail. */
+/** Thrown if the server is not the primary, with the code of the error that a write would cause. */
 export class NotPrimary extends Error {
   readonly code = SQLSTATE.readOnly;
 }

@@ -19,7 +19,7 @@ const PROBLEMS: Record<Problem, string> = {
   "missing-dmarc-rua": "the DMARC record lacks the report address; enable the reports again to add it",
   "cname-on-dmarc-record": "the name _dmarc is a CNAME of a name without a DMARC record; add the record there",
 };
-const domainArgument = { name: "domain", summary: "domain, such as example.com", required: true } as const;
+const domainArgument = { name: "domain", summary: "domain such as example.com", required: true } as const;
 const pathOf = ({ path }: ZoneConnection) => `${path}/email/auth/dmarc-reports`;
 
 function printReports(context: CommandContext, { zone }: ZoneConnection, reports: DmarcReports): void {

@@ -44,7 +44,7 @@ export interface SmtpListenerOptions {
   tls?: Pick<TlsSource, "context"> | undefined;
   /** True to announce DSN (RFC 3461). Set it only if delivery notifications are sent. Default false. */
   dsn?: boolean;
-  /** Addresses and ranges of load balancers that begin each connection with a PROXY header. */
+  /** Addresses and ranges of load balancers that send a PROXY header at the start of each connection. */
   proxies?: readonly string[];
   /** If omitted, every recipient is accepted at RCPT, and unknown ones are rejected after the message. */
   checkRecipient?: CheckRecipient;

@@ -26,7 +26,7 @@ interface SmtpServerOptions<User> {
   tls?: Pick<TlsSource, "context"> | undefined;
   /** Implicit TLS (RFC 8314). */
   secure?: boolean;
-  /** Addresses and ranges of load balancers that begin each connection with a PROXY header. */
+  /** Addresses and ranges of load balancers that send a PROXY header at the start of each connection. */
   proxies?: readonly string[];
   extensions: Omit<ServerExtensions, "starttls">;
   /** Maximum size in octets; announced as SIZE (RFC 1870). */

@@ -25,7 +25,7 @@ export interface SubmissionListenerOptions<Submitter> extends SubmissionPorts<Su
   /** The host name in the greeting. Default: the machine's. */
   name?: string;
   tls: Pick<TlsSource, "context">;
-  /** Addresses and ranges of load balancers that begin each connection with a PROXY header. */
+  /** Addresses and ranges of load balancers that send a PROXY header at the start of each connection. */
   proxies?: readonly string[];
   spool: Spool;
   clock: Pick<Clock, "now">;

@@ -24,7 +24,7 @@ const ALL: readonly NavEntry[] = [
   ...referenceNav,
 ];
 
-/** The entries of this server. */
+/** Returns the entries of this server. */
 export function navigation(): NavEntry[] {
   const { mode } = appInfo();
   const isOffered = ({ modes }: { modes?: readonly ("serve" | "dev")[] }) => modes?.includes(mode) !== false;

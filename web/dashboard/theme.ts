@@ -85,7 +85,7 @@ export const theme = createTheme({
   },
 });
 
-/** The tokens that all pages of the server share, and the same values for components. */
+/** Returns the tokens that all pages of the server share, and the same values for components. */
 const schemeVariables = (colors: typeof COLORS.light): Record<string, string> => ({
   ...Object.fromEntries(Object.entries(colors).map(([name, value]) => [`--rp-${name}`, value])),
   "--mantine-color-body": colors.page,

@@ -145,7 +145,7 @@ function option({ url, title, heading, anchor, text }: Section, query: string, i
   return item;
 }
 
-/** The text around the first word of the query. */
+/** Returns the text around the first word of the query. */
 function snippetOf(text: string, query: string): string {
   const position = text.toLowerCase().indexOf(query.toLowerCase().split(/\s+/)[0] ?? "");
   const start = Math.max(0, position - 40);

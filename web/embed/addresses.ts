@@ -4,11 +4,11 @@ const PLAYER_HOST =
 const VIDEO_ID = /^[A-Za-z0-9_.-]{16,}$/;
 
 /**
- * The URL of the same page on our own host, or undefined if `address` is not a player of the hosted service. `root`
- * ends with a slash.
+ * Returns the URL of the same page on our own host, or undefined if `address` is not a player of the hosted service.
+ * `root` ends with a slash.
  *
  * https://customer-<code>.cloudflarestream.com/<id>/iframe?muted=true
- *     https://iframe.cloudflarestream.com/<id>?muted=true
+ * https://iframe.cloudflarestream.com/<id>?muted=true
  */
 export function localAddress(address: string, root: string): string | undefined {
   if (!URL.canParse(address)) return undefined;

@@ -16,16 +16,16 @@ interface BroadcastDeps {
   media: HTMLVideoElement;
   hint: Hint;
   window(): LiveWindow | undefined;
-  /** URL of `metadata/player.json`. */
+  /** Returns the URL of `metadata/player.json`. */
   address(): string;
   on: {
-    /** The broadcast is available again and must be reloaded. */
+    /** Called when the broadcast is available again and must be reloaded. */
     reopen(): void;
-    /** The broadcast has ended and was watched to its end. */
+    /** Called when the broadcast has ended and was watched to its end. */
     over(video: PlayerVideo): void;
-    /** Another broadcast has started at the same URL. */
+    /** Called when another broadcast has started at the same URL. */
     next(video: PlayerVideo): void;
-    /** Access was lost, with the HTTP status. */
+    /** Called when access was lost, with the HTTP status. */
     gone(status: number): void;
   };
 }
@@ -166,7 +166,8 @@ export function createBroadcast({ media, hint, window: windowOf, address, on }: 
 }
 
 /**
- * A value that increases during playback. The media time of a WebRTC connection advances even when no data is received.
+ * Returns a value that increases during playback. The media time of a WebRTC connection advances even when no data is
+ * received.
  */
 const progressOf = (media: HTMLVideoElement): number =>
   media.srcObject !== null && media.videoWidth > 0

@@ -19,7 +19,7 @@ export function h<Name extends string>(
   return element as never;
 }
 
-/** A 24 by 24 icon drawn from the path. */
+/** Returns a 24 by 24 icon drawn from the path. */
 export function icon(path: string): SVGSVGElement {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("viewBox", "0 0 24 24");

@@ -79,7 +79,9 @@ const CONTROLS = `
 </media-control-bar>
 <div class="ad" slot="dialog" hidden></div>`;
 
-/** The player elements, not yet in the page: extensions of `video` must be added before the controls access it. */
+/**
+ * Creates the player elements, not yet in the page: extensions of `video` must be added before the controls access it.
+ */
 export function createLayout(): Layout {
   const controller = document.createElement("media-controller");
   // Stored preferences need storage that may be unavailable to frames from other sites; and the initial volume is set

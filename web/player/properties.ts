@@ -4,7 +4,7 @@ import { setAccent, setLetterbox } from "./colors.ts";
 import { readPreload, webAddress } from "./options.ts";
 
 export interface Properties {
-  /** The current value of every property. */
+  /** Returns the current value of every property. */
   read(): Record<Property | Reading | "played", unknown>;
   /** Writes a value from the embedding page; invalid values are ignored. */
   write(property: string, value: unknown): void;

@@ -23,7 +23,7 @@ interface Source {
    * Shows captions in this language (BCP 47), now and in later sources; a later choice by the viewer takes precedence.
    */
   showCaptions(language: string | undefined): void;
-  /** The live window of a running broadcast; otherwise undefined. */
+  /** Returns the live window of a running broadcast; otherwise undefined. */
   window(): LiveWindow | undefined;
   /** Catches up with the live edge by playing slightly faster. */
   keepUp(close: boolean): void;

@@ -53,7 +53,7 @@ export function waitingText({ state, pctComplete, live }: PlayerVideo): {
   }
 }
 
-/** Text for an HTTP status; `undefined` stands for a network failure. */
+/** Returns text for an HTTP status; `undefined` stands for a network failure. */
 export function refusedText(status: number | undefined): { title: string; text: string; wrong: true } {
   const wrong = true;
   if (status === 404 || status === 410)

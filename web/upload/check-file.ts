@@ -10,8 +10,8 @@ const NON_VIDEO_TYPE =
   /^(image\/(?!gif)|font\/|text\/(plain|html|css|csv|javascript)$|application\/(pdf|zip|json|gzip|msword|vnd\.openxmlformats))/;
 
 /**
- * The reason the server would reject the file, known before the upload; undefined if the file may be accepted or the
- * browser cannot read it.
+ * Resolves with the reason the server would reject the file, known before the upload; undefined if the file may be
+ * accepted or the browser cannot read it.
  */
 export async function refusalOf(
   file: File,

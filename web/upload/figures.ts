@@ -24,7 +24,7 @@ export function timeText(seconds: number): string {
 /** Transfer rate over the last seconds; times in milliseconds. */
 interface Pace {
   note(byteCount: number, now: number): void;
-  /** Bytes per second; 0 while unknown. */
+  /** Returns bytes per second; 0 while unknown. */
   speed(): number;
   clear(): void;
 }

@@ -25,7 +25,7 @@ const CLOCK =
 const CROSS = "m12 10.6 4.9-4.9 1.4 1.4-4.9 4.9 4.9 4.9-1.4 1.4-4.9-4.9-4.9 4.9-1.4-1.4 4.9-4.9-4.9-4.9 1.4-1.4z";
 const CHECK = "m9.5 17.6-5.3-5.3 1.4-1.4 3.9 3.9 8.9-8.9 1.4 1.4z";
 
-/** The card of the page with its steps. */
+/** Creates the card of the page with its steps. */
 export function createView(
   root: HTMLElement,
   limits: UploadPageConfig,
@@ -233,6 +233,6 @@ function createProcessing(): {
   };
 }
 
-/** The server's reason; for internal errors, a more helpful text. */
+/** Returns the server's reason; for internal errors, a more helpful text. */
 const reasonText = ({ code, problem }: { code: string; problem: string }): string =>
   code === "ERR_UNKNOWN" || problem === "" ? "The server could not process this file." : problem;

@@ -40,7 +40,7 @@ export async function isSecondFactorRequired(): Promise<boolean> {
   return (await queryClient.ensureQueryData(twoFactorQuery)).required;
 }
 
-/** The account that the pages show: the selected one, or the first one. Only for pages inside the shell. */
+/** Returns the account that the pages show: the selected one, or the first one. Only for pages inside the shell. */
 export function useAccount(): Account {
   const { data = [] } = useQuery(accountsQuery);
   const selected = useSyncExternalStore(subscribe, () => localStorage.getItem(STORAGE_KEY));

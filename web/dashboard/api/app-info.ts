@@ -32,7 +32,7 @@ export async function readAppInfo(headers: Record<string, string> = {}): Promise
   return (await response.json()) as AppInfo;
 }
 
-/** The loaded information. */
+/** Returns the loaded information. */
 export function appInfo(): AppInfo {
   if (loaded === undefined) throw new Error("appInfo() was called before loadAppInfo()");
   return loaded;

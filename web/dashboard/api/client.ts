@@ -85,7 +85,7 @@ export const api = {
     call(method, path, options) as Promise<Result>,
 };
 
-/** URL of an operation on this origin: `apiUrl("/accounts/{account_id}/x", { account_id })`. */
+/** Returns the URL of an operation on this origin: `apiUrl("/accounts/{account_id}/x", { account_id })`. */
 export function apiUrl(
   path: string,
   params: Record<string, unknown> = {},

@@ -8,8 +8,8 @@ export const countOf = (count: number, one: string, many = `${one}s`): string =>
 export const capitalized = (text: string): string => text.replace(/^./, (first) => first.toUpperCase());
 
 /**
- * A label within a sentence: `Stream key` becomes `stream key`. Labels that start with an acronym, such as `URL` and
- * `HLS manifest`, are not changed.
+ * Returns a label for use within a sentence: `Stream key` becomes `stream key`. Labels that start with an acronym, such
+ * as `URL` and `HLS manifest`, are not changed.
  */
 export const inSentence = (label: string): string =>
   label.replace(/^[A-Z](?=[a-z]*(?![\w-]))/, (first) => first.toLowerCase());

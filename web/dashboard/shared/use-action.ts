@@ -14,8 +14,8 @@ interface ActionOptions<Result, Input> {
 }
 
 /**
- * A change to the server with messages about its result: `const remove = useAction((id: string) => api.delete(…),
- * {…})`.
+ * Runs a change to the server, and shows messages about its result: `const remove = useAction((id: string) =>
+ * api.delete(…), {…})`.
  */
 export function useAction<Result, Input = void>(
   run: (input: Input) => Promise<Result>,

@@ -13,7 +13,7 @@ interface CursorList<Item> extends PagedList<Item> {
   previous: () => void;
 }
 
-/** A list that the server paginates by cursor. A different `queryKey` returns to the first page. */
+/** Loads a list that the server paginates by cursor. A different `queryKey` returns to the first page. */
 export function useCursorPages<Item>(
   queryKey: QueryKey,
   load: (request: { per_page: number; cursor?: string }) => Promise<ListResult<Item>>,

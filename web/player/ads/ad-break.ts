@@ -131,7 +131,7 @@ function show(
   });
 }
 
-/** The smallest file that fills the player, otherwise the largest. */
+/** Returns the smallest file that fills the player, otherwise the largest. */
 function bestFile(ad: AdDocument, stage: HTMLElement): string {
   const needed = (stage.parentElement?.clientWidth ?? 0) * devicePixelRatio;
   const sorted = [...ad.files].sort((a, b) => a.width - b.width || a.bitrate - b.bitrate);

@@ -166,7 +166,7 @@ export function valuesOf(type: string, record: StoredRecord): Record<string, str
   );
 }
 
-/** The part of a request that the fields of a form describe. */
+/** Returns the part of a request that the fields of a form describe. */
 export function requestOf(
   type: string,
   values: Record<string, string>,

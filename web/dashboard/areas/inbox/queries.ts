@@ -26,11 +26,11 @@ export interface InboxView extends Record<string, string | number> {
 
 export const DEFAULT_VIEW: InboxView = { page: 1, search: "", kind: "", worker: "" };
 
-/** The search string in the syntax of the API. */
+/** Returns the search string in the syntax of the API. */
 export const searchOf = ({ search, kind, worker }: InboxView): string =>
   [search.trim(), kind && `kind:${kind}`, worker && `worker:${worker}`].filter((part) => part !== "").join(" ");
 
-/** The values for the URL, without the defaults. */
+/** Returns the values for the URL, without the defaults. */
 export const urlSearchOf = (view: InboxView): Record<string, string | number> =>
   Object.fromEntries(Object.entries(view).filter(([name, value]) => value !== DEFAULT_VIEW[name]));
 

@@ -5,7 +5,7 @@ import { inboxKeys, loadMessages } from "./queries.ts";
 
 export const UNREAD = "is:unread";
 
-/** Number of unread messages; 0 while it is unknown. */
+/** Returns the number of unread messages; 0 while it is unknown. */
 export function useUnread(): number {
   const { id: account } = useAccount();
   const { data } = useQuery({

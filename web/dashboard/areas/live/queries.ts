@@ -52,7 +52,7 @@ export const nameOf = ({ meta, uid }: Pick<ListedInput, "meta" | "uid">): string
 
 export const hrefOf = ({ uid }: Pick<ListedInput, "uid">) => `/live/${uid}`;
 
-/** URL of the player. */
+/** Returns the URL of the player. */
 export const playerOf = ({ uid, playback }: LiveInput): string =>
   `${playback.hls.slice(0, playback.hls.lastIndexOf(`/${uid}/`))}/${uid}/iframe`;
 

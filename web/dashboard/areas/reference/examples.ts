@@ -25,7 +25,7 @@ export function requestUrl({ path, params, query }: RequestValues): string {
 /** Puts text in single quotes for a POSIX shell. */
 const quoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
-/** The request as a command; `origin` is the origin of the API. */
+/** Returns the request as a command; `origin` is the origin of the API. */
 export function curlOf(request: RequestValues, origin: string): string {
   const { method, body, isJson } = request;
   return [
@@ -35,7 +35,7 @@ export function curlOf(request: RequestValues, origin: string): string {
   ].join(" \\\n  ");
 }
 
-/** The request as JavaScript. */
+/** Returns the request as JavaScript. */
 export function fetchOf(request: RequestValues, origin: string): string {
   const { method, body, isJson } = request;
   const lines = [

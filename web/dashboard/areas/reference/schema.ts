@@ -37,7 +37,7 @@ const MAX_FIELDS = 300;
 
 const alternativesOf = ({ anyOf, oneOf }: Schema) => anyOf ?? oneOf;
 
-/** The type in words: `string`, `list of objects`, `"a" | "b"`. */
+/** Returns the type in words: `string`, `list of objects`, `"a" | "b"`. */
 export function typeOf(schema: Schema = {}): string {
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.enum !== undefined) return schema.enum.map((value) => JSON.stringify(value)).join(" | ");
@@ -78,7 +78,7 @@ export function notesOf(schema: Schema = {}): string {
 const finite = (value: number | undefined) =>
   value === undefined || Math.abs(value) >= Number.MAX_SAFE_INTEGER ? undefined : value;
 
-/** The fields of an object, or of the objects of a list. Deeper levels and very long lists are truncated. */
+/** Returns the fields of an object, or of the objects in a list. Deeper levels and very long lists are truncated. */
 export function fieldsOf(schema: Schema | undefined): Field[] {
   const fields: Field[] = [];
   const visit = (object: Schema, prefix: string, depth: number) => {

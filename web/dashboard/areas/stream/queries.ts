@@ -42,7 +42,7 @@ export const encodingQuery = (account: string, uid: string) =>
 /** True while the server downloads or encodes the video. */
 export const isProcessing = (state: string): boolean => ["downloading", "queued", "inprogress"].includes(state);
 
-/** The name that the owner gave to the video. */
+/** Returns the name that the owner gave to the video. */
 export function nameOf({ meta, uid }: Pick<Video, "meta" | "uid">): string {
   const { name, filename } = meta as { name?: unknown; filename?: unknown };
   for (const text of [name, filename]) if (typeof text === "string" && text.trim() !== "") return text;
@@ -51,7 +51,7 @@ export function nameOf({ meta, uid }: Pick<Video, "meta" | "uid">): string {
 
 export const hrefOf = ({ uid }: Pick<Video, "uid">) => `/stream/${uid}`;
 
-/** The public URLs of a video. `id`: the uid, or a signed token in its place. */
+/** Returns the public URLs of a video. `id`: the uid, or a signed token in its place. */
 export function urlsOf({ uid, playback }: Pick<Video, "uid" | "playback">, id = uid) {
   const base = `${playback.hls.slice(0, playback.hls.lastIndexOf(`/${uid}/`))}/${id}`;
   return {
@@ -66,7 +66,7 @@ export function urlsOf({ uid, playback }: Pick<Video, "uid" | "playback">, id = 
 
 const TOKEN_SECONDS = 3600;
 
-/** The id for playback in the dashboard: the uid, or a token that is valid for an hour. */
+/** Returns the id for playback in the dashboard: the uid, or a token that is valid for an hour. */
 export function usePlaybackId(account: string, video: Video): UseQueryResult<string> {
   return useQuery({
     queryKey: [...streamKeys.video(account, video.uid), "token", video.requireSignedURLs],

@@ -49,7 +49,7 @@ const toMetrics = ({ sum, quantiles }: Row): WorkerMetrics => ({
 });
 const milliseconds = (us: number | null) => (us === null ? null : us / 1000);
 
-/** Metrics of the last 24 hours by worker. Workers without invocations are omitted. */
+/** Returns metrics of the last 24 hours by worker. Workers without invocations are omitted. */
 export const metricsQuery = (account: string, names: readonly string[]) =>
   queryOptions({
     queryKey: ["workers", account, "metrics", names],
@@ -61,7 +61,7 @@ export const metricsQuery = (account: string, names: readonly string[]) =>
     },
   });
 
-/** Metrics of one worker for each of the last 24 hours. */
+/** Returns metrics of one worker for each of the last 24 hours. */
 export const hourlyQuery = (account: string, name: string) =>
   queryOptions({
     queryKey: ["workers", account, "worker", name, "hourly"],

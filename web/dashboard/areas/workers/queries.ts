@@ -54,5 +54,5 @@ export const settingsQuery = (path: ScriptPath) =>
 /** `3f2a91c0`: the first characters of a version id, as `wrangler` shows it. */
 export const shortId = (id: string): string => id.slice(0, 8);
 
-/** The comment of a version or deployment. */
+/** Returns the comment of a version or deployment. */
 export const messageOf = (annotations: Record<string, string>): string => annotations["workers/message"] ?? "";

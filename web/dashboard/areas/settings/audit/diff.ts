@@ -6,7 +6,7 @@ export interface DiffLine {
 /** Beyond it the table of the comparison takes too long; the texts are then shown one after the other. */
 const MAX_CELLS = 1_000_000;
 
-/** The lines of two texts as one list, with the fewest removed and added lines (longest common subsequence). */
+/** Returns the lines of two texts as one list, with the fewest removed and added lines (longest common subsequence). */
 export function diffLines(before: string, after: string): DiffLine[] {
   const [old, fresh] = [linesOf(before), linesOf(after)];
   if (old.length * fresh.length > MAX_CELLS)

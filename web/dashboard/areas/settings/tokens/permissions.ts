@@ -25,8 +25,8 @@ const CATEGORIES: Record<string, string> = {
 };
 
 /**
- * The areas of the permission groups that the picker offers. Groups for a single bucket need a resource of their own,
- * and account tokens have no user.
+ * Returns the areas of the permission groups that the picker offers. Groups for a single bucket need a resource of
+ * their own, and account tokens have no user.
  */
 export function areasOf(groups: readonly PermissionGroup[], kind: "user" | "account"): Area[] {
   const offered = Object.values(SCOPES).filter((scope) => kind === "user" || scope !== SCOPES.user);

@@ -22,7 +22,7 @@ export async function runSql(
 /** Quotes an identifier (https://sqlite.org/lang_keywords.html). */
 export const quoteName = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-/** A value as text: null is NULL, a BLOB its bytes in hexadecimal. */
+/** Returns a value as text: null is NULL, a BLOB its bytes in hexadecimal. */
 export function textOfValue(value: unknown): string {
   if (value === null || value === undefined) return "NULL";
   if (Array.isArray(value)) return value.map((octet: number) => octet.toString(16).padStart(2, "0")).join("");

@@ -177,7 +177,7 @@ async function createUpload(id: number, file: File, account: string): Promise<Up
   return upload;
 }
 
-/** The text of the server's error, if it responded. */
+/** Returns the text of the server's error, if it responded. */
 function textOf(error: Error): string {
   const { originalResponse: response } = error as {
     originalResponse?: { getStatus(): number; getBody(): string } | null;

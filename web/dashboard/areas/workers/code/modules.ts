@@ -14,8 +14,8 @@ export interface Module {
 const BINARY = /^application\/(?:wasm|octet-stream)/;
 
 /**
- * The modules of a version; without `version`, of the version that receives the most requests. The main module is
- * first.
+ * Returns the modules of a version; without `version`, of the version that receives the most requests. The main module
+ * is first.
  */
 export const modulesQuery = (path: ScriptPath, version: string) =>
   queryOptions({

@@ -20,7 +20,7 @@ interface RequestEvent {
   response?: { status: number };
 }
 
-/** The event in a line: `GET https://example.com/ 200`. */
+/** Returns the event in a line: `GET https://example.com/ 200`. */
 export function eventText({ event }: Pick<TailRecord, "event">): string {
   if (event === null) return "Invocation";
   if ("request" in event) {
@@ -35,11 +35,11 @@ export function eventText({ event }: Pick<TailRecord, "event">): string {
   return typeof event["message"] === "string" ? event["message"] : "Invocation";
 }
 
-/** The arguments of a console call, as a terminal shows them. */
+/** Returns the arguments of a console call, as a terminal shows them. */
 export const messageText = (message: readonly unknown[]): string =>
   message.map((part) => (typeof part === "string" ? part : JSON.stringify(part))).join(" ");
 
-/** All text of a record, for the search. */
+/** Returns all text of a record, for the search. */
 export const recordText = (record: TailRecord): string =>
   [
     eventText(record),

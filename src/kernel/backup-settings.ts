@@ -14,7 +14,7 @@ export const backupSettings = group("Scheduled backups, and defaults for `reelpo
     }),
   schedule: z.string().default("").meta({
     description:
-      "Cron expression in UTC; empty: no scheduled backups. If you run several processes, set it only for the one that hosts the D1 databases",
+      "Cron expression in UTC; empty: no scheduled backups. Set it on only one of several nodes: a backup contains the D1 databases of the node that creates it",
     example: "15 3 * * *",
   }),
   keep: count(7, 0, 100_000, "Number of backups to keep when a new one is complete; 0: all"),

@@ -18,7 +18,7 @@ import { createDoctor } from "./doctor/doctor.ts";
 import { endpointsOf } from "./endpoints.ts";
 import { frontPageLinks } from "./front-page.ts";
 import { createOwnHosts, hasApiHost } from "./own-hosts.ts";
-import { createObjectStoreCheck } from "./object-store-check.ts";
+import { checkObjectStore, createObjectStoreProbe } from "./object-store-check.ts";
 import { createProbes } from "./probes.ts";
 import type { Role } from "./roles.ts";
 import type { ServeModules } from "./serve-modules.ts";
@@ -77,7 +77,8 @@ export function createServeHttp(
   const isOwnHost = createOwnHosts(settings);
   const startedAt = clock.now();
   const ready = async () => void (await platform.defaultAccount());
-  const objects = createObjectStoreCheck(store.objects, ids);
+  const checkedObjects = { objects: store.objects, ids };
+  const objects = createObjectStoreProbe(checkedObjects);
   const self = {
     id: nodeId,
     name: hostname(),
@@ -129,7 +130,7 @@ export function createServeHttp(
         mail,
         dns,
         confinement,
-        checkObjects: modules.checkObjects,
+        checkBucket: settings.objects.url === "" ? undefined : () => checkObjectStore(checkedObjects, { writes: true }),
         tls: certificates.tls,
         clock,
         nodes: () => clusterFindings(cluster),

@@ -44,8 +44,6 @@ export interface ServeModules {
   invocationMetrics: NonNullable<ReturnType<typeof createWorkerRuntime>["figures"]>;
   metrics: Metrics;
   events: Store["events"];
-  /** Checks the bucket. Undefined if objects are in a folder. */
-  checkObjects: (() => Promise<void>) | undefined;
   rateLimits: RateLimits;
   /** Addresses and ports that are blocked for connections on behalf of users. */
   own: OwnAddresses;
@@ -245,7 +243,6 @@ export async function openModules(
     invocationMetrics: runtime.figures!,
     metrics,
     events: store.events,
-    checkObjects: store.checkObjects,
     rateLimits: store.limits,
     own: ownAddresses,
     cluster: late.cluster,

@@ -6,6 +6,9 @@ import type { ObjectStore } from "./objects/port.ts";
 import { parseObjectsUrl } from "./objects/s3/address.ts";
 import { openS3Objects } from "./objects/s3/s3.ts";
 
+/** Folder in the data directory for temporary files of a bucket. */
+export const SCRATCH = "objects-scratch";
+
 /**
  * Opens the objects in a folder, or in the bucket of an `s3://` URL, without a local cache. With a bucket, `db` stores
  * the state of partial objects. Throws StoreError badObjectsUrl.
@@ -17,7 +20,7 @@ export async function openObjectsAt(
   if (!place.startsWith("s3:")) return { objects: await openFsObjects({ folder: place }), close: () => {} };
   const remote = await openS3Objects({
     location: parseObjectsUrl(place),
-    scratch: join(directory, "objects-scratch"),
+    scratch: join(directory, SCRATCH),
     ...deps,
   });
   return { objects: remote, close: () => remote.close() };

@@ -14,6 +14,7 @@ import { traceJobs } from "./jobs/trace-jobs.ts";
 import { reclaimJobs } from "./jobs/jobs-table.ts";
 import { cachedObjects } from "./objects/cache/cached.ts";
 import { openFsObjects } from "./objects/fs/fs.ts";
+import { SCRATCH } from "./open-objects.ts";
 import type { ObjectStore } from "./objects/port.ts";
 import { parseObjectsUrl, type S3Location } from "./objects/s3/address.ts";
 import { openS3Objects } from "./objects/s3/s3.ts";
@@ -52,8 +53,7 @@ interface SharedDatabase {
   isFirst: boolean;
 }
 
-/** Folders in the data directory that a bucket needs: temporary files, and the local cache. */
-const SCRATCH = "objects-scratch";
+/** Folder in the data directory for copies of a bucket's objects. */
 const CACHE = "object-cache";
 const COUNTS_SWEEP_MS = 10 * 60_000;
 const UPLOADS_SWEEP_MS = 6 * 3_600_000;
@@ -102,20 +102,15 @@ export async function openStore(
   const store = { db, events, jobs, sweeps, limits };
   if (location === undefined)
     return { ...store, objects: await openFsObjects({ folder: resolve(directory, objects.dir) }) };
-  const { remote, check } = await openBucket({ location, scratch: join(directory, SCRATCH), db, sweeps }, basics);
+  const remote = await openBucket({ location, scratch: join(directory, SCRATCH), db, sweeps }, basics);
   const cache = { dir: join(directory, CACHE), maxBytes: (objects.cache_gb ?? 1) * GIBIBYTE, log };
-  return { ...store, objects: cachedObjects(remote, { ...cache, ...(metrics && { metrics }) }), checkObjects: check };
-
-  async function openEvents() {
-    if (database !== undefined) return openPostgresEvents({ url: database.url, clock, log });
-    return shared === undefined ? createLocalEvents({ log }) : createRelayedEvents({ channel: shared.channel, log });
-  }
+  return { ...store, objects: cachedObjects(remote, { ...cache, ...(metrics && { metrics }) }) };
 }
 
 async function openBucket(
   { location, scratch, db, sweeps }: { location: S3Location; scratch: string; db: Db; sweeps: Sweeps },
   { lifecycle, clock, log }: Basics,
-): Promise<{ remote: ObjectStore; check(): Promise<void> }> {
+): Promise<ObjectStore> {
   const remote = await openS3Objects({ location, db, scratch, clock, log });
   // Does not run at startup: a process must pass the storage identity check before it may delete anything.
   const sweep = sweeps.every(UPLOADS_SWEEP_MS, remote.sweep, { name: "objects: sweep of incomplete uploads", log });
@@ -123,5 +118,5 @@ async function openBucket(
     await sweep.stop();
     remote.close();
   });
-  return { remote, check: remote.check };
+  return remote;
 }

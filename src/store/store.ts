@@ -9,11 +9,6 @@ import type { Sweeps } from "./sweeps/port.ts";
 export interface Store {
   db: Db;
   objects: ObjectStore;
-  /**
-   * Checks the bucket by writing, reading and deleting an object. Throws StoreError. Undefined if objects are in a
-   * folder.
-   */
-  checkObjects?: () => Promise<void>;
   events: Events;
   jobs: Jobs;
   sweeps: Sweeps;

@@ -66,7 +66,7 @@ onS3((openBucket) => {
     const findings = (await b.ok("get", `/zones/${zone}/email/doctor`)) as { check: string; found: string }[];
     assert.match(
       findings.find(({ check }) => check === "objects in S3")!.found,
-      /^wrote, read and deleted an object in \d+ ms$/,
+      /^stored and deleted an object, round trip \d+ ms$/,
     );
     assert.deepEqual(await two.stop(), { code: 0, signal: null });
   });

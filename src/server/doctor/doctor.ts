@@ -26,8 +26,8 @@ interface DoctorOptions {
   };
   /** Resolves with the confinement of untrusted code and files in this process. */
   confinement(): Promise<Finding[]>;
-  /** Absent if objects are in a folder. */
-  checkObjects?: (() => Promise<void>) | undefined;
+  /** Stores and deletes an object, and resolves with the round trip in milliseconds. Absent if objects are in a folder. */
+  checkBucket?: (() => Promise<number>) | undefined;
   tls: Pick<TlsSource, "pem">;
   clock: Pick<Clock, "now">;
   /** Findings about the nodes that share the database. */
@@ -197,7 +197,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
       "paused deliveries": async () => pauseFindings(await queue.pausesOf(zone.account)),
       confinement: parts.confinement,
       nodes: async () => parts.nodes?.() ?? [],
-      "objects in S3": () => objectsFindings(parts.checkObjects),
+      "objects in S3": () => objectsFindings(parts.checkBucket),
       "host names": async () => apiHostFindings(settings),
       delivery: async () =>
         outbound.deliver === "files"

@@ -1,16 +1,14 @@
-import { isStoreError } from "../../store/index.ts";
+import { UserError } from "../../kernel/index.ts";
 import { fine, type Finding } from "./finding.ts";
 
-/** Checks that this process can write, read and delete objects in the bucket. */
-export async function objectsFindings(checkObjects: (() => Promise<void>) | undefined): Promise<Finding[]> {
-  if (checkObjects === undefined) return [];
+/** Checks that this process can read, store and delete objects in the bucket. */
+export async function objectsFindings(checkBucket: (() => Promise<number>) | undefined): Promise<Finding[]> {
+  if (checkBucket === undefined) return [];
   const check = "objects in S3";
-  const begunAt = performance.now();
   try {
-    await checkObjects();
-    return [fine(check, `wrote, read and deleted an object in ${Math.round(performance.now() - begunAt)} ms`)];
+    return [fine(check, `stored and deleted an object, round trip ${Math.round(await checkBucket())} ms`)];
   } catch (err) {
-    if (!isStoreError(err)) throw err;
+    if (!(err instanceof UserError)) throw err;
     return [{ check, status: "error", found: err.message, ...(err.fix !== undefined && { fix: err.fix }) }];
   }
 }

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { messageOf, type Clock, type Log } from "../../../kernel/index.ts";
 import type { Db } from "../../db/port.ts";
@@ -19,7 +18,7 @@ import { headObject, openS3Object } from "./read.ts";
 import { createS3Requests } from "./requests.ts";
 import { createSpools } from "./spool.ts";
 import { sweepS3 } from "./sweep.ts";
-import { putBytes, storeS3File, writeS3Object } from "./write.ts";
+import { storeS3File, writeS3Object } from "./write.ts";
 
 interface S3ObjectsOptions {
   location: S3Location;
@@ -40,10 +39,6 @@ interface S3ObjectsOptions {
 export interface S3Objects extends ObjectStore {
   /** Removes abandoned partial objects. Call it at startup and every few hours, in one process. */
   sweep(): Promise<void>;
-  /**
-   * Writes, reads and deletes an object. Throws StoreError objectsUnreachable, objectsDenied, bucketMissing, clockSkew.
-   */
-  check(): Promise<void>;
   close(): void;
 }
 
@@ -147,18 +142,6 @@ export async function openS3Objects(options: S3ObjectsOptions): Promise<S3Object
       }
     },
     sweep: () => sweepS3({ requests, table, multipart, clock, remove }),
-    async check() {
-      const key = `.check/${randomBytes(8).toString("hex")}`;
-      const sent = randomBytes(32);
-      await putBytes(requests, key, sent);
-      const received = await (await openS3Object(requests, key))?.bytes();
-      await deleteObjects(requests, [key]);
-      if (received === undefined || !sent.equals(received))
-        throw storeErrors.objectsUnreachable({
-          address: location.endpoint ?? "Amazon S3",
-          reason: "an object that was just written could not be read",
-        });
-    },
     close() {
       client.destroy();
     },

@@ -102,17 +102,20 @@ export async function openStore(
   const store = { db, events, jobs, sweeps, limits };
   if (location === undefined)
     return { ...store, objects: await openFsObjects({ folder: resolve(directory, objects.dir) }) };
-  const remote = await openBucket({ location, scratch: join(directory, SCRATCH), db, sweeps }, basics);
+  const remote = await openBucket({ location, scratch: join(directory, SCRATCH), db, sweeps, metrics }, basics);
   const cache = { dir: join(directory, CACHE), maxBytes: (objects.cache_gb ?? 1) * GIBIBYTE, log };
   return { ...store, objects: cachedObjects(remote, { ...cache, ...(metrics && { metrics }) }) };
 }
 
 async function openBucket(
-  { location, scratch, db, sweeps }: { location: S3Location; scratch: string; db: Db; sweeps: Sweeps },
+  {
+    sweeps,
+    ...options
+  }: { location: S3Location; scratch: string; db: Db; sweeps: Sweeps; metrics: Metrics | undefined },
   { lifecycle, clock, log }: Basics,
 ): Promise<ObjectStore> {
-  const remote = await openS3Objects({ location, db, scratch, clock, log });
-  // Does not run at startup: a process must pass the storage identity check before it may delete anything.
+  const remote = await openS3Objects({ ...options, clock, log });
+  // Not at start: only a process that has passed the check of the storage identity may remove anything.
   const sweep = sweeps.every(UPLOADS_SWEEP_MS, remote.sweep, { name: "objects: sweep of incomplete uploads", log });
   lifecycle.onStop("objects", async () => {
     await sweep.stop();

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { storeErrors } from "../../errors.ts";
-import { fromS3, isRetriable, isUploadDamaged, isUploadMissing } from "./errors.ts";
+import { isRetriable, isUploadDamaged, isUploadMissing } from "./errors.ts";
 import { headObject } from "./read.ts";
 import { BODY_TIMEOUT, retryDelay, type S3Requests } from "./requests.ts";
 
@@ -42,7 +42,7 @@ export const partBytesFor = (size: number): number => {
 };
 
 export function createMultipart(requests: S3Requests): Multipart {
-  const { sdk, at, send, location } = requests;
+  const { sdk, at, send, failure } = requests;
 
   async function complete(key: string, uploadId: string, etags: readonly string[], size: number): Promise<void> {
     const Parts = etags.map((ETag, index) => ({ PartNumber: index + 1, ETag }));
@@ -66,14 +66,14 @@ export function createMultipart(requests: S3Requests): Multipart {
         return;
       } catch (err) {
         const cause = (err as Error).cause ?? err;
-        if (!isUploadMissing(cause) && !isUploadDamaged(cause) && !isRetriable(cause)) throw err;
+        if (!isUploadMissing(cause) && !isUploadDamaged(cause) && !isRetriable(cause)) throw failure(err, key);
         if (await isStored(key, etags, size)) return;
         if (isUploadMissing(cause)) throw storeErrors.absent({ key }, { cause });
         if (isUploadDamaged(cause))
           throw storeErrors.partialDamaged({ key, reason: "another writer replaced a part" }, { cause });
         // After an interrupted completion, Ceph responds with 500 until its lock on the upload expires.
         const pauseMs = retryDelay(count);
-        if (performance.now() + pauseMs > deadline) throw fromS3(cause, location, key);
+        if (performance.now() + pauseMs > deadline) throw failure(cause, key);
         await sleep(pauseMs, undefined, { ref: false });
       }
     }

@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import { Fault } from "../../../kernel/index.ts";
 import { storeErrors } from "../../errors.ts";
 import type { ObjectHandle } from "../port.ts";
-import { fromS3, isMissing, isPreconditionFailed, isRangeInvalid } from "./errors.ts";
+import { isMissing, isPreconditionFailed, isRangeInvalid } from "./errors.ts";
 import { BODY_TIMEOUT, type S3Requests } from "./requests.ts";
 import { createRangeStream } from "./stream.ts";
 
@@ -70,7 +70,7 @@ export async function headObject(
 export const versionOf = (etag: string, size: number): string => `${etag.replaceAll('"', "")}-${size.toString(36)}`;
 
 function handleOf(requests: S3Requests, key: string, { size, etag, bytes: first }: Head): OpenedS3Object {
-  const { sdk, at, send, location } = requests;
+  const { sdk, at, send, failure } = requests;
 
   async function getRange<Output>(start: number, end: number, read: (body: Readable) => Output | Promise<Output>) {
     try {
@@ -97,7 +97,7 @@ function handleOf(requests: S3Requests, key: string, { size, etag, bytes: first 
       start,
       end,
       request: (position) => getRange(position, end, (body) => body),
-      failure: (err) => fromS3(err, location, key),
+      failure: (err) => failure(err, key),
     });
 
   return {

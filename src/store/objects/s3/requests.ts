@@ -3,6 +3,7 @@ import type { S3Location } from "./address.ts";
 import type { S3Client, S3Sdk } from "./client.ts";
 import { fromS3, isRetriable, isSlowDown } from "./errors.ts";
 import { createRequestLimiter } from "./limiter.ts";
+import type { RequestMetrics } from "./request-metrics.ts";
 
 /** Sends requests to one bucket, with retries. */
 export interface S3Requests {
@@ -20,6 +21,8 @@ export interface S3Requests {
     run: (client: S3Client, options: { abortSignal: AbortSignal }) => Promise<Output>,
     options?: SendOptions,
   ): Promise<Output>;
+  /** Counts a request that is not repeated any more, and returns its error as a StoreError if the user can fix it. */
+  failure(err: unknown, key: string): unknown;
 }
 
 interface SendOptions {
@@ -44,7 +47,12 @@ const FIRST_PAUSE_MS = 100;
 const SLOW_DOWN_PAUSE_MS = 500;
 const MAX_PAUSE_MS = 5_000;
 
-export function createS3Requests(location: S3Location, sdk: S3Sdk, client: S3Client): S3Requests {
+export function createS3Requests(
+  location: S3Location,
+  { sdk, client }: { sdk: S3Sdk; client: S3Client },
+  metrics: RequestMetrics,
+): S3Requests {
+  metrics.observe(client);
   const limiter = createRequestLimiter(CONCURRENT_REQUESTS);
 
   async function attempt<Output>(
@@ -71,9 +79,16 @@ export function createS3Requests(location: S3Location, sdk: S3Sdk, client: S3Cli
     }
   }
 
+  function failure(err: unknown, key: string): unknown {
+    const converted = fromS3(err, location, key);
+    metrics.failed(converted);
+    return converted;
+  }
+
   return {
     location,
     sdk,
+    failure,
     at: (key) => ({ Bucket: location.bucket, Key: location.prefix + key }),
     async send(key, run, { attemptMs = ATTEMPT_MS, deadlineMs = DEADLINE_MS, attempts = ATTEMPTS } = {}) {
       const deadline = performance.now() + deadlineMs;
@@ -82,8 +97,10 @@ export function createS3Requests(location: S3Location, sdk: S3Sdk, client: S3Cli
           return await attempt(run, { attemptMs, waitMs: Math.max(0, deadline - performance.now()) });
         } catch (err) {
           const pauseMs = retryDelay(count, isSlowDown(err));
-          if (count === attempts || !isRetriable(err) || performance.now() + pauseMs > deadline)
-            throw fromS3(err, location, key);
+          if (count === attempts || !isRetriable(err) || performance.now() + pauseMs > deadline) {
+            // After a single attempt, the caller decides whether the request has failed.
+            throw attempts === 1 ? fromS3(err, location, key) : failure(err, key);
+          }
           await sleep(pauseMs, undefined, { ref: false });
         }
       }

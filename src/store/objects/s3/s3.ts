@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { messageOf, type Clock, type Log } from "../../../kernel/index.ts";
+import type { Metrics } from "../../../kernel/metrics.ts";
 import type { Db } from "../../db/port.ts";
 import { storeErrors } from "../../errors.ts";
 import { createTempFiles } from "../fs/temp.ts";
@@ -15,6 +16,7 @@ import { copySource, createMultipart, PART_BYTES } from "./multipart.ts";
 import { createPartSender } from "./part-sender.ts";
 import { createS3Partials } from "./partial.ts";
 import { headObject, openS3Object } from "./read.ts";
+import { createRequestMetrics } from "./request-metrics.ts";
 import { createS3Requests } from "./requests.ts";
 import { createSpools } from "./spool.ts";
 import { sweepS3 } from "./sweep.ts";
@@ -28,6 +30,8 @@ interface S3ObjectsOptions {
   scratch: string;
   clock: Pick<Clock, "now">;
   log: Pick<Log, "warn">;
+  /** Default: requests are not counted. */
+  metrics?: Pick<Metrics, "counter" | "histogram"> | undefined;
   /** Default: the SDK's default chain of environment variables, files and roles. */
   credentials?: { accessKeyId: string; secretAccessKey: string } | undefined;
   /** Size of the parts of partial objects. At least 5 MiB, default 8 MiB. */
@@ -57,7 +61,7 @@ export async function openS3Objects(options: S3ObjectsOptions): Promise<S3Object
   const temps = prepareScratch(options.scratch);
   await temps.sweep();
   const { sdk, client } = await createS3Client(location, options);
-  const requests = createS3Requests(location, sdk, client);
+  const requests = createS3Requests(location, { sdk, client }, createRequestMetrics(options.metrics));
   const { at, send } = requests;
   const multipart = createMultipart(requests);
   const write = { requests, multipart, parts: createPartSender(), createSpool: createSpools(() => temps.next()) };

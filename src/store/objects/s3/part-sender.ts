@@ -1,15 +1,14 @@
 import type { Spool } from "./spool.ts";
 
+type PartSource = Pick<Spool, "take"> & Partial<Pick<Spool, "recycle">>;
+
 /** Limits the number of parts that the uploads of a process hold in memory. */
 export interface PartSender {
   /**
    * Waits for a free slot, takes the part out of the spool, and starts `send`. Resolves when the spool can be filled
    * again; `sent` settles with the result of `send`.
    */
-  start<Result>(
-    spool: Pick<Spool, "take">,
-    send: (bytes: Buffer) => Promise<Result>,
-  ): Promise<{ sent: Promise<Result> }>;
+  start<Result>(spool: PartSource, send: (bytes: Buffer) => Promise<Result>): Promise<{ sent: Promise<Result> }>;
 }
 
 const PARTS_IN_MEMORY = 8;
@@ -35,7 +34,13 @@ export function createPartSender(limit = PARTS_IN_MEMORY): PartSender {
         release();
         throw err;
       }
-      const sent = send(bytes).finally(release);
+      const sent = send(bytes)
+        .then((result) => {
+          // After an error, a connection that is being closed may still read the bytes.
+          spool.recycle?.(bytes);
+          return result;
+        })
+        .finally(release);
       // The caller handles the rejection later.
       sent.catch(() => {});
       return { sent };

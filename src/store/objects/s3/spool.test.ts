@@ -27,8 +27,10 @@ test("returns the collected bytes, from memory or from a file, and removes the f
             reused.fill(0);
           }
           assert.equal(spool.size, end);
-          assert.equal(Buffer.compare(await spool.take(), bytes.subarray(0, end)), 0);
+          const taken = await spool.take();
+          assert.equal(Buffer.compare(taken, bytes.subarray(0, end)), 0);
           assert.equal(spool.size, 0);
+          spool.recycle(taken);
         }
         assert.equal(Buffer.compare(await other.take(), bytes.subarray(0, 300_000)), 0);
         await spool.close();
@@ -39,4 +41,22 @@ test("returns the collected bytes, from memory or from a file, and removes the f
   );
   assert.ok(files > 0, "some parts were larger than the memory");
   assert.deepEqual(readdirSync(folder), []);
+});
+
+test("uses the memory of a part again only after it was given back", async () => {
+  const create = createSpools(() => assert.fail("nothing is written to a file"));
+  const spool = create();
+  const part = (fill: number) => Buffer.alloc(1_000_000, fill);
+  await spool.write(part(1));
+  const first = await spool.take();
+  await spool.write(part(2));
+  const second = await spool.take();
+  assert.notEqual(first.buffer, second.buffer);
+  assert.equal(Buffer.compare(first, part(1)), 0);
+  spool.recycle(first);
+  await spool.write(part(3));
+  const third = await spool.take();
+  assert.equal(third.buffer, first.buffer);
+  assert.equal(Buffer.compare(second, part(2)), 0);
+  assert.equal(Buffer.compare(third, part(3)), 0);
 });

@@ -3,6 +3,7 @@ import { unlink } from "node:fs/promises";
 import { promisify } from "node:util";
 import { Fault } from "../../../kernel/index.ts";
 import { fromFs } from "../fs/errors.ts";
+import { PART_BYTES } from "./multipart.ts";
 
 const [openAsync, closeAsync, readAsync, writeAsync] = [
   promisify(open),
@@ -18,69 +19,96 @@ export interface Spool {
   write(bytes: Uint8Array): Promise<void>;
   /** Resolves with the collected bytes, and empties the spool. */
   take(): Promise<Buffer>;
+  /** The result of take() is no longer needed, and its memory may be used for other bytes. */
+  recycle(bytes: Buffer): void;
   close(): Promise<void>;
 }
 
-/** Maximum bytes that all spools of a process together keep in memory, even with many slow uploads. */
+const EMPTY: Buffer = Buffer.alloc(0);
+
+/** Bytes that all spools of a process keep in memory. Many slow uploads must not fill it. */
 const MEMORY_BYTES = 64 * 1024 * 1024;
 /** Each spool keeps this much in memory in any case, because most bodies are small. */
 const OWN_MEMORY_BYTES = 256 * 1024;
-const BLOCK_BYTES = 64 * 1024;
+/**
+ * Capacities in memory: the bytes are copied only when a body outgrows one. The system provides a page of the last one
+ * when it is written.
+ */
+const CAPACITIES = [64 * 1024, OWN_MEMORY_BYTES, PART_BYTES];
+
+/** Buffers of one part that are ready to be used again. */
+const MAX_FREE_BUFFERS = 4;
+const FREE_BUFFERS_MS = 10_000;
+
+/**
+ * Reuses the buffers of parts: to allocate one costs thousands of page faults, and the garbage collector runs after every
+ * few parts, because they are a large fraction of the memory.
+ */
+function createPartBuffers() {
+  const free: Buffer[] = [];
+  let timer: NodeJS.Timeout | undefined;
+
+  return {
+    /** At least this many bytes. */
+    take: (bytes: number): Buffer =>
+      (bytes > OWN_MEMORY_BYTES && bytes <= PART_BYTES ? free.pop() : undefined) ??
+      Buffer.allocUnsafeSlow(
+        CAPACITIES.find((capacity) => capacity >= bytes) ?? Math.ceil(bytes / PART_BYTES) * PART_BYTES,
+      ),
+    put({ buffer }: Buffer): void {
+      if (buffer.byteLength !== PART_BYTES || free.length >= MAX_FREE_BUFFERS) return;
+      free.push(Buffer.from(buffer));
+      if (timer === undefined) timer = setTimeout(() => free.splice(0), FREE_BUFFERS_MS).unref();
+      else timer.refresh();
+    },
+  };
+}
 
 /** Returns a function that creates spools. When their shared memory is used up, they use temporary files. */
 export function createSpools(tempFile: () => string, memoryBytes = MEMORY_BYTES): () => Spool {
   let sharedBytes = 0;
+  const buffers = createPartBuffers();
 
   return () => {
     let size = 0;
-    /** All blocks are full except for the last one. */
-    let blocks: { bytes: Buffer; used: number }[] = [];
-    let blockBytes = 0;
+    let memory = EMPTY;
+    let used = 0;
     let file: { fd: number; path: string } | undefined;
     let fileBytes = 0;
+    /** A body that has filled one part often fills the next one. */
+    let firstCapacity = 0;
 
-    function resize(bytes: number): void {
-      sharedBytes += bytes - blockBytes;
-      blockBytes = bytes;
-    }
-
-    function copyToBlocks(bytes: Uint8Array): void {
-      for (let done = 0; done < bytes.length;) {
-        let block = blocks.at(-1);
-        if (block === undefined || block.used === block.bytes.length) {
-          block = { bytes: Buffer.allocUnsafeSlow(Math.max(BLOCK_BYTES, bytes.length - done)), used: 0 };
-          blocks.push(block);
-          resize(blockBytes + block.bytes.length);
-        }
-        const taken = bytes.subarray(done, done + block.bytes.length - block.used);
-        block.bytes.set(taken, block.used);
-        block.used += taken.length;
-        done += taken.length;
+    function copyToMemory(bytes: Uint8Array): void {
+      if (used + bytes.length > memory.length) {
+        const larger = buffers.take(Math.max(firstCapacity, used + bytes.length));
+        memory.copy(larger, 0, 0, used);
+        buffers.put(memory);
+        memory = larger;
       }
+      memory.set(bytes, used);
+      used += bytes.length;
+      sharedBytes += bytes.length;
     }
 
-    const inMemory = () => blocks.map(({ bytes, used }) => bytes.subarray(0, used));
+    function clearMemory(): void {
+      sharedBytes -= used;
+      [memory, used] = [EMPTY, 0];
+    }
 
     async function moveToFile(): Promise<void> {
       const path = tempFile();
       try {
         file ??= { fd: await openAsync(path, "wx+", 0o600), path };
-        for (const bytes of inMemory()) {
-          for (let done = 0; done < bytes.length;) {
-            const { bytesWritten } = await writeAsync(file.fd, bytes, done, bytes.length - done, fileBytes);
-            done += bytesWritten;
-            fileBytes += bytesWritten;
-          }
+        for (let done = 0; done < used;) {
+          const { bytesWritten } = await writeAsync(file.fd, memory, done, used - done, fileBytes);
+          done += bytesWritten;
+          fileBytes += bytesWritten;
         }
       } catch (err) {
         throw fromFs(err, path);
       }
-      clearBlocks();
-    }
-
-    function clearBlocks(): void {
-      blocks = [];
-      resize(0);
+      buffers.put(memory);
+      clearMemory();
     }
 
     return {
@@ -88,31 +116,31 @@ export function createSpools(tempFile: () => string, memoryBytes = MEMORY_BYTES)
         return size;
       },
       async write(bytes) {
-        copyToBlocks(bytes);
+        copyToMemory(bytes);
         size += bytes.length;
-        if (sharedBytes > memoryBytes && blockBytes > OWN_MEMORY_BYTES) await moveToFile();
+        if (sharedBytes > memoryBytes && used > OWN_MEMORY_BYTES) await moveToFile();
       },
       async take() {
-        const memory = inMemory();
-        let whole: Buffer;
-        if (fileBytes === 0) {
-          whole = memory.length === 1 ? memory[0]! : Buffer.concat(memory);
-        } else {
-          whole = Buffer.allocUnsafeSlow(size);
+        let whole: Buffer = memory.subarray(0, used);
+        if (fileBytes > 0) {
+          whole = buffers.take(size).subarray(0, size);
           for (let done = 0; done < fileBytes;) {
             const { bytesRead } = await readAsync(file!.fd, whole, done, fileBytes - done, done);
             if (bytesRead === 0) throw new Fault("a temporary file is shorter than the data written to it");
             done += bytesRead;
           }
-          let position = fileBytes;
-          for (const bytes of memory) position += bytes.copy(whole, position);
+          memory.copy(whole, fileBytes, 0, used);
+          buffers.put(memory);
         }
+        firstCapacity = fileBytes === 0 && size === PART_BYTES ? PART_BYTES : 0;
         [size, fileBytes] = [0, 0];
-        clearBlocks();
+        clearMemory();
         return whole;
       },
+      recycle: buffers.put,
       async close() {
-        clearBlocks();
+        buffers.put(memory);
+        clearMemory();
         if (file === undefined) return;
         const { fd, path } = file;
         file = undefined;

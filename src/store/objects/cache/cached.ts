@@ -4,6 +4,7 @@ import type { Metrics } from "../../../kernel/metrics.ts";
 import { CacheUnavailable, createCacheFiles, type CachedFile, type CacheWriter } from "./files.ts";
 import { createCachedHandles } from "./cached-handle.ts";
 import { createFetcher } from "./fetch.ts";
+import { createPartialCopies } from "./partial-copies.ts";
 import { createWarmRead } from "../fs/warm.ts";
 import { checkKey } from "../keys.ts";
 import type { ObjectStore, PutOptions, Stored } from "../port.ts";
@@ -96,6 +97,17 @@ export function cachedObjects(
     }
   }
 
+  const copies = createPartialCopies({
+    create: createWriter,
+    // More would displace everything else.
+    maxBytes: maxBytes / 2,
+    onFailure: warn,
+    async onCompleted(key, copy) {
+      forget(key);
+      await quietly(() => copy?.finish(idOf(key), undefined));
+    },
+  });
+
   async function putBytes(key: string, bytes: Uint8Array, options?: PutOptions): Promise<Stored> {
     const stored = await remote.put(key, bytes, options);
     if (stored.isExisting) return stored;
@@ -176,13 +188,7 @@ export function cachedObjects(
       }
     },
     partial(key) {
-      const partial = remote.partial(key);
-      return {
-        size: () => partial.size(),
-        append: (offset, body) => partial.append(offset, body),
-        complete: (size) => partial.complete(size).finally(() => forget(key)),
-        discard: () => partial.discard(),
-      };
+      return copies.copying(key, remote.partial(key));
     },
     async delete(keys) {
       for (const key of keys) checkKey(key);

@@ -33,12 +33,15 @@ test("detects removals, renames, new constraints and changed rows", () => {
     'create unique index "one_name" on "videos" ("name")',
     'update "videos" set "state" = ?',
     'delete from "videos"',
+    'create trigger "frozen" before insert on "videos" begin select raise(abort, \'frozen\'); end',
   ];
   const additive = [
     'create table "clips" ("id" text primary key)',
     'create unique index "clip_names" on "clips" ("name")',
     'insert into "clips" select "id" from "videos"',
     'create index "videos_by_age" on "videos" ("age")',
+    'create virtual table "names" using fts5(name)',
+    'create trigger "named" after insert on "videos" begin insert into "names" values (new."name"); end',
     'alter table "videos" add column "note" text',
     'alter table "videos" add column "count" bigint default 0 not null',
   ];

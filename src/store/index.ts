@@ -16,6 +16,7 @@ export {
 } from "./db/row-filter.ts";
 export { openSqlite } from "./db/sqlite.ts";
 export { freezeSqlite, unfreezeSqlite } from "./db/sqlite-freeze.ts";
+export { createTrigramExtension, trigramQuery } from "./db/trigrams.ts";
 export { isUniqueViolation } from "./db/unique-violation.ts";
 export { makeDurableFolder } from "./durable-folder.ts";
 export { isStoreError, storeErrors } from "./errors.ts";

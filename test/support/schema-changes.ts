@@ -19,14 +19,16 @@ export async function statementsOf({ up }: Pick<Migration, "up">): Promise<strin
 }
 
 const TABLE = '"?([a-z0-9_]+)"?';
-const CREATE_TABLE = new RegExp(`^create table (?:if not exists )?${TABLE}`);
+const CREATE_TABLE = new RegExp(`^create (?:virtual )?table (?:if not exists )?${TABLE}`);
 const CREATE_INDEX = new RegExp(`^create (unique )?index .*? on ${TABLE}`);
+/** A trigger that rejects no write, such as one that fills an index. */
+const CREATE_TRIGGER = /^create trigger (?!.*\braise\b)/;
 const ADD_COLUMN = new RegExp(`^alter table ${TABLE} add column (.*)$`);
 const CHANGE_ROWS = new RegExp(`^(?:insert into|update|delete from) ${TABLE}`);
 
 /**
  * Returns the statements that may break a version which does not know the migration: all except new tables, non-unique
- * indexes, and columns that inserts may omit.
+ * indexes, triggers that reject nothing, and columns that inserts may omit.
  */
 export function restrictiveStatements(statements: readonly string[]): string[] {
   const created = new Set<string>();
@@ -43,6 +45,6 @@ export function restrictiveStatements(statements: readonly string[]): string[] {
       return !created.has(column[1]!) && /\bnot null\b/.test(column[2]!) && !/\bdefault\b/.test(column[2]!);
     const changed = CHANGE_ROWS.exec(statement)?.[1];
     if (changed !== undefined) return !created.has(changed);
-    return !statement.startsWith("select ");
+    return !statement.startsWith("select ") && !CREATE_TRIGGER.test(statement);
   });
 }

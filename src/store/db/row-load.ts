@@ -4,6 +4,7 @@ import { storeErrors } from "../errors.ts";
 import { migrate } from "./migrate.ts";
 import type { Db, Migration } from "./port.ts";
 import type { PortableValue, SnapshotTable } from "./row-snapshot.ts";
+import { DATA_TABLES } from "./sqlite-tables.ts";
 
 interface LoadedRows {
   /** The migrations that were applied when the rows were written. */
@@ -58,7 +59,7 @@ async function expectEmpty(db: Db): Promise<void> {
 async function tableNames(db: Db): Promise<string[]> {
   const found =
     db.dialect === "sqlite"
-      ? sql<{ name: string }>`select name from sqlite_master where type = 'table' and name not like 'sqlite%'`
+      ? sql<{ name: string }>`${sql.raw(DATA_TABLES)}`
       : sql<{
           name: string;
         }>`select table_name as name from information_schema.tables where table_schema = current_schema() and table_type = 'BASE TABLE'`;

@@ -5,6 +5,7 @@ import { isStoreError, storeErrors } from "../errors.ts";
 import { parsePostgresUrl } from "./postgres-address.ts";
 import { fromPostgres } from "./postgres-errors.ts";
 import { createPrimaryConnector } from "./postgres-session.ts";
+import { DATA_TABLES } from "./sqlite-tables.ts";
 
 /** A value as JSON. The objects are `{ i: digits }` for large integers, `{ b: base64 }` and `{ f: "Infinity" }`. */
 export type PortableValue = null | string | number | { i: string } | { b: string } | { f: string };
@@ -65,7 +66,7 @@ function openSqliteSnapshot(path: string): RowSnapshot {
   }
   const all = (sql: string) => db.prepare(sql).all() as Record<string, string | number>[];
   const keys = new Map<string, string[]>();
-  const tables = all("select name from sqlite_master where type = 'table' and name not like 'sqlite\\_%' escape '\\'")
+  const tables = all(DATA_TABLES)
     .map(({ name }) => String(name))
     .sort(byName)
     .map((name) => {

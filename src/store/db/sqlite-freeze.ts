@@ -2,6 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { messageOf } from "../../kernel/index.ts";
 import { storeErrors } from "../errors.ts";
+import { DATA_TABLES } from "./sqlite-tables.ts";
 
 const TRIGGER = "reelpost_moved";
 /** Start of SQLite's error message, which the new location follows. */
@@ -50,9 +51,7 @@ function changeTriggers(path: string, statementsFor: (tables: string[]) => strin
     db.exec("pragma synchronous = full; begin immediate");
     for (const name of names(`select name from sqlite_master where type = 'trigger' and name like '${TRIGGER}%'`))
       db.exec(`drop trigger ${quoted(name)}`);
-    const tables = names(
-      "select name from sqlite_master where type = 'table' and sql like 'create table%' and name not like 'sqlite\\_%' escape '\\'",
-    );
+    const tables = names(DATA_TABLES);
     for (const statement of statementsFor(tables)) db.exec(statement);
     db.exec("commit");
   } catch (err) {

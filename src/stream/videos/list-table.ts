@@ -1,5 +1,7 @@
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from "kysely";
 import { isHexId } from "../../kernel/index.ts";
+import type { Db } from "../../store/index.ts";
+import { nameIndexConditions, type VideoNameTables } from "./names-table.ts";
 import type { CreatedBound, VideoFilter } from "./port.ts";
 import type { ListedVideo } from "./video.ts";
 import { foldedName, fromListedRow, nameKey, type VideosExecutor, type VideoTables } from "./videos-table.ts";
@@ -30,7 +32,10 @@ const LISTED_COLUMNS = [
   "details",
 ] as const;
 
-export async function listVideos(db: VideosExecutor, account: string, filter: VideoFilter): Promise<ListedVideo[]> {
+export async function listVideos(database: Db, account: string, filter: VideoFilter): Promise<ListedVideo[]> {
+  const found = searchedByIndex(database, account, filter);
+  if (found !== undefined) return listFound(found, filter);
+  const db = database.tables<VideoTables>();
   const { asc = false, limit = MAX_LIST, offset = 0 } = filter;
   const direction = asc ? "asc" : "desc";
   const end = offset + Math.min(limit, MAX_LIST);
@@ -57,6 +62,36 @@ export async function listVideos(db: VideosExecutor, account: string, filter: Vi
   return rows.slice(offset, end).map(fromListedRow);
 }
 
+/** The videos whose names contain the trigrams of the search; undefined if no index of SQLite can find them. */
+function searchedByIndex({ dialect, tables }: Db, account: string, filter: VideoFilter) {
+  if (filter.search === undefined) return undefined;
+  const conditions = nameIndexConditions(dialect, foldedName(filter.search), filter.created);
+  if (conditions === undefined) return undefined;
+  return (
+    tables<VideoTables & VideoNameTables>()
+      .selectFrom("stream_video_names")
+      // SQLite does not reorder a cross join.
+      .crossJoin("stream_videos")
+      .where(sql<SqlBool>`${conditions}`)
+      .where("account_id", "=", account)
+      .where((eb) => matchFilter(eb as unknown as Columns, filter))
+      .where((eb) => isWithin(eb as unknown as Columns, filter.created))
+  );
+}
+
+async function listFound(
+  found: NonNullable<ReturnType<typeof searchedByIndex>>,
+  { asc = false, limit = MAX_LIST, offset = 0 }: VideoFilter,
+): Promise<ListedVideo[]> {
+  const rows = await found
+    .select(LISTED_COLUMNS)
+    .orderBy("stream_video_names.rowid", asc ? "asc" : "desc")
+    .limit(Math.min(limit, MAX_LIST))
+    .offset(offset)
+    .execute();
+  return rows.map(fromListedRow);
+}
+
 /**
  * Splits the filter into several that can each use an index in its order: a condition on either of two states in one
  * query would read every video of the account if few match.
@@ -76,16 +111,19 @@ function splitFilter(filter: VideoFilter): FilterPart[] {
 type FilterPart = VideoFilter & { onlyName?: string };
 
 export async function countVideos(
-  db: VideosExecutor,
+  database: Db,
   account: string,
   filter: VideoFilter,
 ): Promise<{ total: number; range: number }> {
+  const db = database.tables<VideoTables>();
   const accountQuery = () =>
-    db
-      .selectFrom("stream_videos")
-      .select(({ fn }) => fn.countAll<number>().as("count"))
-      .where("account_id", "=", account)
-      .where((eb) => matchFilter(eb, filter));
+    (
+      searchedByIndex(database, account, { ...filter, created: [] }) ??
+      db
+        .selectFrom("stream_videos")
+        .where("account_id", "=", account)
+        .where((eb) => matchFilter(eb, filter))
+    ).select(({ fn }) => fn.countAll<number>().as("count"));
   const total = matchesEverything(filter)
     ? await countAll(db, account)
     : Number((await accountQuery().executeTakeFirstOrThrow()).count);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { TestEngine } from "../../../test/support/databases.ts";
+import { migrate } from "../../store/index.ts";
 import type { VideoFilter } from "./port.ts";
 import { openVideos, testModel, videosTestMigrations } from "./videos.testing.ts";
 
@@ -48,6 +49,36 @@ export function listsConformance(engine: TestEngine): void {
       [{ type: "vod", limit: 1 }, [4]],
       [{ type: "live" }, []],
       [{ search: "TRIP" }, [4, 1, 0]],
+      [{ search: "trip", asc: true }, [0, 1, 4]],
+      [{ search: "trip", limit: 1, offset: 1 }, [1]],
+      [{ search: "trip", states: ["queued", "downloading"] }, [4, 1]],
+      [
+        {
+          search: "trip",
+          created: [
+            { op: "gt", at: at(1) },
+            { op: "lte", at: at(2) },
+          ],
+        },
+        [1],
+      ],
+      [
+        {
+          search: "trip",
+          created: [
+            { op: "gte", at: at(2) },
+            { op: "lt", at: at(5) },
+          ],
+        },
+        [1],
+      ],
+      [{ search: "trip", created: [{ op: "eq", at: at(5) }] }, [4]],
+      [{ search: "trip", created: [{ op: "lt", at: Date.UTC(9999, 0) }] }, [4, 1, 0]],
+      [{ search: "summer trip.mp4" }, [0]],
+      [{ search: "trip summer" }, []],
+      [{ search: 'mer"trip' }, []],
+      [{ search: "t" }, [4, 3, 1, 0]],
+      [{ search: "" }, [4, 3, 1, 0]],
       [{ search: "r_t" }, [1]],
       [{ search: "e\u0301t" }, [3]],
       [{ search: "0%" }, [3]],
@@ -91,9 +122,49 @@ export function listsConformance(engine: TestEngine): void {
       total: 3,
       range: 2,
     });
+    assert.deepEqual(await videos.count(A, { search: "trip", created: [{ op: "lt", at: at(5) }] }), {
+      total: 3,
+      range: 2,
+    });
     assert.deepEqual(await videos.count("c".repeat(32)), { total: 0, range: 0 });
     assert.equal((await videos.storageUsage(A, "ann\0")).videos, 0);
     assert.equal("model" in (await videos.list(A))[0]!, false);
+  });
+
+  test("a search finds videos by their current names", async (t) => {
+    const { db } = await engine.open(t, videosTestMigrations);
+    const { videos } = await openVideos(t, { db });
+    const search = async (text: string) =>
+      (await videos.list(A, { search: text })).map(({ meta }) => meta["name"]).sort();
+    // All have the same creation time.
+    const made = await Promise.all(
+      ["First cut", "Second cut", "Third cut"].map((name) => videos.create(A, { meta: { name } })),
+    );
+    const unnamed = await videos.create(A, {});
+    assert.deepEqual(await search(" cut"), ["First cut", "Second cut", "Third cut"]);
+    await videos.edit(A, made[0]!.uid, { meta: { name: "Final version" } });
+    await videos.edit(A, made[1]!.uid, { meta: {} });
+    await videos.edit(A, unnamed.uid, { meta: { name: "Uncut" } });
+    assert.deepEqual(await search("cut"), ["Third cut", "Uncut"]);
+    assert.deepEqual(await search("VERSION"), ["Final version"]);
+    await videos.delete(A, made[2]!.uid);
+    assert.deepEqual(await search("cut"), ["Uncut"]);
+  });
+
+  test("a search finds videos that were stored before names had an index", async (t) => {
+    const { db } = await engine.open(t, videosTestMigrations.slice(0, -1));
+    const { videos, clock } = await openVideos(t, { db });
+    await videos.create(A, { meta: { name: "Morning" } });
+    await videos.create(A, { meta: { name: "Evening" } });
+    await videos.create(A, {});
+    clock.advance(1);
+    await videos.create(A, { meta: { name: "Opening" } });
+    await migrate(db, videosTestMigrations);
+    assert.deepEqual(
+      new Set((await videos.list(A, { search: "ning" })).map(({ meta }) => meta["name"])),
+      new Set(["Opening", "Morning", "Evening"]),
+    );
+    assert.equal((await videos.list(A, { search: "ning", limit: 1 }))[0]!.meta["name"], "Opening");
   });
 
   test("lists of many videos with the same creation time neither omit nor repeat any video", async (t) => {

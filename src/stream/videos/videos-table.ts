@@ -2,6 +2,7 @@ import { sql, type Kysely } from "kysely";
 import { isHexId } from "../../kernel/index.ts";
 import { prepared, type Db, type Migration } from "../../store/index.ts";
 import type { MediaModel } from "../model.ts";
+import { namesMigration } from "./names-table.ts";
 import { metaString, type ListedVideo, type Video, type VideoState } from "./video.ts";
 
 export interface VideoTables {
@@ -134,6 +135,7 @@ export const videosMigrations: Migration[] = [
         .execute();
     },
   },
+  namesMigration,
 ];
 
 /** Names are compared up to this length. */

@@ -229,7 +229,7 @@ export function createVideos(deps: VideosDeps): VideosModule {
       return storedVideo;
     },
     async setAccessRules(account, liveInput, rules) {
-      for (const { uid } of await listVideos(tables, account, { liveInput, states: ["live-inprogress"] })) {
+      for (const { uid } of await listVideos(db, account, { liveInput, states: ["live-inprogress"] })) {
         await transition(uid, (video) =>
           video.state === "live-inprogress" ? { ...video, ...rules, modified: clock.now() } : undefined,
         );
@@ -272,8 +272,8 @@ export function createVideos(deps: VideosDeps): VideosModule {
       if (video?.account !== account) throw streamErrors.videoNotFound({ uid });
       return video;
     },
-    list: (account, filter = {}) => listVideos(tables, account, filter),
-    count: (account, filter = {}) => countVideos(tables, account, filter),
+    list: (account, filter = {}) => listVideos(db, account, filter),
+    count: (account, filter = {}) => countVideos(db, account, filter),
     storageUsage: (account, creator) => readUsage(tables, account, creator),
     async edit(account, uid, given) {
       const after = await db.transaction<VideoTables, Video>(async (tx) => {

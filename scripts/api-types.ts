@@ -6,7 +6,7 @@
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { platformDocument } from "../src/api/platform-api.ts";
+import { platformDocument } from "../src/api/platform-app.ts";
 
 /** The part of JSON Schema (2020-12) that the document uses. */
 interface Schema {

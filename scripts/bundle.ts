@@ -107,6 +107,10 @@ async function bundleProgram(src: string): Promise<Built> {
     banner: { js: DEFINE_REQUIRE },
     metafile: true,
     keepNames: true,
+    // A server keeps the text of its modules in memory. A comment that is not Latin-1 would double the size of its chunk.
+    // Names and lines stay readable in stack traces.
+    minifyWhitespace: true,
+    lineLimit: 160,
     legalComments: "none",
     logLevel: "warning",
     plugins: [keepLocations(src)],

@@ -8,9 +8,8 @@ import { createConnectionCount, type ConnectionLimits } from "../kernel/connecti
 import { enableProxyProtocol, type ProxyReceiver } from "../kernel/proxy-protocol/index.ts";
 import type { TlsSource } from "../kernel/tls-source.ts";
 import type { LiveWorkers, ScriptRef } from "../workers/index.ts";
-import type { createApi } from "./app.ts";
 import { API_BASE } from "./base.ts";
-import { createApiHandler } from "./api-handler.ts";
+import { type ApiApp, createApiHandler } from "./api-handler.ts";
 import { cutIdleBody } from "./body-patience.ts";
 import { createHttpsServer } from "./https-server.ts";
 import type { NodeForwarding } from "./node-forwarding.ts";
@@ -27,7 +26,7 @@ import {
 
 export interface PlatformHttpOptions {
   /** If absent, this process does not serve the API. */
-  api?: ReturnType<typeof createApi>;
+  api?: ApiApp;
   /** If absent, this process does not run workers. */
   workers?: {
     live: Pick<LiveWorkers, "fetch" | "upgrade">;

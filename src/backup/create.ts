@@ -70,7 +70,7 @@ export async function createBackup(options: CreateOptions): Promise<Created> {
     await stat(file).catch((err: unknown) => {
       throw backupErrors.noData({ directory: dataDirectory, file }, { cause: err });
     });
-  const encryption = createEncryption(recipients);
+  const encryption = await createEncryption(recipients);
   const secretsKey = readSecretsKey(dataDirectory, options.secrets);
   const isKeyIncluded = secretsKey !== undefined && (encryption !== undefined || options.withSecretsKey === true);
   const folder = await openForWriting(path, { encryption, nameKey: nameKeyOf(secretsKey) });

@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { Readable } from "node:stream";
 import type { ReadableStream } from "node:stream/web";
-import { Decrypter, Encrypter, generateX25519Identity, identityToRecipient } from "age-encryption";
 import { messageOf } from "../kernel/index.ts";
 import { backupErrors } from "./errors.ts";
 
@@ -22,9 +21,13 @@ export class WrongIdentity extends Error {
   override readonly name = "WrongIdentity";
 }
 
-/** Throws BackupError badRecipient. */
-export function createEncryption(recipients: readonly string[]): Encryption | undefined {
+/** Loaded on first use: it takes 3 MB of memory. */
+const loadAge = () => import("age-encryption");
+
+/** Undefined without recipients. Rejects with BackupError badRecipient. */
+export async function createEncryption(recipients: readonly string[]): Promise<Encryption | undefined> {
   if (recipients.length === 0) return undefined;
+  const { Encrypter } = await loadAge();
   const encrypter = new Encrypter();
   for (const recipient of recipients) {
     try {
@@ -50,6 +53,7 @@ export async function readIdentities(file: string): Promise<Decryption> {
     .split("\n")
     .map((line) => line.trim())
     .filter((line) => line !== "" && !line.startsWith("#"));
+  const { Decrypter } = await loadAge();
   const decrypter = new Decrypter();
   if (identities.length === 0) throw backupErrors.badIdentity({ file, reason: "it is empty" });
   for (const identity of identities) {
@@ -76,6 +80,7 @@ export async function readIdentities(file: string): Promise<Decryption> {
 
 /** Resolves with a new identity and its recipient. */
 export async function generateIdentity(): Promise<{ identity: string; recipient: string }> {
+  const { generateX25519Identity, identityToRecipient } = await loadAge();
   const identity = await generateX25519Identity();
   return { identity, recipient: await identityToRecipient(identity) };
 }

@@ -26,6 +26,11 @@ async function loadedModules(...args: string[]): Promise<string[]> {
   return /modules: (.*)$/.exec(stderr)![1]!.split(" ");
 }
 
+let ofServer: Promise<string[]> | undefined;
+/** URLs of the modules of a server before its first request. */
+const serverModules = () =>
+  (ofServer ??= loadedModules("--eval", `import(${JSON.stringify(`${SOURCES}/server/serve.ts`)})`));
+
 /** Resolves with the number of modules of this program that a command line loads. */
 async function countModules(...args: string[]): Promise<number> {
   const urls = await loadedModules(join(import.meta.dirname, "main.ts"), ...args);
@@ -43,7 +48,7 @@ test("the help of a command loads neither the server nor its domains", async () 
 });
 
 test("a server without telemetry does not load the OpenTelemetry SDK", async () => {
-  const urls = await loadedModules("--eval", `import(${JSON.stringify(`${SOURCES}/server/serve.ts`)})`);
+  const urls = await serverModules();
   assert.ok(urls.some((url) => url.endsWith("/src/kernel/telemetry/environment.ts")));
   assert.deepEqual(
     urls.filter((url) => /\/node_modules\/@opentelemetry\/(?!api\/)/.test(url)),
@@ -52,10 +57,21 @@ test("a server without telemetry does not load the OpenTelemetry SDK", async () 
 });
 
 test("a server starts without the library that authenticates messages", async () => {
-  const urls = await loadedModules("--eval", `import(${JSON.stringify(`${SOURCES}/server/serve.ts`)})`);
+  const urls = await serverModules();
   assert.ok(urls.some((url) => url.endsWith("/src/mail/authenticate/spf.ts")));
   assert.deepEqual(
     urls.filter((url) => url.includes("/node_modules/mailauth/")),
+    [],
+  );
+});
+
+test("a server starts without the operations of the API, and without the bundler and the encryption of backups", async () => {
+  const urls = await serverModules();
+  assert.ok(urls.some((url) => url.endsWith("/src/api/platform-api.ts")));
+  assert.deepEqual(
+    urls.filter((url) =>
+      /\/src\/api\/(app|platform-app|local-api)\.ts|\/node_modules\/(esbuild|age-encryption)\//.test(url),
+    ),
     [],
   );
 });

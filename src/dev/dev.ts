@@ -71,7 +71,7 @@ interface DevDeps {
   dataDir: string;
   /** `serverUrl` returns the URL of the HTTP server, which is known once it listens. */
   openVideo(serverUrl: () => string, store: Store): DevVideo;
-  openApi(modules: DevModules): DevApi;
+  openApi(modules: DevModules): Promise<DevApi>;
   /** SQL files to run before the workers start: `FILE` or `BINDING=FILE`, relative to `cwd`. */
   seeds: readonly string[];
   cwd: string;
@@ -207,7 +207,7 @@ export async function createDev(
   runDevTailWorkers({ workers, runtime, report }, basics);
   const receiver = mail.receiver(runtime);
   control = createDevControl({ workers, mail, receiver, runtime, inbox, deliveries, disk });
-  const api = openApi({
+  const api = await openApi({
     platform: createLocalPlatform({ store, bindings, runtime, workers: workers.list, owner }, basics),
     inbox: { store: inbox, actions: mail.inboxActions(receiver) },
     video,

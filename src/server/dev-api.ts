@@ -1,5 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
-import { createLocalApi, type AccessControl, type DevApiModules } from "../api/index.ts";
+import { loadLocalApi, type AccessControl, type DevApiModules } from "../api/index.ts";
 import type { Dev, DevVideo } from "../dev/index.ts";
 import type { Basics } from "../kernel/index.ts";
 import type { Bindings } from "../workers/index.ts";
@@ -21,12 +21,13 @@ const VIDEO_OPERATION = /^\/client\/v4\/accounts\/[^/?]+\/(?:stream|media)(?:[/?
  * that web pages and other users of the machine have no access. `announcementAt` returns the API's URL and token for a
  * server URL.
  */
-export function createDevApi(
+export async function createDevApi(
   { bindings, dataDir, dev }: DevApiDeps,
   basics: Basics,
-): Dev["api"] & { announcementAt(url: string): StorageAnnouncement } {
+): Promise<Dev["api"] & { announcementAt(url: string): StorageAnnouncement }> {
   const token = basics.ids.token();
   let baseUrl = "";
+  const { createLocalApi } = await loadLocalApi();
   const api = createLocalApi({ bindings, dev, accessControl: singleTokenAccess(token), url: () => baseUrl }, basics);
   const announcementAt = (url: string): StorageAnnouncement => {
     baseUrl = baseUrlOf(url);

@@ -1,6 +1,6 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
-import { getRequestListener } from "@hono/node-server";
-import { createApi, type AccessControl, streamRoutes } from "../api/index.ts";
+import { loadVideoApi, type AccessControl } from "../api/index.ts";
 import { sendTextError, VIDEO_PREFIX, type DevVideo } from "../dev/index.ts";
 import type { Basics } from "../kernel/index.ts";
 import type { Settings } from "../kernel/settings.ts";
@@ -43,7 +43,9 @@ export function createDevVideo(deps: DevVideoDeps, basics: Basics): DevVideo {
     async api(request, response) {
       const { listening, api } = openOnce();
       await listening;
-      await api(request, response);
+      await (
+        await api
+      )(request, response);
     },
     async handle(request, response) {
       const { stream, listening, api } = openOnce();
@@ -55,7 +57,9 @@ export function createDevVideo(deps: DevVideoDeps, basics: Basics): DevVideo {
         sendTextError(response, 403, "The API of the development server rejects requests from browser pages.");
       else {
         request.url = request.url!.slice(VIDEO_PREFIX.length - 1);
-        await api(request, response);
+        await (
+          await api
+        )(request, response);
       }
       return true;
     },
@@ -66,7 +70,7 @@ interface OpenVideo {
   stream: Stream;
   /** The live inputs display these ports. */
   listening: Promise<unknown>;
-  api: ReturnType<typeof getRequestListener>;
+  api: Promise<(request: IncomingMessage, response: ServerResponse) => Promise<void>>;
 }
 
 function openVideo({ store, dataDir, settings, serverUrl }: DevVideoDeps, basics: Basics): OpenVideo {
@@ -88,12 +92,6 @@ function openVideo({ store, dataDir, settings, serverUrl }: DevVideoDeps, basics
     .listen()
     .catch((err: unknown) => basics.log.warn({ err }, "live: failed to listen for RTMP and SRT publishers"));
   stream.start();
-  const api = createApi({
-    ...basics,
-    routes: streamRoutes(stream),
-    version: "dev",
-    accessControl: OPEN_ACCESS,
-    rateLimit: { requests: 0, seconds: 1 },
-  });
-  return { stream, listening, api: getRequestListener(api.fetch, { overrideGlobalObjects: false }) };
+  const api = loadVideoApi().then(({ createVideoApi }) => createVideoApi(stream, OPEN_ACCESS, basics));
+  return { stream, listening, api };
 }

@@ -84,7 +84,7 @@ async function serveStorage(dataDir: string, lock: { release(): void }, clock: C
     withdrawStorage(dataDir);
     const store = await openStore(dataDir, { migrations }, basics);
     const bindings = createBindings(store, dataDir, basics, { createQueues: true, unlisted: true });
-    const storage = createDevApi({ bindings, dataDir }, basics);
+    const storage = await createDevApi({ bindings, dataDir }, basics);
     const server = createServer(HTTP_SERVER_OPTIONS, (request, response) => {
       storage.handle(request, response).catch(() => response.destroy());
     });

@@ -1,4 +1,5 @@
 import { createLifecycle, createLog, stopOnSignals } from "../kernel/index.ts";
+import { releaseStartMemory } from "../kernel/start-memory.ts";
 import { processSlot } from "./processes/process-slot.ts";
 import { connectToSupervisor, processCount, superviseServe } from "./processes/supervise-serve.ts";
 import { startServe } from "./serve.ts";
@@ -24,6 +25,8 @@ export async function runServe(runOptions: RunServeOptions): Promise<number> {
     if (slot === undefined || slot.number === 1) for (const warning of server.warnings) warn(warning);
     if (slot === undefined) printReady(server, { json, print, version: options.version });
     supervisor?.ready(server);
+    const cancelRelease = releaseStartMemory();
+    lifecycle.onStop("start memory", async () => cancelRelease());
     return await stopped;
   } catch (err) {
     await lifecycle.stop();

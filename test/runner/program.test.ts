@@ -8,7 +8,7 @@ test("the program contains its packages, with their licences, except those with 
   const built = await buildProgram(join(import.meta.dirname, "..", ".."));
   const program = [...built].filter(([path]) => /^(cli|chunks)\/.*\.js$/.test(path)).map(([, code]) => String(code));
   const imported = program
-    .flatMap((code) => [...code.matchAll(/^(?:import|export) [^;"]*?(?:from )?"([^."/][^"]*)";$/gm)])
+    .flatMap((code) => [...code.matchAll(/(?:^|;)(?:import|export)(?:[\w\s{}*,$]*from)?\s?"([^."/][^"]*)";/gm)])
     .map(([, name]) => name!);
   const packages = imported.filter((name) => !isBuiltin(name));
   assert.ok(imported.includes("node:http"));

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import type { Log } from "../../kernel/index.ts";
-import { bundleWeb } from "./bundle.ts";
 
 /** A script or a style sheet for browsers. */
 interface Asset {
@@ -75,7 +74,7 @@ export function createAssets({
 }
 
 async function loadFiles(): Promise<Map<string, Buffer>> {
-  if (!existsSync(BUILT_FOLDER)) return bundleWeb(SOURCES);
+  if (!existsSync(BUILT_FOLDER)) return (await import("./bundle.ts")).bundleWeb(SOURCES);
   const entries = await readdir(BUILT_FOLDER, { withFileTypes: true });
   // The folder of the dashboard is next to these files.
   const names = entries.filter((entry) => entry.isFile()).map(({ name }) => name);

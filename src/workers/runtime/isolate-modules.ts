@@ -1,5 +1,5 @@
-import { buildSync } from "esbuild";
 import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -116,6 +116,7 @@ function readFolder(): Map<string, string> {
     return new Map(
       names.map((name) => [name, readFileSync(fileOf(name), "utf8").replace(/^\/\/# sourceMappingURL=.*$/m, "")]),
     );
+  const { buildSync } = createRequire(import.meta.url)("esbuild") as typeof import("esbuild");
   const { outputFiles } = buildSync({
     entryPoints: names.map(fileOf),
     outdir: "/",

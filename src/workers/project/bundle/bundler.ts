@@ -1,4 +1,4 @@
-import { type BuildContext, type BuildOptions, type BuildResult, type Plugin, context } from "esbuild";
+import type { BuildContext, BuildOptions, BuildResult, Plugin } from "esbuild";
 import { createHash } from "node:crypto";
 import { basename, join, resolve, sep } from "node:path";
 import { type Problem, errorAt, errorsOf, warningAt, warningsOf } from "../../../kernel/config/index.ts";
@@ -93,6 +93,8 @@ export function createBundler(
       platformModules({ nodeCompat: hasNodeCompat(project), format }),
       files.plugin,
     ];
+    // A server loads this module, but bundles nothing.
+    const { context } = await import("esbuild");
     bundleContext = { format, files, context: await context({ ...esbuildOptions(project, format, mode), plugins }) };
     return bundleContext;
   }

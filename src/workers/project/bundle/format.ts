@@ -1,4 +1,4 @@
-import { type Loader, build } from "esbuild";
+import type { Loader } from "esbuild";
 import type { WorkerScript } from "../../scripts/script.ts";
 import type { Project } from "../project.ts";
 
@@ -18,6 +18,7 @@ interface DetectedFormat {
  */
 export async function detectFormat({ main, root, build: { tsconfig } }: Project): Promise<DetectedFormat> {
   try {
+    const { build } = await import("esbuild");
     const { metafile } = await build({
       entryPoints: [main],
       absWorkingDir: root,

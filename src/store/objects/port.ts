@@ -103,7 +103,8 @@ export interface PartialObject {
   size(): Promise<number>;
   /**
    * Appends at `offset`, which must equal `size()`, and resolves with the new size once it is on disk. Errors of the
-   * source and a full disk are passed on; earlier data remains on disk. Throws StoreError badOffset, diskFull.
+   * source and a full disk are passed on; earlier data remains on disk. The source must not reuse the memory of a piece.
+   * Throws StoreError badOffset, diskFull.
    */
   append(offset: number, body: AsyncIterable<Uint8Array>): Promise<number>;
   /** Publishes the object under its key with `size` bytes, on disk; idempotent. Throws StoreError badOffset, absent. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { close, constants, fdatasync, fstat, ftruncate, open, write } from "node:fs";
+import { close, constants, fdatasync, fstat, ftruncate, open, writev } from "node:fs";
 import { readdir, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -10,18 +10,23 @@ import type { Holds } from "./hold.ts";
 import { renameToFinal } from "./write.ts";
 import type { PartialObject } from "../port.ts";
 
-const [openAsync, closeAsync, statAsync, truncateAsync, syncAsync, writeAsync] = [
+const [openAsync, closeAsync, statAsync, truncateAsync, syncAsync, writevAsync] = [
   promisify(open),
   promisify(close),
   promisify(fstat),
   promisify(ftruncate),
   promisify(fdatasync),
-  promisify(write),
+  promisify(writev),
 ];
 
 const FOLDER = ".partial";
-/** Stream data is buffered into writes of this size. */
-const GATHER_BYTES = 1024 * 1024;
+/**
+ * Received data is written in batches of this size, without copying it. An upload holds at most two: one is written while the next one
+ * arrives. Larger batches do not use less CPU time.
+ */
+const BATCH_BYTES = 64 * 1024;
+/** Maximum number of buffers in a batch: a client may send its data octet by octet. */
+const BATCH_PIECES = 64;
 /** Maximum amount of unsynced data: without it, the final sync could take many seconds. */
 const SYNC_INTERVAL_BYTES = 64 * 1024 * 1024;
 /** A partial object that has not changed for this long is abandoned. */
@@ -113,22 +118,22 @@ async function appendTo(
       throw err;
     }
   };
-  /** One chunk is written while the next one is buffered. */
+  /** One batch is written while the next one arrives. */
   let writing: Promise<void> = Promise.resolve();
-  const write = (bytes: Uint8Array) => {
-    writing = withStoreErrors(writeAt(fd, bytes, position));
+  const write = ({ pieces, bytes }: Batch) => {
+    writing = withStoreErrors(writeAt(fd, pieces, position));
     writing.catch(() => {});
-    position += bytes.length;
-    unsyncedBytes += bytes.length;
+    position += bytes;
+    unsyncedBytes += bytes;
   };
   try {
-    for await (const bytes of gather(body)) {
+    for await (const batch of batchesOf(body)) {
       await writing;
       if (unsyncedBytes >= SYNC_INTERVAL_BYTES) {
         await sync();
         unsyncedBytes = 0;
       }
-      write(bytes);
+      write(batch);
     }
   } catch (err) {
     failure = { err };
@@ -145,38 +150,49 @@ async function appendTo(
   return position;
 }
 
-/**
- * Buffered chunks; the buffered rest is returned before an error of the source. A chunk stays valid until the one after
- * the next is requested.
- */
-async function* gather(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let [fillingBuffer, spareBuffer] = [Buffer.allocUnsafeSlow(GATHER_BYTES), Buffer.allocUnsafeSlow(GATHER_BYTES)];
-  let usedBytes = 0;
-  try {
-    for await (const chunk of body) {
-      for (let at = 0; at < chunk.length;) {
-        const takenBytes = Math.min(chunk.length - at, GATHER_BYTES - usedBytes);
-        fillingBuffer.set(chunk.subarray(at, at + takenBytes), usedBytes);
-        at += takenBytes;
-        usedBytes += takenBytes;
-        if (usedBytes < GATHER_BYTES) continue;
-        yield fillingBuffer;
-        [fillingBuffer, spareBuffer] = [spareBuffer, fillingBuffer];
-        usedBytes = 0;
-      }
-    }
-  } catch (err) {
-    if (usedBytes > 0) yield fillingBuffer.subarray(0, usedBytes);
-    throw err;
-  }
-  if (usedBytes > 0) yield fillingBuffer.subarray(0, usedBytes);
+interface Batch {
+  pieces: Uint8Array[];
+  /** Their total length. */
+  bytes: number;
 }
 
-/** write(2) may be partial. */
-async function writeAt(fd: number, bytes: Uint8Array, position: number): Promise<void> {
-  for (let writtenBytes = 0; writtenBytes < bytes.length;)
-    writtenBytes += (await writeAsync(fd, bytes, writtenBytes, bytes.length - writtenBytes, position + writtenBytes))
-      .bytesWritten;
+/** The rest that has arrived is returned before an error of the source. */
+async function* batchesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Batch> {
+  let batch: Batch = { pieces: [], bytes: 0 };
+  try {
+    for await (const piece of body) {
+      if (piece.length === 0) continue;
+      batch.pieces.push(piece);
+      batch.bytes += piece.length;
+      if (batch.bytes < BATCH_BYTES && batch.pieces.length < BATCH_PIECES) continue;
+      yield batch;
+      batch = { pieces: [], bytes: 0 };
+    }
+  } catch (err) {
+    if (batch.bytes > 0) yield batch;
+    throw err;
+  }
+  if (batch.bytes > 0) yield batch;
+}
+
+/** writev(2) may be partial. */
+async function writeAt(fd: number, pieces: readonly Uint8Array[], position: number): Promise<void> {
+  let rest = pieces;
+  for (let at = position; rest.length > 0;) {
+    const { bytesWritten } = await writevAsync(fd, rest, at);
+    at += bytesWritten;
+    rest = afterFirst(rest, bytesWritten);
+  }
+}
+
+/** The pieces without their first `bytes`. */
+function afterFirst(pieces: readonly Uint8Array[], bytes: number): Uint8Array[] {
+  let remaining = bytes;
+  return pieces.flatMap((piece) => {
+    const skipped = Math.min(remaining, piece.length);
+    remaining -= skipped;
+    return skipped === piece.length ? [] : [piece.subarray(skipped)];
+  });
 }
 
 async function syncFile(path: string): Promise<void> {

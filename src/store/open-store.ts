@@ -105,6 +105,11 @@ export async function openStore(
   const remote = await openBucket({ location, scratch: join(directory, SCRATCH), db, sweeps, metrics }, basics);
   const cache = { dir: join(directory, CACHE), maxBytes: (objects.cache_gb ?? 1) * GIBIBYTE, log };
   return { ...store, objects: cachedObjects(remote, { ...cache, ...(metrics && { metrics }) }) };
+
+  async function openEvents() {
+    if (database !== undefined) return openPostgresEvents({ url: database.url, clock, log });
+    return shared === undefined ? createLocalEvents({ log }) : createRelayedEvents({ channel: shared.channel, log });
+  }
 }
 
 async function openBucket(

@@ -39,7 +39,7 @@ export function sharedDatabaseOf(settings: Settings, slot: ProcessSlot | undefin
   return {
     file: join(settings.data_dir, "reelpost.sqlite"),
     channel: supervisorChannel(),
-    isFirst: slot.number === 1 && !slot.isSuccessor,
+    isFirst: slot.number === 1 && !slot.isReplacement,
   };
 }
 

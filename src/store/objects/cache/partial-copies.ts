@@ -2,7 +2,7 @@ import type { PartialObject } from "../port.ts";
 import type { CacheWriter } from "./files.ts";
 
 /** Local copies of partial objects while they grow, so that their first reader need not download them. */
-export interface PartialCopies {
+interface PartialCopies {
   /** The same partial object, whose bytes are also copied. */
   copying(key: string, partial: PartialObject): PartialObject;
 }

@@ -21,7 +21,7 @@ export interface S3Requests {
     run: (client: S3Client, options: { abortSignal: AbortSignal }) => Promise<Output>,
     options?: SendOptions,
   ): Promise<Output>;
-  /** Counts a request that is not repeated any more, and returns its error as a StoreError if the user can fix it. */
+  /** Counts the last attempt of a request, and returns its error as a StoreError if the user can fix it. */
   failure(err: unknown, key: string): unknown;
 }
 

@@ -80,7 +80,8 @@ test(
     await restarting;
     // The last response has arrived, so all its data is stored.
     await kill();
-    assert.equal(kills, 4);
+    // The data after the last moment may be sent at once.
+    assert.ok(kills >= 3, `${kills} kills`);
     const world = await openUploadsWorld({ folder });
     t.after(world.close);
     const video = (await world.videos.find(uid!))!;

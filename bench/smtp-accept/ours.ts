@@ -42,8 +42,12 @@ export async function startOurs(
   });
   kit.onStop(server.stop);
   const { api, token, account, smtp } = ready!;
+  return { ...server, smtpPort: smtp.port, account: account.id, api, token, call: createCall(api, token) };
+}
 
-  async function call(method: string, path: string, body?: unknown) {
+/** Returns a function that calls the v4 API. */
+export function createCall(api: string, token: string): Ours["call"] {
+  return async (method, path, body) => {
     const response = await fetch(`${api}${path}`, {
       method,
       headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
@@ -53,12 +57,15 @@ export async function startOurs(
     if (!answer.success)
       throw new Error(`${method} ${path} returned ${response.status}: ${JSON.stringify(answer).slice(0, 500)}`);
     return answer.result;
-  }
-  return { ...server, smtpPort: smtp.port, account: account.id, api, token, call };
+  };
 }
 
 /** Forwards all mail for the domain to one address. */
-export async function routeAll({ call, account }: Ours, domain: string, to: string): Promise<{ zone: string }> {
+export async function routeAll(
+  { call, account }: Pick<Ours, "call" | "account">,
+  domain: string,
+  to: string,
+): Promise<{ zone: string }> {
   const { id: zone } = await call("POST", "/zones", { name: domain, account: { id: account } });
   await call("POST", `/zones/${zone}/email/routing/enable`, {});
   const address = await call("POST", `/accounts/${account}/email/routing/addresses`, { email: to });

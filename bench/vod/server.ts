@@ -53,8 +53,16 @@ export async function startVideoServer(kit: Kit, name: string, env: Record<strin
     },
   });
   kit.onStop(server.stop);
-  const base = `${server.url}/client/v4/accounts/${ready.account!.id}/stream`;
-  const authorization = `Bearer ${ready.token!}`;
+  return createVideoClient(server, { account: ready.account!.id, token: ready.token! });
+}
+
+/** A client of the video API of a running server. */
+export function createVideoClient(
+  server: Pick<ServerProcess, "url" | "pid">,
+  { account, token }: { account: string; token: string },
+): VideoServer {
+  const base = `${server.url}/client/v4/accounts/${account}/stream`;
+  const authorization = `Bearer ${token}`;
 
   async function call<Result>(method: string, path: string, body?: object): Promise<Result> {
     const response = await fetch(`${base}${path}`, {

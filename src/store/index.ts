@@ -7,6 +7,7 @@ export { prepared } from "./db/prepared-query.ts";
 export { loadRows } from "./db/row-load.ts";
 export { openRowSnapshot, type DatabaseAddress, type PortableValue, type RowSnapshot } from "./db/row-snapshot.ts";
 export { openPostgres } from "./db/postgres.ts";
+export { parsePostgresUrl } from "./db/postgres-address.ts";
 export {
   filterCondition,
   roundedTime,

@@ -3,16 +3,23 @@ import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { padded, tusCreate, TUS } from "../faults/stream/senders.ts";
-import { settled } from "../faults/stream/server.ts";
+import { settled, until } from "../faults/stream/server.ts";
 import { startFaultyS3 } from "../support/faulty-s3.ts";
+import { letter, mailWorldOf, sendRaw } from "../support/mail-world.ts";
 import { clip, needsFfmpeg } from "../support/media.ts";
 import { startCluster, type Cluster } from "../support/postgres.ts";
 import { onS3, type TestBucket } from "../support/radosgw.ts";
 import { spawnServe } from "../support/serve.ts";
-import { createApi, sendMail, TOKEN } from "./serve-client.ts";
+import { ask, createApi, sendMail, TOKEN } from "./serve-client.ts";
 
 const MIB = 1024 * 1024;
 const REJECTS = `export default { email(message) { message.setReject("handled"); } };`;
+
+/** URL of the first segment of the first rendition. */
+async function firstSegment(manifest: string): Promise<URL> {
+  const entryOf = async (url: URL | string) => new URL(/^[^#\s].*$/m.exec(await (await fetch(url)).text())![0], url);
+  return entryOf(await entryOf(manifest));
+}
 
 onS3((openBucket) => {
   let cluster: Cluster | undefined;
@@ -78,12 +85,48 @@ onS3((openBucket) => {
       const bucket = await openBucket(t);
       const proxy = await startFaultyS3(t, bucket.endpoint);
       const url = bucket.url.replace(encodeURIComponent(bucket.endpoint), encodeURIComponent(proxy.endpoint));
-      const server = await spawnServe(t, { env: await shared({ url, env: bucket.env }) });
+      const server = await spawnServe(t, {
+        env: {
+          ...(await shared({ url, env: bucket.env })),
+          // The next hop is away, so accepted mail is stored in the queue.
+          REELPOST_OUTBOUND_DELIVER: "smart_host",
+          REELPOST_OUTBOUND_SMART_HOSTS: "smtp://127.0.0.1:9",
+          REELPOST_AUTHENTICATION_ENABLED: "false",
+          // Segments are read from the local copies.
+          REELPOST_STREAM_SEGMENT_CACHE_MB: "0",
+        },
+      });
       const api = createApi(server.ready, TOKEN);
+      const mail = await mailWorldOf(server.ready, "routed.example");
+      await mail.destination("somebody@next.example");
+      await mail.rule("*", "forward", "somebody@next.example");
+      const sendBytes = (size: number) =>
+        sendRaw(server.ready.smtp!.port, {
+          to: "info@routed.example",
+          raw: letter("Hello", {
+            body: "x"
+              .repeat(70)
+              .concat("\r\n")
+              .repeat(size / 72),
+          }),
+        });
       const { id: namespace } = await api.ok("post", "storage/kv/namespaces", { body: { title: "notes" } });
       const value = (name: string) => `storage/kv/namespaces/${namespace}/values/${name}`;
       const large = "x".repeat(3_000_000);
       await api.ok("put", value("before"), { body: large });
+      const bytes = await readFile(await clip());
+      const patch = (path: string) =>
+        fetch(new URL(path, server.ready.url), {
+          method: "PATCH",
+          headers: { ...TUS, "upload-offset": "0", "content-type": "application/offset+octet-stream" },
+          body: bytes,
+        });
+      const watched = await tusCreate(server, bytes.length);
+      assert.equal((await patch(watched.path)).status, 204);
+      assert.equal((await settled({ api }, watched.uid)).status.state, "ready");
+      const segment = await firstSegment(`${server.ready.url}/${watched.uid}/manifest/video.m3u8`);
+      assert.equal((await fetch(segment)).status, 200);
+      assert.equal((await ask(server.ready, "/readyz?role=api")).status, 200);
 
       proxy.fault = () => ({ kind: "reset" });
       const [put, get, small] = await Promise.all([
@@ -93,24 +136,27 @@ onS3((openBucket) => {
       ]);
       // The server reads the value that it stored from its local cache.
       assert.deepEqual([put.status, get.status, small.status], [503, 200, 200]);
-      const bytes = await readFile(await clip());
+      const [seen, smallMail, largeMail] = await Promise.all([fetch(segment), sendBytes(10_000), sendBytes(200_000)]);
+      assert.equal(seen.status, 200);
+      assert.match(smallMail, /^250 /);
+      assert.match(largeMail, /^451 4\.3\.0 /);
+      await until(async () => (await ask(server.ready, "/readyz?role=api")).status === 503, "the bucket is missed");
+      assert.equal((await ask(server.ready, "/readyz?role=smtp")).status, 200);
       const { path } = await tusCreate(server, bytes.length);
-      const patch = () =>
-        fetch(new URL(path, server.ready.url), {
-          method: "PATCH",
-          headers: { ...TUS, "upload-offset": "0", "content-type": "application/offset+octet-stream" },
-          body: bytes,
-        });
-      assert.equal((await patch()).status, 503);
+      assert.equal((await patch(path)).status, 503);
       proxy.fault = () => ({ kind: "status", status: 403, code: "QuotaExceeded" });
       assert.equal((await api.call("put", value("during"), { body: large })).status, 507);
+      assert.equal((await patch(path)).status, 507);
+      assert.match(await sendBytes(200_000), /^452 4\.3\.1 /);
 
       proxy.fault = () => undefined;
       assert.equal((await api.call("get", value("before"))).body, large);
       assert.equal((await api.call("put", value("during"), { body: large })).status, 200);
       const head = await fetch(new URL(path, server.ready.url), { method: "HEAD", headers: TUS });
       assert.equal(head.headers.get("upload-offset"), "0");
-      assert.equal((await patch()).status, 204);
+      assert.equal((await patch(path)).status, 204);
+      assert.match(await sendBytes(200_000), /^250 /);
+      await until(async () => (await ask(server.ready, "/readyz?role=api")).status === 200, "the bucket is found");
       assert.deepEqual(await server.stop(), { code: 0, signal: null });
     },
   );

@@ -92,6 +92,15 @@ function twoProcesses(database: () => Promise<Record<string, string>>) {
     assert.ok(closed.size < sockets.length, "the other process keeps its connections");
     assert.match(server.log(), /serve: process ended, will restart it/);
     assert.match(server.log(), /"process":2/);
+
+    // SIGHUP replaces one process after the other, and no request fails.
+    const replaced = await serversOf(server.child.pid!);
+    process.kill(server.child.pid!, "SIGHUP");
+    while (!server.log().includes("serve: all processes restarted")) {
+      assert.equal((await ask(server.ready, "/", { host: "greeter.main.localhost" })).body, "hello");
+      assert.match((await sendMail(server.ready, "greeter@main.localhost")).text, /^555 .*seen/);
+    }
+    for (const pid of await serversOf(server.child.pid!)) assert.ok(!replaced.includes(pid));
     const { code } = await server.stop();
     assert.equal(code, 0);
   });

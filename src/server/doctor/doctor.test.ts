@@ -8,6 +8,7 @@ import { settingsSchema } from "../../kernel/settings.ts";
 import { storeErrors } from "../../store/index.ts";
 import { LookupError, type Lookups } from "../../zones/index.ts";
 import { apiHostFindings } from "./api-hosts.ts";
+import { databaseFindings } from "./database.ts";
 import { allOf } from "./finding.ts";
 import { certificateOf, mailHostOf, reverseName, sendersOf } from "./hosts.ts";
 import { objectsFindings } from "./objects.ts";
@@ -65,6 +66,17 @@ describe("the doctor", () => {
     const findings = await objectsFindings(() => Promise.reject(missing));
     assert.deepEqual(brief(findings), ["error objects in S3: the bucket media does not exist at https://s3.example"]);
     assert.match(findings[0]!.fix!, /^Create the bucket/);
+  });
+
+  test("warns about several database hosts without synchronous replication", () => {
+    const ask = (url: string, replicated = false) => databaseFindings({ url, replicated });
+    assert.deepEqual(ask(""), []);
+    assert.deepEqual(ask("postgres://reelpost@one/reelpost"), []);
+    const url = "postgres://reelpost:secret@one:5432,two:5432/reelpost";
+    assert.deepEqual(brief(ask(url, true)), ["ok database hosts: 2, with synchronous replication"]);
+    const findings = ask(url);
+    assert.deepEqual(brief(findings), ["warning database hosts: 2, and database.replicated is false"]);
+    assert.match(findings[0]!.fix!, /^Set database\.replicated to true\./);
   });
 
   test("warns if the hosts of the API are unknown", () => {

@@ -6,6 +6,7 @@ import { isAbsence, type Dns, type Zone } from "../../zones/index.ts";
 import { allOf, fine, type Finding } from "./finding.ts";
 import { certificateOf, mailHostOf, portOf, sendersOf } from "./hosts.ts";
 import { apiHostFindings } from "./api-hosts.ts";
+import { databaseFindings } from "./database.ts";
 import { objectsFindings } from "./objects.ts";
 import { pauseFindings } from "./pauses.ts";
 import { delegationOf, dmarcOf, recordsOf } from "./records.ts";
@@ -197,6 +198,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
       "paused deliveries": async () => pauseFindings(await queue.pausesOf(zone.account)),
       confinement: parts.confinement,
       nodes: async () => parts.nodes?.() ?? [],
+      "database hosts": async () => databaseFindings(settings.database),
       "objects in S3": () => objectsFindings(parts.checkBucket),
       "host names": async () => apiHostFindings(settings),
       delivery: async () =>

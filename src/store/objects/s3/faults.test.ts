@@ -175,6 +175,38 @@ onS3((openBucket) => {
         assert.deepEqual(Uploads, []);
       });
 
+      test("copy a large object in parts, and leave nothing behind if its source is replaced", async (t) => {
+        const { db } = await engine.open(t, objectsMigrations);
+        const bucket = await openBucket(t);
+        const proxy = await startFaultyS3(t, bucket.endpoint);
+        const url = bucket.url.replace(encodeURIComponent(bucket.endpoint), encodeURIComponent(proxy.endpoint));
+        const objects = await openTestObjects(t, { ...bucket, url }, db, { copyPartBytes: PART });
+        const bytes = randomBytes(5 * PART + 1);
+        await objects.put("a", pieces(bytes, MIB));
+        const isPartCopy = ({ method, query }: Seen) => method === "PUT" && query.has("partNumber");
+        const broken = first(2, { kind: "status", status: 503, code: "SlowDown" }, isPartCopy);
+        proxy.fault = broken.decide;
+        await objects.copy("a", "b");
+        assert.equal(broken.seen(), 6 + 2);
+        assert.equal(Buffer.compare((await read(objects, "b"))!, bytes), 0);
+
+        let replacing: Promise<unknown> | undefined;
+        proxy.fault = ({ method, path, query }) => {
+          // The first of several requests of the copy; the source is replaced by a request past the proxy.
+          if (method === "POST" && path.endsWith("/c") && query.has("uploads"))
+            replacing = direct.put("a", Buffer.from("other bytes"));
+          return isPartCopy({ method, path, query }) ? { kind: "delay", ms: 500 } : undefined;
+        };
+        const direct = await openTestObjects(t, bucket, db);
+        await assert.rejects(objects.copy("a", "c"), (err) => isStoreError(err, "objectChanged"));
+        await replacing;
+        assert.equal(await objects.open("c"), undefined);
+        const client = createS3Client(bucket);
+        t.after(() => client.destroy());
+        const { Uploads = [] } = await client.send(new ListMultipartUploadsCommand({ Bucket: bucket.bucket }));
+        assert.deepEqual(Uploads, []);
+      });
+
       test("deletes objects one by one if the server does not implement DeleteObjects", async (t) => {
         const { proxy, objects } = await throughProxy(t, engine, openBucket);
         for (const key of ["a", "b", "c"]) await objects.put(key, Buffer.from(key));

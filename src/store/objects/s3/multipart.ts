@@ -1,7 +1,14 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { storeErrors } from "../../errors.ts";
-import { isRetriable, isUploadDamaged, isUploadMissing } from "./errors.ts";
+import {
+  isMissing,
+  isPreconditionFailed,
+  isRangeInvalid,
+  isRetriable,
+  isUploadDamaged,
+  isUploadMissing,
+} from "./errors.ts";
 import { headObject } from "./read.ts";
 import { BODY_TIMEOUT, retryDelay, type S3Requests } from "./requests.ts";
 
@@ -19,8 +26,13 @@ export interface Multipart {
   /** Resolves with true if the object consists of these parts. */
   isStored(key: string, etags: readonly string[], size: number): Promise<boolean>;
   abort(key: string, uploadId: string): Promise<void>;
-  /** Copies an object of any size. */
-  copyLarge(from: string, to: string, source: { size: number; etag: string | undefined }): Promise<void>;
+  /** Copies an object of any size in parts. Throws StoreError absent, objectChanged. */
+  copyLarge(
+    from: string,
+    to: string,
+    source: { size: number; etag: string | undefined },
+    partBytes: number,
+  ): Promise<void>;
 }
 
 /** Some servers require all parts but the last to have the same size. S3 rejects parts of less than 5 MiB. */
@@ -32,7 +44,6 @@ const MAX_PARTS = 10_000;
 const COMPLETE_ATTEMPT_MS = 300_000;
 /** How long to retry while the lock of an interrupted completion remains on the server. */
 const COMPLETE_DEADLINE_MS = 60_000;
-const COPY_PART_BYTES = 1024 ** 3;
 const COPIES_AT_ONCE = 4;
 
 /** Returns the size of equal parts for an object of known size. */
@@ -123,20 +134,20 @@ export function createMultipart(requests: S3Requests): Multipart {
         throw isUploadMissing(err) ? storeErrors.absent({ key }, { cause: err }) : err;
       }
     },
-    async copyLarge(from, to, { size, etag }) {
+    async copyLarge(from, to, { size, etag }, partBytes) {
       const uploadId = await begin(to);
-      const count = Math.ceil(size / COPY_PART_BYTES);
+      const count = Math.ceil(size / partBytes);
       const etags: string[] = Array.from({ length: count });
       let next = 0;
       const copyParts = async () => {
         for (let index = next++; index < count; index = next++) {
-          const last = Math.min(size, (index + 1) * COPY_PART_BYTES) - 1;
+          const last = Math.min(size, (index + 1) * partBytes) - 1;
           const command = new sdk.UploadPartCopyCommand({
             ...at(to),
             UploadId: uploadId,
             PartNumber: index + 1,
             CopySource: copySource(requests, from),
-            CopySourceRange: `bytes=${index * COPY_PART_BYTES}-${last}`,
+            CopySourceRange: `bytes=${index * partBytes}-${last}`,
             CopySourceIfMatch: etag,
           });
           const { CopyPartResult } = await send(to, (client, options) => client.send(command, options), {
@@ -146,13 +157,18 @@ export function createMultipart(requests: S3Requests): Multipart {
           etags[index] = CopyPartResult!.ETag!;
         }
       };
+      const copies = Array.from({ length: Math.min(count, COPIES_AT_ONCE) }, copyParts);
       try {
-        await Promise.all(Array.from({ length: Math.min(count, COPIES_AT_ONCE) }, copyParts));
+        await Promise.all(copies);
         await complete(to, uploadId, etags, size);
       } catch (err) {
         next = count;
+        await Promise.allSettled(copies);
         await abort(to, uploadId).catch(() => {});
-        throw err;
+        // If the source is shorter now, Ceph reports the range first.
+        if (isPreconditionFailed(err) || isRangeInvalid(err))
+          throw storeErrors.objectChanged({ key: from }, { cause: err });
+        throw isMissing(err) ? storeErrors.absent({ key: from }, { cause: err }) : err;
       }
     },
   };

@@ -36,7 +36,9 @@ interface S3ObjectsOptions {
   credentials?: { accessKeyId: string; secretAccessKey: string } | undefined;
   /** Size of the parts of partial objects. At least 5 MiB, default 8 MiB. */
   partBytes?: number;
-  /** Added to the time of this machine in signatures. Default 0. */
+  /** Objects of more than five times this size are copied in parts of this size, at least 5 MiB. Default 1 GiB. */
+  copyPartBytes?: number;
+  /** Added to this machine's time in signatures. Default 0. */
   clockOffsetMs?: number;
 }
 
@@ -46,9 +48,10 @@ export interface S3Objects extends ObjectStore {
   close(): void;
 }
 
-/** Maximum size for CopyObject. */
-const COPY_BYTES = 5 * 1024 ** 3;
-/** The server copies the bytes, which takes longer than other requests. */
+/** CopyObject copies at most 5 GiB. */
+const COPY_PART_BYTES = 1024 ** 3;
+const MAX_COPY_PARTS = 5;
+/** Servers copy the bytes, which takes longer than other requests. */
 const COPY_TIMEOUT = { attemptMs: 120_000, deadlineMs: 180_000 };
 const LIST_PAGE = 1000;
 
@@ -57,7 +60,7 @@ const LIST_PAGE = 1000;
  * replaced get its previous bytes or StoreError objectChanged.
  */
 export async function openS3Objects(options: S3ObjectsOptions): Promise<S3Objects> {
-  const { location, db, clock, log } = options;
+  const { location, db, clock, log, copyPartBytes = COPY_PART_BYTES } = options;
   const temps = prepareScratch(options.scratch);
   await temps.sweep();
   const { sdk, client } = await createS3Client(location, options);
@@ -99,7 +102,7 @@ export async function openS3Objects(options: S3ObjectsOptions): Promise<S3Object
       checkKey(to);
       const source = await headObject(requests, from);
       if (source === undefined) throw storeErrors.absent({ key: from });
-      if (source.size > COPY_BYTES) return multipart.copyLarge(from, to, source);
+      if (source.size > MAX_COPY_PARTS * copyPartBytes) return multipart.copyLarge(from, to, source, copyPartBytes);
       // S3 rejects a copy of an object to itself.
       if (from === to) return;
       const command = new sdk.CopyObjectCommand({ ...at(to), CopySource: copySource(requests, from) });

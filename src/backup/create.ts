@@ -16,11 +16,14 @@ import { copySqlite, findSqlite, removeSqlite } from "./sqlite-files.ts";
 /** Where a server stores its data. */
 export interface DataLocation {
   dataDirectory: string;
-  /** The objects folder, as an absolute path. */
+  /** The objects folder, as an absolute path, or the `s3://` URL of a bucket. */
   objects: string;
   /** Undefined: SQLite in the data directory. */
   databaseUrl?: string | undefined;
 }
+
+/** Whether the objects are in a bucket, which backups do not contain. */
+export const isInBucket = ({ objects }: Pick<DataLocation, "objects">): boolean => objects.startsWith("s3:");
 
 interface CreateOptions extends DataLocation {
   /** The backup folder. */
@@ -56,17 +59,18 @@ const OTHER_FILES = ["tls", "mail", "d1/.home"];
 const LIST_BYTES = 4 * 1024 * 1024;
 
 /**
- * Backs up the data of a server that may be running. Throws BackupError and StoreError; an interrupted backup is never
+ * Backs up the data of a server that may be running, without the objects in a bucket. Throws BackupError and StoreError; an interrupted backup is never
  * listed.
  */
 export async function createBackup(options: CreateOptions): Promise<Created> {
   const { dataDirectory, objects, databaseUrl, clock, recipients, version } = options;
   const path = resolve(options.folder);
-  for (const data of [dataDirectory, objects])
+  const folders = isInBucket(options) ? [] : [objects];
+  for (const data of [dataDirectory, ...folders])
     if (!relative(resolve(data), path).startsWith("..")) throw backupErrors.insideData({ folder: path, data });
   const address: DatabaseAddress =
     databaseUrl === undefined ? { path: join(dataDirectory, "reelpost.sqlite") } : { url: databaseUrl };
-  for (const file of "path" in address ? [address.path, objects] : [objects])
+  for (const file of [...("path" in address ? [address.path] : []), ...folders])
     await stat(file).catch((err: unknown) => {
       throw backupErrors.noData({ directory: dataDirectory, file }, { cause: err });
     });
@@ -82,7 +86,7 @@ export async function createBackup(options: CreateOptions): Promise<Created> {
     const id = await nextId(folder, startedAt);
     // D1 and Durable Objects first: a database is created before its row is, so each row has its database.
     await run.copyDatabases();
-    const hold = holdObjects(objects);
+    const hold = isInBucket(options) ? undefined : holdObjects(objects);
     let rows = 0;
     let snapshotFacts: Pick<Manifest, "database" | "migrations">;
     try {
@@ -98,10 +102,12 @@ export async function createBackup(options: CreateOptions): Promise<Created> {
       } finally {
         await snapshot.close();
       }
-      await run.copyObjects(hold);
-      hold.check();
+      if (hold !== undefined) {
+        await run.copyObjects(hold);
+        hold.check();
+      }
     } finally {
-      await hold.close();
+      await hold?.close();
     }
     // Databases that were created after the first round.
     await run.copyDatabases();
@@ -119,6 +125,7 @@ export async function createBackup(options: CreateOptions): Promise<Created> {
           ...snapshotFacts,
           recipients: [...(encryption?.recipients ?? [])],
           secrets_key: isKeyIncluded ? "included" : "separate",
+          ...(isInBucket(options) && { objects_url: objects }),
           files,
           bytes,
           rows,

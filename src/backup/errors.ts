@@ -134,6 +134,18 @@ export const backupErrors = defineErrors("backup", {
     message: "the secrets in the backup {id} were encrypted with a different key than the one from {source}",
     fix: "Use the file secrets.key from the data directory that was backed up.",
   },
+  bucketNeeded: {
+    code: "E_BACKUP_BUCKET_NEEDED",
+    http: 400,
+    message: "the backup {id} does not contain the objects, which were in the bucket {url}",
+    fix: "Set objects.url to this bucket, or to a copy of it.",
+  },
+  folderNeeded: {
+    code: "E_BACKUP_FOLDER_NEEDED",
+    http: 400,
+    message: "the backup {id} contains the objects of a folder and cannot be restored into the bucket {url}",
+    fix: "Restore it without objects.url. Then move the objects: `reelpost move --objects-url {url}`.",
+  },
   targetNotEmpty: {
     code: "E_BACKUP_TARGET_NOT_EMPTY",
     http: 409,

@@ -17,6 +17,8 @@ const manifestSchema = z.object({
   /** The age recipients; empty: not encrypted. */
   recipients: z.array(z.string()),
   secrets_key: z.enum(["included", "separate"]),
+  /** The bucket with the objects. Absent: the backup contains the objects. */
+  objects_url: z.string().optional(),
   files: z.number(),
   /** The size of the data. */
   bytes: z.number(),

@@ -4,7 +4,7 @@ import { dirname, join, normalize, resolve } from "node:path";
 import { messageOf, UserError } from "../kernel/index.ts";
 import { formatSize } from "../kernel/text.ts";
 import { loadRows, openPostgres, openRowSnapshot, openSqlite, type Db, type Migration } from "../store/index.ts";
-import type { DataLocation } from "./create.ts";
+import { isInBucket, type DataLocation } from "./create.ts";
 import { readIdentities, type Decryption } from "./encryption.ts";
 import { backupErrors } from "./errors.ts";
 import {
@@ -77,6 +77,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   const folder = await openBackupFolder(options.folder);
   try {
     const manifest = await folder.find(options.id);
+    checkObjectsPlace(options, manifest);
     const source: Source = { folder, manifest, decryption };
     const files = await readFiles(source);
     const key = await chooseKey(source, files, options);
@@ -197,11 +198,19 @@ async function* once(bytes: Uint8Array) {
   yield bytes;
 }
 
+/** The objects of the backup must be where the server looks for them. */
+function checkObjectsPlace(options: RestoreOptions, { id, objects_url: url }: Manifest): void {
+  if (url !== undefined && !isInBucket(options)) throw backupErrors.bucketNeeded({ id, url });
+  if (url === undefined && isInBucket(options)) throw backupErrors.folderNeeded({ id, url: options.objects });
+}
+
 /** Resolves with true if this resumes an interrupted restore of the same backup. */
-async function checkTarget({ dataDirectory, objects }: RestoreOptions, { id }: Manifest): Promise<boolean> {
+async function checkTarget(options: RestoreOptions, { id }: Manifest): Promise<boolean> {
+  const { dataDirectory, objects } = options;
   const mark = await readFile(join(dataDirectory, RESTORE_MARK), "utf8").catch(() => undefined);
   if (mark !== undefined && mark.includes(`"${id}"`)) return true;
-  for (const path of [...DATA_NAMES.map((name) => join(dataDirectory, name)), objects]) {
+  const folders = isInBucket(options) ? [] : [objects];
+  for (const path of [...DATA_NAMES.map((name) => join(dataDirectory, name)), ...folders]) {
     const names = await readdir(path).catch((err: NodeJS.ErrnoException) => {
       if (err.code === "ENOENT") return [];
       if (err.code === "ENOTDIR") return [""];

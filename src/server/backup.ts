@@ -50,12 +50,11 @@ export async function settingsOf({ cwd, env, settingsFile, overrides }: Settings
   return settings;
 }
 
-/** Throws objectsInBucket. */
+/** Where a server with these settings stores its data. */
 export function locationOf({ data_dir, objects, database }: Settings): DataLocation {
-  if (objects.url !== "") throw serverErrors.objectsInBucket({ url: objects.url });
   return {
     dataDirectory: data_dir,
-    objects: resolve(data_dir, objects.dir),
+    objects: objects.url === "" ? resolve(data_dir, objects.dir) : objects.url,
     databaseUrl: database.url === "" ? undefined : database.url,
   };
 }

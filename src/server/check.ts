@@ -26,7 +26,8 @@ export async function checkServer(settings: Settings, { repair, clock, onProgres
       keyMark: { name: SECRETS_KEY_NAME },
       objectsMark: { name: OBJECTS_NAME, object: OBJECTS_ID },
       now: clock.now(),
-      isRunning: lock === undefined,
+      // The lock says nothing about other nodes.
+      isRunning: lock === undefined || settings.database.url !== "",
       repair,
       ...(onProgress !== undefined && { onProgress }),
     });

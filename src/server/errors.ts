@@ -53,8 +53,8 @@ export const serverErrors = defineErrors("start", {
   objectsInBucket: {
     code: "objects_in_bucket",
     http: 400,
-    message: "Backups and checks require objects in a folder, but objects.url is {url}.",
-    fix: "Dump the database, and use versioning or replication of the S3 server. Remove backup.schedule.",
+    message: "Only objects in a folder can be moved, but objects.url is {url}.",
+    fix: "To change the database, create a backup and restore it with the new database.url.",
   },
   nothingToMove: {
     code: "nothing_to_move",

@@ -12,11 +12,13 @@ interface MoveServerOptions {
   onProgress?: Parameters<typeof moveData>[0]["onProgress"];
 }
 
-/** Moves the data of a server with SQLite, which may be running. Throws nothingToMove, BackupError and StoreError. */
+/** Moves the data of a server with SQLite, which may be running. Throws BackupError, StoreError, nothingToMove, objectsInBucket. */
 export async function moveServer(settings: Settings, options: MoveServerOptions): ReturnType<typeof moveData> {
   const { databaseUrl, newObjects, prepareOnly, onProgress } = options;
   if (settings.database.url !== "") throw serverErrors.movedAlready();
   if (databaseUrl === undefined && newObjects === undefined) throw serverErrors.nothingToMove();
+  const { url } = settings.objects;
+  if (url !== "") throw serverErrors.objectsInBucket({ url });
   const { dataDirectory, objects } = locationOf(settings);
   return moveData({
     dataDirectory,

@@ -44,7 +44,7 @@ test("a backup is created at the scheduled time by a separate process", async (t
   assert.ok(manifests[0]!.files > 20, "each table has a file");
 });
 
-test("rejects a schedule without a folder, an invalid cron expression, and a schedule with objects in a bucket", async () => {
+test("rejects a schedule without a folder and one that is not a cron expression", async () => {
   const start = async (env: Record<string, string>) =>
     startScheduledBackups(await settingsOf({ cwd: "/", env }), {
       version: "0.0.0",
@@ -56,10 +56,4 @@ test("rejects a schedule without a folder, an invalid cron expression, and a sch
   await assert.rejects(start({ REELPOST_BACKUP_SCHEDULE: "daily", REELPOST_BACKUP_DIR: "/mnt/backup" }), {
     kind: "badSchedule",
   });
-  const bucket = {
-    REELPOST_BACKUP_SCHEDULE: "15 3 * * *",
-    REELPOST_BACKUP_DIR: "/mnt/backup",
-    REELPOST_OBJECTS_URL: "s3://media",
-  };
-  await assert.rejects(start(bucket), { kind: "objectsInBucket" });
 });

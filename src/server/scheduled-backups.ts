@@ -4,7 +4,6 @@ import { fileURLToPath } from "node:url";
 import { scheduleBackups, type BackupSchedule } from "../backup/index.ts";
 import { messageOf, type Basics } from "../kernel/index.ts";
 import type { Settings } from "../kernel/settings.ts";
-import { locationOf } from "./backup.ts";
 import { serverErrors } from "./errors.ts";
 
 // In the published build, this module is .js instead of .ts.
@@ -15,7 +14,7 @@ const MODULE = fileURLToPath(
 type Outcome = { id: string; files: number; bytes: number; addedBytes: number; warnings: string[]; removed: number };
 
 /**
- * Creates backups at the times of `backup.schedule`. Throws noBackupFolder, objectsInBucket, and BackupError
+ * Creates backups at the times of `backup.schedule`. Throws noBackupFolder, and BackupError
  * badSchedule.
  */
 export function startScheduledBackups(
@@ -25,7 +24,6 @@ export function startScheduledBackups(
   const { schedule, dir } = settings.backup;
   if (schedule === "") return undefined;
   if (dir === "") throw serverErrors.noBackupFolder();
-  locationOf(settings);
   const stopping = new AbortController();
   const backups = scheduleBackups(schedule, {
     clock,

@@ -1,19 +1,46 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
+import { DeleteObjectCommand, ListObjectsV2Command, PutObjectCommand } from "@aws-sdk/client-s3";
 import { padded, tusCreate, TUS } from "../faults/stream/senders.ts";
 import { settled, until } from "../faults/stream/server.ts";
 import { startFaultyS3 } from "../support/faulty-s3.ts";
 import { letter, mailWorldOf, sendRaw } from "../support/mail-world.ts";
 import { clip, needsFfmpeg } from "../support/media.ts";
 import { startCluster, type Cluster } from "../support/postgres.ts";
-import { onS3, type TestBucket } from "../support/radosgw.ts";
-import { spawnServe } from "../support/serve.ts";
+import { programMain } from "../support/program.ts";
+import { createS3Client, onS3, type TestBucket } from "../support/radosgw.ts";
+import { spawnServe, temporaryFolder } from "../support/serve.ts";
 import { ask, createApi, sendMail, TOKEN } from "./serve-client.ts";
 
 const MIB = 1024 * 1024;
 const REJECTS = `export default { email(message) { message.setReject("handled"); } };`;
+
+interface Finding {
+  kind: string;
+  repaired: boolean;
+}
+
+/** Runs a command of the CLI and returns what it prints as JSON. */
+// oxlint-disable-next-line no-explicit-any
+function runJson(command: string[], env: Record<string, string>): Promise<any> {
+  return new Promise((resolve, reject) => {
+    execFile(
+      process.execPath,
+      [programMain, ...command, "--json"],
+      { env: { ...process.env, ...env } },
+      (_, output, errors) => {
+        try {
+          resolve(JSON.parse(output));
+        } catch {
+          reject(new Error(`${command.join(" ")} printed ${output}${errors}`));
+        }
+      },
+    );
+  });
+}
 
 /** URL of the first segment of the first rendition. */
 async function firstSegment(manifest: string): Promise<URL> {
@@ -37,46 +64,93 @@ onS3((openBucket) => {
     };
   }
 
-  test("two processes share workers, values and uploads in a bucket", needsFfmpeg, async (t) => {
-    const env = await shared(await openBucket(t));
-    const [one, two] = await Promise.all([spawnServe(t, { env }), spawnServe(t, { env })]);
-    const [a, b] = [createApi(one.ready, TOKEN), createApi(two.ready, TOKEN)];
-    const { id: namespace } = await a.ok("post", "storage/kv/namespaces", { body: { title: "notes" } });
-    const large = "x".repeat(3_000_000);
-    await a.ok("put", `storage/kv/namespaces/${namespace}/values/note`, { body: large });
-    assert.equal((await b.call("get", `storage/kv/namespaces/${namespace}/values/note`)).body, large);
-    await a.deploy("mailbox", REJECTS);
-    assert.match((await sendMail(two.ready, "mailbox@main.localhost")).text, /^555 .*handled/);
+  test(
+    "two processes share workers, values and uploads in a bucket; it is checked, and rows are backed up without it",
+    needsFfmpeg,
+    async (t) => {
+      const bucket = await openBucket(t);
+      const env = await shared(bucket);
+      const [one, two] = await Promise.all([spawnServe(t, { env }), spawnServe(t, { env })]);
+      const [a, b] = [createApi(one.ready, TOKEN), createApi(two.ready, TOKEN)];
+      const { id: namespace } = await a.ok("post", "storage/kv/namespaces", { body: { title: "notes" } });
+      const large = "x".repeat(3_000_000);
+      await a.ok("put", `storage/kv/namespaces/${namespace}/values/note`, { body: large });
+      assert.equal((await b.call("get", `storage/kv/namespaces/${namespace}/values/note`)).body, large);
+      await a.deploy("mailbox", REJECTS);
+      assert.match((await sendMail(two.ready, "mailbox@main.localhost")).text, /^555 .*handled/);
 
-    // The upload begins in one process and resumes in the other.
-    const bytes = await padded(await clip(), 6 * MIB);
-    // The minimum size of an upload part.
-    const half = 5 * MIB;
-    const { uid, path } = await tusCreate(one, bytes.length);
-    const patch = (offset: number, body: Buffer, origin: string) =>
-      fetch(new URL(path, origin), {
-        method: "PATCH",
-        headers: { ...TUS, "upload-offset": String(offset), "content-type": "application/offset+octet-stream" },
-        body,
+      // The upload begins in one process and resumes in the other.
+      const bytes = await padded(await clip(), 6 * MIB);
+      // The minimum size of an upload part.
+      const half = 5 * MIB;
+      const { uid, path } = await tusCreate(one, bytes.length);
+      const patch = (offset: number, body: Buffer, origin: string) =>
+        fetch(new URL(path, origin), {
+          method: "PATCH",
+          headers: { ...TUS, "upload-offset": String(offset), "content-type": "application/offset+octet-stream" },
+          body,
+        });
+      assert.equal((await patch(0, bytes.subarray(0, half), one.ready.url)).status, 204);
+      await one.stop();
+      const head = await fetch(new URL(path, two.ready.url), { method: "HEAD", headers: TUS });
+      assert.equal(head.headers.get("upload-offset"), String(half));
+      assert.equal((await patch(half, bytes.subarray(half), two.ready.url)).status, 204);
+      const video = await settled({ api: b }, uid);
+      assert.equal(video.status.state, "ready");
+      const original = await b.call("get", `stream/${uid}`);
+      assert.equal(original.body.result.size, bytes.length);
+
+      const { id: zone } = await b.ok("post", "/zones", { body: { name: "example.com", account: { id: b.account } } });
+      const findings = (await b.ok("get", `/zones/${zone}/email/doctor`)) as { check: string; found: string }[];
+      assert.match(
+        findings.find(({ check }) => check === "objects in S3")!.found,
+        /^stored and deleted an object, round trip \d+ ms$/,
+      );
+
+      const { dataDirectory } = two.ready;
+      const run = (command: string[], changes: Record<string, string> = {}) => runJson(command, { ...env, ...changes });
+      const healthy = await run(["check", "--data-dir", dataDirectory]);
+      assert.deepEqual([healthy.ok, healthy.findings], [true, []]);
+      assert.ok(healthy.objects >= 4);
+      const backups = await temporaryFolder(t, "backups");
+      const backup = await run(["backup", "create", backups, "--data-dir", dataDirectory]);
+      assert.equal(backup.objects_url, env.REELPOST_OBJECTS_URL);
+      assert.ok(backup.rows > 50);
+      assert.deepEqual(await two.stop(), { code: 0, signal: null });
+
+      // The restored rows refer to the objects in the bucket.
+      const target = {
+        REELPOST_DATABASE_URL: await cluster!.createDatabase(),
+        REELPOST_DATA_DIR: await temporaryFolder(t, "restored"),
+      };
+      const withoutBucket = await run(["backup", "restore", backups], { ...target, REELPOST_OBJECTS_URL: "" });
+      assert.match(JSON.stringify(withoutBucket), /E_BACKUP_BUCKET_NEEDED/);
+      assert.equal((await run(["backup", "restore", backups], target)).rows, backup.rows);
+      const restored = await spawnServe(t, {
+        dataDirectory: target.REELPOST_DATA_DIR,
+        env: { ...env, REELPOST_DATABASE_URL: target.REELPOST_DATABASE_URL },
       });
-    assert.equal((await patch(0, bytes.subarray(0, half), one.ready.url)).status, 204);
-    await one.stop();
-    const head = await fetch(new URL(path, two.ready.url), { method: "HEAD", headers: TUS });
-    assert.equal(head.headers.get("upload-offset"), String(half));
-    assert.equal((await patch(half, bytes.subarray(half), two.ready.url)).status, 204);
-    const video = await settled({ api: b }, uid);
-    assert.equal(video.status.state, "ready");
-    const original = await b.call("get", `stream/${uid}`);
-    assert.equal(original.body.result.size, bytes.length);
+      const c = createApi(restored.ready, TOKEN);
+      assert.equal((await c.call("get", `storage/kv/namespaces/${namespace}/values/note`)).body, large);
+      await restored.stop();
 
-    const { id: zone } = await b.ok("post", "/zones", { body: { name: "example.com", account: { id: b.account } } });
-    const findings = (await b.ok("get", `/zones/${zone}/email/doctor`)) as { check: string; found: string }[];
-    assert.match(
-      findings.find(({ check }) => check === "objects in S3")!.found,
-      /^stored and deleted an object, round trip \d+ ms$/,
-    );
-    assert.deepEqual(await two.stop(), { code: 0, signal: null });
-  });
+      // An object that a row needs is missing, and a segment is empty.
+      const client = createS3Client(bucket);
+      t.after(() => client.destroy());
+      const at = { Bucket: bucket.bucket };
+      const { Contents = [] } = await client.send(new ListObjectsV2Command({ ...at, Prefix: "kv/" }));
+      await client.send(new DeleteObjectCommand({ ...at, Key: Contents[0]!.Key }));
+      await client.send(new PutObjectCommand({ ...at, Key: `stream/${uid}/360p/7.m4s`, Body: "", ContentLength: 0 }));
+      const damaged = await run(["check", "--repair", "--data-dir", dataDirectory]);
+      assert.deepEqual(damaged.findings.map(({ kind, repaired }: Finding) => [kind, repaired]).sort(), [
+        ["kv_value", true],
+        ["video_segment", true],
+      ]);
+      assert.deepEqual((await run(["check", "--data-dir", dataDirectory])).findings, []);
+      const removed = await readdir(`${dataDirectory}/removed`, { recursive: true });
+      assert.ok(removed.some((name) => name.endsWith(`objects/stream/${uid}/360p/7.m4s`)));
+    },
+  );
 
   test(
     "clients receive temporary errors while the bucket is away, and nothing acknowledged is lost",

@@ -1,13 +1,14 @@
-import { readdir, readFile, rename, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { messageOf } from "../../kernel/index.ts";
-import { listObjectFiles, openPostgres, openRowSnapshot, openSqlite, type DatabaseAddress } from "../../store/index.ts";
-import type { DataLocation } from "../create.ts";
+import { openPostgres, openRowSnapshot, openSqlite, type DatabaseAddress } from "../../store/index.ts";
+import { isInBucket, type DataLocation } from "../create.ts";
 import { backupErrors } from "../errors.ts";
-import { makeFolder, syncFolder } from "../files.ts";
+import { makeFolder } from "../files.ts";
 import { canDecrypt, readSecretsKey, type SecretsSettings } from "../secrets-key.ts";
 import { findSqlite, rebuildIndexes, sqliteProblem } from "../sqlite-files.ts";
 import { explain, type Finding } from "./finding.ts";
+import { moveFile, openCheckedObjects, type CheckedObjects } from "./objects.ts";
 import { createReferences, type Reference, type Row } from "./references.ts";
 import { deleteRow } from "./repairs-table.ts";
 
@@ -43,23 +44,35 @@ export async function checkData({
   repair,
   ...options
 }: CheckOptions & { isRunning: boolean; repair: boolean }): Promise<Checked & { repaired: Repaired[] }> {
-  const checked = await checkOnce(options);
-  if (isRunning && checked.findings.length > 0) {
-    const again = new Set((await checkOnce(options)).findings.map(identityOf));
-    checked.findings = checked.findings.filter((finding) => again.has(identityOf(finding)));
+  const objects = await openObjects(options);
+  try {
+    const checked = await checkOnce(options, objects);
+    if (isRunning && checked.findings.length > 0) {
+      const again = new Set((await checkOnce(options, objects)).findings.map(identityOf));
+      checked.findings = checked.findings.filter((finding) => again.has(identityOf(finding)));
+    }
+    return { ...checked, repaired: repair ? await repairData(options, objects, checked.findings) : [] };
+  } finally {
+    await objects.close();
   }
-  return { ...checked, repaired: repair ? await repairData(options, checked.findings, options.now) : [] };
+}
+
+async function openObjects(options: CheckOptions): Promise<CheckedObjects> {
+  const { dataDirectory, objects } = options;
+  const address = addressOf(options);
+  const files = [...("path" in address ? [address.path] : []), ...(isInBucket(options) ? [] : [objects])];
+  for (const file of files)
+    await stat(file).catch((err: unknown) => {
+      throw backupErrors.noData({ directory: dataDirectory, file }, { cause: err });
+    });
+  return openCheckedObjects(objects, address);
 }
 
 const identityOf = ({ kind, subject }: Finding) => `${kind} ${subject}`;
 
-async function checkOnce(options: CheckOptions): Promise<Checked> {
-  const { dataDirectory, objects: folder, onProgress } = options;
+async function checkOnce(options: CheckOptions, stored: CheckedObjects): Promise<Checked> {
+  const { dataDirectory, onProgress } = options;
   const address = addressOf(options);
-  for (const path of "path" in address ? [address.path, folder] : [folder])
-    await stat(path).catch((err: unknown) => {
-      throw backupErrors.noData({ directory: dataDirectory, file: path }, { cause: err });
-    });
   const findings: Finding[] = [];
   if ("path" in address) {
     onProgress?.({ step: "databases", count: 0 });
@@ -68,7 +81,7 @@ async function checkOnce(options: CheckOptions): Promise<Checked> {
   }
   // Objects first: an object is stored before its row.
   const objects = new Map<string, { size: number; modified: number }>();
-  for await (const { key, size, modified } of listObjectFiles(folder, "")) {
+  for await (const { key, size, modified } of stored.list()) {
     objects.set(key, { size, modified: modified.getTime() });
     onProgress?.({ step: "objects", count: objects.size });
   }
@@ -102,16 +115,16 @@ async function checkOnce(options: CheckOptions): Promise<Checked> {
   }
   const folderId = marks.get(options.objectsMark.name);
   if (folderId !== undefined) {
-    const found = await readFile(join(folder, options.objectsMark.object), "utf8").catch(() => undefined);
+    const found = await stored.textOf(options.objectsMark.object);
     if (found !== folderId)
       findings.push({
         kind: "other_objects",
-        subject: folder,
+        subject: options.objects,
         problem: found === undefined ? "its id is missing" : "it has a different id",
       });
   }
   for (const reference of references.values()) {
-    const problem = await objectProblem(folder, reference, objects.get(reference.key)?.size);
+    const problem = await objectProblem(stored, reference, objects.get(reference.key)?.size);
     if (problem === undefined) continue;
     const { kind, subject, key, row } = reference;
     findings.push({
@@ -153,18 +166,13 @@ async function checkOnce(options: CheckOptions): Promise<Checked> {
   return { objects: objects.size, rows, databases: checkedDatabases, findings };
 }
 
-async function objectProblem(folder: string, { key, size }: Reference, listed: number | undefined) {
-  const found =
-    listed ??
-    (await stat(join(folder, key)).then(
-      (file) => file.size,
-      () => undefined,
-    ));
+async function objectProblem(stored: CheckedObjects, { key, size }: Reference, listed: number | undefined) {
+  const found = listed ?? (await stored.sizeOf(key));
   if (found === undefined) return "is missing";
   return size !== undefined && found !== size ? `has ${found} bytes instead of ${size}` : undefined;
 }
 
-const addressOf = ({ dataDirectory, databaseUrl }: DataLocation): DatabaseAddress =>
+const addressOf = ({ dataDirectory, databaseUrl }: CheckOptions): DatabaseAddress =>
   databaseUrl === undefined ? { path: join(dataDirectory, "reelpost.sqlite") } : { url: databaseUrl };
 
 interface Repaired {
@@ -177,8 +185,11 @@ interface Repaired {
  * Repairs the findings that can be repaired. Files are moved to `removed/<time>/` in the data directory. No server may
  * be using the data.
  */
-async function repairData(location: DataLocation, findings: readonly Finding[], now: number): Promise<Repaired[]> {
-  const { dataDirectory, objects, databaseUrl } = location;
+async function repairData(
+  { dataDirectory, databaseUrl, now }: CheckOptions,
+  objects: CheckedObjects,
+  findings: readonly Finding[],
+): Promise<Repaired[]> {
   const repairable = findings.filter(({ kind }) => explain(kind).repair !== undefined);
   if (repairable.length === 0) return [];
   const removed = join(dataDirectory, REMOVED, new Date(now).toISOString().replace(/[-:]|\.\d+/g, ""));
@@ -208,13 +219,9 @@ async function repairData(location: DataLocation, findings: readonly Finding[], 
   }
 
   async function moveAway(name: string): Promise<void> {
-    const from = name.startsWith("objects/") ? join(objects, name.slice("objects/".length)) : join(dataDirectory, name);
     const to = join(removed, name);
     await makeFolder(dirname(to));
-    await rename(from, to).catch((err: NodeJS.ErrnoException) => {
-      if (err.code !== "ENOENT") throw err;
-    });
-    if ((await readdir(dirname(from)).catch(() => undefined)) !== undefined) await syncFolder(dirname(from));
-    await syncFolder(dirname(to));
+    if (name.startsWith("objects/")) await objects.moveTo(name.slice("objects/".length), to);
+    else await moveFile(join(dataDirectory, name), to);
   }
 }

@@ -45,7 +45,7 @@ const FINDINGS = {
   other_objects: {
     isDamage: true,
     effect: "The server does not start, because the objects belong to another database.",
-    advice: "Set objects.dir to the objects folder that belongs to this database.",
+    advice: "Set objects.dir or objects.url to the objects that belong to this database.",
   },
   kv_value: {
     isDamage: true,

@@ -65,7 +65,7 @@ async function folderOf(argument: string | undefined, values: DataValues, contex
 const create = defineCommand({
   name: "backup create",
   summary: "back up a server, even while it is running",
-  description: `Copies database rows, objects, D1 databases, Durable Objects and certificates into a folder. Data that an earlier backup in the folder contains
+  description: `Copies database rows, objects, D1 databases, Durable Objects and certificates into a folder. Objects in a bucket (objects.url) stay there. Data that an earlier backup in the folder contains
 is not copied again. The backup contains everything that the server acknowledged before the command started.
 
 Run it on the server machine, as the user that runs \`reelpost serve\`. An encrypted backup contains the key that encrypts secrets; otherwise
@@ -117,6 +117,10 @@ store a copy of secrets.key separately, or pass --with-secrets-key.`,
           progress.step(`${step}: ${plural(files, "file")}, ${formatSize(bytes)}`),
       });
       progress.clear();
+      if (manifest.objects_url !== undefined)
+        context.stderr.line(
+          `warning: the backup does not contain the objects in ${manifest.objects_url}. Use the versioning of the S3 server to keep objects that are deleted later.`,
+        );
       for (const warning of manifest.warnings) context.stderr.line(`warning: ${warning}`);
       if (manifest.secrets_key === "separate")
         context.stderr.line(
@@ -143,6 +147,7 @@ store a copy of secrets.key separately, or pass --with-secrets-key.`,
           added_bytes: addedBytes,
           encrypted: manifest.recipients.length > 0,
           secrets_key: manifest.secrets_key,
+          ...(manifest.objects_url !== undefined && { objects_url: manifest.objects_url }),
           warnings: manifest.warnings,
           removed,
           freed_bytes: freedBytes,

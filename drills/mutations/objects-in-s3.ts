@@ -31,4 +31,28 @@ export const mutations: Mutation[] = [
     to: "Range: `bytes=${start}-${end}` }",
     test: "src/store/objects/s3/s3.test.ts",
   },
+  {
+    file: "src/store/objects/cache/partial-copies.ts",
+    from: "if (err !== sourceError) stopCopying();",
+    to: "",
+    test: "src/store/objects/cache/partial-copies.test.ts",
+  },
+  {
+    file: "src/store/objects/cache/partial-copies.ts",
+    from: "if (copy !== undefined && !makeSpace(bytes.length)) stopCopying();",
+    to: "",
+    test: "src/store/objects/cache/partial-copies.test.ts",
+  },
+  {
+    file: "src/store/objects/s3/part-sender.ts",
+    from: "spool.recycle?.(bytes);",
+    to: "",
+    test: "src/store/objects/s3/part-sender.test.ts",
+  },
+  {
+    file: "src/server/object-store-check.ts",
+    from: "await objects.delete([key]);",
+    to: "",
+    test: "src/server/object-store-check.test.ts",
+  },
 ];

@@ -10,4 +10,25 @@ export interface Page<Item> {
   total: number;
 }
 
+/** A range of rows of a list; `reversed`: of the list in reverse order. */
+export interface PageRange {
+  offset: number;
+  limit: number;
+  reversed: boolean;
+}
+
+/** Reads a page from the nearer end of a list: databases read all the rows that an offset skips. */
+export async function readPage<Row>(
+  { page, perPage }: PageRequest,
+  total: number,
+  read: (range: PageRange) => Promise<Row[]>,
+): Promise<Row[]> {
+  const offset = (page - 1) * perPage;
+  if (offset >= total) return [];
+  const after = Math.max(0, total - offset - perPage);
+  return after >= offset
+    ? read({ offset, limit: perPage, reversed: false })
+    : (await read({ offset: after, limit: Math.min(perPage, total - offset), reversed: true })).reverse();
+}
+
 export const offsetOf = ({ page, perPage }: PageRequest): number => (page - 1) * perPage;

@@ -6,7 +6,7 @@ import { outboundMigrations } from "./outbound/index.ts";
 import { bouncesMigrations } from "./bounces/index.ts";
 import { inboxMigrations } from "./inbox/index.ts";
 import { reportRowsMigration, tlsRowsMigration, dmarcReportsMigration } from "./dmarc-reports/index.ts";
-import { routingDestinationsMigration, routingMigration } from "./routing/index.ts";
+import { routingCountsMigration, routingDestinationsMigration, routingMigration } from "./routing/index.ts";
 import { sendingMigration } from "./sending/index.ts";
 import { suppressionsMigration } from "./suppressions/index.ts";
 import { tlsReportsMigration } from "./tls-reports/index.ts";
@@ -27,4 +27,5 @@ export const mailMigrations: Migration[] = [
   tlsRowsMigration,
   tlsReportsMigration,
   ...inboxMigrations,
+  routingCountsMigration,
 ];

@@ -18,6 +18,7 @@ export {
 export { openSqlite } from "./db/sqlite.ts";
 export { freezeSqlite, unfreezeSqlite } from "./db/sqlite-freeze.ts";
 export { createTrigramExtension, trigramQuery } from "./db/trigrams.ts";
+export { countRows, rowCount } from "./db/row-counts.ts";
 export { isUniqueViolation } from "./db/unique-violation.ts";
 export { makeDurableFolder } from "./durable-folder.ts";
 export { isStoreError, storeErrors } from "./errors.ts";

@@ -9,5 +9,10 @@ export type { PlannedChange } from "./plan.ts";
 export { createRecipientRoute, parseWorkerName, type OwnedRoute } from "./recipient-route.ts";
 export { setUpRouting } from "./setup.ts";
 export { ROUTING_CHANGED } from "./tables-cache.ts";
-export { routingDestinationsMigration, routingMigration, type RoutingTables } from "./tables.ts";
+export {
+  routingCountsMigration,
+  routingDestinationsMigration,
+  routingMigration,
+  type RoutingTables,
+} from "./tables.ts";
 export type { Resolution, RuleAction, Matcher, RoutingSettings, Rule, RuleRequest } from "./types.ts";

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
-import { sql, type ExpressionBuilder } from "kysely";
-import type { Page, PageRequest } from "../../kernel/index.ts";
-import { offsetOf } from "../../kernel/index.ts";
+import { sql, type ExpressionBuilder, type SelectQueryBuilder } from "kysely";
+import { readPage, type Page, type PageRequest } from "../../kernel/index.ts";
+import { rowCount } from "../../store/index.ts";
 import { addressByKey, type AddressExecutor } from "../addresses/index.ts";
 import { recipientKey, readRecipient } from "../recipient.ts";
-import type { RoutingExecutor, RoutingTables } from "./tables.ts";
+import { ACCOUNT_RULE_COUNTS, ZONE_RULE_COUNTS, type RoutingExecutor, type RoutingTables } from "./tables.ts";
 import type { RuleAction, Matcher, Rule } from "./types.ts";
 
 type Row = RoutingTables["email_routing_rules"];
@@ -44,15 +44,59 @@ export async function ruleById(db: RoutingExecutor, zone: string, id: string): P
   return row && fromRow(row);
 }
 
-export async function countRules(db: RoutingExecutor, zone: string): Promise<number> {
-  const { count } = await db
+export interface ZoneRuleQuery {
+  enabled?: boolean | undefined;
+  /** Default: the order of evaluation, by priority. */
+  order?: "created" | "priority" | undefined;
+  direction?: "asc" | "desc" | undefined;
+}
+
+const ORDERS = {
+  priority: ["catch_all", "priority", "created_at", "id"],
+  created: ["catch_all", "created_at", "id"],
+} as const;
+
+/** Rules of a zone, without the catch-all rule. */
+export async function pageOfRules(
+  db: RoutingExecutor,
+  zone: string,
+  { enabled, order = "priority", direction = "asc" }: ZoneRuleQuery,
+  page: PageRequest,
+): Promise<Page<Rule>> {
+  const matchingRules = db
     .selectFrom("email_routing_rules")
-    .select(({ fn }) => fn.countAll<number>().as("count"))
     .where("zone_id", "=", zone)
     .where("catch_all", "=", 0)
-    .executeTakeFirstOrThrow();
-  return Number(count);
+    .$if(enabled !== undefined, (some) => some.where("enabled", "=", Number(enabled)));
+  const total = enabled === undefined ? await countRules(db, zone) : await countOf(matchingRules);
+  const rows = await readPage(page, total, ({ offset, limit, reversed }) =>
+    ORDERS[order]
+      .reduce(
+        (some, column) => some.orderBy(column, reversed === (direction === "asc") ? "desc" : "asc"),
+        matchingRules.selectAll(),
+      )
+      .limit(limit)
+      .offset(offset)
+      .execute(),
+  );
+  return { items: rows.map(fromRow), total };
 }
+
+const countOf = async (rules: SelectQueryBuilder<RoutingTables, "email_routing_rules", object>): Promise<number> =>
+  Number((await rules.select(({ fn }) => fn.countAll<number>().as("total")).executeTakeFirstOrThrow()).total);
+
+export async function catchAllRule(db: RoutingExecutor, zone: string): Promise<Rule | undefined> {
+  const row = await db
+    .selectFrom("email_routing_rules")
+    .selectAll()
+    .where("zone_id", "=", zone)
+    .where("catch_all", "=", 1)
+    .executeTakeFirst();
+  return row && fromRow(row);
+}
+
+/** The number of rules without the catch-all rule. */
+export const countRules = (db: RoutingExecutor, zone: string): Promise<number> => rowCount(db, ZONE_RULE_COUNTS, zone);
 
 /** Counts rules with a glob or a regular expression. */
 export async function countPatterns(db: RoutingExecutor, zone: string): Promise<number> {
@@ -60,7 +104,8 @@ export async function countPatterns(db: RoutingExecutor, zone: string): Promise<
     .selectFrom("email_routing_rules")
     .select(({ fn }) => fn.countAll<number>().as("count"))
     .where("zone_id", "=", zone)
-    .where("catch_all", "=", 0)
+    // A literal: SQLite uses a partial index only if the condition has no parameters.
+    .where("catch_all", "=", sql.lit(0))
     .where("target", "is", null)
     .executeTakeFirstOrThrow();
   return Number(count);
@@ -85,15 +130,21 @@ export async function rulesOfAccount(
     .where("account_id", "=", account)
     .$if(hidden.length > 0, (some) => some.where("zone_id", "not in", hidden));
   const matchingRules = enabled === undefined ? all : all.where("enabled", "=", Number(enabled));
-  const { total } = await matchingRules.select(({ fn }) => fn.countAll<number>().as("total")).executeTakeFirstOrThrow();
-  const rows = await matchingRules
-    .selectAll()
-    .orderBy("created_at", direction)
-    .orderBy("id", direction)
-    .limit(page.perPage)
-    .offset(offsetOf(page))
-    .execute();
-  return { items: rows.map(fromRow), total: Number(total) };
+  const total =
+    enabled === undefined && hidden.length === 0
+      ? await rowCount(db, ACCOUNT_RULE_COUNTS, account)
+      : await countOf(matchingRules);
+  const rows = await readPage(page, total, ({ offset, limit, reversed }) => {
+    const order = reversed === (direction === "asc") ? "desc" : "asc";
+    return matchingRules
+      .selectAll()
+      .orderBy("created_at", order)
+      .orderBy("id", order)
+      .limit(limit)
+      .offset(offset)
+      .execute();
+  });
+  return { items: rows.map(fromRow), total };
 }
 
 /** Rules from a worker's configuration file. */

@@ -1,4 +1,4 @@
-import type { Page, PageRequest } from "../../kernel/index.ts";
+import { offsetOf, type Page, type PageRequest } from "../../kernel/index.ts";
 import type { Zone } from "../../zones/index.ts";
 import { addressByKey, type AddressExecutor, type AddressTables } from "../addresses/index.ts";
 import { routingErrors } from "./errors.ts";
@@ -7,6 +7,7 @@ import { isPattern, MAX_PATTERNS } from "./patterns.ts";
 import { checkRule, MAX_PRIORITY, type ValidatedRule } from "./rule-check.ts";
 import {
   catchAllId,
+  catchAllRule,
   countPatterns,
   countRules,
   deleteRule,
@@ -15,19 +16,16 @@ import {
   ruleById,
   rulesOf,
   rulesOfAccount,
+  pageOfRules,
   type AccountRuleQuery,
+  type ZoneRuleQuery,
 } from "./rules-table.ts";
 import type { RoutingExecutor, RoutingTables } from "./tables.ts";
 import type { RuleAction, Rule, RuleRequest } from "./types.ts";
 
-interface RuleQuery extends Omit<AccountRuleQuery, "hidden"> {
-  /** Default: the order of evaluation, by priority. */
-  order?: "created" | "priority" | undefined;
-}
-
 export interface Rules {
   /** Includes the catch-all rule, which comes last. */
-  list(zone: Zone, query: RuleQuery, page: PageRequest): Promise<Page<Rule>>;
+  list(zone: Zone, query: ZoneRuleQuery, page: PageRequest): Promise<Page<Rule>>;
   /** Rules in the order of creation. Includes a catch-all rule if it was ever changed. */
   ofAccount(account: string, query: AccountRuleQuery, page: PageRequest): Promise<Page<Rule>>;
   /** Throws noRule, and invalidOperation for the catch-all rule. */
@@ -130,16 +128,12 @@ export function createRules({ db, clock, ids, scripts, limits, extended, notifyC
   }
 
   return {
-    async list(zone, { enabled, order = "priority", direction = "asc" }, { page, perPage }) {
-      const kept = await rulesOf(tables, zone.id);
-      const literalRules = kept.filter(({ matcher }) => matcher.type !== "all");
-      if (order === "created") literalRules.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
-      if (direction === "desc") literalRules.reverse();
-      const allRules = [
-        ...literalRules,
-        kept.find(({ matcher }) => matcher.type === "all") ?? initialCatchAll(zone),
-      ].filter((rule) => enabled === undefined || rule.enabled === enabled);
-      return { items: allRules.slice((page - 1) * perPage, page * perPage), total: allRules.length };
+    async list(zone, query, page) {
+      const { items, total } = await pageOfRules(tables, zone.id, query, page);
+      const last = (await catchAllRule(tables, zone.id)) ?? initialCatchAll(zone);
+      if (query.enabled !== undefined && last.enabled !== query.enabled) return { items, total };
+      const offset = offsetOf(page);
+      return { items: total >= offset && total < offset + page.perPage ? [...items, last] : items, total: total + 1 };
     },
     ofAccount: (account, query, page) => rulesOfAccount(tables, account, query, page),
     get: requireRule,

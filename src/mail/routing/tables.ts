@@ -1,5 +1,5 @@
 import { sql, type Kysely } from "kysely";
-import type { Migration } from "../../store/index.ts";
+import { countRows, type Migration } from "../../store/index.ts";
 import type { RuleSource } from "./types.ts";
 
 export interface RoutingTables {
@@ -134,5 +134,34 @@ export const routingDestinationsMigration: Migration = {
   name: "mail-routing-destinations-001",
   async up(db) {
     await db.schema.alterTable("email_routing_rules").addColumn("destinations", "text").execute();
+  },
+};
+
+/** The rules of a zone without the catch-all rule, and all rules of an account. */
+export const ZONE_RULE_COUNTS = {
+  name: "email_routing_rules_of_zone",
+  table: "email_routing_rules",
+  by: "zone_id",
+  only: "row.catch_all = 0",
+} as const;
+export const ACCOUNT_RULE_COUNTS = {
+  name: "email_routing_rules_of_account",
+  table: "email_routing_rules",
+  by: "account_id",
+} as const;
+
+export const routingCountsMigration: Migration = {
+  name: "mail-routing-counts-001",
+  async up(db, types) {
+    await countRows(db, types, ZONE_RULE_COUNTS);
+    await countRows(db, types, ACCOUNT_RULE_COUNTS);
+    await db.schema
+      .createIndex("email_routing_rules_created")
+      .on("email_routing_rules")
+      .columns(["zone_id", "catch_all", "created_at", "id"])
+      .execute();
+    await sql`create index email_routing_rules_patterns on email_routing_rules (zone_id) where target is null and catch_all = 0`.execute(
+      db,
+    );
   },
 };

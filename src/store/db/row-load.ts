@@ -4,7 +4,7 @@ import { storeErrors } from "../errors.ts";
 import { migrate } from "./migrate.ts";
 import type { Db, Migration } from "./port.ts";
 import type { PortableValue, SnapshotTable } from "./row-snapshot.ts";
-import { DATA_TABLES } from "./sqlite-tables.ts";
+import { DATA_TABLES, POSTGRES_DATA_TABLES } from "./data-tables.ts";
 
 interface LoadedRows {
   /** The migrations that were applied when the rows were written. */
@@ -57,12 +57,7 @@ async function expectEmpty(db: Db): Promise<void> {
 }
 
 async function tableNames(db: Db): Promise<string[]> {
-  const found =
-    db.dialect === "sqlite"
-      ? sql<{ name: string }>`${sql.raw(DATA_TABLES)}`
-      : sql<{
-          name: string;
-        }>`select table_name as name from information_schema.tables where table_schema = current_schema() and table_type = 'BASE TABLE'`;
+  const found = sql.raw<{ name: string }>(db.dialect === "sqlite" ? DATA_TABLES : POSTGRES_DATA_TABLES);
   return (await found.execute(db.tables())).rows.map(({ name }) => name);
 }
 

@@ -5,7 +5,7 @@ import { isStoreError, storeErrors } from "../errors.ts";
 import { parsePostgresUrl } from "./postgres-address.ts";
 import { fromPostgres } from "./postgres-errors.ts";
 import { createPrimaryConnector } from "./postgres-session.ts";
-import { DATA_TABLES } from "./sqlite-tables.ts";
+import { DATA_TABLES, POSTGRES_DATA_TABLES } from "./data-tables.ts";
 
 /** A value as JSON. The objects are `{ i: digits }` for large integers, `{ b: base64 }` and `{ f: "Infinity" }`. */
 export type PortableValue = null | string | number | { i: string } | { b: string } | { f: string };
@@ -107,9 +107,7 @@ async function openPostgresSnapshot(url: string): Promise<RowSnapshot> {
     await client.query("begin transaction isolation level repeatable read, read only");
     const keys = new Map<string, string[]>();
     const tables: SnapshotTable[] = [];
-    const names = await all(
-      "select table_name as name from information_schema.tables where table_schema = current_schema() and table_type = 'BASE TABLE'",
-    );
+    const names = await all(POSTGRES_DATA_TABLES);
     for (const name of names.map((row) => row["name"]!).sort(byName)) {
       const columns = await all(
         "select column_name as name from information_schema.columns where table_schema = current_schema() and table_name = $1 order by ordinal_position",

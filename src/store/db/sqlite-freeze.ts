@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { messageOf } from "../../kernel/index.ts";
 import { storeErrors } from "../errors.ts";
-import { DATA_TABLES } from "./sqlite-tables.ts";
+import { DATA_TABLES } from "./data-tables.ts";
 
 const TRIGGER = "reelpost_moved";
 /** Start of SQLite's error message, which the new location follows. */

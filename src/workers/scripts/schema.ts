@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Migration } from "../../store/index.ts";
+import { countRows, type Migration } from "../../store/index.ts";
 import { objectMigrations } from "../objects/schema.ts";
 
 /** Columns marked as JSON contain text written only by this program. Times are epoch milliseconds. */
@@ -97,6 +97,8 @@ export interface ScriptsTables {
     label: string;
   };
 }
+
+export const SCRIPT_COUNTS = { name: "worker_scripts", table: "worker_scripts", by: "account_id" } as const;
 
 export const scriptsMigrations: Migration[] = [
   {
@@ -219,4 +221,16 @@ export const scriptsMigrations: Migration[] = [
     },
   },
   ...objectMigrations,
+  {
+    name: "workers-scripts-004-counts",
+    async up(db, types) {
+      await countRows(db, types, SCRIPT_COUNTS);
+      // A claim of the runs of a minute skips those that are claimed already.
+      await db.schema
+        .createIndex("worker_schedules_due")
+        .on("worker_schedules")
+        .columns(["cron", "last_run", "script_id"])
+        .execute();
+    },
+  },
 ];

@@ -1,7 +1,8 @@
 import type { Kysely, Selectable } from "kysely";
-import { prepared } from "../../store/index.ts";
+import { readPage, type PageRequest } from "../../kernel/index.ts";
+import { prepared, rowCount } from "../../store/index.ts";
 import type { ScriptSettings } from "./port.ts";
-import type { ScriptsTables } from "./schema.ts";
+import { SCRIPT_COUNTS, type ScriptsTables } from "./schema.ts";
 
 /** In these functions, `tables` is the database or a transaction on it. */
 export type Tables = Kysely<ScriptsTables>;
@@ -47,19 +48,23 @@ export function scriptReader(tables: Tables): (account: string, name: string) =>
 export const findScriptById = async (tables: Tables, id: string): Promise<ScriptRecord | undefined> =>
   record(await tables.selectFrom("worker_scripts").selectAll().where("id", "=", id).executeTakeFirst());
 
+/** `total` is the number of workers of the account. */
 export async function listScripts(
   tables: Tables,
   account: string,
-  { offset, limit }: { offset: number; limit: number },
+  page: PageRequest,
+  total: number,
 ): Promise<ScriptRecord[]> {
-  const rows = await tables
-    .selectFrom("worker_scripts")
-    .selectAll()
-    .where("account_id", "=", account)
-    .orderBy("name")
-    .offset(offset)
-    .limit(limit)
-    .execute();
+  const rows = await readPage(page, total, ({ offset, limit, reversed }) =>
+    tables
+      .selectFrom("worker_scripts")
+      .selectAll()
+      .where("account_id", "=", account)
+      .orderBy("name", reversed ? "desc" : "asc")
+      .offset(offset)
+      .limit(limit)
+      .execute(),
+  );
   return rows.map((row) => record(row)!);
 }
 
@@ -79,15 +84,8 @@ export async function scriptIds(
   return new Map(rows.map(({ id, name }) => [name, id]));
 }
 
-/** An account has a few hundred addresses at most, so they are counted on demand. */
-export async function countScripts(tables: Tables, account: string): Promise<number> {
-  const { count } = await tables
-    .selectFrom("worker_scripts")
-    .select((eb) => eb.fn.countAll<number>().as("count"))
-    .where("account_id", "=", account)
-    .executeTakeFirstOrThrow();
-  return Number(count);
-}
+export const countScripts = (tables: Tables, account: string): Promise<number> =>
+  rowCount(tables, SCRIPT_COUNTS, account);
 
 export async function insertScript(tables: Tables, script: ScriptRecord): Promise<void> {
   await tables.insertInto("worker_scripts").values(rowOf(script)).execute();

@@ -114,7 +114,8 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
   return {
     async list(account, page) {
       const total = await countScripts(tables, account);
-      return { items: await scriptsOf(tables, await listScripts(tables, account, toRange(page, total))), total };
+      const records = await listScripts(tables, account, page ?? { page: 1, perPage: total }, total);
+      return { items: await scriptsOf(tables, records), total };
     },
     get: async (account, name) => toView(await read(account, name)),
     async byId(account, id) {

@@ -1,6 +1,6 @@
 import { isIPv6, SocketAddress } from "node:net";
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from "kysely";
-import { offsetOf, type Page, type PageRequest } from "../../kernel/index.ts";
+import { offsetOf, readPage, type Page, type PageRequest } from "../../kernel/index.ts";
 import { quote } from "../../protocol/dns/index.ts";
 import { prepared } from "../../store/index.ts";
 import type { ZonesExecutor, ZoneTables } from "../tables.ts";
@@ -60,15 +60,22 @@ type Builder = ExpressionBuilder<ZoneTables, "dns_records">;
 
 export function createRecordLister(tables: ZonesExecutor, read: Read) {
   const counts = recordCounts(tables, read);
-  const firstPage = prepared((arg) =>
-    orderQuery(
-      tables.selectFrom("dns_records").select(RECORD_COLUMNS).where("zone_id", "=", arg<string>("zone")),
-      "type",
-      "asc",
-    )
-      .limit(arg<number>("limit"))
-      .offset(arg<number>("offset")),
-  );
+  const pageOf = (order: keyof typeof ORDERS, direction: "asc" | "desc") =>
+    prepared((arg) =>
+      orderQuery(
+        tables.selectFrom("dns_records").select(RECORD_COLUMNS).where("zone_id", "=", arg<string>("zone")),
+        order,
+        direction,
+      )
+        .limit(arg<number>("limit"))
+        .offset(arg<number>("offset")),
+    );
+  const pages = Object.fromEntries(
+    (Object.keys(ORDERS) as (keyof typeof ORDERS)[]).map((order) => [
+      order,
+      { asc: pageOf(order, "asc"), desc: pageOf(order, "desc") },
+    ]),
+  ) as Record<keyof typeof ORDERS, Record<"asc" | "desc", ReturnType<typeof pageOf>>>;
 
   return async (zone: string, query: RecordQuery, page: PageRequest): Promise<Page<DnsRecord>> => {
     const { order = "type", direction = "asc" } = query;
@@ -76,11 +83,10 @@ export function createRecordLister(tables: ZonesExecutor, read: Read) {
     const filters = filtersOf(zone, query);
     if (filters.length === 0) {
       const total = sumOf(await counts(zone));
-      if (offset >= total) return { items: [], total };
-      if (order === "type" && direction === "asc") {
-        const rows = await read(firstPage({ zone, limit: page.perPage, offset }));
-        return { items: rows.map(toRecord), total };
-      }
+      const rows = await readPage(page, total, ({ reversed, ...range }) =>
+        read(pages[order][reversed === (direction === "asc") ? "desc" : "asc"]({ zone, ...range })),
+      );
+      return { items: rows.map(toRecord), total };
     }
     const where = (eb: Builder) => eb.and([eb("zone_id", "=", zone), ...filters.map((filter) => filter(eb))]);
     const matchedQuery = tables.selectFrom("dns_records").select(RECORD_COLUMNS).where(where);

@@ -2,7 +2,7 @@ import type { Clock, Log } from "../../../kernel/index.ts";
 import type { Sweeps } from "../../../store/index.ts";
 import { dayOf, type Bodies } from "./bodies.ts";
 import type { ClaimsTable } from "./claims-table.ts";
-import type { QueueTable } from "./queue-table.ts";
+import type { MessagePosition, QueueTable } from "./queue-table.ts";
 import type { RecipientRow } from "./migrations.ts";
 import { REPORT_RETRY_MS, type ResultRecorder } from "./settle.ts";
 
@@ -25,6 +25,8 @@ interface HousekeepingDeps {
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
+/** Statements per run of a task; the next run does the rest. */
+const MAX_ROUNDS = 20;
 /** After its lifetime, a recipient that was never tried gets this long for a single attempt. */
 const GRACE_MS = HOUR_MS;
 
@@ -94,8 +96,14 @@ export function createHousekeeping({
     });
   }
 
+  let lastExamined: MessagePosition | undefined;
   async function noteFinished() {
-    for (const id of await queue.unnoted(clock.now() - 5 * MINUTE_MS)) await recorder.finish(id);
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const { ids, next } = await queue.unnoted(clock.now() - 5 * MINUTE_MS, lastExamined);
+      for (const id of ids) await recorder.finish(id);
+      lastExamined = next;
+      if (next === undefined) return;
+    }
   }
 
   async function sweepBodies() {
@@ -125,5 +133,5 @@ export function createHousekeeping({
 
 /** Runs a bounded number of rounds; the rest is done next time. */
 async function repeatUntilFewer(round: () => Promise<number>) {
-  for (let n = 0; n < 20 && (await round()) === 500; n++) continue;
+  for (let n = 0; n < MAX_ROUNDS && (await round()) === 500; n++) continue;
 }

@@ -91,7 +91,17 @@ const ownSendersMigration: Migration = {
   },
 };
 
-export const queueMigrations: Migration[] = [queueMigration, ownSendersMigration];
+const lookupsMigration: Migration = {
+  name: "mail-outbound-003-lookups",
+  async up(db) {
+    await sql`create index outbound_of_inbound on outbound_messages (inbound_id) where inbound_id is not null`.execute(
+      db,
+    );
+    await sql`create index outbound_of_domain on outbound_recipients (account_id, domain, created_at, id)`.execute(db);
+  },
+};
+
+export const queueMigrations: Migration[] = [queueMigration, ownSendersMigration, lookupsMigration];
 
 export interface MessageRow {
   id: string;

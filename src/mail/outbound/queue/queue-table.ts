@@ -1,4 +1,4 @@
-import type { Compilable } from "kysely";
+import { sql, type Compilable } from "kysely";
 import { type GroupCommitter, prepared, type Db } from "../../../store/index.ts";
 import type { BodyRow, MessageRow, OutboundTables, RecipientRow, RecipientState } from "./migrations.ts";
 
@@ -13,6 +13,8 @@ interface ListFilter {
   after?: { createdAt: number; id: string };
   limit: number;
 }
+
+export type MessagePosition = Pick<MessageRow, "created_at" | "id">;
 
 /** A message to insert; includes `body` if it is small. */
 export interface NewMessage {
@@ -138,10 +140,7 @@ export function createQueueTable(db: Db, commits: GroupCommitter) {
           .execute();
       }),
 
-    /**
-     * Outbound messages created for inbound ones. Not indexed: used only for the few messages that remain after a
-     * crash.
-     */
+    /** Outbound messages created for inbound ones. */
     async ofInbound(inbound: string[]): Promise<{ message: MessageRow; recipients: RecipientRow[] }[]> {
       if (inbound.length === 0) return [];
       const messages = await db.read(
@@ -282,31 +281,40 @@ export function createQueueTable(db: Db, commits: GroupCommitter) {
     },
 
     /**
-     * Resolves with messages that are done but not marked as done, because the process that finished the last recipient
-     * died.
+     * Messages that are done but not marked as done, because the process that finished the last recipient died. Examines
+     * the next messages after `after`, oldest first; `next` is undefined at the end.
      */
-    async unnoted(before: number): Promise<string[]> {
+    async unnoted(
+      before: number,
+      after?: MessagePosition,
+    ): Promise<{ ids: string[]; next: MessagePosition | undefined }> {
       const rows = await db.read(
         tables
           .selectFrom("outbound_messages")
-          .select("id")
+          .select((eb) => [
+            "id",
+            "created_at",
+            eb
+              .selectFrom("outbound_recipients")
+              .select(sql<number>`1`.as("open"))
+              .whereRef("outbound_recipients.message_id", "=", "outbound_messages.id")
+              .where((one) => one.or([one("next_try", "is not", null), one("lease_until", "is not", null)]))
+              .limit(1)
+              .as("open"),
+          ])
           .where("finished_at", "is", null)
           .where("created_at", "<", before)
-          .where((eb) =>
-            eb.not(
-              eb.exists(
-                eb
-                  .selectFrom("outbound_recipients")
-                  .select("outbound_recipients.id")
-                  .whereRef("outbound_recipients.message_id", "=", "outbound_messages.id")
-                  .where((one) => one.or([one("next_try", "is not", null), one("lease_until", "is not", null)])),
-              ),
-            ),
+          .$if(after !== undefined, (some) =>
+            some.where((eb) => eb(eb.refTuple("created_at", "id"), ">", eb.tuple(after!.created_at, after!.id))),
           )
           .orderBy("created_at")
+          .orderBy("id")
           .limit(BATCH_SIZE),
       );
-      return rows.map(({ id }) => id);
+      return {
+        ids: rows.filter(({ open }) => open === null).map(({ id }) => id),
+        next: rows.length < BATCH_SIZE ? undefined : rows.at(-1),
+      };
     },
   };
 }

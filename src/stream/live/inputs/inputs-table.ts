@@ -1,6 +1,6 @@
-import { isUniqueViolation, prepared, type Db } from "../../../store/index.ts";
-import { offsetOf, type Page, type PageRequest } from "../../../kernel/index.ts";
-import type { InputRow, LiveInputTables } from "./live-table.ts";
+import { isUniqueViolation, prepared, rowCount, type Db } from "../../../store/index.ts";
+import { readPage, type Page, type PageRequest } from "../../../kernel/index.ts";
+import { INPUT_COUNTS, type InputRow, type LiveInputTables } from "./live-table.ts";
 
 export type InputsTable = ReturnType<typeof createInputsTable>;
 
@@ -26,21 +26,19 @@ export function createInputsTable(db: Db) {
       (await db.read((kind === "publish" ? byPublish : byPlayback)({ hash })))[0]?.uid,
 
     async list(account: string, page: PageRequest): Promise<Page<InputRow>> {
-      const { total } = await tables
-        .selectFrom("stream_live_inputs")
-        .select(({ fn }) => fn.countAll<number>().as("total"))
-        .where("account_id", "=", account)
-        .executeTakeFirstOrThrow();
-      const items = await tables
-        .selectFrom("stream_live_inputs")
-        .selectAll()
-        .where("account_id", "=", account)
-        .orderBy("created_at", "desc")
-        .orderBy("uid", "desc")
-        .limit(page.perPage)
-        .offset(offsetOf(page))
-        .execute();
-      return { items, total: Number(total) };
+      const total = await rowCount(tables, INPUT_COUNTS, account);
+      const items = await readPage(page, total, ({ offset, limit, reversed }) =>
+        tables
+          .selectFrom("stream_live_inputs")
+          .selectAll()
+          .where("account_id", "=", account)
+          .orderBy("created_at", reversed ? "asc" : "desc")
+          .orderBy("uid", reversed ? "asc" : "desc")
+          .limit(limit)
+          .offset(offset)
+          .execute(),
+      );
+      return { items, total };
     },
 
     /** Returns the input created with the same key within six hours: its row, or "gone". */

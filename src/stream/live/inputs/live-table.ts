@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Migration } from "../../../store/index.ts";
+import { countRows, type Migration } from "../../../store/index.ts";
 import type { LiveState } from "./port.ts";
 import type { LiveEvent } from "./types.ts";
 
@@ -60,6 +60,8 @@ export interface OutputRow {
   /** JSON of LiveOutputStatus. */
   status: string | null;
 }
+
+export const INPUT_COUNTS = { name: "stream_live_inputs", table: "stream_live_inputs", by: "account_id" } as const;
 
 export const liveInputsMigrations: Migration[] = [
   {
@@ -169,4 +171,5 @@ export const liveInputsMigrations: Migration[] = [
       await db.schema.createIndex("stream_live_samples_at").on("stream_live_samples").column("at").execute();
     },
   },
+  { name: "live-inputs-004-counts", up: (db, types) => countRows(db, types, INPUT_COUNTS) },
 ];

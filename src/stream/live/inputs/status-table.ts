@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { offsetOf, type Page, type PageRequest } from "../../../kernel/index.ts";
 import type { Db } from "../../../store/index.ts";
 import type { LiveState } from "./port.ts";
@@ -78,7 +79,8 @@ export function createStatusTable(db: Db) {
     async unreported(before: number, limit: number): Promise<LiveEvent[]> {
       return (
         await events
-          .where("told", "=", 0)
+          // A literal, for the partial index.
+          .where("told", "=", sql.lit(0))
           .where("at", "<=", before)
           .orderBy("at")
           .orderBy("input_uid")

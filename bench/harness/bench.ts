@@ -11,6 +11,8 @@ export interface Bench {
 export interface Kit {
   /** A new folder on the repository's disk, removed at the end. */
   dir: string;
+  /** Options of single benchmarks, as given. */
+  options?: { engine?: string | undefined; rows?: string | undefined; only?: string | undefined };
   /** Prints one line to stderr. */
   say(line: string): void;
   /** Callbacks run in reverse order, even after a failure. */

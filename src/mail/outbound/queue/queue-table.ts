@@ -143,15 +143,12 @@ export function createQueueTable(db: Db, commits: GroupCommitter) {
     /** Outbound messages created for inbound ones. */
     async ofInbound(inbound: string[]): Promise<{ message: MessageRow; recipients: RecipientRow[] }[]> {
       if (inbound.length === 0) return [];
+      // Not ordered by id: PostgreSQL would read the messages in that order until it has found enough.
       const messages = await db.read(
-        tables
-          .selectFrom("outbound_messages")
-          .selectAll()
-          .where("inbound_id", "in", inbound)
-          .orderBy("id")
-          .limit(BATCH_SIZE),
+        tables.selectFrom("outbound_messages").selectAll().where("inbound_id", "in", inbound).limit(BATCH_SIZE),
       );
       if (messages.length === 0) return [];
+      messages.sort((a, b) => (a.id < b.id ? -1 : 1));
       const recipients = await db.read(
         tables
           .selectFrom("outbound_recipients")
@@ -161,6 +158,7 @@ export function createQueueTable(db: Db, commits: GroupCommitter) {
             "in",
             messages.map(({ id }) => id),
           )
+          .orderBy("message_id")
           .orderBy("id")
           .limit(10 * BATCH_SIZE),
       );

@@ -1,11 +1,25 @@
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { describe, test } from "node:test";
+import { sql } from "kysely";
+import { columnsOf, multiply } from "../../../../test/growth/subject.ts";
 import type { TestEngine } from "../../../../test/support/databases.ts";
 import { UserError } from "../../../kernel/index.ts";
 import type { ObjectStore } from "../../../store/index.ts";
 import type { OutboundTables } from "./migrations.ts";
-import { DAY, controlledAgent, until, largeMail, largeText, keysOf, mail, openOn, stateOf } from "./queue.testing.ts";
+import {
+  DAY,
+  MINUTE,
+  NOON,
+  controlledAgent,
+  until,
+  largeMail,
+  largeText,
+  keysOf,
+  mail,
+  openOn,
+  stateOf,
+} from "./queue.testing.ts";
 
 /** Tests which messages the outbound queue accepts, and what it stores and lists, on every database engine. */
 export function queueConformance(engine: TestEngine): void {
@@ -271,6 +285,34 @@ export function queueConformance(engine: TestEngine): void {
       clock.advance(3 * DAY);
       service.start();
       await until(async () => (await bodies()).length === 2);
+    });
+
+    test("marks a message as done although its process died, behind more messages than one statement reads", async (t) => {
+      const { start, db, clock } = await open(t);
+      const service = await start(controlledAgent().agent, { run: false });
+      await service.enqueue(mail(["b@there.example"]));
+      const later = sql`${sql.lit(NOON + DAY)}`;
+      const { orderedId: id } = columnsOf(db);
+      await db.write(
+        db
+          .tables<OutboundTables>()
+          .updateTable("outbound_recipients")
+          .set({ next_try: NOON + DAY }),
+      );
+      await multiply(db, "outbound_messages", 1200, { id });
+      await multiply(db, "outbound_recipients", 1200, { id, message_id: id, next_try: later });
+      clock.advance(1);
+      const { id: done } = await service.enqueue(mail(["b@there.example"]));
+      await db.write(
+        db
+          .tables<OutboundTables>()
+          .updateTable("outbound_recipients")
+          .set({ state: "delivered", next_try: null, finished_at: NOON })
+          .where("message_id", "=", done!),
+      );
+      clock.advance(6 * MINUTE);
+      service.start();
+      await until(async () => (await service.get(done!))!.message.finishedAt !== undefined);
     });
 
     test("reports a missing body as a failure instead of keeping its message queued forever", async (t) => {

@@ -93,11 +93,15 @@ export function createPeers({ settings, now = () => performance.now() }: PeersDe
       let lastActivityAt = now();
       const recordActivityNow = () => void (lastActivityAt = now());
       const connection = new RTCPeerConnection({
-        codecs: { video: list(codecs.video), audio: list(codecs.audio) },
-        headerExtensions: {
-          video: [useSdesMid(), useAbsSendTime(), useTransportWideCC()],
-          audio: [useSdesMid(), useAbsSendTime(), useTransportWideCC()],
-        },
+        codecs: { video: list(codecs.video, kind), audio: list(codecs.audio, kind) },
+        // Viewers identify the tracks by their SSRC in the SDP, and the bitrate does not depend on their feedback.
+        headerExtensions:
+          kind === "play"
+            ? {}
+            : {
+                video: [useSdesMid(), useAbsSendTime(), useTransportWideCC()],
+                audio: [useSdesMid(), useAbsSendTime(), useTransportWideCC()],
+              },
         certificates: [certificate],
         iceLite: true,
         iceServers: [],
@@ -162,7 +166,7 @@ export function newCertificate(): RTCCertificate {
 
 const isAny = (host: string) => host === "0.0.0.0" || host === "::";
 
-function list(codec: OfferedCodec | undefined): RTCRtpCodecParameters[] {
+function list(codec: OfferedCodec | undefined, kind: "publish" | "play"): RTCRtpCodecParameters[] {
   if (codec === undefined) return [];
   const isVideo = codec.codec !== "opus";
   const media = new RTCRtpCodecParameters({
@@ -170,7 +174,7 @@ function list(codec: OfferedCodec | undefined): RTCRtpCodecParameters[] {
     clockRate: isVideo ? 90_000 : 48_000,
     payloadType: codec.payloadType,
     ...(!isVideo && { channels: 2 }),
-    rtcpFeedback: isVideo ? [useNACK(), usePLI(), useTWCC()] : [useTWCC()],
+    rtcpFeedback: [...(isVideo ? [useNACK(), usePLI()] : []), ...(kind === "publish" ? [useTWCC()] : [])],
   });
   if (codec.rtxPayloadType === undefined) return [media];
   return [

@@ -5,8 +5,7 @@ import {
   RtcpSenderInfo,
   RtcpSourceDescriptionPacket,
   RtcpSrPacket,
-  RtpHeader,
-  RtpPacket,
+  type RtpHeader,
   type RTCPeerConnection,
   type RTCRtpSender,
   SourceDescriptionChunk,
@@ -34,9 +33,8 @@ const BURST_PACKETS = 40;
 const BURST_MS = 5;
 /** Maximum queued packets: above it, packets are dropped up to the next key frame. */
 const MAX_WAITING_PACKETS = 8000;
-/** Packets stored for retransmission: werift stores only the last 128, fewer than a key frame has. */
+/** Packets stored for retransmission: more than a key frame has. */
 const KEPT_PACKETS = 2048;
-const KEPT_BY_WERIFT = 128;
 /**
  * Microseconds between backlog frames for a new viewer: browsers decode them as fast as possible and show only the last
  * one.
@@ -46,6 +44,8 @@ const CATCH_UP_US = 1000;
 const CLOCK_HEAD_START_US = 10_000_000;
 /** 60 ms of audio: a larger step means missing audio. */
 const STEP_TICKS = 2880;
+/** Without header extensions. */
+const RTP_HEADER_BYTES = 12;
 /** Seconds from 1900 to 1970 (RFC 5905). */
 const NTP_EPOCH = 2_208_988_800;
 
@@ -178,10 +178,17 @@ interface OutgoingTrack {
   report(wall: (us: number) => number): void;
 }
 
-/** Creates one track of one viewer: sequence numbers and timestamps, retransmissions, and reports. */
+/**
+ * Creates one track of one viewer: sequence numbers and timestamps, retransmissions, and reports. Packets bypass the sender of
+ * werift, which creates a packet with header extensions for each viewer and stores it: a packet here is a header of
+ * twelve octets and a payload that all viewers share.
+ */
 function createOutgoing(sender: RTCRtpSender, cname: string): OutgoingTrack {
   const rate = sender.kind === "video" ? 90_000 : 48_000;
-  const sentPackets: (RtpPacket | undefined)[] = [];
+  // Only video offers retransmissions (NACK).
+  const sentPackets = sender.kind === "video" ? createSentPackets() : undefined;
+  const transport = sender.dtlsTransport;
+  const header = createPacketHeader(sender.ssrc);
   let sequence = Math.floor(Math.random() * 0x8000);
   let count = 0;
   let octets = 0;
@@ -206,30 +213,29 @@ function createOutgoing(sender: RTCRtpSender, cname: string): OutgoingTrack {
     return timestamp % 2 ** 32;
   }
 
+  function transmit(payloadType: number, { sequence, timestamp, marker, payload }: SentPacket): void {
+    header.set(sequence, timestamp, payloadType, marker);
+    // werift reads these fields before it returns the promise.
+    transport.sendRtp(payload, header as unknown as RtpHeader).catch(() => {});
+  }
+
   return {
     send(payload, us, marker) {
+      const { codec } = sender;
+      if (codec === undefined || transport.state !== "connected") return;
       sequence = (sequence + 1) & 0xffff;
-      const packet = new RtpPacket(
-        new RtpHeader({
-          version: 2,
-          marker,
-          sequenceNumber: sequence,
-          timestamp: timestampOf(payload, us),
-          payloadType: sender.codec?.payloadType ?? 0,
-          ssrc: sender.ssrc,
-        }),
-        payload,
-      );
-      sentPackets[sequence % KEPT_PACKETS] = packet;
+      const timestamp = timestampOf(payload, us);
+      sentPackets?.add({ sequence, timestamp, marker, payload });
       count++;
       octets += payload.length;
-      sender.sendRtp(packet).catch(() => {});
+      transmit(codec.payloadType, { sequence, timestamp, marker, payload });
     },
     retransmit({ lost }) {
+      const { codec } = sender;
+      if (codec === undefined) return;
       for (const number of lost) {
-        const packet = sentPackets[number % KEPT_PACKETS];
-        if (((sequence - number) & 0xffff) < KEPT_BY_WERIFT || packet?.header.sequenceNumber !== number) continue;
-        sender.dtlsTransport.sendRtp(packet.payload, packet.header).catch(() => {});
+        const packet = sentPackets?.find(number);
+        if (packet !== undefined) transmit(codec.payloadType, packet);
       }
     },
     report(wall) {
@@ -254,5 +260,54 @@ function createOutgoing(sender: RTCRtpSender, cname: string): OutgoingTrack {
         ])
         .catch(() => {});
     },
+  };
+}
+
+interface SentPacket {
+  sequence: number;
+  timestamp: number;
+  marker: boolean;
+  payload: Buffer;
+}
+
+/** The latest packets by sequence number: 30 KB for each viewer, besides the payloads that they share. */
+function createSentPackets(): { add(packet: SentPacket): void; find(sequence: number): SentPacket | undefined } {
+  const payloads = Array.from<Buffer | undefined>({ length: KEPT_PACKETS });
+  const timestamps = new Uint32Array(KEPT_PACKETS);
+  const sequences = new Uint16Array(KEPT_PACKETS);
+  const markers = new Uint8Array(KEPT_PACKETS);
+  return {
+    add({ sequence, timestamp, marker, payload }) {
+      const at = sequence % KEPT_PACKETS;
+      payloads[at] = payload;
+      timestamps[at] = timestamp;
+      sequences[at] = sequence;
+      markers[at] = marker ? 1 : 0;
+    },
+    find(sequence) {
+      const at = sequence % KEPT_PACKETS;
+      const payload = payloads[at];
+      if (payload === undefined || sequences[at] !== sequence) return undefined;
+      return { sequence, timestamp: timestamps[at]!, marker: markers[at] === 1, payload };
+    },
+  };
+}
+
+/** The fixed RTP header (RFC 3550, 5.1), with the fields of werift's header that encryption reads. */
+function createPacketHeader(ssrc: number) {
+  const bytes = Buffer.alloc(RTP_HEADER_BYTES);
+  bytes[0] = 2 << 6;
+  bytes.writeUInt32BE(ssrc, 8);
+  return {
+    ssrc,
+    sequenceNumber: 0,
+    serializeSize: RTP_HEADER_BYTES,
+    set(sequence: number, timestamp: number, payloadType: number, marker: boolean): void {
+      this.sequenceNumber = sequence;
+      bytes[1] = (marker ? 0x80 : 0) | payloadType;
+      bytes.writeUInt16BE(sequence, 2);
+      bytes.writeUInt32BE(timestamp, 4);
+    },
+    serialize: () => bytes,
   };
 }

@@ -4,13 +4,14 @@ import { streamErrors } from "../../../errors.ts";
 import type { LiveInputDirectory } from "../../inputs/port.ts";
 import type { LiveSession, LiveSessions } from "../../session.ts";
 import type { SrtCaller } from "./caller.ts";
-import { createTsPlayer } from "./ts-player.ts";
+import type { createSharedStreams } from "./shared-stream.ts";
 
 export interface PlayerDeps {
   sessions: Pick<LiveSessions, "of">;
   inputs: Pick<LiveInputDirectory, "bySrtStreamId" | "onChange">;
   /** Counts viewers until the returned function is called. */
   viewers: { join(input: string, session: string, from?: { player: string }): () => void };
+  streams: ReturnType<typeof createSharedStreams>;
 }
 
 /** Payload of one datagram: the usual seven transport stream packets. */
@@ -32,18 +33,12 @@ export function admitSrtPlayer(
  * revoked.
  */
 function play(
-  { inputs, viewers }: PlayerDeps,
+  { inputs, viewers, streams }: PlayerDeps,
   { input, streamId, passphrase }: SrtCaller,
   session: LiveSession,
   connection: SrtConnection,
 ): SrtHandlers {
-  const player = createTsPlayer({
-    now: () => performance.now(),
-    write(packets) {
-      for (let offset = 0; offset < packets.length; offset += DATAGRAM_BYTES)
-        connection.send(packets.subarray(offset, offset + DATAGRAM_BYTES));
-    },
-  });
+  const stream = streams.join(session);
   const leaveViewers = viewers.join(input.uid, randomIds.hex(), { player: "SRT" });
   /** The subscription may end before `unsubscribe` is assigned. */
   let unsubscribe = () => {};
@@ -53,6 +48,7 @@ function play(
     unsubscribe();
     stopListening();
     leaveViewers();
+    stream.leave();
   };
   const end = (endMode: "close" | "finish") => {
     if (isOver) return;
@@ -70,7 +66,17 @@ function play(
   const stopListening = inputs.onChange((uid) => {
     if (uid === input.uid || uid === "") void check();
   });
-  const subscription = session.subscribe({ ...player, end: () => end("finish"), lag: connection.waiting });
+  const subscription = session.subscribe({
+    tracks: () => {},
+    packet(packet) {
+      const packets = stream.packetsOf(packet);
+      if (packets === undefined) return;
+      for (let offset = 0; offset < packets.length; offset += DATAGRAM_BYTES)
+        connection.send(packets.subarray(offset, offset + DATAGRAM_BYTES));
+    },
+    end: () => end("finish"),
+    lag: connection.waiting,
+  });
   unsubscribe = subscription;
   if (isOver) subscription();
   // The key may have been revoked during the handshake.

@@ -6,8 +6,9 @@ import type { Publishing, RejectedPublishers } from "../../publish.ts";
 import { listenSrt } from "./listener.ts";
 import { admitSrtPlayer, type PlayerDeps } from "./player.ts";
 import { admitPublisher } from "./publisher.ts";
+import { createSharedStreams } from "./shared-stream.ts";
 
-export interface SrtServerDeps extends PlayerDeps {
+export interface SrtServerDeps extends Omit<PlayerDeps, "streams"> {
   host: string;
   /** UDP port. 0: the system chooses a free port. */
   port: number;
@@ -40,7 +41,8 @@ const REJECTIONS: Record<string, SrtRejection> = {
  * Listens for SRT publishers and players, distinguished by their stream ids. Rejects with UserError liveListenFailed if
  * the port is unavailable.
  */
-export async function startSrtServer(deps: SrtServerDeps): Promise<SrtServer> {
+export async function startSrtServer(given: SrtServerDeps): Promise<SrtServer> {
+  const deps = { ...given, streams: createSharedStreams({ now: () => performance.now() }) };
   const { host, port, connections, inputs, log } = deps;
 
   function rejectionOf(err: unknown, address: string): SrtRejection {

@@ -153,6 +153,32 @@ describe("objects in a folder", () => {
   );
 });
 
+test("an append that waits for more data holds less than 300 KB", async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "reelpost-partial-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const store = await openFsObjects({ folder });
+  const piece = Buffer.alloc(48 * 1024, 1);
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const count = 20;
+  const isWaiting: Promise<void>[] = [];
+  const before = process.memoryUsage().arrayBuffers;
+  const appends = Array.from({ length: count }, (_, n) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    isWaiting.push(promise);
+    async function* body() {
+      for (let i = 0; i < 30; i++) yield piece;
+      resolve();
+      await released;
+    }
+    return store.partial(`upload/${n}`).append(0, body());
+  });
+  await Promise.all(isWaiting);
+  const held = (process.memoryUsage().arrayBuffers - before) / count;
+  release();
+  assert.deepEqual(await Promise.all(appends), Array(count).fill(30 * piece.length));
+  assert.ok(held < 300 * 1024, `${Math.round(held / 1024)} KB`);
+});
+
 test("detects that an object was replaced by one of the same size and mtime", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-same-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));

@@ -74,6 +74,22 @@ test("a new viewer gets everything since the last key frame, with its parameter 
   feeds.close();
 });
 
+test("the payloads of a frame keep no memory besides their own", async () => {
+  const { hub, publication, feeds } = await publish(h264);
+  const units: Unit[] = [];
+  feeds
+    .of(hub.input.uid)!
+    .watch({ run: () => {}, unit: (unit) => units.push(unit), caughtUp: () => {}, onEnd: () => {} });
+  publication.write(picture(0, true));
+  publication.write(picture(40_000, false));
+  for (const { payloads } of units) {
+    const octets = payloads.reduce((sum, { length }) => sum + length, 0);
+    for (const { buffer } of payloads) assert.equal(buffer.byteLength, octets);
+  }
+  assert.equal(units.length, 2);
+  feeds.close();
+});
+
 test("viewers stay connected for the next publisher, unless its codec differs", async () => {
   const { hub, publication, feeds } = await publish(h264);
   let runs = 0;

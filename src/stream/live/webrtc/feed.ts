@@ -195,14 +195,19 @@ function openFeed({
   function packetize({ kind, key, pts, data }: MediaPacket): void {
     if (kind === "audio") return dispatchUnit({ kind, key, pts, payloads: [data] });
     if (tracks.video?.codec === "vp8")
-      return dispatchUnit({ kind, key, pts, payloads: packVp8(data, MAX_PAYLOAD, pictures++ & 0x7fff) });
+      return dispatchUnit({
+        kind,
+        key,
+        pts,
+        payloads: copyTogether(packVp8(data, MAX_PAYLOAD, pictures++ & 0x7fff)),
+      });
     const nals = splitLengthPrefixed(data).filter((nal) => nalType(nal) !== NAL.delimiter);
     const hasOwnSps = nals.some((nal) => nalType(nal) === NAL.sps);
     dispatchUnit({
       kind,
       key,
       pts,
-      payloads: packH264(key && !hasOwnSps ? [...parameterSets, ...nals] : nals, MAX_PAYLOAD),
+      payloads: copyTogether(packH264(key && !hasOwnSps ? [...parameterSets, ...nals] : nals, MAX_PAYLOAD)),
     });
   }
 
@@ -333,4 +338,18 @@ function openFeed({
     },
     requestKeyFrame: () => session?.requestKeyFrame(),
   };
+}
+
+/**
+ * Copies the payloads of a frame into memory of their own. Viewers keep them for retransmissions: as slices of Node's
+ * buffer pool or of a received chunk, a payload of a kilobyte would keep 64 of them.
+ */
+function copyTogether(payloads: readonly Buffer[]): Buffer[] {
+  const memory = Buffer.allocUnsafeSlow(payloads.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  return payloads.map((payload) => {
+    const start = at;
+    at += payload.copy(memory, start);
+    return memory.subarray(start, at);
+  });
 }

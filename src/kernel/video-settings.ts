@@ -12,6 +12,14 @@ export const streamSettings = group("Video: uploads, processing and playback", {
       "How ffmpeg is confined. `bwrap`: by namespaces. `landlock`: without privileges, on kernel 5.13 or later. `prlimit`: only by limits on memory, time and file size. `auto`: by the first of these that works, but by `prlimit` only if no other machine can reach the server",
     example: "bwrap",
   }),
+  encoder: z
+    .enum(["auto", "software", "h264_nvenc", "h264_qsv", "h264_vaapi", "h264_videotoolbox"])
+    .default("auto")
+    .meta({
+      description:
+        "Encoder of H.264 renditions. `auto`: the first hardware encoder that passes a test at start, otherwise `software`. A name: only this hardware encoder is tested",
+      example: "software",
+    }),
   user_id: count(1_879_113_728, 1, 4_294_967_293, "User and group id that ffmpeg runs as if the server runs as root"),
   delivery_domain: z.string().default("").meta({
     description:

@@ -13,8 +13,10 @@ const capabilities = (found: Found): MediaCapabilities => ({
   sandbox: "bwrap",
   user: undefined,
   offline: true,
+  h264: { selected: () => selection, tested: Promise.resolve(selection) },
   ...found,
 });
+const selection = { encoder: "libx264", reason: "h264_nvenc: Cannot load libcuda.so.1" } as const;
 const findings = (
   media: Found | (() => Promise<MediaCapabilities>) | undefined,
   users: "account" | "shared" | "server" = "account",
@@ -81,11 +83,11 @@ describe("confinement", () => {
   test("prints a line per finding, with the status of findings that need attention", async () => {
     assert.equal(
       confinementText(await findings({ sandbox: "prlimit", user: { uid: 1234, gid: 1234 } }, "server")),
-      "ffmpeg confinement: limits only, user 1234, no network (warning)\nworker process users: the server's user for all accounts (warning)\n",
+      "ffmpeg confinement: limits only, user 1234, no network (warning)\nH.264 encoder: libx264 (h264_nvenc: Cannot load libcuda.so.1)\nworker process users: the server's user for all accounts (warning)\n",
     );
     assert.equal(
       confinementText(await findings({ sandbox: "landlock" })),
-      "ffmpeg confinement: landlock, the server's user, no network\nworker process users: one per account\n",
+      "ffmpeg confinement: landlock, the server's user, no network\nH.264 encoder: libx264 (h264_nvenc: Cannot load libcuda.so.1)\nworker process users: one per account\n",
     );
   });
 });

@@ -13,13 +13,16 @@ interface ConfinementDeps {
   users?: ReturnType<typeof workerUsers>;
 }
 
-/** Resolves with the confinement of ffmpeg and of workers in this process. */
+/** Resolves with the confinement of ffmpeg and of workers in this process, and the selected encoder. */
 export async function confinementFindings({
   settings,
   media,
   users = workerUsers(parseIdRange(settings.workers.uid_range)),
 }: ConfinementDeps): Promise<Finding[]> {
-  return [...(media === undefined ? [] : [await mediaFinding(media)]), workerFinding(users)];
+  return [
+    ...(media === undefined ? [] : [await mediaFinding(media), ...(await encoderFinding(media))]),
+    workerFinding(users),
+  ];
 }
 
 const SANDBOX_NAMES = { bwrap: "bubblewrap", landlock: "landlock", prlimit: "limits only", none: "no sandbox" };
@@ -45,6 +48,17 @@ async function mediaFinding(media: NonNullable<ConfinementDeps["media"]>): Promi
       ...(err instanceof UserError && err.fix !== undefined && { fix: err.fix }),
     };
   }
+}
+
+/** No finding if ffmpeg is missing, which is reported separately. */
+async function encoderFinding(media: NonNullable<ConfinementDeps["media"]>): Promise<Finding[]> {
+  const selection = await media().then(
+    ({ h264 }) => h264.selected(),
+    () => undefined,
+  );
+  if (selection === undefined) return [];
+  const { encoder, reason } = selection;
+  return [fine("H.264 encoder", reason === undefined ? encoder : `${encoder} (${reason})`)];
 }
 
 function workerFinding(users: ReturnType<typeof workerUsers>): Finding {

@@ -72,6 +72,12 @@ export const streamErrors = defineErrors("stream", {
     message: "Cannot process video: {reason}",
     fix: "Install ffmpeg (apt-get install ffmpeg), or set stream.ffmpeg. Uploaded files are kept.",
   },
+  encoderMissing: {
+    code: 10964,
+    http: 503,
+    message: "Cannot continue to encode with {encoder}, with which this video was begun: {reason}",
+    fix: 'Run a process with role "encode" on a machine with this encoder, set stream.encoder to auto, or upload the video again.',
+  },
   encoderBusy: {
     code: 10911,
     http: 503,

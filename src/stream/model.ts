@@ -22,6 +22,11 @@ export interface MediaModel {
   ladder: VideoRendition[];
   watermark?: BurnedWatermark;
   /**
+   * ffmpeg's name of the hardware encoder of all H.264 renditions: segments of different encoders cannot share an
+   * initialization segment. Absent: the software encoder.
+   */
+  h264Encoder?: HardwareEncoder;
+  /**
    * Composition offsets of video segments are shifted to be non-negative, and an edit list in the initialization
    * segment cancels the shift: without it libavformat presents video late. Absent in models from earlier versions,
    * whose stored segments need no edit list.
@@ -34,6 +39,9 @@ export interface MediaModel {
    */
   primedAudio?: true;
 }
+
+/** ffmpeg's names. */
+export type HardwareEncoder = "h264_nvenc" | "h264_qsv" | "h264_vaapi" | "h264_videotoolbox";
 
 interface MediaSource {
   /** Object that ffmpeg reads: the uploaded file, or an indexed copy of it ("mezzanine"). */

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Fraction, MediaModel, VideoRendition } from "../model.ts";
 import { renditionRate, frameTicks, timescaleOf, videoCodecs } from "./codecs.ts";
+import { videoOptions } from "./video-options.ts";
 
 const model = (num: number, den = 1) => ({ segments: { fps: { num, den } as Fraction } }) as MediaModel;
 const rung = (width: number, height: number, bitrate: number, more: Partial<VideoRendition> = {}): VideoRendition => ({
@@ -59,4 +60,13 @@ test("all renditions of a video have the same timescale, and frames last a whole
 test("HEVC and AV1 have their own levels", () => {
   assert.equal(videoCodecs(rung(1280, 720, 1_800_000, { codec: "hevc" }), model(30)), "hvc1.1.6.L93.90");
   assert.equal(videoCodecs(rung(1920, 1080, 3_000_000, { codec: "av1" }), model(30)), "av01.0.08M.08");
+});
+
+test("a hardware encoder encodes only H.264, with a key frame at the start of each segment", () => {
+  const grid = { ...model(30), h264Encoder: "h264_nvenc" } as MediaModel;
+  grid.segments.framesPerSegment = 120;
+  const options = videoOptions(rung(640, 360, 800_000), grid).join(" ");
+  assert.match(options, /-c:v h264_nvenc .*-maxrate 800000 .*-level:v 3\.0 -g 120 /);
+  assert.doesNotMatch(options, /x264/);
+  assert.match(videoOptions(rung(640, 360, 800_000, { codec: "hevc" }), grid).join(" "), /-c:v libx265/);
 });

@@ -1,3 +1,4 @@
+import { hardwareOptions } from "../media/index.ts";
 import type { MediaModel, VideoRendition } from "../model.ts";
 import { levelOf, renditionRate, frameTicks, timescaleOf } from "./codecs.ts";
 
@@ -32,7 +33,7 @@ export function videoOptions(rendition: VideoRendition, model: MediaModel): stri
 }
 
 /**
- * Returns the maximum reordering depth, in frames: x264 and x265 reorder by two (b-pyramid), SVT-AV1 hides reordered
+ * Returns the maximum reordering depth, in frames: x264 and x265 reorder by two (b-pyramid), hardware encoders by one, SVT-AV1 hides reordered
  * frames in temporal units. This is a constant, not a measured value, because the initialization segment must not
  * depend on the segment encoded with it.
  */
@@ -80,6 +81,8 @@ function encoderOptions(rendition: VideoRendition, model: MediaModel): string[] 
       params,
     ];
   }
+  if (model.h264Encoder !== undefined)
+    return hardwareOptions(model.h264Encoder, { bitrate, level, keyFrames: keyframeInterval });
   const params = `keyint=${keyframeInterval}:min-keyint=${keyframeInterval}:scenecut=0:open-gop=0`;
   return [
     "-c:v",

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import type { Clock, Log } from "../../kernel/index.ts";
 import { withLeasedFiles, type ObjectStore } from "../../store/index.ts";
-import type { MediaTools } from "../media/index.ts";
+import { streamErrors } from "../errors.ts";
+import { deviceOptions, inputFilters, type MediaCapabilities, type MediaTools } from "../media/index.ts";
 import type { MediaModel, VideoRendition } from "../model.ts";
 import { followFiles } from "./growing-files.ts";
 import { FramesMissing, videoInit, videoSegment } from "./restamp.ts";
@@ -115,7 +116,8 @@ async function encodeFrom(
 ): Promise<void> {
   const { tools, scratch } = deps;
   const { model, urgency, signal, awaited } = run;
-  const { filters } = await tools.ready();
+  const { filters, h264 } = await tools.ready();
+  await requireEncoder(model, requested, h264);
   const [source, watermark] = inputPaths as [string, ...string[]];
   const isInitOnly = requested.every(({ segments }) => segments.length === 0);
   const graph = videoGraph(
@@ -131,6 +133,7 @@ async function encodeFrom(
     model.source.start +
     ((isExact ? from + SEEK_MARGIN_FRAMES : from) * model.segments.fps.den) / model.segments.fps.num;
   const inputs = [
+    ...(requested.some(({ rendition }) => isHardware(model, rendition)) ? deviceOptions(model.h264Encoder!) : []),
     // Accurate seeking would drop a frame that is still visible when the segment starts.
     "-noaccurate_seek",
     ...(seek > 0 ? ["-ss", seek.toFixed(6)] : []),
@@ -142,12 +145,17 @@ async function encodeFrom(
     source,
     ...(watermark === undefined ? [] : ["-f", "png_pipe", "-i", watermark]),
     "-filter_complex",
-    graph.filter,
+    [
+      graph.filter,
+      ...requested.flatMap(({ rendition }, i) =>
+        isHardware(model, rendition) ? [`${graph.pads[i]!}${inputFilters(model.h264Encoder!)}[h${i}]`] : [],
+      ),
+    ].join(";"),
   ];
   const outputArgs = (targets: readonly string[]) =>
     requested.flatMap(({ rendition }, i) => [
       "-map",
-      graph.pads[i]!,
+      isHardware(model, rendition) ? `[h${i}]` : graph.pads[i]!,
       ...(isInitOnly ? ["-frames:v", "1"] : []),
       ...videoOptions(rendition, model),
       targets[i]!,
@@ -186,6 +194,21 @@ async function encodeFrom(
   } finally {
     await folder.remove();
   }
+}
+
+const isHardware = ({ h264Encoder }: MediaModel, { codec }: VideoRendition) =>
+  codec === "h264" && h264Encoder !== undefined;
+
+/** Segments of another encoder would not fit the stored initialization segments. */
+async function requireEncoder(
+  { h264Encoder }: MediaModel,
+  requested: readonly RenditionSegments[],
+  { selected, tested }: MediaCapabilities["h264"],
+): Promise<void> {
+  if (h264Encoder === undefined || requested.every(({ rendition: { codec } }) => codec !== "h264")) return;
+  if (selected().encoder === h264Encoder) return;
+  const { reason = "another encoder is selected" } = await tested;
+  if (selected().encoder !== h264Encoder) throw streamErrors.encoderMissing({ encoder: h264Encoder, reason });
 }
 
 function createOutputHandler(

@@ -4,8 +4,9 @@ import type { Settings } from "../../kernel/settings.ts";
 import { streamErrors } from "../errors.ts";
 import { FIRST_DESCRIPTOR, runChild } from "./child.ts";
 import { confine, type ConfinedRun, type MediaUser, type Sandbox } from "./confinement.ts";
+import { type EncoderSelection, hardwareAccess, selectEncoder, SOFTWARE_ENCODER } from "./h264-encoders.ts";
 import { findPrograms, type Programs } from "./programs.ts";
-import type { MediaCapabilities } from "./port.ts";
+import type { H264Support, MediaCapabilities } from "./port.ts";
 import { mediaFilter } from "./seccomp.ts";
 
 export interface DiscoveredTools {
@@ -18,7 +19,10 @@ const WALL_MS = 15_000;
 const OUTPUT_BYTES = 1 << 20;
 const REQUIRED = ["libx264", "aac"];
 
-export type MediaSettings = Pick<Settings["stream"], "ffmpeg" | "ffprobe" | "sandbox" | "user_id">;
+export type MediaSettings = Pick<Settings["stream"], "ffmpeg" | "ffprobe" | "sandbox" | "user_id"> & {
+  /** Default: software. */
+  encoder?: Settings["stream"]["encoder"];
+};
 
 interface DiscoverOptions {
   log: Log;
@@ -40,14 +44,22 @@ export async function discover(
 ): Promise<DiscoveredTools> {
   const programs = findPrograms(settings);
   const user = userOf(settings, programs);
-  const ask = async (sandbox: Sandbox, program: string, ...args: string[]) => {
+  const askForBytes = async (sandbox: Sandbox, program: string, ...args: string[]) => {
     const { output } = await runChild(
       program,
-      confine(programs, { sandbox, user }, program, args, DISCOVERY_BOUNDS, FIRST_DESCRIPTOR),
+      confine(
+        programs,
+        { sandbox, user },
+        program,
+        args,
+        { ...DISCOVERY_BOUNDS, ...hardwareAccess(args) },
+        FIRST_DESCRIPTOR,
+      ),
       { wallMs: WALL_MS, outputBytes: OUTPUT_BYTES, signal },
     );
-    return output.toString("utf8");
+    return output;
   };
+  const ask = async (...given: Parameters<typeof askForBytes>) => (await askForBytes(...given)).toString("utf8");
   const sandbox = await chooseSandbox(programs, settings.sandbox, { log, exposed }, (candidate) =>
     ask(candidate, programs.ffmpeg, "-version"),
   );
@@ -59,13 +71,15 @@ export async function discover(
       ask(sandbox, programs.ffmpeg, "-hide_banner", "-filters"),
       ask(sandbox, programs.ffprobe, "-version"),
     ]);
+    const listed = namesOf(encoders);
     const capabilities: MediaCapabilities = {
       version: /^ffmpeg version (\S+)/.exec(version)?.[1] ?? "unknown",
-      encoders: namesOf(encoders),
+      encoders: listed,
       filters: namesOf(filters),
       sandbox,
       user,
       offline: sandbox === "bwrap" || (sandbox !== "none" && seccompFilter),
+      h264: startEncoderTest(settings.encoder, listed, (...args) => askForBytes(sandbox, programs.ffmpeg, ...args)),
     };
     const missingEncoders = REQUIRED.filter((name) => !capabilities.encoders.has(name));
     if (missingEncoders.length > 0)
@@ -80,6 +94,20 @@ export async function discover(
       { cause: err },
     );
   }
+}
+
+/** Nothing waits for the test: it takes a second for each encoder, and longer if a driver hangs. */
+function startEncoderTest(
+  setting: MediaSettings["encoder"] = "software",
+  listed: ReadonlySet<string>,
+  run: (...args: string[]) => Promise<Buffer>,
+): H264Support {
+  let selection: EncoderSelection = {
+    encoder: SOFTWARE_ENCODER,
+    reason: "the test of the hardware encoders has not ended",
+  };
+  const tested = selectEncoder({ setting, listed, run: (args) => run(...args) }).then((result) => (selection = result));
+  return { selected: () => selection, tested };
 }
 
 /** Uploads are never decoded as root: a server running as root starts its programs as another user. */

@@ -9,6 +9,7 @@ import {
   openSync,
   readdirSync,
   realpathSync,
+  statSync,
 } from "node:fs";
 import { join } from "node:path";
 import { createMemoryFile } from "../../kernel/memory-file.ts";
@@ -37,6 +38,8 @@ export interface ConfinedRun {
   writes?: string | undefined;
   /** Network access. Default false. */
   network?: boolean | undefined;
+  /** Device files and folders of hardware encoders that the run may use, if they exist. */
+  devices?: readonly string[] | undefined;
   nice: number;
   cpuSeconds: number;
   memoryMb: number;
@@ -83,7 +86,7 @@ export function confine(
     }
     const filter = programs.perl === undefined ? undefined : mediaFilter({ network: run.network === true });
     if (sandbox === "none" || (sandbox === "prlimit" && user === undefined && filter === undefined))
-      return { command: [...before, ...setprivArgs(programs, user), program, ...args], descriptors, close };
+      return { command: [...before, ...setprivArgs(programs, user, run), program, ...args], descriptors, close };
     // Paths become descriptors: another user cannot traverse the folders, and Landlock rules apply to open files.
     const opened = new Map<string, number>();
     for (const path of new Set(run.reads)) opened.set(path, passDescriptor(openFor(path, user, false)));
@@ -105,12 +108,13 @@ export function confine(
             files: sandbox === "landlock",
             reads,
             writes,
+            devices: run.devices ?? [],
             program: user === undefined ? realProgramPath : executable,
           });
     return {
       command: [
         ...before,
-        ...setprivArgs(programs, user),
+        ...setprivArgs(programs, user, run),
         ...perlArgs,
         executable,
         ...args.map((arg) => replaceWithDescriptors(arg, opened)),
@@ -146,10 +150,28 @@ function prlimitArgs({ prlimit }: Programs, { cpuSeconds, memoryMb, fileBytes }:
 }
 
 const NO_CAPABILITIES = ["--no-new-privs", "--inh-caps=-all", "--ambient-caps=-all"];
-const userArgs = (user: MediaUser | undefined) =>
-  user === undefined ? [] : ["--reuid", String(user.uid), "--regid", String(user.gid), "--clear-groups"];
-const setprivArgs = ({ setpriv }: Programs, user: MediaUser | undefined) =>
-  setpriv === undefined ? [] : [setpriv, "--pdeathsig", "KILL", ...NO_CAPABILITIES, ...userArgs(user), "--"];
+function userArgs(user: MediaUser | undefined, { devices = [] }: Pick<ConfinedRun, "devices">): string[] {
+  if (user === undefined) return [];
+  const groups = deviceGroups(devices);
+  return [
+    "--reuid",
+    String(user.uid),
+    "--regid",
+    String(user.gid),
+    ...(groups.length === 0 ? ["--clear-groups"] : ["--groups", groups.join(",")]),
+  ];
+}
+const setprivArgs = ({ setpriv }: Programs, user: MediaUser | undefined, run: Pick<ConfinedRun, "devices">) =>
+  setpriv === undefined ? [] : [setpriv, "--pdeathsig", "KILL", ...NO_CAPABILITIES, ...userArgs(user, run), "--"];
+
+/** Groups such as "render" that own the devices, except root's. */
+function deviceGroups(devices: readonly string[]): number[] {
+  const files = devices.flatMap((path) => {
+    const entry = statSync(path, { throwIfNoEntry: false });
+    return entry?.isDirectory() ? readdirSync(path).map((name) => statSync(join(path, name))) : (entry ?? []);
+  });
+  return [...new Set(files.filter((file) => file.isCharacterDevice() && file.gid !== 0).map(({ gid }) => gid))];
+}
 
 /**
  * Returns the arguments for a sandbox. Its file system contains only /usr and the specified files, under their own
@@ -163,7 +185,7 @@ const setprivArgs = ({ setpriv }: Programs, user: MediaUser | undefined) =>
 function bwrapArgs(
   { bwrap, setpriv }: Programs,
   program: string,
-  { reads, writes, network = false }: ConfinedRun,
+  { reads, writes, network = false, devices = [] }: ConfinedRun,
   user: MediaUser | undefined,
   passDescriptor: (fd: number) => number,
 ): string[] {
@@ -197,6 +219,9 @@ function bwrapArgs(
     ...["bin", "lib", "lib64"].flatMap((name) => ["--symlink", `usr/${name}`, `/${name}`]),
     "--dev",
     "/dev",
+    ...devices.flatMap((path) => ["--dev-bind-try", path, path]),
+    // Drivers find the device's properties there.
+    ...(devices.length === 0 ? [] : ["--ro-bind-try", "/sys", "/sys"]),
     "--tmpfs",
     "/tmp",
     ...parentFolders.flatMap((path) => ["--dir", path]),
@@ -208,7 +233,9 @@ function bwrapArgs(
     "/tmp",
     ...(filter === undefined ? [] : ["--seccomp", String(passDescriptor(createMemoryFile(filter)))]),
     "--",
-    ...(user === undefined ? [] : [setpriv!, ...NO_CAPABILITIES, "--bounding-set=-all", ...userArgs(user), "--"]),
+    ...(user === undefined
+      ? []
+      : [setpriv!, ...NO_CAPABILITIES, "--bounding-set=-all", ...userArgs(user, { devices }), "--"]),
   ];
 }
 

@@ -2,11 +2,11 @@
  * Perl, included in every Debian, makes the system calls that Node cannot, then executes the program: landlock(7) for
  * files, seccomp(2) for the rest. It needs no privilege and no namespace, so it works in containers. Arguments:
  * Landlock on (1) or off (0), the seccomp filter in hex, descriptors of readable files, descriptor of the writable
- * folder ("" for none), the program's real path, and the command. Landlock's system call numbers are the same on all
+ * folder ("" for none), paths of devices, the program's real path, and the command. Landlock's system call numbers are the same on all
  * processors; the number of prctl(2) differs. Exits with 126 and a line on stderr if confinement fails.
  */
 const SCRIPT = String.raw`
-my ($files, $filter, $reads, $writes, $program) = splice @ARGV, 0, 5;
+my ($files, $filter, $reads, $writes, $devices, $program) = splice @ARGV, 0, 6;
 my $prctl = PRCTL;
 sub must { my ($result, $what) = @_; return $result if $result != -1; print STDERR "confine: $what: $!\n"; exit 126 }
 must(syscall($prctl, 38, 1, 0, 0, 0), "no_new_privs");
@@ -19,6 +19,10 @@ if ($files) {
   for my $path (qw(/usr /bin /lib /lib64 /nix/store /etc/alternatives /etc/ld.so.cache /dev/null /dev/zero /dev/urandom), $program) {
     sysopen(my $handle, $path, 0x280000) or next;
     $allow->(fileno($handle), -d $handle ? 0xd : $path =~ m{^/dev/} ? 0x6 : 0x5);
+  }
+  for my $path (split /,/, $devices) {
+    sysopen(my $handle, $path, 0x280000) or next;
+    $allow->(fileno($handle), -d $handle ? 0x800e : 0x8006);
   }
   $allow->($_ + 0, 0x4) for split /,/, $reads;
   $allow->($writes + 0, 0x612e) if length $writes;
@@ -40,6 +44,8 @@ interface PerlSandboxOptions {
   /** Inherited descriptors of readable files. */
   reads: readonly number[];
   writes: number | undefined;
+  /** Device files and folders that may be read, written and controlled by ioctl(2). */
+  devices: readonly string[];
   /** Real path of the program. */
   program: string;
 }
@@ -47,7 +53,7 @@ interface PerlSandboxOptions {
 /** Arguments that precede the command. */
 export const perlSandboxArgs = (
   perl: string,
-  { filter, files, reads, writes, program }: PerlSandboxOptions,
+  { filter, files, reads, writes, devices, program }: PerlSandboxOptions,
   arch: string = process.arch,
 ): string[] => [
   perl,
@@ -57,5 +63,6 @@ export const perlSandboxArgs = (
   filter.toString("hex"),
   reads.join(","),
   writes === undefined ? "" : String(writes),
+  devices.join(","),
   program,
 ];

@@ -5,8 +5,9 @@ import { type SettingsInput, settingsSchema } from "../../kernel/settings.ts";
 import { discover } from "./capabilities.ts";
 import { createMediaTools, type MediaToolsDeps } from "./tools.ts";
 
+/** Default encoder: software, which needs no test. */
 export const streamSettings = (given: NonNullable<SettingsInput["stream"]> = {}) =>
-  settingsSchema.parse({ stream: given }).stream;
+  settingsSchema.parse({ stream: { encoder: "software", ...given } }).stream;
 
 /** Programs are discovered once per process, because discovery takes about six ffmpeg runs. */
 const found = new Map<string, ReturnType<typeof discover>>();

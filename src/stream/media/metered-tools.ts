@@ -55,8 +55,11 @@ export function createMeteredTools(
     ...tools,
     find() {
       tools.ready().then(
-        ({ version, sandbox, user, offline }) =>
-          log.info({ ffmpeg: version, sandbox, user: user?.uid, offline }, "stream: ffmpeg found"),
+        async ({ version, sandbox, user, offline, h264 }) => {
+          log.info({ ffmpeg: version, sandbox, user: user?.uid, offline }, "stream: ffmpeg found");
+          const selection = await h264.tested;
+          if (!lifecycle.stopping.aborted) log.info(selection, "stream: H.264 encoder selected");
+        },
         (err: unknown) =>
           lifecycle.stopping.aborted ||
           log.warn({ err }, "stream: ffmpeg is unavailable, videos will not be processed"),

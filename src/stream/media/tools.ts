@@ -5,6 +5,7 @@ import { streamErrors } from "../errors.ts";
 import { discover, type MediaSettings, type DiscoveredTools } from "./capabilities.ts";
 import { FIRST_DESCRIPTOR, runChild } from "./child.ts";
 import { confine, type ConfinedCommand, type MediaUser, NotOpened, reclaim } from "./confinement.ts";
+import { hardwareAccess } from "./h264-encoders.ts";
 import { restrictInputs } from "./inputs.ts";
 import { createRunSlots, type Urgency } from "./lanes.ts";
 import { startLiveChild } from "./live-child.ts";
@@ -115,7 +116,15 @@ export function createMediaTools({
         capabilities,
         programs[program],
         args,
-        { reads: run.reads, writes: run.writes, nice: NICENESS[urgency], cpuSeconds, memoryMb, fileBytes },
+        {
+          reads: run.reads,
+          writes: run.writes,
+          nice: NICENESS[urgency],
+          cpuSeconds,
+          memoryMb,
+          fileBytes,
+          ...hardwareAccess(args),
+        },
         FIRST_DESCRIPTOR,
       );
       const result = await runInto(run.writes, capabilities.user, program, command, {
@@ -153,7 +162,11 @@ export function createMediaTools({
         ...COMMON_ARGS.ffmpeg,
         "-max_alloc",
         String(MAX_ALLOC_BYTES),
-        ...restrictInputs(run.args, run.threads, reads.length > 0 ? "pipe,file" : "pipe"),
+        ...restrictInputs(
+          typeof run.args === "function" ? run.args(capabilities.h264.selected().encoder) : run.args,
+          run.threads,
+          reads.length > 0 ? "pipe,file" : "pipe",
+        ),
       ];
       return confineNow(
         programs,
@@ -166,6 +179,7 @@ export function createMediaTools({
           reads,
           network,
           nice: NICENESS[urgency],
+          ...hardwareAccess(args),
         },
         FIRST_DESCRIPTOR + outputs.length,
       );

@@ -1,3 +1,4 @@
+import { type H264Encoder, SOFTWARE_ENCODER } from "../media/index.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type {
   AudioTrack,
@@ -28,6 +29,8 @@ interface ProbedFile {
   /** Seconds in the file. */
   clip?: { start: number; end: number } | undefined;
   watermark?: BurnedWatermark | undefined;
+  /** The encoder selected on this machine. */
+  h264: H264Encoder;
 }
 
 type ModelSettings = Pick<Settings["stream"], "ladder" | "codecs" | "passthrough" | "max_duration_seconds">;
@@ -45,7 +48,7 @@ const MAX_START_TRIM_SECONDS = 0.25;
 
 /** Throws ProbeRejected if the file is too short, too long or empty. */
 export function modelOf(
-  { key, originalKey, size, description, tracks, scan, clip, watermark }: ProbedFile,
+  { key, originalKey, size, description, tracks, scan, clip, watermark, h264 }: ProbedFile,
   settings: ModelSettings,
 ): MediaModel {
   const videoScan = tracks.video && scan.video;
@@ -83,6 +86,7 @@ export function modelOf(
         ? []
         : createLadder({ width: video.width, height: video.height, fps: passthroughQuery.fps }, settings),
     ...(watermark !== undefined && video !== undefined && { watermark }),
+    ...(video !== undefined && h264 !== SOFTWARE_ENCODER && { h264Encoder: h264 }),
     editLists: true,
     primedAudio: true,
   };

@@ -107,7 +107,12 @@ export function createProbe({ tools, objects, settings, folder, watermark = ownW
         : uploadedScan;
       const { scan } = scannedFile;
       if (scan.video === undefined && scan.audio === undefined) throw malformed("It has no packets.");
-      const modelContext = { originalKey: video.sourceKey, clip: video.clip, watermark: await watermark(video) };
+      const modelContext = {
+        originalKey: video.sourceKey,
+        clip: video.clip,
+        watermark: await watermark(video),
+        h264: (await tools.ready()).h264.selected().encoder,
+      };
       // Videos that are too long are rejected before the whole file would be encoded.
       const model = modelOf({ ...scannedFile, ...modelContext }, settings);
       if (

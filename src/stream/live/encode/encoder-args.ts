@@ -1,3 +1,4 @@
+import { deviceOptions, hardwareOptions, type H264Encoder, inputFilters, SOFTWARE_ENCODER } from "../../media/index.ts";
 import { LIVE_AUDIO_BITRATE, LIVE_AUDIO_RATE, type Rung } from "./plan.ts";
 import { VIDEO_TIMESCALE } from "./picture-fragments.ts";
 
@@ -13,13 +14,17 @@ export function encoderArgs({
   video,
   audio,
   keyFrames,
+  h264 = SOFTWARE_ENCODER,
 }: {
   rungs: readonly Rung[];
   video: boolean;
   audio: boolean;
   keyFrames: "source" | "encoder";
+  /** Default: the software encoder. */
+  h264?: H264Encoder;
 }): string[] {
   return [
+    ...deviceOptions(h264),
     // No probing: the header is complete. Without these options, the first frame is output after a second; nobuffer
     // would lose the first frames.
     "-analyzeduration",
@@ -33,47 +38,29 @@ export function encoderArgs({
     "matroska",
     "-i",
     "pipe:0",
-    ...(rungs.length > 0 ? ["-filter_complex", graph(rungs)] : []),
-    ...rungs.flatMap((rung, i) => rungArgs(rung, i, keyFrames)),
+    ...(rungs.length > 0 ? ["-filter_complex", graph(rungs, h264)] : []),
+    ...rungs.flatMap((rung, i) => rungArgs(rung, i, keyFrames, h264)),
     ...(audio ? audioArgs(video ? 1 : 0, rungs.length) : []),
   ];
 }
 
-function graph(rungs: readonly Rung[]): string {
+function graph(rungs: readonly Rung[], h264: H264Encoder): string {
   const names = rungs.map((_, i) => `[s${i}]`).join("");
   const scale = ({ width, height }: Rung) =>
     width === undefined ? "scale=trunc(iw/2)*2:trunc(ih/2)*2" : `scale=${width}:${height}`;
   return [
     `[0:v:0]split=${rungs.length}${names}`,
-    ...rungs.map((rung, i) => `[s${i}]${scale(rung)}:flags=bicubic,setsar=1,format=yuv420p[v${i}]`),
+    ...rungs.map((rung, i) => `[s${i}]${scale(rung)}:flags=bicubic,setsar=1,${inputFilters(h264)}[v${i}]`),
   ].join(";");
 }
 
-function rungArgs({ bitrate, level, height }: Rung, index: number, keyFrames: "source" | "encoder"): string[] {
+function rungArgs(rung: Rung, index: number, keyFrames: "source" | "encoder", h264: H264Encoder): string[] {
   return [
     "-map",
     `[v${index}]`,
-    "-c:v",
-    "libx264",
-    "-preset",
-    "veryfast",
-    "-tune",
-    "zerolatency",
-    "-threads",
-    (height ?? 0) > 480 ? "2" : "1",
-    "-crf",
-    "23",
-    "-maxrate",
-    String(bitrate),
-    "-bufsize",
-    String(2 * bitrate),
-    "-profile:v",
-    "high",
-    "-level:v",
-    (level / 10).toFixed(1),
-    // Key frames only where requested. Publishers' timestamps are uneven, and ffmpeg derives rates from them.
-    "-x264-params",
-    "keyint=infinite:min-keyint=1:scenecut=0:open-gop=0:force-cfr=0",
+    ...(h264 === SOFTWARE_ENCODER
+      ? softwareOptions(rung)
+      : hardwareOptions(h264, { bitrate: rung.bitrate, level: rung.level, keyFrames: "forced" })),
     "-force_key_frames",
     keyFrames === "source" ? "source" : "expr:gte(t,n_forced*2)",
     "-fps_mode",
@@ -95,6 +82,32 @@ function rungArgs({ bitrate, level, height }: Rung, index: number, keyFrames: "s
     "-movflags",
     "+cmaf+default_base_moof+empty_moov+frag_every_frame+skip_trailer",
     `pipe:${FIRST_PIPE_FD + index}`,
+  ];
+}
+
+function softwareOptions({ bitrate, level, height }: Rung): string[] {
+  return [
+    "-c:v",
+    "libx264",
+    "-preset",
+    "veryfast",
+    "-tune",
+    "zerolatency",
+    "-threads",
+    (height ?? 0) > 480 ? "2" : "1",
+    "-crf",
+    "23",
+    "-maxrate",
+    String(bitrate),
+    "-bufsize",
+    String(2 * bitrate),
+    "-profile:v",
+    "high",
+    "-level:v",
+    (level / 10).toFixed(1),
+    // Key frames only where requested. Publishers' timestamps are uneven, and ffmpeg derives rates from them.
+    "-x264-params",
+    "keyint=infinite:min-keyint=1:scenecut=0:open-gop=0:force-cfr=0",
   ];
 }
 

@@ -163,7 +163,7 @@ export function createEncoder({
   const allOutputs = [...outputs, ...(audioOutput ? [audioOutput] : [])];
 
   const child = tools.live({
-    args: encoderArgs({ rungs, video: rungs.length > 0, audio, keyFrames: plan.keyFrames }),
+    args: (h264) => encoderArgs({ rungs, video: rungs.length > 0, audio, keyFrames: plan.keyFrames, h264 }),
     outputs: allOutputs.map(({ take }) => (chunk: Buffer) => {
       onOutput();
       return take(chunk);

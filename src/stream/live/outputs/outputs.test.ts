@@ -318,7 +318,7 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
 test("changed tracks start another ffmpeg, while the first one writes the remaining packets", async (t) => {
   const runs: { written: Buffer[]; ended: boolean; args: string[] }[] = [];
   const live: LiveOutputsRunnerDeps["tools"]["live"] = ({ args }) => {
-    const run = { written: [] as Buffer[], ended: false, args };
+    const run = { written: [] as Buffer[], ended: false, args: args as string[] };
     runs.push(run);
     const done = Promise.withResolvers<{ output: Buffer; stderr: string }>();
     const stdin = new Writable({

@@ -185,6 +185,14 @@ test(
   },
 );
 
+test("a video that another encoder has begun is not continued", needsFfmpeg, async (t) => {
+  const { video, segments, runs } = await openEncoder(t);
+  const of = await video(await tenSeconds(), { ...tenSegments, h264Encoder: "h264_nvenc" });
+  await assert.rejects(segments.get(of, "90p", 0), isError("encoderMissing", 503));
+  assert.equal(runs.length, 0);
+  assert.ok(await segments.get(of, "audio", 0));
+});
+
 test("too many requests are rejected immediately, and accepted again later", needsFfmpeg, async (t) => {
   const gate = gated();
   const { video, segments } = await openEncoder(t, { around: gate.around, concurrency: 1, maxWaiting: 3 });

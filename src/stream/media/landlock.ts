@@ -20,9 +20,9 @@ if ($files) {
     sysopen(my $handle, $path, 0x280000) or next;
     $allow->(fileno($handle), -d $handle ? 0xd : $path =~ m{^/dev/} ? 0x6 : 0x5);
   }
-  for my $path (split /,/, $devices) {
+  for my $path (length $devices ? ("/sys", split /,/, $devices) : ()) {
     sysopen(my $handle, $path, 0x280000) or next;
-    $allow->(fileno($handle), -d $handle ? 0x800e : 0x8006);
+    $allow->(fileno($handle), $path eq "/sys" ? 0xc : -d $handle ? 0x800e : 0x8006);
   }
   $allow->($_ + 0, 0x4) for split /,/, $reads;
   $allow->($writes + 0, 0x612e) if length $writes;
@@ -44,7 +44,10 @@ interface PerlSandboxOptions {
   /** Inherited descriptors of readable files. */
   reads: readonly number[];
   writes: number | undefined;
-  /** Device files and folders that may be read, written and controlled by ioctl(2). */
+  /**
+   * Device files and folders that may be read, written and controlled by ioctl(2). With any, /sys may be read, where
+   * drivers find the properties of the device.
+   */
   devices: readonly string[];
   /** Real path of the program. */
   program: string;

@@ -35,10 +35,10 @@ describe("the status of a server", { concurrency: true }, () => {
     assert.equal((await get("/healthz/")).status, 404);
   });
 
-  test("reports the active confinement at /readyz?verbose", needsFfmpeg, async () => {
+  test("reports the active confinement and the encoder at /readyz?verbose", needsFfmpeg, async () => {
     const { status, body } = await get("/readyz?verbose");
     assert.equal(status, 200);
-    const [first, video, workers, ...rest] = body.split("\n");
+    const [first, video, encoder, workers, ...rest] = body.split("\n");
     assert.deepEqual([first, rest], ["ready", [""]]);
     // The mode depends on the machine; the user is never root.
     assert.match(
@@ -47,6 +47,7 @@ describe("the status of a server", { concurrency: true }, () => {
         ? /^ffmpeg confinement: [\w ]+, user [1-9]\d*, no network/
         : /^ffmpeg confinement: [\w ]+, the server's user, /,
     );
+    assert.match(encoder!, /^H\.264 encoder: (h264_\w+|libx264 \(.+\))$/);
     assert.match(workers!, /^worker process users: (one per account|.*for all accounts \(warning\))$/);
   });
 

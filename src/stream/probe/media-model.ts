@@ -7,6 +7,7 @@ import type {
   EmbeddedText,
   Fraction,
   MediaModel,
+  VideoRendition,
   VideoTrack,
 } from "../model.ts";
 import type { FileDescription } from "./describe.ts";
@@ -73,6 +74,10 @@ export function modelOf(
   };
   const video = videoScan && toVideoTrack(passthroughQuery, videoScan, canPassThroughVideo(passthroughQuery, settings));
   const audio = audioScan && toAudioTrack(tracks.audio!, canPassThroughAudio(passthroughQuery, settings));
+  const ladder =
+    video === undefined
+      ? []
+      : createLadder({ width: video.width, height: video.height, fps: passthroughQuery.fps }, settings);
   return {
     version: 1,
     duration,
@@ -81,18 +86,21 @@ export function modelOf(
     ...(audio && { audio }),
     ...embeddedIn(tracks),
     segments,
-    ladder:
-      video === undefined
-        ? []
-        : createLadder({ width: video.width, height: video.height, fps: passthroughQuery.fps }, settings),
+    ladder,
     ...(watermark !== undefined && video !== undefined && { watermark }),
-    ...(video !== undefined && h264 !== SOFTWARE_ENCODER && { h264Encoder: h264 }),
+    ...(ladder.length > 0 && h264 !== SOFTWARE_ENCODER && fitsHardware(ladder) && { h264Encoder: h264 }),
     editLists: true,
     primedAudio: true,
   };
 }
 
-/** Returns the time until the end of the last frame, or of the audio if it continues. */
+/** Sides that all H.264 hardware encoders accept: some have a minimum of 145 pixels, and a maximum of 4096. */
+const fitsHardware = (ladder: readonly VideoRendition[]) =>
+  ladder
+    .filter(({ codec }) => codec === "h264")
+    .every(({ width, height }) => Math.min(width, height) >= 160 && Math.max(width, height) <= 4096);
+
+/** Time until the end of the last frame, or of the audio if it continues. */
 function lengthOf(videoScan: TrackScan | undefined, audioScan: TrackScan | undefined): number {
   if (videoScan === undefined) return audioScan!.end;
   return audioScan !== undefined && audioScan.end > videoScan.end + MAX_AUDIO_OVERRUN_SECONDS

@@ -279,3 +279,17 @@ test("an ordinary file is probed with one run of ffprobe and its index, not its 
   const { size } = (await objects.open("stream/a/source"))!;
   assert.ok(octets > 0 && octets < size / 20, `${octets} of ${size} octets were read`);
 });
+
+test("a video gets the selected hardware encoder, unless a rendition is too small for it", needsFfmpeg, async (t) => {
+  const selection = { encoder: "h264_vaapi" } as const;
+  const { probeFile } = await openProbe(t, {}, (tools) => ({
+    ...tools,
+    ready: async () => ({
+      ...(await tools.ready()),
+      h264: { selected: () => selection, tested: Promise.resolve(selection) },
+    }),
+  }));
+  assert.equal((await probeFile(await clip({ size: "320x180" }))).h264Encoder, "h264_vaapi");
+  assert.equal((await probeFile(await clip({ size: "160x90" }))).h264Encoder, undefined);
+  assert.equal((await probeFile(await clip({ video: false }))).h264Encoder, undefined);
+});

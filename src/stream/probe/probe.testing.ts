@@ -24,11 +24,15 @@ interface ProbeWorld {
 }
 
 /** Real tools, and real objects in a folder of the test. */
-export async function openProbe(t: TestContext, given: NonNullable<SettingsInput["stream"]> = {}): Promise<ProbeWorld> {
+export async function openProbe(
+  t: TestContext,
+  given: NonNullable<SettingsInput["stream"]> = {},
+  around: (tools: MediaTools) => MediaTools = (tools) => tools,
+): Promise<ProbeWorld> {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-probe-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
   const objects = await openWriteOnceObjects({ folder: join(folder, "objects") });
-  const tools = openTools(t, { sandbox: "auto", ...given });
+  const tools = around(openTools(t, { sandbox: "auto", ...given }));
   const probe = createProbe({ tools, objects, settings: streamSettings(given), folder });
   let count = 0;
   async function probeBody(body: Parameters<ObjectStore["put"]>[1], video: Partial<ProbedVideo>): Promise<MediaModel> {

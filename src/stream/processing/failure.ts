@@ -25,8 +25,12 @@ export function classifyFailure(err: unknown, failures: number): FailureAction {
   return { kind: "again" };
 }
 
-/** Messages of ffmpeg or bubblewrap that indicate a problem in the machine. */
-const MACHINE_ERRORS = /No space left|Input\/output error|Cannot allocate|^bwrap: /im;
+/**
+ * Messages of ffmpeg or bubblewrap that indicate a problem in the machine. Hardware encoders fail, for example, when all
+ * sessions of the device are in use.
+ */
+const MACHINE_ERRORS =
+  /No space left|Input\/output error|Cannot allocate|^bwrap: |^\[h264_(?:nvenc|qsv|vaapi|videotoolbox) @|Device creation failed/im;
 
 function isSourceError(err: unknown): boolean {
   if (err instanceof MediaRunError) return err.reason === "failed" && !MACHINE_ERRORS.test(err.stderr);

@@ -4,7 +4,7 @@ import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { createS3Client, openBucket, startPrivateS3, type TestBucket } from "../../test/support/radosgw.ts";
 import type { Kit } from "../harness/bench.ts";
 import { startServerProcess } from "../harness/server-process.ts";
-import { makeLibrary, type Library } from "../segment-serve/library.ts";
+import { createLibrary, type Library } from "../segment-serve/library.ts";
 import { createCall, type Ours } from "../smtp-accept/ours.ts";
 import { createVideoClient, type VideoServer } from "../vod/server.ts";
 
@@ -38,7 +38,7 @@ export async function startObjectsServer(
 ): Promise<ObjectsServer> {
   const name = bucket === undefined ? "folder" : "s3";
   const cwd = join(kit.dir, name);
-  const library = await makeLibrary(cwd);
+  const library = await createLibrary(cwd);
   if (bucket !== undefined) await copyToBucket(library, bucket);
   let ready: { api: string; smtp: { port: number } } | undefined;
   const server = await startServerProcess({

@@ -26,7 +26,7 @@ export { publishChange, onPublishedChange, type Change } from "./events/changes.
 export { createLocalEvents } from "./events/local.ts";
 export type { Events } from "./events/port.ts";
 export { openPostgresEvents } from "./events/postgres.ts";
-export type { EventChannel, Notification } from "./events/relayed.ts";
+export type { EventChannel } from "./events/relayed.ts";
 export { createVersions, type Versions } from "./events/versions.ts";
 export { createJobs } from "./jobs/jobs.ts";
 export { countRunningJobs, jobsMigrations } from "./jobs/jobs-table.ts";

@@ -1,9 +1,11 @@
-import type { EventChannel, Notification } from "../../store/index.ts";
+import type { EventChannel } from "../../store/index.ts";
+
+type Notifications = Parameters<EventChannel["send"]>[0];
 
 /** Notifications from one process, which the supervisor passes on to the others. Null: some were lost. */
 export interface NotificationsMessage {
   event: "notifications";
-  notifications: readonly Notification[] | null;
+  notifications: Notifications | null;
 }
 
 /** Messages that are being written to a process. Beyond that, a process that does not read would fill the memory. */
@@ -16,7 +18,7 @@ export function createBoundedSender(send: Send, maxUnsent = MAX_UNSENT) {
   let unsent = 0;
   let hasDropped = false;
 
-  return function sendBounded(notifications: readonly Notification[] | null): void {
+  return function sendBounded(notifications: Notifications | null): void {
     if (unsent >= maxUnsent) {
       hasDropped = true;
       return;

@@ -80,7 +80,7 @@ test(
     await restarting;
     // The last response has arrived, so all its data is stored.
     await kill();
-    // The data after the last moment may be sent at once.
+    // The data after the last moment may be sent in one piece.
     assert.ok(kills >= 3, `${kills} kills`);
     const world = await openUploadsWorld({ folder });
     t.after(world.close);

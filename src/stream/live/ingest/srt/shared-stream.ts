@@ -3,7 +3,7 @@ import type { LiveSession } from "../../session.ts";
 import { createTsPlayer } from "./ts-player.ts";
 
 /** The transport stream of a broadcast, written once for all its players. */
-export interface SharedStream {
+interface SharedStream {
   /** The packets of 188 octets for one frame; undefined if the stream does not contain it. */
   packetsOf(packet: MediaPacket): Buffer | undefined;
   /** Call it once, when the player has left. */

@@ -15,6 +15,12 @@ const SIZE = 10_000;
  * rule forwards them, and by Postfix with Debian's defaults. Both relay everything to their own sink, and a sample
  * counts only when all of it has arrived there. Reelpost signs forwarded messages and writes the email log; neither
  * authenticates senders.
+ *
+ * Top five of the profile (`--cpu-prof`, main thread, self time), before and after the message was sent in one packet and
+ * no longer copied to be hashed: replies written to sockets 14 % and 14 %, signatures handed to the thread pool 16 % and
+ * 10 %, SQL statements 7 % and 6 %, garbage collection 5 % and 5 %, messages written to the next hop 4 % and 4 %. CPU per
+ * message: 2.16 to 2.01 ms. Two RSA signatures in OpenSSL take 0.56 ms of it. A larger young generation of the heap
+ * (`--max-semi-space-size=64`) and HMAC from `crypto.hash()` gained nothing.
  */
 const bench: Bench = {
   name: "smtp-accept",

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createAccounts } from "../../src/accounts/index.ts";
 import { randomIds, silentLog, systemClock } from "../../src/kernel/index.ts";
 import { migrations } from "../../src/server/index.ts";
-import { createLocalEvents, migrate, openSqlite } from "../../src/store/index.ts";
+import { createLocalEvents, migrate, openSqlite, type Db } from "../../src/store/index.ts";
 import { createZones } from "../../src/zones/index.ts";
 
 export interface Filled {
@@ -16,10 +16,13 @@ export interface Filled {
 const PIECE = 50_000;
 const SOME = 1000;
 
-/** Creates a data directory in the state left by `reelpost serve`, with one zone of this many records. */
-export async function fillDataDirectory(directory: string, rows: number): Promise<Filled> {
+/**
+ * Creates a data directory in the state left by `reelpost serve`, with one zone of this many records. Default database:
+ * SQLite in the directory. The database is closed.
+ */
+export async function fillDataDirectory(directory: string, rows: number, database?: Db): Promise<Filled> {
   mkdirSync(directory, { recursive: true });
-  const db = openSqlite({ path: join(directory, "reelpost.sqlite") });
+  const db = database ?? openSqlite({ path: join(directory, "reelpost.sqlite") });
   await migrate(db, migrations);
   const parts = {
     db,

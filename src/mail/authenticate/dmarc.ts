@@ -1,6 +1,7 @@
 import type { DNSResolver } from "mailauth";
 import { domainOf } from "../../protocol/rfc5322/index.ts";
 import type { Authors } from "./policy.ts";
+import { loadLibrary } from "./load-library.ts";
 import type { Resolver } from "./resolver.ts";
 import type { SignatureResults } from "./signatures.ts";
 import type { DmarcResult, ResultWord, SpfResult } from "./verdict.ts";
@@ -13,7 +14,7 @@ export async function checkDmarc(
   { dkim, from, fromFields }: SignatureResults,
   resolver: Resolver,
 ): Promise<{ dmarc: DmarcResult; authors: Authors }> {
-  const { dmarc } = await import("./library.ts");
+  const { dmarc } = await loadLibrary();
   const dmarcCheck = await dmarc({
     headerFrom: from,
     fromFields,

@@ -75,6 +75,9 @@ const hideInternals = (name: string, type: LookupType) => (err: unknown) => {
   throw Object.assign(lookupError(code, `${type} ${name}: ${code}`), { cause: err });
 };
 
+/** The default reason is an exception with a stack trace, which takes longer than the rest of a cached query. */
+const ANSWERED = Symbol("answered");
+
 async function withTimeout<T>(answer: Promise<T>, ms: number, what: string, clock: Clock): Promise<T> {
   const timeoutController = new AbortController();
   const timeoutPromise = clock.sleep(ms, timeoutController.signal).then(() => {
@@ -85,7 +88,7 @@ async function withTimeout<T>(answer: Promise<T>, ms: number, what: string, cloc
   try {
     return await Promise.race([answer, timeoutPromise]);
   } finally {
-    timeoutController.abort();
+    timeoutController.abort(ANSWERED);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import type { ARCData, ARCResult, DKIMResult, DKIMVerifyResult, DNSResolver } from "mailauth";
+import { loadLibrary } from "./load-library.ts";
 import type { Resolver } from "./resolver.ts";
 import type { ArcResult, DkimResult, ResultWord } from "./verdict.ts";
 
@@ -30,7 +31,7 @@ export async function verifySignatures(
   resolver: Resolver,
   { minKeyBits, now, ip, partialBody }: SignatureOptions,
 ): Promise<SignatureResults> {
-  const { arc, dkimVerify, getARChain } = await import("./library.ts");
+  const { arc, dkimVerify, getARChain } = await loadLibrary();
   const dnsResolver = resolver as unknown as DNSResolver;
   const dkimCheck = await dkimVerify(message, {
     resolver: dnsResolver,

@@ -1,5 +1,6 @@
 import type { DNSResolver } from "mailauth";
 import type { Envelope } from "../messages/index.ts";
+import { loadLibrary } from "./load-library.ts";
 import type { Resolver } from "./resolver.ts";
 import type { ResultWord, SpfResult } from "./verdict.ts";
 
@@ -9,7 +10,7 @@ export async function checkSpf(
   resolver: Resolver,
   receiver: string,
 ): Promise<SpfResult> {
-  const { spf } = await import("./library.ts");
+  const { spf } = await loadLibrary();
   const spfCheck = await spf({
     sender: from,
     ip,

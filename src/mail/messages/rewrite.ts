@@ -21,7 +21,8 @@ export function withHeader(source: MailSource, headerBlock: Uint8Array): MailSou
     open(start = 0) {
       const bodyOffset = Math.max(0, start - headerBlock.length);
       const body = source.open(source.headerBlock.length + bodyOffset);
-      const head = headerBlock.subarray(Math.min(start, headerBlock.length));
+      if (start >= headerBlock.length) return body;
+      const head = headerBlock.subarray(start);
       return body instanceof Uint8Array ? Buffer.concat([head, body]) : prependedStream(head, body);
     },
   };

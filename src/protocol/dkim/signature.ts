@@ -123,7 +123,11 @@ export async function signData(key: KeyObject, data: string): Promise<string> {
 }
 
 /** Folds at 78 characters (RFC 5322 2.1.1). */
-export const foldValue = (value: string): string => value.replace(/.{72}(?=.)/g, "$&\r\n\t");
+export function foldValue(value: string): string {
+  let text = value.slice(0, 72);
+  for (let at = 72; at < value.length; at += 72) text += `\r\n\t${value.slice(at, at + 72)}`;
+  return text;
+}
 
 function foldList(names: string[]): string {
   let text = "";

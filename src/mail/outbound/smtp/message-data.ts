@@ -13,6 +13,7 @@ type DataEnd =
   | { lost: unknown; complete: boolean };
 
 const PIECE_BYTES = 64 * 1024;
+const SHORT_BYTES = 32 * 1024;
 
 /**
  * Sends a message after the reply 354, up to the reply to it. After an end that is not complete, the connection must be
@@ -38,12 +39,15 @@ export async function sendData(
     // Reading may take forever: a reply must not wait for it.
     const read = () => Promise.race([pieces.next(), earlyReply]);
     let piece = await read();
-    for (; piece !== undefined && piece.done !== true; piece = await read())
-      await channel.write(writer.push(piece.value));
+    // The end of a short message goes with it: one packet instead of two.
+    const isShort = body instanceof Uint8Array && body.length <= SHORT_BYTES;
+    if (!isShort)
+      for (; piece !== undefined && piece.done !== true; piece = await read())
+        await channel.write(writer.push(piece.value));
     if (piece !== undefined) {
       complete = true;
       channel.setSilence(finalMs);
-      await channel.write([writer.end()]);
+      await channel.write([...(piece.done === true ? [] : writer.push(piece.value)), writer.end()]);
     }
   } catch (err) {
     return { unreadable: err };

@@ -64,6 +64,7 @@ export interface AccountsModule extends FirstRun, SignInModule {
   sessions: Sessions;
   audit: AuditLog;
   authenticate: TokenAuthenticator["authenticate"];
+  authenticateCached: TokenAuthenticator["authenticateCached"];
   isKnown: TokenAuthenticator["isKnown"];
   s3Credentials: TokenAuthenticator["s3Credentials"];
   stillValid: TokenAuthenticator["stillValid"];
@@ -189,6 +190,7 @@ export function createAccounts({
     members,
     tokens: createTokens({ db, clock, ids, limits, sealValue, onChanged: publishChange.token }),
     authenticate: authenticator.authenticate,
+    authenticateCached: authenticator.authenticateCached,
     isKnown: authenticator.isKnown,
     s3Credentials: authenticator.s3Credentials,
     stillValid: authenticator.stillValid,

@@ -32,6 +32,17 @@ export function sendEnvelope(
   text: string,
   extraHeaders?: Record<string, string>,
 ): Response {
+  writeEnvelope(outgoing, status, id, text, extraHeaders);
+  return RESPONSE_ALREADY_SENT;
+}
+
+export function writeEnvelope(
+  outgoing: ServerResponse,
+  status: number,
+  id: string,
+  text: string,
+  extraHeaders?: Record<string, string>,
+): undefined {
   const headers = [
     "content-type",
     "application/json",
@@ -47,7 +58,6 @@ export function sendEnvelope(
   for (const name in extraHeaders) headers.push(name, extraHeaders[name]!);
   outgoing.writeHead(status, headers);
   outgoing.end(text);
-  return RESPONSE_ALREADY_SENT;
 }
 
 const CORS_LIST = Object.entries(CORS).flat();

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { getRequestListener } from "@hono/node-server";
-import type { createApi } from "./app.ts";
+import type { Api } from "./app.ts";
 import { cutIdleBody } from "./body-patience.ts";
 import { lingerBeforeClose } from "./lingering-close.ts";
 
 /** Handles the requests of the API. */
-export type ApiApp = Pick<ReturnType<typeof createApi>, "fetch">;
+export type ApiApp = Api;
 
 /** How long the body of a request may stall, in ms. */
 const BODY_IDLE_MS = 60_000;
@@ -14,9 +14,11 @@ const BODY_IDLE_MS = 60_000;
 export function createApiHandler(
   api: ApiApp,
   { bodyIdleMs = BODY_IDLE_MS }: { bodyIdleMs?: number } = {},
-): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
+): (request: IncomingMessage, response: ServerResponse) => void | Promise<void> {
   const onApi = getRequestListener(api.fetch, { overrideGlobalObjects: false });
   return (request, response) => {
+    const reading = api.read(request, response);
+    if (reading !== undefined) return reading === true ? undefined : reading;
     cutIdleBody(request, bodyIdleMs);
     lingerBeforeClose(request);
     return onApi(request, response);

@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
-import type { IncomingMessage, Server } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createAdaptorServer } from "@hono/node-server";
 import { publishedOpenApi } from "../../test/support/published-openapi.ts";
 import type { Caller } from "../accounts/index.ts";
 import { HTTP_SERVER_OPTIONS, randomIds, silentLog, systemClock, type Clock, type Log } from "../kernel/index.ts";
+import { createApiHandler } from "./api-handler.ts";
 import { createApi } from "./app.ts";
 import type { ChangeRecorderDeps } from "./change-recorder.ts";
 import { API_BASE } from "./base.ts";
-import { lingerBeforeClose } from "./lingering-close.ts";
 import type { Route } from "./operation.ts";
 import type { AccessControl } from "./ports.ts";
 import type { RateLimit } from "./rate-limit.ts";
@@ -97,13 +96,7 @@ export async function startApi(
     ...(changes && { changes }),
     checkAnswers: true,
   });
-  const server = createAdaptorServer({
-    fetch: app.fetch,
-    overrideGlobalObjects: false,
-    serverOptions: HTTP_SERVER_OPTIONS,
-  }) as Server;
-  // As in production: without it, a body that is rejected early could reset the connection before the response is read.
-  server.prependListener("request", (request: IncomingMessage) => lingerBeforeClose(request));
+  const server = createServer(HTTP_SERVER_OPTIONS, createApiHandler(app));
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   scope.after(
     () =>

@@ -1,14 +1,18 @@
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
-import { Hono, type Context } from "hono";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import { Hono } from "hono";
+import type { Params } from "hono/router";
 import { Fault, type Clock, type Ids, type Log } from "../kernel/index.ts";
 import { createLocalLimits, type RateLimits } from "../kernel/rate-limits.ts";
 import type { Tracing } from "../kernel/tracing.ts";
 import { unavailableProductOf } from "./absent-products.ts";
-import { PREFLIGHT, sendEnvelope, withHeaders } from "./answering.ts";
+import { isPlainGet, plainRequest, requestOf, sendResponse, type ApiRequest } from "./api-request.ts";
+import { PREFLIGHT, sendEnvelope, withHeaders, writeEnvelope } from "./answering.ts";
 import { authorize, credentialsOf } from "./authorize.ts";
 import { API_BASE } from "./base.ts";
 import { createBodyMemory } from "./body-memory.ts";
+import { createCachedReads, type CachedRead } from "./cached-reads.ts";
 import { createCall } from "./call.ts";
 import { createChangeRecorders, type ChangeRecorderDeps } from "./change-recorder.ts";
 import { success } from "./envelope.ts";
@@ -16,7 +20,7 @@ import { failureOf } from "./error-response.ts";
 import { apiErrors } from "./errors.ts";
 import { mountDocuments } from "./openapi.ts";
 import type { Answer, Operation, Route } from "./operation.ts";
-import { honoPath, methodsByPath, sentPath } from "./paths.ts";
+import { honoPath, methodsByPath, pathOf, sentPath } from "./paths.ts";
 import type { AccessControl, Credentials } from "./ports.ts";
 import { createFailureLimiter, createRateLimiter, DEFAULT_RATE_LIMIT, type RateLimit } from "./rate-limit.ts";
 import { createReadCache } from "./read-cache.ts";
@@ -55,9 +59,17 @@ interface ApiOptions {
 
 type Env = { Bindings: HttpBindings };
 
-/**
- * Creates the v4 REST API: routes under /client/v4, and the OpenAPI document. Uses Node's own requests and responses.
- */
+export interface Api {
+  /** Handles a request. Uses Node's own requests and responses. */
+  fetch: Hono<Env>["fetch"];
+  /**
+   * Handles a read without Hono, which takes longer than a short response. Returns undefined, without an effect, if
+   * `fetch` has to handle the request.
+   */
+  read(incoming: IncomingMessage, outgoing: ServerResponse): true | Promise<void> | undefined;
+}
+
+/** Creates the v4 REST API: routes under /client/v4, and the OpenAPI document. */
 export function createApi({
   routes,
   accessControl,
@@ -75,13 +87,14 @@ export function createApi({
   onChanged,
   tracing,
   checkAnswers = false,
-}: ApiOptions): Hono<Env> {
+}: ApiOptions): Api {
   const app = new Hono<Env>({ getPath: sentPath, router: createSegmentRouter() });
   const limit = createRateLimiter(rateLimit, limits);
   const failures = createFailureLimiter(rateLimit, limits);
-  const cache = createReadCache();
+  const cache = createReadCache<CachedRead>();
   const memory = createBodyMemory(bodyMemory);
   const methods = methodsByPath(routes);
+  const reads = createSegmentRouter<(request: ApiRequest) => Promise<Response | undefined>>();
   const recorderOf = changes && createChangeRecorders({ ...changes, routes });
 
   for (const { operation, handle } of routes) {
@@ -90,12 +103,12 @@ export function createApi({
 
     /** Authenticates, authorizes and responds to a request. */
     async function serve(
-      context: Context<Env>,
+      request: ApiRequest,
       id: string,
       logged: LoggedAnswer,
       reserveMemory: (octets: number) => void,
-    ): Promise<Response> {
-      const { incoming, outgoing } = context.env;
+    ): Promise<Response | undefined> {
+      const { incoming, outgoing, params, path } = request;
       const credentials = credentialsOf(incoming.headers, clientIp(incoming));
       const checking = failures.check(credentials.ip, () => accessControl.isKnown?.(credentials.secret) === true);
       if (checking !== undefined) await checking;
@@ -111,11 +124,10 @@ export function createApi({
       logged.token = caller.tokenId;
       const counting = limit(caller.tokenId);
       if (counting !== undefined) await counting;
-      const params = context.req.param();
-      const resource = await authorize(accessControl, caller, operation, params, context.req.path);
+      const resource = await authorize(accessControl, caller, operation, params, path);
       const readAt = versionOf?.(params);
       const cachedAnswer = readAt === undefined ? undefined : cache.get(incoming.url!, readAt);
-      if (cachedAnswer !== undefined) return sendEnvelope(outgoing, defaultStatus, id, cachedAnswer);
+      if (cachedAnswer !== undefined) return writeEnvelope(outgoing, defaultStatus, id, cachedAnswer);
 
       // The token may be revoked while a slow body is still arriving.
       const isComplete = incoming.complete;
@@ -123,12 +135,12 @@ export function createApi({
         if (isComplete) return caller;
         const now = await identify(credentialsOf(incoming.headers, clientIp(incoming)));
         if (now === undefined) throw apiErrors.notAuthenticated();
-        await authorize(accessControl, now, operation, params, context.req.path);
+        await authorize(accessControl, now, operation, params, path);
         return now;
       };
       // Creating a child log is expensive, and most requests never log anything.
       let child: Log | undefined;
-      const call = await createCall(context, {
+      const call = await createCall(request, {
         id,
         operation,
         caller,
@@ -145,18 +157,18 @@ export function createApi({
       }
       if (checkAnswers) check(operation, answer);
       const text = JSON.stringify(success(answer));
-      if (readAt !== undefined) cache.put(incoming.url!, readAt, text);
+      if (readAt !== undefined) cache.put(incoming.url!, readAt, text, { operation, params });
       logged.status = answer.status ?? defaultStatus;
-      return sendEnvelope(outgoing, logged.status, id, text);
+      return writeEnvelope(outgoing, logged.status, id, text);
     }
 
-    /** Responds to a request, even if its handler fails. */
-    async function respond(context: Context<Env>, logged: LoggedAnswer): Promise<Response> {
+    /** Responds to a request, even if its handler fails. Returns a response that has yet to be sent. */
+    async function respond(request: ApiRequest, logged: LoggedAnswer): Promise<Response | undefined> {
       const id = ids.hex();
       const startedAt = performance.now();
       const body = memory.open();
       try {
-        return await serve(context, id, logged, body.reserve);
+        return await serve(request, id, logged, body.reserve);
       } catch (thrown) {
         const { status, envelope, headers } = failureOf(
           thrown,
@@ -165,33 +177,36 @@ export function createApi({
           operation.translate,
         );
         logged.status = status;
-        return sendEnvelope(context.env.outgoing, status, id, JSON.stringify(envelope), headers);
+        return writeEnvelope(request.outgoing, status, id, JSON.stringify(envelope), headers);
       } finally {
         body.release();
         const ms = performance.now() - startedAt;
         onAnswer?.(operation.id, logged.status, ms);
-        if (method !== "get" && logged.status < 400) onChanged?.(operation, context.req.param());
+        if (method !== "get" && logged.status < 400) onChanged?.(operation, request.params);
         // Changes are logged with their caller; reads are not logged.
         if (method !== "get")
           log.info(
-            { request: id, operation: operation.id, ...logged, params: context.req.param(), ms: Math.round(ms) },
+            { request: id, operation: operation.id, ...logged, params: request.params, ms: Math.round(ms) },
             "api: request completed",
           );
       }
     }
 
-    app.on(method, API_BASE + honoPath(operation.path), (context) => {
+    if (method === "get")
+      reads.add("GET", API_BASE + honoPath(operation.path), (request) => respond(request, { status: defaultStatus }));
+    app.on(method, API_BASE + honoPath(operation.path), async (context) => {
       const logged: LoggedAnswer = { status: defaultStatus };
-      if (tracing === undefined) return respond(context, logged);
+      const request = requestOf(context);
+      if (tracing === undefined) return (await respond(request, logged)) ?? RESPONSE_ALREADY_SENT;
       const attributes = { "http.request.method": context.req.method, "http.route": API_BASE + operation.path };
       return tracing.run(
         `api ${operation.id}`,
         { kind: "server", parent: context.env.incoming.headers, attributes },
         async (span) => {
-          const response = await respond(context, logged);
+          const response = await respond(request, logged);
           span.set({ "http.response.status_code": logged.status });
           if (logged.status >= 500) span.fail(`status ${logged.status}`);
-          return response;
+          return response ?? RESPONSE_ALREADY_SENT;
         },
       );
     });
@@ -220,7 +235,25 @@ export function createApi({
     );
     return sendEnvelope((env as HttpBindings).outgoing, status, id, JSON.stringify(envelope), headers);
   });
-  return app;
+  const { cached } = accessControl;
+  // Counts that are shared with other processes are read asynchronously.
+  const answerFromMemory =
+    cached === undefined || limits.isShared
+      ? () => false
+      : createCachedReads({ cache, cached, ids, limit: (token) => void limit(token), clientIp, onAnswer });
+
+  function read(incoming: IncomingMessage, outgoing: ServerResponse): true | Promise<void> | undefined {
+    if (tracing !== undefined || !isPlainGet(incoming)) return undefined;
+    if (answerFromMemory(incoming, outgoing)) return true;
+    const path = pathOf(incoming.url!);
+    const [[match]] = reads.match("GET", path) as [[[(request: ApiRequest) => Promise<Response | undefined>, Params]?]];
+    if (match === undefined) return undefined;
+    const [respond, params] = match;
+    const request = plainRequest(incoming, outgoing, path, params);
+    return respond(request).then((response) => response && sendResponse(request, response));
+  }
+
+  return { fetch: app.fetch, read };
 }
 
 function noRoute(path: string) {

@@ -6,12 +6,15 @@ import type { Credentials, AccessControl } from "./ports.ts";
 
 const BEARER = /^Bearer +([\x21-\x7e]{1,256})$/i;
 
+/** The token of an Authorization header; undefined if its format is invalid. */
+export const bearerSecret = (authorization: string): string | undefined => BEARER.exec(authorization)?.[1];
+
 /** Reads the credentials of a request. Throws noCredentials or badCredentials. */
 export function credentialsOf(headers: IncomingHttpHeaders, ip: string | undefined): Credentials {
   const { authorization } = headers;
   const from = ip === undefined ? {} : { ip };
   if (authorization !== undefined) {
-    const secret = BEARER.exec(authorization)?.[1];
+    const secret = bearerSecret(authorization);
     if (secret === undefined)
       throw apiErrors.badCredentials({ chain: [{ code: 6111, message: "Invalid format for Authorization header" }] });
     return { secret, ...from };
@@ -37,13 +40,21 @@ export async function authorize(
   params: Record<string, string>,
   path: string,
 ): Promise<Resource> {
-  const { permission } = operation;
-  if (caller.secondFactorRequired === true && !needsNoSecondFactor(operation))
-    throw accountErrors.secondFactorRequired();
+  if (lacksSecondFactor(caller, operation)) throw accountErrors.secondFactorRequired();
   const resource = await resourceOf(gate, params, path);
-  if (permission === null || caller.allows(permission, resource)) return resource;
-  throw apiErrors.notAllowed({ permission: JSON.stringify(permission) });
+  if (hasPermission(caller, operation, resource)) return resource;
+  throw apiErrors.notAllowed({ permission: JSON.stringify(operation.permission) });
 }
+
+/** The decision of `authorize` for a resource that is known. */
+export const isAuthorized = (caller: Caller, operation: Operation, resource: Resource): boolean =>
+  !lacksSecondFactor(caller, operation) && hasPermission(caller, operation, resource);
+
+const lacksSecondFactor = (caller: Caller, operation: Operation) =>
+  caller.secondFactorRequired === true && !needsNoSecondFactor(operation);
+
+const hasPermission = (caller: Caller, { permission }: Operation, resource: Resource) =>
+  permission === null || caller.allows(permission, resource);
 
 /** Returns the operations that set up a second factor, and the names of the accounts that require one. */
 const needsNoSecondFactor = ({ method, path, permission }: Operation) =>

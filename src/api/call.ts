@@ -1,7 +1,6 @@
-import type { HttpBindings } from "@hono/node-server";
-import type { Context } from "hono";
 import type { Caller } from "../accounts/index.ts";
 import type { Log } from "../kernel/index.ts";
+import type { ApiRequest } from "./api-request.ts";
 import { DEFAULT_BODY_BYTES, parseJson, readBounded, readForm } from "./body.ts";
 import { invalidInput } from "./envelope.ts";
 import type { Call, Operation } from "./operation.ts";
@@ -18,27 +17,27 @@ interface CallDeps {
 
 /** Creates the call that a handler receives. Throws badRequest, badJson, bodyTooLarge, tooManyValues, tooDeep, busy. */
 export async function createCall(
-  { req, env }: Context<{ Bindings: HttpBindings }>,
+  request: ApiRequest,
   { id, operation, caller, log, confirm, reserveMemory }: CallDeps,
 ): Promise<Call> {
   const { query, body, maxBytes = DEFAULT_BODY_BYTES } = operation;
   const bounds = { limit: maxBytes, reserveMemory };
   const call: Call = {
     id,
-    params: req.param(),
-    query: query && requireValid(query.safeParse(unwrapSingleValues(req.queries())), "query"),
+    params: request.params,
+    query: query && requireValid(query.safeParse(unwrapSingleValues(request.queries())), "query"),
     body: undefined,
     caller,
     get log() {
       return log();
     },
     get request() {
-      return req.raw;
+      return request.raw;
     },
-    bytes: () => confirmAfter(readBounded(req.raw, bounds)),
-    form: () => confirmAfter(readForm(req.raw, bounds)),
+    bytes: () => confirmAfter(readBounded(request.raw, bounds)),
+    form: () => confirmAfter(readForm(request.raw, bounds)),
     confirm,
-    node: env,
+    node: request,
   };
   const confirmAfter = async <Value>(reading: Promise<Value>): Promise<Value> => {
     const value = await reading;
@@ -48,7 +47,7 @@ export async function createCall(
   if (body !== undefined)
     call.body = requireValid(
       body.safeParse(
-        parseJson(await confirmAfter(readBounded(req.raw, bounds)), operation.maxValues) ??
+        parseJson(await confirmAfter(readBounded(request.raw, bounds)), operation.maxValues) ??
           (operation.bodyOptional === true ? {} : undefined),
       ),
       "body",

@@ -30,6 +30,11 @@ export function methodsByPath(routes: Route[]): (path: string) => string[] {
 export function sentPath(request: Request, options?: { env?: HttpBindings }): string {
   const target = options?.env?.incoming?.url;
   if (target === undefined || !target.startsWith("/")) return getPath(request);
+  return pathOf(target);
+}
+
+/** The path of a request target, without the query. */
+export function pathOf(target: string): string {
   const end = target.indexOf("?");
   return end < 0 ? target : target.slice(0, end);
 }

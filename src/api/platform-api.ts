@@ -37,7 +37,7 @@ export function createPlatformApi(modules: PlatformModules, options: PlatformApi
   const address = createClientAddress(settings.http.trusted_proxies);
   const tailSockets = createTailSockets({ tails, log });
   lifecycle.onStop("tail sockets", () => tailSockets.close());
-  const accessControl = createAccessControl({ accounts, zoneAccount: zones.zoneAccount });
+  const accessControl = createAccessControl({ accounts, zones });
   const rateLimit = { requests: settings.api.rate_limit, seconds: RATE_WINDOW_SECONDS };
   const isSignedIn = createSignedInCheck({
     accessControl,
@@ -71,6 +71,7 @@ export function createPlatformApi(modules: PlatformModules, options: PlatformApi
     api: {
       fetch: (...request) =>
         app === undefined ? load().then(({ fetch }) => fetch(...request)) : app.fetch(...request),
+      read: (...request) => app?.read(...request),
     },
     isSignedIn,
     upgrade: tailSockets.upgrade,

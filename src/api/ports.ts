@@ -13,6 +13,11 @@ export interface AccessControl {
   accountExists(id: string): Promise<boolean>;
   /** Resolves with the account of a zone, or undefined if the zone does not exist. */
   zoneAccount(id: string): Promise<string | undefined>;
+  /** The same from memory, for repeated reads; undefined if the functions above have to decide. Default: they always do. */
+  cached?: {
+    authenticate(credentials: Pick<Credentials, "secret" | "ip">): Caller | undefined;
+    zoneAccount(id: string): string | undefined;
+  };
 }
 
 export interface Credentials {

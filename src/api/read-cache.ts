@@ -1,15 +1,21 @@
 /**
- * A cache of read responses, each with the version of its data. Limited in bytes; evicts the least recently used
- * entries.
+ * A cache of read responses, each with the version of its data and the read that produced it. Limited in bytes; evicts
+ * the least recently used entries.
  */
-interface ReadCache {
+export interface ReadCache<Read> {
   /** Undefined if not cached or outdated. */
   get(url: string, version: number): string | undefined;
-  /** Read `version` before reading the data: a concurrent change then makes the entry outdated instead of wrong. */
-  put(url: string, version: number, answer: string): void;
+  /** The read that was answered at this URL, whether or not its response is outdated. */
+  readAt(url: string): Read | undefined;
+  /**
+   * Stores the response of a URL that is read for the second time. Obtain `version` before reading the data: a concurrent
+   * change then makes the entry outdated instead of wrong.
+   */
+  put(url: string, version: number, answer: string, read: Read): void;
 }
 
-interface Entry {
+interface Entry<Read> {
+  read: Read;
   version: number;
   answer: string;
   octets: number;
@@ -20,14 +26,30 @@ interface Entry {
 const MAX_CACHE_OCTETS = 32 * 1024 * 1024;
 /** A single long response must not evict many short ones. */
 const MAX_ANSWER_OCTETS = 256 * 1024;
+const MAX_RECENT_URLS = 2048;
+/** Longer URLs are never stored. */
+const MAX_URL_LENGTH = 1024;
 
-export function createReadCache(maxOctets = MAX_CACHE_OCTETS): ReadCache {
-  const entries = new Map<string, Entry>();
+export function createReadCache<Read>(maxOctets = MAX_CACHE_OCTETS): ReadCache<Read> {
+  const entries = new Map<string, Entry<Read>>();
+  /**
+   * URLs that were read once, in two generations. Most reads of a crawl are never repeated: their responses would evict
+   * others, and the garbage collector would copy each of them twice.
+   */
+  let recentUrls = new Set<string>();
+  let olderUrls = new Set<string>();
   let octets = 0;
 
-  function forget(url: string, entry: Entry) {
+  function forget(url: string, entry: Entry<Read>) {
     entries.delete(url);
     octets -= entry.octets;
+  }
+
+  function isRepeated(url: string): boolean {
+    if (entries.has(url) || recentUrls.has(url) || olderUrls.has(url)) return true;
+    if (recentUrls.size >= MAX_RECENT_URLS) [recentUrls, olderUrls] = [new Set(), recentUrls];
+    recentUrls.add(url);
+    return false;
   }
 
   /**
@@ -51,9 +73,11 @@ export function createReadCache(maxOctets = MAX_CACHE_OCTETS): ReadCache {
       entry.used = true;
       return entry.answer;
     },
-    put(url, version, answer) {
+    readAt: (url) => entries.get(url)?.read,
+    put(url, version, answer, read) {
+      if (url.length > MAX_URL_LENGTH || !isRepeated(url)) return;
       // V8 uses two bytes per character for text with characters beyond Latin-1.
-      const entry = { version, answer, used: false, octets: 2 * (answer.length + url.length) };
+      const entry = { read, version, answer, used: false, octets: 2 * (answer.length + url.length) };
       if (entry.octets > MAX_ANSWER_OCTETS) return;
       const before = entries.get(url);
       if (before !== undefined) forget(url, before);

@@ -6,6 +6,8 @@ import type { Clock } from "./clock.ts";
  */
 export interface ReadThroughCache<Value> {
   get(key: string): Promise<Value | undefined>;
+  /** The value, if it is cached. */
+  peek(key: string): Value | undefined;
   /** True if the value is cached. */
   has(key: string): boolean;
   /** Invalidates values for which `matches` returns true, including reads in progress. */
@@ -45,13 +47,15 @@ export function createReadThroughCache<Value>({
     }
   }
 
+  function peek(key: string): Value | undefined {
+    const cachedValue = values.get(key);
+    return cachedValue !== undefined && cachedValue.until > clock.now() ? cachedValue.value : undefined;
+  }
+
   return {
-    async get(key) {
-      const cachedValue = values.get(key);
-      if (cachedValue !== undefined && cachedValue.until > clock.now()) return cachedValue.value;
-      return readings.get(key) ?? readAndKeep(key);
-    },
-    has: (key) => (values.get(key)?.until ?? -Infinity) > clock.now(),
+    get: async (key) => peek(key) ?? readings.get(key) ?? readAndKeep(key),
+    peek,
+    has: (key) => peek(key) !== undefined,
     forget(matches) {
       readings.clear();
       for (const [key, { value }] of values) if (matches(value, key)) values.delete(key);

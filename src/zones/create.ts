@@ -29,6 +29,8 @@ export interface Zones extends ZoneList {
   served: ServedZones;
   /** Resolves with the account of a zone, or undefined if the zone does not exist. Usually cached. */
   zoneAccount(zone: string): Promise<string | undefined>;
+  /** The same, if it is cached. */
+  cachedZoneAccount(zone: string): string | undefined;
   close(): void;
 }
 
@@ -41,7 +43,14 @@ export function createZones({
   firstStatus = "active",
   recordQuota = null,
 }: ZonesOptions): Zones {
-  const { account, close, ...list } = createZoneList({ db, clock, ids, events, nameServers, firstStatus });
+  const { account, cachedAccount, close, ...list } = createZoneList({
+    db,
+    clock,
+    ids,
+    events,
+    nameServers,
+    firstStatus,
+  });
   const versions = createVersions({ events, topic: RECORDS_CHANGED, alone: !db.isShared });
   // The DNS server caches only for seconds, so notifications from other processes suffice.
   const hintedVersions = db.isShared ? createVersions({ events, topic: RECORDS_CHANGED, alone: true }) : versions;
@@ -50,6 +59,7 @@ export function createZones({
     served: createServedZones({ db, version: hintedVersions.of }),
     records: createRecords({ db, clock, ids, versions, quota: recordQuota }),
     zoneAccount: account,
+    cachedZoneAccount: cachedAccount,
     close() {
       versions.close();
       hintedVersions.close();

@@ -8,6 +8,8 @@ interface ZoneAccounts {
    * zone, and usually cached.
    */
   find(zone: string): Promise<string | undefined>;
+  /** The account, if it is cached. */
+  cached(zone: string): string | undefined;
   forget(zone: string): void;
   close(): void;
 }
@@ -49,6 +51,7 @@ export function createZoneAccounts({
       }
       return foundAccount;
     },
+    cached: (zone) => cachedAccounts.get(zone),
     forget,
     close: unsubscribe,
   };

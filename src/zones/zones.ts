@@ -72,14 +72,11 @@ const PUBLIC_SUFFIX = /^(ac|co|com|edu|gov|gob|go|ltd|mil|ne|net|nom|or|org|plc|
 const DIRECT_REGISTRATION = /\.(ai|cc|de|fm|me|tv|ws|io|eu)$/;
 const MAX_VANITY_SERVERS = 10;
 
-export function createZoneList({
-  db,
-  clock,
-  ids,
-  events,
-  nameServers,
-  firstStatus,
-}: ZoneListDeps): ZoneList & { account: (zone: string) => Promise<string | undefined>; close(): void } {
+export function createZoneList({ db, clock, ids, events, nameServers, firstStatus }: ZoneListDeps): ZoneList &
+  Pick<ReturnType<typeof createZoneAccounts>, "close"> & {
+    account(zone: string): Promise<string | undefined>;
+    cachedAccount(zone: string): string | undefined;
+  } {
   const tables = db.tables<ZoneTables>();
   const find = zoneById(tables);
   const accounts = createZoneAccounts({ read: async (id) => (await find(id))?.account, events });
@@ -170,6 +167,7 @@ export function createZoneList({
       publishChange(events, { topic: "zones", account, zone: id, id });
     },
     account: accounts.find,
+    cachedAccount: accounts.cached,
     close: accounts.close,
   };
 }

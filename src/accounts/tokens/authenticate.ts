@@ -27,6 +27,11 @@ export interface TokenAuthenticator {
    */
   authenticate(credentials: { secret: string; email?: string; ip?: string }): Promise<Caller | undefined>;
   /**
+   * The same for a token or session in the cache. Undefined if `authenticate` has to decide: the caller is not cached,
+   * or is refused.
+   */
+  authenticateCached(credentials: { secret: string; ip?: string }): Caller | undefined;
+  /**
    * Resolves with the caller and the signing secret for an S3 access key id, which is a token id. Undefined if the
    * token is unknown, revoked, disabled, expired or not yet valid. The id is not secret, so this is not a use of the
    * token: call `recordUse` once a signature has been verified. Throws wrongAddress.
@@ -180,9 +185,11 @@ export function createTokenAuthenticator({
     return entry.caller;
   }
 
+  const lacksS3Secret = ({ hasS3Secret }: CachedCaller) => secrets !== undefined && hasS3Secret === false;
+
   /** Stores the S3 secret of an older token: its value is known only while it is being used. */
   async function addS3Secret(entry: CachedCaller, value: string): Promise<void> {
-    if (secrets === undefined || entry.hasS3Secret !== false) return;
+    if (!lacksS3Secret(entry)) return;
     entry.hasS3Secret = true;
     const { tokenId } = entry.caller;
     const sealedSecret = sealValue(tokenId, value);
@@ -209,6 +216,13 @@ export function createTokenAuthenticator({
       if (caller === undefined) return undefined;
       note(entry, ip);
       await addS3Secret(entry, secret);
+      return caller;
+    },
+    authenticateCached({ secret, ip }) {
+      const entry = callers.peek(keyOf(secret));
+      if (entry === undefined || entry.onlyWithEmail || lacksS3Secret(entry) || !entry.letsIn(ip)) return undefined;
+      const caller = admit(entry, ip);
+      if (caller !== undefined) note(entry, ip);
       return caller;
     },
     async s3Credentials(accessKeyId, ip) {

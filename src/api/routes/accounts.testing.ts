@@ -53,7 +53,10 @@ export async function setUpAccounts(t: TestContext, { contents }: { contents?: A
   const api = await startApi(t, {
     routes,
     changes: { audit: available.audit },
-    gate: createAccessControl({ accounts: available, zoneAccount: async () => undefined }),
+    gate: createAccessControl({
+      accounts: available,
+      zones: { zoneAccount: async () => undefined, cachedZoneAccount: () => undefined },
+    }),
   });
   const as =
     (secret: string): typeof api.call =>

@@ -1,0 +1,49 @@
+import { connect } from "node:net";
+import {
+  CHUNK_STREAM,
+  createRtmpPeer,
+  MESSAGE,
+  readCommand,
+  readStatus,
+  writeCommand,
+} from "../../src/protocol/rtmp/index.ts";
+import type { CountingViewer } from "./whep.ts";
+
+/** A player over RTMP. Once it plays, it counts octets without reading them, so that many fit one process. */
+export function openRtmpViewer(port: number, key: string): Promise<CountingViewer> {
+  const socket = connect({ port, host: "127.0.0.1", noDelay: true });
+  const peer = createRtmpPeer({
+    role: "client",
+    maxMessageSize: 16 * 1024 * 1024,
+    write: (pieces) => pieces.forEach((piece) => socket.write(piece)),
+  });
+  const command = (stream: number, ...given: Parameters<typeof writeCommand>) =>
+    peer.send(CHUNK_STREAM.command, { type: MESSAGE.command, stream, time: 0, data: writeCommand(...given) });
+  let octets = 0;
+  let requested = false;
+  return new Promise((resolve, reject) => {
+    const viewer = { received: () => octets, close: () => void socket.destroy() };
+    const setUp = (bytes: Buffer) => {
+      for (const message of peer.push(bytes)) {
+        const reply = readCommand(message);
+        if (reply?.name === "_result" && reply.transaction === 1) command(0, "createStream", 2, null);
+        else if (reply?.name === "_result" && reply.transaction === 2)
+          command(reply.args[0] as number, "play", 3, null, key);
+        else if (reply?.name === "onStatus" && readStatus(reply).level === "error")
+          reject(new Error(`RTMP: ${readStatus(reply).code}`));
+        else if (reply?.name === "onStatus" && readStatus(reply).code === "NetStream.Play.Start") {
+          socket.off("data", setUp).on("data", (data) => (octets += data.length));
+          resolve(viewer);
+          return;
+        }
+      }
+      if (!peer.isHandshakeComplete || requested) return;
+      requested = true;
+      command(0, "connect", 1, { app: "live", tcUrl: `rtmp://127.0.0.1:${port}/live`, flashVer: "bench" });
+    };
+    socket
+      .once("connect", peer.startHandshake)
+      .on("error", (err) => reject(new Error("a player of RTMP was disconnected", { cause: err })))
+      .on("data", setUp);
+  });
+}

@@ -17,7 +17,7 @@ const main = join(import.meta.dirname, "..", "src", "cli", "main.ts");
  *
  * Profile (perf, cached): 38 % of the time copies the segment to the socket, which sendfile avoids; 13 % collects
  * garbage on other threads; the rest is spread over the HTTP parser, Node's streams and 30 functions of the server, none
- * above 3 %. Tried without a gain: writing all headers immediately instead of one after another, a timer only for responses
+ * above 3 %. Tried without a gain: writing all headers in one call, a timer only for responses
  * that wait, and a larger young generation.
  */
 const bench: Bench = {

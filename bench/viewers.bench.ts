@@ -10,7 +10,7 @@ import { openSrtViewer } from "./viewers/srt.ts";
 import { type CountingViewer, openWhepViewer } from "./viewers/whep.ts";
 
 const FEW = 20;
-/** As many as one core of clients carries. */
+/** Chosen so that a run passes on two cores that also run the clients. */
 const MANY = { rtmp: 500, srt: 120, whep: 80, janus: 80, llhls: 200 };
 const WINDOW_MS = 2000;
 const SETTLE_MS = 700;

@@ -21,8 +21,8 @@ const [openAsync, closeAsync, statAsync, truncateAsync, syncAsync, writevAsync] 
 
 const FOLDER = ".partial";
 /**
- * Received data is written in batches of this size, without copying it. An upload holds at most two: one is written while the next one
- * arrives. Larger batches do not use less CPU time.
+ * Received data is written in batches of this size, without copying it. An upload holds at most two: one is written while
+ * the next one arrives. Larger batches use less CPU time, but more memory for each upload.
  */
 const BATCH_BYTES = 64 * 1024;
 /** Maximum number of buffers in a batch: a client may send its data octet by octet. */

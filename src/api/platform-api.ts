@@ -5,6 +5,7 @@ import { ROUTING_CHANGED } from "../mail/index.ts";
 import { AI_GATEWAY_PREFIX, createAiGatewayHttp } from "../workers/index.ts";
 import { RECORDS_CHANGED } from "../zones/index.ts";
 import type { ApiApp } from "./api-handler.ts";
+import { meterApi } from "./api-meter.ts";
 import { createAccessControl } from "./gate.ts";
 import { createLiveEvents } from "./live-events.ts";
 import { createSignedInCheck } from "./signed-in.ts";
@@ -60,12 +61,19 @@ export function createPlatformApi(modules: PlatformModules, options: PlatformApi
     log,
   });
   lifecycle.onStop("live events", () => changes.close());
+  // Before the operations are loaded: a scrape expects the metrics from the start.
+  const onAnswer = meterApi(modules.metrics);
   let app: ApiApp | undefined;
   let loading: Promise<ApiApp> | undefined;
   const load = () =>
     (loading ??= import("./platform-app.ts").then(
       ({ createPlatformApp }) =>
-        (app = createPlatformApp(modules, options, { accessControl, address, changes, isSignedIn, rateLimit }, basics)),
+        (app = createPlatformApp(
+          modules,
+          options,
+          { accessControl, address, changes, isSignedIn, rateLimit, onAnswer },
+          basics,
+        )),
     ));
   return {
     api: {

@@ -18,7 +18,6 @@ import type {
   WorkerRouting,
 } from "../workers/index.ts";
 import type { Lookups, Zones } from "../zones/index.ts";
-import { meterApi } from "./api-meter.ts";
 import { createApi } from "./app.ts";
 import { credentialsOf } from "./authorize.ts";
 import { createChosenIds } from "./chosen-id.ts";
@@ -107,16 +106,18 @@ interface PlatformAppDeps {
   changes: LiveEvents;
   isSignedIn(request: Parameters<ClientAddress["ip"]>[0]): Promise<boolean>;
   rateLimit: RateLimit;
+  /** Counts a response. */
+  onAnswer: NonNullable<Parameters<typeof createApi>[0]["onAnswer"]>;
 }
 
 /** The v4 API with all operations. */
 export function createPlatformApp(
   modules: PlatformModules,
   { settings, version, workerUrl, diagnose, isOwnHost, server, components, checkAnswers = false }: PlatformApiOptions,
-  { accessControl, address, changes, isSignedIn, rateLimit }: PlatformAppDeps,
+  { accessControl, address, changes, isSignedIn, rateLimit, onAnswer }: PlatformAppDeps,
   { clock, ids, log, lifecycle, tracing }: Basics,
 ): ReturnType<typeof createApi> {
-  const { accounts, zones, mail, stream, metrics } = modules;
+  const { accounts, zones, mail, stream } = modules;
   const operator = async () => (await accounts.firstAccount())?.id;
   const liveEvents = eventRoutes({
     live: changes,
@@ -153,7 +154,7 @@ export function createPlatformApp(
     limits: modules.rateLimits,
     rateLimit,
     clientIp: address.ip,
-    onAnswer: meterApi(metrics),
+    onAnswer,
     changes: { audit: accounts.audit, zoneName: async (id) => (await zones.find(id))?.name },
     onChanged: (operation, params) => void changes.publish(operation, params),
   });

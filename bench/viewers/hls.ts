@@ -32,7 +32,9 @@ export async function createHlsViewers(multivariant: string): Promise<HlsViewers
       const from = seen === undefined ? uris.length - 1 : uris.indexOf(seen) + 1;
       for (const uri of uris.slice(from)) {
         const { pathname, search } = new URL(uri, media);
-        octets += await drain.get(pathname + search);
+        const size = await drain.get(pathname + search);
+        // Not in one expression, which would read the sum before the request.
+        octets += size;
       }
       seen = uris.at(-1) ?? seen;
       const next = new URL(media);

@@ -11,7 +11,7 @@ import { openForWriting, type WritableFolder } from "./folder.ts";
 import { FORMAT, sealManifest, type BackupFile, type Manifest, type StoredContent } from "./manifest.ts";
 import { rowFiles } from "./rows.ts";
 import { nameKeyOf, readSecretsKey, type SecretsSettings } from "./secrets-key.ts";
-import { copySqlite, findSqlite, removeSqlite } from "./sqlite-files.ts";
+import { copySqlite, findSqliteFiles, removeSqlite } from "./sqlite-files.ts";
 
 /** Where a server stores its data. */
 export interface DataLocation {
@@ -217,7 +217,7 @@ async function createRun(
 
   async function copyDatabases() {
     for (const area of ["d1", "durable-objects"]) {
-      for (const name of await findSqlite(join(dataDirectory, area))) {
+      for (const name of await findSqliteFiles(join(dataDirectory, area))) {
         const path = `${area}/${name}`;
         if (databases.has(path)) continue;
         const copy = join(scratch, "copy.sqlite");

@@ -5,13 +5,13 @@ import { dirname, join } from "node:path";
 import { messageOf, UserError } from "../kernel/index.ts";
 import { backupErrors } from "./errors.ts";
 
-export interface Written {
+export interface ContentDigest {
   size: number;
   sha256: string;
 }
 
 /** Converts a failed write to a BackupError if the user can fix it. */
-export function fromWrite(err: unknown, path: string): unknown {
+export function toWriteError(err: unknown, path: string): unknown {
   if (err instanceof UserError) return err;
   switch ((err as NodeJS.ErrnoException | null)?.code) {
     case "ENOSPC":
@@ -30,9 +30,9 @@ export function fromWrite(err: unknown, path: string): unknown {
 }
 
 /** Counts and hashes the bytes that pass through. */
-export async function* measured(
+export async function* withDigest(
   bytes: AsyncIterable<Uint8Array>,
-  done: (written: Written) => void,
+  done: (written: ContentDigest) => void,
 ): AsyncGenerator<Uint8Array> {
   const hash = createHash("sha256");
   let size = 0;
@@ -44,9 +44,9 @@ export async function* measured(
   done({ size, sha256: hash.digest("hex") });
 }
 
-export async function measure(bytes: AsyncIterable<Uint8Array>): Promise<Written> {
-  let written: Written | undefined;
-  for await (const _ of measured(bytes, (result) => (written = result)));
+export async function digestOf(bytes: AsyncIterable<Uint8Array>): Promise<ContentDigest> {
+  let written: ContentDigest | undefined;
+  for await (const _ of withDigest(bytes, (result) => (written = result)));
   return written!;
 }
 
@@ -56,7 +56,7 @@ export async function measure(bytes: AsyncIterable<Uint8Array>): Promise<Written
  */
 export async function writeSynced(path: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
   const file = await open(path, "wx", 0o600).catch((err: unknown) => {
-    throw fromWrite(err, path);
+    throw toWriteError(err, path);
   });
   try {
     for await (const chunk of bytes) {
@@ -64,12 +64,12 @@ export async function writeSynced(path: string, bytes: AsyncIterable<Uint8Array>
         at += await file.write(chunk, at).then(
           ({ bytesWritten }) => bytesWritten,
           (err: unknown) => {
-            throw fromWrite(err, path);
+            throw toWriteError(err, path);
           },
         );
     }
     await file.datasync().catch((err: unknown) => {
-      throw fromWrite(err, path);
+      throw toWriteError(err, path);
     });
   } finally {
     await file.close();
@@ -84,7 +84,7 @@ export async function writeDurable(path: string, bytes: AsyncIterable<Uint8Array
     await rename(temp, path);
   } catch (err) {
     await rm(temp, { force: true }).catch(() => {});
-    throw fromWrite(err, path);
+    throw toWriteError(err, path);
   }
   await syncFolder(dirname(path));
 }
@@ -105,7 +105,7 @@ export async function syncFolder(path: string): Promise<void> {
 
 export async function makeFolder(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 }).catch((err: unknown) => {
-    throw fromWrite(err, path);
+    throw toWriteError(err, path);
   });
 }
 

@@ -7,15 +7,15 @@ import { messageOf, UserError } from "../kernel/index.ts";
 import { WrongIdentity, type Decryption, type Encryption } from "./encryption.ts";
 import { backupErrors } from "./errors.ts";
 import {
-  fromWrite,
+  toWriteError,
   linesOf,
   makeFolder,
-  measured,
+  withDigest,
   readFileStream,
   syncFolder,
   writeDurable,
   writeSynced,
-  type Written,
+  type ContentDigest,
 } from "./files.ts";
 import { FORMAT, readManifest, type BackupFile, type Manifest, type StoredContent } from "./manifest.ts";
 
@@ -63,7 +63,7 @@ export interface WritableFolder extends BackupFolder {
   /** Content files of complete backups, by name. */
   known(): Promise<Map<string, StoredContent>>;
   /** Stores bytes unless they are already present. `isNew`: they were added. The name is durable after `complete`. */
-  store(bytes: AsyncIterable<Uint8Array>): Promise<{ original: Written; stored: StoredContent; isNew: boolean }>;
+  store(bytes: AsyncIterable<Uint8Array>): Promise<{ original: ContentDigest; stored: StoredContent; isNew: boolean }>;
   /** Makes all contents durable, then the list of contents, then the manifest. */
   complete(manifest: (contentsSha256: string) => Manifest, contents: Iterable<StoredContent>): Promise<Manifest>;
   /**
@@ -211,7 +211,7 @@ function createReader(folder: string, id: string, close: () => void): BackupFold
       let sha256 = "";
       const path = join(folder, BACKUPS, `${backup}.contents`);
       try {
-        for await (const line of linesOf(measured(readFileStream(path), (found) => (sha256 = found.sha256)))) {
+        for await (const line of linesOf(withDigest(readFileStream(path), (found) => (sha256 = found.sha256)))) {
           const [name = "", size = "", hash = ""] = line.split(" ");
           contents.push({ name, size: Number(size), sha256: hash });
         }
@@ -280,13 +280,13 @@ function createWriter(
     },
     async store(bytes) {
       const temp = join(incoming, String(++count));
-      let original: Written | undefined;
-      let written: Written | undefined;
-      const plain = measured(bytes, (found) => (original = found));
+      let original: ContentDigest | undefined;
+      let written: ContentDigest | undefined;
+      const plain = withDigest(bytes, (found) => (original = found));
       try {
         await writeSynced(
           temp,
-          measured(encryption === undefined ? plain : encryption.encrypt(plain), (found) => (written = found)),
+          withDigest(encryption === undefined ? plain : encryption.encrypt(plain), (found) => (written = found)),
         );
         const name = nameOf(original!.sha256);
         const before = (await (knownContents ??= known())).get(name);
@@ -303,7 +303,7 @@ function createWriter(
         return { original: original!, stored, isNew: true };
       } catch (err) {
         await rm(temp, { force: true }).catch(() => {});
-        throw fromWrite(err, folder);
+        throw toWriteError(err, folder);
       }
     },
     async complete(build, contents) {
@@ -311,7 +311,7 @@ function createWriter(
       for (const shelf of shelves) if (existsSync(shelf)) await syncFolder(shelf);
       await syncFolder(join(folder, CONTENTS));
       let sha256 = "";
-      const lines = measured(textOf(contents), (found) => (sha256 = found.sha256));
+      const lines = withDigest(textOf(contents), (found) => (sha256 = found.sha256));
       const list = join(folder, BACKUPS, `next.contents`);
       await writeDurable(list, lines);
       const manifest = build(sha256);

@@ -16,8 +16,8 @@ import {
   type RowSnapshot,
 } from "../store/index.ts";
 import { backupErrors } from "./errors.ts";
-import { forEachParallel, linesOf, measure, readFileStream } from "./files.ts";
-import { findSqlite } from "./sqlite-files.ts";
+import { forEachParallel, linesOf, digestOf, readFileStream } from "./files.ts";
+import { findSqliteFiles } from "./sqlite-files.ts";
 
 interface MoveOptions {
   dataDirectory: string;
@@ -65,7 +65,7 @@ export async function moveData(options: MoveOptions): Promise<Moved> {
     throw backupErrors.noData({ directory: dataDirectory, file: path }, { cause: err });
   });
   if (database !== undefined) {
-    const count = (await findSqlite(join(dataDirectory, "durable-objects"))).length;
+    const count = (await findSqliteFiles(join(dataDirectory, "durable-objects"))).length;
     if (count > 0) throw backupErrors.durableObjectsStay({ count });
   }
   const db = openSqlite({ path });
@@ -175,7 +175,7 @@ async function copyObject(source: ObjectStore, target: ObjectStore, key: string)
   if (opened === undefined) return false;
   const { sha256 } = await target.put(key, opened.read());
   const written = await target.open(key);
-  const found = written === undefined ? undefined : await measure(written.read());
+  const found = written === undefined ? undefined : await digestOf(written.read());
   if (found?.sha256 !== sha256 || found.size !== opened.size) throw backupErrors.moveDiffers({ what: `object ${key}` });
   return true;
 }

@@ -10,8 +10,8 @@ import { backupErrors } from "./errors.ts";
 import {
   forEachParallel,
   makeFolder,
-  measure,
-  measured,
+  digestOf,
+  withDigest,
   readFileStream,
   syncFolder,
   writeDurable,
@@ -264,7 +264,7 @@ async function writeFiles(source: Source, files: readonly BackupFile[], options:
     try {
       await writeSynced(
         temp,
-        measured(folder.read(manifest, file.content, decryption), (found) => (sha256 = found.sha256)),
+        withDigest(folder.read(manifest, file.content, decryption), (found) => (sha256 = found.sha256)),
       );
     } catch (err) {
       await rm(temp, { force: true });
@@ -285,7 +285,7 @@ async function writeFiles(source: Source, files: readonly BackupFile[], options:
 
 async function isRestored(path: string, { size, sha256 }: BackupFile): Promise<boolean> {
   const found = await stat(path).catch(() => undefined);
-  return found?.size === size && (await measure(readFileStream(path))).sha256 === sha256;
+  return found?.size === size && (await digestOf(readFileStream(path))).sha256 === sha256;
 }
 
 async function restoreRows(source: Source, files: readonly BackupFile[], options: RestoreOptions): Promise<void> {

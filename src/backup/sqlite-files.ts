@@ -51,7 +51,7 @@ export const removeSqlite = async (path: string): Promise<void> =>
   void (await Promise.all(["", "-wal", "-shm", "-journal"].map((suffix) => rm(path + suffix, { force: true }))));
 
 /** Paths of the SQLite files below a folder, relative to it. */
-export async function findSqlite(folder: string): Promise<string[]> {
+export async function findSqliteFiles(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true, recursive: true }).catch(
     (err: NodeJS.ErrnoException) => {
       if (err.code === "ENOENT") return [];

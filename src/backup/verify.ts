@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { messageOf, UserError } from "../kernel/index.ts";
 import { readIdentities, type Decryption } from "./encryption.ts";
-import { forEachParallel, measure, measured, readFileStream, writeSynced, type Written } from "./files.ts";
+import { forEachParallel, digestOf, withDigest, readFileStream, writeSynced, type ContentDigest } from "./files.ts";
 import { openBackupFolder, type BackupFolder } from "./folder.ts";
 import type { BackupFile, Manifest } from "./manifest.ts";
 import { readRowFile } from "./rows.ts";
@@ -74,11 +74,11 @@ export async function verifyBackup({ folder: path, id, identityFile, onProgress 
   }
 }
 
-async function storedProblem(path: string, expected: Written): Promise<string | undefined> {
+async function storedProblem(path: string, expected: ContentDigest): Promise<string | undefined> {
   try {
     const { size } = await stat(path);
     if (size !== expected.size) return `it has ${size} bytes instead of ${expected.size}`;
-    const { sha256 } = await measure(readFileStream(path));
+    const { sha256 } = await digestOf(readFileStream(path));
     return sha256 === expected.sha256 ? undefined : "its bytes were changed";
   } catch (err) {
     return (err as NodeJS.ErrnoException).code === "ENOENT" ? "it is missing" : messageOf(err);
@@ -124,8 +124,8 @@ async function fileProblems({ folder, manifest, decryption, known, damaged }: Ch
     if (decryption === undefined && !isRows && !isDatabase)
       return file.content === file.sha256 ? undefined : "its bytes were changed";
     const bytes = folder.read(manifest, file.content, decryption);
-    let found: Written | undefined;
-    const counted = measured(bytes, (written) => (found = written));
+    let found: ContentDigest | undefined;
+    const counted = withDigest(bytes, (written) => (found = written));
     try {
       if (isRows) for await (const _ of (await readRowFile(counted)).rows);
       else if (isDatabase) {

@@ -34,7 +34,7 @@ onEveryDatabase((engine) => {
       const local = shifted(ms);
       await assert.rejects(
         followDatabaseTime({ db, clock: createCorrectedClock(local), local, log: silentLog }),
-        (err: Error & { kind?: string }) => err.kind === "clocksApart" && words.test(err.message),
+        (err: Error & { kind?: string }) => err.kind === "clockSkew" && words.test(err.message),
       );
     }
   });

@@ -48,7 +48,7 @@ const MAX_ROUND_TRIP_MS = 500;
 
 /**
  * Corrects the clock to that of the database, so that leases, claims and expiries on all nodes follow the same clock.
- * Log lines, certificates and files use the clock of the machine; throws clocksApart if that clock differs by more than
+ * Log lines, certificates and files use the clock of the machine; throws clockSkew if that clock differs by more than
  * a second. A difference that develops later is logged.
  */
 export async function followDatabaseTime(deps: DatabaseTimeDeps): Promise<DatabaseTime> {
@@ -58,7 +58,7 @@ export async function followDatabaseTime(deps: DatabaseTimeDeps): Promise<Databa
   let hasReference = false;
   let state: ClockState = await measure();
   if (!state.agrees)
-    throw clusterErrors.clocksApart({
+    throw clusterErrors.clockSkew({
       seconds: inSeconds(Math.abs(state.differenceMs)),
       direction: state.differenceMs > 0 ? "ahead of" : "behind",
     });

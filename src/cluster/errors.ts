@@ -20,8 +20,8 @@ export const clusterErrors = defineErrors("cluster", {
     message: "cluster.listen is set without database.url: nodes cannot share a SQLite database.",
     fix: "Set database.url to a PostgreSQL server, or remove cluster.listen.",
   },
-  clocksApart: {
-    code: "clocks_apart",
+  clockSkew: {
+    code: "clock_skew",
     http: 500,
     message: "The clock of this machine is {seconds} s {direction} the clock of the database.",
     fix: "Synchronize the clocks of both machines with NTP, for example with chrony.",

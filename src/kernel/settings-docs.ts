@@ -42,4 +42,5 @@ export function settingsPage(): string {
   return ["# Settings", "", INTRODUCTION, "", ...tables].join("\n");
 }
 
-const choicesOf = ({ choices }: SettingField) => (choices === undefined ? "" : ` One of ${choices.join(", ")}.`);
+const choicesOf = ({ choices }: SettingField) =>
+  choices === undefined ? "" : ` One of: ${choices.map((choice) => `\`${choice}\``).join(", ")}.`;

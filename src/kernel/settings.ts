@@ -256,7 +256,7 @@ export const settingsSchema = z.strictObject({
       .max(10)
       .default(["route1.reelpost.internal", "route2.reelpost.internal", "route3.reelpost.internal"])
       .meta({
-        description: "MX hosts of routed domains in order of preference: names of this server",
+        description: "MX host names for routed domains, in order of preference; each must resolve to this server",
         example: ["mx1.example.com", "mx2.example.com"],
       }),
     spf_include: z.string().min(1).default("_spf.reelpost.internal").meta({

@@ -20,7 +20,7 @@ export const signInSettings = {
   oidc_client_secret: z
     .string()
     .default("")
-    .meta({ description: "Client secret at the provider; empty: a public client", example: "" }),
+    .meta({ description: "Client secret issued by the provider; empty for a public client", example: "" }),
   oidc_domains: z
     .array(z.string().min(1))
     .default([])

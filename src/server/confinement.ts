@@ -38,7 +38,7 @@ async function mediaFinding(media: NonNullable<ConfinementDeps["media"]>): Promi
       status: "warning",
       found: foundText,
       expected: "bubblewrap or landlock",
-      fix: "Install bubblewrap, or perl on a kernel with landlock (5.13), and set stream.sandbox to auto.",
+      fix: "Install bubblewrap (or, on Linux 5.13 or later with Landlock, perl), and set stream.sandbox to auto.",
     };
   } catch (err) {
     return {

@@ -20,7 +20,7 @@ import { serverErrors } from "./errors.ts";
 import { migrations } from "./migrations.ts";
 import { readAnnouncement, withdrawStorage, type StorageAnnouncement } from "./storage-announcement.ts";
 
-/** The storage of `reelpost dev` as a server with the v4 API. */
+/** Serves the storage of `reelpost dev` through the v4 API. */
 export interface LocalStorage extends StorageAnnouncement {
   /** The account id in the API's paths. */
   account: string;

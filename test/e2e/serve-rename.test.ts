@@ -135,7 +135,7 @@ describe("two processes on one PostgreSQL", async () => {
     };
   }
 
-  test("a rename in one process fails no request in the other", async (t) => {
+  test("no request fails during a rename in another process", async (t) => {
     const env = await shared(t);
     const [one, two] = await Promise.all([spawnServe(t, { env }), spawnServe(t, { env })]);
     const api = createApi(one.ready, TOKEN);

@@ -10,7 +10,7 @@ import { readRuns } from "./live/recorded.ts";
 import { startLiveServer, type Input } from "./live/server.ts";
 import { uploadForm } from "./stream/senders.ts";
 import { until, videoOf } from "./stream/server.ts";
-import { watchOn } from "./stream/viewer.ts";
+import { continueWatching } from "./stream/viewer.ts";
 
 test(
   "a full disk during recording is reported, while the broadcast continues and stored segments and other videos still play",
@@ -25,7 +25,7 @@ test(
     const file = await clip({ seconds: 40, fps: "25", keyframeSeconds: 1 });
     const watched = await uploadForm(server, await clip());
     await until(async () => (await videoOf(server, watched)).readyToStream, "the video is playable");
-    const viewer = watchOn(server.ready.url, watched);
+    const viewer = continueWatching(server.ready.url, watched);
     const show = await server.input("full");
     const publisher = push(t, file, rtmp(show));
     await server.onAir(show);

@@ -21,7 +21,7 @@ const WORKER = (word: string) => `export default {
 };`;
 const large = `\n//${"x".repeat(200_000)}`;
 
-test("on a full disk, deploys, values and mail are rejected for that reason, live workers respond, and the next deploy works once there is space", async (t) => {
+test("on a full disk, deploys, KV writes and mail are rejected with that reason, live workers respond, and the next deploy works once there is space", async (t) => {
   const small = mountSmallDisk(t, 24);
   if (small === undefined)
     t.diagnostic("cannot mount a small disk here: the test limits the size of each file instead");

@@ -165,7 +165,7 @@ describe("a restart", { concurrency: 2 }, () => {
     slow.destroy();
   });
 
-  test("refuses no connection if another process holds the socket", async (t) => {
+  test("no connection is refused if another process holds the socket", async (t) => {
     const dataDirectory = await temporaryFolder(t);
     const holder = await holdSocket(t);
     // The kernel reports no address for a socket that is bound but not listening, so it counts as public and requires a

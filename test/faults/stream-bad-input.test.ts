@@ -4,7 +4,7 @@ import { describe, test } from "node:test";
 import { needsFfmpeg } from "../support/media.ts";
 import { objectsByPrefix, processesOf, until } from "./stream/server.ts";
 import { badAddresses } from "./stream/bad-input/addresses.ts";
-import { badFiles } from "./stream/bad-input/files.ts";
+import { testBadFiles } from "./stream/bad-input/files.ts";
 import { openBadInput } from "./stream/bad-input/fixture.ts";
 import { badTokens } from "./stream/bad-input/tokens.ts";
 import { badUploads } from "./stream/bad-input/uploads.ts";
@@ -12,7 +12,7 @@ import { badUploads } from "./stream/bad-input/uploads.ts";
 describe("bad input to a server while a viewer watches one video", needsFfmpeg, () => {
   const given = openBadInput();
 
-  badFiles(given);
+  testBadFiles(given);
   badUploads(given);
   badAddresses(given);
   badTokens(given);

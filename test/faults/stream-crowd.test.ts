@@ -14,7 +14,7 @@ import {
   videoOf,
   type VideoServer,
 } from "./stream/server.ts";
-import { get, segmentsOf, watchOn } from "./stream/viewer.ts";
+import { get, segmentsOf, continueWatching } from "./stream/viewer.ts";
 
 const VIEWERS = 500;
 const RUNG = "180p";
@@ -56,7 +56,7 @@ test(
       env: { REELPOST_LOG_LEVEL: "warn", REELPOST_STREAM_PASSTHROUGH: "false" },
     });
     const runs = (outcome = "ok") => metric(server, "reelpost_media_run_seconds_count", { program: "ffmpeg", outcome });
-    const other = watchOn(server.ready.url, watched);
+    const other = continueWatching(server.ready.url, watched);
     const address = (uid: string, n: number) => `${server.ready.url}/${uid}/segments/${RUNG}/${n}.m4s`;
     const all = async (urls: readonly string[]) => {
       const answers = await Promise.all(urls.map((url) => get(url)));

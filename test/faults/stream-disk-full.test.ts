@@ -18,7 +18,7 @@ import {
   videoOf,
   type VideoServer,
 } from "./stream/server.ts";
-import { get, watchOn } from "./stream/viewer.ts";
+import { get, continueWatching } from "./stream/viewer.ts";
 
 const MIB = 1024 * 1024;
 
@@ -49,7 +49,7 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
   const { check } = createLadderCheck();
   const watched = await uploadForm(server, await clip());
   await settled(server, watched);
-  const viewer = watchOn(server.ready.url, watched);
+  const viewer = continueWatching(server.ready.url, watched);
 
   // During an upload: received data is kept if the upload can be resumed; the data of a form is discarded.
   const large = await padded(source, 60 * MIB);

@@ -7,7 +7,7 @@ import { temporaryFolder } from "../support/serve.ts";
 import { createLadderCheck } from "./stream/ladder.ts";
 import { uploadForm } from "./stream/senders.ts";
 import { objectsByPrefix, processesOf, settled, startVideoServer, until, videoOf } from "./stream/server.ts";
-import { segmentsOf, watchOn } from "./stream/viewer.ts";
+import { segmentsOf, continueWatching } from "./stream/viewer.ts";
 
 let cluster: Cluster | undefined;
 before(async () => void (cluster = await startCluster()));
@@ -32,7 +32,7 @@ test(
     const uid = await uploadForm(front, source);
     const encoding = () => processesOf(objects, "ffmpeg").length > 0;
     const viewer = until(async () => (await videoOf(front, uid)).readyToStream, "the video is playable").then(() =>
-      watchOn(playback.ready.url, uid),
+      continueWatching(playback.ready.url, uid),
     );
     await until(
       async () => encoding() && Number((await videoOf(front, uid)).status.pctComplete) > 5,

@@ -9,7 +9,7 @@ import { temporaryFolder } from "../support/serve.ts";
 import { createLadderCheck } from "./stream/ladder.ts";
 import { TUS, send, tusCreate, uploadForm } from "./stream/senders.ts";
 import { processesOf, settled, startVideoServer, until, videoOf } from "./stream/server.ts";
-import { get, watchOn } from "./stream/viewer.ts";
+import { get, continueWatching } from "./stream/viewer.ts";
 
 const WORKER = `export default { async email(message) { message.setReject("seen"); }, fetch: () => new Response("here") };`;
 const long = () => clip({ seconds: 20, size: "640x360", fps: "24", audio: false });
@@ -28,7 +28,7 @@ describe("ffmpeg", { concurrency: 2 }, () => {
       const server = await startVideoServer(t, { env: { REELPOST_LOG_LEVEL: "warn" } });
       const watched = await uploadForm(server, await clip());
       await settled(server, watched);
-      const viewer = watchOn(server.ready.url, watched);
+      const viewer = continueWatching(server.ready.url, watched);
       const uid = await uploadForm(server, source);
       const killed = new Set<number>();
       for (let i = 0; i < 3 && (await videoOf(server, uid)).status.state !== "ready"; i++) {
@@ -117,7 +117,7 @@ describe("ffmpeg", { concurrency: 2 }, () => {
   );
 
   test(
-    "removed and reinstalled while needed, as in an upgrade, fails no video",
+    "no video fails if it is removed and reinstalled while in use, as in an upgrade",
     { ...needsFfmpeg, timeout: 110_000 },
     async (t) => {
       const folder = await temporaryFolder(t, "programs");

@@ -6,7 +6,7 @@ import { isInBucket, type DataLocation } from "../create.ts";
 import { backupErrors } from "../errors.ts";
 import { makeFolder } from "../files.ts";
 import { canDecrypt, readSecretsKey, type SecretsSettings } from "../secrets-key.ts";
-import { findSqlite, rebuildIndexes, sqliteProblem } from "../sqlite-files.ts";
+import { findSqliteFiles, rebuildIndexes, sqliteProblem } from "../sqlite-files.ts";
 import { explain, type Finding } from "./finding.ts";
 import { moveFile, openCheckedObjects, type CheckedObjects } from "./objects.ts";
 import { createReferences, type Reference, type Row } from "./references.ts";
@@ -151,7 +151,7 @@ async function checkOnce(options: CheckOptions, stored: CheckedObjects): Promise
     ["d1", "d1_database"],
     ["durable-objects", "durable_object"],
   ] as const) {
-    for (const name of await findSqlite(join(dataDirectory, area))) {
+    for (const name of await findSqliteFiles(join(dataDirectory, area))) {
       const path = `${area}/${name}`;
       onProgress?.({ step: "databases", count: ++checkedDatabases });
       // No rows refer to the databases of `reelpost dev`.

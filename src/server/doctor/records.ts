@@ -31,7 +31,7 @@ export async function delegationOf(
         status: "error",
         found: "the domain does not exist in DNS",
         expected: expectedText,
-        fix: `Register ${zone}, or have its parent delegate it: name servers ${expectedText}.`,
+        fix: `Register ${zone}, or delegate it in its parent zone, with the name servers ${expectedText}.`,
       },
     ];
   }

@@ -57,7 +57,7 @@ export function objectPartialConformance(open: (t: TestContext) => Promise<Objec
       assert.deepEqual(await keysOf(store), []);
     });
 
-    test("can be continued only at their end and completed only at their exact size, repeatedly if needed", async (t) => {
+    test("accept appends only at their end, and completion only at their exact size, which can be retried", async (t) => {
       const store = await open(t);
       const partial = store.partial("a");
       await partial.append(0, pieces(Buffer.from("12345"), 2));

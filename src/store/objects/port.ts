@@ -103,7 +103,7 @@ export interface PartialObject {
   size(): Promise<number>;
   /**
    * Appends at `offset`, which must equal `size()`, and resolves with the new size once it is on disk. Errors of the
-   * source and a full disk are passed on; earlier data remains on disk. The source must not reuse the memory of a piece.
+   * source and a full disk are passed on; earlier data remains on disk. The source must not reuse the buffer of a chunk.
    * Throws StoreError badOffset, diskFull.
    */
   append(offset: number, body: AsyncIterable<Uint8Array>): Promise<number>;

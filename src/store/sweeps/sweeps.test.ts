@@ -81,7 +81,7 @@ onEveryDatabase((engine) => {
     assert.equal(runs, 1);
   });
 
-  test("the next process to try repeats a failed run", async (t) => {
+  test("the next process that is due retries a failed run", async (t) => {
     const { processes } = await openProcesses(engine, t);
     await assert.rejects(
       processes[0].run("a", MINUTE, () => Promise.reject(new Error("full disk"))),

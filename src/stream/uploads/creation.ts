@@ -15,7 +15,7 @@ export interface CreationDeps extends UploadsDeps {
   lock: UploadLock;
 }
 
-export interface Creations extends Pick<Uploads, "tus" | "direct"> {
+export interface UploadCreator extends Pick<Uploads, "tus" | "direct"> {
   /**
    * Starts an upload at a one-time URL: declares the length. May be repeated, also for a different file. Resolves with
    * response headers.
@@ -30,7 +30,7 @@ export interface Creations extends Pick<Uploads, "tus" | "direct"> {
 const GIB = 1024 ** 3;
 
 /** Creation of uploads that span several requests or are performed by other users. */
-export function createCreations(deps: CreationDeps): Creations {
+export function createUploadCreator(deps: CreationDeps): UploadCreator {
   const { clock, ids, settings, videos, urls, table, sources, lock } = deps;
 
   /** Returns the declared length, or DEFERRED. */
@@ -66,7 +66,7 @@ export function createCreations(deps: CreationDeps): Creations {
   ): Promise<Record<string, string>> {
     const limit =
       row.length === DEFERRED_LENGTH
-        ? deferredLimit(maxSizeBytes, settings)
+        ? deferredLengthLimit(maxSizeBytes, settings)
         : {
             bytes: row.length,
             exceeded: () => streamErrors.tooLarge({ limit: row.length, rule: "the declared Upload-Length" }),
@@ -247,7 +247,7 @@ interface ByteLimit {
 }
 
 /** Limit of an upload whose length has not been declared: the video's, and stream.upload_gb. */
-export function deferredLimit(
+export function deferredLengthLimit(
   maxSizeBytes: number | null | undefined,
   settings: Pick<UploadsDeps["settings"], "upload_gb">,
 ): ByteLimit {

@@ -4,7 +4,7 @@ import { isStoreError } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
 import { mayReopen, type Video } from "../videos/index.ts";
 import { checkChunk } from "./chunk-rules.ts";
-import { checkTusHeaders, type CreationDeps, type Creations, uploadLimit } from "./creation.ts";
+import { checkTusHeaders, type CreationDeps, type UploadCreator, uploadLimit } from "./creation.ts";
 import type { Forms } from "./forms.ts";
 import type { UploadStatus } from "./port.ts";
 import { discardBody, receivedBody } from "./request-body.ts";
@@ -13,7 +13,7 @@ import { userErrorText, type Tus } from "./tus.ts";
 import { DEFERRED_LENGTH, isSecretOf, type UploadRow } from "./uploads-table.ts";
 
 interface UploadHttpDeps extends CreationDeps {
-  creations: Creations;
+  creations: UploadCreator;
   forms: Forms;
   tus: Tus;
 }

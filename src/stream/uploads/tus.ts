@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { UserError } from "../../kernel/index.ts";
 import { streamErrors } from "../errors.ts";
 import type { Video } from "../videos/index.ts";
-import { limitBytes, checkSize, deferredLimit } from "./creation.ts";
+import { limitBytes, checkSize, deferredLengthLimit } from "./creation.ts";
 import type { UploadsDeps } from "./deps.ts";
 import { discardBody, receivedBody } from "./request-body.ts";
 import type { Sources } from "./sources.ts";
@@ -102,7 +102,7 @@ export function createTus({ table, sources, lock, videos, log, settings }: TusDe
       }
       const limit =
         uploadLength === DEFERRED_LENGTH
-          ? deferredLimit(maxSizeBytes, settings)
+          ? deferredLengthLimit(maxSizeBytes, settings)
           : { bytes: uploadLength, exceeded: streamErrors.bodyTooLong };
       checkContentLength(headers, { offset, length: uploadLength === DEFERRED_LENGTH ? undefined : uploadLength });
       const body = limitBytes(limit, receivedBody(request, released), offset);

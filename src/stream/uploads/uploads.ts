@@ -1,7 +1,7 @@
 import type { Repetition } from "../../kernel/periodic.ts";
 import { localSweeps } from "../../store/index.ts";
 import { createCopies } from "./copies.ts";
-import { createCreations, type CreationDeps } from "./creation.ts";
+import { createUploadCreator, type CreationDeps } from "./creation.ts";
 import { createForms } from "./forms.ts";
 import { ACTIVE_UPLOAD_MS, createUploadHttp, tusHeaders } from "./http.ts";
 import type { UploadsDeps } from "./deps.ts";
@@ -24,7 +24,7 @@ export function createUploads(uploadsDeps: UploadsDeps): Uploads {
   const sources = createSources(uploadsDeps, table);
   const lock = createUploadLock({ events, process: ids.token(8) });
   const deps: CreationDeps = { ...uploadsDeps, table, sources, lock };
-  const creations = createCreations(deps);
+  const creations = createUploadCreator(deps);
   let repetition: Repetition | undefined;
   const forms = createForms(deps);
   const copies = createCopies(deps);

@@ -32,7 +32,7 @@ export function scriptsConcurrency(engine: TestEngine): void {
       assert.deepEqual([await answer(one), await answer(two)], [last, last]);
     });
 
-    test("lose no secret if two processes change them", async (t) => {
+    test("keep every secret if two processes change them", async (t) => {
       const { db, another } = await engine.open(t, scriptsMigrations);
       const one = await openScriptsFixture(t, db);
       const two = one.another(await another());

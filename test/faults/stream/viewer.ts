@@ -67,7 +67,7 @@ export interface Viewer {
 }
 
 /** Returns a viewer that watches a video repeatedly from its manifest to its last segment, in all renditions. */
-export function watchOn(url: string, id: string, pauseMs = 20): Viewer {
+export function continueWatching(url: string, id: string, pauseMs = 20): Viewer {
   const stopping = new AbortController();
   const figures = { requests: 0, slowestMs: 0 };
   async function watch() {

@@ -93,7 +93,7 @@ describe("local copies of partial objects", () => {
     await equals(cached, "a", bytes);
   });
 
-  test("are not used if the store has received bytes and not kept them", async (t) => {
+  test("are not used if the store received bytes but did not persist them", async (t) => {
     const { cached, store, reads, failAppends } = await open(t);
     const [lost, bytes] = [randomBytes(2 * MIB), randomBytes(2 * MIB)];
     failAppends(true);

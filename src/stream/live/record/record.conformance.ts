@@ -145,7 +145,7 @@ export function recordConformance(engine: TestEngine): void {
     );
   });
 
-  test("retries failed writes and loses no part of the broadcast", async (t) => {
+  test("retries failed writes without losing a part of the broadcast", async (t) => {
     const { db } = await engine.open(t, recordMigrations);
     const tries = { failed: 0 };
     const faults: unknown[] = [];

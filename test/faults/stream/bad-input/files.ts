@@ -44,7 +44,7 @@ async function streams(count: number): Promise<string> {
 }
 
 /** Tests with files that are not videos, are broken or are oversized. */
-export function badFiles(given: BadInputFixture): void {
+export function testBadFiles(given: BadInputFixture): void {
   test(
     "files that are not videos, are broken, or are oversized get the corresponding error, and the others play",
     { timeout: 100_000 },

@@ -6,7 +6,7 @@ import { createScope } from "../../../interop/platform.ts";
 import { clip } from "../../../support/media.ts";
 import { uploadForm } from "../senders.ts";
 import { allVideos, objectsByPrefix, settled, startVideoServer, until, type VideoServer } from "../server.ts";
-import { watchOn, type Viewer } from "../viewer.ts";
+import { continueWatching, type Viewer } from "../viewer.ts";
 
 /** A server under bad input, its viewer, and everything that clients received. Defined once `before` has run. */
 export interface BadInputFixture {
@@ -52,7 +52,7 @@ export function openBadInput(): BadInputFixture {
     objects = join(server.dataDirectory, "objects");
     good = await uploadForm(server, await clip({ seconds: 6 }));
     assert.equal((await settled(server, good)).status.state, "ready");
-    viewer = watchOn(server.ready.url, good, 50);
+    viewer = continueWatching(server.ready.url, good, 50);
     quiet = descriptors();
   });
   after(() => scope.close());

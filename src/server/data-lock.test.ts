@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it } from "node:test";
@@ -37,5 +37,15 @@ it("is held by a running process, and released when the process is killed", asyn
   assert.throws(() => lockDataDirectory(directory), new RegExp(`process ${child.pid}`));
   child.kill("SIGKILL");
   await once(child, "exit");
+  lockDataDirectory(directory).release();
+});
+
+it("is refused while the supervisor of several processes runs, except to these processes", async (t) => {
+  const directory = await folder(t);
+  await mkdir(join(directory, "processes"));
+  const supervisor = lockDataDirectory(join(directory, "processes"));
+  assert.throws(() => lockDataDirectory(directory), new RegExp(`process ${process.pid}`));
+  lockDataDirectory(directory, { isSupervised: true }).release();
+  supervisor.release();
   lockDataDirectory(directory).release();
 });

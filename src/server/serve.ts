@@ -79,7 +79,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
   try {
     openDataDirectory(dataDir);
     if (slot !== undefined) shareFolders(givenSettings.data_dir, slot);
-    const lock = lockDataDirectory(dataDir);
+    const lock = lockDataDirectory(dataDir, { isSupervised: slot !== undefined });
     lifecycle.onStop("lock", lock.release);
     checkRestored(dataDir);
     const nodeId = givenIds.hex();

@@ -83,7 +83,24 @@ function twoProcesses(database: () => Promise<Record<string, string>>) {
     }
     assert.doesNotMatch(server.log(), /process ended/, "both processes run from the start");
     assert.doesNotMatch(server.log(), /REELPOST_PROCESS/);
+    // Writes through both processes, of which one is killed meanwhile.
+    const acknowledged: string[] = [];
+    const creations = Array.from({ length: 40 }, async (_, n) => {
+      const created = await api
+        .call("post", "storage/kv/namespaces", { body: { title: `n${n}` } })
+        .catch(() => undefined);
+      if (created?.status === 200) acknowledged.push(`n${n}`);
+    });
+    await Promise.race(creations);
     process.kill(servers[1]!, "SIGKILL");
+    await Promise.all(creations);
+    const stored: { title: string }[] = await api.ok("get", "storage/kv/namespaces?per_page=100");
+    const titles = new Set(stored.map(({ title }) => title));
+    assert.deepEqual(
+      acknowledged.filter((title) => !titles.has(title)),
+      [],
+    );
+    assert.ok(acknowledged.length > 0);
     // The idle connections of earlier requests may belong to the killed process.
     const agent = new Agent();
     for (let n = 0; n < 20; n++)

@@ -35,8 +35,8 @@ interface Protocol {
 
 /**
  * CPU time of `reelpost serve` for each viewer of a broadcast, in milliseconds per second: of the first viewers, and of
- * each further one up to `MANY`. `_growth` is the ratio of the two: 1 is a flat cost. It is valid while `_served` is 1: on a busy machine, the server or the
- * clients fall behind. Janus serves WebRTC viewers from RTP.
+ * each further one up to `MANY`. `_growth` is the ratio of the two: 1 is a flat cost. It is valid while `_served` is 1: on
+ * a busy machine, the server or the clients fall behind. Janus serves WebRTC viewers from RTP.
  * The broadcast has 240p at 15 frames a second, 300 kbit/s, and audio; it is not encoded again. The clients acknowledge
  * like real ones, and do not decrypt or decode.
  *

@@ -15,7 +15,7 @@ export interface Versions {
 /** Maximum number of recently changed items; all others share one version. */
 const MAX_KNOWN = 10_000;
 
-/** `alone`: this process is the only writer (SQLite). */
+/** `alone`: no other process writes to the database. */
 export function createVersions({ events, topic, alone }: { events: Events; topic: string; alone: boolean }): Versions {
   const knownVersions = new Map<string, number>();
   let newestVersion = 0;

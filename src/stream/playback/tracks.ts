@@ -113,7 +113,7 @@ export const maxBitRates = (all: readonly BitRates[]): BitRates => ({
   average: Math.max(0, ...all.map(({ average }) => average)),
 });
 
-/** Returns the one nearest to `clientBandwidthHint`, in Mbit/s; all of them if there is no valid hint. */
+/** Returns the variant nearest to `clientBandwidthHint`, in Mbit/s, or all variants without a valid hint. */
 export function nearestToHint<Item>(
   all: readonly Item[],
   hint: string | null,

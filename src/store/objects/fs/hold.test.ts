@@ -67,7 +67,7 @@ test("a second hold is rejected until the marker of the first one expires", (t) 
   t.after(() => holdObjects(folder).close());
 });
 
-test("after an interrupted backup, deleted files are no longer retained, and the next start removes the retained ones", async (t) => {
+test("an interrupted backup stops retaining deleted files, and the next start removes those that it retained", async (t) => {
   const folder = temporary(t);
   const objects = await openFsObjects({ folder });
   for (const key of ["a", "b"]) await objects.put(key, Buffer.from(key));

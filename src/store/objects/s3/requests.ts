@@ -73,7 +73,7 @@ export function createS3Requests(
       if (isSlowDown(err)) limiter.slowDown();
       throw timeout.signal.aborted ? timeout.signal.reason : err;
     } finally {
-      // There is no time limit for a stream that `run` has returned: a slow reader is not an error.
+      // A stream that `run` has returned has no time limit: a slow reader is not an error.
       clearTimeout(timer);
       limiter.release();
     }

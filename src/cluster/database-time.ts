@@ -64,10 +64,13 @@ export async function followDatabaseTime(deps: DatabaseTimeDeps): Promise<Databa
     });
 
   async function measureOnce() {
+    // The local clock is read within the round trip: a preempted process cannot add more than half of it to the error.
     const before = monotonic();
+    const localBefore = local.now();
     const time = await read();
+    const localAfter = local.now();
     const after = monotonic();
-    return { time, at: (before + after) / 2, roundTripMs: after - before, local: local.now() - (after - before) / 2 };
+    return { time, at: (before + after) / 2, roundTripMs: after - before, local: (localBefore + localAfter) / 2 };
   }
 
   async function measure(): Promise<ClockState> {

@@ -237,7 +237,7 @@ async function openUpload({ url, account, token }: MeasuredServer): Promise<Inst
   };
   const sending = request(new URL(created.headers.get("location")!, url), { method: "PATCH", headers });
   sending.on("error", () => {});
-  // Not zeros, which are valid UTF-8: a text would be rejected.
+  // Invalid UTF-8: the server rejects an upload that is text, and zeros are valid UTF-8.
   await new Promise<void>((resolve) => sending.write(Buffer.alloc(UPLOADED, 0xfe), () => resolve()));
   return { close: () => void sending.destroy() };
 }

@@ -36,7 +36,7 @@ export const accountErrors = defineErrors("accounts", {
     code: 1012,
     http: 400,
     message: "The limit of {limit} API tokens has been reached",
-    fix: "Delete unused tokens, or raise the limit in the configuration.",
+    fix: "Delete unused tokens.",
   },
 
   // ---- accounts and memberships
@@ -90,12 +90,12 @@ export const accountErrors = defineErrors("accounts", {
     code: 1052,
     http: 401,
     message: "Wrong email address or password",
-    fix: "Check both, or sign in with another method. Lost access: run `reelpost sign-in-link` on the server.",
+    fix: "Check both, or sign in with another method. If you have lost access, run `reelpost sign-in-link` on the server.",
   },
   badLink: {
     code: 1053,
     http: 401,
-    message: "The sign-in link is invalid, was used, or has expired",
+    message: "The sign-in link is invalid, has already been used, or has expired",
     fix: "Create another one with `reelpost sign-in-link` on the server.",
   },
   badCode: {
@@ -138,7 +138,7 @@ export const accountErrors = defineErrors("accounts", {
     code: 1059,
     http: 502,
     message: "Cannot reach {issuer}: {reason}",
-    fix: "Check dashboard.oidc_issuer, and sign in with another method until then.",
+    fix: "Check dashboard.oidc_issuer. Until the issuer is reachable, sign in with another method.",
   },
   notMember: {
     code: 1060,
@@ -155,7 +155,7 @@ export const accountErrors = defineErrors("accounts", {
   signInBusy: {
     code: 1062,
     http: 503,
-    message: "Too many sign-ins at the same time",
+    message: "Too many concurrent sign-ins",
     fix: "Try again in a few seconds.",
   },
 
@@ -163,7 +163,7 @@ export const accountErrors = defineErrors("accounts", {
   confirmationRequired: {
     code: 1063,
     http: 403,
-    message: "Changing how a user signs in needs a confirmation: {reason}",
+    message: "Changing how a user signs in requires confirmation: {reason}",
     fix: "{how}",
   },
   badPassword: { code: 1064, http: 400, message: "The password {reason}", fix: "Choose another password." },
@@ -232,7 +232,7 @@ export const accountErrors = defineErrors("accounts", {
   tooManyMembers: {
     code: 1083,
     http: 400,
-    message: "The account has the maximum of {limit} members",
+    message: "The account has reached the maximum of {limit} members",
     fix: "Remove members, or cancel invitations.",
   },
   tooManyInvitations: {
@@ -263,14 +263,14 @@ export const accountErrors = defineErrors("accounts", {
   badInvitation: {
     code: 1089,
     http: 401,
-    message: "The invitation is invalid, was used, or has expired",
+    message: "The invitation is invalid, has already been used, or has expired",
     fix: "Ask an administrator of the account to send it again.",
   },
   invitationRefused: {
     code: 1090,
     http: 422,
-    message: "The invitation to {address} was rejected: {reply}",
-    fix: "Check the address. If it is correct, have its mail server allow mail from {from}, then invite it again.",
+    message: "The invitation email to {address} was rejected by the mail server: {reply}",
+    fix: "Check the address. If it is correct, have its mail server allow mail from {from}, then send the invitation again.",
   },
   invitationDelayed: {
     code: 1091,

@@ -129,7 +129,7 @@ export function passkeysConformance(engine: TestEngine): void {
       await assert.rejects(signInWith(), refused("tooManySignIns"));
     });
 
-    test("are registered once, by the user who started", async (t) => {
+    test("are registered once, by the user who started the registration", async (t) => {
       const { module, by, registration } = await setUpPasskey(t);
       await assert.rejects(module.passkeys.register(by, registration), refused("badPasskey"), "the same credential");
       const { options, ticket } = await module.passkeys.registrationOptions(by, ORIGIN, {});

@@ -48,7 +48,7 @@ test("a literal takes precedence over a parameter, with backtracking", () => {
   assert.equal(match("/a", "POST"), undefined);
 });
 
-test("ignores a trailing slash, except for DELETE and if it may belong to a key", () => {
+test("ignores a trailing slash, except in DELETE requests and where it may be part of a key", () => {
   const router = createSegmentRouter<string>();
   for (const [method, path] of [
     ["GET", "/a"],

@@ -59,7 +59,7 @@ export const backupErrors = defineErrors("backup", {
   tooLittleSpace: {
     code: "E_BACKUP_TOO_LITTLE_SPACE",
     http: 507,
-    message: "the backup {id} needs {needed} in {directory}, but only {free} are free",
+    message: "the backup {id} requires {needed} in {directory}, but only {free} is free",
     fix: "Free up disk space, or select a data directory on another disk with --data-dir.",
   },
   notWritable: {

@@ -27,7 +27,7 @@ async function loadedModules(...args: string[]): Promise<string[]> {
 }
 
 let ofServer: Promise<string[]> | undefined;
-/** URLs of the modules of a server before its first request. */
+/** URLs of the modules that a server has loaded before its first request. */
 const serverModules = () =>
   (ofServer ??= loadedModules("--eval", `import(${JSON.stringify(`${SOURCES}/server/serve.ts`)})`));
 

@@ -60,7 +60,7 @@ onEveryDatabase((engine) => {
     await time.measure();
     assert.deepEqual(
       lines.map((line) => line.slice(0, 40)),
-      ["cluster: the clock of this machine differs", "cluster: the clock of this machine agrees"].map((line) =>
+      ["cluster: the clock of this machine differs", "cluster: the clock of this machine is synchronized"].map((line) =>
         line.slice(0, 40),
       ),
     );

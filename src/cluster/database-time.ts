@@ -99,7 +99,7 @@ export async function followDatabaseTime(deps: DatabaseTimeDeps): Promise<Databa
         "cluster: the clock of this machine differs from the clock of the database; synchronize both with NTP",
       );
     else if (!state.agrees && next.agrees)
-      log.info("cluster: the clock of this machine agrees with the database again");
+      log.info("cluster: the clock of this machine is synchronized with the clock of the database again");
     state = next;
     for (const listener of listeners) listener();
   }

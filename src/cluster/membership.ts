@@ -121,7 +121,7 @@ export async function joinCluster({ db, events, log, node, limits = {} }: Member
   events.publish(TOPIC, node.id);
   const unsubscribe = events.subscribe(TOPIC, (id) => {
     if (id !== node.id && !isClosed)
-      read().catch((err: unknown) => log.debug({ err }, "cluster: failed to read the nodes, will retry"));
+      read().catch((err: unknown) => log.debug({ err }, "cluster: failed to read the list of nodes, will retry"));
   });
   const beats = every(beatMs, beat, { name: "cluster: heartbeat", log });
 

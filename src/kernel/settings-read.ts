@@ -97,7 +97,7 @@ async function readDocument(file: string): Promise<ConfigDocument> {
   return parseDocument(file, text);
 }
 
-/** Validates the variables separately, so that each problem states its variable. */
+/** Validates the variables separately, so that each problem names its variable. */
 function readEnvironment(env: ReadSettingsOptions["env"]): { value: object; problems: Problem[] } {
   const fields = settingFields();
   const value: Record<string, unknown> = {};

@@ -9,7 +9,7 @@ export const streamSettings = group("Video: uploads, processing and playback", {
     .meta({ description: "Path of ffprobe; empty: from PATH", example: "/usr/bin/ffprobe" }),
   sandbox: z.enum(["auto", "bwrap", "landlock", "prlimit"]).default("auto").meta({
     description:
-      "How ffmpeg is confined. `bwrap`: by namespaces. `landlock`: without privileges, on kernel 5.13 or later. `prlimit`: only by limits on memory, time and file size. `auto`: by the first of these that works, but by `prlimit` only if no other machine can reach the server",
+      "How ffmpeg is confined. `bwrap`: by namespaces. `landlock`: without privileges, on kernel 5.13 or later. `prlimit`: only by limits on memory, time and file size. `auto`: the first of these that works; `prlimit` is used only if no other machine can reach the server",
     example: "bwrap",
   }),
   encoder: z

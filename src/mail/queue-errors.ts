@@ -45,6 +45,6 @@ export const queueErrorEntries = {
     code: "E_GONE",
     http: 410,
     message: "Cannot resend message {id}: its content was deleted",
-    fix: "Send a new message. A queue setting determines how long the content of failed messages is kept.",
+    fix: "Send a new message. The content of a failed message is deleted after seven days.",
   },
 } as const;

@@ -24,7 +24,7 @@ export const serverErrors = defineErrors("start", {
     code: "open_to_others",
     http: 400,
     message: "Other machines can reach {host}, and {missing}.",
-    fix: "{fix} Or listen on 127.0.0.1 only.",
+    fix: "{fix} Alternatively, listen on 127.0.0.1 only.",
   },
   otherKey: {
     code: "other_key",
@@ -77,7 +77,7 @@ export const serverErrors = defineErrors("start", {
   dashboardHostInUse: {
     code: "dashboard_host_in_use",
     http: 400,
-    message: "The host name {host} of dashboard.hosts is also that of {setting}.",
+    message: "The host name {host} is in both dashboard.hosts and {setting}.",
     fix: "Use another host name for the dashboard: workers must not share its origin.",
   },
   badProcesses: {

@@ -136,7 +136,7 @@ async function checkCertificates({ certificates, clock }: HealthCheckDeps): Prom
         name,
         status: expiring[0]!.notAfter! < clock.now() ? "error" : "warning",
         reason: `The certificate for ${expiring[0]!.names[0]} expires on ${new Date(expiring[0]!.notAfter!).toISOString().slice(0, 10)}.`,
-        fix: "Replace the file tls.cert_file, or set tls.acme_directory for automatic renewal.",
+        fix: "Replace the file in tls.cert_file, or set tls.acme_directory for automatic renewal.",
       },
     ];
   return [

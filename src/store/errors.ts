@@ -89,7 +89,7 @@ export const storeErrors = defineErrors("store", {
     smtp: 451,
     enhanced: "4.3.2",
     message: "the PostgreSQL server at {address} accepts no further connections: {reason}",
-    fix: "Raise max_connections of the server, or lower database.connections, which each process uses.",
+    fix: "Raise max_connections of the server, or lower database.connections, which applies to each process.",
   },
   notReplicated: {
     code: "E_STORE_NOT_REPLICATED",
@@ -113,7 +113,7 @@ export const storeErrors = defineErrors("store", {
     smtp: 452,
     enhanced: "4.3.1",
     message: "no space left to write {what}",
-    fix: "Free up disk space for the data directory; nothing was partially written.",
+    fix: "Free up disk space for the data directory. No partial data was written.",
   },
   tooManyFiles: {
     code: "E_STORE_TOO_MANY_FILES",
@@ -129,7 +129,7 @@ export const storeErrors = defineErrors("store", {
     smtp: 451,
     enhanced: "4.3.0",
     message: "cannot write {what}: {reason}",
-    fix: "Check owner and mode of the data directory, and that its disk is not mounted read-only.",
+    fix: "Check the owner and mode of the data directory, and that its disk is not mounted read-only.",
   },
   badKey: {
     code: "E_STORE_BAD_KEY",
@@ -149,7 +149,7 @@ export const storeErrors = defineErrors("store", {
     smtp: 552,
     enhanced: "5.3.4",
     message: "the body is larger than {maxBytes} bytes",
-    fix: "Send a smaller body, or raise the limit in the configuration.",
+    fix: "Send a smaller body.",
   },
   badRange: {
     code: "E_STORE_BAD_RANGE",
@@ -216,7 +216,7 @@ export const storeErrors = defineErrors("store", {
     http: 503,
     smtp: 451,
     enhanced: "4.3.0",
-    message: "the object store at {address} rejected the time of a request: {reason}",
+    message: "the object store at {address} rejected the timestamp of a request: {reason}",
     fix: "Synchronize the clock of this machine, for example with chrony.",
   },
   partialReplaced: {
@@ -228,7 +228,7 @@ export const storeErrors = defineErrors("store", {
   partialDamaged: {
     code: "E_STORE_PARTIAL_DAMAGED",
     http: 409,
-    message: "the stored parts of {key} do not belong together: {reason}",
+    message: "the stored parts of {key} do not match: {reason}",
     fix: "Upload it again from the beginning.",
   },
   badKeyFile: {
@@ -236,7 +236,7 @@ export const storeErrors = defineErrors("store", {
     http: 500,
     message: "invalid secrets key file {path}: {reason}",
     fix:
-      "The file must contain one base64 key of 32 bytes per line, newest first, readable by its owner only (chmod 600). " +
+      "The file must contain one base64-encoded 32-byte key per line, newest first, and must be readable only by its owner (chmod 600). " +
       "Restore it from a backup: secrets encrypted with this key cannot be decrypted with another one.",
   },
   cannotOpenSecret: {

@@ -40,13 +40,13 @@ export const streamErrors = defineErrors("stream", {
   uploadBusy: {
     code: 10904,
     http: 423,
-    message: "Another request is writing this upload",
+    message: "Another request is writing to this upload",
     fix: "Retry in a few seconds.",
   },
   tooManyPending: {
     code: 10905,
     http: 429,
-    message: "{limit} uploads are pending",
+    message: "Too many pending uploads: the maximum is {limit}",
     fix: "Finish or delete pending uploads; each one is removed when it expires.",
   },
   uploadNotFound: { code: 10003, http: 404, message: "Upload not found" },
@@ -75,7 +75,8 @@ export const streamErrors = defineErrors("stream", {
   encoderMissing: {
     code: 10964,
     http: 503,
-    message: "Cannot continue to encode with {encoder}, with which this video was begun: {reason}",
+    message:
+      "Cannot continue encoding this video with {encoder}, the encoder that was used for its first segments: {reason}",
     fix: 'Run a process with role "encode" on a machine with this encoder, set stream.encoder to auto, or upload the video again.',
   },
   encoderBusy: {
@@ -289,7 +290,7 @@ export const streamErrors = defineErrors("stream", {
     code: 10993,
     http: 422,
     message: "According to its timestamps, the stream exceeds {megabits} Mbit/s",
-    fix: "Lower the encoder's bitrate. If it is already below the limit, the encoder sends broken timestamps: update or replace it.",
+    fix: "Lower the encoder's bitrate. If it is already below the limit, the encoder sends invalid timestamps: update or replace it.",
   },
   livePublisherSilent: {
     code: 10979,
@@ -332,7 +333,7 @@ export const streamErrors = defineErrors("stream", {
   webrtcSessionChanged: {
     code: 10986,
     http: 412,
-    message: "If-Match does not match: ICE was restarted since this ETag was issued",
+    message: "If-Match does not match: ICE has been restarted since this ETag was issued",
     fix: "Send the ETag of the last response, or *.",
   },
   webrtcTooMany: {

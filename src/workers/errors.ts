@@ -30,7 +30,7 @@ export const workerErrors = defineErrors("workers", {
     code: 10016,
     http: 400,
     message: "{name} is not a valid name for a Worker.",
-    fix: "Use 1 to 63 characters of a-z 0-9 - _, not beginning with a dash.",
+    fix: "Use 1 to 63 characters from a-z 0-9 - _, not beginning with a hyphen.",
   },
   nameTaken: {
     code: 10040,
@@ -43,7 +43,7 @@ export const workerErrors = defineErrors("workers", {
     code: 10037,
     http: 403,
     message: "You have exceeded the limit of {limit} Workers on your account.",
-    fix: "Delete unused Workers, or raise the limit.",
+    fix: "Delete unused Workers.",
   },
   tooManyDeploys: {
     code: 10013,
@@ -109,7 +109,7 @@ export const workerErrors = defineErrors("workers", {
     code: 10027,
     http: 413,
     message: "Your Worker exceeded the size limit of {limit}: it is {size}.",
-    fix: "Remove large dependencies, move data to R2 or KV, or raise the limit.",
+    fix: "Remove large dependencies, move data to R2 or KV, or raise workers.script_mb.",
   },
   bindingUnnamed: {
     code: 10052,
@@ -127,7 +127,7 @@ export const workerErrors = defineErrors("workers", {
     code: 10054,
     http: 400,
     message: "Text binding '{name}' is too large: {size}, maximum {limit}.",
-    fix: "Move it to KV or R2, or raise the limit.",
+    fix: "Move it to KV or R2.",
   },
   bindingMissing: {
     code: 10056,
@@ -206,7 +206,7 @@ export const workerErrors = defineErrors("workers", {
     code: 10145,
     http: 503,
     message: "Service bindings call the Worker {script} with more than {limit} combinations of entrypoint and props.",
-    fix: "Use fewer different props in the service bindings to {script}.",
+    fix: "Use fewer distinct props in the service bindings to {script}.",
   },
   queueMissing: {
     code: 11000,
@@ -223,14 +223,15 @@ export const workerErrors = defineErrors("workers", {
   storedSecretNotAllowed: {
     code: 9109,
     http: 403,
-    message: "The API token may not bind the secret '{secret}' of the Secrets Store, as the binding '{binding}' does.",
+    message:
+      "The API token does not have permission to bind the Secrets Store secret '{secret}' (binding '{binding}').",
     fix: "Add the permission `Secrets Store Write` to the token, or deploy the binding once with a token that has it.",
   },
   badSubdomain: {
     code: 10031,
     http: 400,
     message: "{label} is not a valid subdomain.",
-    fix: "Use 1 to 63 characters of a-z 0-9 -, beginning and ending with a letter or digit.",
+    fix: "Use 1 to 63 characters from a-z 0-9 -, beginning and ending with a letter or digit.",
   },
   subdomainTaken: {
     code: 10036,
@@ -256,7 +257,7 @@ export const workerErrors = defineErrors("workers", {
     code: 10100,
     http: 400,
     message: "A Worker can have at most {limit} cron expressions.",
-    fix: "Combine several schedules in one expression.",
+    fix: "Combine several schedules into one expression.",
   },
   runtimeMissing: {
     code: 10001,
@@ -286,6 +287,6 @@ export const workerErrors = defineErrors("workers", {
     smtp: 451,
     enhanced: "4.3.2",
     message: "All {count} worker processes are busy.",
-    fix: "Retry, or raise the limit of worker processes.",
+    fix: "Retry, or raise workers.max_processes.",
   },
 });

@@ -49,8 +49,10 @@ export async function updateZone(db: ZonesExecutor, { id, ...zone }: Zone): Prom
   await db.updateTable("zones").set(row).where("id", "=", id).execute();
 }
 
-/** Deletes everything that belongs to the zone. Returns true if it existed. */
-/** Resolves with the account of the zone, or undefined if there is no such zone. */
+/**
+ * Deletes everything that belongs to the zone. Resolves with the account of the zone, or undefined if there is no such
+ * zone.
+ */
 export async function deleteZone(tx: ZonesExecutor, id: string): Promise<string | undefined> {
   const deletedRow = await tx.deleteFrom("zones").where("id", "=", id).returning("account_id").executeTakeFirst();
   for (const table of ["dns_records", "dns_record_tags", "dns_record_counts"] as const)

@@ -107,7 +107,7 @@ function twoProcesses(database: () => Promise<Record<string, string>>) {
       assert.equal((await ask(server.ready, "/", { host: "greeter.main.localhost", agent })).body, "hello");
     await serversOf(server.child.pid!);
     assert.ok(closed.size < sockets.length, "the other process keeps its connections");
-    assert.match(server.log(), /serve: process ended, will restart it/);
+    assert.match(server.log(), /serve: process exited, will restart/);
     assert.match(server.log(), /"process":2/);
 
     // SIGHUP replaces one process after the other, and no request fails. A session without a message gets 421 from a

@@ -221,7 +221,7 @@ export function membersConformance(engine: TestEngine): void {
       ]);
     });
 
-    test("lose access with the account", async (t) => {
+    test("lose access when the account is deleted", async (t) => {
       const { module, admin, invite, members } = await open(t);
       const other = await module.accounts.create(admin, { name: "Other" });
       const [again] = [await module.authenticate({ secret: (await module.createAdminToken()).token })];

@@ -38,7 +38,7 @@ export function createLastUsed<Use>({ db, clock, log, what, write }: LastUsedDep
     if (batch.size > 0) {
       writing = writing
         .then(() => db.transaction<AccountTables, void>((tx) => write(tx, batch)))
-        .catch((err: unknown) => log.warn({ err }, `accounts: failed to update the last use of ${what}`));
+        .catch((err: unknown) => log.warn({ err }, `accounts: failed to update the last-used time of ${what}`));
     }
     return writing;
   }

@@ -9,7 +9,10 @@ import { liveEventsOperation } from "./live-events-operation.ts";
 
 interface EventsDeps {
   live: Pick<LiveEvents, "subscribe">;
-  /** Resolves with the caller of a running request, as its credentials are valid now. */
+  /**
+   * Authenticates the caller of a running request again. Resolves with undefined if its credentials are no longer
+   * valid.
+   */
   authenticateAgain(call: Call): Promise<Caller | undefined>;
   clock: Pick<Clock, "now">;
   limits?: Partial<EventLimits>;

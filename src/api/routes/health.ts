@@ -83,7 +83,7 @@ export function healthRoutes({ components, mail, stream, operator, clock }: Heal
           kind: "routing-dns",
           status: "error",
           text: `DNS records that ${name} needs for mail are missing or wrong.`,
-          fix: "Add the records that the domain's page lists.",
+          fix: "Add the records listed on the domain's page.",
           topic: "dns",
           id,
           zone_id: id,

@@ -61,7 +61,7 @@ export async function renew(parts: RenewDeps, row: CertificateRow, lease: string
         { names, until: new Date(pair.notAfter).toISOString(), renewal: new Date(renewAt(pair)).toISOString() },
         "tls: certificate issued",
       );
-    else log.warn({ names }, "tls: discarded a certificate, because another process holds the lease");
+    else log.warn({ names }, "tls: certificate discarded, because another process holds the lease");
     return isStored;
   } catch (err) {
     // A shutdown is not a failure: another process will continue.

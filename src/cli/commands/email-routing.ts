@@ -365,7 +365,7 @@ const emailRoutingRulesMatch = defineCommand({
 
 const emailRoutingRulesOrder = defineCommand({
   name: "email routing rules order",
-  summary: "put rules first, in this order",
+  summary: "move the given rules to the top, in the given order",
   arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: {
     rule: { type: "string", placeholder: "id", multiple: true, summary: "id of a rule; the first one comes first" },

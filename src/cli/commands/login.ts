@@ -19,7 +19,7 @@ export const login = defineCommand({
 A CI job needs no login: set API_TOKEN, API_BASE_URL and, if the token has access to several accounts, ACCOUNT_ID.`,
   options: serverOptions,
   examples: [
-    ["reelpost login", "prompts for URL and token"],
+    ["reelpost login", "prompts for the URL and the token"],
     ['reelpost login --url https://mail.example.com --token "$TOKEN"', "without a prompt"],
   ],
   async run(values, _, context) {

@@ -19,7 +19,7 @@ in the data directory. Uploads in progress must start again. Durable Objects req
     "database-url": {
       type: "string",
       placeholder: "url",
-      summary: "empty PostgreSQL database for the rows: postgres://user:password@host/database",
+      summary: "URL of an empty PostgreSQL database to move the rows to: postgres://user:password@host/database",
     },
     "objects-dir": {
       type: "string",

@@ -32,7 +32,7 @@ async function readPasswords(questions: readonly string[], context: CommandConte
     throw commandErrors.badContent({
       what: "standard input",
       reason: `it needs ${questions.length === 1 ? "one line" : `${questions.length} lines`}: ${questions.join(", ")}`,
-      fix: "Run the command on a terminal, or write one value per line",
+      fix: "Run the command in a terminal, or write one value per line",
     });
   return lines.slice(0, questions.length);
 }

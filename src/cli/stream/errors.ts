@@ -60,7 +60,7 @@ export const videoErrors = defineErrors("video", {
     code: "E_NOT_DELIVERED",
     http: 502,
     message: "Cannot fetch {address}: {reason}",
-    fix: "Check that the URL is reachable from here. The server derives it from http.public_url and stream.delivery_domain.",
+    fix: "Check that the URL is reachable from this machine. The server derives it from http.public_url and stream.delivery_domain.",
   },
   badPlaylist: {
     code: "E_BAD_PLAYLIST",

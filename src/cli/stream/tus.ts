@@ -80,7 +80,7 @@ const STALLED_MS = 120_000;
 /** Error statuses that may be resolved by querying the offset and retrying. */
 const RETRYABLE_STATUSES = new Set([408, 409, 423, 425, 429]);
 
-/** The reason why a request failed, although a retry may succeed. */
+/** A request failure that a retry may fix. */
 class Interruption extends Error {}
 
 /**

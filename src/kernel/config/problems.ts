@@ -84,8 +84,8 @@ export function countProblems(problems: readonly Problem[]): string {
 }
 
 /**
- * Returns the text of `line` with a marker under `length` characters from `column` (both from 1). Long lines are cut
- * around it.
+ * Returns the text of line number `line` with a marker under `length` characters from `column`. `line` and `column` are
+ * 1-based. Long lines are truncated around the marker.
  */
 export function codeFrame(lineText: string, line: number, column: number, length = 1): string {
   const width = 110;

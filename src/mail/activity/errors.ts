@@ -22,7 +22,7 @@ export const activityErrors = defineErrors("email log", {
   tooManyPoints: {
     code: 10001,
     http: 400,
-    message: "The time range has more than {limit} points",
+    message: "The time range contains more than {limit} data points",
     fix: "Shorten it with since and until, or use time_delta=day.",
   },
   notStored: {
@@ -47,7 +47,7 @@ export const activityErrors = defineErrors("email log", {
     code: 10001,
     http: 404,
     message: "The worker {worker} does not exist",
-    fix: "List the workers of the account for valid names.",
+    fix: "List the workers of the account to find valid names.",
   },
   noWorker: {
     code: 10001,

@@ -38,7 +38,7 @@ export function createMessageArchive({ objects, clock, log, days, maxBytes }: Me
       if (storedBytes + source.size > maxBytes) {
         log.warn(
           { message: mail.id, limit: maxBytes },
-          "mail: message not stored, the limit email.store_gb is reached",
+          "mail: message not stored, because the limit email.store_gb is reached",
         );
         return;
       }

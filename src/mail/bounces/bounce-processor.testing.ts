@@ -1,7 +1,7 @@
 import type { BouncesFixture } from "./bounces.testing.ts";
 
 export const NOT_AUTHENTICATED = "550 5.7.26 Feedback report rejected: its author is not authenticated";
-export const ONLY_REPORTS = "550 5.7.1 This address accepts delivery reports only";
+export const ONLY_REPORTS = "550 5.7.1 This address accepts delivery status notifications only";
 export const NO_SUCH = "550 5.1.1 Unknown return path";
 export const EXPIRED = "550 5.1.1 Return path expired";
 

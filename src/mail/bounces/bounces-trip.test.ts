@@ -184,7 +184,7 @@ test(
 
     // A recipient of the forward sees the address but cannot use it to write to Alice: RCPT is rejected.
     const rejection = await first.bounces.check(there!.from, { from: "mallory@example.net" });
-    assert.match(rejection!.text, /accepts delivery reports only/);
+    assert.match(rejection!.text, /accepts delivery status notifications only/);
     const [refused] = await first.outbound.relay.deliver({
       messageId: "<spam@x>",
       cause: "send",
@@ -193,6 +193,6 @@ test(
       raw: () => Buffer.from(MAIL),
     });
     assert.ok(refused && !refused.ok);
-    assert.match(refused.reply.text, /accepts delivery reports only/);
+    assert.match(refused.reply.text, /accepts delivery status notifications only/);
   },
 );

@@ -97,7 +97,7 @@ export function complaintsConformance(engine: TestEngine): void {
       assert.deepEqual(fixture.entries, []);
     });
 
-    test("about mail of a domain that does not send here is rejected before DATA", async (t) => {
+    test("about mail of a domain that does not send through this server is rejected before DATA", async (t) => {
       const { bounces } = await open(t, { bounces: { isSendingDomain: async (domain) => domain === "here.example" } });
       const replyCode = async (rcpt: string) => (await bounces.check(rcpt, { from: "fbl@provider.example" }))?.code;
       assert.deepEqual(

@@ -65,7 +65,7 @@ export function createDelayNotifications({
         });
       } catch (err) {
         // The next pass over the table finds it again.
-        log.warn({ err, outbound: id }, "bounces: failed to send a delivery notification, will retry");
+        log.warn({ err, outbound: id }, "bounces: failed to send a delayed-delivery notification, will retry");
       }
     }
   }

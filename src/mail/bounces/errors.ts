@@ -7,7 +7,7 @@ export const bounceErrors = defineErrors("mail-returns", {
     http: 400,
     smtp: 550,
     enhanced: "5.7.1",
-    message: "This address accepts delivery reports only",
+    message: "This address accepts delivery status notifications only",
     fix: "Write to the address in the From field of the message.",
   },
   reporterUnknown: {
@@ -16,7 +16,7 @@ export const bounceErrors = defineErrors("mail-returns", {
     smtp: 550,
     enhanced: "5.7.26",
     message: "Feedback report rejected: its author is not authenticated",
-    fix: "Send it from a domain that passes DMARC with aligned SPF or DKIM (RFC 7489 3.1).",
+    fix: "Send it so that it passes DMARC: SPF or DKIM must pass with a domain aligned with the From domain (RFC 7489 3.1).",
   },
   noSuchPath: {
     code: "E_RECIPIENT_NOT_ALLOWED",

@@ -77,7 +77,7 @@ export function forwardBouncesConformance(engine: TestEngine): void {
       assert.equal(await refused(path.address, ""), undefined);
       assert.match((await refused(forged, ""))!, /Unknown return path/);
       assert.equal(await take(forged, bounceOf("x@here.example")), NO_SUCH);
-      assert.match((await refused(path.address, "spammer@example.net"))!, /accepts delivery reports only/);
+      assert.match((await refused(path.address, "spammer@example.net"))!, /accepts delivery status notifications only/);
       assert.equal(await take(path.address, bounceOf("x@here.example"), "spammer@example.net"), ONLY_REPORTS);
       clock.advance(22 * DAY);
       assert.match((await refused(path.address, ""))!, /Return path expired/);

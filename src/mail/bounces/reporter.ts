@@ -104,7 +104,7 @@ export function createReporter(parts: ReporterDeps): Reporter {
     else
       log.warn(
         { to: failure.to, about: failure.about, reply: deliveryResult.reply },
-        "bounces: failed to send a delivery report, will not retry",
+        "bounces: failed to send a delivery status notification, will not retry",
       );
   }
 }

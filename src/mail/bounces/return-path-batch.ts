@@ -2,8 +2,9 @@ import type { Log } from "../../kernel/index.ts";
 import type { PathRow, BouncesTable } from "./bounces-table.ts";
 
 /**
- * Writes the return paths of unauthenticated senders in batches. Their bounces are only traced, so losing a path in a
- * crash costs a line in the message log and rejects the bounce. One commit therefore contains all paths of 50 ms.
+ * Writes the return paths of unauthenticated senders in batches. Their bounces are only traced, so if a path is lost in
+ * a crash, only a line in the message log is missing and the bounce is rejected. One commit can therefore contain all
+ * paths of a 50 ms interval.
  */
 interface ReturnPathBatch {
   /** Resolves immediately unless the batch is full. */
@@ -40,7 +41,7 @@ export function createReturnPathBatch({
           .catch((err: unknown) =>
             log.warn(
               { err, paths: rows.length },
-              "bounces: failed to store return paths; bounces to them are rejected",
+              "bounces: failed to store return paths; bounces to them will be rejected",
             ),
           ),
       ]);

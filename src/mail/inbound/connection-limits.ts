@@ -2,8 +2,8 @@ import type { Clock } from "../../kernel/index.ts";
 import { networkOf } from "../../kernel/networks.ts";
 
 /**
- * Admits connections. Slots are few and idle clients are many: each network has its own limit, and when all slots are
- * in use, a new connection replaces one that has been idle, first from the network with the most connections.
+ * Limits connections. To keep idle clients from using all slots, each network has its own limit; when all slots are in
+ * use, a new connection replaces an idle one, preferably from the network with the most connections.
  */
 interface ConnectionLimits {
   /**

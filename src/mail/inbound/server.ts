@@ -138,7 +138,7 @@ function createAcceptance<User>(options: SmtpServerOptions<User>) {
       if (err === undefined) return accept(socket, client?.ip ?? plainAddress(proxyAddress));
       log.info(
         { proxy: proxyAddress, reason: err.message },
-        "smtp: received no valid PROXY header from a client in smtp.proxies",
+        "smtp: no valid PROXY header received from a client in smtp.proxies",
       );
     });
   }

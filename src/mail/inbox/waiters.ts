@@ -28,7 +28,7 @@ function endWait(waiter: Waiter): void {
   waiter.resume();
 }
 
-/** Creates bounded long polls for changes of an account. */
+/** Creates long polls for changes to an account, limited in number. */
 export function createWaiters({ limit }: { limit: number }): Waiters {
   const waiters = new Set<Waiter>();
   let isClosed = false;

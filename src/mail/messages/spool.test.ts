@@ -182,7 +182,7 @@ test("keeps a header section larger than a write intact, owned or not", async ()
   assert.deepEqual(await bytesOf(source), message);
 });
 
-test("a message that arrives in single bytes uses only as much memory as its size", async () => {
+test("a message that arrives byte by byte uses only as much memory as its size", async () => {
   const { spool } = newSpool();
   const message = Buffer.alloc(100 * 1024, "ab\n");
   const started = performance.now();

@@ -115,7 +115,7 @@ export function createPublishedSts({
     } catch (err) {
       if (err instanceof UserError)
         log.warn({ zone, reason: messageOf(err) }, "mta-sts: failed to create the records of a zone");
-      else log.error({ err, zone }, "mta-sts: records of a zone are wrong");
+      else log.error({ err, zone }, "mta-sts: incorrect records found in a zone");
     }
   }
 

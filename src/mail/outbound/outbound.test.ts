@@ -177,7 +177,7 @@ test("a destination that hangs at its greeting delays no other destination", asy
   assert.ok(hung.connections <= 2);
 });
 
-test("large messages are sent unchanged, by queue and by relay", async (t) => {
+test("large messages are sent unchanged, both from the queue and when relayed", async (t) => {
   const sink = await startSink();
   const { service } = await open(t, sink);
   const pieces = Array.from({ length: 40 }, (_, n) => Buffer.from(`${"ü".repeat(40)} line ${n}\r\n`.repeat(1000)));

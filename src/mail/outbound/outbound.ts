@@ -364,7 +364,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
             void adoptChange(...change).catch((err: unknown) =>
               log.warn(
                 { err },
-                "outbound: failed to read pauses of other processes; unreachable hosts will be retried",
+                "outbound: failed to read the hosts paused by other processes; unreachable hosts will be retried",
               ),
             ),
         ),

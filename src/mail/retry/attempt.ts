@@ -76,7 +76,10 @@ export function createAttempt({ clock, recordStep, log, bounces, limits }: Attem
         })) ?? false;
     } catch (err) {
       if (clock.now() - at < limits.lifetimeMs + BOUNCE_RETRY_MS) return false;
-      log.error({ err, message }, `retry queue: failed to report a failure to the sender, gave up: ${messageOf(err)}`);
+      log.error(
+        { err, message },
+        `retry queue: failed to report a failure to the sender, will not retry: ${messageOf(err)}`,
+      );
     }
     for (const { rcpt, reply, account, zone } of failed)
       recordStep(message, "bounced", { ...reply, held: true, told: isReported }, { rcpt, account, zone });

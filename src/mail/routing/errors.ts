@@ -40,7 +40,7 @@ export const routingErrors = defineErrors("email-routing", {
     code: 2916,
     http: 400,
     message: "A zone can have at most {limit} rules with a glob or a regular expression",
-    fix: "Combine patterns in one regular expression, or use the catch-all rule.",
+    fix: "Combine patterns into one regular expression, or use the catch-all rule.",
   },
 
   mxInTheWay: {

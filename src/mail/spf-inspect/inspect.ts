@@ -87,7 +87,7 @@ export async function inspectSpf(
         problems.push({
           code: "invalid_mechanism",
           domain: name,
-          message: "The term is invalid, so the whole record fails",
+          message: "The term is invalid: receivers treat the whole record as a permanent error",
           details: word.slice(0, 200),
         });
       if (term === undefined || term === "modifier") continue;
@@ -105,7 +105,7 @@ export async function inspectSpf(
     problems.push({
       code: "max_lookups",
       domain,
-      message: `The record requires ${tree.lookups} lookups, more than the ${MAX_SPF_LOOKUPS} that RFC 7208 4.6.4 allows: it fails at every receiver`,
+      message: `The record requires ${tree.lookups} DNS lookups, more than the ${MAX_SPF_LOOKUPS} that RFC 7208 4.6.4 allows: every receiver treats this as a permanent error`,
     });
   return { ...tree, problems };
 }

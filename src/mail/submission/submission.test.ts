@@ -290,7 +290,7 @@ test("closes a session at the next MAIL after its token is revoked, without coun
   assert.equal(await client.reply(), "(closed)");
 });
 
-test("rejects a token that is not allowed from the client's address like an unknown one", async (t) => {
+test("rejects a token that may not be used from the client's address in the same way as an unknown one", async (t) => {
   const errors = defineErrors("x", {
     wrongAddress: { code: 9109, http: 403, message: "Cannot use the access token from location" },
   });

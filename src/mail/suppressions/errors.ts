@@ -13,7 +13,7 @@ export const suppressionErrors = defineErrors("suppressions", {
     code: 2932,
     http: 403,
     message: "This suppression applies to the whole account.",
-    fix: "Delete it with the account-level path.",
+    fix: "Delete it with the account-level endpoint.",
   },
   badSuppressionAddress: {
     code: 2922,

@@ -51,7 +51,7 @@ test("reports a rejected invitation with the server's reply and a matching fix",
   assert.deepEqual(await refusal(false, 550, "5.1.1", "no such user"), [
     "invitationRefused",
     422,
-    "The invitation to bob@there.example was rejected: 550 5.1.1 no such user",
+    "The invitation email to bob@there.example was rejected by the mail server: 550 5.1.1 no such user",
   ]);
   assert.deepEqual(await refusal(true, 452, "4.3.1", "queue full"), [
     "invitationDelayed",

@@ -52,7 +52,7 @@ test("accepts a reply within its fudge and rejects it one second later (RFC 8945
     assert.equal(verdict(signedReply(mac), NOW + seconds * 1000), "badTime", String(seconds));
 });
 
-test("rejects a reply to a different request, signed with a different key or with a changed message as forged", () => {
+test("rejects as forged a reply to a different request, one signed with a different key, and one with a changed message", () => {
   assert.equal(verdict(signedReply(Buffer.alloc(32))), "forged");
   assert.equal(verdict(signedReply(mac, { secret: Buffer.from("other") })), "forged");
   const changed = signedReply(mac);

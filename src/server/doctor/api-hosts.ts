@@ -11,7 +11,7 @@ export function apiHostFindings(settings: Pick<Settings, "api" | "http">): Findi
       check,
       status: "warning",
       found: "any",
-      fix: "Routes and custom domains of workers and buckets do not apply, because any host may be the API's. Set api.hosts or http.public_url.",
+      fix: "Routes and custom domains of workers and buckets do not apply, because the host name of the API is not configured. Set api.hosts or http.public_url.",
     },
   ];
 }

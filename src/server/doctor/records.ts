@@ -44,7 +44,7 @@ export async function delegationOf(
         status: "error",
         found: foundText,
         expected: expectedText,
-        fix: `Other name servers are authoritative for ${zone}. Set its name servers to ${expectedText} at its registrar, or manage its records there (dns.provider, dns.manual_zones).`,
+        fix: `Other name servers are authoritative for ${zone}. Set its name servers to ${expectedText} at its registrar, or manage its records at those name servers (dns.provider, dns.manual_zones).`,
       },
     ];
   if (ownServers.length < delegated.length)
@@ -154,7 +154,7 @@ export async function dmarcOf(
       check: "DMARC",
       status: "warning",
       expected: `_dmarc.${name} TXT v=DMARC1; p=quarantine;`,
-      fix: "Large receivers require a DMARC record of sending domains. Add one.",
+      fix: "Large mailbox providers require sending domains to have a DMARC record. Add one.",
     },
   ];
 }

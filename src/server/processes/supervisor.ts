@@ -125,7 +125,7 @@ export function startSupervisor<Server>(options: SupervisorOptions): Supervisor<
         }
         failures = clock.now() - startedAt >= limits.stableMs ? 1 : failures + 1;
         const waitMs = Math.min(limits.maxBackoffMs, limits.backoffMs * 2 ** Math.min(failures - 1, 20));
-        log.error({ process: number, pid, code, signal, waitMs }, "serve: process ended, will restart it");
+        log.error({ process: number, pid, code, signal, waitMs }, "serve: process exited, will restart");
         await clock.sleep(waitMs, stopping.signal).catch(() => {});
       }
     }

@@ -64,7 +64,7 @@ onEveryDatabase((engine) => {
     assert.deepEqual(await found("ann"), [2, 0]);
   });
 
-  test("a backup omits the counts, and loading its rows counts them", async (t) => {
+  test("a backup omits the counts, and restoring its rows computes them again", async (t) => {
     const source = await engine.open(t, [tables, counts]);
     await sql`insert into notes values (1, 'ann', 'new'), (2, 'ann', 'done')`.execute(source.db.tables());
     const snapshot = await openRowSnapshot(source.where as Parameters<typeof openRowSnapshot>[0]);

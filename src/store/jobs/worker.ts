@@ -111,7 +111,7 @@ export function startWorker(
       if (!counts)
         log.warn({ job: id, kind, attempt }, "jobs: lease lost before the job finished; its outcome is discarded");
     } catch (err) {
-      log.error({ err, job: id, kind, attempt }, "jobs: failed to store the outcome, the job will run again");
+      log.error({ err, job: id, kind, attempt }, "jobs: failed to store the outcome; the job will run again");
     }
   }
 
@@ -167,7 +167,7 @@ export function startWorker(
     for (const { id } of running)
       log.warn(
         { job: id, kind },
-        "jobs: abandoned a job that did not stop in time; it will run again when its lease expires",
+        "jobs: job abandoned, because it did not stop in time; it will run again when its lease expires",
       );
   }
 

@@ -210,7 +210,7 @@ export function createAudience({
     try {
       await sweeps.run("stream: sweep of metrics of viewers", HOUR_MS, () => table.sweep(now));
     } catch (err) {
-      log.warn({ err }, "stream: failed to delete old metrics of viewers, will retry");
+      log.warn({ err }, "stream: failed to delete old viewer metrics, will retry");
       lastSweptHour = -1;
     }
   }

@@ -63,7 +63,7 @@ function requestedName({ query }: Viewing): string | undefined {
   if (requestedFilename === null) return undefined;
   if (!FILENAME_PATTERN.test(requestedFilename))
     throw streamErrors.badParameter({
-      reason: `filename must have at most 120 characters of A-Z a-z 0-9 _ -, not ${JSON.stringify(requestedFilename.slice(0, 130))}`,
+      reason: `filename must have at most 120 characters from A-Z a-z 0-9 _ -, not ${JSON.stringify(requestedFilename.slice(0, 130))}`,
     });
   return requestedFilename;
 }

@@ -15,9 +15,9 @@ interface AudioFrames {
 }
 
 /**
- * Returns frames of segment n: it starts with the audio frame that contains the segment's first video frame (so up to
- * 21 ms earlier), and ends where the next segment starts; the last segment ends with the last video frame. Never empty.
- * Multiplied by AUDIO_FRAME these are times in the timescale AUDIO_RATE.
+ * Returns the audio frames of segment n. They start with the frame that contains the segment's first video frame (up to
+ * 21 ms earlier), and end where the next segment starts; those of the last segment end with the last video frame. Never
+ * empty. Multiplied by AUDIO_FRAME, the frame numbers are times in the timescale AUDIO_RATE.
  */
 export function audioFrames(segments: SegmentGrid, n: number): AudioFrames {
   const first = firstFrame(segments, n);

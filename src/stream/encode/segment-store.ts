@@ -60,7 +60,7 @@ export function createSegmentStore({ objects, log, videoExists, onStored }: Segm
     if (stored === undefined || bytes.equals(await stored.bytes())) return;
     log.error(
       { key },
-      "stream: initialization segment differs from the stored one; was ffmpeg replaced during encoding?",
+      "stream: initialization segment differs from the stored one; ffmpeg may have been replaced during encoding",
     );
     throw new InitMismatch(`the initialization segment of ${rendition} differs from the stored one`);
   }

@@ -254,7 +254,7 @@ export function createSegments(deps: SegmentsDeps): SegmentsModule {
   const startLookahead = (video: Video, rendition: string, n: number | "init") => {
     if (n !== "init")
       void requestLookahead(video, rendition, n).catch((err: unknown) =>
-        log.warn({ err, video: video.uid }, "encode: look-ahead failed"),
+        log.warn({ err, video: video.uid }, "encode: failed to encode the next segments in advance"),
       );
   };
 

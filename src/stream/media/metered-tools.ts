@@ -62,7 +62,7 @@ export function createMeteredTools(
         },
         (err: unknown) =>
           lifecycle.stopping.aborted ||
-          log.warn({ err }, "stream: ffmpeg is unavailable, videos will not be processed"),
+          log.warn({ err }, "stream: ffmpeg is unavailable; videos will not be processed"),
       );
     },
   };

@@ -128,8 +128,8 @@ export const storedSegments = (objects: ObjectStore): Pick<Segments, "get"> => (
 });
 
 /**
- * Serves a video whose segments were all created by ffmpeg's own packager, on the grid of `ntscModel`. `tracks` are its
- * captions and added audio.
+ * Serves a video whose segments were all created by ffmpeg's own HLS muxer, with the segment boundaries of `ntscModel`.
+ * `tracks` are its captions and additional audio tracks.
  */
 export async function serveVideo(
   t: Scope,

@@ -59,7 +59,7 @@ export function createRenditionRates({ objects, log, maxVideos = 10_000 }: Rendi
             (err: unknown) =>
               void log.warn(
                 { err, video: uid, rendition },
-                "stream: failed to measure a rendition's bitrate, manifest uses an estimate",
+                "stream: failed to measure a rendition's bitrate; the manifest uses an estimate",
               ),
           );
           if (measured !== undefined) foundRates.set(rendition, measured);

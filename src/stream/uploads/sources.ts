@@ -167,7 +167,7 @@ export function createSources(
       const keys = new Set([sourceKey ?? keyOf(row), keyOf(row)]);
       for await (const { key: mezzanine } of objects.list(mezzaninePrefix(uid))) keys.add(mezzanine);
       await objects.delete([...keys]);
-      log.info({ video: uid, account: row.account_id }, "stream: one-time URL can be used again after a failed upload");
+      log.info({ video: uid, account: row.account_id }, "stream: one-time URL reset after a failed upload");
       return resetUpload(row);
     },
   };

@@ -18,7 +18,7 @@ test("a request that cannot get the lock is asked to retry", async (t) => {
   t.after(() => server.close());
   await once(server, "listening");
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const text = "Another request is writing this upload. Retry in a few seconds.\n";
+  const text = "Another request is writing to this upload. Retry in a few seconds.\n";
   for (const method of ["HEAD", "PATCH", "DELETE"]) {
     const response = await fetch(url, { method, headers: patchAt(8) as Record<string, string> });
     assert.deepEqual([response.status, await response.text()], [423, method === "HEAD" ? "" : text]);

@@ -179,7 +179,7 @@ export const PATCH_CASES: TusCase[] = [
     REST,
     rejected(
       507,
-      "no space left to write it. Free up disk space for the data directory; nothing was partially written.\n",
+      "no space left to write it. Free up disk space for the data directory. No partial data was written.\n",
     ),
   ],
   ["PATCH, expired", "expired", "PATCH", patchAt(8), REST, UPLOAD_EXPIRED],

@@ -77,7 +77,7 @@ export function createDeletions({
       worker ??= jobs.work(DELETE_JOB, { concurrency: 2, leaseMs: LEASE_MS }, async ({ payload }) => {
         const { uid } = payload as { uid: string };
         await run(uid);
-        log.debug({ video: uid }, "stream: deleted the files of a deleted video");
+        log.debug({ video: uid }, "stream: files of a deleted video removed");
       });
     },
     close: async () => worker?.stop(),

@@ -177,7 +177,7 @@ export function rulesConformance(engine: TestEngine): void {
     const { videos } = await openVideos(t, { db }, { maxPending: 2 });
     const { uid } = await videos.create(A, {});
     await videos.create(A, {});
-    assert.equal(await refusal(videos.create(A, {})), "tooManyPending: 2 uploads are pending");
+    assert.equal(await refusal(videos.create(A, {})), "tooManyPending: Too many pending uploads: the maximum is 2");
     await videos.create(A, {}, "downloading");
     await videos.create(B, {});
     await videos.uploaded(uid, { key: "k", size: 1 });

@@ -40,7 +40,7 @@ interface InvocationMetricsQuery {
   times: boolean;
 }
 
-/** Counts the invocations of deployed workers, by five minutes, hour and day. */
+/** Counts the invocations of deployed workers per five minutes, per hour and per day. */
 export interface InvocationMetrics {
   /** Days that metrics are kept. */
   readonly days: number;
@@ -162,7 +162,7 @@ export function createInvocationMetrics({
     try {
       await sweeps.run("workers: sweep of metrics of invocations", HOUR_MS, () => table.sweep(now));
     } catch (err) {
-      log.warn({ err }, "workers: failed to delete old metrics of invocations, will retry");
+      log.warn({ err }, "workers: failed to delete old invocation metrics, will retry");
       lastSweptHour = -1;
     }
   }

@@ -143,7 +143,7 @@ export function createLiveWorkers({
 
   const unsubscribe = events.subscribe(DEPLOYMENTS_TOPIC, (id) => {
     (id === "" ? refreshAll() : refresh(id)).catch((err: unknown) =>
-      log.warn({ err, scriptId: id }, "workers: failed to look up deployments; the next request retries"),
+      log.warn({ err, scriptId: id }, "workers: failed to look up deployments; the next request will retry"),
     );
   });
 

@@ -56,7 +56,7 @@ export function createObjectAlarms({
       if (await wake(worker)) return;
       log.debug({ worker: worker.name }, "durable objects: alarm skipped; its worker does not exist");
     } catch (err) {
-      log.warn({ err, worker: worker.name }, "durable objects: failed to start worker for its alarms, will retry");
+      log.warn({ err, worker: worker.name }, "durable objects: failed to start a worker for its alarms, will retry");
       startAfter(worker, RETRY_MS);
     }
   }

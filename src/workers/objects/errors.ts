@@ -60,7 +60,7 @@ export const objectErrors = defineErrors("durable-objects", {
     code: 10071,
     http: 400,
     message: "The Worker would have {count} Durable Object classes; at most {limit} are allowed.",
-    fix: "Delete unused classes with a migration, or distribute the classes over several Workers.",
+    fix: "Delete unused classes with a migration, or distribute the classes across several Workers.",
   },
   transferUnsupported: {
     code: 10021,
@@ -79,7 +79,7 @@ export const objectErrors = defineErrors("durable-objects", {
     http: 400,
     message:
       "Durable Objects require a server with a single process, which owns their files. This server may run several processes.",
-    fix: "Remove the Durable Objects from the Worker, or deploy it to a server without the setting database.url and the option --processes.",
+    fix: "Remove the Durable Objects from the Worker, or deploy it to a server that uses neither database.url nor --processes.",
   },
   namespaceMissing: {
     code: 10066,

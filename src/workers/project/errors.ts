@@ -26,7 +26,7 @@ export const projectErrors = defineErrors("project", {
   redirectInvalid: {
     code: "E_REDIRECT",
     http: 400,
-    message: "{file} does not name a configuration file: {reason}",
+    message: "{file} does not specify a configuration file: {reason}",
     fix: "Run the build that writes it, delete it, or select a configuration with --config.",
   },
   buildCommandFailed: {

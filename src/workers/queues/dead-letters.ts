@@ -34,7 +34,7 @@ export const createDeadLetters = ({ table, queues, events, clock, log }: DeadLet
     if (deadLetterQueue === undefined) {
       log.warn(
         { queue: queue.name, messages: rows.length, maxRetries },
-        "queues: dropped messages whose retries are exhausted",
+        "queues: messages dropped after their last retry",
       );
       return table.acknowledge(token, messages);
     }

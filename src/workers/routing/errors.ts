@@ -24,7 +24,7 @@ export const routingErrors = defineErrors("routing", {
     code: 10082,
     http: 400,
     message: "The host {host} is in the zone {zone}, which belongs to another account.",
-    fix: "Use a host that is in no zone of another account.",
+    fix: "Use a host that is not in a zone of another account.",
   },
   routeExists: {
     code: 10020,
@@ -55,7 +55,7 @@ export const routingErrors = defineErrors("routing", {
     code: 100115,
     http: 400,
     message: "The custom domain {hostname} is invalid: {reason}.",
-    fix: "Use a host name without wildcard, path or port, such as app.example.com.",
+    fix: "Use a host name without a wildcard, path or port, such as app.example.com.",
   },
   domainTaken: {
     code: 100116,

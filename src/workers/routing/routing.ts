@@ -80,7 +80,7 @@ export function createWorkerRouting({
     if (hasWarned) return;
     hasWarned = true;
     log.warn(
-      "workers: routes and custom domains ignored, because any host may be the API's. Set api.hosts or http.public_url",
+      "workers: routes and custom domains ignored, because the host name of the API is not configured. Set api.hosts or http.public_url",
     );
   }
   const warn = (err: unknown) => log.warn({ err }, `workers: failed to read routes, will retry: ${messageOf(err)}`);

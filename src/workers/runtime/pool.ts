@@ -165,7 +165,7 @@ export function createRuntime({
       return await slot.process();
     } catch (err) {
       if (!(err instanceof UserError))
-        log.error({ err, script: name }, `workers: failed to start worker: ${messageOf(err)}`);
+        log.error({ err, script: name }, `workers: failed to start a worker: ${messageOf(err)}`);
       return { outcome: "exception", exception: { name: "Error", message: messageOf(err) } };
     }
   }

@@ -108,6 +108,6 @@ export async function announce(
   await live
     .refresh(scriptId)
     .catch((err: unknown) =>
-      log.warn({ err, scriptId }, "workers: deployment not loaded yet; the next request retries"),
+      log.warn({ err, scriptId }, "workers: failed to load a deployment; the next request will retry"),
     );
 }

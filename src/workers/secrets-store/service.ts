@@ -25,7 +25,7 @@ export function createSecretsStoreService({
       } catch (err) {
         log.error(
           { err, script: script.name, binding: name },
-          `secrets store: failed to read secret: ${messageOf(err)}`,
+          `secrets store: failed to read a secret: ${messageOf(err)}`,
         );
         await sendError(request, response, err);
       }

@@ -11,7 +11,7 @@ export interface TailLimits {
   staleMs: number;
   /** How long, in ms, records wait for the process to which the reader is connected. */
   bufferMs: number;
-  /** Limits of the records that one process may write to the table within bufferMs. */
+  /** Limits on the records that one process may write to the table within bufferMs. */
   bufferRecords: number;
   bufferBytes: number;
   /** Records that may wait for one slow reader; further ones are dropped, and the reader is notified. */

@@ -167,7 +167,9 @@ export function createTails({
   }
 
   const timer = setInterval(() => {
-    sendHeartbeat().catch((err: unknown) => log.warn({ err }, `tails: failed to renew tails: ${messageOf(err)}`));
+    sendHeartbeat().catch((err: unknown) =>
+      log.warn({ err }, `tails: failed to renew the leases of tails: ${messageOf(err)}`),
+    );
   }, limits.heartbeatMs).unref();
   const unsubscribe = [
     events.subscribe(TAILS, reloadSoon),

@@ -134,7 +134,10 @@ export async function killRepeatedly(t: TestContext, { rounds, perRound }: { rou
   return figures;
 }
 
-/** Ids of processes that have object files in this data directory open, found by the shared memory that SQLite maps. */
+/**
+ * Ids of processes that have object files in this data directory open, identified by the shared memory that SQLite
+ * maps.
+ */
 const objectProcessesOf = (dataDirectory: string): number[] =>
   readdirSync("/proc").flatMap((name) => {
     try {

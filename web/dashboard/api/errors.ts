@@ -53,6 +53,9 @@ export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
   // The message of a failed fetch differs between browsers.
   if (thrown instanceof TypeError)
-    return new ApiError("The server cannot be reached.", { status: 0, fix: "Check that it runs, and try again." });
+    return new ApiError("The server cannot be reached.", {
+      status: 0,
+      fix: "Check that it is running, and try again.",
+    });
   return new ApiError(thrown instanceof Error ? thrown.message : String(thrown), { status: 0 });
 }

@@ -29,7 +29,7 @@ export async function partOf(form: FormData, part: string): Promise<unknown> {
       throw workerRouteErrors.badMetadata({
         part,
         reason: `${JSON.stringify(field.slice(0, 100))} is not one of its fields`,
-        fix: `Send ${part} as one part with JSON.`,
+        fix: `Send ${part} as a single part that contains JSON.`,
       });
     put(root, path, value);
   }

@@ -41,7 +41,7 @@ export const routingNotices = ({ isActive }: Pick<WorkerRouting, "isActive">): N
         {
           code: CODES.inactiveRoutes,
           message:
-            "Routes and custom domains are stored, but requests do not reach the Worker through them: any host may be the host of the API. Set `http.public_url` or `api.hosts` on the server.",
+            "Routes and custom domains are stored, but requests do not reach the Worker through them, because the host name of the API is not configured. Set `http.public_url` or `api.hosts` on the server.",
         },
       ];
 

@@ -262,7 +262,7 @@ export function startRunner(deps: RunnerDeps): Runner {
     if (lanes.size > 0)
       log.warn(
         { lanes: lanes.size },
-        "outbound: abandoned deliveries that did not stop in time; they will be retried when their lease expires",
+        "outbound: deliveries abandoned, because they did not stop in time; they will be retried when their lease expires",
       );
   }
 

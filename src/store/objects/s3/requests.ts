@@ -108,7 +108,7 @@ export function createS3Requests(
   };
 }
 
-/** Returns an exponential delay with jitter, so that several processes do not retry at the same time. */
+/** Returns an exponential backoff delay with jitter, so that several processes do not retry at the same time. */
 export function retryDelay(count: number, slowDown = false): number {
   const ms = (slowDown ? SLOW_DOWN_PAUSE_MS : FIRST_PAUSE_MS) * 2 ** (count - 1);
   return Math.min(MAX_PAUSE_MS, ms) * (0.5 + Math.random() / 2);

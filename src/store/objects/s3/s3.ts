@@ -73,7 +73,7 @@ export async function openS3Objects(options: S3ObjectsOptions): Promise<S3Object
     try {
       await deleteObjects(requests, [key]);
     } catch (err) {
-      log.warn({ err, key }, "objects: failed to delete an object, the next sweep will retry");
+      log.warn({ err, key }, "objects: failed to delete an object; the next sweep will retry");
     }
   };
   const partials = createS3Partials({

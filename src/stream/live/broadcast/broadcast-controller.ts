@@ -179,7 +179,7 @@ export function createBroadcastController(
   }
 
   async function refuse(session: LiveSession, err: Error) {
-    log.warn({ err, input: uid }, "live: broadcast rejected, it cannot be recorded");
+    log.warn({ err, input: uid }, "live: broadcast rejected, because it cannot be recorded");
     const row = await leases.find(uid).catch(() => undefined);
     if (row?.owner === owner)
       await finish(row).catch((cause: unknown) =>

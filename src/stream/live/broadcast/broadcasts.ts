@@ -65,7 +65,7 @@ export function createBroadcastControllers(controllerDeps: BroadcastDeps): Broad
 
   async function checkRepeatedly() {
     while (!closing.signal.aborted) {
-      await checkAll().catch((err: unknown) => log.warn({ err }, "live: check of broadcasts failed, will retry"));
+      await checkAll().catch((err: unknown) => log.warn({ err }, "live: failed to check broadcasts, will retry"));
       await clock.sleep(CHECK_INTERVAL_MS, closing.signal).catch(() => {});
     }
   }
@@ -98,7 +98,7 @@ export function createBroadcastControllers(controllerDeps: BroadcastDeps): Broad
       await leases
         .release(owner, clock.now())
         .catch((err: unknown) =>
-          log.warn({ err }, "live: failed to release leases, other processes take over when they expire"),
+          log.warn({ err }, "live: failed to release leases; other processes will take over when they expire"),
         );
     },
   };

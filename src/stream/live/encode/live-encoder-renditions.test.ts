@@ -98,7 +98,7 @@ describe("live encodings", needsFfmpeg, () => {
     });
   }
 
-  test("encode VP9 and Opus in the size of the source, with a key frame every two seconds and audio in sync", async (t) => {
+  test("encode VP9 and Opus at the resolution of the source, with a key frame every two seconds and audio in sync", async (t) => {
     const { tracks, packets } = await packetsOf(
       await clip({
         seconds: 5,

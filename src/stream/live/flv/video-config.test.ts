@@ -65,7 +65,7 @@ const sizeOf = (record: Buffer) => {
   const { width, height } = readVideoConfig("av1", record)!;
   return `${width}x${height}`;
 };
-// Ten bits per dimension: 1023 and 575, minus one.
+// Ten bits per dimension: 1023 and 575, each stored minus one.
 const SIDES = "4:9 4:9 10:1022 10:574";
 
 test("reads AV1 sequence headers with all optional fields, and those preceded by other OBUs", () => {

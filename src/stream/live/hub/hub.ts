@@ -67,7 +67,7 @@ export function createHub({ inputs, status, clock, log, maxPublishers = 1000 }: 
       else if (inputOfClaim?.uid !== uid) openPublication.abort(streamErrors.liveKeyRevoked());
       else openPublication.update(input);
     } catch (err) {
-      log.error({ err, input: uid }, "live: failed to re-authorize a publisher, the broadcast continues");
+      log.error({ err, input: uid }, "live: failed to re-authorize a publisher; the broadcast continues");
     }
   }
 

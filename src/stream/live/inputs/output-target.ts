@@ -15,7 +15,7 @@ const CONTROLS = /[\u0000-\u001f\u007f]/;
 
 /**
  * Validates the target of an output. Names are resolved and checked when sending; literal private addresses are
- * rejected here. Throws badParameter, which does not repeat possible secrets.
+ * rejected here. Throws badParameter, whose message omits the URL and the stream key because they may contain secrets.
  */
 export function checkTarget({ url, streamKey }: OutputTarget, allowPrivate: boolean): OutputTarget {
   const trimmedUrl = url.trim();

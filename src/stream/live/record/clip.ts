@@ -36,7 +36,7 @@ export function createClipFiles({
     const filename = query.get("filename");
     if (filename !== null && !FILENAME_PATTERN.test(filename))
       throw streamErrors.badParameter({
-        reason: `filename must have at most 120 characters of A-Z a-z 0-9 _ -, not ${JSON.stringify(filename.slice(0, 130))}`,
+        reason: `filename must have at most 120 characters from A-Z a-z 0-9 _ -, not ${JSON.stringify(filename.slice(0, 130))}`,
       });
     const timeline = await recordings.timeline(video.uid);
     const range = timeline && rangeOf(timeline, time, duration);

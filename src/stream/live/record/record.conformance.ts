@@ -318,7 +318,7 @@ export function recordConformance(engine: TestEngine): void {
     assert.equal(keys.length, 6);
   });
 
-  test("reports a full disk once, and records everything if space is freed, otherwise keeps the stored part as a recording", async (t) => {
+  test("reports a full disk once; records everything if space is freed, and otherwise keeps the stored part as a recording", async (t) => {
     for (const freesSpace of [true, false]) {
       const { db } = await engine.open(t, recordMigrations);
       let full = false;

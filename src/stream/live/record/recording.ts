@@ -87,7 +87,7 @@ export function createRecording(parts: RecordingDeps): Recording {
   function giveUp(err: unknown) {
     if (giveUpSignal.aborted) return;
     giveUpController.abort();
-    log.error({ err, video }, "live: recording stopped, the rest of the broadcast will not be stored");
+    log.error({ err, video }, "live: recording stopped; the rest of the broadcast will not be stored");
     report(err);
   }
 

@@ -151,7 +151,7 @@ export function createAiGatewayProxy({ providers, gateways, clock, ids, log }: P
       isComplete ||= record.hasLastEvent();
       if (isComplete)
         await store(record).catch((err: unknown) =>
-          log.error({ err, gateway: attempt.gateway.id }, `ai gateway: failed to cache response: ${messageOf(err)}`),
+          log.error({ err, gateway: attempt.gateway.id }, `ai gateway: failed to cache a response: ${messageOf(err)}`),
         );
       await addLog(attempt, status, contentType, record, { cached, success: isComplete && status < 400 });
     }
@@ -196,7 +196,7 @@ export function createAiGatewayProxy({ providers, gateways, clock, ids, log }: P
     await gateways
       .addLog(gateway, entry)
       .catch((err: unknown) =>
-        log.error({ err, gateway: gateway.id }, `ai gateway: failed to store log: ${messageOf(err)}`),
+        log.error({ err, gateway: gateway.id }, `ai gateway: failed to store a log: ${messageOf(err)}`),
       );
   }
 

@@ -116,7 +116,7 @@ export function createAnalytics({
       } while (deletedCount === SWEEP_BATCH);
       if (total === 0) return;
       await table.deleteEmptyDatasets();
-      log.debug({ points: total }, "analytics: deleted expired points");
+      log.debug({ points: total }, "analytics: expired data points deleted");
     },
   };
 }

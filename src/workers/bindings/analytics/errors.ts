@@ -6,7 +6,7 @@ export const analyticsErrors = defineErrors("analytics", {
     code: 10710,
     http: 422,
     message: "Input was invalid: {reason}",
-    fix: "Correct the query. The documentation of bindings lists the supported SQL.",
+    fix: "Correct the query. docs/bindings.md lists the supported SQL.",
   },
   tooSlow: {
     code: 10711,

@@ -21,7 +21,7 @@ export function createAnalyticsService({
         await analytics.write(script.account ?? "", dataset, readPoint(await readJsonBody(request, MAX_POINT_BYTES)));
         response.writeHead(204).end();
       } catch (err) {
-        log.warn({ err, script: script.name, dataset }, "analytics: dropped a data point");
+        log.warn({ err, script: script.name, dataset }, "analytics: data point dropped");
         await sendError(request, response, err);
       }
     },

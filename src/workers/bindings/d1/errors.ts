@@ -75,7 +75,7 @@ export const d1Errors = defineErrors("d1", {
   transferMissing: {
     code: 7500,
     http: 400,
-    message: "No {kind} of this database at bookmark {bookmark}.",
+    message: "This database has no {kind} with the bookmark {bookmark}.",
     fix: "Start again: results are kept for an hour.",
   },
   nothingToExport: {
@@ -84,7 +84,7 @@ export const d1Errors = defineErrors("d1", {
     message: "The export excludes both schema and rows.",
     fix: "Omit no_schema or no_data.",
   },
-  badEtag: { code: 7400, http: 400, message: "The etag is not an MD5 of 32 hex digits." },
+  badEtag: { code: 7400, http: 400, message: "The etag is not an MD5 hash of 32 hexadecimal digits." },
   notUploaded: {
     code: 7500,
     http: 400,
@@ -126,13 +126,13 @@ export const d1Errors = defineErrors("d1", {
     code: 7400,
     http: 400,
     message: "{name} is not a valid name for a database.",
-    fix: "Use 1 to {longest} characters of A-Z a-z 0-9 - _, not beginning with - or _.",
+    fix: "Use 1 to {longest} characters from A-Z a-z 0-9 - _, not beginning with - or _.",
   },
   tooManyDatabases: {
     code: 7406,
     http: 403,
     message: "You have reached the maximum number of databases for your account: {limit}.",
-    fix: "Delete unused databases, or raise the limit.",
+    fix: "Delete unused databases.",
   },
   noHistory: {
     code: 7500,

@@ -161,7 +161,7 @@ export function createD1DatabaseList({
         .catch((err: unknown) =>
           log.warn(
             { database: id, reason: messageOf(err) },
-            "d1: failed to delete the file of a deleted database, the sweep will retry",
+            "d1: failed to delete the file of a deleted database; the sweep will retry",
           ),
         );
       await Promise.race([fileRemoval, clock.sleep(REMOVAL_MS)]);

@@ -94,7 +94,7 @@ export const kvErrors = defineErrors("kv", {
     code: 10001,
     http: 400,
     message: "This account has reached the maximum of {limit} namespaces.",
-    fix: "Delete unused namespaces, or raise the limit.",
+    fix: "Delete unused namespaces.",
   },
   badBulkPair: { code: 10001, http: 400, message: "Pair {index} ({key}) is invalid: {reason}" },
   tooManyPairs: { code: 10001, http: 400, message: "A request can contain at most {limit} keys" },

@@ -64,7 +64,7 @@ export function createLargeValues({ objects, ids, log }: { objects: ObjectStore;
       const removal = objects
         .delete(objectKeys)
         .catch((err: unknown) =>
-          log.warn({ err, count: objectKeys.length }, "kv: failed to delete replaced values, the sweep will retry"),
+          log.warn({ err, count: objectKeys.length }, "kv: failed to delete replaced values; the sweep will retry"),
         );
       pendingRemovals.add(removal);
       void removal.then(() => pendingRemovals.delete(removal));

@@ -47,7 +47,7 @@ async function deleteAndDie(folder: string, id: string): Promise<never> {
   return new Promise(() => {});
 }
 
-// The same file is the child process that is killed.
+// This file is also run as the child process that is killed.
 if (process.argv[2] === "delete") await deleteAndDie(process.argv[3]!, process.argv[4]!);
 else
   test("a namespace whose deletion is interrupted by a kill stays deleted, and the next start removes the rest", async () => {

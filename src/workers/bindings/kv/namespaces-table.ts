@@ -178,7 +178,7 @@ export function createNamespaceTable(db: Db) {
       }
     },
 
-    /** Hides the database from all callers. Returns false if it did not exist. */
+    /** Hides the namespace from all callers. Returns false if it did not exist. */
     markRemoved: (account: string, id: string, at: number): Promise<boolean> =>
       db.transaction<NamespaceTables, boolean>(async (tx) => {
         const markedRows = await tx

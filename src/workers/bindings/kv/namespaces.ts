@@ -156,7 +156,7 @@ export function createKvNamespaces({
       sweep().catch((err: unknown) =>
         log.warn(
           { namespace: id, reason: messageOf(err) },
-          "kv: failed to delete the entries of a deleted namespace, the sweep will retry",
+          "kv: failed to delete the entries of a deleted namespace; the sweep will retry",
         ),
       );
     },

@@ -48,7 +48,7 @@ export function bucketListConformance(engine: TestEngine): void {
           .where("id", "=", id),
       );
 
-    it("have names that are unique within an account and separate between accounts", async () => {
+    it("have names that are unique within an account and independent between accounts", async () => {
       const mine = await list.create(account, "photos", {
         location: "weur",
         storageClass: "InfrequentAccess",

@@ -58,7 +58,7 @@ export const r2Errors = defineErrors("r2", {
     code: 10024,
     http: 404,
     message: "The specified multipart upload does not exist.",
-    fix: "Create a new upload: this one was completed, aborted, has expired, or belongs to another key.",
+    fix: "Create a new upload: this one was completed or aborted, has expired, or belongs to another key.",
   },
   invalidPart: {
     code: 10025,

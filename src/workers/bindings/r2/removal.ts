@@ -74,7 +74,7 @@ export function createRemoval({
       } catch (err) {
         log.warn(
           { err, versions: round.length },
-          "r2: failed to delete the data of removed objects, the sweep will retry",
+          "r2: failed to delete the data of removed objects; the sweep will retry",
         );
       }
       for (const { owner } of round) waitingRemovals.delete(owner);
@@ -122,7 +122,7 @@ export function createRemoval({
         .catch((err: unknown) =>
           log.warn(
             { bucket, blob, reason: messageOf(err) },
-            "r2: failed to delete the data of a rejected upload, the sweep will retry",
+            "r2: failed to delete the data of a rejected upload; the sweep will retry",
           ),
         );
     },

@@ -24,7 +24,7 @@ export function createSendEmailService({ port, log }: { port: SendEmailPort; log
         sendJson(response, 200, result);
       } catch (err) {
         if (!(err instanceof UserError))
-          log.error({ err, script: script.name, binding: binding.name }, "send_email: failed to send");
+          log.error({ err, script: script.name, binding: binding.name }, "send_email: failed to send a message");
         await sendError(request, response, err);
       }
     },

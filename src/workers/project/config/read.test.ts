@@ -205,7 +205,7 @@ test(".wrangler/deploy/config.json replaces the configuration, unless --config i
   await rm(join(root, "dist/wrangler.json"));
   assert.match(
     await refusal(root),
-    /^<root>\/\.wrangler\/deploy\/config\.json does not name a configuration file: .* does not exist$/,
+    /^<root>\/\.wrangler\/deploy\/config\.json does not specify a configuration file: .* does not exist$/,
   );
 });
 

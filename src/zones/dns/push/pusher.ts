@@ -162,7 +162,7 @@ export function createPusher({
     });
     log.info(
       { zone: zone.name, owner: step.owner, added: step.add.length, removed: step.remove.length, to: provider.kind },
-      "dns: pushed records",
+      "dns: records pushed",
     );
   }
 

@@ -106,5 +106,16 @@ export function readMainThreadUs(pid: number): number | undefined {
   }
 }
 
+/** True if the main thread of a process waits for an event. Also true without /proc, or if the process has ended. */
+export function isMainThreadAsleep(pid: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    // The state follows the program name, which is in parentheses and may contain anything: proc_pid_stat(5).
+    return stat.at(stat.lastIndexOf(")") + 2) === "S";
+  } catch {
+    return true;
+  }
+}
+
 /** For tests, and processes that are not measured. */
 export const noUsageMeter: Pick<UsageMeter, "begin"> = { begin: () => ({ ended() {} }) };

@@ -25,7 +25,13 @@ import { DEFAULT_ENTRYPOINT } from "./service-calls/entrypoints.ts";
 import { createProcessEntrypoints } from "./service-calls/process-entrypoints.ts";
 import { createStackMapper, mapException } from "./stacks.ts";
 import { isAlarm, isObjectEvent } from "./tail-items.ts";
-import { createUsageMeter, noUsageMeter, readMainThreadUs, type UsageMeter } from "./usage-meter.ts";
+import {
+  createUsageMeter,
+  isMainThreadAsleep,
+  noUsageMeter,
+  readMainThreadUs,
+  type UsageMeter,
+} from "./usage-meter.ts";
 import { readProcessUsage, watchProcess, type RuntimeLimits } from "./watchdog.ts";
 
 /** Shared by all worker processes of a server. */
@@ -182,6 +188,7 @@ export async function startWorkerProcess(
     invocations,
     countInvocation: runCounted,
     watch: () => watch!,
+    isAsleep: () => isMainThreadAsleep(pid),
     onUsed: () => void (lastUsed = performance.now()),
     findExitCause,
   });

@@ -33,6 +33,7 @@ test(
       invocations,
       countInvocation: (run) => run(),
       watch: () => assert.fail("no call is watched"),
+      isAsleep: () => true,
       onUsed() {},
       findExitCause: async () => ({ outcome: "exceededCpu" }),
     });

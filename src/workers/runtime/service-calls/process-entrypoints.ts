@@ -16,6 +16,8 @@ interface Options {
   /** Counts an invocation while it runs. */
   countInvocation<Result>(run: () => Promise<Result>): Promise<Result>;
   watch(): ProcessWatch;
+  /** True if the process waits for events. */
+  isAsleep(): boolean;
   onUsed(): void;
   findExitCause(err: unknown): Promise<InvocationOutcome>;
 }
@@ -28,6 +30,7 @@ export function createProcessEntrypoints({
   invocations,
   countInvocation: counted,
   watch,
+  isAsleep,
   onUsed,
   findExitCause,
 }: Options) {
@@ -82,6 +85,7 @@ export function createProcessEntrypoints({
       caller,
       socketPath,
       isCallerIdle,
+      isTargetAsleep: isAsleep,
       onBusy() {
         busyCount++;
         onUsed();

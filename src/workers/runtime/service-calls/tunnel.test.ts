@@ -9,6 +9,10 @@ import { openTunnel } from "./tunnel.ts";
 
 /** A Call message: one segment with the root pointer and the union. */
 const CALL = Buffer.from("000000000200000000000000010000000200000000000000", "hex");
+/** A Return and a Resolve with an exception: the root pointer, the union, and a struct whose union is `exception`. */
+const THROWN = Buffer.from("00000000040000000000000001000100030000000000000000000000010000000000000000000100", "hex");
+const ABORTED = Buffer.from("00000000040000000000000001000100050000000000000000000000010000000000000001000000", "hex");
+const FINISH = Buffer.from("000000000200000000000000010000000400000000000000", "hex");
 /** Longer than a retired connection stays open without calls. */
 const BLOCKED_MS = 2_200;
 
@@ -19,15 +23,15 @@ async function listen(t: TestContext, server: Server, path: string): Promise<Ser
   return server;
 }
 
-async function start(t: TestContext) {
+async function start(t: TestContext, { maxHoldMs }: { maxHoldMs?: number } = {}) {
   const folder = mkdtempSync(join(tmpdir(), "tunnel-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const received: Buffer[] = [];
-  let connections = 0;
+  const connections: Socket[] = [];
   const target = createServer((socket) => {
     socket.on("error", () => {});
     socket.once("data", () => {
-      connections++;
+      connections.push(socket);
       socket.write("HTTP/1.1 200 OK\r\n\r\n");
       socket.on("data", (chunk: Buffer) => void received.push(chunk));
     });
@@ -39,11 +43,13 @@ async function start(t: TestContext) {
   client.on("error", () => {});
   const [caller] = (await once(callers, "connection")) as [Socket];
   const busy: string[] = [];
-  const state = { isCallerIdle: true };
+  const state = { isCallerIdle: true, isTargetAsleep: false };
   const tunnel = openTunnel({
     caller,
     socketPath: join(folder, "target"),
     isCallerIdle: () => state.isCallerIdle,
+    isTargetAsleep: () => state.isTargetAsleep,
+    ...(maxHoldMs !== undefined && { maxHoldMs }),
     onBusy: () => void busy.push("busy"),
     onIdle: () => void busy.push("idle"),
   });
@@ -51,8 +57,18 @@ async function start(t: TestContext) {
   const until = async (holds: () => boolean) => {
     while (!holds()) await new Promise((resolve) => setImmediate(resolve));
   };
-  await until(() => connections === 1);
-  return { client, tunnel, busy, received, state, until };
+  await until(() => connections.length === 1);
+  return { client, target: connections[0]!, tunnel, busy, received, state, until };
+}
+
+/** Sends a call that throws; the caller finishes it as soon as it has received the exception. */
+async function callThrowing({ client, target, received, until }: Awaited<ReturnType<typeof start>>): Promise<void> {
+  client.write(CALL);
+  await until(() => received.length > 0);
+  received.length = 0;
+  target.write(THROWN);
+  await once(client, "data");
+  await new Promise<void>((resolve) => void client.write(FINISH, () => resolve()));
 }
 
 test("a retired connection delivers a call that arrived while the event loop was blocked", async (t) => {
@@ -88,4 +104,40 @@ test("a retired connection of an idle caller without pending calls is closed", a
   const { client, tunnel } = await start(t);
   tunnel.retire();
   await Promise.all([tunnel.closed, once(client, "close")]);
+});
+
+test("after an exception, the caller cannot finish the call before the target has aborted the session", async (t) => {
+  const tunnel = await start(t, { maxHoldMs: 60_000 });
+  await callThrowing(tunnel);
+  // Enough for a message that is passed on.
+  for (let i = 0; i < 50; i++) await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(tunnel.received.length, 0);
+  tunnel.target.write(ABORTED);
+  await tunnel.until(() => tunnel.received.length > 0);
+  assert.deepEqual([Buffer.concat(tunnel.received), tunnel.busy], [FINISH, ["busy", "idle"]]);
+});
+
+test("after an exception without an abort, the caller waits until the target is asleep", async (t) => {
+  const tunnel = await start(t, { maxHoldMs: 60_000 });
+  await callThrowing(tunnel);
+  tunnel.state.isTargetAsleep = true;
+  await tunnel.until(() => tunnel.received.length > 0);
+  assert.deepEqual(Buffer.concat(tunnel.received), FINISH);
+});
+
+test("after an exception, the caller waits for a busy target only for a limited time", async (t) => {
+  const tunnel = await start(t);
+  await callThrowing(tunnel);
+  await tunnel.until(() => tunnel.received.length > 0);
+  assert.deepEqual(Buffer.concat(tunnel.received), FINISH);
+});
+
+test("a caller that ends its connection after an exception is disconnected once the target is asleep", async (t) => {
+  const tunnel = await start(t, { maxHoldMs: 60_000 });
+  await callThrowing(tunnel);
+  tunnel.client.end();
+  tunnel.state.isTargetAsleep = true;
+  await tunnel.tunnel.closed;
+  await tunnel.until(() => tunnel.received.length > 0);
+  assert.deepEqual(Buffer.concat(tunnel.received), FINISH);
 });

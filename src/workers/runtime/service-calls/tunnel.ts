@@ -13,6 +13,10 @@ interface TunnelOptions {
   socketPath: string;
   /** True if the caller has no running invocation, so that it cannot be about to send a call. */
   isCallerIdle(): boolean;
+  /** True if the called process waits for events and has processed all earlier ones. */
+  isTargetAsleep(): boolean;
+  /** Maximum milliseconds for which the caller's messages wait after an exception. Default: 250. */
+  maxHoldMs?: number;
   /** Called when the first call begins and when the last one has been answered. */
   onBusy(): void;
   onIdle(): void;
@@ -24,10 +28,21 @@ const QUIET_PERIOD_MS = 2000;
 const CLOSE_DELAY_MS = 20;
 /** A retired connection is closed after this time even if calls are running. */
 const MAX_RETIRED_MS = 30_000;
+const MAX_HOLD_MS = 250;
+/** How often the state of the target is read while the caller's messages wait. */
+const HOLD_CHECK_MS = 2;
 const MAX_HEAD_BYTES = 8 * 1024;
 
 /** Connects two processes and counts the running calls between them. */
-export function openTunnel({ caller, socketPath, isCallerIdle, onBusy, onIdle }: TunnelOptions): RpcTunnel {
+export function openTunnel({
+  caller,
+  socketPath,
+  isCallerIdle,
+  isTargetAsleep,
+  maxHoldMs = MAX_HOLD_MS,
+  onBusy,
+  onIdle,
+}: TunnelOptions): RpcTunnel {
   const target = connect(socketPath);
   const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>();
   let calls = 0;
@@ -36,6 +51,12 @@ export function openTunnel({ caller, socketPath, isCallerIdle, onBusy, onIdle }:
   let quietTimer: NodeJS.Timeout | undefined;
   let retiredTimer: NodeJS.Timeout | undefined;
   let closing: NodeJS.Immediate | undefined;
+  /** Defined while the caller's messages are held back. */
+  let holdTimer: NodeJS.Timeout | undefined;
+  let releasing: NodeJS.Immediate | undefined;
+  /** Sessions in which a method threw and that the target has not aborted yet. */
+  let failing = 0;
+  let exceptions = 0;
 
   const changeCallCount = (delta: 1 | -1) => {
     if (delta === -1 && calls === 0) return;
@@ -43,8 +64,47 @@ export function openTunnel({ caller, socketPath, isCallerIdle, onBusy, onIdle }:
     if (delta === 1 && calls === 1) onBusy();
     if (calls === 0) onIdle();
   };
-  const fromCaller = createMessageReader({ call: () => changeCallCount(1), answer() {} });
-  const fromTarget = createMessageReader({ call() {}, answer: () => changeCallCount(-1) });
+  const fromCaller = createMessageReader({ call: () => changeCallCount(1) });
+  const fromTarget = createMessageReader({
+    answer({ isException }) {
+      if (isException) {
+        failing++;
+        exceptions++;
+      }
+      changeCallCount(-1);
+    },
+    broken: () => void (failing = Math.max(0, failing - 1)),
+  });
+
+  /**
+   * Holds back the caller's messages while a session is failing. workerd reports that a method threw only by aborting
+   * the session, which it does shortly after it has sent the exception. If the caller releases the session first, the
+   * invocation is reported as successful. There is no abort as long as the session has stubs or waitUntil() work left.
+   */
+  function holdWhileFailing() {
+    if (failing === 0) return release();
+    if (holdTimer !== undefined || isEnded) return;
+    caller.pause();
+    const heldUntil = performance.now() + maxHoldMs;
+    holdTimer = setInterval(() => {
+      if (!isTargetAsleep() && performance.now() < heldUntil) return;
+      const seen = exceptions;
+      // The target may have sent the abort just before it fell asleep: the immediate runs after it has been read.
+      releasing = setImmediate(() => exceptions === seen && release());
+    }, HOLD_CHECK_MS).unref();
+  }
+  function stopHolding() {
+    clearInterval(holdTimer);
+    clearImmediate(releasing);
+    holdTimer = undefined;
+  }
+  function release() {
+    failing = 0;
+    if (holdTimer === undefined || isEnded) return;
+    stopHolding();
+    if (!target.writableNeedDrain) caller.resume();
+    closeWhenQuiet();
+  }
 
   function close() {
     if (isEnded) return;
@@ -52,6 +112,7 @@ export function openTunnel({ caller, socketPath, isCallerIdle, onBusy, onIdle }:
     clearTimeout(quietTimer);
     clearImmediate(closing);
     clearTimeout(retiredTimer);
+    stopHolding();
     if (calls > 0) onIdle();
     caller.destroy();
     target.destroy();
@@ -60,7 +121,7 @@ export function openTunnel({ caller, socketPath, isCallerIdle, onBusy, onIdle }:
   function closeWhenQuiet() {
     clearTimeout(quietTimer);
     clearImmediate(closing);
-    if (retiredAt === undefined || calls > 0 || isEnded) return;
+    if (retiredAt === undefined || calls > 0 || holdTimer !== undefined || isEnded) return;
     const delay = performance.now() - retiredAt < QUIET_PERIOD_MS ? QUIET_PERIOD_MS : CLOSE_DELAY_MS;
     // After a blocked event loop, the timer is due before the calls that have arrived meanwhile are read. They cancel
     // the immediate, which runs after them.
@@ -70,9 +131,12 @@ export function openTunnel({ caller, socketPath, isCallerIdle, onBusy, onIdle }:
   const relay = (from: Duplex, to: Duplex, read: (chunk: Buffer) => void) => {
     from.on("data", (chunk: Buffer) => {
       read(chunk);
+      if (from === target) holdWhileFailing();
       if (!to.write(chunk)) {
         from.pause();
-        to.once("drain", () => from.resume());
+        to.once("drain", () => {
+          if (from === target || holdTimer === undefined) from.resume();
+        });
       }
       closeWhenQuiet();
     });

@@ -24,6 +24,7 @@ export async function openBrowser(
     throw new Error("Chromium is not installed, and REQUIRE_ALL=1 forbids skipping: node scripts/system.ts test");
   const browser = await chromium.launch({
     executablePath,
+    timeout: 120_000,
     args: [
       "--no-sandbox",
       "--disable-gpu",
@@ -40,6 +41,7 @@ export async function openBrowser(
 /** Opens a page with its own browser context and a list of its errors: uncaught exceptions and console errors. */
 export async function openPage(browser: Browser, url?: string): Promise<{ page: Page; problems: string[] }> {
   const context = await browser.newContext({ viewport: { width: 960, height: 640 } });
+  context.setDefaultTimeout(60_000);
   const page = await context.newPage();
   const problems: string[] = [];
   page.on("pageerror", (err) => problems.push(String(err)));

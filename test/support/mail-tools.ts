@@ -79,7 +79,7 @@ export async function startPostfixSink(t: Scope, { dump = true, eightBitMime = t
     child.kill("SIGKILL");
     await ended;
   });
-  await until(() => answers(port), "smtp-sink to listen", 10_000);
+  await until(() => answers(port), "smtp-sink to listen", 60_000);
   return {
     port,
     async messages() {

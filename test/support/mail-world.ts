@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { createServer, type AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { rawClient } from "../../src/mail/mail.testing.ts";
 import type { ServeServer } from "../../src/server/index.ts";
@@ -115,7 +114,7 @@ export async function mailWorldOf<Server extends Target>(server: Server, domain:
 export async function until<T>(
   find: () => T | undefined | Promise<T | undefined>,
   what: string,
-  ms = 25_000,
+  ms = 60_000,
 ): Promise<T> {
   for (const end = performance.now() + ms; ; await sleep(100)) {
     const found = await find();
@@ -156,11 +155,4 @@ export const letter = (
 ): string =>
   `From: <${from}>\r\nTo: <${to}>\r\nSubject: ${subject}\r\nDate: ${new Date().toUTCString().replace("GMT", "+0000")}\r\nMessage-ID: <${subject.replace(/\W/g, "-")}@${SENDERS}>\r\n\r\n${body}`;
 
-/** Resolves with a free port, for settings that must be known before the server starts. */
-export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => probe.once("listening", resolve));
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
-}
+export { freePort } from "./free-ports.ts";

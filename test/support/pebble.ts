@@ -4,13 +4,13 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { get } from "node:https";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { pem } from "../../src/certificates/x509/der.ts";
 import { certificate } from "../../src/certificates/x509/certificate.ts";
+import { freePort } from "./free-ports.ts";
 
 const program = (process.env["PATH"] ?? "")
   .split(delimiter)
@@ -133,13 +133,4 @@ function read(url: string, ca: string): Promise<string> {
         .on("end", () => resolve(text));
     }).on("error", reject);
   });
-}
-
-/** Another process may take the port before Pebble starts, which then exits with an error. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

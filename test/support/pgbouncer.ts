@@ -4,7 +4,8 @@ import { chownSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isProgram } from "../../scripts/system.ts";
-import { freePort, userFor, waitForConnection } from "./postgres.ts";
+import { freePort } from "./free-ports.ts";
+import { userFor, waitForConnection } from "./postgres.ts";
 
 interface Scope {
   after(stop: () => Promise<void>): void;

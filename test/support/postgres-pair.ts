@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { findPostgres } from "../../scripts/system.ts";
+import { freePort } from "./free-ports.ts";
 import {
-  freePort,
   createDatabaseCluster,
   startServer,
   stopServer,

@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import { findPostgres } from "../../scripts/system.ts";
+import { freePort } from "./free-ports.ts";
 
 /**
  * A private PostgreSQL server with fsync enabled, on a free loopback port, stopped with the process that started it.
@@ -174,17 +174,6 @@ export async function waitForConnection(url: string, guard: ChildProcess): Promi
   }
 }
 
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-      .once("error", reject)
-      .listen(0, "127.0.0.1", () => {
-        const { port } = server.address() as { port: number };
-        server.close(() => resolve(port));
-      });
-  });
-}
-
 function databasesOf(url: string): Required<Pick<Cluster, "createDatabase" | "dropDatabase" | "template">> {
   const urlOf = (name: string) => Object.assign(new URL(url), { pathname: `/${name}` }).href;
 
@@ -219,7 +208,7 @@ function databasesOf(url: string): Required<Pick<Cluster, "createDatabase" | "dr
 }
 
 export async function withClient<Result>(url: string, work: (client: Client) => Promise<Result>): Promise<Result> {
-  const client = new Client({ connectionString: url, connectionTimeoutMillis: 5000 });
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: 30_000 });
   client.on("error", () => {});
   await client.connect();
   try {

@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes, randomInt, randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { get } from "node:http";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface, type Interface } from "node:readline";
@@ -19,6 +18,7 @@ import {
 } from "@aws-sdk/client-s3";
 import { findCeph } from "../../scripts/system.ts";
 import type { Scope } from "./databases.ts";
+import { isFree } from "./free-ports.ts";
 import { cephConfiguration, PORTS } from "./radosgw-configuration.ts";
 
 /** Address and credentials of an S3 server. */
@@ -277,12 +277,4 @@ async function freePorts(): Promise<number> {
     const free = await Promise.all(Array.from({ length: PORTS }, (_, n) => isFree(first + n)));
     if (free.every(Boolean)) return first;
   }
-}
-
-function isFree(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer()
-      .once("error", () => resolve(false))
-      .listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
-  });
 }

@@ -48,9 +48,20 @@ export interface SpawnServeOptions {
   listening?: number;
 }
 
+/** Ends the processes that write to a folder. */
+const endings = new Map<string, (() => Promise<unknown>)[]>();
+
 export async function temporaryFolder(t: Scope, name = "serve"): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), `reelpost-${name}-`));
-  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+  t.after(async () => {
+    // node:test runs this before the end of a process that was started after the folder was created.
+    for (const [used, ends] of endings)
+      if (used === folder || used.startsWith(`${folder}/`)) {
+        endings.delete(used);
+        await Promise.all(ends.map((end) => end()));
+      }
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+  });
   return folder;
 }
 
@@ -84,10 +95,12 @@ export async function spawnServe(
     code: code as number | null,
     signal: signal as string | null,
   }));
-  t.after(async () => {
+  const end = async () => {
     child.kill("SIGKILL");
     await exited;
-  });
+  };
+  t.after(end);
+  endings.set(folder, [...(endings.get(folder) ?? []), end]);
   let stderr = "";
   let stdout = "";
   child.stderr!.setEncoding("utf8").on("data", (text: string) => (stderr += text));

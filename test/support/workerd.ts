@@ -33,7 +33,7 @@ export interface RunningWorkerd {
   close(): Promise<void>;
 }
 
-const READY_WITHIN_MS = 10_000;
+const READY_WITHIN_MS = 60_000;
 
 /** Runs one worker in a real workerd process whose bindings are served by this process. */
 export async function startWorkerd(options: WorkerdOptions): Promise<RunningWorkerd> {

@@ -16,7 +16,7 @@ describe("the limits of a worker", () => {
     // Separate runtimes, so that on a busy machine one limit does not take effect before the other.
     runtime = startRuntime({ limits: { cpuMs: 300 } });
     narrow = startRuntime({ limits: { heapMb: 64, rssMb: 300 } });
-    impatient = startRuntime({ limits: { emailWallMs: 300 } });
+    impatient = startRuntime({ limits: { emailWallMs: 1000 } });
   });
   after(() => Promise.all([runtime.close(), narrow.close(), impatient.close()]));
 
@@ -39,7 +39,7 @@ describe("the limits of a worker", () => {
       "a wait beyond the wall time limit",
       "await scheduler.wait(60_000)",
       "exceededWallTime",
-      /^Worker exceeded wall time limit of 300 ms\.$/,
+      /^Worker exceeded wall time limit of 1000 ms\.$/,
     ],
     ["a promise that can never resolve", "await new Promise(() => {})", "exception", /never/i],
   ];

@@ -92,18 +92,22 @@ describe("the pool", () => {
 
   it("responds with a temporary failure if every process is busy", async () => {
     const runtime = start({ maxProcesses: 1, slotWaitMs: 50 });
-    await runtime.deploy(
-      scriptOf(rejecting("", "await message.forward('x@y'); await scheduler.wait(300)"), { name: "slow" }),
-    );
+    await runtime.deploy(scriptOf(rejecting("", "await message.forward('x@y')"), { name: "slow" }));
     await runtime.deploy(scriptOf(counting, { name: "waiting" }), { start: false });
-    let slow: Promise<unknown> | undefined;
-    await new Promise<void>((running) => {
-      slow = runtime.email("slow", mailOf(), { ...noActions, forward: async () => (running(), { messageId: "" }) });
-    });
+    const running = Promise.withResolvers<void>();
+    const ending = Promise.withResolvers<void>();
+    const forward = async () => {
+      running.resolve();
+      await ending.promise;
+      return { messageId: "" };
+    };
+    const slow = runtime.email("slow", mailOf(), { ...noActions, forward });
+    await running.promise;
     assert.deepEqual(
       (await runtime.email("waiting", mailOf(), noActions)).exception?.message,
       "All 1 worker processes are busy.",
     );
+    ending.resolve();
     await slow;
   });
 
@@ -119,7 +123,7 @@ describe("the pool", () => {
   });
 
   it("starts a worker whose CPU limit is below what workerd needs to start", async () => {
-    const runtime = start({ limits: { cpuMs: 5 } });
+    const runtime = start({ limits: { cpuMs: 15 } });
     await runtime.deploy(scriptOf(rejecting("ok", "await 0")));
     assert.equal((await runtime.email("test", mailOf(), noActions)).rejected, "ok");
   });

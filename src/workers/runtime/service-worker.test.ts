@@ -80,12 +80,18 @@ describe("a script in service-worker format", () => {
     const answer = await fetch(`${base}${path}`);
     return { status: answer.status, body: await answer.text() };
   };
-  /** Calls a worker that fails, and waits for the record. */
+  let failures = 0;
+  /** Calls a worker that fails, and waits for the record. Records of earlier requests may still arrive. */
   async function failure(path = "/") {
+    const url = `${path}?failure=${++failures}`;
     const recorded = new Promise<Invocation>((resolve) => {
-      const stop = runtime.onInvocation((invocation) => (stop(), resolve(invocation)));
+      const stop = runtime.onInvocation((invocation) => {
+        if (invocation.event.kind !== "fetch" || invocation.event.url !== url) return;
+        stop();
+        resolve(invocation);
+      });
     });
-    const { status } = await get(path);
+    const { status } = await get(url);
     const { outcome, exception, logs } = await recorded;
     return { status, outcome, exception, logs };
   }

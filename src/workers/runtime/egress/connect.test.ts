@@ -25,9 +25,19 @@ async function listener(
   return { server, port: (server.address() as AddressInfo).port, connections: () => connections };
 }
 
+/** Listens on the same port of both addresses. Another process may use the port on the second one. */
+async function listeners(t: TestContext, [first, second]: [string, string]) {
+  for (;;) {
+    const one = await listener(t, first, 0);
+    const other = await listener(t, second, one.port).catch((err: NodeJS.ErrnoException) => {
+      if (err.code !== "EADDRINUSE") throw err;
+    });
+    if (other !== undefined) return [one, other] as const;
+  }
+}
+
 test("never connects to a denied address that a name resolves to, even if a server listens there", async (t) => {
-  const denied = await listener(t, "127.0.0.2", 0);
-  const allowed = await listener(t, "127.0.0.1", denied.port);
+  const [denied, allowed] = await listeners(t, ["127.0.0.2", "127.0.0.1"]);
   const check = createEgressCheck({ ...SERVE_EGRESS, allow: ["127.0.0.1"] });
   for (const addresses of [
     ["127.0.0.2", "127.0.0.1"],

@@ -26,7 +26,7 @@ const ROWS = 400_000;
 const SQL = `insert into t values (1);\nwith recursive c(x) as (select 1 union all select x + 1 from c limit ${ROWS}) insert into t select 'some text of row ' || x from c;\ninsert into t values (2);`;
 const ETAG = createHash("md5").update(SQL).digest("hex");
 
-async function open(folder: string, wrap = (databases: D1Databases) => databases) {
+async function open(folder: string, { wrap = (databases: D1Databases) => databases, leaseMs = 60_000 } = {}) {
   const db = openSqlite({ path: join(folder, "test.db") });
   await migrate(db, [...jobsMigrations, ...d1Migrations]);
   const events = createLocalEvents({ log: silentLog });
@@ -40,7 +40,7 @@ async function open(folder: string, wrap = (databases: D1Databases) => databases
     events,
     list,
     databases,
-    leaseMs: 1_000,
+    leaseMs,
   });
   const close = async () => {
     await transfers.close();
@@ -57,7 +57,7 @@ async function open(folder: string, wrap = (databases: D1Databases) => databases
  */
 async function importAndDie(folder: string, id: string, when: string): Promise<never> {
   const said = Promise.withResolvers<void>();
-  const { transfers } = await open(folder, (databases) => ({
+  const wrap = (databases: D1Databases): D1Databases => ({
     ...databases,
     async import(database, sql, options) {
       async function* half() {
@@ -71,7 +71,9 @@ async function importAndDie(folder: string, id: string, when: string): Promise<n
       if (when === "after") process.kill(process.pid, "SIGKILL");
       return done;
     },
-  }));
+  });
+  // The next process continues when this lease has expired.
+  const { transfers } = await open(folder, { wrap, leaseMs: 1_000 });
   const { token, filename } = await transfers.announce(ACCOUNT, id, ETAG);
   await transfers.upload(token, Readable.from([Buffer.from(SQL)], { objectMode: false }));
   const { bookmark } = await transfers.import(ACCOUNT, id, { etag: ETAG, filename });

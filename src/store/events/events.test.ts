@@ -96,7 +96,7 @@ onPostgres((engine) => {
     const admin = new Client({ connectionString: url });
     await admin.connect();
     await admin.query(
-      "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'reelpost events'",
+      "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'reelpost events' and datname = current_database()",
     );
     await admin.end();
     one.publish("a", "while-lost");

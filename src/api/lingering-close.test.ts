@@ -66,7 +66,7 @@ test("drains the rest of the request only up to the configured time and size", a
   const began = performance.now();
   const [socket] = slow.sockets;
   await new Promise((closed) => (socket!.destroyed ? closed(undefined) : socket!.once("close", closed)));
-  assert.ok(performance.now() - began < 5000);
+  assert.ok(performance.now() - began < 20_000);
 });
 
 test("kept-alive connections can be used for the next request", async (t) => {

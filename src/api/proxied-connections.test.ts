@@ -22,7 +22,10 @@ const LOCAL = Buffer.from("0d0a0d0a000d0a515549540a20000000", "hex");
 const GET = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 
 /** Starts a server that responds with the client's address and port. */
-async function listen(t: TestContext, options: Partial<PlatformHttpOptions> = {}) {
+async function listen(
+  t: TestContext,
+  { headerMs = 30_000, ...options }: Partial<PlatformHttpOptions & { headerMs: number }> = {},
+) {
   const refusals: string[] = [];
   const address = createClientAddress([]);
   const server = createPlatformHttp({
@@ -32,7 +35,7 @@ async function listen(t: TestContext, options: Partial<PlatformHttpOptions> = {}
     graceMs: 0,
     receive: createProxyReceiver({
       isProxy: networkSet(["127.0.0.1"], () => new Error()),
-      headerMs: 200,
+      headerMs,
       maxPending: 20,
       onRefused: (_, reason) => refusals.push(reason),
     }),
@@ -135,7 +138,7 @@ for (const [name, bytes] of Object.entries({
   "no octets": "",
 }))
   test(`closes the connection of a proxy that sends ${name}, without a reply`, async (t) => {
-    const { port, securePort, open, refusals } = await listen(t);
+    const { port, securePort, open, refusals } = await listen(t, { headerMs: 200 });
     for (const to of [port, securePort]) {
       const socket = await open(to);
       const received: Buffer[] = [];

@@ -12,7 +12,7 @@ const LAUNCHER = fileURLToPath(new URL("../../bin/reelpost.cjs", import.meta.url
 /** The program in these tests: prints its arguments, then does what the first one says. */
 const MAIN = `
 const [what] = process.argv.slice(2);
-if (what === "wait") { process.on("SIGTERM", () => process.exit(5)); setTimeout(() => process.exit(9), 10_000); }
+if (what === "wait") { process.on("SIGTERM", () => process.exit(5)); setTimeout(() => process.exit(9), 60_000); }
 console.log(JSON.stringify({ args: process.argv.slice(2), guard: process.env.REELPOST_LAUNCHED ?? null }));
 if (what === "exit") process.exitCode = 7;
 if (what === "stdin") process.stdin.pipe(process.stdout);

@@ -119,7 +119,7 @@ onPostgres(() => {
 
   test("abandons a server that stops responding within the time limit", async (t) => {
     const { primary, standby, urlOf } = await startPostgresPair(t);
-    const db = await openPostgres({ url: urlOf(), connections: 4, timeout_seconds: 1 });
+    const db = await openPostgres({ url: urlOf(), connections: 4, timeout_seconds: 2 });
     t.after(() => db.close());
     await sql`create table numbers (n bigint primary key)`.execute(db.tables());
     await Promise.all([1, 2, 3].map((n) => insert(db, n)));
@@ -130,7 +130,7 @@ onPostgres(() => {
       await tx.insertInto("numbers").values({ n: 5 }).execute();
     });
     await assert.rejects(transaction, (err) => isStoreError(err, "databaseReadOnly"));
-    assert.ok(performance.now() - startedAt < 15_000);
+    assert.ok(performance.now() - startedAt < 60_000);
     await standby.promote();
     await standby.query("alter system set synchronous_standby_names = ''");
     await standby.query("select pg_reload_conf()");
@@ -187,7 +187,7 @@ onPostgres((engine) => {
     test("rejects after a bounded wait, with an error that names the limit", async (t) => {
       const { db: admin, where } = await engine.open(t);
       const url = await limited((where as { url: string }).url, admin, 1);
-      const db = await openPostgres({ url, connections: 8, timeout_seconds: 1 });
+      const db = await openPostgres({ url, connections: 8, timeout_seconds: 2 });
       t.after(() => db.close());
       const { promise: released, resolve: release } = Promise.withResolvers<void>();
       const { promise: isOpen, resolve: opened } = Promise.withResolvers<void>();
@@ -228,25 +228,36 @@ onPostgres((engine) => {
 
   test("cancels a query that exceeds the time limit, and keeps its connection", async (t) => {
     const { where } = await engine.open(t);
-    const db = await openPostgres({ ...(where as { url: string }), connections: 1, timeout_seconds: 1 });
+    const db = await openPostgres({ ...(where as { url: string }), connections: 1, timeout_seconds: 2 });
     t.after(() => db.close());
     const pid = async () =>
       (await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(db.tables())).rows[0]!.pid;
     const before = await pid();
     await assert.rejects(sql`select pg_sleep(30)`.execute(db.tables()), (err) => isStoreError(err, "busy"));
     assert.equal(await pid(), before);
-    await db.withoutTimeLimit(() => sql`select pg_sleep(1.5)`.execute(db.tables()));
+    await db.withoutTimeLimit(() => sql`select pg_sleep(2.5)`.execute(db.tables()));
   });
 
   test("repeats a read after the loss of its connection, but not a write", async (t) => {
     const { db, another } = await engine.open(t);
     await sql`create table numbers (n bigint primary key)`.execute(db.tables());
     const killer = await another();
+    const untilSleeping = async () => {
+      const sleeping = sql`select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`;
+      while ((await sleeping.execute(killer.tables())).rows.length === 0);
+    };
     const endSleepers = async () => {
       const ended = sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`;
       while ((await ended.execute(killer.tables())).rows.length === 0);
     };
-    const slowRead = sql<{ n: number }>`select 7::bigint as n from pg_sleep(1)`.execute(db.tables());
+    // The repeated read finds the row and does not sleep.
+    const slowRead = sql<{
+      n: number;
+    }>`select 7::bigint as n from pg_sleep(case when exists (select from numbers) then 0 else 60 end)`.execute(
+      db.tables(),
+    );
+    await untilSleeping();
+    await insert(killer, 2);
     await endSleepers();
     assert.deepEqual((await slowRead).rows, [{ n: 7 }]);
     const slowWrite = sql`insert into numbers select 1 from pg_sleep(30)`.execute(db.tables());

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { freePort, letter, sendRaw, startMailWorld } from "../support/mail-world.ts";
+import { freePort } from "../support/free-ports.ts";
+import { letter, sendRaw, startMailWorld } from "../support/mail-world.ts";
 
 for (const mode of ["queue", "proxy"] as const) {
   test(`two platforms whose catch-all rules forward to each other (${mode}) end the loop, notify the sender, and log it`, async (t) => {

@@ -3,7 +3,6 @@ import { randomBytes, X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { request, type RequestOptions } from "node:https";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { after, before, test } from "node:test";
@@ -11,6 +10,7 @@ import { connect, type TLSSocket } from "node:tls";
 import { makeSelfSigned } from "../../src/certificates/index.ts";
 import { silentLog, systemClock } from "../../src/kernel/index.ts";
 import { startDnsServer, type ServedRecord, type ServedZones } from "../../src/zones/index.ts";
+import { freePort } from "../support/free-ports.ts";
 import { startPebble, withPebble } from "../support/pebble.ts";
 import { startCluster, type Cluster } from "../support/postgres.ts";
 import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve.ts";
@@ -241,11 +241,3 @@ withPebble(() => {
       );
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}

@@ -14,7 +14,7 @@ import { continueWatching } from "./stream/viewer.ts";
 
 test(
   "a full disk during recording is reported, while the broadcast continues and stored segments and other videos still play",
-  { ...needsFfmpeg, timeout: 110_000 },
+  { ...needsFfmpeg, timeout: 240_000 },
   async (t) => {
     const small = mountSmallDisk(t, 32);
     if (small === undefined) return t.skip("cannot mount a small disk here");

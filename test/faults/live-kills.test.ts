@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { createScope } from "../interop/platform.ts";
 import { clip, needsFfmpeg } from "../support/media.ts";
-import { openCuttableProxy, push, rtmp, rtmpPort, srt } from "./live/publishers.ts";
+import { openCuttableProxy, push, rtmp, rtmpPort, srt, type Publisher } from "./live/publishers.ts";
 import { picturesOf, readRuns } from "./live/recorded.ts";
 import { descendantsOf, startLiveServer, type Input, type LiveServer } from "./live/server.ts";
 import { until } from "./stream/server.ts";
@@ -31,7 +31,7 @@ describe("processes killed during broadcasts", { ...needsFfmpeg, concurrency: tr
 
   test(
     "a publisher that returns in time continues the same video, and one that returns too late starts another",
-    { timeout: 110_000 },
+    { timeout: 240_000 },
     async () => {
       const show = await server.input("killed", { timeoutSeconds: 30 });
       const first = push(scope, await small(), rtmp(show));
@@ -71,26 +71,29 @@ describe("processes killed during broadcasts", { ...needsFfmpeg, concurrency: tr
 
   test(
     "a silently dropped connection is taken over by another publisher after five seconds, and the video continues",
-    { timeout: 110_000 },
+    { timeout: 240_000 },
     async () => {
       const show = await server.input("half-open", { timeoutSeconds: 20 });
       const line = await openCuttableProxy(scope, rtmpPort(show));
       push(scope, await small(), ["-f", "flv", `rtmp://127.0.0.1:${line.port}/live/${show.rtmp.streamKey}`]);
       await playing(show, 2);
+      const file = await small();
+      const cutAt = performance.now();
       line.cut();
-      const early = push(scope, await small(), rtmp(show));
-      assert.notEqual(await early.ended, 0);
-      let second = push(scope, await small(), rtmp(show));
-      let refused = false;
-      void second.ended.then(() => (refused = true));
+      let second!: Publisher;
+      let attempts = 0;
+      let refused = true;
       await until(async () => {
         if (refused) {
           refused = false;
-          second = push(scope, await small(), rtmp(show));
+          attempts++;
+          second = push(scope, file, rtmp(show));
           void second.ended.then(() => (refused = true));
         }
         return (await server.state(show)) === "reconnected";
       }, "another publisher is accepted");
+      // On a busy machine, the first attempt may be late enough to be accepted.
+      assert.ok(attempts > 1 || performance.now() - cutAt > 5000, "a publisher is accepted in less than five seconds");
       await playing(show, 4);
       await second.stop();
       await server.api.ok("post", `stream/live_inputs/${show.uid}/disable`);
@@ -100,7 +103,7 @@ describe("processes killed during broadcasts", { ...needsFfmpeg, concurrency: tr
 
   test(
     "a broadcast whose encoder is killed continues with a new one, without affecting the parallel broadcast",
-    { timeout: 110_000 },
+    { timeout: 240_000 },
     async () => {
       const [show, other] = [await server.input("encoded"), await server.input("beside")];
       const [publisher, unaffected] = [

@@ -13,7 +13,7 @@ test(
   { timeout: 240_000 },
   async (t) => {
     assert.ok(cluster, "PostgreSQL is not installed");
-    const ledger = await runLedger(t, { cluster, kills: 2, betweenMs: 700, settleMs: 60_000, clients: 6 });
+    const ledger = await runLedger(t, { cluster, kills: 2, betweenMs: 700, settleMs: 120_000, clients: 6 });
     const { lost, duplicates, unacknowledged, kills, delivered, kept, bounced } = ledger;
     t.diagnostic(JSON.stringify({ ...ledger, lost: lost.length }));
     assert.deepEqual(lost, []);

@@ -12,7 +12,7 @@ onS3((openBucket) => {
 
   test(
     "two nodes that are killed under load keep every acknowledged item",
-    { ...needsFfmpeg, timeout: 110_000 },
+    { ...needsFfmpeg, timeout: 240_000 },
     async (t) => {
       assert.ok(cluster, "PostgreSQL is not installed");
       const { url, env } = await openBucket(t);
@@ -20,7 +20,7 @@ onS3((openBucket) => {
         nodes: 2,
         seconds: 18,
         killEverySeconds: 6,
-        settleSeconds: 40,
+        settleSeconds: 90,
         env: { ...env, REELPOST_OBJECTS_URL: url, REELPOST_DATABASE_URL: await cluster.createDatabase() },
         say: (line) => t.diagnostic(line),
       });

@@ -36,7 +36,7 @@ describe("after a power cut", { skip: available ? false : "strace is not install
       ],
       {
         encoding: "utf8",
-        timeout: 100_000,
+        timeout: 240_000,
         maxBuffer: 1 << 26,
         env: { ...process.env, UV_USE_IO_URING: "0" },
       },

@@ -114,8 +114,8 @@ describe("a restart", { concurrency: 2 }, () => {
     await api.deploy(
       "slow",
       `export default {
-      async fetch() { await scheduler.wait(1500); return new Response("in the end"); },
-      async email(message) { await scheduler.wait(1500); message.setReject("in the end"); },
+      async fetch() { await scheduler.wait(3000); return new Response("in the end"); },
+      async email(message) { await scheduler.wait(3000); message.setReject("in the end"); },
     }`,
     );
     assert.equal((await ask(server.ready, "/readyz")).body, "ready\n");

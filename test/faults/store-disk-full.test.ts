@@ -21,7 +21,7 @@ test("a full disk causes a clear error and nothing half-written, and everything 
   const command = mounted
     ? [process.execPath, CHILD, order]
     : ["/bin/sh", "-c", 'ulimit -f 4096 && exec "$0" "$@"', process.execPath, CHILD, order];
-  const { stderr } = await promisify(execFile)(command[0]!, command.slice(1), { timeout: 60_000, maxBuffer: 1 << 20 });
+  const { stderr } = await promisify(execFile)(command[0]!, command.slice(1), { timeout: 110_000, maxBuffer: 1 << 20 });
   assert.equal(stderr, "");
 });
 

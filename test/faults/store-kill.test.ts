@@ -122,7 +122,7 @@ async function checkJobs(db: Db, enqueued: string[]) {
     .where("status", "in", ["waiting", "running"])
     .limit(1);
   const unfinished = async () => (await open.execute()).length;
-  for (const deadline = Date.now() + 30_000; (await unfinished()) > 0; await sleep(20))
+  for (const deadline = Date.now() + 90_000; (await unfinished()) > 0; await sleep(20))
     assert.ok(Date.now() < deadline, "unfinished jobs remain");
   await worker.stop();
   const effects = await db.tables<KillTables>().selectFrom("effects").selectAll().execute();

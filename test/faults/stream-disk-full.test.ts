@@ -87,7 +87,7 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
   const tried = whole
     ? /jobs: failed to store the outcome, will retry/g
     : /failed to (?:process a new video|encode a chunk of a video), will retry/g;
-  await until(() => (server.log().match(tried) ?? []).length >= 3, "the jobs are retried", 30_000);
+  await until(() => (server.log().match(tried) ?? []).length >= 3, "the jobs are retried");
   assert.notEqual((await videoOf(server, encoded)).status.state, "error", "a full disk does not fail the video");
   const wanted = await get(`${server.ready.url}/${encoded}/segments/360p/2.m4s`);
   const answer = wanted.body.toString();
@@ -98,11 +98,15 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
       assert.ok((await readFile(join(objects, "stream", encoded, name))).length > 100, `${name} is complete`);
   const full = await sendForm(tusAt(server), await readFile(source));
   assert.equal(full.status, 507, full.text);
-  const copy = await server.api.call("post", "stream/direct_upload", { body: { maxDurationSeconds: 60 } });
-  assert.equal(copy.status, whole ? 507 : 200, JSON.stringify(copy.body));
+  const copy = () => server.api.call("post", "stream/direct_upload", { body: { maxDurationSeconds: 60 } });
+  const expected = whole ? 507 : 200;
+  let { status, body } = await copy();
+  // A row fits until the database log needs another page, which happens sooner or later.
+  for (let i = 0; i < 200 && status !== expected; i++) ({ status, body } = await copy());
+  assert.equal(status, expected, JSON.stringify(body));
 
   small.free();
-  assert.equal((await settled(server, encoded, 80_000)).status.state, "ready", server.log());
+  assert.equal((await settled(server, encoded, 120_000)).status.state, "ready", server.log());
   await check(objects, encoded, ladder);
   assert.equal((await settled(server, await uploadForm(server, await clip()))).status.state, "ready");
   t.diagnostic(JSON.stringify({ offset, wanted: wanted.status, ...(await viewer.stop()) }));

@@ -15,7 +15,7 @@ after(() => cluster?.stop());
 
 test(
   "another process on the same PostgreSQL resumes the work of one killed while encoding, without affecting the viewer",
-  { ...needsFfmpeg, timeout: 110_000 },
+  { ...needsFfmpeg, timeout: 240_000 },
   async (t) => {
     assert.ok(cluster, "PostgreSQL is not installed");
     const objects = await temporaryFolder(t, "objects");
@@ -43,7 +43,7 @@ test(
     const kept = objectsByPrefix(objects, `stream/${uid}`).filter((name) => name.endsWith(".m4s"));
     assert.equal((await videoOf(front, uid)).status.state, "inprogress");
     const second = await start("encode");
-    const { status } = await settled(front, uid, 80_000);
+    const { status } = await settled(front, uid, 120_000);
     assert.deepEqual([status.state, status.pctComplete], ["ready", "100.000000"], status.errorReasonText);
     const watched = await (await viewer).stop();
     t.diagnostic(JSON.stringify({ keptAtTheKill: kept.length, ...watched }));

@@ -22,7 +22,7 @@ const pathOf = (name: string) =>
 describe("ffmpeg", { concurrency: 2 }, () => {
   test(
     "killed repeatedly during encoding still completes the ladder, without affecting the viewer",
-    { ...needsFfmpeg, timeout: 110_000 },
+    { ...needsFfmpeg, timeout: 240_000 },
     async (t) => {
       const source = await long();
       const server = await startVideoServer(t, { env: { REELPOST_LOG_LEVEL: "warn" } });
@@ -48,7 +48,7 @@ describe("ffmpeg", { concurrency: 2 }, () => {
           }
         }
       }
-      const { status } = await settled(server, uid, 80_000);
+      const { status } = await settled(server, uid, 120_000);
       assert.equal(status.state, "ready", status.errorReasonText);
       assert.ok(killed.size >= 2, `${killed.size} were killed`);
       await createLadderCheck().check(join(server.dataDirectory, "objects"), uid, {
@@ -64,7 +64,7 @@ describe("ffmpeg", { concurrency: 2 }, () => {
 
   test(
     "missing lets uploads succeed, everything else work, and videos wait until it is installed",
-    { ...needsFfmpeg, timeout: 110_000 },
+    { ...needsFfmpeg, timeout: 240_000 },
     async (t) => {
       const [source, file] = [await clip(), await readFile(await clip())];
       const server = await startVideoServer(t, { env: { REELPOST_STREAM_FFMPEG: "/nowhere/ffmpeg" } });
@@ -118,7 +118,7 @@ describe("ffmpeg", { concurrency: 2 }, () => {
 
   test(
     "no video fails if it is removed and reinstalled while in use, as in an upgrade",
-    { ...needsFfmpeg, timeout: 110_000 },
+    { ...needsFfmpeg, timeout: 240_000 },
     async (t) => {
       const folder = await temporaryFolder(t, "programs");
       mkdirSync(folder, { recursive: true });
@@ -145,7 +145,7 @@ describe("ffmpeg", { concurrency: 2 }, () => {
         assert.notEqual((await videoOf(server, each)).status.state, "error", server.log());
       symlinkSync(pathOf("ffmpeg"), program);
       for (const each of [uid, waiting])
-        assert.equal((await settled(server, each, 80_000)).status.state, "ready", server.log());
+        assert.equal((await settled(server, each, 120_000)).status.state, "ready", server.log());
       await createLadderCheck().check(join(server.dataDirectory, "objects"), uid, {
         source,
         rungs: ["240p", "360p"],

@@ -6,7 +6,7 @@ import { killRepeatedly } from "./stream/kills.ts";
 
 test(
   "kill -9 during uploads and encoding loses no acknowledged video and no frame in any rendition",
-  { ...needsFfmpeg, timeout: 110_000 },
+  { ...needsFfmpeg, timeout: 240_000 },
   async (t) => {
     const seed = randomInt(2 ** 31);
     t.diagnostic(`seed ${seed}`);
@@ -16,7 +16,7 @@ test(
       seed,
       samples: 2,
       backlog: 2,
-      settleMs: 60_000,
+      settleMs: 120_000,
     });
     t.diagnostic(JSON.stringify(figures));
     assert.ok(figures.during.upload + figures.during.encoding > 0, "the server was killed while it was working");

@@ -32,7 +32,7 @@ function lyingOrigin(file: Buffer): Promise<{ server: Server; url(head: number, 
 
 test(
   "origins with a false length, and the server as its own origin, cause the documented status or state and leave nothing behind",
-  { ...needsFfmpeg, timeout: 110_000 },
+  { ...needsFfmpeg, timeout: 240_000 },
   async (t) => {
     const file = await readFile(await clip());
     const { server: origin, url } = await lyingOrigin(file);

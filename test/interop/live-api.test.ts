@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { freePort } from "../support/mail-world.ts";
+import { freePort } from "../support/free-ports.ts";
 import { publishedOpenApi } from "../support/published-openapi.ts";
 import { all, failsWith } from "./cloudflare-sdk.ts";
 import { createScope } from "./platform.ts";

@@ -4,7 +4,7 @@ import type { Db } from "../../src/store/index.ts";
 
 /** Resolves when a statement in this PostgreSQL database waits for a lock. */
 export async function untilBlocked(db: Db): Promise<void> {
-  for (const deadline = Date.now() + 20_000; Date.now() < deadline; await sleep(2)) {
+  for (const deadline = Date.now() + 60_000; Date.now() < deadline; await sleep(2)) {
     const { rows } = await sql<{
       n: number;
     }>`select count(*)::int as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(

@@ -4,7 +4,8 @@ import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { delimiter, join } from "node:path";
 import type { Scope } from "../e2e/serve-client.ts";
-import { freePort, until } from "./mail-world.ts";
+import { freePort } from "./free-ports.ts";
+import { until } from "./mail-world.ts";
 import { temporaryFolder } from "./serve.ts";
 
 /** Third-party mail programs: senders, next hops, verifiers. */
@@ -35,7 +36,7 @@ export function runTool(
   const program = pathOf(name);
   if (program === undefined) return Promise.reject(new Error(`${name} is not installed: node scripts/system.ts test`));
   return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { timeout: 60_000, killSignal: "SIGKILL", env: { ...process.env, ...env } });
+    const child = spawn(program, args, { timeout: 110_000, killSignal: "SIGKILL", env: { ...process.env, ...env } });
     let output = "";
     for (const stream of [child.stdout, child.stderr])
       stream.setEncoding("latin1").on("data", (text: string) => (output += text));
@@ -79,7 +80,7 @@ export async function startPostfixSink(t: Scope, { dump = true, eightBitMime = t
     child.kill("SIGKILL");
     await ended;
   });
-  await until(() => answers(port), "smtp-sink to listen", 60_000);
+  await until(() => answers(port), "smtp-sink to listen");
   return {
     port,
     async messages() {

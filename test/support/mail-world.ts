@@ -154,5 +154,3 @@ export const letter = (
   { from = `ada@${SENDERS}`, to = "somebody@routed.example", body = "Hello\r\n" } = {},
 ): string =>
   `From: <${from}>\r\nTo: <${to}>\r\nSubject: ${subject}\r\nDate: ${new Date().toUTCString().replace("GMT", "+0000")}\r\nMessage-ID: <${subject.replace(/\W/g, "-")}@${SENDERS}>\r\n\r\n${body}`;
-
-export { freePort } from "./free-ports.ts";

@@ -60,10 +60,14 @@ export async function startOtlpReceiver(t: Scope, { hang = false } = {}): Promis
   const server = createServer((request, response) => {
     receiver.requests.push({ path: request.url!, headers: request.headers });
     if (hang) return void request.resume();
-    void json(request).then((body) => {
-      read(request.url!, body as Record<string, never[]>);
-      response.writeHead(200, { "content-type": "application/json" }).end("{}");
-    });
+    json(request).then(
+      (body) => {
+        read(request.url!, body as Record<string, never[]>);
+        response.writeHead(200, { "content-type": "application/json" }).end("{}");
+      },
+      // The client was stopped before it had sent the whole request.
+      () => response.destroy(),
+    );
   });
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   t.after(

@@ -102,13 +102,17 @@ async function createServer(scope: Scope, binaries: string) {
   const url = `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`;
   let guard: ChildProcess | undefined;
 
-  const processes = () => {
+  /** Stops the postmaster, which would replace or add children, and returns the ids of all processes. */
+  const frozenProcesses = () => {
     const postmaster = Number(readFileSync(join(folder, "data", "postmaster.pid"), "utf8").split("\n")[0]);
+    tryKill(postmaster, "SIGSTOP");
     return [postmaster, ...childrenOf(postmaster)];
   };
+  /** Each child leads its own process group. Returns the ids of the processes. */
   const signalAll = (signal: NodeJS.Signals) => {
-    // Signals the postmaster first, which would replace a killed child. Each child leads its own process group.
-    for (const pid of processes()) tryKill(pid, signal);
+    const pids = frozenProcesses();
+    for (const pid of pids) tryKill(pid, signal);
+    return pids;
   };
 
   scope.after(async () => {
@@ -131,12 +135,11 @@ async function createServer(scope: Scope, binaries: string) {
     port,
     query: (sql: string) => withClient(url, async (client) => (await client.query<Record<string, unknown>>(sql)).rows),
     async kill() {
-      const pids = processes();
-      signalAll("SIGKILL");
+      const pids = signalAll("SIGKILL");
       while (pids.some(isRunning)) await sleep(5);
       await stopServer(guard!, { keepFolder: true });
     },
-    freeze: () => signalAll("SIGSTOP"),
+    freeze: () => void signalAll("SIGSTOP"),
     async start(settings = "") {
       guard = startServer(binaries, folder, user, port, `${standbySettings.get(folder) ?? ""}${settings}\n`);
       const problem = await waitForConnection(url, guard);

@@ -134,7 +134,8 @@ max_connections = 200
 shared_buffers = 32MB
 fsync = on
 synchronous_commit = on
-autovacuum_naptime = 10min
+# Statistics that appear in the middle of a test would change query plans.
+autovacuum = off
 max_wal_size = 256MB
 `;
 
@@ -166,9 +167,9 @@ export async function stopServer(guard: ChildProcess, { keepFolder = false } = {
   await ended;
 }
 
-/** Connects repeatedly for up to 30 s. Resolves with the last error, or with undefined once a connection succeeds. */
+/** Connects repeatedly for up to 60 s. Resolves with the last error, or with undefined once a connection succeeds. */
 export async function waitForConnection(url: string, guard: ChildProcess): Promise<string | undefined> {
-  for (const deadline = Date.now() + 30_000; ; await sleep(20)) {
+  for (const deadline = Date.now() + 60_000; ; await sleep(20)) {
     const problem = await withClient(url, async () => undefined).catch((err: unknown) => String(err));
     if (!problem || Date.now() > deadline || guard.exitCode !== null) return problem;
   }

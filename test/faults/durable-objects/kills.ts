@@ -69,7 +69,7 @@ export async function killRepeatedly(t: TestContext, { rounds, perRound }: { rou
   };
   /** Repeats a call until it succeeds: the process may be restarting. */
   async function callUntilSuccess(path: string): Promise<unknown> {
-    for (let attemptsLeft = 600; ; attemptsLeft--) {
+    for (let attemptsLeft = 1200; ; attemptsLeft--) {
       try {
         return await call(path);
       } catch (err) {

@@ -161,7 +161,7 @@ export const picturesOf = (runs: RecordedTrack[][]): number =>
 
 function run(program: string, args: string[]): Promise<{ output: string; words: string }> {
   return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], timeout: 60_000, killSignal: "SIGKILL" });
+    const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], timeout: 110_000, killSignal: "SIGKILL" });
     let output = "";
     let words = "";
     child.stdout.setEncoding("utf8").on("data", (chunk: string) => (output += chunk));

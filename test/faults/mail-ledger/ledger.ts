@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { createServer, type AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ask, createApi, TOKEN, type Api, type Scope } from "../../e2e/serve-client.ts";
+import { freePort } from "../../support/free-ports.ts";
 import type { Cluster } from "../../support/postgres.ts";
 import { spawnServe, temporaryFolder, type ServeProcess } from "../../support/serve.ts";
 import { startSenders, type Sent } from "./senders.ts";
@@ -143,12 +143,4 @@ async function setUp(api: Api): Promise<void> {
     };
     assert.equal((await api.ok("post", `/zones/${routed}/email/routing/rules`, { body: rule })).enabled, true);
   }
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => probe.once("listening", resolve));
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
 }

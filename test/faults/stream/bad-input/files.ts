@@ -47,7 +47,7 @@ async function streams(count: number): Promise<string> {
 export function testBadFiles(given: BadInputFixture): void {
   test(
     "files that are not videos, are broken, or are oversized get the corresponding error, and the others play",
-    { timeout: 100_000 },
+    { timeout: 240_000 },
     async () => {
       const { server, objects, good, answers } = given;
       const [plain, seekable] = await Promise.all([

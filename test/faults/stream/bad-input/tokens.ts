@@ -17,41 +17,41 @@ export function badTokens(given: BadInputFixture): void {
     const { id: kid, pem } = await server.api.ok("post", "stream/keys", { body: {} });
     const key = createPrivateKey(Buffer.from(pem, "base64").toString());
     const stranger = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
-    const now = Math.floor(Date.now() / 1000);
+    const now = () => Math.floor(Date.now() / 1000);
     const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
     const token = (
       claims: Record<string, unknown> = {},
       { header = {}, by = key }: { header?: Record<string, unknown>; by?: KeyObject } = {},
     ) => {
-      const signed = `${part({ alg: "RS256", kid, ...header })}.${part({ sub: uid, kid, exp: now + 600, ...claims })}`;
+      const signed = `${part({ alg: "RS256", kid, ...header })}.${part({ sub: uid, kid, exp: now() + 600, ...claims })}`;
       return `${signed}.${sign("RSA-SHA256", Buffer.from(signed), by).toString("base64url")}`;
     };
     const own = token();
     const [head, , signature] = own.split(".") as [string, string, string];
-    const cases: [string, string, number][] = [
-      ["good", own, 200],
-      ["no token", uid, 401],
-      ["signed by another key", token({}, { by: stranger }), 403],
-      ["with an unknown key id", token({ kid: "e".repeat(32) }, { header: { kid: "e".repeat(32) } }), 403],
-      ["alg none", `${part({ alg: "none", kid })}.${part({ sub: uid, kid, exp: now + 600 })}.`, 403],
+    const cases: [name: string, token: () => string, status: number][] = [
+      ["good", () => own, 200],
+      ["no token", () => uid, 401],
+      ["signed by another key", () => token({}, { by: stranger }), 403],
+      ["with an unknown key id", () => token({ kid: "e".repeat(32) }, { header: { kid: "e".repeat(32) } }), 403],
+      ["alg none", () => `${part({ alg: "none", kid })}.${part({ sub: uid, kid, exp: now() + 600 })}.`, 403],
       [
         "alg none with a signature",
-        `${part({ alg: "none", kid })}.${part({ sub: uid, kid, exp: now + 600 })}.${signature}`,
+        () => `${part({ alg: "none", kid })}.${part({ sub: uid, kid, exp: now() + 600 })}.${signature}`,
         403,
       ],
-      ["HS256", `${part({ alg: "HS256", kid })}.${part({ sub: uid, kid, exp: now + 600 })}.${signature}`, 403],
-      ["changed claims", `${head}.${part({ sub: uid, kid, exp: now + 7200 })}.${signature}`, 403],
-      ["for an unknown video", token({ sub: "f".repeat(32) }), 404],
-      ["expired within the leeway", token({ exp: now - 1 }), 200],
-      ["expired a minute ago", token({ exp: now - 60 }), 403],
-      ["valid in two seconds", token({ nbf: now + 2 }), 200],
-      ["valid in a minute", token({ nbf: now + 60 }), 403],
-      ["valid for two days", token({ exp: now + 2 * 86_400 }), 403],
-      ["expiry in milliseconds", token({ exp: (now + 600) * 1000 }), 403],
+      ["HS256", () => `${part({ alg: "HS256", kid })}.${part({ sub: uid, kid, exp: now() + 600 })}.${signature}`, 403],
+      ["changed claims", () => `${head}.${part({ sub: uid, kid, exp: now() + 7200 })}.${signature}`, 403],
+      ["for an unknown video", () => token({ sub: "f".repeat(32) }), 404],
+      ["expired within the leeway", () => token({ exp: now() - 1 }), 200],
+      ["expired a minute ago", () => token({ exp: now() - 60 }), 403],
+      ["valid in two seconds", () => token({ nbf: now() + 2 }), 200],
+      ["valid in a minute", () => token({ nbf: now() + 60 }), 403],
+      ["valid for two days", () => token({ exp: now() + 2 * 86_400 }), 403],
+      ["expiry in milliseconds", () => token({ exp: (now() + 600) * 1000 }), 403],
     ];
-    for (const [name, id, status] of cases) {
+    for (const [name, tokenOf, status] of cases) {
       for (const path of ["manifest/video.m3u8", "segments/180p/0.m4s", "thumbnails/thumbnail.jpg"]) {
-        const answer = await get(`${server.ready.url}/${id}/${path}`);
+        const answer = await get(`${server.ready.url}/${tokenOf()}/${path}`);
         assert.equal(answer.status, status, `${name}: ${path}: ${answer.body.toString().slice(0, 200)}`);
       }
     }

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, describe, test } from "node:test";
 import { folderWith, runCli, type Ran } from "../../src/cli/cli.testing.ts";
+import { freePort } from "../support/free-port.ts";
 import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve.ts";
 import { createScope } from "./dev-bench.ts";
 import { programMain } from "../support/program.ts";
@@ -28,6 +29,7 @@ describe("the command line against a server: each step builds on the one before"
   let server: ServeProcess;
   let cwd: string;
   let data: string;
+  let port: string;
   let environment: Record<string, string>;
   const run = async (args: string[], options: { stdin?: string } = {}): Promise<Ran> => {
     const ran = await runCli(args, { cwd, env: { ...environment, REELPOST_API_RATE_LIMIT: "0" }, ...options });
@@ -39,7 +41,9 @@ describe("the command line against a server: each step builds on the one before"
 
   before(async () => {
     data = await temporaryFolder(scope);
-    server = await spawnServe(scope, { dataDirectory: data });
+    // The server is restarted on this port.
+    port = String(await freePort());
+    server = await spawnServe(scope, { dataDirectory: data, args: ["--port", port] });
     cwd = await folderWith(scope, { "src/index.ts": SOURCE, "greeting.txt": "hello from a file" });
     environment = {};
   });
@@ -121,7 +125,7 @@ describe("the command line against a server: each step builds on the one before"
 
   test(
     "tail shows failures, reconnects after a server restart, and leaves nothing behind",
-    { timeout: 60_000 },
+    { timeout: 240_000 },
     async () => {
       const tail = spawn(process.execPath, [programMain, "tail", "--status", "error", "--json"], {
         cwd,
@@ -145,7 +149,6 @@ describe("the command line against a server: each step builds on the one before"
         assert.match(record.exceptions[0].stack, /src\/index\.ts:6/);
       };
       await boom();
-      const { port } = new URL(server.ready.url);
       await server.stop();
       assert.match(await next(notices), /; retrying in 1 s$/);
       server = await spawnServe(scope, { dataDirectory: data, args: ["--port", port] });

@@ -217,7 +217,7 @@ describe("the command line sends mail and shows the status of all mail: each ste
     for (
       const start = performance.now();
       (await run("email", "queue", "get", id, "--json")).json.recipients[0].state !== "delivered" &&
-      performance.now() - start < 20_000;
+      performance.now() - start < 60_000;
     )
       await new Promise((resolve) => void setTimeout(resolve, 50));
     assert.match((await run("email", "queue", "get", id)).stdout, /\n\nto .*\nlater@example\.net +delivered +\d/);

@@ -37,7 +37,7 @@ describe("the SQL API of Analytics Engine in development", () => {
       { path: "/b", sum: 2.5 },
     ];
     // The write continues after the response of the worker.
-    const deadline = Date.now() + 20_000;
+    const deadline = Date.now() + 60_000;
     for (;;) {
       const response = await post(sql, { authorization: "Bearer any" });
       const text = await response.text();

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -49,9 +49,15 @@ export async function makeProject(
   return folder;
 }
 
+let written = 0;
+
+/** Replaces the file in one step, as editors do, so that the server never reads a part of it. */
 export async function writeProjectFile(folder: string, name: string, text: string): Promise<void> {
   await mkdir(dirname(join(folder, name)), { recursive: true });
-  await writeFile(join(folder, name), text);
+  // Next to the folder, whose changes a server may follow.
+  const draft = `${folder}.draft-${++written}`;
+  await writeFile(draft, text);
+  await rename(draft, join(folder, name));
 }
 
 export interface TestServer extends DevServer {

@@ -1,13 +1,20 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { freePort } from "../support/free-port.ts";
 import { makeProject, message, serve, spawnDev, writeProjectFile } from "./dev-bench.ts";
 
 const WORKER = `export default {
-  async email(message) { console.log("got", message.to); await scheduler.wait(Number(message.headers.get("x-wait") ?? 0)); },
+  async email(message) {
+    console.log("got", message.to);
+    const gate = message.headers.get("x-gate");
+    if (gate !== null) await (await fetch(gate)).text();
+  },
   fetch: () => new Response("hello"),
 };`;
 
@@ -16,6 +23,20 @@ const send = (url: string, fields: Record<string, string> = {}) =>
     method: "POST",
     body: message(fields),
   });
+
+/** Opens a server at which a worker waits: `reached` resolves with a function that lets the next worker continue. */
+async function openGate(t: { after(stop: () => unknown): void }) {
+  const server = createHttpServer();
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  t.after(() => server.close().closeAllConnections());
+  return {
+    url: `http://127.0.0.1:${(server.address() as { port: number }).port}/`,
+    async reached(): Promise<() => void> {
+      const [, response] = (await once(server, "request")) as [IncomingMessage, ServerResponse];
+      return () => void response.end();
+    },
+  };
+}
 
 describe("reelpost dev in a pipe", () => {
   it("prints one JSON object per event and nothing else", async (t) => {
@@ -46,26 +67,27 @@ describe("reelpost dev in a pipe", () => {
   it("finishes pending work on the first stop request, and exits immediately on the second", async (t) => {
     const folder = await makeProject(t, { "src/index.ts": WORKER });
     const patient = await spawnDev(t, folder);
-    const answer = send(patient.ready.url, { "X-Wait": "1200" });
-    await fetch(patient.ready.url);
+    const gate = await openGate(t);
+    const answer = send(patient.ready.url, { "X-Gate": gate.url });
+    const open = await gate.reached();
     // Two signals in quick succession count as one request: a process group receives one directly and one from the
     // launcher. (Two signals of the same kind could be merged.)
     patient.child.kill("SIGTERM");
     patient.child.kill("SIGINT");
+    const notice = () => patient.printed.find(({ event }) => event === "notice");
+    while (notice() === undefined) await sleep(20);
+    open();
     assert.equal((await answer).status, 200);
     assert.deepEqual(await patient.exited, { code: 0, signal: null });
     assert.equal(patient.printed.findLast(({ event }) => event === "email")?.outcome, "ok");
-    assert.match(
-      String(patient.printed.find(({ event }) => event === "notice")?.text),
-      /^Waiting for work in progress/,
-    );
+    assert.match(String(notice()!.text), /^Waiting for work in progress/);
 
     const impatient = await spawnDev(t, folder);
-    const cut = send(impatient.ready.url, { "X-Wait": "20000" }).then(
+    const cut = send(impatient.ready.url, { "X-Gate": gate.url }).then(
       () => "answered",
       () => "cut",
     );
-    await fetch(impatient.ready.url);
+    await gate.reached();
     impatient.child.kill("SIGINT");
     const gone = setInterval(() => impatient.child.kill("SIGINT"), 100);
     assert.deepEqual(await impatient.exited, { code: 130, signal: null });
@@ -103,7 +125,7 @@ describe("reelpost dev in a pipe", () => {
 
 it("a closed server releases all its resources and can be restarted immediately", async (t) => {
   const folder = await makeProject(t, { "src/index.ts": WORKER });
-  const first = await serve(t, folder);
+  const first = await serve(t, folder, { port: await freePort(), smtpPort: await freePort() });
   await first.close();
   const second = await serve(t, folder, { port: first.port, smtpPort: first.smtp!.port });
   assert.equal((await send(second.url)).status, 200);

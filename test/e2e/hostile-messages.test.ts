@@ -6,7 +6,7 @@ import { letter, sendRaw, startMailWorld, until, type MailWorld } from "../suppo
 import { createScope } from "./dev-bench.ts";
 
 /** Maximum time per message on a busy machine; patterns with catastrophic backtracking would take minutes. */
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 30_000;
 
 const READER = `
   export default {

@@ -7,6 +7,7 @@ import { checkLowLatencyHls } from "../support/hls/checker.ts";
 import { clip, needsFfmpeg } from "../support/media.ts";
 
 const SECONDS = 14;
+const isEnough = ({ segments, hints }: { segments: number; hints: number }) => segments >= 9 && hints >= 60;
 const lowLatency = (manifest: string) => `${manifest}?protocol=llhls`;
 
 describe("low-latency HLS conforms to rfc8216bis", needsFfmpeg, () => {
@@ -30,19 +31,23 @@ describe("low-latency HLS conforms to rfc8216bis", needsFfmpeg, () => {
       },
     },
   })) {
-    test(name, { timeout: 110_000 }, async (t) => {
+    test(name, { timeout: 240_000 }, async (t) => {
       const server = await startLiveServer(t);
       const input = await server.input("checked");
       push(t, await clip({ seconds: SECONDS + 25, keyframeSeconds: 2, size: "480x270", ...options }), target(input));
       await server.onAir(input);
       const end = new AbortController();
-      const checking = checkLowLatencyHls(lowLatency(input.playback.hls), end.signal);
-      await sleep(SECONDS * 1000);
+      const counts = { playlists: 0, segments: 0, parts: 0, hints: 0 };
+      const checking = checkLowLatencyHls(lowLatency(input.playback.hls), end.signal, counts);
+      const start = performance.now();
+      const seconds = () => (performance.now() - start) / 1000;
+      // On a busy machine, the checker may skip parts and need a longer time.
+      while (seconds() < SECONDS || (!isEnough(counts) && seconds() < SECONDS + 15)) await sleep(200);
       end.abort();
-      const { findings, variants, ...counts } = await checking;
+      const { findings, variants } = await checking;
       t.diagnostic(JSON.stringify({ ...counts, variants }));
       assert.deepEqual(findings, []);
-      assert.ok(counts.segments >= 9 && counts.hints >= 60, JSON.stringify(counts));
+      assert.ok(isEnough(counts), JSON.stringify(counts));
       for (const variant of variants) assert.equal(variant.frameRate, frameRate);
     });
   }

@@ -22,7 +22,7 @@ for (const [polite, least, most] of [
 ] as const) {
   test(
     `two auto-responders that reply to each other${polite ? "" : " without marking their replies as automatic"} stop eventually, and the log shows the reason`,
-    { timeout: 90_000 },
+    { timeout: 240_000 },
     async (t) => {
       const dns = await startScriptedServer(t, () => ({ rcode: "NXDOMAIN" }));
       const world = await startMailWorld(t, {

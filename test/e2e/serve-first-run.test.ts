@@ -33,7 +33,7 @@ function run(
     execFile(
       process.execPath,
       [main, "serve", ...args],
-      { timeout: 30_000, env: { ...process.env, NO_COLOR: "1", ...FREE_PORTS, ...env } },
+      { timeout: 110_000, env: { ...process.env, NO_COLOR: "1", ...FREE_PORTS, ...env } },
       (err, stdout, stderr) => resolve({ code: err === null ? 0 : (err.code as number), stdout, stderr }),
     );
   });

@@ -66,7 +66,7 @@ async function until<Value>(
   done: (value: Value) => boolean,
   server: ServeProcess,
 ): Promise<Value> {
-  for (const deadline = Date.now() + 30_000; ; await systemClock.sleep(50)) {
+  for (const deadline = Date.now() + 60_000; ; await systemClock.sleep(50)) {
     const value = await look();
     if (done(value)) return value;
     assert.ok(Date.now() < deadline, server.log());

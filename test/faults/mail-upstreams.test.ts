@@ -1,7 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, test, type TestContext } from "node:test";
 import { atFirst, startNextHop, type Misbehave, type NextHop } from "../support/next-hop.ts";
-import { letter, sendRaw, SENDERS, startMailWorld, until, type MailWorld } from "../support/mail-world.ts";
+import {
+  letter,
+  sendRaw,
+  SENDERS,
+  startMailWorld,
+  until,
+  untilDelivered,
+  type MailWorld,
+} from "../support/mail-world.ts";
 
 /**
  * The next hop fails in various ways while a message is in transit: the message still arrives, and its sender gets a
@@ -37,11 +45,7 @@ async function behind(
   }
   // Waits until the server has noted the delivery of the verification mail for the addresses: from here on, only test
   // mail is in transit, on new connections.
-  if (password === undefined)
-    await until(async () => {
-      const queued: { state: string }[] = await world.api.ok("get", "email/queue?platform=true");
-      return (queued.length >= 2 && queued.every(({ state }) => state === "delivered")) || undefined;
-    }, "delivery of the verification emails");
+  if (password === undefined) await untilDelivered(world.api);
   hop.taken.length = hop.commands.length = 0;
   hop.hangUp();
   armed = true;

@@ -123,6 +123,12 @@ export async function until<T>(
   }
 }
 
+/** Resolves when no outgoing mail waits in the queue, not even the server's own, such as verification mail. */
+export async function untilDelivered(api: Api): Promise<void> {
+  const count = async (): Promise<number> => (await api.ok("get", "email/queue?platform=true")).length;
+  await until(async () => (await count()) === 0 || undefined, "delivery of the queued mail");
+}
+
 /**
  * Sends one message byte for byte and returns the reply to it, or to the rejected command. This function performs
  * dot-stuffing.

@@ -21,9 +21,13 @@ interface HlsCheck {
 
 const MAX_FINDINGS = 20;
 
-export async function checkLowLatencyHls(manifest: string, signal: AbortSignal): Promise<HlsCheck> {
+/** `counts` is updated during the check. */
+export async function checkLowLatencyHls(
+  manifest: string,
+  signal: AbortSignal,
+  counts = { playlists: 0, segments: 0, parts: 0, hints: 0 },
+): Promise<HlsCheck> {
   const findings: string[] = [];
-  const counts = { playlists: 0, segments: 0, parts: 0, hints: 0 };
   const report = (text: string) => {
     const finding = text.replaceAll(/https?:\/\/\S+\/(manifest|segments)\/|\?\S*/g, "");
     if (findings.length < MAX_FINDINGS && !findings.includes(finding)) findings.push(finding);

@@ -105,19 +105,18 @@ test("a backup contains the objects of its rows even if they are deleted or repl
   const data = await createData(t);
   const store = await openFsObjects({ folder: data.objects });
   const folder = join(temporary(t), "backups");
-  let isDone = false;
+  let changes: Promise<unknown> | undefined;
   const options = {
     ...createOptions(data, folder),
     onProgress({ step }: { step: string }) {
-      if (step !== "rows" || isDone) return;
-      isDone = true;
+      if (step !== "rows" || changes !== undefined) return;
       // The rows have been read: the backup needs these objects.
-      void store.delete(["notes/1", "notes/2"]);
-      void store.put("notes/3", Buffer.from("replaced"));
+      changes = Promise.all([store.delete(["notes/1", "notes/2"]), store.put("notes/3", Buffer.from("replaced"))]);
     },
   };
   await createBackup(options);
-  assert.ok(isDone);
+  assert.ok(changes !== undefined);
+  await changes;
   assert.equal(await store.open("notes/1"), undefined);
   const target = restoreOptions(t, folder, data);
   await restoreBackup(target);

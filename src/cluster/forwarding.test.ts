@@ -230,7 +230,7 @@ onEveryDatabase((engine) => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     t.after(() => agent.destroy());
     const send = async (method: string, body?: Buffer) => {
-      const request = httpRequest({ host: "127.0.0.1", port, method, agent, timeout: 20_000 });
+      const request = httpRequest({ host: "127.0.0.1", port, method, agent, timeout: 60_000 });
       request.on("timeout", () => request.destroy(new Error("the connection is stuck")));
       request.end(body);
       const [response] = (await once(request, "response")) as [IncomingMessage];

@@ -8,7 +8,7 @@ import { checkVersions, joinCluster, type Membership } from "./membership.ts";
 import { clusterMigrations } from "./migrations.ts";
 import { createNodesTable } from "./nodes-table.ts";
 
-const FAST = { beatMs: 20, deadMs: 1200, sweepMs: 2400 };
+const FAST = { beatMs: 20, deadMs: 3000, sweepMs: 5000 };
 
 /** The memberships are closed before the database. */
 async function setUp(t: TestContext, open: () => Promise<TestDatabase>) {
@@ -28,9 +28,9 @@ async function setUp(t: TestContext, open: () => Promise<TestDatabase>) {
   return { ...database, join };
 }
 
-/** Polls for at most 30 s. The timer keeps the process alive; the timers of a membership do not. */
+/** Polls for at most 60 s. The timer keeps the process alive; the timers of a membership do not. */
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + 30_000; !(await condition()); await sleep(2))
+  for (const deadline = Date.now() + 60_000; !(await condition()); await sleep(2))
     assert.ok(Date.now() < deadline, `timed out: ${condition.toString()}`);
 }
 

@@ -18,7 +18,7 @@ test("close() responds to pending requests with Connection: close, and accepts n
     return response.headers.connection;
   };
   assert.equal(await ask(), "keep-alive");
-  const closed = closeGracefully(server, { graceMs: 60_000, idleMs: 300 });
+  const closed = closeGracefully(server, { graceMs: 60_000, idleMs: 10_000 });
   await assert.rejects(ask(false), { code: "ECONNREFUSED" });
   assert.equal(await ask(), "close", "the existing connection still accepts this request");
   await closed;

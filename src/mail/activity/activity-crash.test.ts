@@ -42,7 +42,7 @@ async function work(folder: string): Promise<never> {
 if (process.argv[2] === "work") {
   await work(process.argv[3]!);
 } else {
-  test("a killed process loses no step that it has written", { timeout: 60_000 }, async (t) => {
+  test("a killed process loses no step that it has written", { timeout: 240_000 }, async (t) => {
     const folder = await mkdtemp(join(tmpdir(), "reelpost-log-crash-"));
     t.after(() => rm(folder, { recursive: true, force: true }));
     const setUp = openSqlite({ path: join(folder, "test.db") });

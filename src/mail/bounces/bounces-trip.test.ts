@@ -131,7 +131,7 @@ async function startForwarder(
 
 test(
   "a bounce returns through two forwarders over SMTP and ends at the original sender",
-  { timeout: 60_000 },
+  { timeout: 240_000 },
   async (t) => {
     const world = await startSink({
       rcpt: (to) => (to === "bob@example.net" ? "550 5.1.1 <bob@example.net> no such user" : undefined),

@@ -45,7 +45,7 @@ export const envelopeOf = (from: string, to: string[]): Envelope => ({
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   const start = performance.now();
   while (!(await condition())) {
-    if (performance.now() - start > 20_000) throw new Error(`timed out waiting for ${condition}`);
+    if (performance.now() - start > 60_000) throw new Error(`timed out waiting for ${condition}`);
     await new Promise((resolve) => void setTimeout(resolve, 2));
   }
 }

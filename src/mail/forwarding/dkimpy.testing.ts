@@ -37,7 +37,7 @@ export async function verifyWithDkimpy(
   );
   const child = spawn(PYTHON, ["-c", PROGRAM, JSON.stringify(table)], {
     stdio: ["pipe", "pipe", "pipe"],
-    timeout: 20_000,
+    timeout: 60_000,
   });
   child.stdin.end(Buffer.from(raw, "latin1"));
   const [out, err] = await Promise.all([buffer(child.stdout), buffer(child.stderr)]);

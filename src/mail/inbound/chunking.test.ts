@@ -57,7 +57,7 @@ test("RSET between chunks discards the message", async (t) => {
 });
 
 test("applies the deadline of one message to all of its chunks, whatever the client sends in between", async (t) => {
-  const { client, taken } = await inTransaction(t, { limits: { dataMs: 200 } });
+  const { client, taken } = await inTransaction(t, { limits: { dataMs: 1000 } });
   const timer = setInterval(() => client.socket.writable && client.socket.write("BDAT 1\r\nx"), 20);
   t.after(() => clearInterval(timer));
   assert.match(await client.rest(), /\r\n421 4\.4\.2 Error: too slow, closing connection\r\n$/);

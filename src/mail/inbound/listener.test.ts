@@ -212,10 +212,11 @@ test("connections over the limit are rejected with 421", async (t) => {
 });
 
 test("disconnects a client that is too slow with a command or a message", async (t) => {
-  const { port, taken } = await listen(t, { limits: { commandMs: 150, dataMs: 150 } });
+  const { port } = await listen(t, { limits: { commandMs: 150 } });
+  const { port: dataPort, taken } = await listen(t, { limits: { dataMs: 150 } });
+  const dripping = await upToData(dataPort);
   const idle = await rawClient(port);
   assert.match(await idle.reply(), /^220/);
-  const dripping = await upToData(port);
   const timer = setInterval(() => {
     for (const { socket } of [idle, dripping]) if (socket.writable) socket.write("x");
   }, 20);
@@ -228,9 +229,9 @@ test("disconnects a client that is too slow with a command or a message", async 
 
 test("the client's timeouts do not apply to a slow handler", async (t) => {
   const { port } = await listen(t, {
-    limits: { commandMs: 50, dataMs: 50 },
+    limits: { commandMs: 1000, dataMs: 1000 },
     settle: (envelope) =>
-      new Promise((resolve) => setTimeout(() => resolve([{ rcpt: envelope.to[0]!, ok: true }]), 200)),
+      new Promise((resolve) => setTimeout(() => resolve([{ rcpt: envelope.to[0]!, ok: true }]), 2500)),
   });
   const client = await upToData(port);
   assert.match(await client.say("x\r\n.\r\n"), /^250 /);

@@ -188,6 +188,6 @@ test("a message that arrives byte by byte uses only as much memory as its size",
   const started = performance.now();
   const source = await spool.collect(pieces(message, 1));
   assert.equal(source.size, message.length);
-  assert.ok(performance.now() - started < 5000);
+  assert.ok(performance.now() - started < 30_000);
   await source.discard();
 });

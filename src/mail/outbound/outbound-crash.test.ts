@@ -19,7 +19,7 @@ import { outboundMigrations } from "./migrations.ts";
  * arrives or fails visibly, and duplicates occur only if the result had not been written when the process died.
  */
 
-const LEASE_MS = 400;
+const LEASE_MS = 4000;
 
 async function openService(folder: string, port: number) {
   const db = openSqlite({ path: join(folder, "test.db") });
@@ -87,7 +87,7 @@ if (process.argv[2] === "work") {
 } else {
   test(
     "a queue that is killed repeatedly loses no message, and duplicates only those whose result was not yet stored",
-    { timeout: 100_000 },
+    { timeout: 240_000 },
     async (t) => {
       const folder = await mkdtemp(join(tmpdir(), "reelpost-outbound-crash-"));
       t.after(() => rm(folder, { recursive: true, force: true }));

@@ -106,7 +106,7 @@ const mail = (to: string): Outbound => ({
 async function until(condition: () => boolean): Promise<void> {
   const start = performance.now();
   while (!condition()) {
-    if (performance.now() - start > 10_000) throw new Error(`timed out waiting for ${condition}`);
+    if (performance.now() - start > 60_000) throw new Error(`timed out waiting for ${condition}`);
     await new Promise((resolve) => void setTimeout(resolve, 2));
   }
 }

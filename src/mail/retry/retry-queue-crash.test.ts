@@ -124,7 +124,7 @@ async function killOn(reached: Promise<void>, folder: string, port: number, run:
 if (process.argv[2] === "work") {
   await work(process.argv[3]!, Number(process.argv[4]), process.argv[5]!);
 } else {
-  test("a retry queue whose process is killed repeatedly loses no mail", { timeout: 60_000 }, async (t) => {
+  test("a retry queue whose process is killed repeatedly loses no mail", { timeout: 240_000 }, async (t) => {
     const folder = await mkdtemp(join(tmpdir(), "reelpost-held-crash-"));
     t.after(() => rm(folder, { recursive: true, force: true }));
     const arrived = new Map<string, number>();

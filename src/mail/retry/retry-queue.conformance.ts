@@ -91,7 +91,7 @@ const openOn =
     /** Advances the clock until the condition is met: workers poll at their own times. */
     async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
       for (const start = performance.now(); !(await condition()); clock.advance(200)) {
-        if (performance.now() - start > 10_000) throw new Error(`timed out waiting for ${condition}`);
+        if (performance.now() - start > 60_000) throw new Error(`timed out waiting for ${condition}`);
         await new Promise((resolve) => void setTimeout(resolve, 1));
       }
     }

@@ -319,7 +319,7 @@ test(
   { skip: !existsSync(PYTHON) && "there is no python3" },
   async () => {
     const leaves = (text: Buffer) =>
-      JSON.parse(spawnSync(PYTHON, ["-c", LEAVES], { input: text, encoding: "utf8", timeout: 20_000 }).stdout) as [
+      JSON.parse(spawnSync(PYTHON, ["-c", LEAVES], { input: text, encoding: "utf8", timeout: 60_000 }).stdout) as [
         string,
         string,
       ][];

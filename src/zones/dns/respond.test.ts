@@ -199,7 +199,7 @@ describe("arbitrary input", () => {
       }),
       { numRuns: 50_000 },
     );
-    assert(slowest < 5000, `one response took ${slowest} ms`);
+    assert(slowest < 30_000, `one response took ${slowest} ms`);
   });
 
   test("of random octets is handled in the same way", async () => {

@@ -35,7 +35,7 @@ export function waysConformance(engine: TestEngine): void {
     test("relay has a timeout and a concurrency limit", async (t) => {
       const { start } = await open(t);
       const { agent, deliveries } = controlledAgent();
-      const service = await start(agent, { limits: { relayMs: 30, maxConcurrentRelays: 1 } });
+      const service = await start(agent, { limits: { relayMs: 1000, maxConcurrentRelays: 1 } });
       const [slow, busy] = await Promise.all([
         service.relay.deliver(mail(["b@there.example"])),
         service.relay.deliver(mail(["b@there.example"])),

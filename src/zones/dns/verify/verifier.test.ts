@@ -37,7 +37,7 @@ async function served(t: TestContext, text: string, name = "ns"): Promise<Record
     rateLimit: null,
   });
   t.after(() => server.close());
-  return createResolver({ name, servers: [`127.0.0.1:${server.port}`], timeoutMs: 2000 });
+  return createResolver({ name, servers: [`127.0.0.1:${server.port}`], timeoutMs: 20_000 });
 }
 
 const check = async (t: TestContext, text: string, expected = EXPECTED) =>

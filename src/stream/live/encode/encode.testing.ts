@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import type { TestContext } from "node:test";
 import { runFfmpeg, X264 } from "../../../../test/support/media.ts";
-import { silentLog } from "../../../kernel/index.ts";
+import { type Log, silentLog } from "../../../kernel/index.ts";
 import {
   aacEntry,
   locateMovie,
@@ -114,10 +114,14 @@ interface EncodingOptions {
   tools: Pick<MediaTools, "live">;
   encoders?: number;
   ladder?: LiveEncoderDeps["settings"]["ladder"];
+  log?: Log;
 }
 
 /** Opens a publisher, the hub, and the encoder output. */
-export async function openEncoding(t: TestContext, { tools, encoders = 2, ladder = ["360p"] }: EncodingOptions) {
+export async function openEncoding(
+  t: TestContext,
+  { tools, encoders = 2, ladder = ["360p"], log = silentLog }: EncodingOptions,
+) {
   const admission = createAdmission({ encoders });
   const world = openHub();
   const { hub, clock } = world;
@@ -128,7 +132,7 @@ export async function openEncoding(t: TestContext, { tools, encoders = 2, ladder
     tools,
     admission,
     clock,
-    log: silentLog,
+    log,
     settings: { ladder, part_ms: 333 },
     setNotes: (session, sentences) => {
       notes.push([...sentences]);

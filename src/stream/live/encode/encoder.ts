@@ -1,7 +1,7 @@
 import { messageOf } from "../../../kernel/index.ts";
 import { createAdtsReader } from "../../../protocol/aac/index.ts";
 import { aacEntry, createMp4SegmentReader, readFragments, readInit, writeInit } from "../../../protocol/mp4/index.ts";
-import { MediaRunError, type MediaTools } from "../../media/index.ts";
+import { type H264Encoder, MediaRunError, type MediaTools, SOFTWARE_ENCODER } from "../../media/index.ts";
 import type { LiveFragment } from "../fragments.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 import { encoderArgs } from "./encoder-args.ts";
@@ -16,6 +16,8 @@ interface EncoderDeps {
   plan: Plan;
   tracks: LiveTracks;
   partMs: number;
+  /** Never use a hardware encoder. */
+  isSoftwareOnly: boolean;
   /**
    * Microseconds from decoding to presentation of the first frame and of key frames, so that key frames have the same
    * times in all renditions.
@@ -25,10 +27,18 @@ interface EncoderDeps {
   onFragment(fragment: LiveFragment): void;
   /** Called for each output frame of the first rendition, with its presentation and decode time in microseconds. */
   onVideo?(presentationTime: number, decodeTime: number, key: boolean): void;
-  /** Called when the encoder ends unexpectedly: no further output follows. "slow": it did not keep up. */
-  onLost(lossKind: "slow" | "failed", message: string): void;
+  /** Called when the encoder ends unexpectedly: no further output follows. */
+  onLost(loss: EncoderLoss): void;
   /** Milliseconds. */
   now(): number;
+}
+
+export interface EncoderLoss {
+  /** "slow": it did not keep up. */
+  cause: "slow" | "failed";
+  message: string;
+  /** The H.264 encoder that was used; undefined if ffmpeg did not start or encoded only audio. */
+  h264: H264Encoder | undefined;
 }
 
 /** One child process that encodes the renditions that are not passed through. Never waits, never throws. */
@@ -62,6 +72,7 @@ export function createEncoder({
   plan,
   tracks,
   partMs,
+  isSoftwareOnly,
   delay,
   onInit,
   onFragment,
@@ -162,8 +173,13 @@ export function createEncoder({
   const audioOutput = audio ? createAudioOutput() : undefined;
   const allOutputs = [...outputs, ...(audioOutput ? [audioOutput] : [])];
 
+  let usedH264: H264Encoder | undefined;
   const child = tools.live({
-    args: (h264) => encoderArgs({ rungs, video: rungs.length > 0, audio, keyFrames: plan.keyFrames, h264 }),
+    args(selected) {
+      const h264 = isSoftwareOnly ? SOFTWARE_ENCODER : selected;
+      if (rungs.length > 0) usedH264 = h264;
+      return encoderArgs({ rungs, video: rungs.length > 0, audio, keyFrames: plan.keyFrames, h264 });
+    },
     outputs: allOutputs.map(({ take }) => (chunk: Buffer) => {
       onOutput();
       return take(chunk);
@@ -181,10 +197,10 @@ export function createEncoder({
       reportLoss(err instanceof MediaRunError && err.reason === "input" ? "slow" : "failed", messageOf(err)),
   );
 
-  function reportLoss(lossKind: "slow" | "failed", message: string) {
+  function reportLoss(cause: EncoderLoss["cause"], message: string) {
     if (inputEnded) return;
     inputEnded = true;
-    onLost(lossKind, message);
+    onLost({ cause, message, h264: usedH264 });
   }
 
   async function finish() {

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
+import { PassThrough } from "node:stream";
 import { describe, test } from "node:test";
 import { clip, needsFfmpeg } from "../../../../test/support/media.ts";
+import { createLog } from "../../../kernel/index.ts";
 import { openTools } from "../../media/media.testing.ts";
 import type { LiveMedia } from "../../media/port.ts";
 import {
+  encodedUpTo,
   keysOf,
   openEncoding,
   packetsOf,
@@ -62,6 +65,54 @@ describe("live encodings", needsFfmpeg, () => {
     assert.match(encoding.session().health().notes![0]!, /^360p is not encoded: the encoder failed repeatedly/);
   });
 });
+
+test(
+  "a hardware encoder that cannot be opened is replaced by software at the next key frame",
+  needsFfmpeg,
+  async (t) => {
+    const { tracks, packets } = await packetsOf(
+      await clip({ size: "640x480", video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }),
+      { round: 1000 },
+    );
+    const real = openTools(t);
+    const children: LiveMedia[] = [];
+    const log = new PassThrough({ encoding: "utf8" });
+    let lines = "";
+    log.on("data", (text: string) => (lines += text));
+    const encoding = await openEncoding(t, {
+      log: createLog({ destination: log }),
+      tools: {
+        // As if VA-API had passed its test at the start, and its device had failed since then.
+        live: ({ args, ...run }) => {
+          assert.ok(typeof args === "function");
+          const child = real.live({ ...run, args: args("h264_vaapi") });
+          children.push(child);
+          return child;
+        },
+      },
+    });
+    encoding.publication.configure({ video: tracks.video! });
+    const video = packets.filter(({ kind }) => kind === "video");
+    encoding.send(video);
+    await assert.rejects(children[0]!.done);
+    encoding.send(repeatPackets(video, 1, 2));
+    await encodedUpTo(encoding.runs[1]!, 1);
+    await encoding.finish();
+    assert.equal(children.length, 2, "the software encoder continues");
+    assert.deepEqual(
+      encoding.runs.map(({ run }) => run.renditions.map(({ name }) => name)),
+      [
+        ["source", "360p"],
+        ["source", "360p"],
+      ],
+    );
+    assert.deepEqual(encoding.notes.at(-1), []);
+    assert.match(
+      lines,
+      /"encoder":"h264_vaapi","message":"[^"]+.*"live: hardware encoder failed, restarting with libx264 at the next key frame"/,
+    );
+  },
+);
 
 test(
   "changed tracks cause a discontinuity; above the encoder limit only the source is offered, with a note",

@@ -1,10 +1,11 @@
 import { type Clock, type Log, randomIds } from "../../../kernel/index.ts";
 import type { Settings } from "../../../kernel/settings.ts";
-import type { MediaTools } from "../../media/index.ts";
+import { type MediaTools, SOFTWARE_ENCODER } from "../../media/index.ts";
 import type { LiveRun, LiveEncoder, LiveEncoding, RunSink } from "../fragments.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 import type { LiveSession } from "../session.ts";
 import type { Admission, EncoderSlots } from "./admission.ts";
+import type { EncoderLoss } from "./encoder.ts";
 import { type Plan, planRun, encoderDemand } from "./plan.ts";
 import { createRun, type ActiveRun } from "./run.ts";
 import { createTaskQueue } from "./waiting-line.ts";
@@ -52,6 +53,8 @@ function startEncoding(
   let lossTimes: number[] = [];
   let maxRungs = Infinity;
   let isLowCost = false;
+  /** A hardware encoder has failed: it may fail again for the same input, and software encodes everything. */
+  let isSoftwareOnly = false;
 
   function endRun() {
     const runEnd = activeRun?.run.end();
@@ -140,22 +143,30 @@ function startEncoding(
       tracks,
       sink,
       partMs: settings.part_ms,
+      isSoftwareOnly,
       first: packet,
-      onLost: (reason, message) => {
-        if (activeRun?.run === createdRun) handleLoss(reason, message, plan);
+      onLost: (loss) => {
+        if (activeRun?.run === createdRun) handleLoss(loss, plan);
       },
     });
     activeRun = { run: createdRun, zero: startTime };
   }
 
-  function handleLoss(cause: "slow" | "failed", message: string, { needsEncoder, encode: { rungs } }: Plan) {
-    if (cause === "failed") lossTimes = [...lossTimes.slice(-MAX_LOSSES), clock.now()];
+  function handleLoss({ cause, message, h264 }: EncoderLoss, { needsEncoder, encode: { rungs } }: Plan) {
+    const isHardwareFailure = cause === "failed" && h264 !== undefined && h264 !== SOFTWARE_ENCODER;
+    if (isHardwareFailure) isSoftwareOnly = true;
+    else if (cause === "failed") lossTimes = [...lossTimes.slice(-MAX_LOSSES), clock.now()];
     // The encoder is slower than the input: drop a rendition, or reduce the frame size if there is only one.
     else if (rungs.length === 1 && needsEncoder && !isLowCost) isLowCost = true;
     else maxRungs = Math.max(0, rungs.length - 1);
     needsRenewal = true;
     session.requestKeyFrame();
-    log.warn({ why: cause, message }, "live: encoder exited, restarting at the next key frame");
+    if (isHardwareFailure)
+      log.warn(
+        { encoder: h264, message },
+        `live: hardware encoder failed, restarting with ${SOFTWARE_ENCODER} at the next key frame`,
+      );
+    else log.warn({ why: cause, message }, "live: encoder exited, restarting at the next key frame");
   }
 
   function finish() {

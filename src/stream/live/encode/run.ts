@@ -3,7 +3,7 @@ import { writeInit } from "../../../protocol/mp4/index.ts";
 import type { MediaTools } from "../../media/index.ts";
 import type { LiveFragment, RunSink } from "../fragments.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
-import { createEncoder, type RenditionEncoder } from "./encoder.ts";
+import { createEncoder, type EncoderLoss, type RenditionEncoder } from "./encoder.ts";
 import { createVideoFragments, VIDEO_TIMESCALE, toVideoTicks, TRACK } from "./picture-fragments.ts";
 import { AUDIO, type Plan, SOURCE } from "./plan.ts";
 import { createAudioFragments } from "./audio-fragments.ts";
@@ -16,10 +16,12 @@ interface RunDeps {
   plan: Plan;
   tracks: LiveTracks;
   partMs: number;
+  /** Never use a hardware encoder. */
+  isSoftwareOnly: boolean;
   /** A key frame if there is video. */
   first: MediaPacket;
   sink: RunSink;
-  onLost(reason: "slow" | "failed", message: string): void;
+  onLost(loss: EncoderLoss): void;
 }
 
 /** An active run: packets in, fragments out to the sink. Packet times start at zero. */
@@ -36,6 +38,7 @@ export function createRun({
   plan,
   tracks,
   partMs,
+  isSoftwareOnly,
   first,
   sink: unguardedSink,
   onLost,
@@ -92,6 +95,7 @@ export function createRun({
           plan,
           tracks,
           partMs,
+          isSoftwareOnly,
           delay,
           onInit: sink.init,
           onFragment,

@@ -49,7 +49,7 @@ export const CLOCK_SCRIPT = `
       const look = () => {
         context.drawImage(video, 0, 0, 320, 180);
         const age = (Date.now() % 2 ** BITS) - read(context, 320, 180);
-        // Of the picture in between, when two are mixed by a seek or a resize, nothing can be read.
+        // A seek or a resize may show a mixture of two frames, which has no valid time.
         if (age >= 0 && age < 60_000) ages.push(age);
         if (performance.now() < until) video.requestVideoFrameCallback(look);
         else resolve(ages);

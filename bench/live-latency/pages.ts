@@ -1,7 +1,7 @@
 import { CLOCK_SCRIPT } from "./clock.ts";
 
-/** `play(url)` starts playback; `watch` of the clock reports the age of the frames. */
-export const HLS_PAGE = `<!doctype html><video muted width="320"></video><script src="/hls.js"></script><script>${CLOCK_SCRIPT}
+/** `play(url)` starts playback with the default configuration of hls.js, except for `lowLatencyMode`. */
+export const HLS_PAGE = `<!doctype html><video muted width="320"></video><script src="/hls.js"></script><script>
   const video = document.querySelector("video");
   async function play(url) {
     const hls = new Hls({ lowLatencyMode: true });
@@ -11,7 +11,7 @@ export const HLS_PAGE = `<!doctype html><video muted width="320"></video><script
   }
 </script>`;
 
-/** `publish(url)` sends the clock over WHIP, `play(url)` plays WHEP. */
+/** `publish(url)` sends the clock over WHIP, `play(url)` plays WHEP without a jitter buffer, as the player does. */
 export const WEBRTC_PAGE = `<!doctype html><video muted autoplay playsinline width="320"></video><script>${CLOCK_SCRIPT}
   const video = document.querySelector("video");
   async function exchange(url, peer) {
@@ -46,7 +46,10 @@ export const WEBRTC_PAGE = `<!doctype html><video muted autoplay playsinline wid
     const peer = new RTCPeerConnection();
     peer.addTransceiver("video", { direction: "recvonly" });
     peer.addTransceiver("audio", { direction: "recvonly" });
-    peer.addEventListener("track", ({ track }) => track.kind === "video" && (video.srcObject = new MediaStream([track])));
+    peer.addEventListener("track", ({ track, receiver }) => {
+      receiver.jitterBufferTarget = 0;
+      if (track.kind === "video") video.srcObject = new MediaStream([track]);
+    });
     await exchange(url, peer);
     await video.play();
   }

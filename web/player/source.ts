@@ -1,5 +1,6 @@
 import HlsPlayer, { type ErrorData, ErrorTypes, Events, type HlsConfig } from "hls.js";
 import { pickCaptions } from "./captions.ts";
+import { CATCH_UP_RATE, type LivePosition, liveRate, skipStartDelay } from "./live-latency.ts";
 import type { PlayerOptions } from "./options.ts";
 import { addSourceLists } from "./source-lists.ts";
 import { playWhep, type Whep } from "./whep.ts";
@@ -49,8 +50,6 @@ export interface LiveWindow {
 const hasMediaSources = "MediaSource" in window || "ManagedMediaSource" in window;
 /** Buffer length in seconds: short while not playing. */
 const BUFFER_AHEAD_S = { metadata: 1, auto: 30 };
-/** A difference of five percent is inaudible. */
-const CATCH_UP_RATE = 1.05;
 /** Back buffer of a broadcast, which may run for days. */
 const LIVE_BEHIND_S = 90;
 /** Maximum number of buffer recoveries per source. */
@@ -109,6 +108,11 @@ export function createSource(
       current.stopLoad();
       if (!onFailed(isNetwork(data) ? "network" : "media", data.response?.code)) current.destroy();
     });
+    if (isLive && startTime === 0) {
+      const skip = skipStartDelay(video, () => positionOf(current, video));
+      current.on(Events.BUFFER_APPENDED, skip.check);
+      current.on(Events.DESTROYING, skip.end);
+    }
     current.attachMedia(video);
     current.loadSource(manifest);
   }
@@ -162,9 +166,10 @@ export function createSource(
     window: () => (!isLive || webrtc ? undefined : hls === undefined ? nativeWindow(video) : windowOf(hls)),
     keepUp(close) {
       if (hls === undefined || !isLive) return;
-      hls.config.maxLiveSyncPlaybackRate = close ? CATCH_UP_RATE : 1;
+      const position = close ? positionOf(hls, video) : undefined;
+      if (position !== undefined) video.playbackRate = liveRate(position, video.playbackRate);
       // Otherwise the faster rate would persist after the viewer seeks back.
-      if (!close && video.playbackRate === CATCH_UP_RATE) video.playbackRate = 1;
+      else if (video.playbackRate === CATCH_UP_RATE) video.playbackRate = 1;
     },
     isClosed: () => manifest === "",
     close() {
@@ -195,10 +200,15 @@ const settings = (startTime: number, bufferSeconds: number): Partial<HlsConfig> 
 /** Native seekable ranges grow by whole segments. */
 const SLACK_S = { hls: 2, native: 6 };
 
+/** Added to the target latency after each stall. */
+const STALL_INCREASE_S = 0.4;
+
 /** The playlist defines the distance from the live edge; hls.js uses parts if available. */
 const LIVE_CONFIG: Partial<HlsConfig> = {
   lowLatencyMode: true,
   liveDurationInfinity: true,
+  // The default of one second would more than double the latency after one stall.
+  liveSyncOnStallIncrease: STALL_INCREASE_S,
   backBufferLength: LIVE_BEHIND_S,
   // A random session id per page (CTA-5004), so that viewers behind one IP address are counted separately. Sent in a
   // header, where it does not affect caches.
@@ -220,6 +230,20 @@ function windowOf(hls: HlsPlayer): LiveWindow | undefined {
   const sync = hls.liveSyncPosition;
   if (details?.live !== true || sync === null) return undefined;
   return { start: details.fragmentStart, sync, latency: hls.latency, slack: SLACK_S.hls, age: details.age };
+}
+
+/** Undefined before anything is buffered, and after the end of the broadcast. */
+function positionOf(hls: HlsPlayer, { currentTime, buffered }: HTMLVideoElement): LivePosition | undefined {
+  const details = hls.latestLevelDetails;
+  const sync = hls.liveSyncPosition;
+  const last = buffered.length - 1;
+  if (details?.live !== true || sync === null || last < 0) return undefined;
+  return {
+    currentTime,
+    sync,
+    buffered: { start: buffered.start(last), end: buffered.end(last) },
+    partTarget: details.partTarget,
+  };
 }
 
 /** Natively played manifests keep their own distance from the live edge, within the seekable range. */

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { localAddress } from "../../../web/embed/addresses.ts";
 import { pickCaptions } from "../../../web/player/captions.ts";
+import { CATCH_UP_RATE, type LivePosition, liveRate, skipStartDelay } from "../../../web/player/live-latency.ts";
 import {
   type PlayerOptions,
   readOptions,
@@ -224,4 +225,60 @@ test("the upload rate is measured over the last seconds, and is not shown before
   assert.equal(pace.speed(), 1000);
   pace.clear();
   assert.equal(pace.speed(), 0);
+});
+
+const liveAt = (currentTime: number, given: Partial<LivePosition> = {}): LivePosition => ({
+  currentTime,
+  sync: 10,
+  buffered: { start: 0, end: 10.6 },
+  partTarget: 0.2,
+  ...given,
+});
+
+test("a live viewer catches up to the target latency while two parts are buffered", () => {
+  assert.equal(liveRate(liveAt(9.8), 1), CATCH_UP_RATE);
+  assert.equal(liveRate(liveAt(9.95), 1), 1, "close enough");
+  assert.equal(liveRate(liveAt(9.95), CATCH_UP_RATE), CATCH_UP_RATE, "continues until the target is reached");
+  assert.equal(liveRate(liveAt(9.99), CATCH_UP_RATE), 1);
+  assert.equal(liveRate(liveAt(10.3), CATCH_UP_RATE), 1, "ahead of the target");
+  assert.equal(liveRate(liveAt(9.8, { buffered: { start: 0, end: 10.1 } }), 1), 1, "would stall");
+  assert.equal(liveRate(liveAt(9.8, { partTarget: 0 }), 1), 1, "whole segments need a buffer of a second");
+  assert.equal(liveRate(liveAt(9.5, { partTarget: 0 }), 1), CATCH_UP_RATE);
+});
+
+test("live playback skips the time that its start took, once the target position is buffered", () => {
+  const media = Object.assign(new EventTarget(), { currentTime: 0, paused: true, readyState: 0, seeking: false });
+  let position: LivePosition | undefined;
+  const skip = skipStartDelay(media, () => position && { ...position, currentTime: media.currentTime });
+  const checked = () => {
+    skip.check();
+    return media.currentTime;
+  };
+  assert.equal(checked(), 0);
+  position = liveAt(0);
+  media.readyState = 2;
+  assert.equal(checked(), 0, "paused");
+  media.paused = false;
+  media.currentTime = 9;
+  position = liveAt(0, { buffered: { start: 8, end: 10.1 } });
+  assert.equal(checked(), 9, "not buffered yet");
+  media.seeking = true;
+  position = liveAt(0);
+  assert.equal(checked(), 9, "hls.js seeks to its start position");
+  media.seeking = false;
+  media.dispatchEvent(new Event("playing"));
+  assert.equal(media.currentTime, 10);
+  position = liveAt(0, { sync: 12, buffered: { start: 8, end: 12.6 } });
+  assert.equal(checked(), 10, "only once");
+});
+
+test("live playback does not leave a position that the viewer has chosen", () => {
+  const media = Object.assign(new EventTarget(), { currentTime: 9, paused: false, readyState: 4, seeking: false });
+  let position: LivePosition | undefined;
+  const skip = skipStartDelay(media, () => position);
+  media.dispatchEvent(new Event("playing"));
+  media.dispatchEvent(new Event("seeking"));
+  position = liveAt(9);
+  skip.check();
+  assert.equal(media.currentTime, 9);
 });

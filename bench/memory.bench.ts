@@ -60,10 +60,10 @@ const bench: Bench = {
       },
     });
     const loop = await makeLoop(kit, { size: "1280x720", rate: 15, kilobits: 1500 });
-    const broadcast = await publishLoop(live, loop);
+    const broadcast = await publishLoop(live, loop.path);
     kit.onStop(broadcast.stop);
     await sleep(PUBLISHING_MS);
-    Object.assign(figures, await publisher(live, loop));
+    Object.assign(figures, await publisher(live, loop.path));
     kit.say(JSON.stringify(figures));
     const whep = await slope(live, (count) => inTurn(count, () => openWhepViewer(broadcast.whep)), WHEP_VIEWERS);
     Object.assign(figures, named("whep_viewer", whep));

@@ -1,6 +1,6 @@
 /**
  * Test runner: checks for required system programs, starts one shared PostgreSQL and one shared S3 server, and runs every
- * `*.test.ts` of src/, test/ and drills/.
+ * `*.test.ts` of src/, test/, bench/ and drills/.
  *
  *     npm test                         all except the soak tests
  *     npm test -- store/jobs           only files whose path contains one of the words

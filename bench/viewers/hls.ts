@@ -6,14 +6,14 @@ export interface Viewer {
 }
 
 interface HlsViewers {
-  /** Viewers of the first rendition: each has a pending playlist request, and fetches each part. */
+  /** Viewers of the first rendition: each has a blocking playlist request, and fetches every part. */
   open(count: number): Viewer[];
-  /** Octets of parts received so far. */
+  /** Octets of parts received so far. Throws if a viewer has failed. */
   received(): number;
   close(): void;
 }
 
-/** Players of low-latency HLS, without decoding: blocking playlist reloads and parts (RFC 8216bis, 6.2.5.2). */
+/** Players of low-latency HLS that do not decode: blocking playlist reloads and parts (RFC 8216bis, 6.2.5.2). */
 export async function createHlsViewers(multivariant: string): Promise<HlsViewers> {
   const text = await (await fetch(multivariant)).text();
   const first = text.split("\n").find((line) => line !== "" && !line.startsWith("#"));
@@ -22,6 +22,7 @@ export async function createHlsViewers(multivariant: string): Promise<HlsViewers
   const client = createClient(media.origin);
   const drain = createDrain(media.origin);
   let octets = 0;
+  let failure: Error | undefined;
 
   async function watch(media: URL, isClosed: () => boolean, client: LoadClient): Promise<void> {
     let seen: string | undefined;
@@ -32,8 +33,8 @@ export async function createHlsViewers(multivariant: string): Promise<HlsViewers
       const from = seen === undefined ? uris.length - 1 : uris.indexOf(seen) + 1;
       for (const uri of uris.slice(from)) {
         const { pathname, search } = new URL(uri, media);
+        // `octets += await …` would read the sum before the request, and lose what other viewers add meanwhile.
         const size = await drain.get(pathname + search);
-        // Not in one expression, which would read the sum before the request.
         octets += size;
       }
       seen = uris.at(-1) ?? seen;
@@ -52,11 +53,14 @@ export async function createHlsViewers(multivariant: string): Promise<HlsViewers
       Array.from({ length: count }, () => {
         let closed = false;
         watch(media, () => closed, client).catch((err: unknown) => {
-          if (!closed) process.stderr.write(`a viewer of HLS failed: ${String(err)}\n`);
+          if (!closed) failure ??= new Error("a viewer of LL-HLS failed", { cause: err });
         });
         return { close: () => void (closed = true) };
       }),
-    received: () => octets,
+    received() {
+      if (failure !== undefined) throw failure;
+      return octets;
+    },
     close() {
       client.close();
       drain.close();

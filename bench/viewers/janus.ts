@@ -16,7 +16,7 @@ interface Janus {
 
 const LIBRARIES = "/usr/lib/x86_64-linux-gnu/janus";
 
-/** Janus with a mountpoint of its streaming plugin, which receives the loop by RTP. Undefined if it is not installed. */
+/** Janus with a mountpoint of its streaming plugin that receives the loop over RTP. Undefined if it is not installed. */
 export async function startJanus(kit: Kit, loop: string): Promise<Janus | undefined> {
   if (!existsSync("/usr/bin/janus")) return undefined;
   const { stdout: version } = await promisify(execFile)("dpkg-query", ["-W", "-f", "${Version}", "janus"]);

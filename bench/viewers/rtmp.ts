@@ -9,7 +9,7 @@ import {
 } from "../../src/protocol/rtmp/index.ts";
 import type { CountingViewer } from "./whep.ts";
 
-/** A player over RTMP. Once it plays, it counts octets without reading them, so that many fit one process. */
+/** An RTMP player. Once it plays, it counts octets without parsing them, so that one process can run many. */
 export function openRtmpViewer(port: number, key: string): Promise<CountingViewer> {
   const socket = connect({ port, host: "127.0.0.1", noDelay: true });
   const peer = createRtmpPeer({
@@ -43,7 +43,7 @@ export function openRtmpViewer(port: number, key: string): Promise<CountingViewe
     };
     socket
       .once("connect", peer.startHandshake)
-      .on("error", (err) => reject(new Error("a player of RTMP was disconnected", { cause: err })))
+      .on("error", (err) => reject(new Error("an RTMP player was disconnected", { cause: err })))
       .on("data", setUp);
   });
 }

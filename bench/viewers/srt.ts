@@ -18,7 +18,7 @@ const KEY_SIZE = 16;
 /** libsrt acknowledges every ten milliseconds while packets arrive. */
 const ACK_MS = 10;
 
-/** A caller that plays a stream. It acknowledges the packets like libsrt, without decrypting them. */
+/** An SRT caller that plays a stream. It acknowledges packets like libsrt, but does not decrypt them. */
 export async function openSrtViewer(
   port: number,
   { streamId, passphrase }: { streamId: string; passphrase: string },

@@ -2,14 +2,15 @@ import { RTCPeerConnection, RTCRtpCodecParameters, useNACK, usePLI } from "werif
 import type { Viewer } from "./hls.ts";
 
 export interface CountingViewer extends Viewer {
-  /** Received media in octets. */
+  /** Received octets; for WebRTC only those of video packets, because audio is transcoded to an unknown bitrate. */
   received(): number;
 }
 
+const VIDEO_PAYLOAD_TYPE = 102;
 const TRIES = 3;
 const CONNECT_MS = 10_000;
 
-/** A viewer over WHEP. The client of a busy machine may miss the time limit of its handshake, and tries again. */
+/** A WHEP viewer. On a busy machine, the client may exceed its handshake timeout, so it retries. */
 export async function openWhepViewer(url: string): Promise<CountingViewer> {
   for (let tries = 1; ; tries++) {
     try {
@@ -41,7 +42,7 @@ export const createConnection = () =>
         new RTCRtpCodecParameters({
           mimeType: "video/H264",
           clockRate: 90_000,
-          payloadType: 102,
+          payloadType: VIDEO_PAYLOAD_TYPE,
           rtcpFeedback: [useNACK(), usePLI()],
           parameters: "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f",
         }),
@@ -56,8 +57,8 @@ export const createConnection = () =>
   });
 
 /**
- * Waits for the connection that `connect` begins. From then on it counts octets without decrypting them, so that many
- * viewers fit one process.
+ * Waits for the connection that `connect` starts. From then on, packets are counted but not decrypted, so that one
+ * process can run many viewers.
  */
 export async function countMedia(
   connection: RTCPeerConnection,
@@ -84,8 +85,8 @@ export async function countMedia(
   }
   let octets = 0;
   connection.dtlsTransports[0]!.srtp.decrypt = (data: Buffer) => {
-    octets += data.length;
-    // No receiver knows this stream, and the packet is dropped.
+    if ((data[1]! & 0x7f) === VIDEO_PAYLOAD_TYPE) octets += data.length;
+    // werift drops packets with an unknown SSRC and payload type.
     return UNKNOWN_STREAM;
   };
   return { received: () => octets, close: () => void connection.close() };

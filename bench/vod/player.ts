@@ -1,10 +1,11 @@
+import { startDecoder } from "./decoder.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** The data a player fetches before it shows the first frame and plays the first audio. */
+/** A player that shows the first frame and has the first audio. */
 interface PlaybackStart {
   /** Name of the first variant, with which players start. */
   variant: string;
-  /** Arrival time of the last byte, by performance.now(). */
+  /** Time when the first frame was decoded and the first audio segment had arrived, by performance.now(). */
   at: number;
 }
 
@@ -13,7 +14,7 @@ const PATIENCE_MS = 120_000;
 
 /**
  * Polls the manifest until it exists, then fetches the first entries it lists: initialization and first segment of
- * video and audio.
+ * video and audio. Decodes the video as it arrives.
  */
 export async function startPlaying(url: string, uid: string): Promise<PlaybackStart> {
   const manifest = `${url}/${uid}/manifest/video.m3u8`;
@@ -36,16 +37,38 @@ export async function startPlaying(url: string, uid: string): Promise<PlaybackSt
       line.includes(`GROUP-ID="${group}"`) &&
       line.includes("DEFAULT=YES"),
   );
-  const playlists = [variant, ...(audio === undefined ? [] : [/URI="([^"]+)"/.exec(audio)![1]!])];
-  await Promise.all(playlists.map((playlist) => takeFirst(new URL(playlist, manifest))));
-  return { variant: variant.replace(".m3u8", ""), at: performance.now() };
+  const [at] = await Promise.all([
+    firstOf(new URL(variant, manifest)).then(([init, segment]) => firstFrame(init, segment)),
+    audio === undefined
+      ? undefined
+      : firstOf(new URL(/URI="([^"]+)"/.exec(audio)![1]!, manifest)).then((urls) => Promise.all(urls.map(take))),
+  ]);
+  return { variant: variant.replace(".m3u8", ""), at: Math.max(at, performance.now()) };
 }
 
-async function takeFirst(playlist: URL): Promise<void> {
+/** Resolves with the URLs of the initialization segment and the first segment. */
+async function firstOf(playlist: URL): Promise<[init: URL, segment: URL]> {
   const lines = (await (await fetch(playlist)).text()).split("\n");
   const init = /URI="([^"]+)"/.exec(lines.find((line) => line.startsWith("#EXT-X-MAP:"))!)![1]!;
   const segment = lines.find((line) => line !== "" && !line.startsWith("#"))!;
-  await Promise.all([init, segment].map((path) => take(new URL(path, playlist))));
+  return [new URL(init, playlist), new URL(segment, playlist)];
+}
+
+/** Resolves with the time when the first frame of the segment was decoded, by performance.now(). */
+export async function firstFrame(init: URL | string, segment: URL | string): Promise<number> {
+  const decoder = startDecoder();
+  try {
+    const responses = [init, segment].map((url) => fetch(url));
+    for (const response of responses) {
+      const { ok, status, url, body } = await response;
+      if (!ok) throw new Error(`${url} returned ${status}`);
+      for await (const octets of body!) decoder.input.write(octets);
+    }
+    decoder.input.end();
+    return await decoder.firstFrame;
+  } finally {
+    decoder.stop();
+  }
 }
 
 /** Resolves with the number of bytes received. */

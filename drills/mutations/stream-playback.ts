@@ -24,8 +24,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/stream/encode/restamp.ts",
-    from: "- i * ticksPerFrame + delay",
-    to: "- i * ticksPerFrame",
+    from: "(position - index) * ticksPerFrame + delay",
+    to: "(position - index) * ticksPerFrame",
     test: "src/stream/encode/frames.test.ts",
     name: "edit list",
   },

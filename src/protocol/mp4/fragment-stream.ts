@@ -1,9 +1,6 @@
 import { Mp4Error } from "./boxes.ts";
 
-/**
- * Pieces of a fragmented file as an encoder writes it: first `init` (ftyp and moov), then one fragment (moof and mdat)
- * per segment.
- */
+/** Pieces of a fragmented file as an encoder writes it: first `init` (ftyp and moov), then fragments (moof and mdat). */
 interface Mp4Segment {
   kind: "init" | "fragment";
   bytes: Buffer;

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { request } from "node:http";
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
 import { test, type TestContext } from "node:test";
 import type { ObjectStore } from "../../store/index.ts";
 import { customerCode } from "../customers/customer-code.ts";
@@ -332,4 +334,83 @@ test("a customer's host serves only the videos of that account, and other hosts 
   assert.equal(await status(`customer-${customerCode(video.account)}.videos.example:8787`), 200);
   assert.equal(await status(`customer-${customerCode("b".repeat(32))}.videos.example`), 404);
   assert.equal(await status("127.0.0.1:8787"), 200);
+});
+
+/** Serves a body that yields what the test pushes, and whether the request accepts such a body. */
+async function growingWorld(t: TestContext) {
+  const sent = new TransformStream<Buffer, Buffer>(undefined, undefined, { highWaterMark: 0 });
+  const result = Promise.withResolvers<unknown>();
+  const more = await world(t, {
+    routes: [
+      route("growing", async (viewing) => {
+        const sending = viewing.sendGrowing(sent.readable, { type: "video/mp4", cache: "immutable" });
+        sending.then(() => result.resolve(undefined), result.resolve);
+        await sending;
+      }),
+      route("accepts", async (viewing) => viewing.sendText(String(viewing.acceptsGrowing), { type: "text/plain" })),
+    ],
+  });
+  return { ...more, body: sent.writable.getWriter(), result: result.promise };
+}
+
+test("a growing body is sent as it grows, without a length, and is complete only if its source is", async (t) => {
+  const { get, body, result } = await growingWorld(t);
+  const response = get("growing");
+  await body.write(Buffer.from("begin"));
+  const reader = (await response).body!.getReader();
+  assert.equal(Buffer.from((await reader.read()).value!).toString(), "begin");
+  const { headers } = await response;
+  assert.deepEqual(
+    ["content-length", "transfer-encoding", "etag", "cache-control"].map((name) => headers.get(name)),
+    [null, "chunked", null, "public, max-age=604800, immutable"],
+  );
+  await body.write(Buffer.from(" end"));
+  assert.equal(Buffer.from((await reader.read()).value!).toString(), " end");
+  await body.close();
+  assert.equal((await reader.read()).done, true);
+  assert.equal(await result, undefined);
+
+  const failing = await growingWorld(t);
+  const broken = failing.get("growing");
+  await failing.body.write(Buffer.from("begin"));
+  await failing.body.abort(new Error("encoder"));
+  await assert.rejects(async () => (await broken).arrayBuffer());
+  assert.match(String(await failing.result), /encoder/);
+});
+
+test("a growing body is read no faster than the viewer, and ends when the viewer disconnects", async (t) => {
+  const buffered: number[] = [];
+  const ended = Promise.withResolvers<void>();
+  const endless = async function* ({ response }: Viewing) {
+    try {
+      for (;;) {
+        buffered.push(response.writableLength);
+        yield Buffer.alloc(1_000_000);
+      }
+    } finally {
+      ended.resolve();
+    }
+  };
+  const { origin } = await world(t, {
+    routes: [route("endless", (viewing) => viewing.sendGrowing(endless(viewing), { type: "video/mp4" }))],
+  });
+  const client = request(`${origin}/${UID}/endless`, (response) => {
+    let received = 0;
+    response.on("data", ({ length }: Buffer) => (received += length) > 5_000_000 && client.destroy());
+  });
+  client.on("error", () => {}).end();
+  await ended.promise;
+  assert.ok(buffered.length > 5);
+  assert.ok(Math.max(...buffered) < 1_000_000, `${Math.max(...buffered)} octets were buffered when more were read`);
+});
+
+test("only a GET request for the whole object over HTTP/1.1 accepts a growing body", async (t) => {
+  const { origin, get } = await growingWorld(t);
+  const accepts = async (headers: Record<string, string>) => (await get("accepts", { headers })).text();
+  assert.equal(await accepts({}), "true");
+  assert.equal(await accepts({ range: "bytes=0-9" }), "false");
+  assert.equal(await accepts({ "if-none-match": '"a"' }), "false");
+  const socket = connect(Number(new URL(origin).port), "127.0.0.1");
+  socket.end(`GET /${UID}/accepts HTTP/1.0\r\nHost: localhost\r\n\r\n`);
+  assert.match(await text(socket), /false$/);
 });

@@ -50,5 +50,15 @@ export interface Viewing {
     object: Sendable,
     metadata: { type: string; cache?: "immutable" | number; filename?: string },
   ): Promise<void>;
+  /**
+   * True if the response may begin before its length is known: a GET request for the whole object, over a version of
+   * HTTP in which an incomplete response is recognizable.
+   */
+  acceptsGrowing: boolean;
+  /**
+   * Sends octets as they become available, without a length and an ETag. An error of `body` aborts the connection and is
+   * thrown.
+   */
+  sendGrowing(body: AsyncIterable<Buffer>, metadata: { type: string; cache?: "immutable" | number }): Promise<void>;
   sendText(text: string, metadata: { type: string; cache?: number; status?: number }): void;
 }

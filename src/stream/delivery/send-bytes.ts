@@ -55,6 +55,12 @@ export async function sendBytes(
   }
 }
 
+/** Sends a body of unknown length. Rejects with its error, or if the viewer disconnects; the connection is then closed. */
+export async function sendGrowingBytes(response: ServerResponse, body: AsyncIterable<Buffer>): Promise<void> {
+  response.setTimeout(STALL_TIMEOUT_MS, () => response.destroy());
+  await pipeline(body, response);
+}
+
 function sendMemory(response: ServerResponse, bytes: Buffer): Promise<void> {
   if (response.destroyed) return Promise.resolve();
   return new Promise((resolve) => void response.on("close", resolve).end(bytes));

@@ -5,7 +5,7 @@ import { createBufferPool, type BufferPool } from "./memory.ts";
 import { matchesEtag, readRange } from "./range.ts";
 import type { Viewer } from "../access/index.ts";
 import type { Viewing } from "./route.ts";
-import { sendBytes, type Sendable } from "./send-bytes.ts";
+import { sendBytes, sendGrowingBytes, type Sendable } from "./send-bytes.ts";
 import { type Exchange, sendTextResponse } from "./send-text.ts";
 
 interface ViewingDeps {
@@ -55,6 +55,8 @@ export function createViewing({
       return (signal ??= signalOf(response));
     },
     sendObject: (object, metadata) => sendObject({ video, id, request, response, memory }, object, metadata),
+    acceptsGrowing: acceptsGrowing(request),
+    sendGrowing: (body, metadata) => sendGrowing({ video, id, request, response }, body, metadata),
     sendText: (text, metadata) => sendTextResponse({ video, id, request, response }, text, metadata),
   };
 }
@@ -91,6 +93,26 @@ async function sendObject(
   response.writeHead(range === undefined ? 200 : 206, headers);
   if (request.method === "HEAD" || size === 0) return void response.end();
   await sendBytes(response, object, range ?? { start: 0, end: size - 1 }, memory);
+}
+
+const acceptsGrowing = ({ method, httpVersionMajor, httpVersionMinor, headers }: IncomingMessage): boolean =>
+  method === "GET" &&
+  // HTTP/1.0 marks the end of such a response only by closing the connection.
+  (httpVersionMajor > 1 || httpVersionMinor >= 1) &&
+  headers.range === undefined &&
+  headers["if-none-match"] === undefined;
+
+async function sendGrowing(
+  exchange: Exchange,
+  body: AsyncIterable<Buffer>,
+  metadata: Parameters<Viewing["sendGrowing"]>[1],
+): Promise<void> {
+  exchange.response.writeHead(200, {
+    "content-type": metadata.type,
+    "cache-control": cacheControl(exchange, metadata.cache),
+    "accept-ranges": "bytes",
+  });
+  await sendGrowingBytes(exchange.response, body);
 }
 
 function signalOf(response: ServerResponse): AbortSignal {

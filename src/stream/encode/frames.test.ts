@@ -260,14 +260,14 @@ test(
     const offsetsOf = async (more: Partial<MediaModel>) => {
       const of = await video(path, { ...model, ...more });
       const bytes = await bytesOf(of, "180p", 0);
-      const [fragment] = await readFragments(
+      const fragments = await readFragments(
         async (start, length) => bytes.subarray(start, start + length),
         bytes.length,
       );
       return {
         delay: (await readInit(await bytesOf(of, "180p", "init"))).delay,
-        time: fragment!.time,
-        offsets: [...fragment!.shifts],
+        time: fragments[0]!.time,
+        offsets: fragments.flatMap(({ shifts }) => [...shifts]),
       };
     };
     const [now, before] = [await offsetsOf({ editLists: true }), await offsetsOf({})];

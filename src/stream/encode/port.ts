@@ -18,9 +18,29 @@ export interface Segments {
     segment: number | "init",
     options?: { signal?: AbortSignal; lookahead?: boolean },
   ): Promise<ObjectHandle | undefined>;
+  /**
+   * Like `get`, but a segment that must be encoded is returned once its beginning is encoded: for viewers who can use
+   * it in parts.
+   */
+  follow(
+    video: Video,
+    rendition: string,
+    segment: number | "init",
+    options?: { signal?: AbortSignal },
+  ): Promise<GrowingSegment | ObjectHandle | undefined>;
   /** True if the segment is already stored; encodes nothing. */
   findStored(video: Video, rendition: string, segment: number | "init"): Promise<ObjectHandle | undefined>;
   close(): Promise<void>;
+}
+
+/** A segment that is still being encoded. */
+export interface GrowingSegment {
+  /**
+   * Yields the octets of the segment as they are encoded; ends once exactly these octets are stored. Call it once.
+   * Throws if the rest cannot be encoded, or if another process has stored the segment with different octets: the
+   * response must then be aborted, so that it does not look complete.
+   */
+  read(): AsyncIterable<Buffer>;
 }
 
 /** Returns the object key of a segment: `stream/<video>/<rendition>/<n>.m4s`. */

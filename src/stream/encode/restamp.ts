@@ -8,7 +8,7 @@ import {
   type FragmentSample,
 } from "../../protocol/mp4/index.ts";
 import type { MediaModel, VideoRendition } from "../model.ts";
-import { frameTicks, timescaleOf } from "./codecs.ts";
+import { frameTicks, renditionRate, timescaleOf } from "./codecs.ts";
 import { frameCountOf } from "./video-graph.ts";
 import { delayOf } from "./video-options.ts";
 
@@ -41,70 +41,83 @@ export function videoInit(bytes: Buffer, rendition: VideoRendition, model: Media
   });
 }
 
-/**
- * Segment n of the encoder's output: its timestamps, relative to the start of the run, become relative to the start of
- * the video. Throws Mp4Error unless it has exactly the frames of the segment, each at its position: dropped and
- * duplicated frames must be detected.
- */
-export async function videoSegment(
-  bytes: Buffer,
-  n: number,
-  rendition: VideoRendition,
-  model: MediaModel,
-): Promise<Buffer> {
-  const ticksPerFrame = frameTicks(rendition, model);
-  const fragments = await readFragments(
-    (start, length) => Promise.resolve(bytes.subarray(start, start + length)),
-    bytes.length,
-  );
-  const [fragment] = fragments;
-  const expected = frameCountOf(model, rendition, n);
-  if (fragment === undefined || fragments.length > 1)
-    throw new Mp4Error(`segment ${n} has ${fragments.length} fragments; expected one`);
-  if (fragment.count < expected)
-    throw new FramesMissing(`segment ${n} has ${fragment.count} frames; expected ${expected}`);
-  if (fragment.count !== expected)
-    throw new Mp4Error(`segment ${n} has ${fragment.count} frames; expected ${expected}`);
-  const presentationTimes = showTimes(fragment);
-  const first = Math.min(...presentationTimes);
-  const framePositions = new Set(presentationTimes.map((time) => (time - first) / ticksPerFrame));
-  if (framePositions.size !== expected || Math.max(...framePositions) !== expected - 1)
-    throw new Mp4Error(`the frames of segment ${n} are not evenly spaced`);
-  const delay = delayOf(rendition, model);
-  const samples = presentationTimes.map((time, i): FragmentSample => ({
-    duration: ticksPerFrame,
-    size: fragment.sizes[i]!,
-    shift: time - first - i * ticksPerFrame + delay,
-    sync: fragment.syncs[i] === 1,
-  }));
-  if (delay > 0 && samples.some(({ shift }) => shift < 0))
-    throw new Mp4Error(`segment ${n} reorders more frames than its edit list allows for`);
-  if (samples[0]?.sync !== true) throw new Mp4Error(`segment ${n} does not begin with a key frame`);
-  const renditionFramesPerSegment = model.segments.framesPerSegment / (rendition.halved === true ? 2 : 1);
-  const head = writeFragment({
-    track: TRACK_ID,
-    sequence: n + 1,
-    time: n * renditionFramesPerSegment * ticksPerFrame,
-    samples,
-  });
-  return Buffer.concat([head, bytes.subarray(fragment.dataStart, fragment.dataStart + fragment.dataSize)]);
+/** Assembles one segment from the frames that the encoder writes. */
+export interface SegmentAssembler {
+  /**
+   * Adds the next frame: one fragment of the encoder's output. Resolves with the CMAF chunk that it completes. The
+   * chunks are the segment. Throws Mp4Error unless the frame belongs to the segment, and FramesMissing if earlier ones
+   * are missing: dropped and duplicated frames must be detected.
+   */
+  add(fragment: Buffer): Promise<Buffer | undefined>;
+  isComplete(): boolean;
 }
 
-/** Returns the presentation time of each sample, relative to the decoding time of the first. */
-function showTimes({
-  count,
-  durations,
-  shifts,
-}: {
-  count: number;
-  durations: Uint32Array;
-  shifts: Int32Array;
-}): number[] {
-  const times: number[] = [];
-  let decoded = 0;
-  for (let i = 0; i < count; i++) {
-    times.push(decoded + shifts[i]!);
-    decoded += durations[i]!;
+/** The encoder's timestamps become those of the grid, without the encoder's own delay. */
+export function createSegmentAssembler(n: number, rendition: VideoRendition, model: MediaModel): SegmentAssembler {
+  const ticksPerFrame = frameTicks(rendition, model);
+  const delay = delayOf(rendition, model);
+  const segmentStart = (n * model.segments.framesPerSegment) / (rendition.halved === true ? 2 : 1);
+  const expected = frameCountOf(model, rendition, n);
+  const { num, den } = renditionRate(rendition, model);
+  /** Positions of the received frames in the order of presentation. */
+  const positions = new Set<number>();
+  let chunkStart = 0;
+  let samples: FragmentSample[] = [];
+  let frames: Buffer[] = [];
+
+  function takeChunk(): Buffer {
+    const head = writeFragment({
+      track: TRACK_ID,
+      sequence: segmentStart + chunkStart + 1,
+      time: (segmentStart + chunkStart) * ticksPerFrame,
+      samples,
+    });
+    const chunk = Buffer.concat([head, ...frames]);
+    chunkStart += samples.length;
+    samples = [];
+    frames = [];
+    return chunk;
   }
-  return times;
+
+  return {
+    async add(bytes) {
+      const [frame, ...others] = await readFragments(
+        (start, length) => Promise.resolve(bytes.subarray(start, start + length)),
+        bytes.length,
+      );
+      if (frame?.count !== 1 || others.length > 0) throw new Mp4Error("the encoder wrote a fragment of several frames");
+      const index = positions.size;
+      const position = (frame.time + frame.shifts[0]!) / ticksPerFrame - segmentStart;
+      const isSync = frame.syncs[0] === 1;
+      if (index === 0 && !isSync) throw new Mp4Error(`segment ${n} does not begin with a key frame`);
+      if (index === 0 && position > 0) throw new FramesMissing(`segment ${n} begins ${position} frames late`);
+      // The key frame of the next segment.
+      if (index > 0 && isSync && position >= expected)
+        throw new FramesMissing(`segment ${n} has ${index} frames; expected ${expected}`);
+      if (!Number.isInteger(position) || position < 0 || position >= expected || positions.has(position))
+        throw new Mp4Error(`the frames of segment ${n} are not evenly spaced: frame ${index} is at ${position}`);
+      positions.add(position);
+      const shift = (position - index) * ticksPerFrame + delay;
+      if (delay > 0 && shift < 0) throw new Mp4Error(`segment ${n} reorders more frames than its edit list allows for`);
+      samples.push({ duration: ticksPerFrame, size: frame.sizes[0]!, shift, sync: isSync });
+      frames.push(bytes.subarray(frame.dataStart, frame.dataStart + frame.dataSize));
+      const isChunkComplete = positions.size === Math.min(expected, chunkEnd(chunkStart, num / den));
+      return isChunkComplete ? takeChunk() : undefined;
+    },
+    isComplete: () => positions.size === expected,
+  };
+}
+
+/** In seconds. */
+const MIN_CHUNK = 0.25;
+const MAX_CHUNK = 1;
+
+/**
+ * Returns the frame after the chunk that starts at frame `start` of a segment. The first chunks are short, because
+ * players show the first frame once they have the first chunk, some of them only when the second one begins; later ones
+ * are longer, because each has a header.
+ */
+function chunkEnd(start: number, framesPerSecond: number): number {
+  const [shortest, longest] = [MIN_CHUNK, MAX_CHUNK].map((seconds) => Math.ceil(seconds * framesPerSecond));
+  return start + Math.min(Math.max(start, shortest!), longest!);
 }

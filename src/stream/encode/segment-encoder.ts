@@ -21,7 +21,14 @@ interface EncodeOptions {
   /** See MediaRun. */
   awaited?: AbortSignal;
   onStored?: () => void;
+  onChunk?: OnChunk;
 }
+
+/**
+ * Called for each CMAF chunk of a video segment before the segment is stored. `isFirst`: chunks of the segment received
+ * so far are void. Not called for audio.
+ */
+type OnChunk = (n: number, chunk: Buffer, isFirst: boolean) => void;
 
 /** Runs the encoder for requested segments, and stores its output. */
 export interface SegmentEncoder {
@@ -30,7 +37,7 @@ export interface SegmentEncoder {
   isAudio(rendition: string): boolean;
   /** Returns the segments after `segments` that the same run encodes. */
   audioLookahead(video: Video, segments: readonly number[]): number[];
-  encode(run: EncoderRun): Promise<void>;
+  encode(run: EncoderRun, onChunk: OnChunk): Promise<void>;
   video(video: Video, requestedSegments: readonly RenditionSegments[], options: EncodeOptions): Promise<void>;
   /** `segments` are consecutive. */
   audio(video: Video, rendition: string, segments: readonly number[], options: EncodeOptions): Promise<void>;
@@ -75,14 +82,19 @@ export function createSegmentEncoder({ store, audio, ...parts }: SegmentEncoderD
       const end = Math.min(modelOf(video).segments.count, segments[0]! + AUDIO_LOOKAHEAD);
       return Array.from({ length: Math.max(0, end - next) }, (_, i) => next + i);
     },
-    async encode({ video, rendition, requests, urgency, control: { signal }, awaited }) {
+    async encode({ video, rendition, requests, urgency, control: { signal }, awaited }, onChunk) {
       const segments = [...requests].flatMap(({ n }) => (n === "init" ? [] : [n])).sort((a, b) => a - b);
       if (isAudio(rendition))
         return encoder.audio(video, rendition, segments, { urgency, signal, awaited: awaited.signal });
       const rung = modelOf(video).ladder.find(({ name }) => name === rendition)!;
-      return encoder.video(video, [{ rendition: rung, segments }], { urgency, signal, awaited: awaited.signal });
+      return encoder.video(video, [{ rendition: rung, segments }], {
+        urgency,
+        signal,
+        awaited: awaited.signal,
+        onChunk,
+      });
     },
-    async video(video, requested, { urgency, signal, awaited, onStored }) {
+    async video(video, requested, { urgency, signal, awaited, onStored, onChunk }) {
       const { uid } = video;
       await runVideo(parts, {
         model: modelOf(video),
@@ -90,6 +102,7 @@ export function createSegmentEncoder({ store, audio, ...parts }: SegmentEncoderD
         urgency,
         signal,
         ...(awaited && { awaited }),
+        onChunk: onChunk && ((_rendition, n, chunk, isFirst) => onChunk(n, chunk, isFirst)),
         onInit: (rendition, bytes) => store.put(uid, rendition.name, "init", bytes),
         async onSegment(rendition, n, bytes) {
           await store.put(uid, rendition.name, n, bytes);

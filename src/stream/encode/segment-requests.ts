@@ -10,6 +10,8 @@ export interface SegmentRequest {
   readonly waiters: Set<Waiter>;
   /** The run that encodes it. Undefined while it is queued. */
   run: EncoderRun | undefined;
+  /** The beginning of the segment, while a run encodes it. */
+  chunks: Buffer[];
   /** Number of runs that failed before the segment was stored. */
   failures: number;
 }
@@ -17,6 +19,8 @@ export interface SegmentRequest {
 export interface Waiter {
   resolve(handle: ObjectHandle | undefined): void;
   reject(err: unknown): void;
+  /** Receives the chunks so far, in a list that grows, whenever there is another. Absent if only the whole segment is useful. */
+  onChunk?(chunks: readonly Buffer[]): void;
 }
 
 /** One encoder process, and the segments it encodes. */

@@ -18,8 +18,11 @@ interface SegmentStoreDeps {
   objects: ObjectStore;
   log: Log;
   videoExists: (uid: string) => Promise<boolean>;
-  /** Called for every segment once it is durably stored, including segments that were already stored. */
-  onStored: (uid: string, rendition: string, n: number | "init") => void;
+  /**
+   * Called for every segment once it is durably stored, including segments that were already stored. `bytes`: those of
+   * the object, unless it was already stored.
+   */
+  onStored: (uid: string, rendition: string, n: number | "init", bytes?: Buffer) => void;
 }
 
 export class VideoDeleted extends Error {
@@ -96,7 +99,7 @@ export function createSegmentStore({ objects, log, videoExists, onStored }: Segm
         throw new VideoDeleted(`the video ${uid} was deleted`);
       }
       rememberStored(key, digest);
-      onStored(uid, rendition, n);
+      onStored(uid, rendition, n, bytes);
     },
   };
 }

@@ -9,7 +9,8 @@ import { audioInit } from "./audio-fragments.ts";
 import { createBackgroundEncoding, type BackgroundEncoding } from "./background-encode.ts";
 import { createSegmentStore, VideoDeleted } from "./segment-store.ts";
 import { createSegmentEncoder } from "./segment-encoder.ts";
-import { type AudioSources, segmentKey, type Segments } from "./port.ts";
+import { createFollower } from "./follower.ts";
+import { type AudioSources, type GrowingSegment, segmentKey, type Segments } from "./port.ts";
 import { createScratch } from "../scratch.ts";
 import { isAwaited, nextBatch, type EncoderRun, type Waiter, type SegmentRequest } from "./segment-requests.ts";
 
@@ -51,7 +52,7 @@ export function createSegments(deps: SegmentsDeps): SegmentsModule {
     objects,
     log,
     videoExists: deps.videoExists ?? (() => Promise.resolve(true)),
-    onStored: (uid, rendition, n) => void completeRequest(segmentKey(uid, rendition, n)),
+    onStored: (uid, rendition, n, bytes) => void completeRequest(segmentKey(uid, rendition, n), bytes),
   });
   const encoder = createSegmentEncoder({ ...deps, scratch, store, ...(audio && { audio }) });
   const requests = new Map<string, SegmentRequest>();
@@ -59,17 +60,47 @@ export function createSegments(deps: SegmentsDeps): SegmentsModule {
   const activeWork = new Set<Promise<void>>();
   let isClosed = false;
 
-  /** Called when a segment is stored, by a run or by background encoding. */
-  async function completeRequest(key: string) {
+  /** Called when a segment is stored, by a run or by background encoding. `bytes`: if known, those of the object. */
+  async function completeRequest(key: string, bytes: Buffer | undefined) {
     const request = requests.get(key);
     if (request === undefined) return;
     requests.delete(key);
     request.run?.requests.delete(request);
     if (request.waiters.size === 0) return;
-    await store.open(request.video.uid, request.rendition, request.n).then(
-      (handle) => settle(request, (waiter) => waiter.resolve(handle)),
-      (err: unknown) => settle(request, (waiter) => waiter.reject(err)),
-    );
+    try {
+      const handle = await store.open(request.video.uid, request.rendition, request.n);
+      await verifyChunks(request, bytes ?? handle);
+      settle(request, (waiter) => waiter.resolve(handle));
+    } catch (err) {
+      settle(request, (waiter) => waiter.reject(err));
+    }
+  }
+
+  /** The encoder's output depends on the number of its threads, so another process may have stored other octets. */
+  async function verifyChunks(request: SegmentRequest, stored: Buffer | ObjectHandle | undefined) {
+    if (request.chunks.length === 0 || stored === undefined) return;
+    const sent = Buffer.concat(request.chunks);
+    const storedBytes = Buffer.isBuffer(stored) ? stored : await stored.bytes();
+    if (!storedBytes.subarray(0, sent.length).equals(sent)) voidChunks(request, "it was stored by another encoder run");
+  }
+
+  function addChunk(run: EncoderRun, n: number, chunk: Buffer, isFirst: boolean) {
+    const request = requests.get(segmentKey(run.video.uid, run.rendition, n));
+    if (request?.run !== run) return;
+    if (isFirst) voidChunks(request, "the encoder was restarted");
+    request.chunks.push(chunk);
+    for (const waiter of request.waiters) waiter.onChunk?.(request.chunks);
+  }
+
+  /** Rejects the waiters that have received chunks which will not be continued. */
+  function voidChunks(request: SegmentRequest, reason: string) {
+    if (request.chunks.length === 0) return;
+    request.chunks = [];
+    for (const waiter of request.waiters) {
+      if (waiter.onChunk === undefined) continue;
+      request.waiters.delete(waiter);
+      waiter.reject(streamErrors.encodingFailed({ reason }));
+    }
   }
 
   function settle(request: SegmentRequest, notify: (waiter: Waiter) => void) {
@@ -145,7 +176,7 @@ export function createSegments(deps: SegmentsDeps): SegmentsModule {
 
   async function execute(run: EncoderRun) {
     try {
-      await encoder.encode(run);
+      await encoder.encode(run, (n, chunk, isFirst) => addChunk(run, n, chunk, isFirst));
       // A run may succeed without writing a requested segment.
       for (const request of run.requests)
         settle(request, (waiter) =>
@@ -158,6 +189,7 @@ export function createSegments(deps: SegmentsDeps): SegmentsModule {
 
   function afterFailure(request: SegmentRequest, err: unknown, wasStopped: boolean) {
     request.run = undefined;
+    voidChunks(request, reasonOf(err));
     if (request.waiters.size === 0) return void requests.delete(request.key);
     if (isClosed)
       return settle(request, (waiter) => waiter.reject(streamErrors.encodingFailed({ reason: SHUTTING_DOWN })));
@@ -188,42 +220,47 @@ export function createSegments(deps: SegmentsDeps): SegmentsModule {
     const key = segmentKey(video.uid, rendition, n);
     const before = requests.get(key);
     if (before !== undefined) return before;
-    const request: SegmentRequest = { key, video, rendition, n, waiters: new Set(), run: undefined, failures: 0 };
+    const request: SegmentRequest = {
+      key,
+      video,
+      rendition,
+      n,
+      waiters: new Set(),
+      run: undefined,
+      chunks: [],
+      failures: 0,
+    };
     requests.set(key, request);
     return request;
   }
 
-  function waitForSegment(
+  function addWaiter(
     video: Video,
     rendition: string,
     n: number | "init",
+    waiter: Waiter,
     signal: AbortSignal | undefined,
-  ): Promise<ObjectHandle | undefined> {
+  ): void {
     const before = requests.get(segmentKey(video.uid, rendition, n));
     if ((before === undefined || before.waiters.size === 0) && awaitedRequests() >= maxWaiting)
       throw streamErrors.encoderBusy({ waiting: maxWaiting });
     const request = before ?? requestFor(video, rendition, n);
-    return new Promise((resolve, reject) => {
-      const waiter: Waiter = {
-        resolve(handle) {
-          signal?.removeEventListener("abort", removeWaiter);
-          resolve(handle);
-        },
-        reject(err) {
-          signal?.removeEventListener("abort", removeWaiter);
-          reject(err as Error);
-        },
-      };
-      const removeWaiter = () => {
-        request.waiters.delete(waiter);
-        withdraw(request);
-        reject(signal!.reason as Error);
-      };
-      request.waiters.add(waiter);
-      request.run?.awaited.abort();
-      signal?.addEventListener("abort", removeWaiter, { once: true });
-      dispatch();
-    });
+    const endWaiting = () => signal?.removeEventListener("abort", cancel);
+    const registered: Waiter = {
+      ...waiter,
+      resolve: (handle) => (endWaiting(), waiter.resolve(handle)),
+      reject: (err) => (endWaiting(), waiter.reject(err)),
+    };
+    const cancel = () => {
+      request.waiters.delete(registered);
+      withdraw(request);
+      waiter.reject(signal!.reason);
+    };
+    request.waiters.add(registered);
+    if (request.chunks.length > 0) waiter.onChunk?.(request.chunks);
+    request.run?.awaited.abort();
+    signal?.addEventListener("abort", cancel, { once: true });
+    dispatch();
   }
 
   const awaitedRequests = () => [...requests.values()].filter(({ waiters }) => waiters.size > 0).length;
@@ -258,31 +295,51 @@ export function createSegments(deps: SegmentsDeps): SegmentsModule {
       );
   };
 
+  /** Resolves with the stored segment, or the result of `wait` if it has to be encoded. */
+  async function find<Found = ObjectHandle>(
+    video: Video,
+    rendition: string,
+    n: number | "init",
+    { signal, lookahead }: { signal: AbortSignal | undefined; lookahead: boolean },
+    wait: () => Promise<Found | undefined>,
+  ): Promise<Found | ObjectHandle | undefined> {
+    if (!(await encoder.has(video, rendition, n))) return undefined;
+    // Checked twice, because the segment may be stored between the lookup and the result.
+    const handle =
+      (await store.open(video.uid, rendition, n)) ??
+      (store.isKnownStored(video.uid, rendition, n) ? await store.open(video.uid, rendition, n) : undefined);
+    if (handle !== undefined) {
+      if (lookahead) startLookahead(video, rendition, n);
+      return handle;
+    }
+    signal?.throwIfAborted();
+    if (isClosed) throw streamErrors.encodingFailed({ reason: SHUTTING_DOWN });
+    if (n === "init" && encoder.isAudio(rendition)) {
+      await store.put(video.uid, rendition, n, audioInit(video.model!));
+      return store.open(video.uid, rendition, n);
+    }
+    const found = await wait();
+    if (lookahead) startLookahead(video, rendition, n);
+    return found;
+  }
+
   return {
     ...createBackgroundEncoding({ ...deps, store, encoder }),
     async findStored(video, rendition, n) {
       return (await encoder.has(video, rendition, n)) ? store.open(video.uid, rendition, n) : undefined;
     },
-    async get(video, rendition, n, { signal, lookahead = true } = {}) {
-      if (!(await encoder.has(video, rendition, n))) return undefined;
-      // Checked twice, because the segment may be stored between the lookup and the result.
-      const handle =
-        (await store.open(video.uid, rendition, n)) ??
-        (store.isKnownStored(video.uid, rendition, n) ? await store.open(video.uid, rendition, n) : undefined);
-      if (handle !== undefined) {
-        if (lookahead) startLookahead(video, rendition, n);
-        return handle;
-      }
-      signal?.throwIfAborted();
-      if (isClosed) throw streamErrors.encodingFailed({ reason: SHUTTING_DOWN });
-      if (n === "init" && encoder.isAudio(rendition)) {
-        await store.put(video.uid, rendition, n, audioInit(video.model!));
-        return store.open(video.uid, rendition, n);
-      }
-      const segmentHandle = await waitForSegment(video, rendition, n, signal);
-      if (lookahead) startLookahead(video, rendition, n);
-      return segmentHandle;
-    },
+    get: (video, rendition, n, { signal, lookahead = true } = {}) =>
+      find(video, rendition, n, { signal, lookahead }, () => {
+        const whole = Promise.withResolvers<ObjectHandle | undefined>();
+        addWaiter(video, rendition, n, { resolve: whole.resolve, reject: whole.reject }, signal);
+        return whole.promise;
+      }),
+    follow: (video, rendition, n, { signal } = {}) =>
+      find<GrowingSegment | ObjectHandle>(video, rendition, n, { signal, lookahead: true }, () => {
+        const { waiter, begun } = createFollower();
+        addWaiter(video, rendition, n, waiter, signal);
+        return begun;
+      }),
     async close() {
       isClosed = true;
       for (const request of queuedRequests())
@@ -307,6 +364,7 @@ function reasonOf(err: unknown): string {
       closed: SHUTTING_DOWN,
       missing: "ffmpeg is missing",
     }[err.reason];
+  if (err instanceof VideoDeleted) return "the video was deleted";
   return err instanceof Error && ["SourceMissing", "Mp4Error", "FramesMissing"].includes(err.name)
     ? "the source has no usable video or audio at this position"
     : "internal error, see the server log";

@@ -5,6 +5,8 @@ import { levelOf, renditionRate, frameTicks, timescaleOf } from "./codecs.ts";
 /**
  * ffmpeg output options that, identically in every run, start each segment with a key frame across which no later frame
  * refers: this makes segments from different runs, machines and days fit together and share one initialization segment.
+ * Each frame is a fragment of its own (`frag_every_frame`), written as soon as it is encoded, with its time on the frame
+ * grid (`frag_discont`; otherwise times would start at zero).
  */
 export function videoOptions(rendition: VideoRendition, model: MediaModel): string[] {
   const rate = renditionRate(rendition, model);
@@ -28,7 +30,7 @@ export function videoOptions(rendition: VideoRendition, model: MediaModel): stri
     "-f",
     "mp4",
     "-movflags",
-    "+cmaf+negative_cts_offsets+default_base_moof+empty_moov+frag_keyframe+skip_trailer",
+    "+cmaf+negative_cts_offsets+default_base_moof+empty_moov+frag_every_frame+frag_discont+skip_trailer",
   ];
 }
 

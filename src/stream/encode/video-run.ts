@@ -5,7 +5,7 @@ import { streamErrors } from "../errors.ts";
 import { deviceOptions, inputFilters, type MediaCapabilities, type MediaTools } from "../media/index.ts";
 import type { MediaModel, VideoRendition } from "../model.ts";
 import { followFiles } from "./growing-files.ts";
-import { FramesMissing, videoInit, videoSegment } from "./restamp.ts";
+import { createSegmentAssembler, FramesMissing, videoInit, type SegmentAssembler } from "./restamp.ts";
 import type { Scratch } from "../scratch.ts";
 import { createMp4SegmentReader } from "../../protocol/mp4/index.ts";
 import { framesOf, videoGraph, type RenditionSegments } from "./video-graph.ts";
@@ -30,6 +30,8 @@ interface VideoRun {
   /** Called as soon as each is available, in order within a rendition. */
   onInit(rendition: VideoRendition, bytes: Buffer): Promise<void>;
   onSegment(rendition: VideoRendition, n: number, bytes: Buffer): Promise<void>;
+  /** Called for each chunk of a segment before `onSegment`. `isFirst`: chunks received so far are void. */
+  onChunk?: ((rendition: VideoRendition, n: number, chunk: Buffer, isFirst: boolean) => void) | undefined;
 }
 
 /** The source or the watermark image is missing. */
@@ -212,21 +214,33 @@ async function requireEncoder(
 }
 
 function createOutputHandler(
-  { model, onInit, onSegment }: VideoRun,
+  { model, onInit, onSegment, onChunk }: VideoRun,
   { rendition, segments }: RenditionSegments,
   done: (rendition: VideoRendition) => void,
 ): (chunk: Buffer) => Promise<void> {
   const pieces = createMp4SegmentReader();
   const remainingSegments = [...segments];
-  return async (chunk) => {
-    for (const { kind, bytes } of pieces.push(chunk)) {
+  let assembler: SegmentAssembler | undefined;
+  let chunks: Buffer[] = [];
+  return async (output) => {
+    for (const { kind, bytes } of pieces.push(output)) {
       if (kind === "init") {
         await onInit(rendition, videoInit(bytes, rendition, model));
         continue;
       }
-      const n = remainingSegments.shift();
+      const [n] = remainingSegments;
       if (n === undefined) continue;
-      await onSegment(rendition, n, await videoSegment(bytes, n, rendition, model));
+      assembler ??= createSegmentAssembler(n, rendition, model);
+      const chunk = await assembler.add(bytes);
+      if (chunk === undefined) continue;
+      onChunk?.(rendition, n, chunk, chunks.length === 0);
+      chunks.push(chunk);
+      if (!assembler.isComplete()) continue;
+      const segment = Buffer.concat(chunks);
+      remainingSegments.shift();
+      assembler = undefined;
+      chunks = [];
+      await onSegment(rendition, n, segment);
       done(rendition);
     }
   };

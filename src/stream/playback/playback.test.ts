@@ -234,7 +234,8 @@ test("repeatedly requested segments are served from memory, except those of a de
   const requested: string[] = [];
   const stored = storedSegments(objects);
   const segments: typeof stored = {
-    get: (video, rendition, segment) => (requested.push(rendition), stored.get(video, rendition, segment)),
+    ...stored,
+    follow: (video, rendition, segment) => (requested.push(rendition), stored.follow(video, rendition, segment)),
   };
   const origin = await serveDelivery(t, {
     videos: [anyVideo({ model: ntscModel() })],

@@ -123,9 +123,10 @@ export async function emptyObjects(t: Scope): Promise<ObjectStore> {
   return openFsObjects({ folder });
 }
 
-export const storedSegments = (objects: ObjectStore): Pick<Segments, "get"> => ({
-  get: (video, rendition, segment) => objects.open(segmentKey(video.uid, rendition, segment)),
-});
+export const storedSegments = (objects: ObjectStore): Pick<Segments, "get" | "follow"> => {
+  const open: Segments["get"] = (video, rendition, segment) => objects.open(segmentKey(video.uid, rendition, segment));
+  return { get: open, follow: open };
+};
 
 /**
  * Serves a video whose segments were all created by ffmpeg's own HLS muxer, with the segment boundaries of `ntscModel`.

@@ -1,5 +1,5 @@
 import type { DeliveryRoute, Sendable, Viewing } from "../delivery/index.ts";
-import { segmentKey, type Segments } from "../encode/index.ts";
+import { type GrowingSegment, segmentKey, type Segments } from "../encode/index.ts";
 import { streamErrors } from "../errors.ts";
 import { audioRendition, SOURCE_RENDITION } from "../model.ts";
 import { notPlayableYet } from "../videos/index.ts";
@@ -11,7 +11,7 @@ import type { RenditionRates } from "./rates.ts";
 import { type Playable, playableOf } from "./tracks.ts";
 
 interface PlaybackOptions extends PlaybackTracks {
-  segments: Pick<Segments, "get">;
+  segments: Pick<Segments, "get" | "follow">;
   /** If absent, manifests contain estimated bitrates. */
   rates?: RenditionRates;
   /** Broadcasts, which take precedence over uploaded videos. If absent, there are none. */
@@ -66,13 +66,19 @@ export function createPlayback({
     const segmentContent =
       number === undefined || !RENDITION.test(rendition) ? undefined : await bytesOf(viewing, rendition, number);
     if (segmentContent === undefined) throw streamErrors.segmentNotFound({ segment: file, rendition });
-    await viewing.sendObject(segmentContent, {
+    const metadata = {
       type: rendition.startsWith("audio") || rendition === SOURCE_AUDIO ? "audio/mp4" : "video/mp4",
       cache: "immutable",
-    });
+    } as const;
+    if ("size" in segmentContent) await viewing.sendObject(segmentContent, metadata);
+    else await viewing.sendGrowing(segmentContent.read(), metadata);
   }
 
-  async function bytesOf(viewing: Viewing, rendition: string, number: number | "init"): Promise<Sendable | undefined> {
+  async function bytesOf(
+    viewing: Viewing,
+    rendition: string,
+    number: number | "init",
+  ): Promise<Sendable | GrowingSegment | undefined> {
     const { video } = viewing;
     if (rendition === SOURCE_RENDITION) return source?.segment(video, "video", number);
     if (rendition === SOURCE_AUDIO) return source?.segment(video, "audio", number);
@@ -82,8 +88,9 @@ export function createPlayback({
     const hotSegment = hotSegments.get(key);
     if (hotSegment !== undefined) return hotSegment;
     // The viewing is passed as a whole, because its signal is created only if the request waits for an encoder.
-    const segmentContent = await segments.get(video, rendition, number, viewing);
-    return segmentContent && ((await hotSegments.offer(key, segmentContent)) ?? segmentContent);
+    const segmentContent = await segments[viewing.acceptsGrowing ? "follow" : "get"](video, rendition, number, viewing);
+    if (segmentContent === undefined || !("size" in segmentContent)) return segmentContent;
+    return (await hotSegments.offer(key, segmentContent)) ?? segmentContent;
   }
 
   const bandwidthHint = ({ query }: Viewing) => ({ bandwidthHint: query.get("clientBandwidthHint") });

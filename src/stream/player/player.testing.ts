@@ -181,12 +181,19 @@ export const sharedAssets = createAssets({ log: createLog({ level: "silent" }) }
 
 const TYPES: Record<string, string> = { m3u8: "application/vnd.apple.mpegurl", vtt: "text/vtt", jpg: "image/jpeg" };
 
-function answer(route: DeliveryRoute, rest: Omit<Viewing, "signal" | "sendObject" | "sendText">): Promise<void> {
+function answer(
+  route: DeliveryRoute,
+  rest: Omit<Viewing, "signal" | "sendObject" | "sendGrowing" | "sendText" | "acceptsGrowing">,
+): Promise<void> {
   return route.handle({
     ...rest,
     signal: new AbortController().signal,
     sendText(text, { type, status = 200 }) {
       rest.response.writeHead(status, { "content-type": type, "access-control-allow-origin": "*" }).end(text);
+    },
+    acceptsGrowing: false,
+    async sendGrowing() {
+      throw new Error("no segments are encoded here");
     },
     async sendObject() {
       throw new Error("no objects here");

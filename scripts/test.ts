@@ -70,6 +70,9 @@ if (requireAll && missing.length > 0) fail(`REQUIRE_ALL=1, and ${missing.join(",
 
 for (const [name, port] of Object.entries(FREE_PORTS)) process.env[name] ??= port;
 
+// A server without this setting tests the hardware encoders at its start, which takes several ffmpeg runs.
+process.env["REELPOST_STREAM_ENCODER"] ??= "software";
+
 // Thousands of processes in these tests load the same modules and share the compiled code.
 process.env["NODE_COMPILE_CACHE"] ??= join(CACHE, "reelpost-tests");
 

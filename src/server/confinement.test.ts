@@ -9,7 +9,7 @@ const settings = { workers: { uid_range: "2000-2999" } } as Parameters<typeof co
 const capabilities = (found: Found): MediaCapabilities => ({
   version: "7.1",
   encoders: new Set(),
-  filters: new Set(),
+  tonemaps: async () => false,
   sandbox: "bwrap",
   user: undefined,
   offline: true,

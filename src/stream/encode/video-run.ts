@@ -118,7 +118,7 @@ async function encodeFrom(
 ): Promise<void> {
   const { tools, scratch } = deps;
   const { model, urgency, signal, awaited } = run;
-  const { filters, h264 } = await tools.ready();
+  const { tonemaps, h264 } = await tools.ready();
   await requireEncoder(model, requested, h264);
   const [source, watermark] = inputPaths as [string, ...string[]];
   const isInitOnly = requested.every(({ segments }) => segments.length === 0);
@@ -126,7 +126,7 @@ async function encodeFrom(
     model,
     isInitOnly ? requested.map(({ rendition }) => ({ rendition, segments: [0] })) : requested,
     {
-      tonemap: filters.has("zscale") && filters.has("tonemap"),
+      tonemap: model.video?.hdr !== undefined && (await tonemaps()),
       ...(!isExact && { from }),
       ...(watermark !== undefined && { watermark: 1 }),
     },

@@ -6,7 +6,7 @@ import { FIRST_DESCRIPTOR, runChild } from "./child.ts";
 import { confine, type ConfinedRun, type MediaUser, type Sandbox } from "./confinement.ts";
 import { type EncoderSelection, hardwareAccess, selectEncoder, SOFTWARE_ENCODER } from "./h264-encoders.ts";
 import { findPrograms, type Programs } from "./programs.ts";
-import type { H264Support, MediaCapabilities } from "./port.ts";
+import type { H264Support, MediaCapabilities, MediaResult } from "./port.ts";
 import { mediaFilter } from "./seccomp.ts";
 
 export interface DiscoveredTools {
@@ -44,8 +44,8 @@ export async function discover(
 ): Promise<DiscoveredTools> {
   const programs = findPrograms(settings);
   const user = userOf(settings, programs);
-  const askForBytes = async (sandbox: Sandbox, program: string, ...args: string[]) => {
-    const { output } = await runChild(
+  const ask = (sandbox: Sandbox, program: string, ...args: string[]) =>
+    runChild(
       program,
       confine(
         programs,
@@ -57,29 +57,34 @@ export async function discover(
       ),
       { wallMs: WALL_MS, outputBytes: OUTPUT_BYTES, signal },
     );
-    return output;
-  };
-  const ask = async (...given: Parameters<typeof askForBytes>) => (await askForBytes(...given)).toString("utf8");
-  const sandbox = await chooseSandbox(programs, settings.sandbox, { log, exposed }, (candidate) =>
-    ask(candidate, programs.ffmpeg, "-version"),
-  );
+  // Without -hide_banner, the version precedes the list, on standard error. Loading the two hundred libraries of ffmpeg
+  // takes 70 ms of processor time, so the run that tests the sandbox also lists the encoders.
+  const listEncoders = (sandbox: Sandbox) => ask(sandbox, programs.ffmpeg, "-encoders");
+  const { sandbox, tested } = await chooseSandbox(programs, settings.sandbox, { log, exposed }, listEncoders);
   const seccompFilter = programs.perl !== undefined && mediaFilter({ network: false }) !== undefined;
   try {
-    const [version, encoders, filters] = await Promise.all([
-      ask(sandbox, programs.ffmpeg, "-version"),
-      ask(sandbox, programs.ffmpeg, "-hide_banner", "-encoders"),
-      ask(sandbox, programs.ffmpeg, "-hide_banner", "-filters"),
+    const [{ output, stderr }] = await Promise.all([
+      tested ?? listEncoders(sandbox),
       ask(sandbox, programs.ffprobe, "-version"),
     ]);
-    const listed = namesOf(encoders);
+    const listed = namesOf(output.toString("utf8"));
     const capabilities: MediaCapabilities = {
-      version: /^ffmpeg version (\S+)/.exec(version)?.[1] ?? "unknown",
+      version: /^ffmpeg version (\S+)/m.exec(stderr)?.[1] ?? "unknown",
       encoders: listed,
-      filters: namesOf(filters),
+      tonemaps: onFirstCall(async () => {
+        const filters = namesOf(
+          (await ask(sandbox, programs.ffmpeg, "-hide_banner", "-filters")).output.toString("utf8"),
+        );
+        return filters.has("zscale") && filters.has("tonemap");
+      }),
       sandbox,
       user,
       offline: sandbox === "bwrap" || (sandbox !== "none" && seccompFilter),
-      h264: startEncoderTest(settings.encoder, listed, (...args) => askForBytes(sandbox, programs.ffmpeg, ...args)),
+      h264: startEncoderTest(
+        settings.encoder,
+        listed,
+        async (...args) => (await ask(sandbox, programs.ffmpeg, ...args)).output,
+      ),
     };
     const missingEncoders = REQUIRED.filter((name) => !capabilities.encoders.has(name));
     if (missingEncoders.length > 0)
@@ -94,6 +99,16 @@ export async function discover(
       { cause: err },
     );
   }
+}
+
+/** Keeps the result of the first call that succeeds. */
+function onFirstCall<Result>(ask: () => Promise<Result>): () => Promise<Result> {
+  let asked: Promise<Result> | undefined;
+  return () => {
+    asked ??= ask();
+    asked.catch(() => (asked = undefined));
+    return asked;
+  };
 }
 
 /** Nothing waits for the test: it takes a second for each encoder, and longer if a driver hangs. */
@@ -127,27 +142,27 @@ function userOf({ user_id: uid }: MediaSettings, { setpriv }: Programs): MediaUs
 const NOBODY: MediaUser = { uid: 65534, gid: 65534 };
 const NAMES = { bwrap: "bubblewrap", landlock: "landlock" };
 
+/** Returns the strongest sandbox in which `run` succeeds, with its result, or none stronger than limits, untested. */
 async function chooseSandbox(
   programs: Programs,
   configuredSandbox: MediaSettings["sandbox"],
   { log, exposed }: Pick<DiscoverOptions, "log" | "exposed">,
-  verify: (sandbox: Sandbox) => Promise<unknown>,
-): Promise<Sandbox> {
+  run: (sandbox: Sandbox) => Promise<MediaResult>,
+): Promise<{ sandbox: Sandbox; tested?: MediaResult }> {
   const limits: Sandbox = programs.prlimit === undefined ? "none" : "prlimit";
   if (configuredSandbox === "prlimit") {
     if (limits === "none")
       throw streamErrors.mediaToolsMissing({
         reason: "stream.sandbox is prlimit, but prlimit is not installed (util-linux)",
       });
-    return limits;
+    return { sandbox: limits };
   }
   const reasons: string[] = [];
   for (const candidate of configuredSandbox === "auto" ? (["bwrap", "landlock"] as const) : [configuredSandbox]) {
     try {
       const missingProgram = missingProgramFor(candidate, programs);
       if (missingProgram !== undefined) throw new Error(missingProgram);
-      await verify(candidate);
-      return candidate;
+      return { sandbox: candidate, tested: await run(candidate) };
     } catch (err) {
       // Containers often forbid user namespaces; a program outside /usr may not find its libraries.
       reasons.push(`${NAMES[candidate]}: ${messageOf(err)}`);
@@ -163,7 +178,7 @@ async function chooseSandbox(
       reason: `other machines can reach this server, and ffmpeg cannot be sandboxed (${reason}). Make one of these work, or set stream.sandbox to prlimit to accept resource limits only`,
     });
   log.warn({ reason, instead: limits }, "stream: no working sandbox found; ffmpeg runs with resource limits only");
-  return limits;
+  return { sandbox: limits };
 }
 
 function missingProgramFor(candidate: "bwrap" | "landlock", { bwrap, perl }: Programs): string | undefined {

@@ -9,7 +9,7 @@ import { createMediaTools, type MediaToolsDeps } from "./tools.ts";
 export const streamSettings = (given: NonNullable<SettingsInput["stream"]> = {}) =>
   settingsSchema.parse({ stream: { encoder: "software", ...given } }).stream;
 
-/** Programs are discovered once per process, because discovery takes about six ffmpeg runs. */
+/** Programs are discovered once per process, because discovery runs them. */
 const found = new Map<string, ReturnType<typeof discover>>();
 const findOnce: typeof discover = (settings, options) =>
   found.getOrInsertComputed(`${settings.sandbox} ${options.exposed}`, () =>

@@ -25,7 +25,8 @@ export interface MediaTools {
 export interface MediaCapabilities {
   version: string;
   encoders: ReadonlySet<string>;
-  filters: ReadonlySet<string>;
+  /** Whether this ffmpeg maps HDR to SDR. Runs it once, for the first HDR video. */
+  tonemaps(): Promise<boolean>;
   /** Confinement of child processes: bubblewrap, Landlock, resource limits only, or none. */
   sandbox: "bwrap" | "landlock" | "prlimit" | "none";
   /** User that runs them; if absent, the server's own user. */

@@ -40,7 +40,8 @@ export function createStills({ tools, objects }: StillsDeps): Stills {
       options: Pick<ImageFilterOptions, "watermark" | "tonemap">;
     }) => string[],
   ): Promise<Buffer> {
-    const { filters } = await tools.ready();
+    const { tonemaps } = await tools.ready();
+    const tonemap = model.video?.hdr !== undefined && (await tonemaps());
     const keys = [model.source.key, ...(model.watermark === undefined ? [] : [model.watermark.key])];
     return withLeasedFiles(objects, keys, async (paths) => {
       const [source, watermark] = paths;
@@ -48,7 +49,7 @@ export function createStills({ tools, objects }: StillsDeps): Stills {
         throw streamErrors.imageFailed({ reason: "its source no longer exists" });
       const watermarkArgs = watermark === undefined ? [] : ["-f", "png_pipe", "-i", watermark];
       const options = {
-        tonemap: filters.has("zscale") && filters.has("tonemap"),
+        tonemap,
         ...(watermark !== undefined && { watermark: 1 }),
       };
       try {

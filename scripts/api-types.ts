@@ -4,7 +4,7 @@
  *
  *     node scripts/api-types.ts
  */
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { platformDocument } from "../src/api/platform-app.ts";
 
@@ -130,7 +130,11 @@ export async function writeApiTypes(
   file = join(import.meta.dirname, "../web/dashboard/api/schema.d.ts"),
 ): Promise<void> {
   const text = apiTypes(platformDocument("0") as ApiDocument);
-  if ((await readFile(file, "utf8").catch(() => "")) !== text) await writeFile(file, text);
+  if ((await readFile(file, "utf8").catch(() => "")) === text) return;
+  // Renamed into place: the check of the types and a build may run at the same time.
+  const draft = `${file}.${process.pid}`;
+  await writeFile(draft, text);
+  await rename(draft, file);
 }
 
 if (import.meta.main) await writeApiTypes();

@@ -6,6 +6,7 @@
  *     npm test -- store/jobs           only files whose path contains one of the words
  *     npm test -- --name "a lease"     only tests whose name matches
  *     npm test -- --objects-in-s3      with the objects of the tests in a bucket instead of folders
+ *     npm test -- --concurrency 1      one file at a time
  *     npm run test:soak                the soak tests
  *     npm test -- --record             writes the durations of the slow files to scripts/test/times.json
  *
@@ -50,6 +51,7 @@ const { values: options, positionals: words } = parseArgs({
     soak: { type: "boolean", default: false },
     name: { type: "string", multiple: true },
     "objects-in-s3": { type: "boolean", default: false },
+    concurrency: { type: "string" },
     record: { type: "boolean", default: false },
   },
 });
@@ -138,7 +140,7 @@ async function runTests() {
   const notRun: string[] = [];
   // A test file with its servers and child processes uses about half a core: it also waits for timers, players, disks
   // and background encoding. Three files per core take as long in total as two, and each takes twice as long.
-  const concurrency = Math.min(8, availableParallelism() + 2);
+  const concurrency = Number(options.concurrency ?? Math.min(8, availableParallelism() + 2));
   const recorded = readTimes(RECORDED_TIMES);
   const times: Times = { ...recorded, ...readTimes(LAST_TIMES) };
   const events = run({

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, describe, test } from "node:test";
 import { folderWith, runCli, type Ran } from "../../src/cli/cli.testing.ts";
-import { freePort } from "../support/free-port.ts";
+import { freePort } from "../support/free-ports.ts";
 import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve.ts";
 import { createScope } from "./dev-bench.ts";
 import { programMain } from "../support/program.ts";

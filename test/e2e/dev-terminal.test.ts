@@ -6,7 +6,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { freePort } from "../support/free-port.ts";
+import { freePort } from "../support/free-ports.ts";
 import { makeProject, message, serve, spawnDev, writeProjectFile } from "./dev-bench.ts";
 
 const WORKER = `export default {

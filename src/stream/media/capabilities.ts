@@ -102,12 +102,12 @@ export async function discover(
 }
 
 /** Keeps the result of the first call that succeeds. */
-function onFirstCall<Result>(ask: () => Promise<Result>): () => Promise<Result> {
-  let asked: Promise<Result> | undefined;
+function onFirstCall<Result>(run: () => Promise<Result>): () => Promise<Result> {
+  let result: Promise<Result> | undefined;
   return () => {
-    asked ??= ask();
-    asked.catch(() => (asked = undefined));
-    return asked;
+    result ??= run();
+    result.catch(() => (result = undefined));
+    return result;
   };
 }
 

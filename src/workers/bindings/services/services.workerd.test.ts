@@ -55,6 +55,7 @@ const STEPS: Record<string, string> = {
   stub: `using counter = await env.API.counter(); await counter.increment(); return await counter.increment();`,
   pipelined: `return await env.API.counter().increment();`,
   failure: `try { await env.API.fail(); } catch (err) { return err.name + ": " + err.message; }`,
+  stubFailure: `using counter = await env.API.counter(); const err = await counter.missing().catch((err) => err); return [err.name, await counter.increment()];`,
   stream: `return await new Response(await env.API.stream()).text();`,
   callback: `return await env.API.call((x) => x * 2);`,
   named: `return [await (await env.ADMIN.fetch("https://x/y")).json(), await env.ADMIN.whoami()];`,
@@ -172,6 +173,7 @@ describe("service bindings between processes", () => {
     assert.equal(await run("stub"), 2);
     assert.equal(await run("pipelined"), 1);
     assert.equal(await run("failure"), "RangeError: failed");
+    assert.deepEqual(await run("stubFailure"), ["TypeError", 1]);
     assert.equal(await run("stream"), "streamed");
     assert.equal(await run("callback"), 40);
   });

@@ -12,7 +12,7 @@ import { processesOf, settled, startVideoServer, until, videoOf } from "./stream
 import { get, continueWatching } from "./stream/viewer.ts";
 
 const WORKER = `export default { async email(message) { message.setReject("seen"); }, fetch: () => new Response("here") };`;
-const long = () => clip({ seconds: 20, size: "640x360", fps: "24", audio: false });
+const long = (seconds = 20) => clip({ seconds, size: "640x360", fps: "24", audio: false });
 const pathOf = (name: string) =>
   (process.env["PATH"] ?? "")
     .split(delimiter)
@@ -84,13 +84,12 @@ describe("ffmpeg", { concurrency: 2 }, () => {
       );
       await until(() => /failed to process a new video, will retry/.test(server.log()), "processing was attempted");
       for (const uid of [first, second]) {
-        assert.deepEqual((await videoOf(server, uid)).status, {
+        const { status } = await videoOf(server, uid);
+        assert.deepEqual(status, {
           state: "queued",
           errorReasonCode: "",
           errorReasonText: "",
-          ...("pctComplete" in (await videoOf(server, uid)).status && {
-            pctComplete: (await videoOf(server, uid)).status.pctComplete,
-          }),
+          ...("pctComplete" in status && { pctComplete: status.pctComplete }),
         });
         assert.deepEqual(
           [
@@ -127,12 +126,13 @@ describe("ffmpeg", { concurrency: 2 }, () => {
       const server = await startVideoServer(t, {
         env: { REELPOST_STREAM_FFMPEG: program, REELPOST_STREAM_PASSTHROUGH: "false", REELPOST_LOG_LEVEL: "warn" },
       });
-      const source = await long();
+      // So long that the last segment is not encoded yet when the video becomes playable.
+      const source = await long(60);
       const uid = await uploadForm(server, source);
       await until(async () => (await videoOf(server, uid)).readyToStream, "the video is playable");
       rmSync(program);
       for (const pid of processesOf(server.dataDirectory, "ffmpeg")) process.kill(pid, "SIGKILL");
-      const late = await get(`${server.ready.url}/${uid}/segments/360p/4.m4s`);
+      const late = await get(`${server.ready.url}/${uid}/segments/360p/14.m4s`);
       assert.equal(late.status, 503, late.body.toString());
       const waiting = await uploadForm(server, await clip());
       await until(
@@ -149,7 +149,7 @@ describe("ffmpeg", { concurrency: 2 }, () => {
       await createLadderCheck().check(join(server.dataDirectory, "objects"), uid, {
         source,
         rungs: ["240p", "360p"],
-        segments: 5,
+        segments: 15,
         audio: false,
       });
     },

@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
 import type { Page } from "playwright-core";
@@ -9,6 +7,8 @@ import PostalMime from "postal-mime";
 import { CLIENT, startProvider } from "../../src/accounts/sign-in/provider.testing.ts";
 import { codeAt } from "../../src/accounts/sign-in/sign-in.testing.ts";
 import { withoutChromium } from "../support/browser.ts";
+import { freePort } from "../support/free-ports.ts";
+import { until } from "../support/mail-world.ts";
 import { suiteScope } from "../support/suite-scope.ts";
 import { addVirtualAuthenticator, EMAIL, enterPassword, heading, PASSWORD, signOut } from "./sign-in-steps.ts";
 import { checkPage, startDashboard, type DashboardServer } from "./support.ts";
@@ -281,6 +281,7 @@ describe("the settings pages", { skip: withoutChromium() }, () => {
 });
 
 test("single sign-on at an OpenID Connect provider opens a session", { skip: withoutChromium() }, async (t) => {
+  // The provider must know the redirect URI before the dashboard listens.
   const port = await freePort();
   const provider = await startProvider(t, {
     redirectUris: [`http://localhost:${port}/sign-in/callback`],
@@ -324,18 +325,10 @@ test("single sign-on at an OpenID Connect provider opens a session", { skip: wit
 /** Resolves with the path of the link in the message, which the server writes to a file. */
 async function invitationPath(dataDirectory: string, email: string): Promise<string> {
   const folder = join(dataDirectory, "mail");
-  const names = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith(".eml"));
-  const messages = await Promise.all(names.map(async (name) => PostalMime.parse(await readFile(join(folder, name)))));
-  const message = messages.find(({ to }) => to?.some(({ address }) => address === email));
-  return /\/sign-in#invite=[\w-]+/.exec(message!.text!)![0];
-}
-
-/** The provider must know the redirect URI before the dashboard listens. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
+  return until(async () => {
+    const names = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith(".eml"));
+    const messages = await Promise.all(names.map(async (name) => PostalMime.parse(await readFile(join(folder, name)))));
+    const message = messages.find(({ to }) => to?.some(({ address }) => address === email));
+    return /\/sign-in#invite=[\w-]+/.exec(message?.text ?? "")?.[0];
+  }, "the invitation");
 }

@@ -1,9 +1,7 @@
-import { randomInt } from "node:crypto";
 import { chmod, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { createServer, type AddressInfo, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { FREE_PORTS } from "../support/free-ports.ts";
+import { FREE_PORTS, freePort } from "../support/free-ports.ts";
 import { installPackage } from "../support/package-folder.ts";
 import { programMain } from "../support/program.ts";
 import { WRANGLER_NODE_OPTIONS } from "../support/wrangler.ts";
@@ -46,7 +44,7 @@ interface PageEnvironment {
  */
 export async function setUpEnvironment({ importsPackage = false } = {}): Promise<PageEnvironment> {
   const dir = await mkdtemp(join(tmpdir(), "reelpost-docs-"));
-  const [http, smtp, other, submission, dns] = await freePorts(5);
+  const [http, smtp, other, submission, dns] = await Promise.all(Array.from({ length: 5 }, freePort));
   const tools = join(dir, ".tools");
   await mkdir(tools);
   await cp(join(root, "examples"), join(dir, "examples"), {
@@ -108,22 +106,3 @@ const serverEnv = (submission: number, dns: number) => ({
   REELPOST_DNS_PORT: String(dns),
   REELPOST_DNS_RESOLVERS: "127.0.0.1:9",
 });
-
-/** Ports below the ephemeral range, so that no outbound connection takes one between two starts of a server. */
-const PORT_RANGE = [20_000, 32_000] as const;
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers: Server[] = [];
-  while (servers.length < count) {
-    const server = createServer();
-    const free = await new Promise<boolean>((resolve) =>
-      server
-        .once("error", () => resolve(false))
-        .listen({ host: "127.0.0.1", port: randomInt(...PORT_RANGE) }, () => resolve(true)),
-    );
-    if (free) servers.push(server);
-  }
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
-}

@@ -45,8 +45,12 @@ export interface Platform {
   mail(message: { from: string; to: string; subject?: string; body?: string }): Promise<string>;
 }
 
-export async function startPlatform(scope: Scope, env: Record<string, string> = {}): Promise<Platform> {
-  const server = await spawnServe(scope, { env });
+export async function startPlatform(
+  scope: Scope,
+  env: Record<string, string> = {},
+  args: string[] = [],
+): Promise<Platform> {
+  const server = await spawnServe(scope, { env, args });
   const { url, smtp } = server.ready;
   // In a test, the public URL does not resolve to this server.
   const credentials = { ...credentialsOf(server.ready), api: `${url}/client/v4` };

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { connect, createServer, type AddressInfo } from "node:net";
+import { connect } from "node:net";
 import { after, before, describe, it } from "node:test";
+import { freePort } from "../support/free-ports.ts";
 import type { Wrangler } from "../support/wrangler.ts";
 import { createScope, startPlatform, type Platform } from "./platform.ts";
 
@@ -135,12 +136,7 @@ describe("wrangler failures", () => {
   });
 
   it("the client reports that the server is unreachable", async () => {
-    const port = await new Promise<number>((resolve) => {
-      const server = createServer().listen(0, "127.0.0.1", () => {
-        const { port } = server.address() as AddressInfo;
-        server.close(() => resolve(port));
-      });
-    });
+    const port = await freePort();
     assert.match(
       await refused(["deployments", "list"], {
         env: { CLOUDFLARE_API_BASE_URL: `http://127.0.0.1:${port}/client/v4` },

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
+import { freePort } from "../support/free-ports.ts";
 import { spawnServe } from "../support/serve.ts";
 import type { Wrangler } from "../support/wrangler.ts";
 import { createScope, startPlatform, type Platform } from "./platform.ts";
@@ -35,8 +36,11 @@ describe("wrangler tail", () => {
   let platform: Platform;
   let wrangler: Wrangler;
   let address: string;
+  /** The same at every start, so that the client can reconnect. */
+  let ports: string[];
   before(async () => {
-    platform = await startPlatform(scope);
+    ports = ["--port", String(await freePort()), "--smtp-port", String(await freePort())];
+    platform = await startPlatform(scope, {}, ports);
     address = `shop@${platform.label}.localhost`;
     wrangler = await platform.wrangler({
       "wrangler.jsonc": JSON.stringify({
@@ -209,10 +213,7 @@ describe("wrangler tail", () => {
     await pretty.until(() => pretty.text().includes("Connected to shop"));
     const { ready } = platform.server;
     assert.deepEqual(await platform.server.stop(), { code: 0, signal: null });
-    await spawnServe(scope, {
-      dataDirectory: ready.dataDirectory,
-      args: ["--port", new URL(ready.url).port, "--smtp-port", String(ready.smtp!.port)],
-    });
+    await spawnServe(scope, { dataDirectory: ready.dataDirectory, args: ports });
     await pretty.until(() => pretty.text().includes("Reconnected to shop."));
     await platform.visit("shop", "/after-the-restart");
     await pretty.until(() => pretty.text().includes("/after-the-restart - Ok"));

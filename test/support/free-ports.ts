@@ -1,4 +1,5 @@
 import { randomInt } from "node:crypto";
+import { createSocket } from "node:dgram";
 import { createServer } from "node:net";
 
 /** A free port for every listener that has no command line option, so that servers can run in parallel. */
@@ -10,20 +11,39 @@ export const FREE_PORTS: Readonly<Record<string, string>> = Object.fromEntries(
 );
 
 /**
- * Resolves with a free port, for settings that must be known before the server starts. The port is below those that the
- * system assigns to connections, so that none takes it before the start or during a restart of the server.
+ * Below the range from which systems assign ports, so that no outbound connection and no listener on port 0 takes the
+ * port before the test uses it, or between two starts of a server.
  */
-export async function freePort(): Promise<number> {
+const RANGE = [20_000, 32_000] as const;
+const takenPorts = new Set<number>();
+
+/** Resolves with a port that is free for TCP on 127.0.0.1, for a server whose port must be known before it starts. */
+export const freePort = (): Promise<number> => takePort(isFree);
+
+/** Like freePort(), for UDP. */
+export const freeUdpPort = (): Promise<number> => takePort(isFreeForUdp);
+
+/** Each port is given out once. */
+async function takePort(isAvailable: (port: number) => Promise<boolean>): Promise<number> {
   for (;;) {
-    const port = randomInt(10_000, 32_000);
-    if (await isFree(port)) return port;
+    const port = randomInt(...RANGE);
+    if (takenPorts.has(port)) continue;
+    takenPorts.add(port);
+    if (await isAvailable(port)) return port;
   }
 }
 
-export function isFree(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer()
-      .once("error", () => resolve(false))
-      .listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+/** Resolves with true if nothing listens on this TCP port of 127.0.0.1. */
+export const isFree = (port: number): Promise<boolean> =>
+  new Promise<boolean>((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(false));
+    server.listen({ host: "127.0.0.1", port }, () => server.close(() => resolve(true)));
   });
-}
+
+const isFreeForUdp = (port: number) =>
+  new Promise<boolean>((resolve) => {
+    const socket = createSocket("udp4");
+    socket.once("error", () => socket.close(() => resolve(false)));
+    socket.bind(port, "127.0.0.1", () => socket.close(() => resolve(true)));
+  });

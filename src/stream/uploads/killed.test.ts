@@ -8,22 +8,21 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { test, type TestContext } from "node:test";
 import * as tus from "tus-js-client";
+import { freePort } from "../../../test/support/free-ports.ts";
 import { openUploadsWorld, VIDEO_HEAD } from "./uploads.testing.ts";
 
 const MIB = 1024 * 1024;
 
-/** Starts a server in a separate process; each restart uses the port of the first start. */
+/** Starts a server in a separate process; each start uses the same port. */
 async function startServer(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-killed-"));
   let child: ChildProcess | undefined;
-  let port = 0;
+  const port = await freePort();
   const start = async (): Promise<string> => {
     child = spawn(process.execPath, [join(import.meta.dirname, "upload-process.testing.ts"), folder, String(port)], {
       stdio: ["pipe", "pipe", "inherit"],
     });
-    const base = String((await once(child.stdout!, "data"))[0]).trim();
-    port = Number(new URL(base).port);
-    return base;
+    return String((await once(child.stdout!, "data"))[0]).trim();
   };
   const kill = async () => {
     const gone = once(child!, "exit");
@@ -39,7 +38,7 @@ async function startServer(t: TestContext) {
 
 test(
   "a server that is killed repeatedly loses no acknowledged data, and the upload resumes and completes",
-  { timeout: 60_000 },
+  { timeout: 110_000 },
   async (t) => {
     const { folder, start, kill } = await startServer(t);
     const base = await start();

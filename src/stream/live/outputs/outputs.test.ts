@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { createSocket } from "node:dgram";
 import { createServer } from "node:net";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -10,6 +9,7 @@ import { Writable } from "node:stream";
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, test, type TestContext } from "node:test";
 import { createSecureContext } from "node:tls";
+import { freePort, freeUdpPort } from "../../../../test/support/free-ports.ts";
 import { clip, countFrames, needsFfmpeg, runFfmpeg } from "../../../../test/support/media.ts";
 import { makeSelfSigned } from "../../../certificates/index.ts";
 import { createManualClock, silentLog, systemClock } from "../../../kernel/index.ts";
@@ -211,7 +211,7 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
 
   test("with retries on failure, and stops when the output is disabled or its target changes", async (t) => {
     const { outputs, publish, runner } = await world(t);
-    const port = await freeTcpPort();
+    const port = await freePort();
     outputs.add("one", `rtmp://127.0.0.1:${port}/app`, "there");
     outputs.add("refused", `rtmp://127.0.0.1:${port}/app`, "a secret key");
     await publish(1);
@@ -427,23 +427,3 @@ test("retries reading outputs with increasing delays until the broadcast or the 
   // Closes immediately.
   await runner.close();
 });
-
-function freeUdpPort(): Promise<number> {
-  const socket = createSocket("udp4");
-  return new Promise((resolve) =>
-    socket.bind(0, "127.0.0.1", () => {
-      const { port } = socket.address();
-      socket.close(() => resolve(port));
-    }),
-  );
-}
-
-function freeTcpPort(): Promise<number> {
-  const server = createServer();
-  return new Promise((resolve) =>
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    }),
-  );
-}

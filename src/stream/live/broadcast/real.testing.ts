@@ -110,7 +110,7 @@ export async function openBroadcasts({
     clock,
     ids,
     log,
-    reconnectSeconds: 20,
+    reconnectSeconds: 120,
     isOnlyProcess: true,
     encoder,
     recordings,

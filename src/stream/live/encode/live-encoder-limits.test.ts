@@ -94,7 +94,7 @@ test(
     assert.equal(encoding.runs.length, 1);
     const began = performance.now();
     await encoding.finish();
-    assert.ok(performance.now() - began < 10_000);
+    assert.ok(performance.now() - began < 60_000);
     assert.deepEqual(
       encoding.runs.map(({ ended }) => ended),
       [true, true],

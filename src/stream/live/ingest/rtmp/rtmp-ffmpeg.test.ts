@@ -74,21 +74,45 @@ describe("ffmpeg", needsFfmpeg, () => {
       const given = await openRtmp(t);
       const source = await clip({ seconds: 2, fps: "25", keyframeSeconds: 1 });
       const base = secure ? given.secureUrl : given.url;
-      const publishing = runFfmpeg(["-re", "-i", source, "-c", "copy", "-f", "flv", `${base}/key`]);
+      const publisher = spawn(
+        "ffmpeg",
+        [
+          "-v",
+          "error",
+          "-nostdin",
+          "-re",
+          "-stream_loop",
+          "-1",
+          "-i",
+          source,
+          "-c",
+          "copy",
+          "-f",
+          "flv",
+          `${base}/key`,
+        ],
+        { stdio: "ignore" },
+      );
+      t.after(() => publisher.kill("SIGKILL"));
       await until("the broadcast is live", () => given.ingest.all().length > 0);
-      const played = await runFfmpeg(["-i", `${base}/watch`, "-c", "copy", "-f", "flv", "-"]);
-      await publishing;
-      const tags = [...readTags(played.subarray(13))];
       const [got] = given.ingest.published;
+      const pictureCount = () => got!.packets.filter(({ kind }) => kind === "video").length;
+      const playing = runFfmpeg(["-i", `${base}/watch`, "-c", "copy", "-f", "flv", "-"]);
+      // It may start a second later, with the next key frame.
+      await until("the player is connected", () => given.viewers.size === 1);
+      const before = pictureCount();
+      await until("it has received two seconds", () => pictureCount() >= before + 50);
+      publisher.kill("SIGINT");
+      const tags = [...readTags((await playing).subarray(13))];
       const pictures = tags.filter(({ type, data }) => type === MESSAGE.video && data[1] === 1);
-      assert.ok(pictures.length >= 25 && pictures.length <= 50, `${pictures.length} frames arrived`);
+      assert.ok(pictures.length >= 25, `${pictures.length} frames arrived`);
       assert.equal(pictures[0]!.data[0]! >> 4, 1, "the first frame is a key frame");
       const sent = got!.packets.filter(({ kind }) => kind === "video").slice(-pictures.length);
       assert.deepEqual(
         pictures.map(({ data }) => data.subarray(5).toString("hex", 0, 64)),
         sent.map(({ data }) => data.toString("hex", 0, 64)),
       );
-      assert.ok(tags.filter(({ type }) => type === MESSAGE.audio).length > 45);
+      assert.ok(tags.filter(({ type }) => type === MESSAGE.audio).length > 40);
     });
   }
 
@@ -135,6 +159,9 @@ describe("ffmpeg", needsFfmpeg, () => {
       runFfmpeg(["-i", `${given.url}/watch`, "-c", "copy", "-f", "flv", "-"]),
       /has no publisher|Operation not permitted|Input\/output error/,
     );
-    assert.deepEqual(given.server.load(), { admitted: 0, waiting: 0 });
+    await until("both connections are closed", () => {
+      const { admitted, waiting } = given.server.load();
+      return admitted === 0 && waiting === 0;
+    });
   });
 });

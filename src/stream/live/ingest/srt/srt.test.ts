@@ -135,7 +135,7 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
       ...live(7, ["-b:v", "2M", "-maxrate", "2M", "-minrate", "2M", "-bufsize", "1M", "-x264-params", "nal-hrd=cbr"]),
       "-f",
       "mpegts",
-      address(line.port, "far", SECRET, "&latency=2000000&connect_timeout=20000"),
+      address(line.port, "far", SECRET, "&latency=2000000"),
     ]).done;
     assert.equal(code, 0);
     await until("the publication has ended", () => published[0]?.ended !== undefined);
@@ -183,7 +183,7 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
   test("cannot share an input, and can disappear or be disconnected", async (t) => {
     const { port, add, published, server } = await openSrt(t);
     add("one", SECRET);
-    const first = ffmpeg(t, [...live(60), "-f", "mpegts", address(port, "one", SECRET)]);
+    const first = ffmpeg(t, [...live(600), "-f", "mpegts", address(port, "one", SECRET)]);
     await until("the publication has started", () => (published[0]?.packets.length ?? 0) > 0);
     const second = await ffmpeg(t, [...live(1), "-f", "mpegts", address(port, "one", SECRET)]).done;
     assert.notEqual(second.code, 0);
@@ -191,7 +191,7 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
     first.kill();
     await until("the lost connection is noticed", () => published[0]!.ended !== undefined);
     assert.deepEqual([published[0]!.ended, server.load()], ["broken", 0]);
-    const third = ffmpeg(t, [...live(60), "-f", "mpegts", address(port, "one", SECRET)]);
+    const third = ffmpeg(t, [...live(600), "-f", "mpegts", address(port, "one", SECRET)]);
     await until("the publication has started", () => (published[1]?.packets.length ?? 0) > 0);
     published[1]!.abort(streamErrors.liveKeyRevoked());
     assert.notEqual((await third.done).code, 0);
@@ -207,7 +207,7 @@ describe("players", { ...needsFfmpeg, concurrency: true }, () => {
     const early = await ffmpeg(t, ["-i", address(port, "playshow", SECRET), "-c", "copy", join(to, "early.ts")]).done;
     assert.notEqual(early.code, 0, "nothing is published yet");
     const publisher = ffmpeg(t, [
-      ...live(6, ["-bf", "2", "-preset", "veryfast"]),
+      ...live(600, ["-bf", "2", "-preset", "veryfast"]),
       "-f",
       "mpegts",
       address(port, "show", SECRET),
@@ -216,15 +216,12 @@ describe("players", { ...needsFfmpeg, concurrency: true }, () => {
     const line = await relay(t, port, { loss: 0.05, delayMs: 10 });
     const [near, far] = [
       ffmpeg(t, ["-i", address(port, "playshow", SECRET), "-c", "copy", join(to, "near.ts")]),
-      ffmpeg(t, [
-        "-i",
-        address(line.port, "playshow", SECRET, "&latency=600000&connect_timeout=20000"),
-        "-c",
-        "copy",
-        join(to, "far.ts"),
-      ]),
+      ffmpeg(t, ["-i", address(line.port, "playshow", SECRET, "&latency=2000000"), "-c", "copy", join(to, "far.ts")]),
     ];
     await until("both players receive data", () => viewers.size === 2);
+    const before = videoOf(published[0]!).length;
+    await until("four more seconds are published", () => videoOf(published[0]!).length >= before + 100);
+    publisher.child.kill("SIGINT");
     await publisher.done;
     assert.deepEqual([(await near.done).code, (await far.done).code], [0, 0]);
     assert.equal(viewers.size, 0);
@@ -232,7 +229,8 @@ describe("players", { ...needsFfmpeg, concurrency: true }, () => {
     for (const name of ["near.ts", "far.ts"]) {
       const path = join(to, name);
       const frames = await countFrames(path);
-      assert.ok(frames >= 75 && frames <= 150, `${frames} frames in ${name}`);
+      const sent = videoOf(published[0]!).length;
+      assert.ok(frames >= 75 && frames <= sent, `${frames} of ${sent} frames in ${name}`);
       // The recording has no errors: lost packets were retransmitted.
       await runFfmpeg(["-xerror", "-err_detect", "explode", "-i", path, "-f", "null", "-"]);
       const said = await runFfmpeg(
@@ -249,7 +247,7 @@ describe("players", { ...needsFfmpeg, concurrency: true }, () => {
   test("receive nothing with the publishing key, a wrong key or a revoked key", async (t) => {
     const { port, add, change, published, server, viewers } = await openSrt(t);
     const { uid } = add("show", SECRET);
-    const publisher = ffmpeg(t, [...live(60), "-f", "mpegts", address(port, "show", SECRET)]);
+    const publisher = ffmpeg(t, [...live(600), "-f", "mpegts", address(port, "show", SECRET)]);
     await until("the publication has started", () => (published[0]?.packets.length ?? 0) > 0);
     const play = (url: string) => ffmpeg(t, ["-i", url, "-c", "copy", "-f", "null", "-"]);
     assert.notEqual((await play(address(port, "playshow", "wrong-horse-battery")).done).code, 0);

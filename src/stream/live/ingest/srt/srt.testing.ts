@@ -134,9 +134,11 @@ export const live = (seconds: number, options: string[] = []): string[] => [
  * the test must not wait for them.
  */
 const LINGER = "&linger=3";
+/** Milliseconds; the default of three seconds can be too short on a busy machine. */
+const CONNECT = "&connect_timeout=20000";
 
 export const address = (port: number, streamId: string, passphrase = "", more = ""): string =>
-  `srt://127.0.0.1:${port}?mode=caller&streamid=${streamId}${passphrase === "" ? "" : `&passphrase=${passphrase}`}${LINGER}${more}`;
+  `srt://127.0.0.1:${port}?mode=caller&streamid=${streamId}${passphrase === "" ? "" : `&passphrase=${passphrase}`}${LINGER}${CONNECT}${more}`;
 
 interface Relay {
   port: number;

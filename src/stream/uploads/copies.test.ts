@@ -261,7 +261,7 @@ test("an origin that fails later fails the video with the reason, and an endless
   }
 });
 
-test("fails a copy when the origin sends fewer bytes than it declared", { timeout: 60_000 }, async (t) => {
+test("fails a copy when the origin sends fewer bytes than it declared", { timeout: 110_000 }, async (t) => {
   const bytes = video(100_000);
   const cases: [string, Answer][] = [
     // Every response declares the full length and ends early; no range support.
@@ -313,7 +313,7 @@ test("fails a copy when the origin sends fewer bytes than it declared", { timeou
   }
 });
 
-test("a copy ends when its video is deleted", { timeout: 60_000 }, async (t) => {
+test("a copy ends when its video is deleted", { timeout: 110_000 }, async (t) => {
   const begun = Promise.withResolvers<void>();
   const closed = Promise.withResolvers<void>();
   const slow = await startOrigin(t, (request, response) => {
@@ -351,7 +351,7 @@ test("a copy without a job is resumed", async (t) => {
   assert.equal((await settled(uid)).state, "queued");
 });
 
-test("a restart deletes the rows of copies that are complete or have failed", { timeout: 60_000 }, async (t) => {
+test("a restart deletes the rows of copies that are complete or have failed", { timeout: 110_000 }, async (t) => {
   const origin = await startOrigin(t, (request, response) => serve(request, response, video(1000)));
   const { uploads, db, videos, objects, source } = await open(t);
   const table = createUploadsTable(db);
@@ -374,7 +374,7 @@ test("a restart deletes the rows of copies that are complete or have failed", { 
 
 test(
   "a database outage during all attempts neither abandons a copy nor leaks listeners",
-  { timeout: 60_000 },
+  { timeout: 110_000 },
   async (t) => {
     const bytes = video(1000);
     const origin = await startOrigin(t, (request, response) => serve(request, response, bytes));
@@ -406,7 +406,7 @@ test(
   },
 );
 
-test("a slow copy is not started twice", { timeout: 60_000 }, async (t) => {
+test("a slow copy is not started twice", { timeout: 110_000 }, async (t) => {
   const bytes = video(3000);
   const pieces: ServerResponse[] = [];
   const begun = Promise.withResolvers<void>();

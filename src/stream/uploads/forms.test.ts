@@ -151,7 +151,7 @@ test("a form that is aborted or declares a wrong length leaves nothing behind", 
 
 test(
   "a form whose sender disconnects before it is read counts as aborted, even if all of it has arrived",
-  { timeout: 60_000 },
+  { timeout: 110_000 },
   async (t) => {
     const settled: ((how: string) => void)[] = [];
     const server = createServer((request) => {

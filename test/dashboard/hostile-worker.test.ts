@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import type { Page } from "playwright-core";
 import { withoutChromium } from "../support/browser.ts";
+import { until } from "../support/mail-world.ts";
 import { suiteScope } from "../support/suite-scope.ts";
 import { startDashboard, TOKEN, type DashboardServer } from "./support.ts";
 
@@ -152,8 +153,7 @@ describe("a hostile worker's page", { skip: withoutChromium() }, () => {
          document.body.append(frame);
          await loaded;`,
       );
-      const frame = page.frames()[1];
-      assert.match(frame?.url() ?? "", /^chrome-error:/, url);
+      await until(() => page.frames()[1]?.url().startsWith("chrome-error:"), `the error page in the frame of ${url}`);
       await page.context().close();
     }
   });

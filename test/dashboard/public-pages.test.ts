@@ -105,7 +105,7 @@ describe("the pages outside the dashboard", { skip: withoutChromium() }, () => {
 
   async function verificationLink(): Promise<string> {
     const folder = dashboard.server.ready.dataDirectory;
-    const deadline = Date.now() + 20_000;
+    const deadline = Date.now() + 60_000;
     while (Date.now() < deadline)
       for await (const file of glob("**/*.eml", { cwd: folder })) {
         const { text = "" } = await PostalMime.parse(await readFile(join(folder, file)));

@@ -34,7 +34,7 @@ describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, ()
 
   test(
     "shows the list as a grid and as a table, searches it, and changes selected videos",
-    { timeout: 120_000 },
+    { timeout: 180_000 },
     async () => {
       const { page, problems } = await dashboard.open("/stream");
       await page.getByRole("list", { name: "Videos" }).getByText("Ready", { exact: true }).waitFor(PROCESSING);
@@ -135,7 +135,7 @@ describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, ()
     assert.deepEqual(problems, []);
   });
 
-  test("watermarks, signing keys, webhooks with their deliveries, and usage", { timeout: 120_000 }, async (t) => {
+  test("watermarks, signing keys, webhooks with their deliveries, and usage", { timeout: 180_000 }, async (t) => {
     const received: string[] = [];
     const endpoint = createServer((request, response) => {
       request.setEncoding("utf8").on("data", (body: string) => received.push(body));
@@ -230,13 +230,13 @@ describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, ()
     const publisher = await openSignedIn(camera, dashboard.origin, `${new URL(page.url()).pathname}/broadcast`);
     await publisher.page.getByRole("button", { name: "Turn on camera" }).click();
     await publisher.page.getByRole("button", { name: "Start broadcast" }).click();
-    await publisher.page.getByRole("button", { name: "End broadcast" }).waitFor({ timeout: 30_000 });
+    await publisher.page.getByRole("button", { name: "End broadcast" }).waitFor({ timeout: 60_000 });
     await plays(page, "Preview of Studio");
     await check(publisher.page, "live-broadcast");
     await check(page, "live-preview");
 
     await page.getByRole("tab", { name: "Health" }).click();
-    await page.getByRole("figure", { name: /^Bitrate \(kbit\/s\): Video \d/ }).waitFor({ timeout: 30_000 });
+    await page.getByRole("figure", { name: /^Bitrate \(kbit\/s\): Video \d/ }).waitFor({ timeout: 60_000 });
     await check(page, "live-health");
     await page.getByRole("tab", { name: "Outputs" }).click();
     await page.getByRole("button", { name: "Create output" }).click();

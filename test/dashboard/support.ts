@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import type { AxeResults } from "axe-core";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { openBrowser } from "../support/browser.ts";
+import { openBrowser, PATIENCE_MS } from "../support/browser.ts";
 import { spawnServe, type ServeProcess, type SpawnServeOptions } from "../support/serve.ts";
 
 /** Folder for screenshots, for manual review. */
@@ -97,6 +97,7 @@ export async function openSignedIn(
       origins: token === null ? [] : [{ origin, localStorage: [{ name: SESSION_KEY, value: token }] }],
     },
   });
+  context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   const problems: string[] = [];
   page.on("pageerror", (err) => problems.push(String(err)));

@@ -122,7 +122,9 @@ describe("the pages of workers", { skip: withoutChromium() }, () => {
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("Text in a log line").fill("wanted");
     await checkPage(page, "workers-log-filter");
+    const opening = page.waitForEvent("websocket");
     await dialog.getByRole("button", { name: "Apply filters" }).click();
+    await opening;
     await page.getByRole("button", { name: "Filter (1)" }).waitFor();
     await page.getByText("Connected", { exact: true }).waitFor();
     await request("/other");

@@ -140,6 +140,7 @@ function testAgent(getTarget: () => Target) {
     const target = getTarget();
     assert.match(await send(target, `EmailAgent+user7@${DOMAIN}`, "sub"), /^250 /);
     assert.deepEqual((await target.state("user7")).subjects, ["sub"]);
+    await target.sent(2);
   });
 
   it("routes a signed reply to the agent that signed it, whatever its address", async () => {

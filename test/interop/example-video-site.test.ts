@@ -16,7 +16,7 @@ import { programMain } from "../support/program.ts";
 const root = join(import.meta.dirname, "..", "..");
 const example = join(root, "examples", "video-site");
 const run = promisify(execFile);
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 100_000;
 
 interface Shown {
   name: string;

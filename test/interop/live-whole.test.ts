@@ -69,6 +69,8 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
   }
   const onAir = (of: ShownInput) =>
     until(async () => (await fetch(of.playback.hls)).status === 200, "a playable broadcast");
+  const hasStatus = (of: ShownInput, status: string) =>
+    until(async () => (await shown(of.uid)).status === status, `the status ${status}`);
   const recordings = (uid: string) =>
     platform.ask<ShownVideo[]>(`/accounts/${platform.account}/stream/live_inputs/${uid}/videos`);
   async function inPage<Result>(expression: string): Promise<Result> {
@@ -88,7 +90,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
       const show = await input({ recording: { mode: "automatic" }, preferLowLatency: true });
       const publisher = push("-f", "flv", `${show.rtmp.url}${show.rtmp.streamKey}`);
       await onAir(show);
-      assert.equal((await shown(show.uid)).status, "connected");
+      await hasStatus(show, "connected");
       const [running] = await recordings(show.uid);
       assert.deepEqual([running!.status.state, running!.meta["name"]?.startsWith("Show ")], ["live-inprogress", true]);
       const lifecycle = (await (await fetch(`${platform.url}/${show.uid}/lifecycle`)).json()) as object;
@@ -128,11 +130,11 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
         "a ready recording",
       );
       assert.equal(over.uid, running!.uid);
-      // Requested immediately, while the recording is still being merged into one file.
+      // Requested immediately, usually while the recording is still being merged into one file.
       const downloads = `/accounts/${platform.account}/stream/${over.uid}/downloads`;
-      assert.equal(
+      assert.match(
         (await platform.ask<{ default: { status: string } }>(downloads, { method: "POST" })).default.status,
-        "inprogress",
+        /^(inprogress|ready)$/,
       );
       const download = await until(async () => {
         const { default: file } = await platform.ask<{ default: { status: string; url: string } }>(downloads);
@@ -280,18 +282,22 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
     const stranger = push("-f", "flv", `${show.rtmp.url}${"0".repeat(65)}`);
     assert.notEqual(await stranger.ended, 0);
     const publisher = push("-f", "flv", `${show.rtmp.url}${show.rtmp.streamKey}`);
-    await until(async () => (await shown(show.uid)).status === "connected", "a broadcast");
+    await hasStatus(show, "connected");
     const unrecorded = await fetch(show.playback.hls);
     assert.equal(unrecorded.status, 404);
     assert.match(await unrecorded.text(), /Recording is off.*\n.*recording\.mode/);
     const second = push("-f", "flv", `${show.rtmp.url}${show.rtmp.streamKey}`);
     assert.notEqual(await second.ended, 0);
-    assert.equal((await shown(show.uid)).status, "connected");
+    await hasStatus(show, "connected");
     await platform.ask(`/accounts/${platform.account}/stream/live_inputs/${show.uid}/rotate_keys`, { method: "POST" });
     await publisher.ended;
     assert.notEqual((await shown(show.uid)).rtmp.streamKey, show.rtmp.streamKey);
     await until(async () => received.length === 2, "notifications");
-    assert.deepEqual(received, [`Show ${show.uid} live_input.connected`, `Show ${show.uid} live_input.disconnected`]);
+    // Deliveries may overtake each other.
+    assert.deepEqual(received.toSorted(), [
+      `Show ${show.uid} live_input.connected`,
+      `Show ${show.uid} live_input.disconnected`,
+    ]);
   });
 
   it("measures a broadcast, and disconnects its publisher on request", { timeout: 110_000 }, async () => {
@@ -302,6 +308,6 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
     await until(async () => ((await metrics()).samples.at(-1)?.frameRate ?? 0) > 0, "measurements of the broadcast");
     await platform.ask(`${path}/disconnect`, { method: "POST" });
     await publisher.ended;
-    assert.notEqual((await shown(show.uid)).status, "connected");
+    await until(async () => (await shown(show.uid)).status !== "connected", "the end of the broadcast");
   });
 });

@@ -40,7 +40,7 @@ const HLS = page(
   // The small buffer means that most of the video is not loaded yet when the other rendition is selected.
   const hls = new Hls({ enableWorker: false, maxBufferLength: 2, maxMaxBufferLength: 2 });
   // Waiting for an encoder is not an error, and switching renditions aborts the load in progress.
-  hls.on(Hls.Events.ERROR, (_name, data) => ["bufferStalledError", "aborted"].includes(data.details) || problems.push(data.type + " " + data.details + " at " + video.currentTime));
+  hls.on(Hls.Events.ERROR, (_name, data) => /^(aborted|buffer(StalledError|NudgeOnStall))$/.test(data.details) || problems.push(data.type + " " + data.details + " at " + video.currentTime));
   const parsed = new Promise((resolve) => hls.once(Hls.Events.MANIFEST_PARSED, resolve));
   hls.loadSource(url);
   hls.attachMedia(video);

@@ -49,7 +49,7 @@ describe("uploads of videos by common clients", needsFfmpeg, () => {
       }).start();
     });
 
-  it("tus-js-client uploads with a token", { timeout: 60_000 }, async () => {
+  it("tus-js-client uploads with a token", { timeout: 110_000 }, async () => {
     const uid = await byTus({
       endpoint: `${platform.api}/accounts/${account_id}/stream`,
       headers: { Authorization: `Bearer ${platform.token}` },
@@ -62,7 +62,7 @@ describe("uploads of videos by common clients", needsFfmpeg, () => {
     );
   });
 
-  it("the SDK starts an upload that another client resumes", { timeout: 60_000 }, async () => {
+  it("the SDK starts an upload that another client resumes", { timeout: 110_000 }, async () => {
     const response = await client.stream
       .create({
         account_id,
@@ -80,7 +80,7 @@ describe("uploads of videos by common clients", needsFfmpeg, () => {
     assert.deepEqual([video.meta, video.creator, video.maxDurationSeconds], [{ name: "by the SDK" }, "me", 60]);
   });
 
-  it("a one-time URL accepts one form, and also TUS", { timeout: 60_000 }, async () => {
+  it("a one-time URL accepts one form, and also TUS", { timeout: 110_000 }, async () => {
     const { uploadURL, uid } = await client.stream.directUpload.create({ account_id, maxDurationSeconds: 30 });
     const form = () => {
       const data = new FormData();
@@ -100,7 +100,7 @@ describe("uploads of videos by common clients", needsFfmpeg, () => {
     );
   });
 
-  it("a video is copied from a URL, and a URL without a server is reported", { timeout: 60_000 }, async () => {
+  it("a video is copied from a URL, and a URL without a server is reported", { timeout: 110_000 }, async () => {
     const bytes = readFileSync(path);
     const origin = createServer(
       (request, response) =>

@@ -28,7 +28,7 @@ const PAGE = `<!doctype html><video muted></video><script src="/hls.js"></script
     const hls = new Hls({ enableWorker: false });
     // A machine that is busy keeps a player waiting, and a change of rungs gives up what is being loaded: neither is
     // wrong.
-    hls.on(Hls.Events.ERROR, (_name, { type, details, error }) => ["bufferStalledError", "aborted"].includes(details) || problems.push(type + " " + details + " " + error?.message));
+    hls.on(Hls.Events.ERROR, (_name, { type, details, error }) => /^(aborted|buffer(StalledError|NudgeOnStall))$/.test(details) || problems.push(type + " " + details + " " + error?.message));
     hls.loadSource(url);
     hls.attachMedia(video);
     const ended = new Promise((resolve) => video.addEventListener("ended", resolve));

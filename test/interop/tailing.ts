@@ -33,7 +33,7 @@ export interface Tailing {
   interrupt(): Promise<number | null>;
 }
 
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 60_000;
 
 /** Starts `wrangler tail` with these arguments. */
 export function tail(wrangler: Wrangler, args: string[]): Tailing {

@@ -43,7 +43,7 @@ describe("wrangler: Analytics Engine", () => {
   const query = async (sql: string) => (await (await send(sql)).json()) as Result;
   /** Repeats the query, because the write continues after the response of the worker. */
   async function queryUntil(sql: string, done: (data: Result["data"]) => boolean): Promise<Result> {
-    const deadline = Date.now() + 20_000;
+    const deadline = Date.now() + 60_000;
     for (;;) {
       const result = (await (await send(sql)).json().catch(() => ({ data: [] }))) as Result;
       if (done(result.data) || Date.now() > deadline) return result;

@@ -138,7 +138,7 @@ describe("wrangler r2 bucket settings", () => {
     await client.send(new s3.CopyObjectCommand({ Bucket: "films", Key: "in/b", CopySource: "films/in/a" }));
     await client.send(new s3.DeleteObjectCommand({ Bucket: "films", Key: "in/a" }));
     const expectedKeys = ["events/CopyObject/in_b", "events/DeleteObject/in_a", "events/PutObject/in_a"];
-    const deadline = Date.now() + 30_000;
+    const deadline = Date.now() + 60_000;
     let keys: string[] = [];
     while (keys.length < expectedKeys.length) {
       assert.ok(Date.now() < deadline, `only ${keys.join(", ")}`);

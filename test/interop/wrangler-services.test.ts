@@ -78,7 +78,7 @@ describe("wrangler: service bindings", () => {
     await backend.write("index.js", BACKEND("two"));
     await backend.run(["deploy"]);
     assert.equal((await visit()).fetched, "two POST https://backend/path");
-    const deadline = Date.now() + 20_000;
+    const deadline = Date.now() + 60_000;
     // The RPC connection to the old version closes after a pause.
     while ((await visit()).edition !== "two") {
       assert.ok(Date.now() < deadline, "RPC calls still reach the old version");

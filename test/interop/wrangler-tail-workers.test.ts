@@ -49,7 +49,7 @@ describe("wrangler: tail workers", () => {
    */
   async function receivedItem(key: string): Promise<string> {
     await platform.visit("producer", `/?${key}`);
-    const deadline = Date.now() + 20_000;
+    const deadline = Date.now() + 60_000;
     for (;;) {
       const { text } = await platform.visit("consumer", `/?key=${encodeURIComponent(`?${key}`)}`);
       if (text !== "" || Date.now() > deadline) return text;

@@ -11,6 +11,9 @@ export const withoutChromium = (): string | false =>
 /** A fake camera and microphone: a moving pattern with beeps, and no permission prompts. */
 export const FAKE_CAMERA = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"];
 
+/** Limit of a wait in a page, on a busy machine. */
+export const PATIENCE_MS = 60_000;
+
 /**
  * Opens the system's Chromium without its user interface; closed when `scope` (a test context, or node:test's own
  * `after`) ends. Starting takes half a second: use one per test file.
@@ -41,7 +44,7 @@ export async function openBrowser(
 /** Opens a page with its own browser context and a list of its errors: uncaught exceptions and console errors. */
 export async function openPage(browser: Browser, url?: string): Promise<{ page: Page; problems: string[] }> {
   const context = await browser.newContext({ viewport: { width: 960, height: 640 } });
-  context.setDefaultTimeout(60_000);
+  context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   const problems: string[] = [];
   page.on("pageerror", (err) => problems.push(String(err)));

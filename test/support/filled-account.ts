@@ -236,7 +236,7 @@ async function addAudioTracks(access: AccountAccess, audioPath: string): Promise
     form.set("label", "French");
     form.set("file", new File([file], "french.m4a", { type: "audio/mp4" }));
     await call("POST", `${base}/${uid}/audio`, form);
-    const end = Date.now() + 60_000;
+    const end = Date.now() + 100_000;
     while ((await call("GET", `${base}/${uid}/audio`)).audio[0].status !== "ready") {
       if (Date.now() > end) throw new Error(`the audio track of ${uid} is not ready`);
       await new Promise((resolve) => void setTimeout(resolve, 200));

@@ -20,7 +20,7 @@ export const WRANGLER_NODE_OPTIONS = [
   "--require",
   join(import.meta.dirname, "wrangler-code.cjs"),
 ];
-const PATIENCE_MS = 110_000;
+const PATIENCE_MS = 100_000;
 
 export interface Ran {
   code: number | null;

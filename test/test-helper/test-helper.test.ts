@@ -351,11 +351,11 @@ describe("createServer()", () => {
     const { stdout, status } = spawnSync(process.execPath, ["--input-type=module", "-e", script], {
       cwd: dir,
       encoding: "utf8",
-      timeout: 60_000,
+      timeout: 100_000,
     });
     assert.equal(status, 0);
     const { url, dataDir } = JSON.parse(stdout) as { url: string; dataDir: string };
-    for (const deadline = performance.now() + 20_000; existsSync(dataDir);) {
+    for (const deadline = performance.now() + 60_000; existsSync(dataDir);) {
       assert.ok(performance.now() < deadline, "the folder still exists");
       await new Promise((resolve) => setTimeout(resolve, 20));
     }

@@ -9,6 +9,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -34,7 +35,7 @@ export async function programForTests(root: string, cache: string): Promise<stri
     symlinkSync(join(root, "templates"), join(draft, "templates"));
     publish(draft, folder);
   }
-  removeOld(cache);
+  removeOld(cache, folder);
   return join(folder, "dist", "cli", "main.js");
 }
 
@@ -55,9 +56,16 @@ function publish(draft: string, folder: string): void {
   }
 }
 
-function removeOld(cache: string): void {
+/** Keeps the versions that were used last: `used` now. */
+export function removeOld(cache: string, used: string): void {
+  const now = new Date();
+  utimesSync(used, now, now);
   const folders = readdirSync(cache)
-    .map((name) => ({ path: join(cache, name), changed: statSync(join(cache, name)).mtimeMs }))
+    // Another run may remove a folder, or rename its draft, at the same time.
+    .map((name) => ({
+      path: join(cache, name),
+      changed: statSync(join(cache, name), { throwIfNoEntry: false })?.mtimeMs ?? 0,
+    }))
     .sort((a, b) => b.changed - a.changed);
   for (const { path } of folders.slice(KEPT)) rmSync(path, { recursive: true, force: true });
 }

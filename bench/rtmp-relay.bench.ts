@@ -9,17 +9,18 @@ import { cpuSecondsOfTree } from "./smtp-accept/cpu-tree.ts";
 
 const STREAMS = 4;
 const SECONDS = 10;
-/** Servers may drop frames for a slow player, but these players are fast. */
-const COMPLETE = 0.98;
+/** Share of the octets that must arrive: a server may drop frames for a slow player, but these players are fast. */
+const MIN_RECEIVED = 0.98;
 
 /**
  * CPU time for four 6 Mbit/s broadcasts with one RTMP player each, compared with nginx-rtmp in the same run, and with a
- * server in Node that copies octets without reading them.
+ * server in Node that forwards octets without parsing them, which is the lower bound for Node.
  *
- * Profile (perf, four streams, 300 packets per second): half of the time is spent on waking up and reading, which Node
- * needs for octets alone; a quarter on the packets between the chunk reader and the players; a sixth on writes; a sixth
- * on major collections, because the buffers of the last GOP outlive the young generation of a small heap. Tried without
- * a gain: one system call for all packets of a read, a larger young generation, and no memory reducer.
+ * Profile (perf, four streams, 300 packets per second): half of the time is spent on the event loop and on reads, which
+ * the forwarding server needs, too; a quarter on processing packets between the chunk reader and the players; a sixth on
+ * writes; a sixth on major garbage collections, because the buffers of the last GOP outlive the young generation of a
+ * small heap. No gain: one system call for all packets of a read, a larger young generation, V8 without its memory
+ * reducer.
  */
 const bench: Bench = {
   name: "rtmp-relay",
@@ -37,7 +38,6 @@ const bench: Bench = {
       ],
       figures: (of) => ({
         cpu_ratio: of("reelpost") / of("nginx-rtmp"),
-        // The least that a relay in Node needs.
         octets_in_node_ratio: of("octets in Node") / of("nginx-rtmp"),
         reelpost_cpu_ms: of("reelpost"),
         octets_in_node_cpu_ms: of("octets in Node"),
@@ -54,8 +54,8 @@ interface Relay {
   /** Keys of publishers and players. */
   keys(n: string): [string, string];
   /**
-   * True if players connect before the publisher: nginx's players would otherwise start with the second GOP. Our server
-   * rejects early players and starts with the latest key frame.
+   * True if players connect before the publisher: with nginx, later players start with the second GOP. Reelpost rejects
+   * players without a publisher, and later players start with the latest key frame.
    */
   early: boolean;
 }
@@ -88,7 +88,7 @@ function arm(name: string, { port, pid, keys, early }: Relay, tags: readonly Flv
             const players = early ? [await startPlayer(port, play)] : [];
             const publisher = await startPublisher(port, publish);
             clients.push(publisher, ...players);
-            // Sends the codec configuration and the first frame, which arrive on another connection.
+            // Reelpost accepts players after the codec configuration and the first frame have arrived.
             let sent = await publisher.send(tags.slice(0, 8));
             const [player = await withRetries(() => startPlayer(port, play))] = players;
             clients.push(player);
@@ -123,6 +123,6 @@ async function arrived(player: Player, sent: number): Promise<void> {
     await new Promise((resolve) => void setTimeout(resolve, 300));
   }
   const { octets, frames } = player.received();
-  if (octets < sent * COMPLETE)
+  if (octets < sent * MIN_RECEIVED)
     throw new Error(`${sent} octets of video were sent, but ${octets} arrived, in ${frames} messages`);
 }

@@ -46,15 +46,15 @@ export const CLOCK_SCRIPT = `
     const ages = [];
     return new Promise((resolve) => {
       const until = performance.now() + ms;
-      const look = () => {
+      const onFrame = () => {
         context.drawImage(video, 0, 0, 320, 180);
         const age = (Date.now() % 2 ** BITS) - read(context, 320, 180);
         // A seek or a resize may show a mixture of two frames, which has no valid time.
         if (age >= 0 && age < 60_000) ages.push(age);
-        if (performance.now() < until) video.requestVideoFrameCallback(look);
+        if (performance.now() < until) video.requestVideoFrameCallback(onFrame);
         else resolve(ages);
       };
-      video.requestVideoFrameCallback(look);
+      video.requestVideoFrameCallback(onFrame);
     });
   }
 `;

@@ -24,9 +24,9 @@ export const WEBRTC_PAGE = `<!doctype html><video muted autoplay playsinline wid
     if (response.status !== 201) throw new Error(response.status + " " + (await response.text()));
     await peer.setRemoteDescription({ type: "answer", sdp: await response.text() });
     await new Promise((done, fail) => {
-      const look = () => peer.connectionState === "connected" ? done() : peer.connectionState === "failed" && fail(new Error("no connection"));
-      peer.addEventListener("connectionstatechange", look);
-      look();
+      const onState = () => peer.connectionState === "connected" ? done() : peer.connectionState === "failed" && fail(new Error("no connection"));
+      peer.addEventListener("connectionstatechange", onState);
+      onState();
     });
   }
   async function publish(url) {

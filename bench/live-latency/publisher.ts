@@ -52,22 +52,22 @@ export function publishClock(url: string): { ended: Promise<never>; stop(): Prom
     ],
     { stdio: ["pipe", "ignore", "pipe"] },
   );
-  let words = "";
+  let stderr = "";
   let stopped = false;
-  child.stderr.setEncoding("utf8").on("data", (text: string) => (words = (words + text).slice(-4096)));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr = (stderr + text).slice(-4096)));
   child.stdin.on("error", () => {});
   const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
   const began = performance.now();
   let frames = 0;
   const timer = setInterval(() => {
-    // Sends all frames that are due: a late timer catches up.
+    // Sends all frames that are due, also after a delayed timer.
     while (frames < ((performance.now() - began) / 1000) * RATE) {
       frames++;
       child.stdin.write(paintClock(Date.now() % 2 ** 40, WIDTH, HEIGHT));
     }
   }, 2);
   const ended = closed.then(() =>
-    stopped ? new Promise<never>(() => {}) : Promise.reject(new Error(`the publisher exited: ${words}`)),
+    stopped ? new Promise<never>(() => {}) : Promise.reject(new Error(`the publisher exited: ${stderr}`)),
   );
   ended.catch(() => {});
   return {

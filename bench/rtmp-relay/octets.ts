@@ -1,5 +1,5 @@
-// The limit of the benchmark: a server that speaks RTMP until `publish` or `play`, and then copies the octets of the
-// publisher to its players without reading them.
+// The lower bound for a relay in Node: a server that handles RTMP commands until `publish` or `play`, and then forwards
+// the octets of the publisher to its players without parsing them.
 import { createServer, type Socket } from "node:net";
 import {
   CHUNK_STREAM,

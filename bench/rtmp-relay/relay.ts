@@ -1,4 +1,4 @@
-// Runs only the RTMP server and the hub in one process: relays to RTMP players without creating segments.
+// Runs only the RTMP server and the hub in one process: a relay to RTMP players that creates no segments.
 import { randomIds, silentLog, systemClock } from "../../src/kernel/index.ts";
 import { createHub } from "../../src/stream/live/hub/hub.ts";
 import { startRtmpServer } from "../../src/stream/live/ingest/rtmp/server.ts";

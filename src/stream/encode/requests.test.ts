@@ -117,6 +117,23 @@ test(
   },
 );
 
+test(
+  "an initialization segment comes from a run that encodes the rendition, if there is one",
+  needsFfmpeg,
+  async (t) => {
+    const gate = gated();
+    const { video, segments, runs } = await openEncoder(t, { around: gate.around });
+    const of = await video(await tenSeconds(), tenSegments);
+    const segment = segments.get(of, "90p", 9);
+    await gate.arrived(1);
+    const inits = [segments.get(of, "90p", "init"), segments.get(of, "180p", "init")];
+    await gate.arrived(2);
+    gate.open();
+    for (const handle of await Promise.all([segment, ...inits])) assert.ok(handle !== undefined);
+    assert.equal(runs.length, 2);
+  },
+);
+
 test("awaited segments take precedence over look-ahead", needsFfmpeg, async (t) => {
   const gate = gated();
   const { video, segments } = await openEncoder(t, { around: gate.around, concurrency: 2 });

@@ -245,6 +245,7 @@ export function createSegments(deps: SegmentsDeps): SegmentsModule {
     if ((before === undefined || before.waiters.size === 0) && awaitedRequests() >= maxWaiting)
       throw streamErrors.encoderBusy({ waiting: maxWaiting });
     const request = before ?? requestFor(video, rendition, n);
+    if (n === "init" && request.run === undefined) joinRun(request);
     const endWaiting = () => signal?.removeEventListener("abort", cancel);
     const registered: Waiter = {
       ...waiter,
@@ -261,6 +262,16 @@ export function createSegments(deps: SegmentsDeps): SegmentsModule {
     request.run?.awaited.abort();
     signal?.addEventListener("abort", cancel, { once: true });
     dispatch();
+  }
+
+  /** Every run writes the initialization segment first, so a run of the rendition that has not done so will. */
+  function joinRun(request: SegmentRequest) {
+    for (const run of runs)
+      if (run.video.uid === request.video.uid && run.rendition === request.rendition && !run.control.signal.aborted) {
+        request.run = run;
+        run.requests.add(request);
+        return;
+      }
   }
 
   const awaitedRequests = () => [...requests.values()].filter(({ waiters }) => waiters.size > 0).length;

@@ -180,8 +180,14 @@ function databasesOf(url: string): Required<Pick<Cluster, "createDatabase" | "dr
 
   async function createDatabase(template?: string): Promise<string> {
     const name = `t_${randomBytes(8).toString("hex")}`;
-    const copy = template === undefined ? "" : ` template ${template}`;
-    await withClient(url, (client) => client.query(`create database ${name}${copy}`));
+    await withClient(url, async (client) => {
+      if (template === undefined) return client.query(`create database ${name}`);
+      // By default, PostgreSQL 15 and later writes every page of the copy to its log, which takes twice as much
+      // processor time.
+      const { rows } = await client.query("select current_setting('server_version_num')::int >= 150000 as selectable");
+      const strategy = (rows as { selectable: boolean }[])[0]!.selectable ? " strategy file_copy" : "";
+      return client.query(`create database ${name} template ${template}${strategy}`);
+    });
     return urlOf(name);
   }
 

@@ -22,6 +22,9 @@ const SESSION_KEY = "reelpost.session";
 
 export const TOKEN = "dashboard-test-token-0123456789abcdef0123";
 
+/** A page is open for seconds: V8's optimizing compilers take more processor time than they save. */
+const BASELINE_COMPILER = ["--js-flags=--no-maglev --no-turbofan"];
+
 interface Scope {
   after(end: () => Promise<void>): void;
 }
@@ -57,7 +60,7 @@ export interface OpenedPage {
 export async function startDashboard(scope: Scope, options: SpawnServeOptions = {}): Promise<DashboardServer> {
   const [server, browser] = await Promise.all([
     spawnServe(scope, { ...options, env: { REELPOST_API_TOKEN: TOKEN, ...options.env } }),
-    openBrowser(scope),
+    openBrowser(scope, BASELINE_COMPILER),
   ]);
   const { dashboard, api, account } = server.ready;
   const { origin } = new URL(dashboard!);

@@ -1,4 +1,7 @@
-/** Errors of message.forward() and message.reply(). Existing Email Workers match the texts; they must not change. */
+/**
+ * Errors of message.forward() and message.reply(). Existing Email Workers match on these texts, so they must not
+ * change.
+ */
 export const actionErrorEntries = {
   // ---- message.forward()
   destinationInvalid: {

@@ -11,7 +11,7 @@ export interface MessageContents {
   /** Opens the raw message of an entry; undefined if it is not kept. */
   open(entry: Pick<Entry, "kind" | "message" | "account" | "at">): Promise<ObjectHandle | undefined>;
   /**
-   * Passes the message of an entry to a worker again, as a new message of the log. `script` is the name that the
+   * Passes the message of an entry to a worker again and logs it as a new message. `script` is the name that the
    * runtime uses. Undefined if the content is not kept.
    */
   replay(entry: Entry, target: { script: string; to: string }): Promise<Replayed | undefined>;

@@ -1,4 +1,4 @@
-/** Errors of delivering a received message to its recipient. */
+/** Errors that occur when a received message is delivered to its recipient. */
 export const deliveryErrorEntries = {
   noSuchRecipient: {
     code: "E_RECIPIENT_NOT_ALLOWED",

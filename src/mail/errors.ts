@@ -9,8 +9,8 @@ import { sendErrorEntries } from "./send-errors.ts";
 import type { SmtpReply } from "./smtp-reply.ts";
 
 /**
- * All errors of the mail domain, one file for each concept. The lower-case texts without a full stop and the header
- * texts are matched by existing Email Workers; they must not change.
+ * All errors of the mail domain, one file for each concept. Existing Email Workers match on the lower-case texts
+ * without a full stop and on the header texts, so these must not change.
  */
 export const mailErrors = defineErrors("mail", {
   ...receptionErrorEntries,

@@ -162,7 +162,7 @@ test("does not listen for submission when it is disabled", async (t) => {
   assert.equal(await smtp.listenForSubmission(at), undefined);
 });
 
-test("replies 250 if any recipient is accepted, the next hop's reply if none is accepted, 554 for an invalid message", async () => {
+test("replies 250 if any recipient is accepted, with the next hop's reply if none is accepted, and with 554 for an invalid message", async () => {
   const errors = defineErrors("x", {
     bad: { code: "E_VALIDATION_ERROR", http: 400, message: "From: header does not match mail from" },
   });

@@ -15,7 +15,7 @@ import {
   type Transport,
 } from "./messages/index.ts";
 
-/** Helpers for the authentication tests. */
+/** Helpers for the mail tests. */
 
 const NOW = Date.UTC(2026, 0, 5, 7, 8, 9);
 export const clock = createManualClock(NOW);

@@ -1,6 +1,6 @@
 /**
- * Errors of the SMTP listener and of receiving a message. Existing Email Workers match the lower-case texts; they must
- * not change.
+ * Errors of the SMTP listener and of message reception. Existing Email Workers match on the lower-case texts, so these
+ * must not change.
  */
 export const receptionErrorEntries = {
   messageTooLarge: {

@@ -1,6 +1,6 @@
 /**
- * Errors of sending a message: by a worker, through the API or by submission. Existing Email Workers match the
- * lower-case texts and the header texts; they must not change.
+ * Errors that occur when a message is sent: by a worker, through the API or by submission. Existing Email Workers match
+ * on the lower-case texts and the header texts, so these must not change.
  */
 export const sendErrorEntries = {
   // ---- the message and its sender

@@ -91,7 +91,7 @@ test("destination address not verified", async () => {
   );
 });
 
-test("rejects a second forward to the same address, also in another notation and for concurrent calls", async () => {
+test("rejects a second forward to the same address, even in a different notation or from a concurrent call", async () => {
   const { forward, transport } = await setUp();
   const results = await Promise.allSettled([forward("x@there.example", []), forward("X@THERE.example", [])]);
   assert.deepEqual(

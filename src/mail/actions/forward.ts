@@ -26,7 +26,9 @@ const MAX_FORWARDS = 100;
 interface Options {
   live: LiveMail;
   transport: Transport;
-  /** Signs, and rewrites the sender to a local domain. If omitted, messages go to the transport unchanged. */
+  /**
+   * Signs messages and rewrites their sender to a local domain. If omitted, messages go to the transport unchanged.
+   */
   forwarding?: Pick<Forwarding, "forward"> | undefined;
   ids: Pick<Ids, "messageId">;
   rules: ForwardRules;

@@ -190,7 +190,7 @@ test("accepts replies to messages with harmless header values", async () => {
   }
 });
 
-test("allows one reply per message, also for concurrent calls, and a retry after a failed delivery", async () => {
+test("allows one reply per message, even with concurrent calls, and a retry after a failed delivery", async () => {
   let ok = false;
   const { answerWith, replyBuilt } = await setUp({
     answer: (rcpt) =>

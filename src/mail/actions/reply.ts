@@ -13,7 +13,7 @@ import { threadFields } from "./thread.ts";
 interface Options {
   live: LiveMail;
   transport: Transport;
-  /** Signs. If omitted, replies go to the transport unchanged. */
+  /** Signs replies. If omitted, replies go to the transport unchanged. */
   forwarding?: Pick<Forwarding, "reply"> | undefined;
   spool: Spool;
   clock: Pick<Clock, "now">;

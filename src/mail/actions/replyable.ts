@@ -9,8 +9,8 @@ export const MAX_REFERENCES = 100;
 const MAX_SHOWN = 100;
 
 /**
- * Returns why a message must not get an automatic reply, and what to do, or undefined if it may. RFC 3834 2, and the
- * rules of the platform.
+ * Returns the reason why a message must not get an automatic reply, and what to do about it; undefined if it may get
+ * one. Follows RFC 3834 2 and the rules of the platform.
  */
 export function whyNotReplyable({ from, message, verdict }: LiveMail): string | undefined {
   const { fields, messageId } = message;

@@ -11,16 +11,18 @@ interface HandledMessage {
 }
 
 export interface WorkerLogs {
-  /** Call it before the invocation with this id. */
+  /** Must be called before the invocation with this id starts. */
   expect(invocation: string, handled: HandledMessage): void;
   close(): void;
 }
 
-/** Invocations that have not ended. Beyond this number, the oldest are forgotten: their logs are not recorded. */
+/**
+ * Maximum number of invocations that have not ended. Beyond it, the oldest are forgotten: their logs are not recorded.
+ */
 const MAX_EXPECTED = 10_000;
 const MAX_LINES = 50;
 
-/** Passes what workers log while they handle messages to the log of messages. */
+/** Copies what workers log while they handle messages to the message log. */
 export function createWorkerLogs({
   runtime,
   record,

@@ -17,7 +17,7 @@ export interface Handled extends Pick<EmailOutcome, "outcome" | "exception" | "e
   forwards: { recipient: string; headers: [name: string, value: string][]; messageId: string }[];
   /** `raw` is set only if the caller asked to keep it. */
   replies: { messageId: string; sender: string; raw?: Buffer }[];
-  /** In chronological order; timestamps in RFC 3339. */
+  /** In chronological order; timestamps are in RFC 3339 format. */
   events: { type: "received" | "forward" | "reply" | "reject"; timestamp: string; messageId?: string }[];
 }
 

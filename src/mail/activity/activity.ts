@@ -47,7 +47,7 @@ export interface Activity {
   trace: Trace;
   /** Returns entries, newest first. Throws UserError badCursor. */
   search(query: EntryQuery): Promise<EntryPage>;
-  /** Throws UserError noEntry, also for an entry of another account (or zone). */
+  /** Resolves with an entry. Throws UserError noEntry if it does not exist or belongs to another account (or zone). */
   get(of: { account: string; zone?: string }, id: string): Promise<Entry>;
   /** Resolves with entries of a message that an account sent, by its Message-ID. */
   findSent(account: string, messageId: string): Promise<Entry[]>;
@@ -57,7 +57,7 @@ export interface Activity {
   first(query: RowsQuery): Promise<ColumnValue[][]>;
   /**
    * Sets the status of messages that a killed process left as received, last updated before `changedBefore`. Queued
-   * messages get their status from the queue, all others get `unknown`. Resolves with the number of messages.
+   * messages get their status from the queue, and all others get `unknown`. Resolves with the number of messages.
    */
   resolveInterrupted(queue: Pick<Queue, "ofInbound">, changedBefore: number): Promise<number>;
   /** Deletes entries past the retention period; returns how many. */

@@ -15,11 +15,11 @@ export type CountColumn =
 export type CountFilter = RowFilter<CountColumn>;
 
 export interface CountQuery {
-  /** The entries of a zone, of an account, or both. */
+  /** Limits the query to the entries of a zone, of an account, or both. */
   zone?: string;
   account?: string;
   kind: EntryKind;
-  /** Range of the time of the first step; `since` is inclusive, `until` exclusive. */
+  /** Range for the time of the first step; `since` is inclusive, `until` exclusive. */
   since: number;
   until: number;
   filter: CountFilter;

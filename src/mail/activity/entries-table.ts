@@ -3,8 +3,8 @@ import { prepared, type Db, type Migration } from "../../store/index.ts";
 import type { Entry } from "./types.ts";
 
 /**
- * Times in epoch milliseconds, flags as 0 and 1, `details` as JSON: deliveries, events, answer, and what else is read
- * only with the whole entry.
+ * Times in epoch milliseconds, flags as 0 and 1, `details` as JSON: deliveries, events, the SMTP reply (`answer`), and
+ * everything else that is read only with the whole entry.
  */
 export interface EntryRow {
   id: string;
@@ -177,7 +177,9 @@ const NARROW = [
   "details",
 ] as const;
 const WIDE = [...NARROW, "account_id", "zone_id", "at", "mail_from", "from_key", "domain"] as const;
-/** Rows per INSERT: repeatedly uses the largest size that fits the remaining rows. */
+/**
+ * Rows per INSERT: each statement uses the largest of these sizes that does not exceed the number of remaining rows.
+ */
 const BATCHES = [32, 8, 1];
 /** Prefixes per statement. */
 const PREFIXES = 100;

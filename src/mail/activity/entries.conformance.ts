@@ -8,7 +8,7 @@ const stepsOf = ({ events }: Entry) => events.map(({ step }) => step).join(" ");
 
 export function entriesConformance(engine: TestEngine): void {
   describe("the entries of a message", () => {
-    test("each recipient has an entry with only its own steps", async (t) => {
+    test("are separate for each recipient, with only its own steps", async (t) => {
       const { activity, recordStep } = await openActivity(t, engine);
       const to = [
         "drop@here.example",
@@ -65,7 +65,7 @@ export function entriesConformance(engine: TestEngine): void {
       assert.deepEqual((await activity.search({})).items.length, 4, "mail for an unknown domain is not logged");
     });
 
-    test("shows a delivery report about several recipients only with those recipients", async (t) => {
+    test("show a delivery report about several recipients only for those recipients", async (t) => {
       const { activity, recordStep } = await openActivity(t, engine);
       const [delivered, dropped, gone, full] = [
         "ok@here.example",
@@ -122,7 +122,7 @@ export function entriesConformance(engine: TestEngine): void {
       );
     });
 
-    test("lists a worker's forwards under the message, whose status they determine, and its reply as a separate message", async (t) => {
+    test("list a worker's forwards, which determine the status, under the message, and its reply as a separate message", async (t) => {
       const { activity, recordStep } = await openActivity(t, engine);
       const rcpt = "worker@here.example";
       recordStep("m1", "received", { from: "a@there.example", to: [rcpt] });
@@ -194,7 +194,7 @@ export function entriesConformance(engine: TestEngine): void {
       assert.deepEqual((await answers())[0]![3], "deliveryFailed");
     });
 
-    test("sent mail has one entry per recipient under its Message-ID, even if its steps use other ids", async (t) => {
+    test("are one per recipient of sent mail, under its Message-ID, even if its steps use other ids", async (t) => {
       const { activity, recordStep } = await openActivity(t, engine);
       const messageId = "<s1@here.example>";
       recordStep(
@@ -244,7 +244,7 @@ export function entriesConformance(engine: TestEngine): void {
       assert.deepEqual(await activity.findSent(OTHER_ACCOUNT, messageId), []);
     });
 
-    test("a deferred forward that the server queues is sent as another copy, and delivered once", async (t) => {
+    test("show a deferred forward that the server queues as another copy, delivered once", async (t) => {
       const { activity, recordStep } = await openActivity(t, engine);
       const rcpt = "box@here.example";
       recordStep("m1", "received", { from: "a@there.example", to: [rcpt, "drop@here.example"] });
@@ -290,7 +290,7 @@ export function entriesConformance(engine: TestEngine): void {
       assert.deepEqual(await found(), ["delivered", "<c3@here.example> delivered"]);
     });
 
-    test("records one step for several copies, later reports about them, and a complaint", async (t) => {
+    test("record one step for several copies, later reports about them, and a complaint", async (t) => {
       const { activity, recordStep } = await openActivity(t, engine);
       const rcpt = "x@here.example";
       recordStep("m1", "received", { from: "a@there.example", to: [rcpt], subject: "=?utf-8?Q?gr=C3=BCn?=" });
@@ -360,7 +360,7 @@ export function entriesConformance(engine: TestEngine): void {
       );
     });
 
-    test("steps that name only the destination of a copy are matched to the original recipient", async (t) => {
+    test("match steps that name only the destination of a copy to the original recipient", async (t) => {
       const { activity, recordStep } = await openActivity(t, engine);
       recordStep("m1", "received", { from: "a@there.example", to: ["x@here.example", "y@here.example"] });
       recordStep("m1", "matched", { kind: "forward", to: ["me@else.example"] }, { rcpt: "y@here.example" });
@@ -372,7 +372,7 @@ export function entriesConformance(engine: TestEngine): void {
       ]);
     });
 
-    test("several processes contribute to one entry, in any order", async (t) => {
+    test("combine steps from several processes, in any order", async (t) => {
       const { activity, second, step, clock } = await openActivity(t, engine);
       const runner = await second();
       const rcpt = "box@here.example";

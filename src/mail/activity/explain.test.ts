@@ -55,7 +55,7 @@ test("explains entries that have only the results", () => {
   );
 });
 
-test("keeps a bounded part of the results", () => {
+test("keeps a limited number of results, with truncated text", () => {
   const checks = checksOf({
     dkim: Array.from({ length: 50 }, () => ({ result: "fail", domain: "d".repeat(1000), why: "\u001b[31m" })),
     spf: "not a result",

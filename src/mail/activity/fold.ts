@@ -136,7 +136,10 @@ function applyStep(entry: Entry, event: TraceEvent, at: number): void {
   }
 }
 
-/** A message deferred by the server or by the sender has reached a final state. */
+/**
+ * Clears the temporary failure of a message that was deferred by the server or by the sender and has now reached a
+ * final state.
+ */
 function clearTemporaryFailure(entry: Entry, at: number, isSuccess: boolean): void {
   if (isSuccess && entry.answer?.temporary === true && at > entry.answer.at) entry.answer = null;
 }
@@ -162,7 +165,7 @@ function applyMatch(entry: Entry, detail: TraceEvent["detail"]): void {
   if (typeof rule === "object" && rule !== null && "id" in rule) entry.rule = textOf(rule.id, 64) ?? null;
 }
 
-/** The reply to the sender; `accepted` means that the failure came after a positive reply. */
+/** Stores the reply to the sender; `accepted` means that the failure came after a positive reply. */
 function applyAnswer(
   entry: Entry,
   { detail }: TraceEvent,
@@ -188,8 +191,8 @@ const RANK: Record<EntryDelivery["state"], number> = {
 };
 
 /**
- * Orders two steps of the same millisecond. A message deferred while the sender waits is not in a queue yet: queueing
- * comes later.
+ * Orders two steps of the same millisecond. A message that is deferred while the sender waits is not queued yet, so
+ * queueing comes later.
  */
 const rankOf = (state: EntryDelivery["state"], outbound: string | undefined): number =>
   state === "deferred" && outbound === undefined ? 0 : RANK[state];

@@ -74,7 +74,7 @@ export function logConformance(engine: TestEngine): void {
       for (const [query, expected] of cases) assert.equal(await found(query), expected, JSON.stringify(query));
     });
 
-    test("a search with few matches scans a bounded number of entries per page and returns a cursor", async (t) => {
+    test("scans a limited number of entries per page if few match, and returns a cursor", async (t) => {
       const { activity, db, forwarded } = await openActivity(t, engine);
       forwarded(1);
       await activity.flush();

@@ -6,8 +6,8 @@ export type OwnerOf = (domain: string) => Promise<{ account: string; zone?: stri
 
 export interface Owners {
   /**
-   * Fills in a missing account and zone: by the recipient for received mail, by the sender for sent mail. Never
-   * rejects.
+   * Fills in a missing account and zone: those of the recipient for received mail, those of the sender for sent mail.
+   * Never rejects.
    */
   complete(entries: Entry[]): Promise<void>;
 }

@@ -1,10 +1,13 @@
 import { publishChange, type Events } from "../../store/index.ts";
 import type { WrittenEntry } from "./writer.ts";
 
-/** Entries of one account and zone that are published one by one; more of them are published as one change. */
+/**
+ * Maximum number of entries of one account and zone that are published individually; a larger number is published as
+ * one change.
+ */
 const MAX_SINGLE = 10;
 
-/** Publishes changes of the log, as "mail", and of the outbound queue, as "queue". */
+/** Publishes changes to the log, as "mail", and to the outbound queue, as "queue". */
 export const publishEntries =
   (events: Pick<Events, "publish">) =>
   (entries: readonly WrittenEntry[]): void => {

@@ -1,7 +1,7 @@
 import { entryId } from "./entry-reference.ts";
 import type { Entry } from "./types.ts";
 
-/** Another entry of the log that a message led to. */
+/** Another log entry that was caused by a message. */
 interface RelatedEntry {
   id: string;
   relation: "reply" | "bounce";

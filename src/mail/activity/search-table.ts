@@ -67,7 +67,7 @@ export function createSearch(db: Db) {
 
 type Select<Row> = SelectQueryBuilder<EntryTables, "email_log", Row>;
 
-/** Adds the conditions that are served by an index, newest first. */
+/** Adds the conditions that an index serves, and sorts by newest first. */
 function restrictToScope<Row>(
   query: Select<Row>,
   { account, zone, kind, since, until, from, to, after }: EntryQuery,

@@ -29,7 +29,7 @@ test("shows each recipient only its own lines", () => {
   assert.equal(transcriptFor({ to: "box@here.example" }, LINES, 1).at(-1)!.text, LINES.at(-1)!.text);
 });
 
-test("ignores invalid lines, and cleans and bounds the others", () => {
+test("ignores invalid lines, and sanitizes and truncates the others", () => {
   const lines = [
     { by: "X", text: "a" },
     { by: "C" },
@@ -41,7 +41,7 @@ test("ignores invalid lines, and cleans and bounds the others", () => {
   assert.deepEqual(transcriptFor({ to: "a" }, "text", 1), []);
 });
 
-test("collects a bounded number of log lines of a worker", () => {
+test("collects a limited number of log lines from a worker", () => {
   const entry = newEntry({ kind: "routing", message: "m", rcpts: undefined }, "a@b", 0);
   addWorkerLogs(entry, {
     logs: Array.from({ length: 40 }, (_, n) => ({ at: n, level: "log", text: "x".repeat(600) })),

@@ -10,7 +10,7 @@ const OTHER_RECIPIENT = "RCPT TO:<another recipient>";
 
 /**
  * Returns the lines of an SMTP session that the log of one recipient may show. Recipients may belong to different
- * accounts, so those of other recipients, and a reply about several, are reduced.
+ * accounts, so lines about other recipients are redacted, and a reply about several is reduced to its codes.
  */
 export function transcriptFor(entry: Pick<Entry, "to">, lines: unknown, recipients: number): TranscriptEntry[] {
   if (!Array.isArray(lines)) return [];

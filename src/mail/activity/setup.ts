@@ -32,7 +32,7 @@ const HOUR_MS = 3_600_000;
 const INTERRUPTED_MS = HOUR_MS;
 /** Days for which the content of sent messages is kept. */
 const SENT_MESSAGE_DAYS = 7;
-/** Rejections logged per minute, so that a client that guesses recipients cannot fill the disk. */
+/** Maximum number of rejections logged per minute, so that a client that guesses recipients cannot fill the disk. */
 const MAX_REJECTIONS = 600;
 
 /** Sets up the message log, and the copies of sent mail. */

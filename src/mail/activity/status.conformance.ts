@@ -128,7 +128,7 @@ export function statusConformance(engine: TestEngine): void {
       assert.deepEqual([(await only()).status, (await only()).error], ["delivered", null], "the retry delivered it");
     });
 
-    test("is queued if a deferral and the queueing have the same millisecond, in any order of events", async (t) => {
+    test("is queued if the deferral and the queueing happen in the same millisecond, whatever the order of events", async (t) => {
       const { activity, recordStep, clock } = await openActivity(t, engine);
       const rcpt = "box@here.example";
       const copy = { messageId: "<c@here.example>", to: "me@else.example", cause: "forward" };

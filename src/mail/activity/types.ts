@@ -1,6 +1,6 @@
 /** An entry of the message log: one for each message and recipient. */
 export interface Entry {
-  /** 32 hex digits, derived from message and recipient, so every process computes the same id. */
+  /** 32 hex digits, derived from the message and the recipient, so that every process computes the same id. */
   id: string;
   kind: EntryKind;
   /** `routing`: the id of the message as it was received. `sending`: its Message-ID, with angle brackets. */
@@ -37,7 +37,7 @@ export interface Entry {
   isSpam: boolean;
   spamScore: number | null;
   spamThreshold: number | null;
-  /** Maximum size in bytes. */
+  /** Size of the message in bytes. */
   size: number | null;
   /** IP address of the sending peer. */
   ip: string | null;
@@ -56,9 +56,9 @@ export interface Entry {
 
 export interface AuthenticationCheck {
   method: "spf" | "dkim" | "dmarc" | "arc";
-  /** A result of RFC 8601 2.7. */
+  /** A result name of RFC 8601 2.7. */
   result: string;
-  /** The domain that was checked: of the sender, the signature, the author, or the last seal. */
+  /** The domain that was checked: that of the sender, the signature, the author, or the last seal. */
   domain?: string;
   selector?: string;
   /** DMARC: the policy of the domain owner, and the methods that are aligned. */
@@ -82,7 +82,7 @@ export interface WorkerLogEntry {
 export type EntryKind = "routing" | "sending";
 
 /**
- * `received` and `sent`: accepted, nothing further is known yet. `handled`: processed by a worker. `queued`,
+ * `received` and `sent`: accepted; nothing further is known yet. `handled`: processed by a worker. `queued`,
  * `deferred`: waiting for the next attempt; `deferred` also covers mail left with the sender. `error`: internal or
  * worker error; the sender retries. `unknown`: the server stopped before it logged the outcome.
  */

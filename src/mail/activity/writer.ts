@@ -30,13 +30,13 @@ export interface WrittenEntry {
   id: string;
   account: string;
   zone: string;
-  /** One of its deliveries is in the outbound queue, or has been. */
+  /** True if one of its deliveries is or was in the outbound queue. */
   isQueued: boolean;
 }
 
 export interface Writer {
   add(event: TraceEvent): void;
-  /** Resolves when all events added before have been written or dropped. Never rejects. */
+  /** Resolves when all previously added events have been written or dropped. Never rejects. */
   flush(): Promise<void>;
   droppedSteps(): number;
   close(): Promise<void>;
@@ -91,7 +91,7 @@ export function createWriter({ table, owners, clock, log, maxBuffered, flushMs, 
   }
 
   async function drain() {
-    // Bounded to the events waiting now, so that the flush ends; the next flush writes later ones.
+    // Limited to the events waiting now, so that the flush ends; the next flush writes later ones.
     for (let left = pendingEvents.length; left > 0; left -= BATCH_SIZE) {
       const events = pendingEvents.splice(0, Math.min(left, BATCH_SIZE));
       try {

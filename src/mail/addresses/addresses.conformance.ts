@@ -47,7 +47,7 @@ export function addressesConformance(engine: TestEngine): void {
         assert.equal((await refusal(addresses.verify(wrong)))[0], "badLink");
     });
 
-    test("links expire: after a time, when another message is sent, and with the address", async (t) => {
+    test("have links that expire after a time, when another message is sent, or when the address is deleted", async (t) => {
       const {
         routing: { addresses },
         mails,
@@ -138,7 +138,7 @@ export function addressesConformance(engine: TestEngine): void {
       assert.equal(await addresses.stateOf(ACCOUNT, "GRÜßE@xn--bcher-kva.example"), "unverified");
     });
 
-    test("receive a limited number of verification mails", async (t) => {
+    test("receive a limited number of verification messages", async (t) => {
       const {
         routing: { addresses },
         mails,

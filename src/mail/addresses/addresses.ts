@@ -82,8 +82,8 @@ export interface AddressesDeps {
 const MAX_EMAIL_LENGTH = 90;
 const LINK_MS = 3 * 24 * 3_600_000;
 /**
- * Verification mails of one account per hour. Without a limit, an account that adds and deletes addresses could mail
- * anyone.
+ * Maximum number of verification messages per account and hour. Without a limit, an account that adds and deletes
+ * addresses could mail anyone.
  */
 const MAILS_PER_HOUR = 300;
 const RESEND_MS = 60_000;

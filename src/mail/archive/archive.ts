@@ -9,7 +9,7 @@ interface MessageArchiveOptions {
   log: Log;
   /** Days that messages are kept. */
   days: number;
-  /** Maximum number of bytes of all messages; the oldest are deleted first. */
+  /** Maximum total size of all messages in bytes; the oldest are deleted first. */
   maxBytes: number;
 }
 

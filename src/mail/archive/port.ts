@@ -15,8 +15,8 @@ export interface ArchivedMail {
  */
 export interface MessageArchive {
   /**
-   * Total size at the last sweep, plus the bytes that this process has stored since. Set when another process has run
-   * the sweep.
+   * Total size at the last sweep, plus the bytes that this process has stored since. Updated by the caller if another
+   * process has run the sweep.
    */
   storedBytes: number;
   /**

@@ -144,7 +144,7 @@ test("applies the configured policy to an SPF fail", async () => {
   });
 });
 
-test("defers a message if a DNS query fails whose result matters", async () => {
+test("defers a message if a DNS query fails and its result matters", async () => {
   const deferred = async (...args: Parameters<typeof check>) => {
     const said = await reply(...args);
     assert.deepEqual([said?.code, said?.enhanced], [451, "4.4.3"], JSON.stringify(said));
@@ -184,7 +184,7 @@ test("does not defer because of a deleted key or a name that is invalid in DNS",
   assert.equal((await check(from("x@unknown.example"), source)).reply?.code, 550);
 });
 
-test("checks the null sender by HELO, and can accept bounces without authentication", async () => {
+test("checks the HELO name for the null sender, and can accept bounces without authentication", async () => {
   const text = "From: MAILER-DAEMON@other.example\nSubject: failure\n\nx\n";
   assert.deepEqual((await check(from(""), mail(text))).spf, {
     result: "pass",
@@ -206,7 +206,7 @@ test("handles messages with several authors or none", async () => {
   }
 });
 
-test("rejects a signature over part of the body, and rsa-sha1", async () => {
+test("rejects signatures that cover only part of the body, and rsa-sha1 signatures", async () => {
   const source = await signedMail(`${HEADER}\nHello\n`, RSA);
   const text = await textOf(source);
   const altered = await check(from("x@unknown.example"), mail(text.replace("Hello", "Bye")));

@@ -2,7 +2,8 @@ import { createReadStream } from "node:fs";
 import { Readable } from "node:stream";
 import { parentPort } from "node:worker_threads";
 import type { FromThread, ToThread, VerifyJob } from "./body-threads.ts";
-// Loaded with the thread: an error of a file that is opened while a message waits for the library would be uncaught.
+// Imported when the thread starts: if it were first loaded while a message waits, an error opening one of its files
+// would be uncaught.
 import "./library.ts";
 import { lookupError, type Resolver } from "./resolver.ts";
 import { verifySignatures } from "./signatures.ts";

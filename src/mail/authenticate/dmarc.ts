@@ -8,7 +8,9 @@ import type { DmarcResult, ResultWord, SpfResult } from "./verdict.ts";
 
 const POLICIES = ["none", "quarantine", "reject"] as const;
 
-/** DMARC according to RFC 9989 (tree walk, `np`, `t`), for the single author domain a message must have. */
+/**
+ * Checks DMARC according to RFC 9989 (tree walk, `np`, `t`), for the single author domain that a message must have.
+ */
 export async function checkDmarc(
   spf: SpfResult,
   { dkim, from, fromFields }: SignatureResults,

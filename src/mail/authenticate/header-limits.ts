@@ -6,7 +6,7 @@ import { mailErrors } from "../errors.ts";
  * in all fields: without these limits, a message of one megabyte would take minutes.
  */
 const MAX_HEADER_LINES = 20_000;
-/** Number of signatures checked, from the top (RFC 6376 6.1 leaves it to the verifier). */
+/** Maximum number of signatures checked, from the top (RFC 6376 6.1 leaves the number to the verifier). */
 const MAX_SIGNATURES = 10;
 const MAX_SIGNATURE_BYTES = 16 * 1024;
 

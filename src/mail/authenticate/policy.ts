@@ -88,7 +88,7 @@ function checkDmarc({ spf, dkim, dmarc, arc }: Case, policy: AuthenticationPolic
   if (dmarc.result !== "fail") return ACCEPT;
   const action = policy.dmarcFail[dmarc.policy ?? "none"];
   if (action === "accept" || isSealedByTrusted(arc, policy)) return ACCEPT;
-  // RFC 7489 6.6.2, RFC 9989 5.3: a failed lookup might have aligned.
+  // RFC 7489 6.6.2, RFC 9989 5.3: an identifier whose lookup failed might have aligned.
   if (policy.temporary === "defer" && [spf, ...dkim].some(isTemporary))
     return decideUnclear(`whether ${dmarc.from} authorized the message`, policy);
   return act(action, `DMARC fails for ${dmarc.from}, whose policy is ${dmarc.policy}`, () =>

@@ -75,7 +75,10 @@ const hideInternals = (name: string, type: LookupType) => (err: unknown) => {
   throw Object.assign(lookupError(code, `${type} ${name}: ${code}`), { cause: err });
 };
 
-/** The default reason is an exception with a stack trace, which takes longer than the rest of a cached query. */
+/**
+ * The default abort reason is an exception with a stack trace, and creating it takes longer than the rest of a cached
+ * query.
+ */
 const ANSWERED = Symbol("answered");
 
 async function withTimeout<T>(answer: Promise<T>, ms: number, what: string, clock: Clock): Promise<T> {

@@ -16,7 +16,9 @@ export interface PemSigningKey {
 export interface Signing {
   /** One signature per key, in this order from the top: the service's domain, then the customer's. */
   dkim?: readonly PemSigningKey[];
-  /** An ARC set above the signatures for a forwarded message, with the verdict on its arrival. */
+  /**
+   * An ARC set to add above the signatures of a forwarded message; `verdict` is the verdict reached on its arrival.
+   */
   seal?: { key: PemSigningKey; verdict: Pick<Verdict, "arc" | "summary"> };
 }
 

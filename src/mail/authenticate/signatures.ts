@@ -10,7 +10,7 @@ type Library = typeof import("./library.ts");
 export interface SignatureResults {
   dkim: DkimResult[];
   arc: ArcResult;
-  /** The addresses of From, and how many such fields there are. */
+  /** The addresses in From, and the number of From fields. */
   from: string[];
   fromFields: number;
 }
@@ -78,7 +78,7 @@ function dkimResult(
     ...(algo ? { algorithm: String(algo) } : {}),
     ...(signature ? { signature: String(signature).slice(0, 8) } : {}),
   };
-  // RFC 6376 6.1.1 and 3.6.1 (t=s): PERMFAIL for any key. Without strict mode mailauth only warns.
+  // RFC 6376 6.1.1 and 3.6.1 (t=s): the result is PERMFAIL for any key. Without strict mode, mailauth only warns.
   if (status.warnings?.includes("identity-domain"))
     return { result: "permerror", ...rest, why: "domain mismatch between i= and d=" };
   if (status.result === "pass" && status.underSized !== undefined && partialBody === "ignore") {

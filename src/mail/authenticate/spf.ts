@@ -4,7 +4,7 @@ import { loadLibrary } from "./load-library.ts";
 import type { Resolver } from "./resolver.ts";
 import type { ResultWord, SpfResult } from "./verdict.ts";
 
-/** RFC 7208 check_host() for the envelope sender, or for HELO if the sender is null (2.4). */
+/** Performs check_host() of RFC 7208 for the envelope sender, or for HELO if the sender is null (2.4). */
 export async function checkSpf(
   { from, helo, ip }: Pick<Envelope, "from" | "helo" | "ip">,
   resolver: Resolver,

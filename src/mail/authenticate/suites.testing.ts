@@ -38,7 +38,10 @@ export function tableResolver(table: Record<string, unknown[] | Error>): Resolve
   return Object.assign(resolver, { queries });
 }
 
-/** Returns a resolver for the zone data of the SPF suite; SPF records serve as TXT if a name has no TXT records. */
+/**
+ * Returns a resolver for the zone data of the SPF suite. If a name has no TXT records, its SPF records are returned as
+ * TXT.
+ */
 export function zoneResolver(zone: Section): Resolver {
   const names = new Map(Object.entries(zone).map(([name, records]) => [name.toLowerCase(), records as Yaml[]]));
   return async (name, type) => {

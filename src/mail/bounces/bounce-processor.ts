@@ -46,7 +46,7 @@ interface ReturnPathMail {
   isAuthenticated: () => Promise<boolean>;
 }
 
-/** How long a repeated report is recognized: longer than a server retries a report. */
+/** How long a repeated report is recognized: longer than any server retries to send a report. */
 const DUPLICATE_WINDOW_MS = 10 * 86_400_000;
 
 /** Processes mail to return paths: bounces, complaints and automatic replies. */

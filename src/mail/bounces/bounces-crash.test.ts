@@ -17,12 +17,12 @@ import { createBounces } from "./bounces.ts";
 import { MAIL, until } from "./bounces.testing.ts";
 import { bouncesMigrations } from "./bounces-table.ts";
 
-/** Tests a process that dies between a failure and its report, and its successor. */
+/** Tests a process that is killed between a failure and its report, and the process that takes over. */
 
 const MINUTE = 60_000;
 /**
- * When the first process dies: before the report is queued, after it is queued but not recorded, or after one of two
- * records is written.
+ * When the first process is killed: before the report is queued, after it is queued but not recorded, or after one of
+ * two records is written.
  */
 const MOMENTS = ["before", "behind", "noted"] as const;
 type Moment = (typeof MOMENTS)[number];

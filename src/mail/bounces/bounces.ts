@@ -55,7 +55,7 @@ interface BouncesLimits {
   delayMs: number;
 }
 
-/** Servers retry for five days, and people take longer to react. The same values as for SRS. */
+/** Servers retry for five days, and people take longer to react. These are the same values as for SRS. */
 const DEFAULT_RETURNS_LIMITS: BouncesLimits = {
   pathDays: 21,
   reportsPerSender: 100,

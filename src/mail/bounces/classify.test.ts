@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { cpuMs } from "../../../test/support/cpu-time.ts";
 import { suppressionFor } from "./classify.ts";
 
-test("a failure is classified by its meaning for the address", () => {
+test("a failure is classified by what it means for the address", () => {
   const table: [Parameters<typeof suppressionFor>[0], ReturnType<typeof suppressionFor>][] = [
     [{ status: "5.1.1" }, "hard_bounce"],
     [{ status: "5.1.10" }, "hard_bounce"],

@@ -1,6 +1,6 @@
 import type { BounceReason } from "./types.ts";
 
-/** A delivery failure, reduced to what matters for the address. */
+/** A delivery failure, reduced to the fields that are relevant to the address. */
 interface Failed {
   /** RFC 3463 status, such as "5.1.1"; the last two numbers may be 0 if only the class is known. */
   status: string;

@@ -23,7 +23,9 @@ interface DelayNotificationsDeps {
 
 const PAGE_SIZE = 100;
 const MAX_PAGES = 10;
-/** How far back deliveries are found after a start. A process that was down for longer skips their notifications. */
+/**
+ * How far back deliveries are looked up after startup. A process that was down for longer skips their notifications.
+ */
 const LOOKBACK_MS = 24 * 3_600_000;
 
 /**

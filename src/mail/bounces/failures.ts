@@ -102,7 +102,7 @@ export function createFailures({ srs, paths, table, list, clock }: FailureDeps) 
     return next;
   }
 
-  /** Builds the report about a failure in the queue. */
+  /** Builds the report about a failed delivery from the queue. */
   async function reportableFailure(
     failure: DeliveryFailure,
     action: "failed" | "delayed" | "relayed" = "failed",

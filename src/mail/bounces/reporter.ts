@@ -6,7 +6,7 @@ import type { DsnEvent, Trace, Transport } from "../messages/index.ts";
 import { composeReport, type ReportDeps, type ReportRequest, type RecipientOutcome } from "./report.ts";
 import type { BouncesTable } from "./bounces-table.ts";
 
-/** Whether a report was sent; `before` means that everything had already been reported. */
+/** Whether a report was sent, or why not; `before` means that everything had already been reported. */
 type ReportResult = "sent" | "null sender" | "not authenticated" | "not requested" | "before";
 
 /** A failure that may have to be reported. */

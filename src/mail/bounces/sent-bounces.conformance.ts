@@ -151,7 +151,7 @@ export function sentBouncesConformance(engine: TestEngine): void {
       );
     });
 
-    test("is rejected if its path is guessed, expired, unknown or foreign", async (t) => {
+    test("is rejected if its path is guessed, expired or unknown, or has a different domain", async (t) => {
       const fixture = await open(t);
       const path = await returnPathFor(fixture);
       const [local] = path.split("@");

@@ -22,7 +22,7 @@ export interface SendingPathsRequest extends Owner {
   domain: string;
   /** With angle brackets. */
   messageId: string;
-  /** Message id under which its steps are traced. Default: the Message-ID. */
+  /** The recipients. */
   to: string[];
   /** Message id that its steps are traced under. Default: the Message-ID. */
   message?: string;
@@ -43,7 +43,7 @@ export interface BounceRequest extends Owner {
   arrivedAt: Date;
 }
 
-/** Result for a recipient, by the address the sender used. */
+/** Result for a recipient, identified by the address that the sender used. */
 interface Outcome {
   rcpt: string;
   reply: SmtpReply;
@@ -66,14 +66,14 @@ export interface Bounces {
    */
   pathFor(request: ReturnPathRequest): Promise<string>;
   /**
-   * Returns one envelope sender per recipient, in the same order, so that a recipient cannot report another. The paths
-   * are on disk when the promise resolves.
+   * Returns one envelope sender per recipient, in the same order, so that one recipient's return path cannot be used to
+   * report another recipient. The paths are on disk when the promise resolves.
    */
   pathsFor(request: SendingPathsRequest): Promise<string[]>;
   /** True if the address has the form of a return path (SRS, VERP, token), valid or not. Needs no lookup. */
   isReturnPath(rcpt: string): boolean;
   /**
-   * Returns the reply at RCPT: a rejection for a forged or expired address, or for mail that is not a bounce. Undefined
+   * Returns the reply to RCPT: a rejection for a forged or expired address, or for mail that is not a bounce. Undefined
    * means accept.
    */
   check(rcpt: string, envelope: Pick<Envelope, "from">): Promise<SmtpReply | undefined>;

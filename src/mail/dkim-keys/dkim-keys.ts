@@ -40,7 +40,8 @@ export interface DkimKeys {
   /** Returns the keys that sign messages, usually from memory. Empty if the name does not have keys. */
   signers(name: DkimName): Promise<DkimSigningKey[]>;
   /**
-   * Resolves with the local key for `d=` and `s=` of a signature, including retired keys. Undefined for foreign keys.
+   * Resolves with the local key for `d=` and `s=` of a signature, including retired keys. Undefined for keys of other
+   * servers.
    */
   find(domain: string, selector: string): Promise<DkimSigningKey | undefined>;
   /** Creates the next keys, unless they already exist. They sign after `promote`, once they are visible in DNS. */
@@ -48,8 +49,8 @@ export interface DkimKeys {
   /** Activates the next keys and retires the previous ones. Resolves with true if there were next keys. */
   promote(name: DkimName): Promise<boolean>;
   /**
-   * Names with keys in this state since before this time, in the order of names, starting after `after`, at most
-   * `limit`.
+   * Resolves with up to `limit` names that have had keys in this state since before this time, in name order, starting
+   * after `after`.
    */
   names(state: DkimState, before: number, limit: number, after?: DkimName): Promise<DkimName[]>;
   /** Deletes keys retired before this time. Resolves with their names, whose records can be removed. */
@@ -67,7 +68,7 @@ interface DkimKeysDeps {
   ids: Pick<Ids, "hex">;
 }
 
-/** Number of names whose decrypted keys are cached. */
+/** Maximum number of names whose decrypted keys are cached. */
 const MAX_OPEN_KEYS = 1000;
 /** Maximum age of cached keys if other processes can change them, in case a change notification is lost. */
 const MAX_AGE_MS = 60_000;
@@ -109,7 +110,7 @@ export function createDkimKeys({ db, secrets, events, clock, ids }: DkimKeysDeps
         await db.transaction<DkimTables, void>((tx) => insertKeys(tx, keys));
         versions.markChanged(request.zone);
       } catch (err) {
-        // Another process created its keys first; they are equally good.
+        // Another process created the keys first; they can be used just as well.
         if (!isUniqueViolation(err)) throw err;
       }
     }

@@ -116,7 +116,8 @@ export async function setState(
 type Name = Pick<DkimKey, "zone" | "domain" | "use">;
 
 /**
- * Names with keys in this state since before this time, in the order of names, starting after `after`, at most `limit`.
+ * Resolves with up to `limit` names that have had keys in this state since before this time, in name order, starting
+ * after `after`.
  */
 export async function namesWith(
   db: DkimExecutor,

@@ -19,7 +19,7 @@ const NO_JOBS: Jobs = {
 
 describe("rotation of DKIM keys", () => {
   onEveryDatabase((engine) => {
-    test("new keys are published, used once they are visible, and the old ones are removed after a week", async (t) => {
+    test("publishes new keys, uses them once they are visible, and removes the old ones after a week", async (t) => {
       const { routing, zones, newZone, clock } = await openRouting(t, engine);
       const zone = await newZone();
       const byHand = await newZone("byhand.example");
@@ -91,7 +91,7 @@ describe("rotation of DKIM keys", () => {
       );
     });
 
-    test("names that cannot be processed do not block others", async (t) => {
+    test("is not blocked by names that cannot be processed", async (t) => {
       const { routing, zones, newZone, clock } = await openRouting(t, engine);
       const names = ["one.example", "two.example", "three.example", "four.example"];
       for (const name of names) await routing.dns.enable(await newZone(name));

@@ -25,7 +25,7 @@ export interface DkimRotationOptions {
   log: Log;
   /** Age in days at which keys are rotated; 0: never. */
   days: number;
-  /** Names per step; the next step continues after them. Default 200. */
+  /** Number of names per step; the next step continues after them. Default 200. */
   batch?: number;
 }
 

@@ -19,7 +19,7 @@ export interface ServiceKeys {
   records(): Promise<DkimRecord[]>;
 }
 
-/** The keys are created on first use. All processes of an installation share them. */
+/** Creates the keys on first use. All processes of an installation share them. */
 export function createServiceKeys({ email }: Pick<Settings, "email">, dkimKeys: DkimKeys): ServiceKeys {
   const service = {
     ...SERVICE_KEY_OWNER,

@@ -39,7 +39,7 @@ const MAX_DEPTH = 12;
  */
 const MAX_TAGS = 300_000;
 const MAX_NAMES = 200;
-/** Maximum number of messages per record; the sum over all rows of a zone still stays exact. */
+/** Maximum number of messages per record, low enough that the total over all rows of a zone is an exact number. */
 const MAX_COUNT = 1_000_000_000;
 
 const seconds = z

@@ -10,7 +10,7 @@ export interface StatisticsRequest {
   limit: number;
 }
 
-/** Sums of the aggregate reports about a zone. */
+/** Totals of the aggregate reports about a zone. */
 export interface DmarcStatistics {
   since: string;
   until: string;

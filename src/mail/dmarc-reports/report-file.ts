@@ -41,7 +41,7 @@ export async function readReportFile(message: Buffer): Promise<ReportFile> {
 
 const failureOf = (why: string): ReportFile => ({ ok: false, why });
 
-/** A byte order mark may precede it. */
+/** Returns the format of a report according to its first character, which a byte order mark may precede. */
 function formatOf(body: Buffer): ReportFormat | undefined {
   const first = /^(?:\xef\xbb\xbf)?\s*([<{])/.exec(body.toString("latin1", 0, 64))?.[1];
   return first === "<" ? "xml" : first === "{" ? "json" : undefined;

@@ -25,8 +25,8 @@ type Intake = { recorded: true } | { recorded: false; why: string };
 
 export interface ReportIntake {
   /**
-   * Reads a report into the statistics of its zone; on disk when it resolves. Rejects if the database or DNS fails, or
-   * too many reports are being read: the sender retries.
+   * Adds a report to the statistics of its zone. Resolves when they are on disk. Rejects if the database or DNS fails,
+   * or if too many reports are being read; the sender then retries.
    */
   accept(mail: ReportMail): Promise<Intake>;
 }
@@ -90,7 +90,7 @@ export function createReportIntake({ rows, zones, clock }: ReportIntakeDeps): Re
       : ignoreBecause(why);
   }
 
-  /** Returns why a report does not count for a zone. */
+  /** Returns the reason why a report does not count for a zone; undefined if it counts. */
   function problemOf({ name }: Zone, begin: number, domains: readonly string[]): string | undefined {
     const foreignDomain = domains.find((domain) => domain !== name && !domain.endsWith(`.${name}`));
     if (foreignDomain !== undefined) return `the report is about ${foreignDomain}, which is not in the zone ${name}`;

@@ -46,7 +46,9 @@ interface TlsRow {
   policy_type: string;
   successful: number;
   failed: number;
-  /** RFC 8460 4.3, with its `sessions`; empty in the row of a policy. */
+  /**
+   * Result type of failed sessions (RFC 8460 4.3), counted in `sessions`; empty in the row with the totals of a policy.
+   */
   result_type: string;
   receiving_mx: string;
   sending_ip: string;
@@ -344,7 +346,10 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
         return admission;
       }),
 
-    /** Groups of sessions, those with the most sessions first; days in order. */
+    /**
+     * Resolves with session counts grouped by these columns: the groups with the most sessions first, but days in
+     * chronological order.
+     */
     async countTls<const Group extends TlsGroup>(
       filter: ReportFilter,
       by: readonly Group[],
@@ -379,7 +384,10 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
           .limit(limit),
       ),
 
-    /** Groups by these columns, groups with the most messages first; days in order. */
+    /**
+     * Resolves with message counts grouped by these columns: the groups with the most messages first, but days in
+     * chronological order.
+     */
     async countDmarc<const Group extends DmarcGroup>(
       { zone, since, until, domain }: ReportFilter,
       by: readonly Group[],

@@ -72,7 +72,7 @@ export async function reportsByPrefix(db: DmarcReportExecutor, prefix: string): 
   return row && fromRow(row);
 }
 
-/** An existing row keeps its prefix, and its `tls` once it has been set. */
+/** Inserts or updates a row. An existing row keeps its prefix, and its `tls` once it has been set. */
 export async function upsertReports(db: DmarcReportExecutor, row: DmarcReportRow): Promise<void> {
   const { zone: zone_id, account: account_id, ruaPrefix: rua_prefix, createdAt: created_at } = row;
   const change = {
@@ -88,7 +88,7 @@ export async function upsertReports(db: DmarcReportExecutor, row: DmarcReportRow
     .execute();
 }
 
-/** Resolves with zones with stored report data, in order, starting after this one. */
+/** Resolves with the zones that have stored report data, in order, starting after this one. */
 export async function zonesWithReports(db: DmarcReportExecutor, after: string, limit: number): Promise<string[]> {
   return (
     await db

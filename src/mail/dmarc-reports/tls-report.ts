@@ -37,7 +37,7 @@ interface TlsFailure {
 
 const MAX_POLICIES = 100;
 const MAX_FAILURES = 5_000;
-/** Maximum number of sessions per entry; the sum over all rows of a zone still stays exact. */
+/** Maximum number of sessions per entry, low enough that the total over all rows of a zone is an exact number. */
 const MAX_COUNT = 1_000_000_000;
 
 const text = z.string().transform(reportText).pipe(z.string().min(1));

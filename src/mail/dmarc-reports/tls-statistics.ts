@@ -1,7 +1,7 @@
 import type { StatisticsRequest } from "./dmarc-statistics.ts";
 import type { ReportRows, TlsCounts, TlsGroup } from "./report-rows-table.ts";
 
-/** Sums of the TLS reports about a zone. */
+/** Totals of the TLS reports about a zone. */
 export interface TlsStatistics {
   since: string;
   until: string;

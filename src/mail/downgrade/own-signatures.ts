@@ -9,7 +9,7 @@ interface OwnSignatures {
   signing: Signing;
 }
 
-/** Finds a local DKIM key; undefined for foreign keys. */
+/** Finds a local DKIM key; undefined for keys of other servers. */
 export type FindKey = (domain: string, selector: string) => Promise<PemSigningKey | undefined>;
 
 /**

@@ -25,7 +25,7 @@ signatures = [holds(i) for i in range(count)]
 print(json.dumps({"dkim": signatures, "arc": None if cv is None else cv.decode(), "sets": len(results), "reason": reason}))
 `;
 
-/** `dkim`: whether each signature is valid, from the top. */
+/** Verifies a message with dkimpy. `dkim`: whether each signature is valid, from the top. */
 export async function verifyWithDkimpy(
   raw: string,
   dns: Record<string, unknown[] | Error>,

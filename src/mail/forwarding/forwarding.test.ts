@@ -38,7 +38,7 @@ async function setUp(
   return { sink, ...host };
 }
 
-/** Resolves with authentication results at the next hop. */
+/** Resolves with the authentication results at the next hop. */
 async function judged(raw: string, from: string, ip = "127.0.0.1"): Promise<Verdict> {
   const authenticator = createAuthenticator({
     resolver: tableResolver({ ...DNS, ...ownRecords("fwd.one.example", "one.example", "fwd.two.example") }),

@@ -47,7 +47,7 @@ export const ownRecords = (...domains: string[]): Record<string, unknown[]> =>
   );
 
 export interface HostOptions {
-  /** "one": its forward domain is fwd.one.example, its customers' one.example. */
+  /** For example, "one": the forward domain is then fwd.one.example, and the customers' domain is one.example. */
   name: string;
   routes: ReceiverOptions["route"];
   handlers?: Parameters<typeof runtimeOf>[0];

@@ -27,7 +27,7 @@ export interface ForwardRequest {
 export interface Forwarding {
   /**
    * Forwards a message with its body unchanged byte for byte, with a local envelope sender (SRS or token), an ARC set,
-   * and the signatures of the forward domain and the customer's domain. Returns one result for each address of `to`,
+   * and the signatures of the forward domain and the customer's domain. Returns one result for each address in `to`,
    * with the next hop's reply if it rejected the message. Rejects with a UserError that has an SMTP reply, or a Fault.
    */
   forward(request: ForwardRequest): Promise<DeliveryResult[]>;

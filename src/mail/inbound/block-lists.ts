@@ -69,7 +69,7 @@ export function createBlockLists({ lists, resolver, clock, log, timeoutMs = 3000
  */
 const isListing = (answer: string) => /^127\.(?!255\.255\.)/.test(answer);
 
-/** 192.0.2.1 -> 1.2.0.192; the 32 digits of an IPv6 address in reverse order. */
+/** Reverses an address: 192.0.2.1 -> 1.2.0.192, or the 32 digits of an IPv6 address in reverse order. */
 function reverseIp(ip: string): string {
   if (!isIPv6(ip)) return ip.split(".").reverse().join(".");
   const groups = new URL(`http://[${ip.replace(/%.*$/, "")}]/`).hostname

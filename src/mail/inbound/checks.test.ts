@@ -4,7 +4,7 @@ import { upToData } from "../mail.testing.ts";
 import type { SmtpReply } from "../messages/index.ts";
 import { conversation, listen, withoutReceived } from "./listening.testing.ts";
 
-/** Checks of the recipient, of the client (block lists) and of the content. */
+/** Tests the checks of the recipient, of the client (block lists) and of the content. */
 
 test("defers a recipient whose check fails, even if the rejection cannot be logged", async (t) => {
   const { say } = await conversation(t, {

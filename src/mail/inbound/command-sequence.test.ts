@@ -4,7 +4,7 @@ import { setImmediate as tick } from "node:timers/promises";
 import { rawClient } from "../mail.testing.ts";
 import { conversation, greeted, listen } from "./listening.testing.ts";
 
-/** Replies that a client must await (RFC 2920 3.1), order of commands, incomplete commands. */
+/** Tests the replies that a client must await (RFC 2920 3.1), the order of commands, and incomplete commands. */
 
 for (const [name, burst] of Object.entries({
   "a burst sent with netcat":
@@ -15,7 +15,7 @@ for (const [name, burst] of Object.entries({
     const { port, taken } = await listen(t);
     for (const early of [true, false]) {
       const client = await rawClient(port);
-      // A client that speaks first may be processed before or after the greeting is sent.
+      // Data that a client sends before the greeting may be processed before or after the greeting is sent.
       if (!early) await client.reply();
       client.send(burst);
       const rest = await client.rest();
@@ -50,7 +50,7 @@ test("rejects commands out of order, which have no effect", async (t) => {
   await say("MAIL FROM:<a@b.example>");
   assert.match(await say("DATA"), /^503 5\.5\.1 /);
   await say("RCPT TO:<b@here.example>");
-  // EHLO includes RSET (RFC 5321 4.1.4).
+  // EHLO implies RSET (RFC 5321 4.1.4).
   await say("EHLO again.example");
   assert.match(await say("DATA"), /^503 5\.5\.1 /);
   assert.equal(taken.length, 0);

@@ -29,7 +29,7 @@ export interface SessionTimeouts {
   handshakeMs: number;
   /** Milliseconds for a client to authenticate, if authentication is required. */
   authMs?: number;
-  /** Milliseconds that a command is delayed if the client has made many errors. */
+  /** Milliseconds by which a command is delayed if the client has made many errors. */
   tarpitMs: number;
 }
 
@@ -47,7 +47,7 @@ interface ConnectionDeps<User> {
   handlers: SmtpHandlers<User>;
   /** Records the session for the log. */
   transcribes?: boolean | undefined;
-  /** Counts this connection toward the limits of connections. */
+  /** Counts this connection toward the connection limits. */
   slot: ConnectionSlot;
   /** Returns true if the server is shutting down: it then ends each session as soon as it is not busy. */
   shuttingDown(): boolean;

@@ -129,7 +129,7 @@ for (const [name, header, ip] of [
   });
 }
 
-test("limits behind a proxy apply to the proxy's clients, not to the proxy", async (t) => {
+test("behind a proxy, limits apply to the proxy's clients, not to the proxy", async (t) => {
   const { port } = await listen(t, { proxies: ["127.0.0.1"], limits: { connections: 10, connectionsPerNetwork: 1 } });
   const clients = await Promise.all(
     ["192.0.2.1", "192.0.2.2", "192.0.2.1"].map(async (ip) => {

@@ -2,8 +2,9 @@ import type { DeliveryResult, SmtpReply } from "../messages/index.ts";
 
 /**
  * Builds the single SMTP reply from the results of `createPartialDelivery` (in retry), which has already turned
- * failures into successes where another recipient has the message. The reply is 250 without failures, else the first
- * 4xx, else the first 5xx. The text contains the failed recipients, so that the sender's bounce does too.
+ * failures into successes where another recipient has the message. The reply is 250 if nothing failed, otherwise the
+ * first 4xx reply, otherwise the first 5xx reply. The text contains the failed recipients, so that the sender's bounce
+ * contains them too.
  */
 export function combineReplies(deliveryResults: DeliveryResult[]): SmtpReply {
   const failedResults = deliveryResults.filter((result) => !result.ok);

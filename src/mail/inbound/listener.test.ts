@@ -123,7 +123,7 @@ test("a bare CR or LF in commands ends the session before any of them is execute
   }
 });
 
-test("pipelined commands are answered in order, including those after a message", async (t) => {
+test("replies to pipelined commands in order, including those after a message", async (t) => {
   const { port, taken } = await listen(t);
   const client = await rawClient(port);
   await client.reply();
@@ -186,7 +186,7 @@ test("by default rejects a message of 26 MiB and accepts one of 25 MiB", async (
   assert.equal(withoutReceived(taken[0]!.raw).length, 26_214_400);
 });
 
-test("recipients over the limit get 452 4.5.3, the first ones are accepted", async (t) => {
+test("recipients over the limit get 452 4.5.3, and the first ones are accepted", async (t) => {
   const { port, taken } = await listen(t, { limits: { recipients: 3 } });
   const client = await rawClient(port);
   await client.reply();

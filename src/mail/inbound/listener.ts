@@ -168,7 +168,7 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
     maxRecipients: limits.recipients,
     handlers: {
       onConnect(client) {
-        // The lookup runs while the client sends its greeting; the result is needed at the first recipient.
+        // The lookup runs while the client sends EHLO; the result is needed at the first recipient.
         if (blockLists !== undefined) listingsByClient.set(client, blockLists.find(client.ip));
       },
       async onMail(from, client) {

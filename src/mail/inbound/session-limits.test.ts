@@ -5,7 +5,7 @@ import { clock, upToData } from "../mail.testing.ts";
 import type { SmtpReply } from "../messages/index.ts";
 import { greeted, listen, withoutReceived } from "./listening.testing.ts";
 
-/** Limits of line lengths, errors, commands and messages. */
+/** Tests the limits on line lengths, errors, commands and messages. */
 
 test("accepts long lines in a message, but not long commands", async (t) => {
   const { port, taken } = await listen(t);
@@ -21,7 +21,7 @@ test("accepts long lines in a message, but not long commands", async (t) => {
   }
 });
 
-test("delays a client that makes errors, then disconnects it, and an accepted message resets the count", async (t) => {
+test("delays and then disconnects a client that makes errors, and resets its count when a message is accepted", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const { port } = await listen(t, { limits: { errorsBeforeDelay: 3, errors: 6, tarpitMs: 250 } });
   const client = await greeted(port);

@@ -66,7 +66,7 @@ test("contains only the last transaction of a connection", () => {
   ]);
 });
 
-test("is bounded", () => {
+test("limits the number of lines and their length", () => {
   const transcript = createTranscript();
   for (let n = 0; n < 100; n++) transcript.client("NOOP");
   transcript.client("MAIL FROM:<a@there>");

@@ -19,7 +19,7 @@ interface Transcript {
 }
 
 const MAX_TEXT = 300;
-/** Lines before the first transaction, and at the beginning and the end of a transaction. */
+/** Maximum number of lines before the first transaction, and at the beginning and the end of a transaction. */
 const MAX_OPENING = 40;
 const MAX_FIRST = 40;
 const MAX_LAST = 40;
@@ -55,7 +55,7 @@ export function createTranscript(): Transcript {
   return {
     client(line) {
       const text = redacted(line);
-      // Each transaction may belong to another account, so the ones before are not kept (RFC 5321 3.3).
+      // Each transaction may belong to another account, so earlier ones are not kept (RFC 5321 3.3).
       if (/^MAIL\b/i.test(text)) {
         transactions++;
         first = [];

@@ -5,7 +5,7 @@ import type { InboxMessage } from "./types.ts";
 
 /** Maximum number of bytes of a message to index for the list and the search. Parsing takes about 100 ms per 10 MB. */
 export const MAX_INDEXED_BYTES = 1024 * 1024;
-/** Number of characters of the text that the search covers. */
+/** Maximum number of characters of the text that the search covers. */
 const MAX_SEARCH_TEXT = 64 * 1024;
 const MAX_PREVIEW = 200;
 const MAX_SUBJECT = 1000;

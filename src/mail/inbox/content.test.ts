@@ -35,7 +35,7 @@ test("rejects a message that is nested too deeply", async () => {
   await assert.rejects(readMessageContent(Buffer.from(raw)));
 });
 
-test("any bytes are a message or an error", async () => {
+test("parses any bytes as a message or throws an error", async () => {
   await fc.assert(
     fc.asyncProperty(fc.uint8Array({ maxLength: 500 }), async (bytes) => {
       await readMessageContent(bytes).catch(() => {});

@@ -7,7 +7,7 @@ const IMAGE = /^image\/(?:png|jpeg|gif|webp|avif|bmp|svg\+xml|x-icon)$/;
 
 /**
  * Returns the Content-Security-Policy of a message's HTML: no scripts, no forms, no frames. `remote` allows images,
- * styles and fonts of other servers, which can notify the sender.
+ * styles and fonts from other servers, which can notify the sender.
  */
 export const htmlPolicy = ({ remote }: { remote: boolean }): string => {
   const sources = remote ? " http: https:" : "";

@@ -111,7 +111,7 @@ export interface MessageChange {
   change: InboxChange;
 }
 
-/** Few enough for the limit of parameters of a statement. */
+/** Small enough that a statement does not exceed the parameter limit of the database. */
 const ROWS_PER_INSERT = 50;
 
 const LISTED = [
@@ -214,7 +214,7 @@ export function createInboxTable(db: Db) {
       return row && messageOf(row);
     },
 
-    /** Null if stored as an object. Undefined if there is no such message. */
+    /** Resolves with the raw message: null if stored as an object, undefined if there is no such message. */
     async raw(account: string, id: string): Promise<Uint8Array | null | undefined> {
       const [row] = await db.read(
         tables.selectFrom("inbox_messages").select("raw").where("account_id", "=", account).where("id", "=", id),

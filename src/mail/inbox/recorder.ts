@@ -15,7 +15,7 @@ interface RecorderDeps {
 
 /** Records messages in the inbox as they are received and sent. */
 interface InboxRecorder {
-  /** Must receive the steps of the receiver. */
+  /** Must be called with every step that the receiver traces. */
   trace: Trace;
   recordReceived(receiver: Receiver): Receiver;
   recordSent(transport: Transport): Transport;
@@ -27,7 +27,7 @@ interface Recording {
   authentication?: InboxAuthentication;
 }
 
-/** Messages that may wait to be stored. The next ones are handled when there are fewer. */
+/** Maximum number of messages waiting to be stored. While more are waiting, no further message is handled. */
 const MAX_UNSTORED = 32;
 
 const KINDS: Record<Outbound["cause"], InboxKind> = { forward: "forwarded", reply: "replied", send: "sent" };
@@ -170,7 +170,10 @@ function statusOf(deliveries: readonly InboxDelivery[]): InboxStatus {
   return deliveries.length > 0 && deliveries.every(isRejected) ? "rejected" : "accepted";
 }
 
-/** The inbox may still be reading the message when the receiver discards it. Resolves before that. */
+/**
+ * Returns a source that is deleted only after it has been stored, because the inbox may still be reading it when the
+ * receiver discards it. Its discard() resolves earlier.
+ */
 const discardAfter = (source: MailSource, stored: Promise<void>): MailSource => ({
   ...source,
   async discard() {

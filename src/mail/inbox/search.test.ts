@@ -41,7 +41,7 @@ test("rejects unknown values, missing values and long searches with the reason",
   for (const [query, reason] of reasons) assert.throws(() => parseInboxSearch(query), reason);
 });
 
-test("any text is a search or a user error", () => {
+test("parses any text as a search or throws a user error", () => {
   const part = fc.constantFrom("from:", "-", '"', " ", "is:read", "a", ":", "before:2026", "\n", "🙂", "-has:");
   fc.assert(
     fc.property(

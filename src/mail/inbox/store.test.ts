@@ -114,7 +114,7 @@ onEveryDatabase((engine) => {
       assert.deepEqual([status, deliveries, read], ["accepted", [{ to: "x@y.example", outcome: "ok" }], true]);
     });
 
-    test("deletes the oldest messages with their content beyond the bounds", async (t) => {
+    test("deletes the oldest messages and their content when a limit is exceeded", async (t) => {
       const { inbox, add, subjects, files } = await open(t, engine, { maxMessages: 3, maxBytes: 200, maxRowBytes: 0 });
       for (let n = 1; n <= 5; n++) await add(`Subject: ${n}\n\n`);
       assert.equal(await subjects(""), "5 4 3");
@@ -143,7 +143,7 @@ onEveryDatabase((engine) => {
       assert.equal(await files(), 2);
     });
 
-    test("ends a wait on a match, a timeout, an abort and at the end; limits their number", async (t) => {
+    test("ends a wait on a match, a timeout, an abort or shutdown, and limits the number of waits", async (t) => {
       const { inbox, add } = await open(t, engine);
       const wait = (query: string, timeoutMs: number, signal?: AbortSignal) =>
         inbox.wait(ACCOUNT, parseInboxSearch(query), { count: 1, timeoutMs, page: PAGE, ...(signal && { signal }) });

@@ -14,10 +14,10 @@ interface InboxOptions {
   objects: ObjectStore;
   clock: Pick<Clock, "now">;
   log: Log;
-  /** Maximum number of messages, and of bytes of all of them. */
+  /** Maximum number of messages, and their maximum total size in bytes. */
   maxMessages: number;
   maxBytes: number;
-  /** Larger messages are stored as objects: creating a file takes longer than a row. Default 128 KiB. */
+  /** Larger messages are stored as objects: creating a file takes longer than inserting a row. Default 128 KiB. */
   maxRowBytes?: number;
   /** Maximum number of concurrent calls of wait(). Default 100. */
   maxWaiters?: number;
@@ -34,7 +34,7 @@ const DELETE_BATCH = 200;
 const FLUSH_INTERVAL_MS = 500;
 /** Delay before a write. A message is usually handled within this time, so its result is written together with it. */
 const MIN_FLUSH_DELAY_MS = 20;
-/** If there are more new messages, or their total size is larger, they are written immediately. */
+/** Maximum number and total size in bytes of new messages in memory; beyond either, they are written immediately. */
 const MAX_BUFFERED = 1000;
 const MAX_BUFFERED_BYTES = 16 * 1024 * 1024;
 /** The bounds may be exceeded by this factor until the next read: each deletion is a separate transaction. */
@@ -45,8 +45,8 @@ const MAX_LISTED_RECIPIENTS = 100;
 
 /**
  * Stores messages in the database, large ones as objects. Messages are parsed before the next read, not when they are
- * added: parsing costs more than the storage, and a load test adds thousands that no client reads. For one process: the
- * bounds count only its own changes.
+ * added: parsing costs more than storing, and a load test adds thousands that no client reads. For use by a single
+ * process: the bounds count only its own changes.
  */
 export async function openInbox({
   db,

@@ -8,7 +8,7 @@ import type { InboxSearch } from "./search.ts";
 export interface InboxDelivery {
   to: string;
   worker?: string;
-  /** `ok`, or why the worker failed. Absent while the worker is running. */
+  /** `ok`, or the reason why the worker failed. Absent while the worker is running. */
   outcome?: string;
   /** The reason passed to setReject(). */
   rejected?: string;
@@ -42,7 +42,7 @@ export interface InboxMessage {
   messageId: string | undefined;
   /** The beginning of the text. */
   preview: string;
-  /** Bytes of the raw message. */
+  /** Size of the raw message in bytes. */
   size: number;
   /** Number of attachments that are not part of the HTML. */
   attachments: number;
@@ -75,7 +75,7 @@ export interface Inbox {
   add(message: NewInboxMessage): Promise<void>;
   /** Changes a message that is being added or was added. Later reads see the change. */
   update(account: string, id: string, change: InboxChange): void;
-  /** Newest first. Throws inboxSearchInvalid. */
+  /** Resolves with the messages that match, newest first. Throws inboxSearchInvalid. */
   list(account: string, search: InboxSearch, page: PageRequest): Promise<Page<InboxMessage>>;
   /**
    * Resolves with the newest messages once at least `count` match, or after `timeoutMs` with those that match by then.
@@ -98,7 +98,7 @@ export interface Inbox {
   delete(account: string, id: string): Promise<void>;
   /** Deletes every message that matches; resolves with their number. */
   deleteMatching(account: string, search: InboxSearch): Promise<number>;
-  /** Called with the id after each change; "" after several. Returns the unsubscribe function. */
+  /** Calls `listener` with the id after each change, or with "" after several. Returns the unsubscribe function. */
   onChange(listener: (account: string, id: string) => void): () => void;
   close(): Promise<void>;
 }

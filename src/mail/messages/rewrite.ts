@@ -69,8 +69,8 @@ function nameOf(line: Uint8Array): string {
 const MAX_RUN_LENGTH = 900;
 
 /**
- * Formats a header field with its line ending: folded at 76, non-ASCII text in encoded words (RFC 2047). The caller has
- * validated the name, and that the value has no control characters.
+ * Formats a header field with its line ending: folded at 76 characters, with non-ASCII text in encoded words (RFC
+ * 2047). The caller has validated the name and has checked that the value contains no control characters.
  */
 export function formatField(name: string, value: string): string {
   const bytes = Buffer.from(value);

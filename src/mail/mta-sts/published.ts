@@ -73,7 +73,7 @@ export function createPublishedSts({
         const existingRecords = await Promise.all(
           [text!, alias!].map((record) => managed.at(zone.id, record.name.slice(0, -1))),
         );
-        // The domain publishes its own policy.
+        // A record that is not managed here means that the domain publishes its own policy.
         return existingRecords.flat().every(({ managedBy }) => managedBy === OWNER);
       }),
     );

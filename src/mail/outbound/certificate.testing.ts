@@ -1,7 +1,7 @@
 import { createPublicKey, generateKeyPairSync, randomBytes, sign, type KeyObject } from "node:crypto";
 
 export interface Pair {
-  /** PEM. The certificate, followed by its issuers', excluding the root. */
+  /** PEM, like `cert`, which contains the certificate followed by those of its issuers, excluding the root. */
   key: string;
   cert: string;
 }
@@ -10,7 +10,7 @@ interface Authority extends Pair {
   name: string;
   privateKey: KeyObject;
   der: Buffer;
-  /** True if it is sent along with the certificates it issues. */
+  /** The PEM certificates to send along with a certificate that this authority issues. */
   chain: string;
 }
 

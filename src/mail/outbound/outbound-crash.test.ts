@@ -15,8 +15,8 @@ import type { OutboundTables } from "./queue/migrations.ts";
 import { outboundMigrations } from "./migrations.ts";
 
 /**
- * Accounts for accepted messages while processes are killed in the middle of their work: every acknowledged message
- * arrives or fails visibly, and duplicates occur only if the result had not been written when the process died.
+ * Tests what happens to accepted messages while processes are killed in the middle of their work: every acknowledged
+ * message arrives or fails visibly, and duplicates occur only if the result had not been written when the process died.
  */
 
 const LEASE_MS = 4000;
@@ -76,7 +76,7 @@ async function killOn(arrived: Promise<void>, folder: string, port: number, run:
   const exited = once(child, "exit");
   void arrived.then(() => child.kill("SIGKILL"));
   const rcpts: string[] = [];
-  // Read to the end: output written just before the process died counts as well.
+  // Reads to the end: output written just before the process died counts as well.
   for await (const line of createInterface({ input: child.stdout })) rcpts.push(...line.split(" "));
   assert.equal((await exited)[1], "SIGKILL", "the child was killed while it was working");
   return rcpts;

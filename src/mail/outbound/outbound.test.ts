@@ -166,7 +166,7 @@ test("only a lost reply causes a second copy", async (t) => {
   assert.equal(kept.length, 2);
 });
 
-test("a destination that hangs at its greeting delays no other destination", async (t) => {
+test("a destination that hangs at its greeting does not delay other destinations", async (t) => {
   const hung = await startScripted(() => undefined, { greeting: HANG, address: "127.0.0.2" });
   const sink = await startSink({ address: "127.0.0.3", listenPort: hung.port });
   const names = resolverOf({ "slow.example": { a: ["127.0.0.2"] }, "quick.example": { a: ["127.0.0.3"] } });

@@ -60,8 +60,8 @@ export interface OutboundLimits {
   /** Maximum number of concurrent messages. */
   maxConcurrent: number;
   /**
-   * Maximum number of concurrent messages to one destination; a smart host is one destination. Default 5, to a smart
-   * host 20.
+   * Maximum number of concurrent messages to one destination; a smart host is one destination. Default: 5, or 20 to a
+   * smart host.
    */
   perDestination: number | undefined;
   /** Messages started per minute to one destination. Default: no limit. */

@@ -28,7 +28,10 @@ interface ReleaseDeps {
   timeoutMs: number;
 }
 
-/** Resolves names of the local network and of containers, too, and no MX records: mail goes only to one host. */
+/**
+ * Also resolves the names of the local network and of containers. Returns no MX records, because mail goes only to one
+ * host.
+ */
 const systemResolver: MailResolver = {
   resolveMx: async () => [],
   resolve4: (host) => addressesOf(host, 4),

@@ -24,8 +24,8 @@ import { createReceiver } from "../receive.ts";
 import { createRetryQueue } from "./retry-queue.ts";
 
 /**
- * Accounts for messages with mixed results while processes are killed: for every accepted message, one recipient has
- * it, one gets it later, and the failure of the third is reported to the sender.
+ * Tests messages with mixed results while processes are killed: for every accepted message, one recipient has it, one
+ * gets it later, and the failure of the third is reported to the sender.
  */
 
 async function openQueue(folder: string, port: number) {

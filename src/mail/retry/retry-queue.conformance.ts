@@ -104,9 +104,9 @@ const openOn =
 
     return {
       until,
-      /** The attempt has finished and its result is stored. */
+      /** The object store that holds the content of messages. */
       objects,
-      /** The next run of the retry job. */
+      /** Resolves with the time of the next run of the retry job. */
       dueAt: async () =>
         (
           await db

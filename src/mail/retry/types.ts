@@ -32,7 +32,7 @@ export type Retry = (mail: RetryMail, recipient: RetryRecipient) => Promise<Retr
 
 /** Queue of accepted mail that some recipients do not have yet: retried for days, then bounced. */
 export interface RetryQueue {
-  /** Resolves when message and recipients are on disk. The caller keeps ownership of the source. */
+  /** Resolves when the message and its recipients are on disk. The caller keeps ownership of the source. */
   add(mail: RetryMail): Promise<void>;
   /** Starts retrying in this process. */
   start(retry: Retry): void;

@@ -50,7 +50,7 @@ export interface EmailRouting {
   plan(account: string, request: PlanRequest): Promise<PlannedZone[]>;
   /** Enables or disables routing of a zone and, with a worker, makes it the catch-all. */
   connect(zone: Zone, request: { enabled: boolean; worker?: string | undefined }): Promise<void>;
-  /** The workers in rules. */
+  /** The workers that rules refer to. */
   readonly references: ScriptReferences;
   /** Returns the route of a recipient's mail; takes microseconds while nothing changes. */
   resolve(recipient: string): Promise<Resolution>;

@@ -256,7 +256,7 @@ export function dnsConformance(engine: TestEngine): void {
       assert.deepEqual([await records("reelpost._domainkey.example.com"), await status()], [[], "ready"]);
     });
 
-    test("settings are changed field by field, listed by account, and deleted with their zone", async (t) => {
+    test("come with settings that are changed field by field, listed by account, and deleted with their zone", async (t) => {
       const { routing, zone, zones, newZone, clock } = await open(t, engine);
       await newZone("b.example");
       await newZone("c.example", "c".repeat(32));

@@ -13,8 +13,8 @@ interface LocalDomainsDeps {
 /**
  * Decides whether outbound mail for a domain is delivered to this server. The workers domain and the forward domain are
  * local. A domain that is routed here or receives bounces is local only if its MX records name this server or it does
- * not exist in the DNS: any account can route a zone of any name, which must not attract mail for a domain that belongs
- * to someone else.
+ * not exist in DNS: any account can route a zone of any name, and such a zone must not attract mail for a domain that
+ * belongs to someone else.
  */
 export function createLocalDomains({
   settings: { email, workers },

@@ -15,7 +15,7 @@ const rules = fc.array(
   { maxLength: 12 },
 );
 
-/** Tries one rule after the other, as specified. */
+/** Tries the rules one after another, as specified. */
 function naive(sorted: readonly Rule[], supportSubaddress: boolean, recipient: string): string | undefined {
   const live = sorted.filter(({ enabled }) => enabled);
   const named = (wanted: string) =>

@@ -7,7 +7,7 @@ import type { Rule, Why } from "./types.ts";
 export interface MatchTable {
   zone: { id: string; account: string; name: string };
   supportSubaddress: boolean;
-  /** Literal rules keyed by normalized recipient: if several rules match it, the first. */
+  /** Literal rules keyed by normalized recipient; if several rules match a recipient, only the first is included. */
   literal: ReadonlyMap<string, Rule>;
   /** Pattern rules in the order of evaluation. */
   patterns: readonly { rule: Rule; matches: (address: string) => boolean }[];

@@ -133,7 +133,7 @@ export async function deleteRoutingData(db: RoutingExecutor, zone: string): Prom
     await db.deleteFrom(table).where("zone_id", "=", zone).execute();
 }
 
-/** Resolves with zones with stored report data, in order, starting after this one. */
+/** Resolves with the ids of zones that have routing data, in order, starting after this one. */
 export async function listZoneIds(db: RoutingExecutor, after: string, limit: number): Promise<string[]> {
   const kept = db
     .selectFrom("email_routing_zones")

@@ -9,8 +9,8 @@ export const isPattern = (matcher: Matcher): matcher is PatternMatcher =>
 /** Maximum number of pattern rules per zone: every recipient without a literal rule is compared with each. */
 export const MAX_PATTERNS = 20;
 /**
- * Maximum number of instructions in a compiled pattern. RE2 matches in time linear in instructions times address
- * length.
+ * Maximum number of instructions in a compiled pattern. RE2 matches in time proportional to the number of instructions
+ * times the address length.
  */
 const MAX_PROGRAM_SIZE = 500;
 

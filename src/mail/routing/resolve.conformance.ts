@@ -80,7 +80,7 @@ export function resolveConformance(engine: TestEngine): void {
       assert.equal(await resolve("b@example.com"), "none no rule");
     });
 
-    test("a missing worker is a temporary failure", async (t) => {
+    test("is a temporary failure if the worker is missing", async (t) => {
       const { resolve, rules, zone, routing, scripts, clock } = await open(t, engine);
       await rules.create(zone, ruleFor("a@example.com", worker));
       assert.equal(await resolve("a@example.com"), `worker literal ${ACCOUNT}/inbox`);
@@ -112,7 +112,7 @@ export function resolveConformance(engine: TestEngine): void {
       assert.equal(await quiet.resolve("webmaster@example.com"), "none no rule");
     });
 
-    test("names under the zone's own name use rules for single addresses, never the catch-all rule", async (t) => {
+    test("follows only rules for single addresses, never the catch-all rule, for names under the zone's own name", async (t) => {
       const { resolve, rules, zone, routing } = await open(t, engine);
       await rules.replaceCatchAll(zone, catchAllTo({ type: "drop" }));
       await rules.create(zone, ruleFor("a@in.example.com", forward));

@@ -106,7 +106,7 @@ export const catchAllTo = (action: RuleRequest["actions"][number], more: Partial
   ...more,
 });
 
-/** Returns kind and message of the error that a promise rejects with. */
+/** Returns the kind and the message of the error that a promise rejects with. */
 export async function refusal(promise: Promise<unknown>): Promise<[kind: string, message?: string]> {
   try {
     await promise;

@@ -10,7 +10,7 @@ const MAX_VALUE_LENGTH = 90;
 export const MAX_PRIORITY = 2 ** 31 - 1;
 const MAX_TAG_LENGTH = 32;
 
-/** The validated fields of a rule. They do not include a check that its worker or address exists. */
+/** The validated fields of a rule. Whether its worker or address exists has not been checked. */
 export interface ValidatedRule {
   name: string;
   enabled: boolean;

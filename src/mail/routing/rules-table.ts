@@ -205,7 +205,7 @@ export async function updateRulesOfDestination(
   return [...new Set((await changedRules.returning("zone_id").execute()).map(({ zone_id }) => zone_id))];
 }
 
-/** Renames the worker of rules. Returns the zones of these rules. */
+/** Renames a worker in the rules that refer to it. Returns the zones of these rules. */
 export async function renameWorker(
   db: RoutingExecutor,
   { account, from, to }: { account: string; from: string; to: string },

@@ -150,7 +150,7 @@ export function rulesConformance(engine: TestEngine): void {
       assert.equal((await refusal(rules.get(elsewhere, second.id)))[0], "noRule");
     });
 
-    test("the catch-all rule always exists, and is accessible only as the catch-all rule", async (t) => {
+    test("always include the catch-all rule, which is accessible only as such", async (t) => {
       const {
         routing: { rules },
         newZone,

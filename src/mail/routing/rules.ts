@@ -190,7 +190,10 @@ export function createRules({ db, clock, ids, scripts, limits, extended, notifyC
   };
 }
 
-/** Throws notVerified if the account does not have the address. */
+/**
+ * Resolves with true if a destination of the rule is unverified. Throws notVerified if the account does not have the
+ * address.
+ */
 async function isUnverified(tx: AddressExecutor, account: string, action: RuleAction): Promise<boolean> {
   let hasUnverified = false;
   for (const destination of destinationsOf(action)) {

@@ -82,8 +82,8 @@ export const domainById = (db: SendingExecutor, zone: string, id: string): Promi
     .executeTakeFirst();
 
 /**
- * Rows with this name, the one that sends first; read for every message. There is only one, except while zones are
- * being deleted.
+ * Rows with this name, the one with sending enabled first; read for every message. There is only one, except while
+ * zones are being deleted.
  */
 export const domainByName = (db: SendingExecutor) =>
   prepared<DomainRow>((arg) =>
@@ -117,7 +117,7 @@ export async function deleteSendingDomains(db: SendingExecutor, zone: string): P
   await db.deleteFrom("email_sending_domains").where("zone_id", "=", zone).execute();
 }
 
-/** Resolves with zones with stored report data, in order, starting after this one. */
+/** Resolves with the ids of zones that have sending domains, in order, starting after this one. */
 export async function zonesWithSending(db: SendingExecutor, after: string, limit: number): Promise<string[]> {
   const rows = await db
     .selectFrom("email_sending_domains")

@@ -297,7 +297,7 @@ export function domainsConformance(engine: TestEngine): void {
       );
     });
 
-    test("report records that resolvers do not return as missing", async (t) => {
+    test("report as missing the records that resolvers do not return", async (t) => {
       const unseen: string[] = [];
       const verifier = {
         missing: async (_name: string, needed: readonly { name: string }[]) =>

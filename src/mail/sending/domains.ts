@@ -45,7 +45,7 @@ interface SendingDomainsDeps {
 }
 
 const TIDY_BATCH_SIZE = 500;
-/** How long the missing records of a name are cached, and the maximum number of names. */
+/** How long the missing records of a name are cached, and the maximum number of cached names. */
 const MISSING_TTL_MS = 10_000;
 const MAX_CACHED_MISSING = 1000;
 

@@ -68,7 +68,7 @@ function readMailboxes(value: unknown, field: string, names: FieldNames): Mailbo
   return value.map((one, i) => readMailbox(one, `${field}[${i}]`, names));
 }
 
-/** `"a@b"`, `"Name <a@b>"`, `{ email, name }` or `{ address, name }`. */
+/** Reads a mailbox: `"a@b"`, `"Name <a@b>"`, `{ email, name }` or `{ address, name }`. */
 function readMailbox(value: unknown, field: string, names: FieldNames): Mailbox {
   if (typeof value === "string") {
     const parsed = parseMailbox(value);

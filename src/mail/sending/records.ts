@@ -21,7 +21,7 @@ export interface SendingHosts {
   mx: readonly { host: string; priority: number }[];
   /** The name of the SPF record that lists this server's sending addresses. */
   spfInclude: string;
-  /** First label of the bounce subdomain, also used as selector of the first DKIM key. */
+  /** First label of the bounce subdomain, also used as the selector of the first DKIM key. */
   label: string;
   /** The DMARC record to create if a name has none; "" creates none. */
   dmarc: string;

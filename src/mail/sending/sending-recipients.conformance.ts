@@ -114,7 +114,7 @@ export function sendingRecipientsConformance(engine: TestEngine): void {
       });
     });
 
-    test("if a rejection cannot be recorded, the message is not sent to the other recipients again", async (t) => {
+    test("does not send a message to the other recipients again if a rejection cannot be recorded", async (t) => {
       const { draft } = await openSendingDomain(t, engine, {
         bounces: {
           pathFor: async () => "path@rp-bounce.example.com",

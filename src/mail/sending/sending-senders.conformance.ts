@@ -115,7 +115,7 @@ export function sendingSendersConformance(engine: TestEngine): void {
       });
     });
 
-    test("the domain of a deleted zone can no longer send, and can be added again", async (t) => {
+    test("is no longer possible from the domain of a deleted zone, which can be added again", async (t) => {
       const { draft, domains, zones, zone, newZone, clock } = await openSendingDomain(t, engine);
       // The event of the deletion is missed.
       domains.close();

@@ -200,8 +200,8 @@ export function createSending(deps: SendingDeps): Sending {
   }
 
   /**
-   * Sends a submitted message to the recipients that are not suppressed (RFC 5321 cannot reject some of them after
-   * DATA); a call is rejected as a whole, unless its domain is configured otherwise.
+   * Sends a submitted message to the recipients that are not suppressed (SMTP cannot reject only some of them after
+   * DATA, RFC 5321); a call is rejected as a whole, unless its domain is configured otherwise.
    */
   async function withoutSuppressed(
     { account, via }: SendRequest,

@@ -10,7 +10,7 @@ import type { Sending, SendingDomains } from "./types.ts";
 
 const SWEEP_INTERVAL_MS = 10 * 60_000;
 
-/** True if Email Routing is enabled for a name of the zone. */
+/** Returns a function that resolves with true if Email Routing is enabled for a name of the zone. */
 const routedNames =
   (settings: EmailRouting["settings"]) =>
   async (zone: Zone, name: string): Promise<boolean> => {

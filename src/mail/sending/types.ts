@@ -71,7 +71,7 @@ export interface SendingDomain {
   /** False if sending was disabled but mail is still routed for the name. */
   enabled: boolean;
   dkimSelector: string;
-  /** Hosts that receive bounces. */
+  /** The domain of the return paths, which receives the bounces. */
   returnPathDomain: string;
   previewEnabled: boolean;
   dropSuppressed: boolean;
@@ -124,9 +124,9 @@ export interface SendingDomains {
   /** Throws noSendingDomain. */
   get(zone: Zone, id: string): Promise<SendingDomain>;
   /**
-   * Creates and locks the records and enables sending from the name; if it exists, repairs its records and returns it.
-   * Throws sendingNotInZone, sendingOwnZone, wildcardNotAllowed, tooManySendingDomains, foreignMx, multipleSpf,
-   * multipleDmarc, multipleDkim.
+   * Creates and locks the records and enables sending from the name. If the sending domain already exists, repairs its
+   * records and returns it. Throws sendingNotInZone, sendingOwnZone, wildcardNotAllowed, tooManySendingDomains,
+   * foreignMx, multipleSpf, multipleDmarc, multipleDkim.
    */
   create(zone: Zone, name: string): Promise<SendingDomain>;
   /** Throws noSendingDomain. */
@@ -147,7 +147,7 @@ export interface SendingDomains {
    * sendingOwnZone, wildcardNotAllowed.
    */
   preview(zone: Zone, name: string): Promise<SendingPreview>;
-  /** Resolves with zones of an account with sending domains, sorted by name. */
+  /** Resolves with the zones of an account that have sending domains, sorted by name. */
   zones(account: string, page: PageRequest): Promise<Page<SendingZone>>;
   /** Resolves with the domain with exactly this name, in any account, enabled or not. */
   find(name: string): Promise<SendingDomain | undefined>;

@@ -41,7 +41,7 @@ export interface SubmissionLimits extends ServerLimits {
   messageBytes: number;
   /** Maximum number of recipients per message; further ones get 452 4.5.3. */
   recipients: number;
-  /** Maximum invalid tokens in ten minutes from one IPv4 address or IPv6 /64. */
+  /** Maximum number of invalid tokens in ten minutes from one IPv4 address or IPv6 /64. */
   failures: number;
 }
 

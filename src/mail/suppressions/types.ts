@@ -53,7 +53,7 @@ export type BulkItem = { index: number } & (
   /** The address is already suppressed: a duplicate within the import, or an existing entry that is left unchanged. */
   | { status: "skipped"; email: string; id: string; scope: SuppressionScope }
   | { status: "invalid"; error: string }
-  /** For example an entry that only the operator may change. */
+  /** For example, an entry that only the operator may change. */
   | { status: "error"; email: string; error: string }
 );
 

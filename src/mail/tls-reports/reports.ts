@@ -35,10 +35,12 @@ const SEND_JOB = "mail.tls-report";
 /** Delay after midnight before a day is processed: by then all processes have stored their counts. */
 const PLAN_DELAY_MS = HOUR_MS / 4;
 const LIMITS = { spreadMs: 4 * HOUR_MS, pollMs: 30_000 };
-/** About five hours in total, doubling from ten minutes. RFC 8460 5.5: at most one day. */
+/**
+ * Attempts over about five hours in total, with delays that double from ten minutes. RFC 8460 5.5: at most one day.
+ */
 const MAX_ATTEMPTS = 6;
 const BACKOFF_MS = HOUR_MS / 6;
-/** Number of past days that are still reported after a server was down. */
+/** Number of past days that are still reported after the server was down. */
 const RETENTION_DAYS = 3;
 const MAX_ROWS = 1000;
 const PAGE_SIZE = 500;

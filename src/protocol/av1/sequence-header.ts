@@ -7,8 +7,8 @@ const SEQUENCE_HEADER = 1;
 const MAX_SIDE = 16_384;
 
 /**
- * Largest frame size, in pixels, in the sequence header of a decoder configuration record (av1C). Undefined without a
- * sequence header. Throws H264Error if it is malformed.
+ * Returns the largest frame size, in pixels, in the sequence header of a decoder configuration record (av1C). Undefined
+ * without a sequence header. Throws H264Error if it is malformed.
  */
 export function readAv1Size(record: Buffer): { width: number; height: number } | undefined {
   for (let at = FIXED_BYTES; at < record.length;) {
@@ -22,7 +22,7 @@ export function readAv1Size(record: Buffer): { width: number; height: number } |
   return undefined;
 }
 
-/** leb128 (AV1, 4.10.5): at most eight bytes with seven bits each. */
+/** Reads a leb128 value (AV1, 4.10.5): at most eight bytes with seven bits each. */
 function readLeb128(bytes: Buffer, at: number): { value: number; length: number } {
   let value = 0;
   for (let i = 0; i < 8; i++) {

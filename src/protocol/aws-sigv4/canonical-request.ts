@@ -34,7 +34,7 @@ export function canonicalRequest(
   ].join("\n");
 }
 
-/** Clients percent-encode different characters; the signature covers the canonical encoding. */
+/** Clients differ in which characters they percent-encode; the signature covers the canonical encoding. */
 const normalizeSegment = (segment: string) => encodeComponent(decodeURIComponent(segment));
 
 /** Percent-encodes all characters except the unreserved ones (RFC 3986 2.3). */

@@ -27,7 +27,7 @@ interface DynamicMpd {
 }
 
 export interface LivePeriod {
-  /** Same in every version of the presentation. */
+  /** The same in every version of the presentation. */
   id: string;
   start: number;
   /** Absent for the growing period. */
@@ -37,7 +37,7 @@ export interface LivePeriod {
 
 export interface LiveMediaSet {
   kind: "video" | "audio";
-  /** Same in every version of the presentation, and in all periods that continue it. */
+  /** The same in every version of the presentation, and in all periods that continue it. */
   id: number;
   timescale: number;
   /** Media time at the start of the period, in timescale units. */

@@ -12,7 +12,7 @@ import {
 /** Maximum number of ARC sets (RFC 8617 4.2.1). */
 const MAX_ARC_SETS = 50;
 
-/** RFC 8617 4.1.2: DKIM signatures are covered, Authentication-Results and ARC fields are not. */
+/** RFC 8617 4.1.2: DKIM signatures are covered, but Authentication-Results and ARC fields are not. */
 const SEALED_FIELDS: readonly string[] = ["dkim-signature", ...SIGNED_FIELDS];
 
 interface SealInput {
@@ -69,7 +69,7 @@ function arcFields(fields: readonly string[]): Map<number, string[]> {
   return sets;
 }
 
-/** 5.1.1: ordered by instance; within each set results, signature, seal. */
+/** 5.1.1: ordered by instance, and within each set in the order results, signature, seal. */
 const chainFields = (sets: Map<number, string[]>): string[] =>
   [...sets]
     .sort(([a], [b]) => a - b)

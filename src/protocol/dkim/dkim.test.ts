@@ -142,7 +142,7 @@ test("successive ARC sets pass verification, but not with a changed message", as
   assert.equal(await chainOf(`${header.replace("mx0.example", "mx9.example")}\r\n${body}`), "fail");
 });
 
-test("RFC 8617 5.1: a failed chain is sealed once, a full chain is not extended", async () => {
+test("RFC 8617 5.1: a failed chain is sealed once, and a full chain is not extended", async () => {
   const sealing = { results: "mx.example; none" };
   const sealed = (header: string, chain: "none" | "pass" | "fail") =>
     arcSet(signedOf(header, "x"), KEYS.ed!, { ...sealing, chain });

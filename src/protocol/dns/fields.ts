@@ -30,7 +30,7 @@ interface Field {
   read(tokens: MasterFileToken[], hostOf: (token: MasterFileToken) => string): unknown;
   /** Returns the normal form of a value, or throws DnsSyntaxError. */
   check(value: unknown): FieldValue;
-  /** `isAbsolute` appends a dot to names, as master files need it. */
+  /** `isAbsolute` appends a dot to names, as master files require. */
   present(value: FieldValue, isAbsolute: boolean): string;
 }
 

@@ -78,7 +78,7 @@ export const presentLocation = (at: Location): string =>
 
 const formatMetres = (length: number) => `${length}m`;
 
-/** `d1 [m1 [s1]] {N|S} d2 [m2 [s2]] {E|W} alt[m] [siz[m] [hp[m] [vp[m]]]]` */
+/** Reads `d1 [m1 [s1]] {N|S} d2 [m2 [s2]] {E|W} alt[m] [siz[m] [hp[m] [vp[m]]]]`. */
 export function readLocation(tokens: MasterFileToken[]): Partial<Location> {
   const remainingWords = tokens.map(({ text }) => text);
   const takeAngle = (letters: RegExp) => {

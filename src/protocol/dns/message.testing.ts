@@ -32,7 +32,7 @@ const NAMES = new Map<number, string>([
   ...([...RECORD_TYPES, "SOA"] as const).map((name) => [typeNumber(name), name] as const),
 ]);
 
-/** `TYPE65280` for numbers without a name. */
+/** Returns the name of a type, or `TYPE65280` for a number without a name. */
 const typeName = (number: number): string => NAMES.get(number) ?? `TYPE${number}`;
 export const numberOf = (type: string): number =>
   isRecordType(type) || type === "SOA" ? typeNumber(type) : (OTHER_TYPES[type] ?? Number(type.replace("TYPE", "")));

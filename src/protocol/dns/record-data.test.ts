@@ -62,7 +62,7 @@ describe("record data", () => {
     });
   }
 
-  test("every type has a layout", () =>
+  test("has a layout for every type", () =>
     assert.deepEqual([...new Set(forms.map(([type]) => type))].sort(), [...RECORD_TYPES].sort()));
 
   test("names end with a dot where the master file format requires it", () => {

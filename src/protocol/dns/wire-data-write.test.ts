@@ -62,7 +62,7 @@ describe("record data in wire format", () => {
   ];
   for (const [type, text, expected] of vectors) test(`${type} ${text}`, () => assert.equal(wire(type, text), expected));
 
-  test("addresses", () => {
+  test("contains addresses as octets", () => {
     fc.assert(
       fc.property(fc.ipV6(), (address) => {
         const octets = addressOctets(address);

@@ -15,7 +15,7 @@ export interface Header {
 
 export const HEADER_OCTETS = 12;
 
-/** Undefined if the message is shorter than a header. */
+/** Reads the header of a message. Undefined if the message is shorter than a header. */
 export function readDnsHeader(message: Buffer): Header | undefined {
   if (message.length < HEADER_OCTETS) return undefined;
   const flags = message.readUInt16BE(2);

@@ -87,7 +87,7 @@ other.example.com. CLASS1 TYPE1 192.0.2.5
     ]);
   });
 
-  test("reports every invalid line and reads all others", () => {
+  test("has every invalid line reported and all others read", () => {
     const { records, problems } = read(`
 a A 192.0.2.1
 b A 192.0.2

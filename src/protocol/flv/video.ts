@@ -39,7 +39,7 @@ const FOUR_CC_OF = { h264: "avc1", hevc: "hvc1", av1: "av01", vp8: "vp08", vp9: 
 const AVC = 7;
 const CODECS_WITH_COMPOSITION = new Set<FlvVideoCodec>(["h264", "hevc"]);
 
-/** Reads the body of an audio message. Throws FlvError. The result refers to memory in `bytes`. */
+/** Reads the body of a video message. Throws FlvError. The result refers to memory in `bytes`. */
 export function readVideo(bytes: Buffer): FlvVideo {
   if (bytes.length === 0) return OTHER;
   const first = bytes[0]!;

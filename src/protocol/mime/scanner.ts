@@ -28,7 +28,7 @@ export interface MimeEvents {
   content(bytes: Uint8Array): void;
   /** Delimiters, preambles and epilogues. */
   structure(bytes: Uint8Array): void;
-  /** The content of a leaf is complete. */
+  /** Called when the content of a leaf is complete. */
   contentEnd(): void;
 }
 
@@ -37,7 +37,10 @@ interface MimeScanner {
   end(): void;
 }
 
-/** The message exceeds MIME_LIMITS: too many parts, too deeply nested, or header sections that are too large. */
+/**
+ * The message exceeds MIME_LIMITS: it has too many parts, is nested too deeply, or has header sections that are too
+ * large.
+ */
 export class MimeLimitError extends Error {
   override readonly name = "MimeLimitError";
 }

@@ -14,7 +14,7 @@ const HEX = Buffer.from("0123456789ABCDEF");
 /** RFC 2045 6.7 rule 5: 76 characters including the "=" of a soft line break. */
 const MAX_LINE_LENGTH = 75;
 
-/** Quoted-printable (RFC 2045 6.7). CR LF is a line break; a lone CR or LF is data. */
+/** Creates a quoted-printable encoder (RFC 2045 6.7). CR LF is a line break; a lone CR or LF is data. */
 export function createQuotedPrintable(): TransferEncoder {
   let column = 0;
   /** White space that may be at the end of its line (rule 3). */
@@ -93,7 +93,7 @@ export function createQuotedPrintable(): TransferEncoder {
 /** Input bytes per base64 line of 76 characters (RFC 2045 6.8). */
 const BASE64_LINE_BYTES = 57;
 
-/** Base64 in lines of 76 characters, without a line ending after the last line. */
+/** Creates a base64 encoder: lines of 76 characters, without a line ending after the last line. */
 export function createBase64(): TransferEncoder {
   let rest = Buffer.alloc(0);
   let hasBegun = false;

@@ -66,7 +66,10 @@ interface Defaults {
   flags: number;
 }
 
-/** ISO 14496-12, 8.8.7. Ignores trex: segments written by Reelpost contain these defaults. */
+/**
+ * Reads the defaults of a track fragment (ISO 14496-12, 8.8.7). Ignores trex: segments written by Reelpost contain
+ * these defaults.
+ */
 function readDefaults(bytes: Buffer, tfhd: Box): Defaults {
   const { flags, at } = readFullBox(bytes, tfhd, 4);
   if ((flags & 1) !== 0)

@@ -13,7 +13,7 @@ interface Mp4SegmentReader {
   readonly pendingOctets: number;
 }
 
-/** Many times the size of a segment at the highest bit rate. */
+/** Maximum size of a piece: many times the size of a segment at the highest bit rate. */
 const MAX_BYTES = 256 * 1024 * 1024;
 
 /** Splits input chunks of any size into pieces. */

@@ -17,7 +17,7 @@ export interface SampleTables {
   syncs: Uint32Array | undefined;
 }
 
-/** Number of samples in more than a day at 120 frames per second. */
+/** Maximum number of samples: more than a day at 120 frames per second. */
 const MAX_SAMPLES = 12_000_000;
 
 /** Copies the tables, so that `bytes` can be freed. Throws Mp4Error. */

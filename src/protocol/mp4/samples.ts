@@ -15,7 +15,7 @@ export interface SampleIterator {
   shift: number;
   /** Size in octets. */
   offset: number;
-  /** Maximum size in bytes. */
+  /** Size of the sample in bytes. */
   size: number;
   sync: boolean;
   /** Advances to the next sample. Returns false if there is none, in which case the fields are invalid. */
@@ -39,8 +39,8 @@ export interface SamplePosition {
 }
 
 /**
- * Starts an iteration; undefined for a track without samples. Throws Mp4Error if the tables are inconsistent, also
- * during iteration.
+ * Starts an iteration; undefined for a track without samples. Throws Mp4Error if the tables are inconsistent, either
+ * here or during iteration.
  */
 export function iterateSamples(tables: SampleTables, from: SamplePosition = START): SampleIterator | undefined {
   const { count, sizes, durations, shifts, chunks, chunkRuns, syncs } = tables;

@@ -10,7 +10,7 @@ export interface Timed {
 interface AudioFrameSyntax<Frame> {
   /** Number of octets that `frameAt` needs. */
   header: number;
-  /** Maximum octets buffered while a frame is incomplete. */
+  /** Maximum number of octets buffered while a frame is incomplete. */
   maxBuffered: number;
   /** Returns the frame that starts at this offset; undefined if no frame starts there. */
   frameAt(bytes: Buffer, at: number): { frame: Frame; end: number } | "incomplete" | undefined;

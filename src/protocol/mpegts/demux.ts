@@ -92,7 +92,7 @@ export function createTsDemuxer({ streams: onStreams, unit }: TsHandlers): TsDem
   }
 
   function finishAll() {
-    // A packet with a declared length of which not all has arrived is incomplete.
+    // A packet that is shorter than its declared length is incomplete.
     for (const gathering of gatherings.values()) {
       if (gathering.expectedSize > gathering.size) gathering.broken = true;
       finishPes(gathering);

@@ -11,7 +11,7 @@ export interface StsPolicy {
 
 type StsReading = { ok: true; policy: StsPolicy } | { ok: false; why: string };
 
-/** RFC 8461 3.3: suggests a limit of 64 kilobytes. */
+/** RFC 8461 3.3 suggests a limit of 64 kilobytes. */
 export const MAX_POLICY_BYTES = 64 * 1024;
 
 /** RFC 8461 3.2: 31557600, about a year. Larger values are not an error; they are reduced to this value. */

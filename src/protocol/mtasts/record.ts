@@ -10,7 +10,9 @@ export function policyIdOf(records: readonly string[]): string | undefined {
   return stsRecords.length === 1 && stsRecords[0]!.length <= MAX_RECORD_LENGTH ? readId(stsRecords[0]!) : undefined;
 }
 
-/** Longer than any real record; hostile records are cheap to process. */
+/**
+ * Maximum length of a record: longer than any real one, and short enough that hostile records are cheap to process.
+ */
 const MAX_RECORD_LENGTH = 4096;
 
 function readId(record: string): string | undefined {

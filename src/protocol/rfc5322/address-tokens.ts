@@ -1,6 +1,6 @@
 /**
- * Lexical tokens of address fields (RFC 5322 3.2). White space and comments are dropped; `spaced` means that the token
- * was preceded by some.
+ * Lexical tokens of address fields (RFC 5322 3.2). White space and comments are dropped; `spaced` means that white
+ * space or a comment preceded the token.
  */
 export interface AddressToken {
   kind: "atom" | "quoted" | "literal" | "<" | ">" | "@" | "," | ";" | ":" | ".";

@@ -81,7 +81,7 @@ test("reads any octets without throwing", () => {
   fc.assert(fc.property(fc.stringMatching(/^[a: \t\r\n\0]{0,60}$/), (text) => void readHeader(Buffer.from(text))));
 });
 
-test("reads back formatted addresses", () => {
+test("reads back the fields of a formatted header", () => {
   const name = fc.stringMatching(/^[A-Za-z][A-Za-z0-9-]{0,20}$/);
   const value = fc.stringMatching(/^[!-~]([ -~]{0,30}[!-~])?$/);
   fc.assert(

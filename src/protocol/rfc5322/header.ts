@@ -2,7 +2,7 @@ import { Buffer, isAscii, isUtf8 } from "node:buffer";
 
 /**
  * Parser for the header section of a message (RFC 5322 2.2) that tolerates real-world mail: CRLF or bare LF line
- * endings, raw UTF-8 or Latin-1 octets, lines that are not fields. Uses a single pass in linear time.
+ * endings, raw UTF-8 or Latin-1 octets, and lines that are not fields. Uses a single pass in linear time.
  */
 export type HeaderField = [name: string, value: string];
 
@@ -82,7 +82,7 @@ function endOfField(bytes: Uint8Array, from: number): number {
 function readField(text: string): HeaderField | undefined {
   const colon = text.indexOf(":");
   if (colon <= 0) return undefined;
-  // RFC 5322 4.5.8: old messages may have white space between name and colon.
+  // RFC 5322 4.5.8: old messages may have white space between the name and the colon.
   const name = text.slice(0, colon).trimEnd();
   if (!isFieldName(name)) return undefined;
   return [

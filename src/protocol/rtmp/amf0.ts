@@ -29,7 +29,9 @@ const MARKER = {
 /** Maximum nesting depth of objects: clients send three or four levels. */
 const MAX_DEPTH = 16;
 
-/** Reads all values in a message. Throws RtmpViolation if a value is truncated, too deeply nested, or AMF 3. */
+/**
+ * Reads all values in a message. Throws RtmpViolation if a value is truncated, nested too deeply, or encoded as AMF 3.
+ */
 export function readAmf0(bytes: Buffer): AmfValue[] {
   let at = 0;
 

@@ -24,8 +24,8 @@ function createHello(): Buffer {
 }
 
 /**
- * A server receives C0, C1 and C2, a client S0, S1 and S2: a version octet, followed by 1,536 octets twice. The second
- * 1,536 are ignored.
+ * A server receives C0, C1 and C2, and a client S0, S1 and S2: a version octet, followed by two blocks of 1,536 octets.
+ * The second block is ignored.
  */
 export function createHandshake(role: "server" | "client"): Handshake {
   let heldBytes: Buffer = Buffer.alloc(0);

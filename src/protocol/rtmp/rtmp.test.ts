@@ -106,7 +106,7 @@ test("the input buffer may be reused", () => {
   );
 });
 
-test("invalid data is either read or rejected with FlvError", () => {
+test("invalid data is either read or rejected with RtmpViolation", () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 400 }), { maxLength: 6 }), (pieces) => {
       const reader = createRtmpChunkReader({ maxMessageSize: 1000 });

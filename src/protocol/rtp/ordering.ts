@@ -25,7 +25,7 @@ const RESTART_DISTANCE = 3000;
 
 /**
  * Orders packets by sequence number and removes duplicates. Early packets wait for missing ones, which are requested
- * again, for at most `waitMs` and up to `maxPackets` packets; if no packet is missing, none waits.
+ * again: up to `maxPackets` packets, each for at most `waitMs`. If no packet is missing, none waits.
  */
 export function createReorderBuffer({ waitMs, maxPackets }: { waitMs: number; maxPackets: number }): ReorderBuffer {
   let unwrap = createUnwrapper(16);

@@ -28,7 +28,7 @@ test("adds the line ending that DATA would require to the last line", () => {
   assert.equal(messages[0]!.content, "x\r\n");
 });
 
-test("detects bare CR and bare LF, also across chunks and at the end of the message", () => {
+test("detects bare CR and bare LF, even across chunks and at the end of the message", () => {
   for (const [chunks, stray] of [
     [["a\r", "\nb\r\n"], undefined],
     [["a\nb"], "LF"],

@@ -15,7 +15,7 @@ const CR = 0x0d;
 const LF = 0x0a;
 const EMPTY = Buffer.alloc(0);
 
-/** `maxLength`: maximum number of octets in a line, without the line ending. */
+/** Creates a reader for command lines of at most `maxLength` octets, without the line ending. */
 export function createCommandReader(maxLength: number): CommandReader {
   let input: Buffer = EMPTY;
   /** Number of octets at the beginning of `input` known to contain no CR or LF. */

@@ -35,7 +35,7 @@ test("a message may be empty", () => {
   assert.deepEqual(read(".\r\n"), { content: "", rest: "", stray: undefined });
 });
 
-test("a leading dot is removed, other dots are preserved", () => {
+test("a leading dot is removed, and other dots are preserved", () => {
   assert.equal(read("..\r\n...x\r\na.b\r\n.y\r\n.\r\n").content, ".\r\n..x\r\na.b\r\ny\r\n");
 });
 

@@ -25,7 +25,7 @@ interface ParameterRules {
   dsn: boolean;
   smtputf8: boolean;
   auth: boolean;
-  /** Maximum size in bytes. */
+  /** Maximum message size in bytes. */
   maxSize: number;
 }
 
@@ -61,7 +61,7 @@ export function readMailParameters(
   return { ok: true, value: { body, smtputf8, dsn: dsn.value, ...(size !== undefined && { size }) } };
 }
 
-/** `smtputf8`: MAIL had the parameter SMTPUTF8. */
+/** Reads the parameters of RCPT. `smtputf8`: MAIL had the parameter SMTPUTF8. */
 export function readRecipientParameters(
   command: Buffer,
   params: readonly string[],

@@ -12,7 +12,7 @@ interface ReplyReader {
 const LF = 0x0a;
 const EMPTY = Buffer.alloc(0);
 
-/** `maxOctets`: of a reply. */
+/** `maxOctets`: maximum length of a reply. */
 export function createReplyReader(maxOctets: number): ReplyReader {
   let input: Buffer = EMPTY;
   /** Octets at the beginning of `input` that are complete lines of an incomplete reply. */

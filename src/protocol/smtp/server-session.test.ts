@@ -211,7 +211,7 @@ test("terminate() sends a final reply and aborts the message", () => {
   assert.deepEqual(events.slice(-3), ["reply", "aborted", "close"]);
 });
 
-test("delays a client that makes errors, then ends the session, and an accepted message resets the count", () => {
+test("delays a client that makes errors, then ends the session, and resets the count when a message is accepted", () => {
   const { line, say, events } = openSession({ limits: { errorsBeforeDelay: 2, errors: 4 } });
   for (let i = 0; i < 2; i++) line("FOO");
   assert.ok(!events.includes("delay"));

@@ -14,8 +14,8 @@ const MAX_UNKNOWN = 10;
 const MAX_UNAUTHENTICATED = 10;
 
 /**
- * RFC 2920 3.1: a client waits for the reply to these commands. A client that does not wait is not a mail server, or a
- * foreign protocol is being sent through it.
+ * RFC 2920 3.1: a client waits for the reply to these commands. A client that does not wait is not a mail server, or
+ * another protocol is being tunneled through it.
  */
 const SYNCHRONIZING_VERBS = new Set(["EHLO", "HELO", "DATA"]);
 const VERBS_NEEDING_HELO = new Set(["MAIL", "RCPT", "DATA", "BDAT", "AUTH"]);

@@ -49,9 +49,9 @@ interface ConnectionDeps {
   /** Returns the time in milliseconds of a monotonic clock. */
   now: () => number;
   transmit(bytes: Buffer): void;
-  /** The connection has ended, on either side. */
+  /** Called when the connection has ended on either side. */
   onClose(): void;
-  /** An unexpected error in the connection or its handlers has ended this connection. */
+  /** Called when an unexpected error in the connection or its handlers has ended this connection. */
   onError(err: unknown): void;
 }
 
@@ -196,7 +196,7 @@ export function createSrtConnection({
 
   function handleData({ key, sequence, payload }: DataPacket, at: number) {
     if (keys === undefined && key !== "none") return;
-    // A caller that is required to encrypt but does not, does not have the passphrase.
+    // A caller that must encrypt but sends plain text does not have the passphrase.
     const plainPayload = keys === undefined ? payload : key === "none" ? undefined : keys.crypt(key, sequence, payload);
     if (plainPayload !== undefined) receiver.take(sequence, plainPayload, at);
   }
@@ -259,7 +259,7 @@ export function createSrtConnection({
     control(CONTROL.ackAck, { info });
   }
 
-  /** New keys during a connection (section 6): the old ones remain valid for packets in transit. */
+  /** Accepts new keys during a connection (section 6); the old ones remain valid for packets in transit. */
   function handleKeys(message: Buffer) {
     if (keys?.refresh(message) === true) control(CONTROL.user, { subtype: EXTENSION.keyResponse, body: message });
   }

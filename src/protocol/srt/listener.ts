@@ -50,7 +50,7 @@ export interface SrtListenerDeps {
   send(datagram: Buffer, to: SrtEndpoint): void;
   /** Called when the number of connections has changed. While there are any, `tick` must be called regularly. */
   onConnections(connections: number): void;
-  /** Called on an unexpected error: a new caller gets `serverError`, a connected one is disconnected. */
+  /** Called on an unexpected error: a new caller gets `serverError`, and a connected one is disconnected. */
   onError(err: unknown): void;
 }
 
@@ -72,7 +72,8 @@ const MAX_PENDING = 100;
 const MAX_PENDING_OF_NETWORK = 10;
 const COOKIE_LIFETIME_MS = 60_000;
 /**
- * Late conclusions of ended connections do not start a new connection for this long, and for up to this many of them.
+ * How long, and for how many ended connections, late conclusions are recognized, so that they do not start a new
+ * connection.
  */
 const LATE_HANDSHAKE_MS = 10_000;
 const MAX_CLOSED_CALLERS = 1000;

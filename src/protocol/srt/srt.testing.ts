@@ -61,7 +61,7 @@ export function createTestCaller(send: (datagram: Buffer) => void, until: (condi
   };
 }
 
-/** Stream that accepts everyone and notes the events of its connections. */
+/** A stream that accepts everyone and records the events of its connections. */
 export const openStream = (events: string[]): SrtStream => ({
   passphrase: "",
   accept: async () => () => (

@@ -24,7 +24,7 @@ export type CaptionsReading =
   | { ok: true; captions: WebvttCaptions; skipped: { count: number; line: number } | undefined }
   | { ok: false; why: string };
 
-/** More than one cue per second for ten hours. A larger file is not intended to be read. */
+/** More than one cue per second for ten hours. A larger file is not meant to be read by viewers. */
 export const MAX_CUES = 50_000;
 /** Maximum length of the text in a cue. */
 export const MAX_CUE_TEXT = 10_000;

@@ -2,8 +2,8 @@ import { type CaptionsReading, type Cue, MAX_CUE_TEXT, MAX_CUES, normaliseCueTex
 import { createLines } from "./read-vtt.ts";
 
 /**
- * Override codes that SubRip files borrow from another format: {\an8} places a caption at the top, the others specify
- * colours and fonts.
+ * Override codes that SubRip files borrow from another format: {\an8} places a caption at the top, and the others
+ * specify colours and fonts.
  */
 const OVERRIDES = /\{\\[^{}\n]{0,200}\}/g;
 const AT_TOP = /\{\\an[789]\}/;

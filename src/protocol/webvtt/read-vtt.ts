@@ -108,8 +108,8 @@ const toHarmlessStyle = (css: string): string =>
   /url\s*\(|@import|image\s*\(|image-set|\\|</i.test(css) ? "" : css.trim();
 
 /**
- * Iterates over the lines of a text: if a text consisted only of line endings, a list of them would be many times
- * larger than the text.
+ * Iterates over the lines of a text without a list of them: for a text that consists only of line endings, the list
+ * would be many times larger than the text.
  */
 interface Lines {
   /** Returns the next line without consuming it; undefined at the end. */

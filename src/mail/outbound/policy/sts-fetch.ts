@@ -14,7 +14,7 @@ interface StsFetchOptions {
   port?: number;
   /** Trusted certificates in addition to the system's, PEM. */
   ca?: string;
-  /** RFC 8461 3.3 suggests a minute; mail waits for the result, so default 10 s. */
+  /** RFC 8461 3.3 suggests a minute, but mail waits for the result, so the default is 10 s. */
   timeoutMs?: number;
 }
 

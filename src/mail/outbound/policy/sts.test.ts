@@ -186,7 +186,7 @@ test("an invalid policy, or one from an unauthorized host, leaves the domain wit
   assert.equal(inside.site.fetched, 0, "nothing is fetched from a private address");
 });
 
-test("fetches no policy without a record, and does not hold back mail in the modes testing and none", async (t) => {
+test("fetches no policy without a record, and does not hold back mail in the testing and none modes", async (t) => {
   const { site, names, policyFor, clock } = await open(t, await temporary(t));
   assert.equal(await policyFor("other.example"), undefined);
   assert.equal(policyFor("[192.0.2.1]"), undefined);

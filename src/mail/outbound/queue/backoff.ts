@@ -10,7 +10,7 @@ export const DEFAULT_BACKOFF_MS = [1 * MINUTE_MS, 5 * MINUTE_MS, 15 * MINUTE_MS,
 /** RFC 5321 4.5.4.1: give up after four or five days. */
 export const DEFAULT_LIFETIME_MS = 5 * 24 * HOUR_MS;
 
-/** Random jitter of up to a tenth, so that messages that failed together are not retried together. */
+/** Adds random jitter of up to a tenth, so that messages that failed together are not retried together. */
 export function createBackoff(
   steps: readonly number[] = DEFAULT_BACKOFF_MS,
   random: () => number = Math.random,

@@ -25,7 +25,7 @@ interface HousekeepingDeps {
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-/** Statements per run of a task; the next run does the rest. */
+/** Maximum number of statements per run of a task; the next run does the rest. */
 const MAX_ROUNDS = 20;
 /** After its lifetime, a recipient that was never tried gets this long for a single attempt. */
 const GRACE_MS = HOUR_MS;

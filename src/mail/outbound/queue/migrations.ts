@@ -67,7 +67,7 @@ const queueMigration: Migration = {
       .addColumn("expires_at", "bigint", (column) => column.notNull())
       .addColumn("finished_at", "bigint")
       .execute();
-    // A queued recipient has next_try, one being delivered has lease_until, a finished recipient has neither.
+    // A queued recipient has next_try, one being delivered has lease_until, and a finished one has neither.
     await sql`create index outbound_due on outbound_recipients (destination, next_try, message_id, id) where next_try is not null`.execute(
       db,
     );

@@ -123,7 +123,7 @@ export function queueConformance(engine: TestEngine): void {
       );
     });
 
-    test("is rejected if the input breaks off, and leaves nothing behind", async (t) => {
+    test("is rejected if the input ends prematurely, and leaves nothing behind", async (t) => {
       const { start, bodies } = await open(t);
       const service = await start(controlledAgent().agent, { run: false });
       async function* broken(text: string) {
@@ -246,7 +246,7 @@ export function queueConformance(engine: TestEngine): void {
     });
   });
 
-  test("lists the recipients of an account only to that account, newest first, by page", async (t) => {
+  test("is listed only to its account, newest first, by page", async (t) => {
     const { start, clock } = await open(t);
     const service = await start(controlledAgent().agent, { run: false });
     for (let n = 0; n < 7; n++) {
@@ -287,7 +287,7 @@ export function queueConformance(engine: TestEngine): void {
       await until(async () => (await bodies()).length === 2);
     });
 
-    test("marks a message as done although its process died, behind more messages than one statement reads", async (t) => {
+    test("marks a message as done after its process died, even behind more messages than one statement reads", async (t) => {
       const { start, db, clock } = await open(t);
       const service = await start(controlledAgent().agent, { run: false });
       await service.enqueue(mail(["b@there.example"]));

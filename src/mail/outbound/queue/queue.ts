@@ -59,7 +59,8 @@ export interface Queue {
   /** Returns the forwards and replies queued for these inbound messages. */
   ofInbound(messages: string[]): Promise<{ message: QueuedMessage; recipients: QueuedRecipient[] }[]>;
   /**
-   * Newest first; `next` is the `after` of the next page, undefined at the end. Without `account`, lists system mail.
+   * Resolves with recipients, newest first; `next` is the `after` of the next page, undefined at the end. Without
+   * `account`, lists system mail.
    */
   list(filter: {
     account?: string;

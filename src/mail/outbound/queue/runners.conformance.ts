@@ -63,7 +63,7 @@ export function runnersConformance(engine: TestEngine): void {
       await start(other.agent);
       for (let n = 0; n < 40; n++) {
         clock.advance(5_000);
-        // Advance the clock only after the renewal: a lease of 60 s is renewed well before it expires.
+        // Advances the clock only after the renewal: a lease of 60 s is renewed well before it expires.
         await until(async () => (await leaseUntil()) > clock.now() + 30_000);
       }
       assert.equal(other.deliveries.length, 0);

@@ -3,8 +3,8 @@ import type { Clock } from "../../../kernel/index.ts";
 /** A circuit breaker: remembers recent failures, so that not every message has to rediscover them. */
 export interface Breaker {
   /**
-   * Returns until when `key` is paused, and why. Undefined if it may be tried; the first attempt after a pause decides
-   * whether another pause follows.
+   * Returns the end of the pause of `key` and its reason. Undefined if it may be tried; the first attempt after a pause
+   * decides whether another pause follows.
    */
   activePause(key: string): { until: number; why: string } | undefined;
   recordFailure(key: string, why: string): void;

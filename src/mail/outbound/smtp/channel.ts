@@ -2,9 +2,7 @@ import type { Socket } from "node:net";
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { createReplyReader } from "../../../protocol/smtp/index.ts";
 
-/**
- * A connection to a server: commands out, replies in. Everything that is waited for rejects when the connection ends.
- */
+/** A connection to a server: commands out, replies in. Every pending promise rejects when the connection ends. */
 export interface Channel {
   /** Sends a command and resolves with its reply. */
   command(line: string): Promise<string>;
@@ -47,7 +45,7 @@ export function createChannel(plainSocket: Socket): Channel {
   function receive(octets: Buffer) {
     reader.push(octets);
     for (let reply = reader.read(); reply !== undefined; reply = reader.read()) {
-      // For example 421 before the server closes an idle connection.
+      // For example, a 421 reply before the server closes an idle connection.
       if (outstandingReplies === 0) return fail(new Error(`the server sent an unexpected reply: ${reply}`));
       outstandingReplies--;
       if (pendingReply === undefined) replies.push(reply);

@@ -266,7 +266,7 @@ test("sends SIZE, 8BITMIME, SMTPUTF8 and the DSN parameters if they are supporte
   );
 });
 
-test("rejects a message that the host cannot accept before sending it", async () => {
+test("rejects, before sending it, a message that the host cannot accept", async () => {
   const sink = await startSink({ size: 1000, hideSMTPUTF8: true });
   const { deliver } = open(sink);
   assert.match(

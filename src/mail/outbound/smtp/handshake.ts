@@ -7,7 +7,7 @@ import { SessionFailure } from "./failure.ts";
 import { reply } from "./replies.ts";
 import type { SmtpTimeouts } from "./timeouts.ts";
 
-/** From the greeting to the point where mail can be sent: EHLO, STARTTLS, AUTH. */
+/** The SMTP handshake, from the greeting to the point where mail can be sent: EHLO, STARTTLS, AUTH. */
 
 export interface Extensions {
   /** The keywords of the EHLO reply with their parameters, upper case. */
@@ -29,7 +29,7 @@ interface HandshakeOptions {
   /** Certificates to trust and to require. */
   tls: Pick<ConnectionOptions, "ca" | "rejectUnauthorized" | "minVersion">;
   timeouts: SmtpTimeouts;
-  /** Reports whether a failure would be one of TLS. */
+  /** Sets whether a failure from now on counts as a TLS failure. */
   onTls(isStarted: boolean): void;
 }
 
@@ -66,7 +66,7 @@ async function startTls({ channel, host, tls, timeouts, onTls }: HandshakeOption
   onTls(false);
 }
 
-/** EHLO, or HELO for a server that does not know it. */
+/** Sends EHLO, or HELO if the server does not know EHLO. */
 async function hello({ channel, name, level }: HandshakeOptions): Promise<Extensions> {
   const ehlo = await channel.command(`EHLO ${name}`);
   if (isPositive(ehlo)) return { keywords: keywordsOf(ehlo) };

@@ -16,8 +16,8 @@ const PIECE_BYTES = 64 * 1024;
 const SHORT_BYTES = 32 * 1024;
 
 /**
- * Sends a message after the reply 354, up to the reply to it. After an end that is not complete, the connection must be
- * closed.
+ * Sends a message after the 354 reply and waits for the reply to the message. Unless the result is `complete`, the
+ * connection must be closed.
  */
 export async function sendData(
   channel: Channel,
@@ -39,7 +39,7 @@ export async function sendData(
     // Reading may take forever: a reply must not wait for it.
     const read = () => Promise.race([pieces.next(), earlyReply]);
     let piece = await read();
-    // The end of a short message goes with it: one packet instead of two.
+    // The end-of-data marker of a short message is sent together with it: one packet instead of two.
     const isShort = body instanceof Uint8Array && body.length <= SHORT_BYTES;
     if (!isShort)
       for (; piece !== undefined && piece.done !== true; piece = await read())

@@ -6,7 +6,7 @@ export interface Pool {
    * Rejects with SessionFailure.
    */
   acquire(target: SessionTarget, signal: AbortSignal): Promise<{ session: Session; reused: boolean }>;
-  /** Keeps the session for the next message, unless it reached its message limit. */
+  /** Keeps the session for the next message, unless it has reached its message limit. */
   release(session: Session): void;
   close(): void;
 }

@@ -35,7 +35,7 @@ for (const [said, command, outcome] of [
     assert.equal(replyOutcome(parseReply(said)!, command as TransactionStep), outcome));
 }
 
-test("reduces any reply to one bounded line without control characters", () => {
+test("reduces any reply to a single line of limited length without control characters", () => {
   fc.assert(
     fc.property(fc.integer({ min: 200, max: 599 }), fc.string({ unit: "binary", maxLength: 3000 }), (code, words) => {
       for (const kept of [parseReply(`${code} ${words}`), reply(code, "4.0.0", words)]) {

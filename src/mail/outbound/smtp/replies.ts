@@ -45,7 +45,7 @@ export function replyOutcome({ code, enhanced }: SmtpReply, command: Transaction
 }
 
 /**
- * "Too many recipients": earlier recipients are accepted, the rest may follow in a separate transaction (RFC 5321
+ * "Too many recipients": earlier recipients are accepted, and the rest may follow in a separate transaction (RFC 5321
  * 4.5.3.1.10).
  */
 export const isTooManyRecipients = ({ code, enhanced }: SmtpReply): boolean =>

@@ -35,7 +35,7 @@ const ehlo = (...keywords: string[]) =>
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 const AUTH = { user: "user", pass: "secret" };
 
-test("sends MAIL and RCPT together to a server with PIPELINING, and one by one to another", async () => {
+test("sends MAIL and RCPT together to a server with PIPELINING, and one by one to a server without it", async () => {
   const chunks = new Map<string, number>();
   for (const keywords of [["PIPELINING"], []]) {
     let written = 0;
@@ -94,7 +94,7 @@ test("falls back to HELO if EHLO is unknown", async () => {
   assert.deepEqual(commands.slice(0, 3), ["EHLO out.example", "HELO out.example", "MAIL FROM:<a@sender.example>"]);
 });
 
-test("rejects a server that sends data in plaintext behind its reply to STARTTLS", async () => {
+test("rejects a server that sends data in plaintext after its reply to STARTTLS", async () => {
   const { results } = await relay(
     (command) =>
       command.startsWith("EHLO") ? ehlo("STARTTLS") : command === "STARTTLS" ? "220 go\r\n250-injected" : undefined,

@@ -82,7 +82,8 @@ export async function openSession(
   const { timeouts, localAddress, ca, name } = options;
   const peer = hopName(target);
   let channel: Channel | undefined;
-  // A peer that closes the connection at STARTTLS fails at TLS as one that does so in the handshake.
+  // A peer that closes the connection after STARTTLS counts as a TLS failure, like one that closes it during the
+  // handshake.
   let isInTls = false;
   let sendingIp: string | undefined;
   try {
@@ -124,8 +125,8 @@ export async function openSession(
 const createInterruption = () => new SessionFailure(reply(451, "4.4.7", "the attempt was aborted"), { isLocal: true });
 
 /**
- * Runs an exchange that fails at its deadline or when the attempt is aborted: the replies that are missing must not
- * meet another command.
+ * Runs an exchange that fails at its deadline or when the attempt is aborted; late replies must not be taken for the
+ * replies to another command.
  */
 async function runBounded<Value>(
   channel: Channel,
@@ -162,7 +163,7 @@ function createSession({ channel, target, peer, timeouts, sendingIp, extensions 
 
   const destroy = () => channel.fail(new Error("the connection was closed"));
 
-  /** MAIL and RCPT, in one write if the server supports PIPELINING. */
+  /** Sends MAIL and RCPT, in one write if the server supports PIPELINING. */
   async function sendEnvelope(mail: string, rcpts: string[]): Promise<string[]> {
     const replies: string[] = [];
     const groups = keywords.has("PIPELINING") ? [[mail, ...rcpts]] : [mail, ...rcpts].map((line) => [line]);
@@ -198,7 +199,7 @@ function createSession({ channel, target, peer, timeouts, sendingIp, extensions 
       return [`RCPT TO:<${rcpt}>`, ...(dsn ? formatRecipientRequest(request) : [])].join(" ");
     });
     const [sender = "", ...replies] = await sendEnvelope(mail, rcpts);
-    // Behind a rejected sender, recipients are rejected for being out of order.
+    // After a rejected sender, recipients are rejected for being out of order.
     if (!isPositive(sender)) return resetAfter(recipientReplies(to, rejected, recipientReplyOf(sender, "MAIL")));
     replies.forEach((replyText, index) => {
       if (!isPositive(replyText)) rejected.set(sendable[index]!.rcpt, recipientReplyOf(replyText, "RCPT"));

@@ -22,7 +22,7 @@ export function recipientReplyOf(raw: string, command: TransactionStep): Recipie
   return { outcome: replyOutcome(parsed, command), reply: parsed };
 }
 
-/** Returns an address that would end its command. */
+/** Returns the reply for an address that would end its command. */
 export const invalidAddress = (address: string): RecipientReply => ({
   outcome: "permanent",
   reply: reply(550, "5.1.3", `the address cannot be sent over SMTP: ${address}`),

@@ -52,8 +52,8 @@ interface MediaSource {
   format: string;
   /**
    * Start of the video, in seconds from the first timestamp of any stream in the source (ffmpeg's -start_at_zero): the
-   * time of its first frame; for clips the requested start, more precisely that of the frame shown then. Frames are
-   * aligned to the grid from here.
+   * time of its first frame or, for a clip, of the frame shown at the requested start. Frames are aligned to the grid
+   * from here.
    */
   start: number;
   /** Maximum size in bytes. */

@@ -380,7 +380,7 @@ export function createStream(
     media: warm ? tools.ready : undefined,
     listen: live.listen,
     start() {
-      // Starting a program blocks this thread: not before the server has reported that it is ready.
+      // Starting a program blocks this thread, so it waits until the server has reported that it is ready.
       if (warm) setImmediate(tools.find);
       watermarks.start();
       if (roles.has("api")) for (const service of [videos, webhooks, uploads]) service.start();

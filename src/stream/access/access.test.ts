@@ -144,7 +144,7 @@ test("the rules of a cached token are evaluated for every viewer", async () => {
   assert.equal(requested.country, before);
 });
 
-test("downloads of a guarded video need their claim, those of an unguarded one do not", async () => {
+test("downloads of a guarded video need a token with the download claim; those of an unguarded video need none", async () => {
   const { access } = setUp();
   await assert.rejects(access.check(token(), "download", HERE), refused("downloadNotAllowed"));
   await access.check(token({ downloadable: true }), "download", HERE);

@@ -78,7 +78,7 @@ test("every combination of entry and origin has a result, and an exact host neve
   );
 });
 
-test("browsers receive the list of pages that may embed the video, in a header", () => {
+test("a response header tells browsers which pages may embed the video", () => {
   assert.equal(frameAncestors([]), undefined);
   assert.equal(frameAncestors(["example.com", "*"]), undefined);
   assert.equal(

@@ -40,8 +40,8 @@ export function hostEntry(entry: string): string | undefined {
 }
 
 /**
- * For `Content-Security-Policy` of an embeddable page: browsers enforce it even if the embedding page hides its origin.
- * Undefined: anywhere.
+ * Returns the `frame-ancestors` directive of an embeddable page's `Content-Security-Policy`: browsers enforce it even
+ * if the embedding page hides its origin. Undefined: anywhere.
  */
 export function frameAncestors(allowedPatterns: readonly string[]): string | undefined {
   const hosts = allowedPatterns.map(hostEntry).filter((host) => host !== undefined);

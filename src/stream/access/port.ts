@@ -6,8 +6,8 @@ import type { Video } from "../videos/index.ts";
  */
 export interface Access {
   /**
-   * `id` as in the path. Throws videoNotFound, signedUrlNeeded (401), tokenRefused (403), originNotAllowed (403), and
-   * downloadNotAllowed (403).
+   * Resolves with the video if the viewer may access it. `id`: the uid or token from the path. Throws videoNotFound,
+   * signedUrlNeeded (401), tokenRefused (403), originNotAllowed (403), and downloadNotAllowed (403).
    */
   check(id: string, purpose: AccessPurpose, viewer: Viewer): Promise<Video>;
 }
@@ -27,8 +27,8 @@ export interface LiveInputResolver {
 }
 
 /**
- * Kind of request: `page` (iframe, watch) renders its own text when access is refused; `download` and `original` need
- * their claims in a token.
+ * Kind of request: `page` (iframe, watch) renders its own text when access is refused; `download` and `original`
+ * require the corresponding claim in a token.
  */
 export type AccessPurpose = "play" | "page" | "download" | "original";
 

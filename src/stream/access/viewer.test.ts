@@ -15,7 +15,7 @@ test("a page is identified by its Origin, otherwise by its Referer", () => {
   assert.deepEqual(viewer({ origin: "null" }), { ip, origin: "null" });
 });
 
-test("requests of the server's own player are recognized", () => {
+test("requests from the server's own player are recognized", () => {
   assert.deepEqual(viewer({ referer: "https://videos.example/abc/iframe" }), {
     ip,
     origin: "https://videos.example",

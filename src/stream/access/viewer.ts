@@ -15,7 +15,7 @@ export function viewerOf(headers: IncomingHttpHeaders, { ip, self }: { ip: strin
   const origin = headers.origin ?? originOf(headers.referer);
   if (headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document")
     return { ip, place: "ours" };
-  // Also if an unconfigured proxy changed the scheme or host: no other page can claim same-origin.
+  // Applies even if an unconfigured proxy changed the scheme or host: no other page can claim same-origin.
   if (site === "same-origin") return { ip, ...(origin !== undefined && { origin }), place: "ours" };
   if (origin === undefined) return { ip, ...(typeof site === "string" && site !== "none" && { place: "hidden" }) };
   // If one of our pages was redirected away and back to us, the request belongs to the redirecting site.

@@ -50,7 +50,7 @@ export interface AudienceCell {
   viewedMs: number;
 }
 
-/** Viewers of a subject in one minute: an account, or one of its videos, live inputs or creators. */
+/** Viewers of a subject in one minute. A subject is an account, or one of its videos, live inputs or creators. */
 export interface ConcurrentCell {
   account: string;
   /** Epoch milliseconds of the minute. */
@@ -84,7 +84,7 @@ interface AudienceTables {
     views: number;
     viewed_ms: number;
   };
-  /** The last minutes, to which all processes add their viewers. */
+  /** The most recent minutes, to which all processes add their viewers. */
   stream_concurrent: { account_id: string; minute: number; subject: string; viewers: number };
   stream_peaks: { account_id: string; period: number; start_at: number; subject: string; viewers: number };
 }
@@ -156,7 +156,7 @@ export const audienceMigrations: Migration[] = [
 ];
 
 const LIMITS = { rows: 1_000_000, groups: 20_000 };
-/** The last minutes are kept for processes with a slow clock or a delayed write. */
+/** The most recent minutes are kept for processes with a slow clock or a delayed write. */
 const CONCURRENT_KEPT_MS = 15 * 60_000;
 
 interface AudienceRead {
@@ -221,7 +221,7 @@ export function createAudienceTable(db: Db, periods: readonly SumPeriod[]) {
           .doUpdateSet((eb) => ({ viewers: eb("stream_concurrent.viewers", "+", eb.ref("excluded.viewers")) })),
       ),
   );
-  /** For each length, because PostgreSQL cannot infer the type of a selected parameter. */
+  /** One query per period length, because PostgreSQL cannot infer the type of a selected parameter. */
   const raisePeak = periods.map(({ ms }) =>
     prepared((arg) =>
       tables

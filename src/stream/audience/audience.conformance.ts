@@ -59,7 +59,7 @@ const viewingOf = (
 const videoOf = (uid: string, more: Partial<Video> = {}) =>
   testVideo({ uid, account: ACCOUNT, creator: "ann", ...more });
 
-/** `value=views/seconds`, sorted, of one column. */
+/** Resolves with the metrics of one column as sorted strings `value=views/seconds`. */
 async function figures(audience: Audience, column: AudienceColumn, since = START - DAY, until = START + 40 * DAY) {
   await audience.flush();
   const rows = await audience.sums({ account: ACCOUNT, since, until, filter: { all: [] }, groupBy: [column] });
@@ -91,7 +91,7 @@ export function audienceConformance(engine: TestEngine): void {
     ]);
   });
 
-  test("metrics of several processes add up, and a restart loses nothing that was counted before it", async (t) => {
+  test("metrics of several processes are added together, and a restart loses nothing that was counted before it", async (t) => {
     const { audience, other } = await open(t, engine);
     const second = await other();
     audience.onSegment(viewingOf(videoOf(ONE), "192.0.2.1"), 4);
@@ -139,7 +139,7 @@ export function audienceConformance(engine: TestEngine): void {
     assert.deepEqual(await figures(audience, "is_live"), ["0=3/20", "1=5/38"]);
   });
 
-  test("a viewer of our player belongs to the page that embeds it", async (t) => {
+  test("a viewer of our player is attributed to the page that embeds it", async (t) => {
     const { audience } = await open(t, engine);
     const page: DeliveryRoute = { path: "iframe", purpose: "page", handle: async () => {} };
     const wrapped = audience.watchPage(page);
@@ -155,7 +155,7 @@ export function audienceConformance(engine: TestEngine): void {
     assert.equal(audience.watchPage(segment), segment);
   });
 
-  test("limits the hosts and the combinations of an account and hour, without losing views", async (t) => {
+  test("limits the number of hosts and of combinations per account and hour, without losing views", async (t) => {
     const { audience } = await open(t, engine, { limits: { referrers: 2, combinations: 4 } });
     for (let n = 0; n < 10; n++)
       audience.onSegment(viewingOf(videoOf(ONE), `192.0.2.${n}`, { origin: `https://host${n}.example` }), 4);
@@ -191,7 +191,7 @@ export function audienceConformance(engine: TestEngine): void {
     assert.equal(await of(day, day + 40 * DAY), 1);
   });
 
-  test("a failed write is repeated with the next interval", async (t) => {
+  test("a failed write is retried at the next interval", async (t) => {
     const { db } = await engine.open(t, audienceMigrations);
     const clock = createManualClock(START);
     let fails = true;

@@ -49,7 +49,7 @@ interface AudienceSubject {
  * the player or a user agent; both are only in memory.
  */
 export interface Audience {
-  /** Days that metrics are kept. */
+  /** Retention of the metrics, in days. */
   readonly days: number;
   /** Counts a segment of this many seconds that has been sent completely. */
   onSegment(viewing: Pick<Viewing, "video" | "viewer" | "request">, seconds: number): void;
@@ -60,8 +60,8 @@ export interface Audience {
   /** Sums `views` and `viewed_ms` by group. Throws tooManyDataPoints. */
   sums(query: AudienceQuery): Promise<SumsRow[]>;
   /**
-   * Returns the highest number of viewers that got a segment in the same minute, in each hour or day with viewers. For
-   * one subject at most: without one, for the whole account.
+   * Returns, for each hour or day with viewers, the highest number of viewers that got a segment in the same minute.
+   * Accepts one subject at most; without one, the result is for the whole account.
    */
   peaks(
     query: Pick<AudienceQuery, "account" | "since" | "until" | "step"> & { subject: AudienceSubject; limit: number },
@@ -79,15 +79,15 @@ interface AudienceDeps {
   /** ISO 3166-1 alpha-2 country code of an IP address. */
   countryOf(ip: string): string | undefined;
   log: Log;
-  /** Days that metrics are kept. Default 90. */
+  /** Retention of the metrics, in days. Default 90. */
   days?: number;
   limits?: Partial<AudienceLimits>;
 }
 
 interface AudienceLimits {
-  /** Combinations of properties per account and hour; further ones are counted as "(other)". */
+  /** Maximum number of combinations of properties per account and hour; further ones are counted as "(other)". */
   combinations: number;
-  /** Hosts of embedding pages per account and hour; further ones are counted as "(other)". */
+  /** Maximum number of hosts of embedding pages per account and hour; further ones are counted as "(other)". */
   referrers: number;
 }
 
@@ -280,7 +280,7 @@ function embedderOf({ headers }: IncomingMessage, self: string): string | undefi
   return host === "" || host === hostOf(self) ? undefined : host;
 }
 
-/** Sets of limited size, by a key that belongs to an hour. */
+/** Creates sets of at most `most` values: one set per key, and each key belongs to an hour. */
 function createHourlySets(most: number) {
   const sets = new Map<string, { hour: number; values: Set<string> }>();
   return {

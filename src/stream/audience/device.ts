@@ -1,11 +1,11 @@
-/** A viewer's software, from a fixed list of names: their number limits the size of the stored metrics. */
+/** A viewer's software. The names come from a fixed list, which limits the size of the stored metrics. */
 interface Device {
   browser: string;
   os: string;
   type: "desktop" | "mobile" | "tablet" | "tv" | "other";
 }
 
-/** In this order: many browsers also contain the name of another one in their user agents. */
+/** The order matters: the user agents of many browsers also contain the name of another browser. */
 const BROWSERS: readonly [pattern: RegExp, name: string][] = [
   [/AppleCoreMedia/, "AppleCoreMedia"],
   [/ExoPlayer|AndroidXMedia3/, "ExoPlayer"],
@@ -39,7 +39,7 @@ const SYSTEMS: readonly [pattern: RegExp, name: string][] = [
 ];
 
 const OTHER = "Other";
-/** A longer user agent is cut: the names are at its start. */
+/** A longer user agent is truncated: the names are at its start. */
 const MAX_LENGTH = 512;
 
 export function deviceOf(userAgent: string): Device {

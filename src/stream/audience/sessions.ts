@@ -2,7 +2,7 @@ import type { AudienceCell } from "./audience-table.ts";
 
 /** A viewer of a video. */
 export interface Session {
-  /** Last segment, in epoch milliseconds. */
+  /** Time of the last segment, in epoch milliseconds. */
   seenAt: number;
   /** Last minute and hour in which the viewer was counted, as numbers since the epoch. */
   minute: number;
@@ -14,7 +14,7 @@ export interface Session {
   interval: number;
 }
 
-/** A viewer that gets no segment of the video for this long starts a new view with the next one. */
+/** A viewer that gets no segment of the video for this long starts a new view with the next segment. */
 const VIEW_GAP_MS = 30 * 60_000;
 
 interface Sessions {
@@ -25,7 +25,7 @@ interface Sessions {
   readonly size: number;
 }
 
-/** `most`: above it, the oldest session ends early. */
+/** `most`: maximum number of sessions; beyond it, the oldest session ends early. */
 export function createSessions({ most = 100_000 }: { most?: number } = {}): Sessions {
   const sessions = new Map<string, Session>();
   return {

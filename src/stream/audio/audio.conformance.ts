@@ -248,7 +248,7 @@ export function audioConformance(engine: TestEngine): void {
     assert.deepEqual([await audio.list(ACCOUNT, uid), await keysOf()], [[], []]);
   });
 
-  test("an abandoned track is resumed", needsFfmpeg, async (t) => {
+  test("the preparation of an abandoned track is resumed", needsFfmpeg, async (t) => {
     const { audio, uid, send, settled, db, restarted } = await setUp(t);
     const added = await send("x", await bytesOf(SOUND));
     // State after a crash: a row whose job is missing.

@@ -52,8 +52,8 @@ export interface Audio {
    */
   copy(account: string, video: string, requested: { url: string; label: string }): Promise<AddedTrack>;
   /**
-   * Reads a form with `file` and `label` as it arrives. `confirm` is called at its end. Throws videoNotFound,
-   * badParameter, tooLarge, formBrokeOff.
+   * Reads a form with the fields `file` and `label` as it arrives. Calls `confirm` at the end of the form. Throws
+   * videoNotFound, badParameter, tooLarge, formBrokeOff.
    */
   form(
     account: string,
@@ -169,7 +169,7 @@ export function createAudio(deps: AudioDeps): Audio {
     if (put === "full")
       throw streamErrors.badParameter({ reason: `a video can have at most ${MAX_TRACKS} additional audio tracks` });
     if (put === "labelTaken") throw duplicateLabel(label);
-    // The row exists and now owns its file: `recover` creates the job.
+    // If this fails, `recover` creates the job: the row exists and already owns its file.
     await enqueue(row).catch((err: unknown) =>
       log.warn({ err, video, track: uid }, "stream: failed to create the job for an audio track, will retry"),
     );

@@ -29,7 +29,7 @@ const MAX_FETCH_MS = 6 * 3_600_000;
 /** Minimum bytes per 30 s; the download from a slower origin is aborted. */
 const MIN_BYTES_PER_INTERVAL = 64 * 1024;
 
-/** Contains everything that belongs to a track except its segments. */
+/** Returns the key prefix of everything that belongs to a track except its segments. */
 export const trackFolder = (video: string, track: string): string => `stream/${video}/tracks/${track}`;
 /** Returns the key of an uploaded file. Keys of fetched files have an additional suffix. */
 export const uploadedKey = (video: string, track: string): string => `${trackFolder(video, track)}/source`;

@@ -163,7 +163,7 @@ export function createTracksTable(db: Db) {
 
 export type TracksTable = ReturnType<typeof createTracksTable>;
 
-/** Labels are unique per video: the index enforces it, also for concurrent inserts. */
+/** Labels are unique per video: the index enforces this, even for concurrent inserts. */
 const orLabelTaken = <T>(work: Promise<T>): Promise<T | "labelTaken"> =>
   work.catch((err: unknown) => {
     if (isUniqueViolation(err)) return "labelTaken";

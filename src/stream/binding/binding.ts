@@ -31,7 +31,7 @@ interface StreamBindingDeps {
   downloads: Pick<Downloads, "create" | "list" | "delete">;
   captions: Pick<Captions, "upload" | "generate" | "list" | "delete">;
   watermarks: Pick<Watermarks, "create" | "createFromUrl" | "list" | "get" | "delete">;
-  /** Account of workers that have none: those of `reelpost dev`. */
+  /** Account for workers without one, such as those of `reelpost dev`. */
   defaultAccount?: string;
 }
 

@@ -69,7 +69,7 @@ export const tokenParams = z.object({
   accessRules: z.array(z.unknown()).optional(),
 });
 
-/** Absent and null count as `{}` if no field is required. Throws badParameter. */
+/** Parses a parameter. Absent and null count as `{}` if no field is required. Throws badParameter. */
 export function parseParam<Schema extends z.ZodType>(schema: Schema, value: unknown, name: string): z.output<Schema> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;

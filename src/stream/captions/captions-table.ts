@@ -58,7 +58,7 @@ export interface CaptionsTable {
   find(uid: string, language: string): Promise<CaptionRow | undefined>;
   /**
    * Stores the row unless `mayReplace` rejects the existing one; in that case returns the existing row. Otherwise
-   * returns the object that is now unreferenced. "full": the video already has `max`.
+   * returns the object that is now unreferenced. "full": the video already has captions in `max` languages.
    */
   put(
     row: CaptionRow,

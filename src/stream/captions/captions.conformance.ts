@@ -166,7 +166,7 @@ export function captionsConformance(engine: TestEngine): void {
           { language: "de", label: "Deutsch", generated: false },
           { language: "en-GB", label: "British English", generated: false },
         ]);
-        // Matroska timestamps include the AAC priming, 23 ms earlier.
+        // Matroska timestamps begin with the AAC priming, so its cues are 23 ms later than those in MP4.
         assert.match(
           (await captions.vtt(uid, "en-GB"))!,
           /^WEBVTT\n\n00:00:01\.0[02]\d --> 00:00:02\.5[02]\d\n(<b>)?Good(<\/b>)? morning\n$/,
@@ -260,7 +260,7 @@ export function captionsConformance(engine: TestEngine): void {
     assert.ok((await kept()).length <= 1);
   });
 
-  test("a generation that is impossible is rejected with the reason", async (t) => {
+  test("captions that cannot be generated are rejected with the reason", async (t) => {
     const { captions, uid, ready } = await setUp(t, engine);
     await assert.rejects(captions.generate(A, uid, "en"), kind("captionsNotConfigured"));
     const able = await setUp(t, engine, { command: ["/bin/true"] });
@@ -341,7 +341,7 @@ export function captionsConformance(engine: TestEngine): void {
     assert.equal((await settled("en")).status, "ready");
   });
 
-  test("captions whose worker died in every attempt become an error, and can be retried", async (t) => {
+  test("captions whose worker died in every attempt end in an error, and can be retried", async (t) => {
     const { captions, uid, ready, clock, db } = await setUp(t, engine, { command: ["/bin/true"] });
     await ready(undefined);
     await captions.generate(A, uid, "en");

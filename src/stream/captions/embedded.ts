@@ -27,7 +27,9 @@ const LEASE_MS = 30_000;
 const OCTETS_PER_MS = 10_000;
 const MAX_FILE_BYTES = 64 << 20;
 
-/** Extracts text subtitles of uploaded files (mkv, mp4) as captions. A job, because it reads the whole file. */
+/**
+ * Extracts text subtitles of uploaded files (mkv, mp4) as captions. Runs as a job, because it reads the whole file.
+ */
 export function createEmbedded({ jobs, objects, tools, videos, folder, log, store }: EmbeddedDeps): Embedded {
   const scratch = createScratch(folder);
   let worker: JobWorker | undefined;

@@ -116,7 +116,7 @@ export function createGeneration(deps: GenerationDeps): Generation {
       if (putResult === "full") throw streamErrors.tooManyCaptions({ limit: max });
       if ("refused" in putResult) throw streamErrors.captionsExist({ language });
       notifyChanged(video.uid);
-      // The row exists and blocks another request for the same captions: `recover` creates the job.
+      // If this fails, `recover` creates the job: the row exists and blocks another request for the same captions.
       await enqueue(row).catch((err: unknown) =>
         log.warn({ err, video: video.uid, language }, "stream: failed to create the caption job, will retry"),
       );
@@ -139,7 +139,7 @@ export function createGeneration(deps: GenerationDeps): Generation {
   };
 }
 
-/** For a row in generation, which always has an attempt. */
+/** Returns the payload for a row in generation, which always has an attempt. */
 const payloadOf = ({ video_uid: uid, language, attempt }: CaptionRow): Payload => ({
   uid,
   language,

@@ -15,8 +15,8 @@ export function canonicalLanguage(tag: string): string {
     throw languageError("it is not in BCP 47 format");
   }
   const [primary = ""] = canonical!.split("-");
-  // "english" is well-formed: subtags of up to eight letters are reserved for future languages. All two-letter codes
-  // are already assigned.
+  // Rejects "english", which is well-formed: subtags of up to eight letters are reserved for future languages. All
+  // two-letter codes are already assigned, so an unknown one is invalid.
   if (primary.length > 3) throw languageError("it does not start with a language code of two or three letters");
   if (primary.length === 2 && nameOf(primary, "en") === undefined) throw languageError(`unknown language ${primary}`);
   return canonical!;
@@ -26,7 +26,7 @@ export function canonicalLanguage(tag: string): string {
 export const languageLabel = (language: string): string =>
   nameOf(language, language) ?? nameOf(language, "en") ?? language;
 
-/** Shows viewers that the captions were generated. */
+/** Returns a label that tells viewers that the captions were generated. */
 export const generatedLabel = (language: string): string => `${languageLabel(language)} (auto-generated)`;
 
 function nameOf(language: string, inLanguage: string): string | undefined {

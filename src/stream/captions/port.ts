@@ -29,7 +29,7 @@ export interface Captions extends TextTracks {
   get(account: string, uid: string, language: string): Promise<Caption>;
   text(account: string, uid: string, language: string): Promise<string>;
   delete(account: string, uid: string, language: string): Promise<void>;
-  /** Removes everything that belongs to a video. Call it after the video was deleted with all its objects. */
+  /** Removes everything that belongs to a video. Call it after the video and all its objects have been deleted. */
   onVideoDeleted(uid: string): Promise<void>;
   /** Enqueues generations whose job was lost in a crash. */
   recover(): Promise<void>;

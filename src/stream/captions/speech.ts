@@ -18,10 +18,10 @@ const MAX_OUTPUT_BYTES = 10 << 20;
 const MAX_DURATION_FACTOR = 10;
 
 /**
- * WebVTT of the speech in a video, by the configured program: it receives a WAV file (16 kHz, mono) and a language, and
- * writes WebVTT or SubRip to its standard output. The operator provides it, so it is not sandboxed like ffmpeg; but its
- * environment contains only the program path and its home, and it is killed on timeout. Throws NoCaptions, and errors
- * that can be retried: mediaToolsMissing, encoderBusy, an abort.
+ * Transcribes the speech in a video to WebVTT with the configured program, which receives a WAV file (16 kHz, mono) and
+ * a language, and writes WebVTT or SubRip to its standard output. The operator provides the program, so it is not
+ * sandboxed like ffmpeg; but its environment contains only `PATH` and `HOME`, and it is killed on timeout. Throws
+ * NoCaptions, and errors that can be retried: mediaToolsMissing, encoderBusy, an abort.
  */
 export async function transcribe(
   { objects, tools, settings, scratch }: Pick<CaptionsDeps, "objects" | "tools" | "settings"> & { scratch: Scratch },

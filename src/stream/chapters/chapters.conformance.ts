@@ -87,7 +87,7 @@ export function chaptersConformance(engine: TestEngine): void {
     assert.deepEqual(await chapters.get(A, uid), [INTRO]);
   });
 
-  test("accepts any start while the duration is unknown, and then shows only the chapters that start before the end", async (t) => {
+  test("accepts any start while the duration is unknown, and once it is known shows only the chapters that start before the end", async (t) => {
     const { chapters, uid, probed } = await setUp(t, engine);
     const late = { start: 100, title: "Credits" };
     await assert.rejects(chapters.set(A, uid, [{ start: 4e6, title: "x" }]), refused(/maximum is 3600000 s/));

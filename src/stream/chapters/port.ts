@@ -1,4 +1,4 @@
-/** A chapter lasts until the next one starts, the last one until the video ends. */
+/** A chapter lasts until the next one starts; the last one lasts until the video ends. */
 export interface Chapter {
   /** Seconds from the start of the video, in whole milliseconds. */
   start: number;

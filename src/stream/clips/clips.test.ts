@@ -101,7 +101,7 @@ test("access rules and watermark are inherited unless specified, but the schedul
   assert.deepEqual([open.requireSignedURLs, open.allowedOrigins, open.watermark?.uid], [false, [], "2".repeat(32)]);
 });
 
-test("a range outside the video is rejected with the rule and the value", async (t) => {
+test("a range outside the video is rejected with an error that states the rule and the value", async (t) => {
   const { clips, upload, videos } = await setUp(t);
   const { uid: from } = await upload(9.97);
   for (const [start, end, says] of [

@@ -13,7 +13,10 @@ interface ClipsDeps {
   findWatermark?: UploadsDeps["findWatermark"];
 }
 
-/** A part of a video as a separate video: uses the same bytes, encoded from the start of the clip. */
+/**
+ * Creates clips. A clip is a part of a video as a separate video: it uses the same bytes, but is encoded from the start
+ * of the clip.
+ */
 export interface Clips {
   /**
    * `requested` gives the range in seconds of the source video. Access rules and watermark are inherited from it unless
@@ -70,7 +73,7 @@ export function createClips({ videos, objects, clock, log, findWatermark }: Clip
   }
 }
 
-/** Returns times in the stored file: the source video may be a clip itself, or start later than its file. */
+/** Returns the times in the stored file: the source video may be a clip itself, or start later than its file. */
 function clipRange({ source, duration }: MediaModel, start: number, end: number): { start: number; end: number } {
   if (!Number.isInteger(start) || start < 0)
     throw streamErrors.badParameter({

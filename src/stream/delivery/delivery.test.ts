@@ -314,7 +314,7 @@ test("long texts are compressed for clients that accept it, with the same ETag",
   assert.equal(await (await fetch(`${origin}/${UID}/long`)).text(), long);
 });
 
-test("a customer's host serves only the videos of that account, and other hosts serve all", async (t) => {
+test("a customer's host serves only the videos of that account, and other hosts serve all videos", async (t) => {
   const video = anyVideo();
   const origin = new URL(
     await serveDelivery(t, {

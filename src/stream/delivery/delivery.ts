@@ -28,7 +28,10 @@ interface DeliveryOptions {
 }
 
 interface Delivery {
-  /** False if it is not the URL of a video; no response has then been sent. Accepts every method. */
+  /**
+   * Resolves with false, without sending a response, if the request is not for the URL of a video. Accepts every
+   * method.
+   */
   handle(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
 }
 

@@ -3,12 +3,12 @@ import type { DeliveryRoute } from "./route.ts";
 /** The target of a request: `<base>/<id>/<rest>?<query>`. Undefined if it is not the URL of a video. */
 export interface VideoPath {
   id: string;
-  /** Without leading and trailing slash. */
+  /** Without a leading or trailing slash. */
   rest: string;
   query: string;
 }
 
-/** A uid, or the start of every JSON Web Token: "eyJ" is `{"`. */
+/** A uid or a JSON Web Token, which always starts with "eyJ", the base64url form of `{"`. */
 const ID_PATTERN = /^(?:[0-9a-f]{32}|eyJ[\w-]*\.[\w-]+\.[\w-]*)$/;
 /** More than a token with five access rules needs. */
 const MAX_ID_LENGTH = 8192;

@@ -5,8 +5,8 @@ export interface ByteRange {
 }
 
 /**
- * Parses a Range field (RFC 9110 14.2). Undefined for the whole object, also with multiple ranges and invalid fields,
- * as the standard allows. "unsatisfiable": 416.
+ * Parses a Range field (RFC 9110 14.2). Undefined for the whole object, including for multiple ranges and invalid
+ * fields, as the standard allows. "unsatisfiable": 416.
  */
 export function readRange(field: string | undefined, size: number): ByteRange | "unsatisfiable" | undefined {
   const [, first = "", last = ""] = /^bytes=(\d{0,15})-(\d{0,15})$/i.exec(field?.trim() ?? "") ?? [];

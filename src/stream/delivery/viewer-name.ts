@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
 
 /**
- * Distinguishes the viewers of a video. Behind one IP address, players are distinguished by their session id (CTA-5004,
- * `sid`), others by their user agent.
+ * Returns a name that distinguishes the viewers of a video. Behind one IP address, players are distinguished by their
+ * session id (CTA-5004, `sid`), others by their user agent.
  */
 export function viewerName(ip: string, { headers, url = "" }: Pick<IncomingMessage, "headers" | "url">): string {
   const cmcdSession =

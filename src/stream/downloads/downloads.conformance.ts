@@ -194,7 +194,7 @@ export function downloadsConformance(engine: TestEngine): void {
       assert.ok(Math.abs(Number(format.duration) - 10.01) < 0.05, format.duration);
     });
 
-    test("of audio is an M4A", async (t) => {
+    test("of audio is an M4A file", async (t) => {
       const { downloads, uid, settled, fileOf } = await setUp(t);
       downloads.start();
       await downloads.create(ACCOUNT, uid, "audio");
@@ -288,7 +288,7 @@ export function downloadsConformance(engine: TestEngine): void {
       assert.deepEqual([await downloads.list(ACCOUNT, uid), await objectsOf()], [[], 0]);
     });
 
-    test("that fails is an error, and is retried on the next request", async (t) => {
+    test("that fails has the status error, and is retried on the next request", async (t) => {
       const { create, db, objects, jobs, videos, uid, settled, segments } = await setUp(t, { passes: false });
       let broken = true;
       const sometimes: Pick<Segments, "get"> = {

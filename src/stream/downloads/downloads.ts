@@ -21,7 +21,7 @@ export interface DownloadsDeps {
   segments: Pick<Segments, "get">;
   source?: Pick<SourceRung, "of" | "segment"> | undefined;
   /**
-   * Merges a recording into one file, then causes a call of `resume`. If absent, recordings without a file have no
+   * Merges a recording into one file, then triggers a call to `resume`. If absent, recordings without a file have no
    * downloads.
    */
   assemble?(uid: string): Promise<void>;
@@ -41,7 +41,7 @@ export interface Downloads {
   list(account: string, uid: string): Promise<Download[]>;
   /** Throws videoNotFound; deleting a missing download succeeds. */
   delete(account: string, uid: string, type: DownloadType): Promise<void>;
-  /** Called once a recording has been merged into one file, or cannot be: its downloads start or fail. */
+  /** Called once a recording has been merged into one file or cannot be merged: its downloads then start or fail. */
   resume(uid: string): Promise<void>;
   /** Deletes the rows of a deleted video. */
   onVideoDeleted(uid: string): Promise<void>;

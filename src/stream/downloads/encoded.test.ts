@@ -19,7 +19,7 @@ import { muxFile } from "./mux.ts";
 import { chooseRenditions } from "./rendition-source.ts";
 import { openWriteOnceObjects } from "../../store/objects/write-once.testing.ts";
 
-/** Probes and encodes with real tools; `audio` are added tracks. */
+/** Probes and encodes with real tools; `audio` contains the added tracks. */
 async function setUp(
   t: TestContext,
   recipe: ClipRecipe,
@@ -77,7 +77,7 @@ for (const [what, recipe, frames] of [
   ["portrait", mediaClips.vertical, 120],
   ["silent", mediaClips.silent, 120],
 ] as const) {
-  test(`a download of encoded video has every frame (${what})`, needsFfmpeg, async (t) => {
+  test(`a download of an encoded video has every frame (${what})`, needsFfmpeg, async (t) => {
     const { mux } = await setUp(t, recipe);
     const path = await mux("default");
     await assertClean(path);

@@ -18,9 +18,9 @@ interface SegmentSources {
 }
 
 /**
- * Resolves with renditions of a download: the source itself if it is a rendition, as it has the best quality; otherwise
- * the largest H.264 rendition of the ladder, whose missing segments are then encoded. Empty: the video has nothing of
- * this type.
+ * Resolves with the renditions of a download: the source itself if it is a rendition, as it has the best quality;
+ * otherwise the largest H.264 rendition of the ladder, whose missing segments are then encoded. Empty: the video has
+ * nothing of this type.
  */
 export async function chooseRenditions(
   video: Video,

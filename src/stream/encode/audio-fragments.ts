@@ -9,7 +9,9 @@ type AudioModel = Pick<MediaModel, "segments" | "primedAudio">;
 /** Samples that the edit list removes: one frame, the encoder delay. */
 const delayOf = ({ primedAudio }: Pick<MediaModel, "primedAudio">): number => (primedAudio === true ? AUDIO_FRAME : 0);
 
-/** AAC frames in segment n: those of the grid, preceded in the first segment by the priming frame. */
+/**
+ * Returns the number of AAC frames in segment n: those of the grid, preceded in the first segment by the priming frame.
+ */
 export const storedFrames = ({ segments, primedAudio }: AudioModel, n: number): number =>
   audioFrames(segments, n).count + (primedAudio === true && n === 0 ? 1 : 0);
 
@@ -23,7 +25,7 @@ export function audioSegment(model: AudioModel, n: number, frames: readonly Buff
   return Buffer.concat([writeFragment({ track: TRACK_ID, sequence: n + 1, time, samples }), ...frames]);
 }
 
-/** The same for every audio rendition of a video. */
+/** Returns the initialization segment, which is the same for every audio rendition of a video. */
 export function audioInit(model: Pick<MediaModel, "primedAudio">): Buffer {
   return writeInit({
     id: TRACK_ID,

@@ -18,12 +18,15 @@ interface AudioRun {
   onSegment(n: number, bytes: Buffer): Promise<void>;
 }
 
-/** Frames encoded before the first stored frame, to bring the encoder into its steady state, and after the last. */
+/**
+ * Number of frames encoded before the first stored frame, to bring the encoder to a steady state, and after the last
+ * one.
+ */
 const LEAD_IN_FRAMES = 8;
 const LEAD_OUT_FRAMES = 4;
 /** The encoder's delay: its packet i starts at (i - 1) * 1024. */
 const PRIMING_FRAMES = 1;
-/** Seconds by which decoding starts earlier: codecs with memory need part of it. */
+/** Seconds by which decoding starts earlier: some codecs depend on preceding audio. */
 const PREROLL_SECONDS = 1;
 
 /**
@@ -105,7 +108,7 @@ function audioFilter(start: number, first: number, count: number): string {
     ...(start === 0 ? [] : [`asetpts=PTS-${start.toFixed(6)}/TB`]),
     // Resamples first, because the filter counts `first_pts` in input samples.
     `aresample=${AUDIO_RATE}`,
-    // Timestamps take precedence: sample-exact at the start, later only if they are off by more than container
+    // Timestamps take precedence: sample-accurate at the start, and later only if they are off by more than container
     // rounding.
     `aresample=async=1:min_comp=0.00001:min_hard_comp=0.04:first_pts=${first * AUDIO_FRAME}`,
     "aformat=channel_layouts=stereo",

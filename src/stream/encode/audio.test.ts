@@ -69,7 +69,7 @@ test(
 const CLICKS =
   "aevalsrc=exprs='0.7*sin(2*PI*1500*t)*(between(t,0.005,0.007)+between(t,1,1.002))':sample_rate=48000:duration=4";
 const click = (audio: string[]) => sweep(audio, { inputs: ["-f", "lavfi", "-i", CLICKS] });
-/** Samples positioned by timestamp: libavformat places the priming frame before second zero. */
+/** Samples positioned by timestamp: libavformat places the priming frame before time zero. */
 const BY_TIME = ["-copyts", "-af", "aresample=async=1:min_comp=0.00001:min_hard_comp=0.01:first_pts=0"];
 const energy = (of: Float32Array, from: number, to: number) =>
   of.subarray(from * 48, to * 48).reduce((sum, one) => sum + one ** 2, 0);

@@ -8,8 +8,8 @@ interface BackgroundEncodeOptions {
   /** Called for each segment that has been encoded and stored. */
   onStored?: () => void;
   /**
-   * Encodes all segments except those that this process knows are stored, without a request to the object store. For
-   * segments that no earlier run can have stored, other than for viewers. Default false.
+   * Encodes all segments except those that this process knows are stored, without asking the object store. Use it for
+   * segments that no earlier run can have stored, except runs for viewers. Default false.
    */
   assumeMissing?: boolean;
 }
@@ -18,8 +18,8 @@ interface BackgroundEncodeOptions {
 export interface BackgroundEncoding {
   /**
    * Encodes the missing segments among `segments`, in every rendition of the ladder and the main audio: one run for all
-   * video renditions. Resolves with the number that were missing. Rejects with MediaRunError, Mp4Error, SourceMissing,
-   * InitMismatch, VideoDeleted, mediaToolsMissing.
+   * video renditions. Resolves with the number of segments that were missing. Rejects with MediaRunError, Mp4Error,
+   * SourceMissing, InitMismatch, VideoDeleted, mediaToolsMissing.
    */
   encodeMissing(video: Video, segments: readonly number[], options: BackgroundEncodeOptions): Promise<number>;
   /** Encodes the missing segments of one audio rendition. */
@@ -97,7 +97,7 @@ export function createBackgroundEncoding({
   };
 }
 
-/** Groups of consecutive segments. */
+/** Returns groups of consecutive segments. */
 function rows(segments: readonly number[]): number[][] {
   const inits: number[][] = [];
   for (const n of segments) {

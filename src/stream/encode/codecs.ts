@@ -44,7 +44,10 @@ export function frameTicks(
   return (timescaleOf(rendition, model) * den) / num;
 }
 
-/** In the codec's units: H.264 tenths (31 is 3.1), HEVC thirtieths (93 is 3.1), AV1 `seq_level_idx` (5 is 3.1). */
+/**
+ * Returns the level in the codec's units: H.264 tenths (31 is 3.1), HEVC thirtieths (93 is 3.1), AV1 `seq_level_idx` (5
+ * is 3.1).
+ */
 export function levelOf(rendition: VideoRendition, model: Pick<MediaModel, "segments">): number {
   const { num, den } = renditionRate(rendition, model);
   return rendition.level ?? lowestLevel({ ...rendition, rate: num / den }, MIN_LEVELS[rendition.codec]);
@@ -115,7 +118,7 @@ function h264Level({ width, height, rate, bitrate }: LevelRequirements, minLevel
   const fittingLevel = H264_LEVELS.find(
     ([level, perSecond, frame, buffer, kilobits, cpb]) =>
       level >= minLevel &&
-      // A.3.1 f, g: neither side may exceed the square root of eight frame sizes.
+      // A.3.1 f, g: neither side may exceed the square root of eight times the maximum frame size.
       size <= frame &&
       Math.max(columns, rows) <= Math.sqrt(8 * frame) &&
       size * rate <= perSecond &&
@@ -157,7 +160,9 @@ function hevcLevel({ width, height, rate, bitrate }: LevelRequirements, minLevel
   return (fittingLevel ?? HEVC_LEVELS.at(-1)!)[0];
 }
 
-/** AV1 A.3: luma samples per picture, maximum sides, displayed samples per second; kbit/s of the main tier. */
+/**
+ * AV1 A.3: luma samples per picture, maximum width and height, displayed samples per second; kbit/s of the main tier.
+ */
 const AV1_LEVELS: readonly (readonly [
   index: number,
   picture: number,

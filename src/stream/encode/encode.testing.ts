@@ -168,7 +168,7 @@ function psnr(a: Buffer, b: Buffer): number {
   return sum === 0 ? 99 : 10 * Math.log10((255 * 255 * a.length) / sum);
 }
 
-/** Resolves with audio samples of the first channel, from -1 to 1. */
+/** Resolves with the audio samples of the first channel, from -1 to 1. */
 export async function samples(path: string, args: string[] = []): Promise<Float32Array> {
   const raw = await runFfmpeg([
     "-i",

@@ -191,9 +191,8 @@ test("a transport stream that starts at 1.4 s is encoded completely from its MP4
   assert.ok(least(await similarity(await whole(of, "180p", [3, 1, 0, 2]), path)) > ALIKE);
 });
 
-test("frames of uneven duration keep their duration, also across segment boundaries", needsFfmpeg, async (t) => {
-  // One frame is shown from 1 s to 3.5 s: the third segment contains no new frame, nor does the second half second
-  // before it.
+test("frames of uneven duration keep their duration, even across segment boundaries", needsFfmpeg, async (t) => {
+  // One frame is shown from 1 s to 3.5 s: the third segment contains no new frame, nor does the half second before it.
   const path = await clip({
     video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-fps_mode", "vfr"],
     filter: "select='lt(t,1.01)+gt(t,3.5)'",

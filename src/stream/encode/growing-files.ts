@@ -12,7 +12,7 @@ const READ_BYTES = 1 << 20;
 const POLL_INTERVAL_MS = 200;
 
 /**
- * Reads files while another program writes them, until it is `done`, then reads the rest. Rejects with the error of
+ * Reads files while another program writes them; when `done` settles, reads the rest. Rejects with the error of
  * `onData`.
  */
 export async function followFiles(

@@ -28,7 +28,7 @@ export interface Segments {
     segment: number | "init",
     options?: { signal?: AbortSignal },
   ): Promise<GrowingSegment | ObjectHandle | undefined>;
-  /** True if the segment is already stored; encodes nothing. */
+  /** Resolves with the segment if it is already stored, and undefined otherwise; encodes nothing. */
   findStored(video: Video, rendition: string, segment: number | "init"): Promise<ObjectHandle | undefined>;
   close(): Promise<void>;
 }

@@ -62,7 +62,7 @@ test(
     );
     const one = segments.get(other, "90p", 5).then((handle) => (order.push("other"), handle));
     for (const handle of await Promise.all([...viewers, one])) assert.ok(handle !== undefined && handle.size > 500);
-    // Twenty segments in batches of four, the one of the other video, and look-ahead.
+    // Five runs for twenty segments in batches of four, one for the other video, and some for look-ahead.
     assert.ok(runs.length <= 12, `${runs.length} runs`);
     assert.ok(order.indexOf("other") < 400, "the other video is scheduled in between");
   },
@@ -210,7 +210,7 @@ test("a video that another encoder has begun is not continued", needsFfmpeg, asy
   assert.ok(await segments.get(of, "audio", 0));
 });
 
-test("too many requests are rejected immediately, and accepted again later", needsFfmpeg, async (t) => {
+test("requests beyond the limit are rejected immediately, and accepted again later", needsFfmpeg, async (t) => {
   const gate = gated();
   const { video, segments } = await openEncoder(t, { around: gate.around, concurrency: 1, maxWaiting: 3 });
   const of = await video(await tenSeconds(), tenSegments);

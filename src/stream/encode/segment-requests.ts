@@ -37,9 +37,9 @@ export interface EncoderRun {
 export const isAwaited = ({ requests }: Pick<EncoderRun, "requests">): boolean =>
   [...requests].some(({ waiters }) => waiters.size > 0);
 
-/** Audio segments of one run: half a second of work, most of it start-up. */
+/** Maximum number of audio segments in one run: half a second of work, most of it start-up. */
 const AUDIO_BATCH = 8;
-/** Consecutive video segments, awaited by viewers, in one run: they do not delay the first one. */
+/** Maximum number of consecutive awaited video segments in one run: they do not delay the first one. */
 const VIDEO_BATCH = 4;
 
 /**

@@ -44,8 +44,9 @@ export function frameCountOf(
 }
 
 /**
- * The source is decoded once, aligned to the frame grid, and scaled down step by step: each smaller rendition is scaled
- * from the next larger one. Frame numbers are absolute, so that they do not depend on where decoding started.
+ * Returns the filter graph. The source is decoded once, aligned to the frame grid, and scaled down step by step: each
+ * smaller rendition is scaled from the next larger one. Frame numbers are absolute, so that they do not depend on where
+ * decoding started.
  */
 export function videoGraph(
   model: MediaModel,
@@ -78,7 +79,7 @@ export function videoGraph(
 
 const area = ({ rendition: { width, height } }: RenditionSegments) => width * height;
 
-/** From decoder output to the grid frames of these segments. */
+/** Returns the filters from decoder output to the grid frames of these segments. */
 function alignToGrid(model: MediaModel, segments: readonly number[], { from: begin }: GraphOptions): string {
   const {
     source,

@@ -17,7 +17,7 @@ export function jwkForm(id: string, key: KeyObject): string {
 /** Larger than any key in use. */
 const MAX_PEM_LENGTH = 32_768;
 
-/** PEM, plain or in base64, PKCS#1 or PKCS#8. Undefined if it is not a private RSA key. */
+/** Reads a private key in PEM, plain or in base64, as PKCS#1 or PKCS#8. Undefined if it is not a private RSA key. */
 export function readPem(text: string): KeyObject | undefined {
   if (text.length > MAX_PEM_LENGTH) return undefined;
   const pem = text.includes("-----BEGIN") ? text : Buffer.from(text, "base64").toString("latin1");

@@ -77,7 +77,7 @@ export function createKeysTable(db: Db): KeysTable {
         .execute(),
     insert: (row, max) =>
       db.transaction<KeyTables, boolean>(async (tx) => {
-        // Counts by the account index, which is bounded by this limit.
+        // Uses the index on the account; the limit bounds the number of entries to count.
         const { count } = await tx
           .selectFrom("stream_signing_keys")
           .select(({ fn }) => fn.countAll<number>().as("count"))

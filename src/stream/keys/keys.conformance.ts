@@ -79,7 +79,7 @@ export function signingKeysConformance(engine: TestEngine): void {
     await assert.rejects(keys.delete(A, id), kind("keyNotFound"));
   });
 
-  test("an account's default key is created once, also by concurrent callers, and created again after its deletion", async (t) => {
+  test("an account's default key is created once, even by concurrent callers, and created again after its deletion", async (t) => {
     const { keys, other } = await setUp(t, engine);
     const elsewhere = await other();
     t.after(async () => elsewhere.close());

@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
 
-/** Signing keys of playback tokens. Every key of an account signs for all of its videos. */
+/** Signing keys for playback tokens. Every key of an account signs for all of its videos. */
 export interface SigningKeys {
   /** Returns the private half only once; it is not stored. Throws tooManyKeys. */
   create(account: string): Promise<NewSigningKey>;

@@ -2,7 +2,7 @@ import type { LiveSession } from "./session.ts";
 
 /**
  * CMAF fragments of one run of a broadcast, from the source muxer or the encoder; `package/` makes segments and
- * playlists of them, `record/` stores them.
+ * playlists from them, `record/` stores them.
  */
 export interface LiveRendition {
   /** "source", "360p", "audio": the same in all runs of a broadcast. */
@@ -46,7 +46,7 @@ export interface LiveRun {
   id: string;
   /** Epoch milliseconds of the run's time zero. */
   started: number;
-  /** All renditions, before any other call: none can be added later. Video first, the largest first. */
+  /** All renditions of the run; none can be added later. Video first, the largest first. */
   renditions: readonly LiveRendition[];
   /**
    * Key frames of every video rendition that begin segments: those of the source, or one every two seconds. They have
@@ -55,7 +55,7 @@ export interface LiveRun {
   keyFrames: "source" | "encoder";
 }
 
-/** Receiver of a run. Calls come in order; they must not throw. */
+/** Receiver of a run. Its methods are called in order and must not throw. */
 export interface RunSink {
   init(rendition: string, bytes: Buffer): void;
   fragment(fragment: LiveFragment): void;

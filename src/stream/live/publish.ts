@@ -59,7 +59,7 @@ export interface Publication {
   write(packet: MediaPacket): void;
   /** Reports packets lost by the network, for the health of the input. */
   lost(packets: number): void;
-  /** Called when a key frame is needed immediately: WHIP sends a PLI, other protocols cannot request one. */
+  /** Called when a key frame is needed immediately: WHIP sends a PLI; other protocols cannot request one. */
   onKeyFrameRequested(listener: () => void): void;
   /**
    * Aborted when the server ends the publication; the reason is a UserError: key revoked, input disabled or deleted,

@@ -239,7 +239,7 @@ function bwrapArgs(
   ];
 }
 
-/** Returns parent folders of a path, topmost first. */
+/** Returns the parent folders of a path, topmost first. */
 const ancestorsOf = (path: string): string[] =>
   path
     .split("/")

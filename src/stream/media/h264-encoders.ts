@@ -19,7 +19,7 @@ export interface EncoderSelection {
 
 /** Rate and level of one rendition. */
 interface HardwareOptions {
-  /** Bits per second at most. */
+  /** Maximum bitrate, in bits per second. */
   bitrate: number;
   /** In tenths: 31 is level 3.1. */
   level: number;
@@ -38,7 +38,7 @@ const DEVICES: Record<HardwareEncoder, readonly string[]> = {
 const CUDA_ADDRESS_SPACE_MB = 1 << 20;
 /** More frames than any broadcast has between two requested key frames. */
 const NO_KEY_FRAMES = 1_000_000;
-/** Variable rates aim below the maximum. */
+/** Variable-rate encoding targets a rate below the maximum. */
 const TARGET_SHARE = 2 / 3;
 
 const usedIn = (args: readonly string[]) => HARDWARE_ENCODERS.find((name) => args.includes(name));

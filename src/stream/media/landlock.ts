@@ -45,8 +45,8 @@ interface PerlSandboxOptions {
   reads: readonly number[];
   writes: number | undefined;
   /**
-   * Device files and folders that may be read, written and controlled by ioctl(2). With any, /sys may be read, where
-   * drivers find the properties of the device.
+   * Device files and folders that may be read, written and controlled by ioctl(2). If there are any, /sys may also be
+   * read, where drivers find the properties of the device.
    */
   devices: readonly string[];
   /** Real path of the program. */

@@ -34,7 +34,7 @@ export function openTools(
   return tools;
 }
 
-/** Processes whose command line contains the word. Reads /proc, so works on Linux only. */
+/** Returns the processes whose command line contains the word. Reads /proc, so it works on Linux only. */
 export function processesWith(word: string): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))

@@ -19,8 +19,8 @@ interface BackgroundThrottleDeps {
 }
 
 /**
- * Maximum length of a pause in milliseconds; after it, paused runs work for a share of that time, even if viewers are
- * waiting.
+ * Maximum length of a pause in milliseconds; after that, paused runs continue for a share of the time, even if viewers
+ * are waiting.
  */
 const MAX_PAUSE_MS = 3_000;
 const MIN_RUN_RATIO = 1 / 4;

@@ -46,7 +46,7 @@ export interface H264Support {
 export interface MediaRun {
   /**
    * Excludes the program name; files are specified by path, inputs by `-i` (also for ffprobe). Input restrictions are
-   * inserted before each `-i`, and quiet options and `-nostdin` at the start. Never contains user text.
+   * inserted before each `-i`, and `-nostdin` and options for quiet output at the start. Never contains user text.
    */
   args: string[];
   /** Files that the run may read. */

@@ -1,6 +1,6 @@
 /**
- * Why a run ended early. `failed`: the program's error text is in `stderr`; `killed`: by an unknown sender, such as the
- * CPU time limit or the kernel's OOM killer; `missing`: it could not be started.
+ * Why a run ended early. `failed`: the program's error text is in `stderr`; `killed`: by a signal of unknown origin,
+ * such as the CPU time limit or the kernel's OOM killer; `missing`: it could not be started.
  */
 export type MediaRunReason =
   | "failed"

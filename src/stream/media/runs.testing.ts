@@ -23,14 +23,16 @@ export const isRunError = (reason: MediaRunReason, words?: RegExp) => (err: unkn
   return true;
 };
 
-/** Deleted when the test ends. */
+/** Creates a folder that is deleted when the test ends. */
 export async function temporaryFolder(t: TestContext): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), "reelpost-media-"));
   t.after(() => rm(path, { recursive: true, force: true }));
   return path;
 }
 
-/** Reads no input and runs until it is killed; the word identifies it among all processes. */
+/**
+ * Returns arguments of a run that reads no input and runs until it is killed; `word` identifies it among all processes.
+ */
 export const endlessArgs = (word: string, output = ["-f", "null", "-"]) => [
   "-f",
   "lavfi",

@@ -9,7 +9,7 @@ import type { MediaRunReport } from "./tools.ts";
 
 for (const { sandbox, needs } of SANDBOXES) {
   describe(`a program confined by ${sandbox}`, needs, () => {
-    test("runs with background niceness, also in its autogroup", async (t) => {
+    test("runs with background niceness, including in its autogroup", async (t) => {
       const path = await clip();
       const stop = new AbortController();
       const mark = `mark${sandbox}${process.pid}`;
@@ -31,7 +31,7 @@ for (const { sandbox, needs } of SANDBOXES) {
   });
 }
 
-test("queues runs, beginning with urgent ones, and rejects further ones if too many wait", needsFfmpeg, async (t) => {
+test("queues runs, urgent ones first, and rejects new ones if too many are waiting", needsFfmpeg, async (t) => {
   const reports: MediaRunReport[] = [];
   const tools = openTools(
     t,

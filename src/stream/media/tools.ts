@@ -45,9 +45,9 @@ interface MediaLoad {
 }
 
 /**
- * Background runs are paused while a viewer waits, for at most four fifths of the time. Niceness must leave them enough
- * for the rest: at niceness 19 a run gets a seventieth of the share of a program at 0, almost nothing on a busy
- * machine. At 5 it gets a third.
+ * Background runs are paused while a viewer waits, for at most four fifths of the time. In the remaining time, niceness
+ * must leave them enough CPU time: at niceness 19 a run gets a seventieth of the share of a program at 0, almost
+ * nothing on a busy machine. At 5 it gets a third.
  */
 export const NICENESS: Record<Urgency, number> = { urgent: 0, soon: 3, background: 5 };
 /** A broadcast's CPU time is unlimited; it writes no files. */
@@ -235,7 +235,7 @@ function confineNow(...given: Parameters<typeof confine>): ConfinedCommand {
   try {
     return confine(...given);
   } catch (err) {
-    // A missing source is reported like an error text of the program itself.
+    // A missing source is reported in the same way as an error message of the program itself.
     if (err instanceof NotOpened) throw new MediaRunError("failed", err.message, err.message, { cause: err });
     throw new MediaRunError("missing", messageOf(err), "", { cause: err });
   }

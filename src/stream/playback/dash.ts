@@ -19,8 +19,8 @@ import { type MediaModel, SOURCE_RENDITION, type VideoRendition } from "../model
 import { audioRates, maxBitRates, nearestToHint, type Playable, playbackSeconds, videoRates } from "./tracks.ts";
 
 /**
- * Seconds of the encoder's buffer: with this much buffered, a bandwidth equal to the cap is sufficient (ISO/IEC 23009-1
- * 5.3.5.4).
+ * Duration of the encoder's buffer, in seconds: with this much buffered, a bandwidth equal to the cap is sufficient
+ * (ISO/IEC 23009-1 5.3.5.4).
  */
 const MIN_BUFFER_SECONDS = 2;
 const SEGMENTS = {

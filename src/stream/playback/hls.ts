@@ -146,7 +146,7 @@ const textRendition = ({ language, label }: TextTrack): HlsRendition => ({
   autoselect: true,
 });
 
-/** Stored alongside the multivariant playlist; segments are in a sibling folder. */
+/** Served alongside the multivariant playlist; segments are in a sibling folder. */
 const playlistOf = (rendition: string) => `${rendition}.m3u8`;
 const segmentUri = (rendition: string, segment: number | "init") =>
   `../segments/${rendition}/${segment === "init" ? "init.mp4" : `${segment}.m4s`}`;

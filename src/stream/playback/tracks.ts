@@ -98,7 +98,7 @@ export const playbackSeconds = ({ segments: { frames, fps } }: MediaModel): numb
  */
 const PEAK_FACTOR = 1.5;
 
-/** Returns bitrates of a ladder rendition without its audio: measured, or the encoder's cap. */
+/** Returns the bitrates of a ladder rendition without its audio: measured, or the encoder's cap. */
 export const videoRates = ({ rates }: Playable, { name, bitrate }: VideoRendition): BitRates =>
   rates?.get(name) ?? { peak: bitrate * PEAK_FACTOR, average: bitrate };
 

@@ -221,7 +221,7 @@ describe("axe reports no violations on", { skip: withoutChromium() || needsFfmpe
     ).map(([name, config]): [string, () => Promise<Page>] => [name, () => upload(config)]),
   ];
 
-  test("the keyboard shortcut list fits into 960 by 540 pixels", async () => {
+  test("the keyboard shortcut list, which fits into 960 by 540 pixels", async () => {
     const page = await open({}, "iframe", "muted=true&preload=metadata");
     await playable(page);
     await page.keyboard.press("Shift+Slash");
@@ -236,7 +236,7 @@ describe("axe reports no violations on", { skip: withoutChromium() || needsFfmpe
     await page.locator(".keys").waitFor({ state: "hidden" });
   });
 
-  test("the quality menu starts with Auto and marks the uploaded file", async () => {
+  test("the quality menu, which starts with Auto and marks the uploaded file", async () => {
     const { uid } = someVideo();
     delivery.videos.set(uid, someVideo());
     delivery.overrides.set("manifest/source.m3u8", {

@@ -1,9 +1,9 @@
 import { frameAncestors } from "../access/index.ts";
 
 /**
- * Returns the Content-Security-Policy of a player page. Scripts run by nonce only. Inline styles are allowed, because
- * the shadow trees of the controls contain them; posters and advertisements may come from any host that the embedding
- * page specifies.
+ * Returns the Content-Security-Policy of a player page. Only scripts with the nonce run. Inline styles are allowed,
+ * because the shadow trees of the controls contain them; posters and advertisements may come from any host that the
+ * embedding page specifies.
  */
 export function contentPolicy({
   nonce,

@@ -158,7 +158,7 @@ describe("a page that embeds the player", { skip }, () => {
     });
   }
 
-  test("does not show the poster of such a video, or the video as an advertisement, but allows both for public videos", async () => {
+  test("does not show the poster of a video restricted to other sites, or the video as an advertisement, but allows both for public videos", async () => {
     delivery.videos.set(GUARDED, someVideo({ uid: GUARDED, allowedOrigins: ["good.example"] }));
     for (const [id, shown] of [
       [GUARDED, false],
@@ -267,7 +267,7 @@ describe("a page that embeds the player", { skip }, () => {
       if (left === 0) break;
       assert.ok(Date.now() < deadline, `${String(left)} frames are left`);
     }
-    // Messages of the remaining players are received, even if they were created before they were inserted, or moved
+    // Messages from the remaining players are received, even if they were created before they were inserted, or moved
     // within the page.
     await page.evaluate(`{
       const late = document.createElement("iframe");

@@ -106,7 +106,7 @@ function createFakeLive(init: Buffer, pieces: readonly Buffer[]): FakeLive {
     return `${lines.join("\n")}\n`;
   }
 
-  /** Responds when this many parts exist, or after five seconds (6.2.5.2 there has three target durations). */
+  /** Responds when this many parts exist, or after five seconds (three target durations in RFC 8216bis 6.2.5.2). */
   async function arrival(parts: number, response: ServerResponse): Promise<void> {
     const isOver = () => ended || response.closed;
     for (const deadline = performance.now() + 5000; partsNow() < parts && !isOver() && performance.now() < deadline;)

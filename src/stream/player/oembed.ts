@@ -26,7 +26,7 @@ const CACHE_SECONDS = 300;
 
 /**
  * `/embed/oembed?url=…&maxwidth=…&maxheight=…`: describes how a page can embed the video with this URL (oembed.com).
- * JSON only; XML is 501 (2.2.2 of that specification).
+ * JSON only; requests for XML get 501 (2.2.2 of that specification).
  */
 export async function answerOembed({
   access,

@@ -65,7 +65,7 @@ const policyOf = (response: Response) =>
     (response.headers.get("content-security-policy") ?? "").split("; ").map((part) => [part.split(" ", 1)[0], part]),
   );
 
-test("an input that is not live responds 204 to API clients and with a waiting page to browsers", async (t) => {
+test("an input that is not live responds with 204 to API clients, and with a waiting page to browsers", async (t) => {
   const url = await start(t, {
     video: someVideo({ uid: UID, liveInput: UID, state: "pendingupload", readyToStream: false }),
   });
@@ -232,7 +232,7 @@ test("a watch page declares how to embed it, and its oEmbed response agrees", as
   assert.deepEqual([await cached(url), await cached(some)], ["public, max-age=300", "private, max-age=300"]);
 });
 
-test("oEmbed uses the server's public URL, whatever the Host of the request", async (t) => {
+test("oEmbed uses the server's public URL, regardless of the Host header of the request", async (t) => {
   const url = await start(t, { video: someVideo(), publicOrigin: () => "https://videos.example" });
   const answer = await new Promise<string>((resolve, reject) => {
     get(

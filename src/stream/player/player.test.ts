@@ -321,7 +321,7 @@ describe("the player page", { skip }, () => {
       assert.equal(await page.evaluate("received.filter((name) => name === 'stream-adstart').length"), 1);
     });
 
-    test("allows skipping the advertisement if it permits that, through a wrapper and a list of breaks", async () => {
+    test("allows skipping the advertisement if the ad permits it, through a wrapper and a list of ad breaks", async () => {
       document(inline('skipoffset="10%"'));
       delivery.overrides.set("wrapper.xml", {
         status: 200,

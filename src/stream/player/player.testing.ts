@@ -117,7 +117,7 @@ export async function startStaticDelivery({ base = "" }: { base?: string } = {})
         .end(override.body);
     if (video === undefined) return response.writeHead(404).end();
     const live = video.liveInput === undefined ? undefined : fakeLives.get(video.liveInput);
-    // The live playlists remain after the end; a player that starts after it plays the recording.
+    // The live playlists remain after the end; a player that starts later plays the recording.
     if (
       (video.state === "live-inprogress" || !path.startsWith("manifest/video")) &&
       (await live?.handle(path, url, response)) === true

@@ -216,7 +216,7 @@ test("upload progress is formatted as short text", () => {
   ]);
 });
 
-test("the upload rate is measured over the last seconds, and is not shown before it is known", () => {
+test("the upload rate is measured over the last few seconds, and is not shown before it is known", () => {
   const pace = createPace();
   pace.note(0, 0);
   pace.note(10, 500);

@@ -169,7 +169,7 @@ function readStream(ffprobeStream: FfprobeStream): StreamDescription {
   };
 }
 
-/** Containers use "ger" or "deu" (ISO 639-2), players use "de" (BCP 47). */
+/** Containers use "ger" or "deu" (ISO 639-2); players use "de" (BCP 47). */
 function languageOf(tag: string | undefined): string | undefined {
   if (tag === undefined || !/^[a-z]{2,3}(?:-[A-Za-z0-9-]{1,30})?$/.test(tag) || tag === "und") return undefined;
   try {

@@ -39,7 +39,7 @@ describe("frames match those that ffmpeg counts", needsFfmpeg, () => {
     });
   }
 
-  test("preserves low frame rates and reduces high ones", async (t) => {
+  test("at low frame rates, which are preserved, and at high ones, which are reduced", async (t) => {
     for (const [fps, expected] of [
       ["15", "15"],
       ["12", "12"],
@@ -58,7 +58,7 @@ describe("frames match those that ffmpeg counts", needsFfmpeg, () => {
     }
   });
 
-  test("variable frame rates", async (t) => {
+  test("at variable frame rates", async (t) => {
     const jittery = (milliseconds: number): ClipRecipe => ({
       seconds: 6,
       audio: false,
@@ -81,7 +81,7 @@ describe("frames match those that ffmpeg counts", needsFfmpeg, () => {
     assert.equal(dropped.model.segments.frames, await framesOnGrid(dropped.path, dropped.model));
   });
 
-  test("an edit list that begins in the middle of a GOP", async (t) => {
+  test("with an edit list that begins in the middle of a GOP", async (t) => {
     const { model, path } = await probed(t, {
       inputs: ["-ss", "1.5", "-i", await clip({ seconds: 6, keyframeSeconds: 3 })],
       video: ["-c", "copy"],
@@ -171,7 +171,7 @@ describe("files of which an indexed copy is made first", needsFfmpeg, () => {
     });
   }
 
-  test("video without key frames for minutes is encoded once", async (t) => {
+  test("include video without key frames for minutes, which is encoded once", async (t) => {
     const { model } = await probed(t, {
       seconds: 100,
       fps: "5",
@@ -185,7 +185,7 @@ describe("files of which an indexed copy is made first", needsFfmpeg, () => {
     assert.ok(Math.abs(model.duration - 100) < 0.2);
   });
 
-  test("two concurrent probes do not interfere, and nothing is left in the folder", async (t) => {
+  test("are probed concurrently without interference, and nothing is left in the folder", async (t) => {
     const { probeFile } = await openProbe(t);
     const path = await clip(mediaClips.transportStream);
     const models = await Promise.all([probeFile(path), probeFile(path)]);

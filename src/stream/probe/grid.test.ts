@@ -137,7 +137,7 @@ describe("the frame rate", () => {
       assert.equal(reported({ scale: 90_000, at: (n) => n / rate, frames: 200 }), expected, String(rate));
   });
 
-  test("of a source without a regular cadence loses few frames", () => {
+  test("preserves most frames of a source without a regular cadence", () => {
     const uneven = (mean: number, spread: number) => (n: number) => n / mean + spread * Math.sin(n * n);
     assert.equal(reported({ scale: 90_000, at: uneven(25.67, 0.006), frames: 400 }), "30000/1001");
     assert.equal(reported({ scale: 90_000, at: uneven(58, 0.003), frames: 400 }), "60000/1001");

@@ -41,8 +41,8 @@ const MAX_MULTIPLIER = 40;
 
 /**
  * Frame rate of a video's renditions: the source rate if it is a standard or low rate, else a multiple or fraction of
- * it that is, else the next higher standard rate; at most 60. `claimedRates`: rates from the headers, which are more
- * exact if they agree with the measured rate.
+ * it that is such a rate, else the next higher standard rate; at most 60. `claimedRates`: rates from the headers, which
+ * are more exact if they agree with the measured rate.
  */
 export function outputRate(
   { rate, average, upperQuartileRate, uncertainty }: Cadence,

@@ -23,8 +23,9 @@ export interface Scan {
 }
 
 /**
- * Packets as listed by the index of an mp4 file, without reading them; omits those beyond the end of a truncated file.
- * Undefined if the index is incomplete or unreliable: fragments, edits that repeat or reorder, contradictory tables.
+ * Resolves with the packets listed in the index of an mp4 file, without reading the packets; omits those beyond the end
+ * of a truncated file. Undefined if the index is incomplete or unreliable: fragments, edits that repeat or reorder,
+ * contradictory tables.
  */
 export async function scanIndex(
   source: ObjectHandle,

@@ -94,7 +94,10 @@ export function modelOf(
   };
 }
 
-/** Sides that all H.264 hardware encoders accept: some have a minimum of 145 pixels, and a maximum of 4096. */
+/**
+ * True if all H.264 hardware encoders accept the sides of the H.264 renditions: some have a minimum of 145 pixels, and
+ * a maximum of 4096.
+ */
 const fitsHardware = (ladder: readonly VideoRendition[]) =>
   ladder
     .filter(({ codec }) => codec === "h264")

@@ -21,8 +21,8 @@ export interface PassthroughInput {
 const SUPPORTED_PROFILES = new Set(["Baseline", "Constrained Baseline", "Main", "High"]);
 const MAX_GOP_SECONDS = 10;
 /**
- * A source with more than this multiple of the bitrate cap for its size is too heavy for viewers; a source below the
- * floor never is.
+ * A source with more than this multiple of the bitrate cap for its size needs too much bandwidth; a source below the
+ * floor never does.
  */
 const MAX_BITRATE_FACTOR = 3;
 const FLOOR = 3_000_000;

@@ -72,11 +72,11 @@ describe("unplayable files", needsFfmpeg, () => {
 describe("a corrupt file", needsFfmpeg, () => {
   const MALFORMED = "ERR_MALFORMED_VIDEO";
 
-  test("a file truncated before its index", async (t) => {
+  test("is rejected if it is truncated before its index", async (t) => {
     await assert.rejects(probed(t, { keep: 0.6 }), refused(MALFORMED, /no index/));
   });
 
-  test("a truncated file with its index at the front counts up to its last complete frame", async (t) => {
+  test("counts up to its last complete frame if it is truncated and its index is at the front", async (t) => {
     const { model, path } = await probed(t, {
       seconds: 8,
       keyframeSeconds: 1,
@@ -90,13 +90,13 @@ describe("a corrupt file", needsFfmpeg, () => {
     assert.ok(Math.abs(model.duration - frames / 30) < 0.26, String(model.duration));
   });
 
-  test("a truncated recording", async (t) => {
+  test("counts up to the truncation if it is a recording", async (t) => {
     const { model, path } = await probed(t, { seconds: 8, keep: 0.5, extension: "mkv" });
     assert.equal(model.segments.frames, await framesOnGrid(path, model));
     assert.ok(model.duration < 5 && model.duration > 2, String(model.duration));
   });
 
-  test("an index without media", async (t) => {
+  test("is rejected if it has an index without media", async (t) => {
     const whole = await readFile(await clip({ output: ["-movflags", "+faststart"] }));
     await assert.rejects(
       (await openProbe(t)).probeBytes(whole.subarray(0, whole.indexOf("mdat", 0, "latin1") + 4)),
@@ -104,7 +104,7 @@ describe("a corrupt file", needsFfmpeg, () => {
     );
   });
 
-  test("too many tracks", async (t) => {
+  test("is rejected if it has too many tracks", async (t) => {
     const one = await clip({ seconds: 0.5, audio: false });
     const copies = (count: number, extension: string) =>
       clip({
@@ -124,7 +124,7 @@ describe("a corrupt file", needsFfmpeg, () => {
     );
   });
 
-  test("video with more pixels than 8192 x 4320, but not 8K", async (t) => {
+  test("is rejected if its video has more pixels than 8192 x 4320, but 8K is accepted", async (t) => {
     const flat = (size: string): ClipRecipe => ({
       inputs: ["-f", "lavfi", "-i", `color=size=${size}:rate=10:duration=0.3`],
       video: ["-c:v", "mjpeg", "-pix_fmt", "yuvj420p"],
@@ -142,7 +142,7 @@ describe("a corrupt file", needsFfmpeg, () => {
     ]);
   });
 
-  test("encrypted media", async (t) => {
+  test("is rejected if it is encrypted", async (t) => {
     const key = "00112233445566778899aabbccddeeff";
     await assert.rejects(
       probed(t, { output: ["-encryption_scheme", "cenc-aes-ctr", "-encryption_key", key, "-encryption_kid", key] }),
@@ -152,7 +152,7 @@ describe("a corrupt file", needsFfmpeg, () => {
 });
 
 describe("the duration", needsFfmpeg, () => {
-  test("less than a tenth of a second is too short", async (t) => {
+  test("is too short if it is less than a tenth of a second", async (t) => {
     await assert.rejects(
       probed(t, { seconds: 0.05, fps: "60", audio: false }),
       refused("ERR_DURATION_TOO_SHORT", /0\.050 seconds/),
@@ -176,7 +176,7 @@ describe("the duration", needsFfmpeg, () => {
     assert.deepEqual([model.duration, model.segments.frames], [4, 120]);
   });
 
-  test("a single frame for eleven hours is too long", async (t) => {
+  test("is too long if a single frame lasts eleven hours", async (t) => {
     await assert.rejects(
       probed(t, {
         seconds: 2,

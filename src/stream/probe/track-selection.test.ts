@@ -5,9 +5,10 @@ import type { MediaModel } from "../model.ts";
 import { openProbe, probed } from "./probe.testing.ts";
 
 describe("the tracks", needsFfmpeg, () => {
-  test("video without audio", async (t) => assert.equal((await probed(t, mediaClips.silent)).model.audio, undefined));
+  test("of a video without audio include no audio track", async (t) =>
+    assert.equal((await probed(t, mediaClips.silent)).model.audio, undefined));
 
-  test("audio alone has a grid of 25 per second and no ladder", async (t) => {
+  test("of an audio-only file have a grid of 25 per second and no ladder", async (t) => {
     const recipes: ClipRecipe[] = [
       mediaClips.soundOnly,
       { video: false, extension: "mp3", audio: ["-c:a", "libmp3lame"] },
@@ -33,7 +34,7 @@ describe("the tracks", needsFfmpeg, () => {
     }
   });
 
-  test("a cover image is not a video", async (t) => {
+  test("do not include a cover image as video", async (t) => {
     const cover = await clip({
       seconds: 1,
       fps: "1",
@@ -57,7 +58,7 @@ describe("the tracks", needsFfmpeg, () => {
     }
   });
 
-  test("the file's default track takes precedence over a larger one, and without one the first audio track is used", async (t) => {
+  test("are the file's default ones, even if others are larger; without a default, the first audio track is used", async (t) => {
     const inputs = [
       "-f",
       "lavfi",
@@ -125,7 +126,7 @@ describe("additional tracks of the file", needsFfmpeg, () => {
   ];
   const tags = ["-metadata:s:a:0", "language=eng", "-metadata:s:a:1", "language=ger"];
 
-  test("finds audio in several languages, even in a file that is indexed first", async (t) => {
+  test("include audio in several languages, even in a file that is indexed first", async (t) => {
     for (const extension of ["mp4", "mkv", "ts"]) {
       const { model } = await probed(t, { inputs, extension, audio: [...AAC, ...tags] });
       const { stream, codec, language } = model.moreAudio![0]!;
@@ -138,7 +139,7 @@ describe("additional tracks of the file", needsFfmpeg, () => {
     assert.equal((await probed(t, {})).model.moreAudio, undefined);
   });
 
-  test("finds one text subtitle track per language, and no forced ones", async (t) => {
+  test("include one text subtitle track per language, and no forced ones", async (t) => {
     const srt = `data:text/plain;base64,${Buffer.from("1\n00:00:00,500 --> 00:00:01,000\nhello\n").toString("base64")}`;
     const texts = [
       ...inputs.slice(0, -6),
@@ -231,7 +232,7 @@ describe("passthrough is offered", needsFfmpeg, () => {
     assert.deepEqual(passes(await (await openProbe(t, { passthrough: false })).probeFile(path)), [false, false]);
   });
 
-  test("not if players could not play the file", async (t) => {
+  test("only if players can play the file", async (t) => {
     const recipes: Record<string, [ClipRecipe, boolean, boolean]> = {
       "10 bits": [{ video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p10le"] }, false, true],
       "another codec": [{ video: ["-c:v", "mpeg4"] }, false, true],

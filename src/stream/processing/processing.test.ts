@@ -110,7 +110,7 @@ test("a video waits for a missing ffmpeg, and is processed once it is installed"
 });
 
 test(
-  "an occasionally killed encoder only delays the video, and one that always fails fails the video while others continue",
+  "an encoder that is occasionally killed only delays the video, and one that always fails makes the video fail while others continue",
   needsFfmpeg,
   async (t) => {
     const counts = new Map<string, number>();
@@ -177,7 +177,7 @@ test(
   },
 );
 
-test("a video deleted during encoding ends without an error, and no data of it remains", needsFfmpeg, async (t) => {
+test("a video deleted during encoding ends without an error, and none of its data remains", needsFfmpeg, async (t) => {
   const { upload, until, names, videos } = await openProcessing(t);
   videos.start();
   const uid = await upload(await long());

@@ -48,7 +48,10 @@ export function readImageRequest(
 
 const isFit = (text: string): text is Fit => (FITS as readonly string[]).includes(text);
 
-/** `90`, `1.5s`, `8m`, `5m2s`, `1h12m27s`; result in seconds. Undefined if the text has a different form. */
+/**
+ * Parses a time such as `90`, `1.5s`, `8m`, `5m2s` or `1h12m27s` and returns it in seconds. Undefined if the text has a
+ * different form.
+ */
 export function readTime(text: string): number | undefined {
   const [, hours = "", minutes = "", seconds = ""] =
     /^(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,8}(?:\.\d{1,9})?)s?)?$/.exec(text) ?? [];

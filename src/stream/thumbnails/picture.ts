@@ -21,8 +21,8 @@ export interface ImageFilterOptions extends Size {
 }
 
 /**
- * For frames read from this second of the video to its end; an input's own `-t` counts from the first frame that
- * arrives.
+ * Returns the filter that ends frames read from this second of the video at the end of the video; an input's own `-t`
+ * counts from the first frame that arrives.
  */
 export const trimToVideoEnd = ({ duration }: MediaModel, seconds: number): string[] => [
   `trim=end=${Math.max(0, duration - seconds).toFixed(6)}`,

@@ -28,7 +28,7 @@ const MAX_PICTURES = 200;
 const LONG_SIDE_PIXELS = 160;
 const INTERVALS = [1, 2, 4, 5, 10, 15, 30, 60, 120, 300, 600, 1800];
 
-/** At most 200 thumbnails, regardless of the length: 8 sheets. */
+/** Lays out at most 200 thumbnails, regardless of the length: 8 sheets. */
 export function storyboardOf({
   duration,
   video,

@@ -125,7 +125,7 @@ const kindOf = (work: Promise<unknown>) =>
   );
 
 describe("thumbnails", needsFfmpeg, () => {
-  test("default to the video's timestamp in native size up to 640 pixels", async (t) => {
+  test("default to the video's timestamp and to its native size, up to 640 pixels", async (t) => {
     const { get, video } = await open(t, HALVES);
     const { bytes, type, cache } = await get("thumbnail.jpg");
     const first = await seen(t, bytes);
@@ -188,7 +188,7 @@ describe("thumbnails", needsFfmpeg, () => {
     assert.deepEqual([size, colour(0.5, 0.2), colour(0.5, 0.8)], ["180x320", "red", "black"]);
   });
 
-  test("include the watermark, and support odd pixel formats", async (t) => {
+  test("include the watermark, and support unusual pixel formats", async (t) => {
     const { get, objects, video } = await open(t, HALVES);
     const png = await runFfmpeg([
       "-f",

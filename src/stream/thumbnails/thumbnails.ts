@@ -34,7 +34,7 @@ const AUDIO_IMAGE = { width: 1280, height: 720 };
 
 type ModelWithVideo = MediaModel & { video: VideoTrack };
 
-/** Images of a video, rendered from its source on request, so available before anything is encoded. */
+/** Images of a video, rendered from its source on request, so they are available before anything is encoded. */
 export function createThumbnails({ tools, objects, videos, log, maxStoredImages }: ThumbnailsDeps): Thumbnails {
   const stills = createStills({ tools, objects });
   const store = createImageStore({

@@ -14,8 +14,8 @@ export interface UploadChunk {
 }
 
 /**
- * Rules of the hosted service: a chunk that does not end the upload has at least 5 MiB and a multiple of 256 KiB; no
- * chunk is larger than `max`. An empty chunk is allowed: some clients use it to check the connection. Throws
+ * Rules of the hosted service: a chunk that does not end the upload is at least 5 MiB long and a multiple of 256 KiB;
+ * no chunk is larger than `max`. An empty chunk is allowed: some clients use it to check the connection. Throws
  * badParameter.
  */
 export function checkChunk({ offset, octets, length, max }: UploadChunk): void {

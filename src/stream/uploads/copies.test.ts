@@ -87,7 +87,7 @@ test("a video is fetched from its URL, and its size is known immediately", async
   assert.deepEqual(origin.requested, ["HEAD", "GET"]);
 });
 
-test("an interrupted copy resumes where it stopped, also after a process restart", async (t) => {
+test("an interrupted copy resumes where it stopped, even after a process restart", async (t) => {
   const bytes = video(900_000);
   const waiting = Promise.withResolvers<void>();
   // HEAD, two responses that end early, a request without a response, and a complete response.
@@ -215,7 +215,7 @@ test("internal hosts cannot be reached by address, by name, by redirect, or by D
   assert.ok(!inside.requested.includes("GET"));
 });
 
-test("an origin that fails later fails the video with the reason, and an endless response ends at the limit", async (t) => {
+test("an origin that fails later makes the video fail with the reason, and an endless response ends at the limit", async (t) => {
   const cases: [Answer, RegExp][] = [
     [
       (request, response) =>
@@ -344,7 +344,7 @@ test("a copy without a job is resumed", async (t) => {
   await jobs.deleteFrom("jobs").where("kind", "=", "stream.copy").execute();
   uploads.start();
   await uploads.recover();
-  // Generation may be in progress.
+  // A copy that was active recently may still have a job, so none is created.
   assert.deepEqual(await jobs.selectFrom("jobs").selectAll().where("kind", "=", "stream.copy").execute(), []);
   clock.advance(11 * 60_000);
   await uploads.recover();

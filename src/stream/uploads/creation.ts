@@ -17,8 +17,8 @@ export interface CreationDeps extends UploadsDeps {
 
 export interface UploadCreator extends Pick<Uploads, "tus" | "direct"> {
   /**
-   * Starts an upload at a one-time URL: declares the length. May be repeated, also for a different file. Resolves with
-   * response headers.
+   * Starts an upload at a one-time URL by declaring its length. May be repeated, even for a different file. Resolves
+   * with the response headers.
    */
   begin(
     row: UploadRow,

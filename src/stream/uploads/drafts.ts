@@ -8,7 +8,7 @@ const MINUTE_MS = 60_000;
 export const DIRECT_UPLOAD_EXPIRY_MS = 30 * MINUTE_MS;
 /** Expiry for a request that contains its file, because it cannot be resumed. */
 export const SINGLE_REQUEST_EXPIRY_MS = 24 * 60 * MINUTE_MS;
-/** An upload by the account itself may take long, but an abandoned upload must not be stored forever. */
+/** An upload by the account itself may take a long time, but an abandoned upload must not be stored forever. */
 export const ACCOUNT_UPLOAD_EXPIRY_MS = 7 * 24 * 60 * MINUTE_MS;
 
 /**

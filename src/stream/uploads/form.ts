@@ -23,7 +23,7 @@ interface FormOptions {
 const FORM_OVERHEAD_BYTES = 64 * 1024;
 
 /**
- * A form (RFC 7578) as a stream: its first file is passed to `storeFile`, the rest is skipped. Resolves when the form
+ * Reads a form (RFC 7578) as a stream: passes its first file to `storeFile` and skips the rest. Resolves when the form
  * is complete and `storeFile` has finished; if it rejects, the caller must discard the stored data. The connection
  * stays open for a response. Throws badParameter, tooLarge, notAVideo, formBrokeOff.
  */

@@ -200,7 +200,7 @@ function methodOf(request: IncomingMessage): string {
 /** Returns true if a creation includes upload data (TUS 1.0.0): it then declares the type of its body. */
 export const hasUploadBody = ({ headers }: IncomingMessage): boolean => headers["content-type"] === UPLOAD_DATA;
 
-/** Plain text for TUS clients, the API envelope for others. */
+/** Sends the error as plain text to TUS clients, and in the API envelope to others. */
 function sendError(request: IncomingMessage, response: ServerResponse, error: UserError | undefined): void {
   const status = error?.entry.http ?? 500;
   const message = error === undefined ? "Internal error. See the server log." : userErrorText(error);

@@ -5,7 +5,7 @@ import { createManualClock } from "../../kernel/index.ts";
 import { ACCOUNT, VIDEO_HEAD as HEAD } from "./uploads.testing.ts";
 import { MIB, open, streamed } from "./tus.testing.ts";
 
-test("a URL is valid only for its own upload, even if a different upload is written into it", async (t) => {
+test("a URL is valid only for its own upload, even if it also contains the path of a different upload", async (t) => {
   const { ask, patch, create, uploads, videos, base } = await open(t);
   const theirs = await create(6 * MIB);
   const { uploadUrl: mine, video: own } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60 });

@@ -6,8 +6,8 @@ const MAX_KEYS = 100;
 
 /**
  * `Upload-Metadata` (TUS 1.0.0, Creation): comma-separated pairs of a key and a base64 value; a flag has no value.
- * Clients put spaces after the commas, and write known keys in any case. Unknown keys become meta under their own name.
- * Throws badParameter.
+ * Clients put spaces after the commas, and write known keys in any case. Unknown keys are stored in `meta` under their
+ * own names. Throws badParameter.
  */
 export function readTusMetadata(header: string): RequestedVideo {
   const metaEntries: [string, string][] = [];

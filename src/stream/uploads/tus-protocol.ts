@@ -43,7 +43,7 @@ export function checkHeaderValues({ headersDistinct: headers }: IncomingMessage,
     throw streamErrors.tusHeadersInvalid({ names: invalidHeader.map(([name]) => name).join(" ") });
 }
 
-/** For headers that `checkHeaderValues` has accepted. Throws tusHeaderMissing. */
+/** Reads headers that `checkHeaderValues` has accepted. Throws tusHeaderMissing. */
 export function readPatch({ headers }: IncomingMessage): PatchHeaders {
   const offset = headers["upload-offset"];
   if (offset === undefined) throw streamErrors.tusHeaderMissing({ name: "Upload-Offset" });

@@ -50,7 +50,7 @@ test("responses have exactly the status codes, headers and texts that clients ex
     return fault === "full" ? { ...partial(key), append: full } : partial(key);
   };
 
-  /** Names in lower case; without those that Node adds to a connection that stays open. */
+  /** Header names are in lower case; headers that Node adds to a connection that stays open are omitted. */
   async function ask(method: string, url: string, headers: TusHeaders, body?: TusBody): Promise<TusResponse> {
     const all: TusHeaders = { "tus-resumable": "1.0.0", ...headers };
     const given = Object.entries(all).filter(

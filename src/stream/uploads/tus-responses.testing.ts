@@ -50,7 +50,7 @@ const plain = (text: string) => ({
 });
 /** Returns an accepted PATCH; `offset` is the new one, in bytes. */
 export const stored = (offset: number): TusResponse => [204, { ...UPLOAD_HEADERS, "upload-offset": String(offset) }];
-/** Rejected before the upload is read. */
+/** Returns the response to a request that is rejected before the upload is read. */
 export const invalidHeaders = (names: string): TusResponse => [
   400,
   { ...UPLOAD_HEADERS, ...plain(`Invalid ${names}\n`) },
@@ -68,7 +68,7 @@ export const rejected = (status: number, text: string): TusResponse => [
   { ...failed(status, text)[1], connection: "close" },
   text,
 ];
-/** Rejected regardless of the method. */
+/** Returns the response to a request that is rejected regardless of its method. */
 export const rejectedEarly = (status: number, text: string, headers: Record<string, string> = {}): TusResponse => [
   status,
   {
@@ -103,7 +103,7 @@ export const UPLOAD_EXPIRED = rejectedEarly(
 export const badRequest = (reason: string) => rejectedEarly(400, `Bad Request: ${reason}\n`);
 
 export const UPLOAD_TYPE = { "content-type": "application/offset+octet-stream" };
-/** Returns headers of a PATCH at this offset, in bytes. */
+/** Returns the headers of a PATCH at this offset, in bytes. */
 export const patchAt = (offset: number | string, headers: TusHeaders = {}): TusHeaders => ({
   ...UPLOAD_TYPE,
   "upload-offset": String(offset),

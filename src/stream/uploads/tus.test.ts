@@ -95,7 +95,7 @@ test("a disconnected client resumes where it stopped, and a wrong offset changes
   assert.equal((await ask("DELETE", url)).status, 400);
 });
 
-test("chunks that violate the rules are rejected with rule and value, and leave the upload unchanged", async (t) => {
+test("chunks that violate the rules are rejected with an error that states the rule and the value, and leave the upload unchanged", async (t) => {
   const { create, ask, patch, videos } = await open(t);
   const { url, uid } = await create(20 * MIB);
   const refused = await patch(url, 0, Buffer.alloc(5 * MIB + 100));

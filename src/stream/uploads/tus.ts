@@ -11,7 +11,7 @@ import type { UploadLock } from "./upload-lock.ts";
 import { DEFERRED_LENGTH, type UploadRow, type UploadsTable } from "./uploads-table.ts";
 
 /**
- * For scripts of other origins. The value is part of the wire contract, and longer than the list of other responses.
+ * For scripts from other origins. The value is part of the wire contract, and longer than the list of other responses.
  */
 const CORS = {
   "access-control-allow-origin": "*",

@@ -7,5 +7,5 @@ import { openUploadsWorld } from "./uploads.testing.ts";
 const [, , folder, port] = process.argv;
 const { base } = await openUploadsWorld({ folder: folder!, port: Number(port) });
 process.stdout.write(`${base}\n`);
-// A child process is not ended by the death of its parent, so it exits when stdin ends.
+// A child process does not end when its parent dies, so it exits when stdin ends.
 process.stdin.on("end", () => process.exit()).resume();

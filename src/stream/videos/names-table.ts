@@ -3,7 +3,7 @@ import { createTrigramExtension, trigramQuery, type Db, type Migration } from ".
 import type { CreatedBound } from "./port.ts";
 
 export interface VideoNameTables {
-  /** Full-text index of SQLite. Its rowids increase with the creation time, see `POSITIONS`. */
+  /** Full-text index of SQLite. Its rowids increase with the creation time; see `POSITIONS`. */
   stream_video_names: { rowid: number; folded: string; video: string };
 }
 
@@ -59,7 +59,7 @@ export const namesMigration: Migration = {
   },
 };
 
-/** Conditions on `stream_video_names` for a search; undefined if the index cannot answer it. */
+/** Conditions on `stream_video_names` for a search; undefined if the index cannot serve it. */
 export function nameIndexConditions(dialect: Db["dialect"], folded: string, created: readonly CreatedBound[] = []) {
   const match = dialect === "sqlite" ? trigramQuery(folded) : undefined;
   if (match === undefined) return undefined;

@@ -3,8 +3,8 @@ import { streamErrors } from "../errors.ts";
 import type { Video } from "./video.ts";
 
 /**
- * Returns the error if a video cannot be processed, not yet or never. Clients retry automatically only in the first
- * case.
+ * Returns the error for a video that cannot be processed, either yet or at all. Clients retry automatically only in the
+ * first case.
  */
 export function notReady({ state, errorReason }: Pick<Video, "state" | "errorReason">): UserError {
   if (state === "error") return streamErrors.videoFailed({ code: errorReason?.code ?? "ERR_UNKNOWN" });
@@ -13,8 +13,8 @@ export function notReady({ state, errorReason }: Pick<Video, "state" | "errorRea
 }
 
 /**
- * Returns the error if a video has nothing to play yet. Before its first broadcast, a live input resolves to a video
- * with the uid of the input.
+ * Returns the error for a video that has nothing to play yet. Before its first broadcast, a live input resolves to a
+ * video with the uid of the input.
  */
 export const notPlayableYet = ({ uid, liveInput, state }: Pick<Video, "uid" | "liveInput" | "state">): UserError =>
   uid === liveInput ? streamErrors.liveNotBegun() : streamErrors.notPlayableYet({ state });

@@ -9,7 +9,7 @@ const [A, B] = ["a".repeat(32), "b".repeat(32)];
 const DAY = 86_400_000;
 
 export function rulesConformance(engine: TestEngine): void {
-  test("invalid properties are rejected with the rule and the value, both on creation and on edits", async (t) => {
+  test("invalid properties are rejected with an error that states the rule and the value, both on creation and on edits", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const { videos, clock } = await openVideos(t, { db });
     const now = clock.now();

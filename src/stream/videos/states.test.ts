@@ -113,7 +113,7 @@ test("a video over its maximum duration reports the excess", () => {
   );
 });
 
-test("error reasons have the texts that clients match", () => {
+test("error reasons have the texts that clients match on", () => {
   const text = (code: "ERR_NON_VIDEO" | "ERR_MALFORMED_VIDEO") =>
     withFailure(testVideo(), code, undefined, 1)!.errorReason!.text;
   assert.equal(text("ERR_NON_VIDEO"), "The file was not recognized as a valid video file.");

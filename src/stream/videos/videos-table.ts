@@ -142,7 +142,7 @@ export const videosMigrations: Migration[] = [
 const MAX_NAME_LENGTH = 250;
 /** PostgreSQL rejects U+0000 in text. */
 export const nameKey = (name: string): string => name.replaceAll("\0", "").slice(0, MAX_NAME_LENGTH).toWellFormed();
-/** In composed form and lower case: "É" equals "é", in any Unicode form. */
+/** Returns the name in composed form and lower case: "É" equals "é", in any Unicode form. */
 export const foldedName = (name: string): string => nameKey(name.normalize("NFC").toLowerCase());
 
 type Details = Pick<

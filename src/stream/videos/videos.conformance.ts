@@ -77,7 +77,7 @@ export function videosConformance(engine: TestEngine): void {
     assert.equal(await there.videos.find(uid), undefined);
   });
 
-  test("progress is written at most twice a second, and always with the last value", async (t) => {
+  test("progress is written at most twice a second, and the last value is always written", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const { videos, clock, events } = await openVideos(t, { db });
     const { uid } = await videos.create(A, {});

@@ -8,7 +8,7 @@ import { SOURCE_AUDIO, type SourceRung } from "../playback/index.ts";
  */
 export type SegmentLength = (viewing: Pick<Viewing, "video" | "params">) => Promise<number | undefined>;
 
-/** The first known length. */
+/** Combines several length functions: returns the first known length. */
 export const firstLength =
   (...lengths: SegmentLength[]): SegmentLength =>
   async (viewing) => {
@@ -20,8 +20,8 @@ export const firstLength =
   };
 
 /**
- * For uploaded videos. Only video segments count; audio counts only in audio-only videos. `source` knows the durations
- * of segments cut from uploaded files.
+ * Creates the length function for uploaded videos. Only video segments count; audio counts only in audio-only videos.
+ * `source` knows the durations of segments cut from uploaded files.
  */
 export function createUploadedLength(source?: Pick<SourceRung, "of">): SegmentLength {
   return async ({ video, params }) => {

@@ -21,7 +21,7 @@ async function open(t: TestContext, engine: TestEngine) {
 }
 
 export function viewedConformance(engine: TestEngine): void {
-  test("minutes sent by several processes are aggregated by the hour and by longer periods", async (t) => {
+  test("minutes sent by several processes are aggregated by hour and by longer periods", async (t) => {
     const { viewed, clock, other } = await open(t, engine);
     const second = await other();
     for (const one of [viewed, second, viewed]) one.record(A, 60);

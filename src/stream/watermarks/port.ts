@@ -40,7 +40,7 @@ export interface WatermarkRequest {
   name?: string;
   /** 0 to 1, relative to the image. Default 1. */
   opacity?: number;
-  /** 0 to 1: margin between frame edge and image, as a share of the frame. Default 0.05. */
+  /** 0 to 1: margin between the edge of the frame and the image, as a share of the frame. Default 0.05. */
   padding?: number;
   /** 0 to 1: size as a share of the frame; 0: the image's own size. Default 0.15. */
   scale?: number;

@@ -65,7 +65,7 @@ export const streamWatermarksMigrations: Migration[] = [
 type WatermarkImage = Pick<WatermarkRow, "uid" | "object_key">;
 
 interface WatermarksTable {
-  /** False if the account already has `max` keys. */
+  /** False if the account already has `max` profiles. */
   insert(row: WatermarkRow, max: number): Promise<boolean>;
   list(account: string): Promise<WatermarkRow[]>;
   find(account: string, uid: string): Promise<WatermarkRow | undefined>;

@@ -29,7 +29,7 @@ export interface WatermarksDeps {
   clock: Clock;
   ids: Ids;
   log: Log;
-  /** Maximum number of keys per account. Default 1000. */
+  /** Maximum number of profiles per account. Default 1000. */
   max?: number;
 }
 

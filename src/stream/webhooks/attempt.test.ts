@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { WEBHOOK_ATTEMPTS, retryDelay } from "./attempt.ts";
 
-test("retries a delivery ten times within a day, after seconds to cover restarts and after hours to cover outages", () => {
+test("retries a delivery ten times within a day: first after seconds, to cover restarts, and later after hours, to cover outages", () => {
   const minutes = Array.from({ length: 10 }, (_, i) => retryDelay(i + 1) / 60_000);
   assert.deepEqual(
     minutes.map((value) => Number(value.toFixed(3))),

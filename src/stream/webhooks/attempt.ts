@@ -84,7 +84,7 @@ export const WEBHOOK_ATTEMPTS = RETRY_MS.length + 1;
 export const retryDelay = (attempt: number): number => RETRY_MS[Math.min(attempt, RETRY_MS.length) - 1]!;
 
 /**
- * Normalises the URL of a webhook. Host names are resolved and checked at each delivery; IP addresses that are not
+ * Normalizes the URL of a webhook. Host names are resolved and checked at each delivery; IP addresses that are not
  * public are rejected here. Throws invalidUrl.
  */
 export function webhookUrl(urlText: string, allowPrivate: boolean): string {

@@ -29,7 +29,7 @@ export interface WebhookEndpoint {
 export interface WebhookDelivery {
   id: string;
   endpoint: string;
-  /** Uid of the video; for a test a non-existent uid, for live events the uid of the input. */
+  /** Uid of the video; for a test, a nonexistent uid; for live events, the uid of the input. */
   video: string;
   event: "ready" | "error" | "test" | LiveEventType;
   status: "waiting" | "delivered" | "failed";

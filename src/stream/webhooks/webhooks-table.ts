@@ -124,7 +124,7 @@ export function createWebhooksTable(db: Db) {
   const endpoints = tables.selectFrom("stream_webhooks").selectAll();
   const deliveries = tables.selectFrom("stream_webhook_deliveries").selectAll();
 
-  /** Returns deliveries of one kind that exceed the number of newest deliveries to keep. */
+  /** Returns the deliveries of one kind beyond the newest ones to keep. */
   function excessDeliveries(tx: Executor, endpoint: string, kind: "over" | "waiting") {
     return tx
       .selectFrom("stream_webhook_deliveries")

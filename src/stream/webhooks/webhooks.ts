@@ -152,7 +152,10 @@ export function createWebhooks({
       );
   }
 
-  /** Lower with each doubling of the waiting deliveries, so that a slow endpoint does not delay those of others. */
+  /**
+   * Returns a priority that decreases with each doubling of the number of waiting deliveries, so that a slow endpoint
+   * does not delay the deliveries of others.
+   */
   async function priorityFor(endpoint: string): Promise<number> {
     return -Math.floor(Math.log2(Math.max(1, (await table.countWaiting(endpoint, CROWD.to)) / CROWD.from)));
   }

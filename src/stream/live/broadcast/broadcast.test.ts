@@ -259,10 +259,10 @@ const anyStep = fc.oneof(
 
 const TIMEOUT = 20_000;
 const LEASE = 10_000;
-/** Until the next check. */
+/** Milliseconds until the next check. */
 const LOOKED = 3000;
 
-test("an input never has two controllers, and every broadcast ends as a recording, despite random events at publishers, inputs, videos and processes", async () => {
+test("an input never has two controllers, and every broadcast ends as a recording, despite random events affecting publishers, inputs, videos and processes", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(anyStep, { maxLength: 25 }), fc.boolean(), async (steps, isOnlyProcess) => {
       const world = createWorld();

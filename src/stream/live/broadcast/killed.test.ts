@@ -71,7 +71,7 @@ test("a recording is ready when the reconnect time of its input expires, which i
   assert.deepEqual([video!.state, video!.input], ["ready", { width: 320, height: 180 }]);
 });
 
-test("after a full disk in mid-broadcast, the stored part becomes a recording once there is space again", async (t) => {
+test("if the disk fills up mid-broadcast, the stored part becomes a recording once there is space again", async (t) => {
   const disk = mountSmallDisk(t, 20);
   if (disk === undefined) return t.skip("cannot mount a small disk here");
   const world = await openBroadcasts({ folder: disk.folder, clock: systemClock, ids: randomIds, log: silentLog });

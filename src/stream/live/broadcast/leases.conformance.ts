@@ -25,7 +25,7 @@ export function leasesConformance(engine: TestEngine): void {
     ["in memory", async () => createMemoryLeases()],
   ];
   for (const [where, open] of kinds) {
-    test(`the leases ${where}: one process controls an input, another takes over when it waits or its lease expires`, async (t) => {
+    test(`the leases ${where}: one process controls an input, and another takes over when the broadcast is waiting or the lease expires`, async (t) => {
       const leases = await open(t);
       const [here, there] = [HERE, THERE].map((owner) => ({ input: INPUT, owner })) as [LeaseClaim, LeaseClaim];
       assert.deepEqual(await leases.acquire(claim(HERE, 1000)), { kind: "begun", video: ONE });

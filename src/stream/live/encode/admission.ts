@@ -22,7 +22,7 @@ export interface EncoderSlots {
   release(): void;
 }
 
-/** `encoders`: renditions that are encoded concurrently; 0: one per processor except one. */
+/** `encoders`: maximum number of renditions encoded concurrently; 0: the number of processors minus one. */
 export function createAdmission({ encoders: configuredEncoders }: { encoders: number }): Admission {
   const encoders = configuredEncoders || Math.max(1, availableParallelism() - 1);
   let usedSlots = 0;

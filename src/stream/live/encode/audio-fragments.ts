@@ -99,7 +99,7 @@ export function createAudioFragments({
 
   function place({ target, bytes }: (typeof waiting)[number]) {
     frameTime ??= Math.round(target);
-    // Audio for this time has been received. Frames are accepted again when the packet clock has caught up.
+    // Audio for this time has already been received. Frames are accepted again when the packet clock has caught up.
     if (target < frameTime - gap) return;
     if (isFull()) cutFragment();
     if (target > frameTime + gap) {

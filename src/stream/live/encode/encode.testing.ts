@@ -247,7 +247,7 @@ export const assertNear = (actual: readonly number[], expected: readonly number[
     assert.ok(Math.abs(time - expected[i]!) <= within, `${i}: ${time} instead of ${expected[i]}`);
 };
 
-/** Returns packets of a later round of a publisher that repeats the same packets endlessly with later times. */
+/** Returns the packets of a later round of a publisher that repeats the same packets endlessly with later times. */
 export const repeatPackets = (packets: readonly MediaPacket[], round: number, seconds: number) =>
   packets.map((packet) => ({
     ...packet,

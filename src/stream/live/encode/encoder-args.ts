@@ -6,8 +6,8 @@ import { VIDEO_TIMESCALE } from "./picture-fragments.ts";
 const FIRST_PIPE_FD = 3;
 
 /**
- * Matroska on standard input; for each rung a fragmented mp4 with one fragment per frame, for audio frames with ADTS
- * headers. Each video frame is output exactly once, with its own time.
+ * Returns the arguments of ffmpeg: Matroska on standard input; for each rung, a fragmented MP4 with one fragment per
+ * frame; for audio, frames with ADTS headers. Each video frame is output exactly once, with its own time.
  */
 export function encoderArgs({
   rungs,

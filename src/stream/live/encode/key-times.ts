@@ -3,11 +3,11 @@
  * of the encoder.
  */
 interface KeyTimes {
-  /** Adds a key frame of the source, in ticks. */
+  /** Adds the time of a key frame of the source, in ticks. */
   source(time: number): void;
   /**
-   * For the frames of one rendition in order: true if the frame begins a segment. Throws if an expected one is not a
-   * key frame.
+   * Returns a function to call with the frames of one rendition in order: it returns true if the frame begins a
+   * segment, and throws if an expected key frame is not one.
    */
   reader(): (time: number, key: boolean) => boolean;
 }

@@ -19,7 +19,7 @@ import {
 } from "./encode.testing.ts";
 
 describe("live encodings", needsFfmpeg, () => {
-  test("continue with the source when the encoder is killed; a discontinuity at the next key frame starts a new encoder, and finally none", async (t) => {
+  test("continue with the source when the encoder is killed; the next key frame is a discontinuity with a new encoder, or without one after repeated failures", async (t) => {
     const { tracks, packets } = await packetsOf(
       await clip({ size: "640x480", video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }),
       { round: 1000 },

@@ -20,7 +20,7 @@ const ENTRY_FACTORIES = { h264: avcEntry, hevc: hevcEntry, av1: av1Entry };
 /** AAC object types that browsers play: AAC-LC and HE-AAC. */
 const AAC_OBJECT_TYPES = new Set([2, 5, 29]);
 
-/** Undefined if players cannot play the track, so it has to be transcoded. */
+/** Returns undefined if players cannot play the track and it must be transcoded. */
 export function videoOffer({ codec, config, width, height }: LiveVideoTrack): VideoOffer | undefined {
   if (codec === "vp8" || codec === "vp9") return undefined;
   if (codec === "h264" && !PLAYED_AVC_PROFILES.has(config[1] ?? 0)) return undefined;

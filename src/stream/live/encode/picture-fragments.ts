@@ -24,7 +24,7 @@ interface VideoFragments {
 /** Represents milliseconds and 90 kHz clocks exactly. */
 export const VIDEO_TIMESCALE = 90_000;
 export const toVideoTicks = (microseconds: number): number => Math.round((microseconds * VIDEO_TIMESCALE) / 1_000_000);
-/** Duration of a frame when unknown. */
+/** Duration used for a frame whose duration is unknown. */
 const FALLBACK_DURATION = VIDEO_TIMESCALE / 25;
 /** More frames than a fragment holds at the maximum frame rate: streams whose clock does not advance are cut too. */
 const MAX_FRAMES = 240;

@@ -27,7 +27,7 @@ export interface Plan {
   audio?: AudioOffer;
   /** Encoded in one child process, if there are any. */
   encode: { rungs: Rung[]; audio: boolean };
-  /** Sentences that explain the renditions that are not encoded. */
+  /** Sentences that explain why renditions are not encoded. */
   notes: string[];
 }
 
@@ -39,7 +39,7 @@ export const LIVE_AUDIO_BITRATE = 128_000;
 /** Short side of renditions encoded beyond the limit, or without a known size. */
 const LOW_COST_SIDE = 360;
 const MAX_SIDE = 1080;
-/** Peak over average bitrate, for publishers with a constant rate. */
+/** Ratio of peak to average bitrate, for publishers with a constant rate. */
 const PEAK_FACTOR = 1.25;
 /** H.264 table A-1 at 60 frames a second: level, macroblocks per frame and per second. */
 const LEVELS = [

@@ -16,8 +16,8 @@ const MAX_PACKETS = 500;
 const MAX_OCTETS = 4 * 1024 * 1024;
 
 /**
- * Otherwise each broadcast would begin with an audio-only or video-only run, because the configurations arrive one
- * after the other.
+ * Announces all tracks together: otherwise each broadcast would begin with an audio-only or video-only run, because the
+ * configurations arrive one after the other.
  */
 export function createTrackAnnouncer({
   configure,

@@ -43,7 +43,7 @@ export function createFlvReceiver(publication: PacketTarget): FlvReceiver {
 
   const tracks = (): LiveTracks => ({ ...(video && { video }), ...(audio && { audio }) });
 
-  /** Milliseconds that keep increasing when the 32-bit time wraps after 49 days. */
+  /** Returns milliseconds that keep increasing when the 32-bit time wraps after 49 days. */
   function unwrapTime(time: number): number {
     unwrappedTime = unwrappedTime === undefined ? time : unwrappedTime + ((time - unwrappedTime) | 0);
     return unwrappedTime;
@@ -143,7 +143,10 @@ export function createFlvReceiver(publication: PacketTarget): FlvReceiver {
     }
   }
 
-  /** Several messages in one, with a separate clock whose first time equals the time of the whole message (7.1.6). */
+  /**
+   * Handles several messages in one, with a separate clock whose first time equals the time of the whole message
+   * (7.1.6).
+   */
   function handleAggregate({ time, stream, data }: RtmpMessage) {
     let firstTime: number | undefined;
     for (const tag of readTags(data)) {

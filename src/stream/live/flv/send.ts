@@ -51,7 +51,7 @@ export function createFlvSender({ send, metadata }: FlvSenderOptions): Pick<Live
       const time = Math.round(packet.dts / 1000);
       offset ??= latest - time;
       hasStarted = true;
-      // Audio sent after the first video frame although it should precede it.
+      // Never negative: audio that precedes the first video frame may arrive after it.
       const sendTime = Math.max(0, time + offset);
       latest = Math.max(latest, sendTime);
       send({

@@ -94,7 +94,7 @@ test("reads AV1 sequence headers with all optional fields, and those preceded by
   );
 });
 
-test("accepts AV1 with an unreadable sequence header as unknown size", () => {
+test("accepts AV1 with an unreadable sequence header, and reports an unknown frame size", () => {
   for (const record of [
     av1C(),
     av1C(obu(5, Buffer.alloc(3))),

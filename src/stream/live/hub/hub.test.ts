@@ -94,7 +94,7 @@ test("a session begins with the first key frame, and subscribers receive it from
   assert.equal(kindOf(session.signal.reason), "livePublisherDone");
 });
 
-test("changed tracks cause a discontinuity, repeated configurations do not", async () => {
+test("changed tracks cause a discontinuity; repeated configurations do not", async () => {
   const { inputs, publish, sessions } = openHub();
   inputs.add("secret");
   const publication = await publish("secret");
@@ -246,7 +246,7 @@ test("health reports rates, key frames, B-frames, losses and GOPs over ten secon
   assert.equal(errors.length, 1);
 });
 
-test("disconnects a publisher that sends more data than its clock advances, because that clock limits the stored part", async () => {
+test("disconnects a publisher whose clock does not keep up with its data, because buffers are limited in seconds of that clock", async () => {
   const { inputs, publish, sessions } = openHub();
   const MIB = 1024 * 1024;
   for (const [key, packets, size] of [
@@ -294,7 +294,7 @@ test("if low latency is preferred, health reports the causes of higher latency",
   );
 });
 
-test("rejects unsupported codecs and specifies their names", async () => {
+test("rejects unsupported codecs, and names them in the error", async () => {
   const { inputs, publish, errors, sessions, states } = openHub();
   const { uid } = inputs.add("secret");
   const publication = await publish("secret");

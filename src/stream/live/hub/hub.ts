@@ -15,9 +15,9 @@ export interface HubDeps {
 }
 
 export interface Hub extends Publishing, RejectedPublishers, LiveSessions {
-  /** Ends the publication of the input and gives the publisher the reason. Without one, does nothing. */
+  /** Ends the publication of the input, if there is one, and gives the publisher the reason. */
   end(input: string, reason: UserError): void;
-  /** Decisions about a session, for its health; replaces earlier notes. */
+  /** Sets the decisions about a session that its health reports; replaces earlier notes. */
   setNotes(session: string, notes: readonly string[]): void;
   /** Ends all publications and accepts no new ones. */
   close(): void;

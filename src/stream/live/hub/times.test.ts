@@ -7,7 +7,10 @@ import { createTimestampNormalizer } from "./times.ts";
 
 const BOTH = { video: true, audio: true };
 
-/** In short form: "|va" for the beginning of a run with these tracks, then "v40" or "a21". Dropped: "-". */
+/**
+ * Returns the normalized packets in short form: "|va" for the beginning of a run with these tracks, then "v40" or
+ * "a21". Dropped: "-".
+ */
 function placed(packets: readonly MediaPacket[], kinds = BOTH): string {
   const times = createTimestampNormalizer(kinds);
   return packets
@@ -95,7 +98,7 @@ test("audio with a different clock is aligned with the video", () => {
   );
 });
 
-test("an announced track that does not arrive is left out, and causes a discontinuity when it returns", () => {
+test("an announced track that does not arrive is left out, and causes a discontinuity when it arrives later", () => {
   const silent = placed([...pictures(0, 8000, 500), ...mixed(pictures(8000, 12_000, 500), sounds(8001, 12_000, 500))]);
   // Five seconds without audio, then the key frame at six; audio at eight, then the key frame at ten.
   assert.match(silent, /v5500 \|v v0 v500 v1000 v1500 v2000 - v2500 - v3000 - v3500 - \|va v0 a1/);

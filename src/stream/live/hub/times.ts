@@ -37,7 +37,7 @@ const SECOND_US = 1_000_000;
 /** Clock steps that cause a discontinuity; smaller ones are smoothed. */
 const MAX_BACK_US = 2 * SECOND_US;
 const MAX_FORWARD_US = 10 * SECOND_US;
-/** Maximum distance of the first audio and video packets that share a clock. */
+/** Maximum distance between the first audio and video packets if they share a clock. */
 const MAX_TRACK_OFFSET_US = 10 * SECOND_US;
 /**
  * How long one track continues alone before the other one counts as absent. Longer for video: some cameras send a frame

@@ -32,7 +32,7 @@ export interface LiveSample extends Pick<
 export interface LiveHealthReports {
   /** Current if this process receives the broadcast, else a few seconds old; undefined: no publisher. */
   of(input: string): Promise<LiveHealth | undefined>;
-  /** Resolves with measurements since a time, oldest first: one every five seconds, for up to an hour. */
+  /** Resolves with the measurements since the given time, oldest first: one every five seconds, for up to an hour. */
   samples(input: string, since: number): Promise<LiveSample[]>;
   /** Publishes the health to the other processes now. Runs automatically every five seconds once started. */
   publish(): Promise<void>;

@@ -5,7 +5,7 @@ import { INPUT_COUNTS, type InputRow, type LiveInputTables } from "./live-table.
 export type InputsTable = ReturnType<typeof createInputsTable>;
 
 const IDEMPOTENCY_WINDOW_MS = 6 * 3_600_000;
-/** Expired rows to delete with each insert; the remaining ones are deleted with later inserts. */
+/** Number of expired rows to delete with each insert; the remaining ones are deleted with later inserts. */
 const EXPIRED_BATCH = 100;
 
 export function createInputsTable(db: Db) {
@@ -41,7 +41,10 @@ export function createInputsTable(db: Db) {
       return { items, total };
     },
 
-    /** Returns the input created with the same key within six hours: its row, or "gone". */
+    /**
+     * Inserts the row and returns it. If an input was created with the same key within the last six hours, returns the
+     * row of that input instead, or "gone" if it has been deleted.
+     */
     async insert(row: InputRow, keyHash?: string): Promise<InputRow | "gone"> {
       if (keyHash === undefined) {
         await db.write(tables.insertInto("stream_live_inputs").values(row));
@@ -50,7 +53,7 @@ export function createInputsTable(db: Db) {
       try {
         return await insertOnce(row, keyHash);
       } catch (err) {
-        // Two inserts were concurrent, and the other one has succeeded.
+        // A concurrent insert with the same key has succeeded.
         if (!isUniqueViolation(err)) throw err;
         return insertOnce(row, keyHash);
       }

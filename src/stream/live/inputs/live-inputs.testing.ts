@@ -9,7 +9,7 @@ import { liveInputsMigrations } from "./live-table.ts";
 import type { LiveEvent } from "./types.ts";
 
 /**
- * Opens live inputs on a real database, with a manual clock; `announced` are their events, `late` delays change
+ * Opens live inputs on a real database, with a manual clock; `announced` contains their events, `late` delays change
  * notifications.
  */
 export async function openLiveInputs(t: TestContext, engine: TestEngine, late: Partial<Events> = {}) {

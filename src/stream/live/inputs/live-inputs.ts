@@ -35,7 +35,7 @@ export interface LiveInputsModule {
   directory: LiveInputDirectory;
   status: LiveStatusLog;
   broadcasts: LiveBroadcasts;
-  /** Calls the listener at least once for each event of an input until it resolves, also after a crash. */
+  /** Calls the listener at least once for each event of an input until it resolves, even after a crash. */
   onEvent: StatusLog["onEvent"];
   /** Sends events left unreported by a crash. */
   recover(): Promise<void>;

@@ -86,7 +86,7 @@ const tokenFor = (sub: string) =>
     .concat(Buffer.alloc(256).toString("base64url"))
     .join(".");
 
-test("reports whether an input is live, and its video, by the uid or a token of the input and by the video", async (t) => {
+test("reports whether an input is live, and its video, for the uid or a token of the input and for its video", async (t) => {
   const { state, reported, ask, videos } = await open(t);
   assert.deepEqual(await reported(`/${INPUT}/lifecycle`), { isInput: true, videoUID: null, live: false });
   state.now = { live: true, video: VIDEO };

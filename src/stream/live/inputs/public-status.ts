@@ -30,7 +30,8 @@ export function createPublicStatus({
   const ownHost = createAccountHostCheck(domain);
 
   /**
-   * Resolves with the input or the video behind an id. Throws videoNotFound, also under the host of another account.
+   * Resolves with the input or the video behind an id. Throws videoNotFound, including for an id requested under the
+   * host of another account.
    */
   async function find(id: string, host: string | undefined) {
     const uid = looksLikeToken(id) ? subjectOf(id) : id;

@@ -24,15 +24,15 @@ export const DEFAULTS: LiveSettings = {
   },
 };
 
-/** A broadcast ends if its publisher is disconnected for a day. */
+/** A broadcast ends at the latest when its publisher has been disconnected for a day. */
 const MAX_TIMEOUT_SECONDS = 86_400;
 
 const badRule = (reason: string) => streamErrors.badParameter({ reason });
 const quoted = (value: unknown) => JSON.stringify(value)?.slice(0, 100) ?? String(value);
 
 /**
- * Applies the change and returns the settings in stored form. Throws badParameter, which includes the rule and the
- * value.
+ * Applies the change and returns the settings in stored form. Throws badParameter, whose message states the rule and
+ * the value.
  */
 export function applyChange(
   before: LiveSettings,

@@ -3,7 +3,7 @@ import type { LiveInputTables } from "./live-table.ts";
 
 type Row = LiveInputTables["stream_live_samples"];
 
-/** Creates the table of the measurements of broadcasts, which are kept for a short time. */
+/** Creates the table of broadcast measurements, which are kept for a short time. */
 export function createSamplesTable(db: Db) {
   const tables = db.tables<LiveInputTables>();
 

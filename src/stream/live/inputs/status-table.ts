@@ -29,8 +29,8 @@ export function createStatusTable(db: Db) {
 
   return {
     /**
-     * Returns the event of the entry, if any. Also undefined if the input does not exist or the entry had been recorded
-     * before.
+     * Returns the event of the entry, if any. Also undefined if the input does not exist or the entry has already been
+     * recorded.
      */
     add: ({ input, event: eventOf, resolve, ...given }: NewHistoryEntry): Promise<LiveEvent | undefined> =>
       db.transaction<LiveInputTables, LiveEvent | undefined>(async (tx) => {

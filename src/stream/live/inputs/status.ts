@@ -12,7 +12,7 @@ interface StatusDeps {
 export interface StatusLog extends LiveStatusLog {
   /** Sends notifications that a crash left unsent. Call it periodically. */
   recover(): Promise<void>;
-  /** Calls the listener at least once for each event until it resolves, also after a crash. */
+  /** Calls the listener at least once for each event until it resolves, even after a crash. */
   onEvent(listener: (event: LiveEvent) => Promise<void>): void;
 }
 

@@ -17,7 +17,7 @@ export const createLiveNotifications =
   ({ webhooks, inputs }: LiveNotificationsDeps) =>
   async (event: LiveEvent): Promise<void> => {
     const input = await inputs.find(event.input);
-    // The input has been deleted since: no notification is needed.
+    // The input has since been deleted: no notification is needed.
     if (input === undefined) return;
     const payload = JSON.stringify(notificationOf(event, metaText(input.meta, "name") || "Stream Live Input"));
     await webhooks.liveEvent({

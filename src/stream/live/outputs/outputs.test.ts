@@ -157,7 +157,7 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
     });
   }
 
-  test("by SRT with a passphrase, as MPEG-TS", async (t) => {
+  test("over SRT with a passphrase, as MPEG-TS", async (t) => {
     const { outputs, publish, end } = await world(t);
     const folder = await mkdtemp(join(tmpdir(), "reelpost-outputs-"));
     t.after(() => rm(folder, { recursive: true, force: true }));
@@ -209,7 +209,7 @@ describe("a broadcast is restreamed", needsFfmpeg, () => {
     );
   });
 
-  test("with retries on failure, and stops when the output is disabled or its target changes", async (t) => {
+  test("with retries on failure, until the output is disabled or its target changes", async (t) => {
     const { outputs, publish, runner } = await world(t);
     const port = await freePort();
     outputs.add("one", `rtmp://127.0.0.1:${port}/app`, "there");

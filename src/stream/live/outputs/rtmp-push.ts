@@ -29,7 +29,7 @@ interface RtmpPushOptions extends PushOptions {
 const MAX_MESSAGE_OCTETS = 64 * 1024;
 /** OBS uses this size, so every server accepts it. */
 const CHUNK_SIZE = 4096;
-/** Timeout until the server confirms publishing. */
+/** Timeout for the server to confirm publishing. */
 const CONNECT_MS = 15_000;
 /** Timeout without any data sent or received. */
 const IDLE_MS = 30_000;
@@ -39,7 +39,8 @@ const AGENT = "FMLE/3.0 (compatible; Reelpost)";
 const TRANSACTION = { connect: 1, release: 2, announce: 3, create: 4, publish: 5, unpublish: 6, delete: 7 } as const;
 
 /**
- * Sends a broadcast to another server by RTMP or RTMPS. Resolves when it ends or is aborted; rejects with OutputError.
+ * Sends a broadcast to another server over RTMP or RTMPS. Resolves when it ends or is aborted; rejects with
+ * OutputError.
  */
 export function pushRtmp(options: RtmpPushOptions): Promise<void> {
   const { target, addresses, session, onConnected, ca } = options;

@@ -11,17 +11,17 @@ import type { SrtTarget } from "./target.ts";
 interface SrtPushOptions extends PushOptions {
   target: SrtTarget;
   tools: Pick<MediaTools, "live">;
-  /** For a temporary file while sending. */
+  /** Folder for a temporary file while sending. */
   folder: string;
 }
 
-/** Time in milliseconds without data accepted by the peer after which the connection is closed. */
+/** Milliseconds without data accepted by the peer, after which the connection is closed. */
 const IDLE_MS = 30_000;
 /** Time for the last packets to be sent. */
 const FINISH_TIMEOUT_MS = 5000;
 
 /**
- * Sends a broadcast to another server by SRT, as MPEG-TS remuxed by ffmpeg without transcoding. Resolves when it ends
+ * Sends a broadcast to another server over SRT, as MPEG-TS remuxed by ffmpeg without transcoding. Resolves when it ends
  * or is aborted; rejects with OutputError.
  */
 export async function pushSrt(options: SrtPushOptions): Promise<void> {
@@ -33,7 +33,10 @@ export async function pushSrt(options: SrtPushOptions): Promise<void> {
   }
 }
 
-/** True if the tracks have changed, and the rest requires another ffmpeg, which reads tracks only at its start. */
+/**
+ * Resolves with true if the tracks have changed and the rest requires another ffmpeg process: ffmpeg reads tracks only
+ * at its start.
+ */
 async function pushRun(
   { target, tools, addresses, session, onConnected, signal }: SrtPushOptions,
   { path }: SrtSecrets,

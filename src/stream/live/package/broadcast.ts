@@ -39,7 +39,7 @@ interface BroadcastDeps extends OpenPackageOptions {
   onEnd(endMode: "ended" | "stopped"): void;
 }
 
-/** Init segments of the last runs; older ones are read from storage. */
+/** Maximum number of init segments in memory; older ones are read from storage. */
 const MAX_INITS = 100;
 
 export function createBroadcast({

@@ -18,7 +18,7 @@ const TIMESCALE = 1_000_000;
 const WINDOW_SECONDS = 30;
 const MIN_SEGMENTS = 6;
 const MIN_BUFFER_SECONDS = 2;
-/** Target durations behind the live edge. */
+/** Delay behind the live edge, in target durations. */
 const DELAY_SEGMENTS = 3;
 const SET_IDS = { video: 0, audio: 1 };
 
@@ -136,9 +136,9 @@ function mediaSetsOf(
 }
 
 /**
- * Video is cut at the exact times, audio at the nearest frame: its segment starts are the sum of all durations since
- * the beginning of the run, whichever section of it is listed. Missing segments get the duration of the other
- * renditions: numbering has no gaps.
+ * Video is cut at the exact times, audio at the nearest frame: the start of an audio segment is the sum of all
+ * durations since the beginning of the run, whichever section of the run is listed. Missing segments get the duration
+ * of the other renditions: numbering has no gaps.
  */
 function placesOf(
   segments: readonly LiveSegment[],

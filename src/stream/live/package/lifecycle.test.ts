@@ -16,7 +16,7 @@ test("a player waits for a broadcast without data to start, and requests for oth
   assert.equal(await playback.handles(liveVideo()), true);
 });
 
-test("replies 204 for manifests before the first broadcast, and 404 if recording is off", async (t) => {
+test("responds to manifest requests with 204 before the first broadcast, and with 404 if recording is off", async (t) => {
   const waiting = liveVideo({ uid: INPUT, state: "pendingupload" });
   const recorded = await liveWorld(t, { inputShows: () => waiting });
   for (const path of ["manifest/video.m3u8", "manifest/video.mpd", "manifest/video.m3u8?protocol=llhls"]) {
@@ -71,7 +71,7 @@ test("completes blocking requests when the broadcast ends, and keeps the playlis
   }
 });
 
-test("lists only the stored segments as soon as a partly unsaved broadcast has ended", async (t) => {
+test("lists only the stored segments as soon as an incompletely stored broadcast has ended", async (t) => {
   const { broadcast, get, getElsewhere, storage } = await liveWorld(t);
   const sink = broadcast.run(runOf(1));
   feed(sink, 20);

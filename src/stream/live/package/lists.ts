@@ -79,8 +79,8 @@ export const longest = (durations: Record<string, number>): number => Math.max(.
 const TIME_TOLERANCE_S = 0.002;
 
 /**
- * First number of a window with at least `seconds` and the given number of segments, if that many exist. Never
- * decreases when segments are added.
+ * Returns the number of the first segment of a window with at least `seconds` and the given number of segments, if that
+ * many exist. Never decreases when segments are added.
  */
 export function windowStart(segments: readonly LiveSegment[], seconds: number, minSeconds: number): number {
   let sum = 0;

@@ -29,7 +29,7 @@ const RUNNING_CACHE_SECONDS = 2;
  * hls.js waits ten seconds.
  */
 const MAX_WAIT_MS = 9000;
-/** Wait for the first segment of a broadcast. */
+/** Maximum wait for the first segment of a broadcast. */
 const FIRST_SEGMENT_WAIT_MS = 8000;
 /** A request more than two segments ahead is invalid (6.2.5.2). */
 const MAX_AHEAD = 2;

@@ -10,7 +10,7 @@ export const broadcastMark = ({ id, video: { uid } }: Viewing): { of?: string } 
 
 export const suffixOf = ({ of }: { of?: string }): string => (of === undefined ? "" : `?of=${of}`);
 
-/** Throws segmentNotFound for a URL that belongs to a different broadcast from the current one. */
+/** Throws segmentNotFound for a URL that does not belong to the current broadcast. */
 export function checkMark({ query, params, video: { uid } }: Viewing): void {
   const of = query.get("of");
   if (of !== null && !uid.startsWith(of))

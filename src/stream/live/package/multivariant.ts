@@ -13,7 +13,7 @@ interface MultivariantOptions {
 
 const AUDIO_GROUP = "audio";
 const TEXT_GROUP = "text";
-/** Maximum lines of the first variant, because the client's bandwidth is still unknown. */
+/** Maximum height of the first variant, in lines, because the client's bandwidth is still unknown. */
 const MAX_FIRST_VARIANT_LINES = 480;
 
 export function liveMultivariant(

@@ -243,7 +243,7 @@ test("audio continues without video, and an endless GOP is split", () => {
   );
 });
 
-test("keeps only the latest segments of an hour to bound memory", () => {
+test("keeps only the latest segments of an hour-long broadcast, to bound memory", () => {
   const { broadcast, playlist } = world();
   const sink = broadcast.run(runOf(1, { renditions: [SOURCE] }));
   for (const fragment of fragmentsOf("source", steady(3600, 1), every(2))) sink.fragment(fragment);

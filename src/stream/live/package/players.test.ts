@@ -202,7 +202,7 @@ describe("a running broadcast", { skip: needsFfmpeg.skip || withoutChromium() },
   }
 
   test(
-    "all of them play a recording with a discontinuity, across it and to the end",
+    "plays in all of them after it has ended, across a discontinuity and to the end of the recording",
     { timeout: 110_000 },
     async (t) => {
       const world = await liveWorld(t, { segmentSeconds: 1, partMs: 200 });

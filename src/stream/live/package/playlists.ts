@@ -31,7 +31,7 @@ const MIN_SEGMENTS = 6;
  */
 const SKIP_FACTOR = 6;
 const PARTS_FACTOR = 3;
-/** Multiples of the part target: at least two, three are recommended. */
+/** Multiples of the part target: at least two; three are recommended. */
 const HOLD_BACK_PARTS = 3;
 const HOLD_BACK = 3;
 

@@ -20,14 +20,14 @@ export function readExtent(query: URLSearchParams, isEnded: boolean): Extent {
     };
   if (query.get("dvrEnabled") === "true")
     return { range: "dvr", skip: canSkip, lowLatency: query.get("protocol") === "llhls" };
-  // Without a protocol, the client has not been playing the broadcast live.
+  // A client that played the broadcast live sends a protocol; any other client gets the whole recording.
   return {
     range: isEnded && !query.has("protocol") ? "whole" : "window",
     lowLatency: query.get("protocol") === "llhls",
   };
 }
 
-/** Blocking request directives (rfc8216bis 6.2.5). Throws badParameter. */
+/** Reads the directives of a blocking request (rfc8216bis 6.2.5). Throws badParameter. */
 export function readDirectives(query: URLSearchParams): { msn: number; part?: number } | undefined {
   const [msn, part] = [readWhole(query, "_HLS_msn"), readWhole(query, "_HLS_part")];
   if (msn === undefined && part !== undefined)
@@ -42,7 +42,7 @@ function readWhole(query: URLSearchParams, name: string): number | undefined {
   return Number(text);
 }
 
-/** `duration` of a preview. Undefined if not requested. Throws badParameter. */
+/** Reads the `duration` of a preview. Undefined if not requested. Throws badParameter. */
 export const readPreview = (query: URLSearchParams): number | undefined =>
   query.has("duration") ? readSeconds(query, "duration", MAX_PREVIEW_SECONDS) : undefined;
 

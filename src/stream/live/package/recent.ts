@@ -1,6 +1,6 @@
 import type { TrackSegment } from "./track.ts";
 
-/** The last segments of every rendition of a broadcast, with their octets. */
+/** The most recent segments of every rendition of a broadcast, with their octets. */
 export interface RecentSegments {
   /** Segments of this rendition in order, including the one in progress. */
   of(rendition: string): readonly TrackSegment[];
@@ -15,8 +15,8 @@ export interface RecentSegments {
 const KEPT_SECONDS = 24;
 const MIN_KEPT_SEGMENTS = 4;
 /**
- * Octets of one broadcast in all renditions. Slightly more is allowed if nothing is listed: unlisted segments must not
- * be lost.
+ * Maximum octets of one broadcast in all renditions. Slightly more is allowed if nothing is listed: unlisted segments
+ * must not be lost.
  */
 const MAX_BYTES = 96 * 1024 * 1024;
 

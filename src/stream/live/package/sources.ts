@@ -93,8 +93,8 @@ export function createLiveSources({ packages, timelineOf }: LiveSourcesDeps): Li
 }
 
 /**
- * Returns renditions present in every run that has video or audio, otherwise all renditions; with the highest bandwidth
- * of any run.
+ * Returns the renditions present in every run that has video or audio, otherwise all renditions; with the highest
+ * bandwidth of any run.
  */
 function renditionsOf({ runs }: LiveTimeline): LiveRendition[] {
   return (["video", "audio"] as const).flatMap((kind) => {

@@ -193,7 +193,7 @@ test("a live thumbnail stays for a minute while newer frames cannot be decoded",
   await assert.rejects(get(), isImageFailed);
 });
 
-test("reports that recording is off instead of that nothing was broadcast", async () => {
+test("reports that recording is off, not that nothing was broadcast", async () => {
   const input = { ...VIDEO, uid: VIDEO.liveInput!, state: "pendingupload" as const };
   const parts = {
     tools: {} as never,
@@ -257,7 +257,7 @@ test("segmentsFrom stops at a discontinuity and at a gap in the rendition", () =
 });
 
 test(
-  "passes on videos with a file, uploads and broadcasts that have not begun, and rejects invalid parameters",
+  "passes on requests for videos with a file, uploads and broadcasts that have not begun, and rejects invalid parameters",
   needsFfmpeg,
   async (t) => {
     const { get, shown } = await open(t);

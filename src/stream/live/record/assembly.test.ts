@@ -106,7 +106,7 @@ test(
 );
 
 test(
-  "a recording whose frame size changes, or that lacks audio in part, is transcoded into one file",
+  "a recording whose frame size changes, or that partly lacks audio, is transcoded into one file",
   needsFfmpeg,
   async (t) => {
     const { recording, finish, folder } = await open(t);

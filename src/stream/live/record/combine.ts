@@ -34,7 +34,7 @@ const HOUR_MS = 3_600_000;
 
 /**
  * Concatenates files whose codecs, sizes or sampling rates differ into one, transcoded without visible loss. Missing
- * video is black, missing audio is silent. Resolves with the path.
+ * video is black; missing audio is silent. Resolves with the path.
  */
 export async function combineFiles(files: readonly CombinedFile[], deps: CombineDeps): Promise<string> {
   const { maxInputs = MAX_INPUTS } = deps;

@@ -82,7 +82,7 @@ export async function joinMovie({ parts, stored, signal }: JoinMovieOptions): Pr
     const offset = endOf(tracks.values());
     for (const { kind } of part.tracks)
       if (!tracks.has(kind)) tracks.set(kind, await openTrack(part, kind, tracks.size + 1));
-    /** Time of the run at `offset`, in seconds: the start of its first track. */
+    /** Time on the run timeline that corresponds to `offset`, in seconds: the start of the earliest track. */
     const base = Math.min(
       ...(await Promise.all(
         part.tracks.map(async ({ kind, rendition, segments: [first] }) => {
@@ -197,7 +197,7 @@ export async function decoderHeaders({ run, tracks }: MoviePart, stored: JoinMov
   return JSON.stringify(headers);
 }
 
-/** Only the fields that decoders use. Bitrate boxes differ between runs. */
+/** Returns only the fields that decoders use. Bitrate boxes differ between runs. */
 function configOf(description: Buffer): string {
   const aac = readAac(description);
   if (aac !== undefined) return `${aac.codecs} ${aac.sampleRate} ${aac.channels}`;

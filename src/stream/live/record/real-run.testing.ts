@@ -5,7 +5,7 @@ import { cutFragments } from "./cut.ts";
 import type { Recording } from "./port.ts";
 import { TEST_RENDITIONS, testRun } from "./record.testing.ts";
 
-/** Resolves with fragments of one track of a clip, in the same form as from a live muxer. */
+/** Resolves with the fragments of one track of a clip, in the same form as from a live muxer. */
 async function fragmentsOf(
   path: string,
   rendition: "source" | "audio",

@@ -91,7 +91,7 @@ export function recordConformance(engine: TestEngine): void {
     for (const { name } of TEST_RENDITIONS) sink.init(name, Buffer.from("init"));
     const testSegments = [testSegment(run, 0), testSegment(run, 1), testSegment(run, 2), testSegment(run, 3)];
     const all = testSegments.flatMap(({ fragments }) => fragments);
-    // Only half of the last segment has arrived: the second segment is cut, the following ones are not.
+    // Only half of the last segment has arrived: the second segment is cut; the following ones are not.
     for (const fragment of all.slice(0, 28)) {
       sink.fragment(fragment);
       await recording.settled();

@@ -16,7 +16,7 @@ interface RecoveryDeps {
   log: Log;
 }
 
-/** Drops data up to this length if a rendition lacks it: many players cannot handle a gap. */
+/** Maximum length of data to drop because a rendition lacks it: many players cannot handle a gap. */
 const MAX_DROPPED_SECONDS = 1;
 
 /** Encoders lag and audio is ahead of video: the most recent data is not present in every rendition. */

@@ -6,7 +6,7 @@ interface ViewerPresence {
   markSeen(input: string, viewer: string): void;
   /** Counts the viewer as present until the returned function is called. */
   join(input: string, viewer: string): () => void;
-  /** Returns viewer numbers below 2^48. A viewer has the same number in every process. */
+  /** Returns the numbers of the viewers, below 2^48. A viewer has the same number in every process. */
   of(input: string): Iterable<number>;
   count(input: string): number;
   inputs(): string[];
@@ -21,7 +21,7 @@ interface Audience {
   connections: Map<number, number>;
 }
 
-/** `most`: maximum viewers across all inputs; beyond it, the oldest viewer of the same input is evicted. */
+/** `most`: maximum number of viewers across all inputs; beyond it, the oldest viewer of the same input is evicted. */
 export function createViewerPresence({ now, most = 200_000 }: { now(): number; most?: number }): ViewerPresence {
   const audiences = new Map<string, Audience>();
   let count = 0;

@@ -5,7 +5,7 @@
  */
 export const SKETCH = 512;
 
-/** Evenly distributed numbers below 2^48, from a hash. */
+/** Viewer numbers are evenly distributed below 2^48, because they come from a hash. */
 const SKETCH_BITS = 48;
 const OCTETS = SKETCH_BITS / 8;
 

@@ -48,7 +48,7 @@ export function createViewersTable(db: Db) {
     note: (entries: readonly { input: string; process: string; viewers: string; at: number }[]): Promise<void> =>
       commits.writeAtomically(entries.map((entry) => upsertViewers({ ...entry }))),
 
-    /** Resolves with rows of all other processes. */
+    /** Resolves with the rows of all other processes. */
     async ofOthers(input: string, process: string, since: number): Promise<string[]> {
       const rows = await tables
         .selectFrom("stream_live_viewers")

@@ -10,7 +10,7 @@ export interface FeedCodecs {
 /** Profiles above it use other chroma formats or bit depths. */
 const HIGH_PROFILE_IDC = 100;
 
-/** Returns codecs of these tracks as sent to browsers: unchanged or transcoded. */
+/** Returns the codecs of these tracks as sent to browsers: unchanged or transcoded. */
 export const codecsOf = ({ video, audio }: LiveTracks): FeedCodecs => ({
   ...(video !== undefined && { video: video.codec === "vp8" ? "vp8" : "h264" }),
   ...(audio !== undefined && { audio: "opus" }),

@@ -62,7 +62,7 @@ describe("WHIP and WHEP over HTTP", () => {
     assert.equal((await send("DELETE", location)).status, 404);
   });
 
-  test("answers preflight requests from browsers on other origins before they publish", async (t) => {
+  test("respond to preflight requests from browsers on other origins before they publish", async (t) => {
     const { hub, send } = await open(t);
     const response = await send("OPTIONS", `/${hub.secret}/webRTC/publish`);
     assert.equal(response.status, 204);

@@ -74,7 +74,7 @@ test("a new viewer gets everything since the last key frame, with its parameter 
   feeds.close();
 });
 
-test("the payloads of a frame keep no memory besides their own", async () => {
+test("the payloads of a frame retain no memory beyond their own", async () => {
   const { hub, publication, feeds } = await publish(h264);
   const units: Unit[] = [];
   feeds
@@ -108,7 +108,7 @@ test("viewers stay connected for the next publisher, unless its codec differs", 
   feeds.close();
 });
 
-test("video is transcoded as soon as its frames are reordered, and audio other than Opus always", async () => {
+test("video is transcoded as soon as its frames are reordered, and audio other than Opus is always transcoded", async () => {
   const { transcoder, opened } = someTranscoder();
   const { hub, publication, feeds } = await publish(
     { ...h264, audio: { codec: "aac", config: Buffer.from([0x11, 0x90]), sampleRate: 48_000, channels: 2 } },

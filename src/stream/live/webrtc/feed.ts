@@ -50,8 +50,8 @@ const FEED_LINGER_MS = 30_000;
 const MAX_FAILURES = 3;
 /**
  * Lag in microseconds below which an encoder counts as caught up. It first receives all packets since the last key
- * frame, and more arrive meanwhile. Without skipping them, a viewer would play audio, and video in sync with it,
- * permanently late.
+ * frame, and more arrive in the meantime. If they were not skipped, a viewer would play audio, and video in sync with
+ * it, permanently late.
  */
 const CAUGHT_UP_LAG_US = { video: 300_000, audio: 150_000 };
 /**
@@ -178,7 +178,7 @@ function openFeed({
     if (packet.kind === "video") for (const watcher of watchers) watcher.caughtUp();
   }
 
-  /** Adds to the backlog, video only: audio can start anywhere. */
+  /** Adds video to the backlog; audio can start anywhere. */
   function keepInBacklog(unit: Unit): void {
     if (unit.kind !== "video") return;
     if (unit.key) {
@@ -341,8 +341,8 @@ function openFeed({
 }
 
 /**
- * Copies the payloads of a frame into memory of their own. Viewers keep them for retransmissions: as slices of Node's
- * buffer pool or of a received chunk, a payload of a kilobyte would keep 64 of them.
+ * Copies the payloads of a frame into memory of their own. Viewers keep them for retransmissions: as a slice of Node's
+ * buffer pool or of a received chunk, a payload of one kilobyte would retain 64 kilobytes.
  */
 function copyTogether(payloads: readonly Buffer[]): Buffer[] {
   const memory = Buffer.allocUnsafeSlow(payloads.reduce((sum, { length }) => sum + length, 0));

@@ -5,8 +5,8 @@ import { fragmentOfAnswer, offerAfterRestart, readSdpFragment } from "./sdp-frag
 /** Offer/answer exchange of one connection, one step at a time. */
 export interface Negotiation {
   /**
-   * Resolves with the answer, with all local candidates. `change`: called before it is created. Rejects with
-   * webrtcBadOffer, webrtcNoPort.
+   * Resolves with the answer, including all local candidates. `change`: called before the answer is created. Rejects
+   * with webrtcBadOffer, webrtcNoPort.
    */
   answer(offer: string, change?: (connection: RTCPeerConnection) => void | Promise<void>): Promise<string>;
   offer(): Promise<string>;

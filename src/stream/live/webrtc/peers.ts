@@ -156,8 +156,8 @@ export function createPeers({ settings, now = () => performance.now() }: PeersDe
 }
 
 /**
- * Clients identify the certificate by its fingerprint in the SDP, so self-signed is sufficient. werift would create
- * one, but not if two versions of its crypto dependency are installed.
+ * Clients identify the certificate by its fingerprint in the SDP, so a self-signed one is sufficient. werift would
+ * create one, but not if two versions of its crypto dependency are installed.
  */
 export function newCertificate(): RTCCertificate {
   const { cert, key } = makeSelfSigned({ names: ["webrtc.invalid"], clock: systemClock });

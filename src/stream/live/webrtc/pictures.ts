@@ -83,7 +83,10 @@ export function createVideoDepacketizer(codec: "h264" | "vp8", listener: FrameLi
 const isSame = (a: LiveVideoTrack, b: LiveVideoTrack | undefined) =>
   b !== undefined && a.width === b.width && a.height === b.height && a.config.equals(b.config);
 
-/** NAL units removed from packets: parameter sets are in the configuration, the others have no meaning there. */
+/**
+ * NAL units removed from packets: the configuration contains the parameter sets, and the others have no meaning in a
+ * packet.
+ */
 const EXCLUDED_TYPES: readonly number[] = [NAL.sps, NAL.pps, NAL.delimiter, NAL.filler];
 
 function createH264Codec(): Codec {

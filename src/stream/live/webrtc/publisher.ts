@@ -22,7 +22,7 @@ import type { Peer } from "./peers.ts";
 import { createVideoDepacketizer, type VideoDepacketizer } from "./pictures.ts";
 import { createNackScheduler } from "./nack-scheduler.ts";
 
-/** Key frame interval: the same as for segments, and the maximum wait of new viewers. */
+/** Key frame interval: the same as for segments, and the maximum wait for new viewers. */
 const KEY_FRAME_MS = 2000;
 /** The sender needs some time to encode and send a requested key frame. */
 const KEY_FRAME_RETRY_MS = 500;

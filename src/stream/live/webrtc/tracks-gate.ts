@@ -6,12 +6,12 @@ export interface TracksGate {
   video(track: LiveVideoTrack): void;
   audio(track: LiveAudioTrack): void;
   write(packet: MediaPacket): void;
-  /** Call a few times per second. */
+  /** Call it a few times per second. */
   tick(): void;
 }
 
 interface TracksGateDeps {
-  /** Negotiated tracks; they may not arrive. */
+  /** Negotiated tracks; they might never arrive. */
   video: boolean;
   audio: boolean;
   publication: Publication;

@@ -59,7 +59,7 @@ export function sendOnly(connection: RTCPeerConnection): void {
   }
 }
 
-/** For an offer from the server. */
+/** Adds the tracks for an offer from the server. */
 export function addTracks(connection: RTCPeerConnection, { video, audio }: FeedCodecs): void {
   if (video !== undefined) connection.addTransceiver("video", { direction: "sendonly" });
   if (audio !== undefined) connection.addTransceiver("audio", { direction: "sendonly" });

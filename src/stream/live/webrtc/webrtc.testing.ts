@@ -39,7 +39,7 @@ export interface SmallHub extends Publishing, LiveSessions {
   input: LiveInput;
   secret: string;
   claims: PublishClaim[];
-  /** Collected over all publications. */
+  /** Tracks of all publications. */
   tracks: LiveTracks[];
   packets: MediaPacket[];
   lost(): number;

@@ -41,7 +41,10 @@ export interface LiveWebrtcDeps {
   address(request: IncomingMessage): string;
   /** Scheme and host as seen by the viewer. */
   origin(request: IncomingMessage): string;
-  /** Called for each viewer once it is connected, not for an offer alone. Returns a callback for its end. */
+  /**
+   * Called for each viewer once it is connected, not for an offer alone. Returns a function to call when the viewer
+   * disconnects.
+   */
   onViewer?: (input: string, viewer: { session: string; ip: string }) => () => void;
   log: Log;
   /** Milliseconds of any monotonic clock: silent peers time out. */
@@ -54,8 +57,8 @@ export interface LiveWebrtcDeps {
 
 export interface LiveWebrtc {
   /**
-   * WHIP under `/{secret}/webRTC/publish`, WHEP under `/{input}/webRTC/play`. False if the URL is neither of these, and
-   * no response has been sent. Accepts any method.
+   * Serves WHIP under `/{secret}/webRTC/publish` and WHEP under `/{input}/webRTC/play`. Resolves with false, without
+   * sending a response, if the URL is neither of these. Accepts any method.
    */
   handle(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
   /** Returns the number of connections, for metrics. */
@@ -330,7 +333,7 @@ function whenConnected({ connection }: Peer, listener: () => void): void {
 
 const digest = (text: string) => createHash("sha256").update(text).digest();
 
-/** Returns codecs of the server's offer, if a viewer requests one. */
+/** Returns the codecs of the server's offer, if a viewer requests one. */
 const ownOfferOf = (feed: Feed) => {
   const { video, audio } = feed.codecs();
   return {

@@ -15,7 +15,7 @@ import {
 
 /** Server responses in RTMP. */
 export interface RtmpResponses {
-  /** Returns the response to `connect`: windows, chunk size, and success. */
+  /** Sends the response to `connect`: windows, chunk size, and success. */
   connected(command: RtmpCommand): void;
   result(command: RtmpCommand, value?: number): void;
   status(level: "status" | "error", code: string, description: string): void;

@@ -13,7 +13,7 @@ import { createTestClient } from "./rtmp.testing.ts";
 import { startRtmpServer } from "./server.ts";
 import { openRtmp, openPublisher, sendMessage, AAC_CONFIG, publishAudioOnly } from "./server.testing.ts";
 
-test("a rejection explains the fix", async (t) => {
+test("a rejection message explains how to fix the problem", async (t) => {
   const given = await openRtmp(t);
   const wrong = await openPublisher(t, given, "wrong");
   assert.deepEqual(wrong.status(), {

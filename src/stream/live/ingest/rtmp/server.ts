@@ -88,7 +88,7 @@ export async function startRtmpServer(deps: RtmpServerDeps): Promise<RtmpServer>
             secureContext: tls.context(),
             SNICallback: (name, done) => done(null, tls.context(name)),
           });
-    // Destroying only the TLS layer leaves a socket whose handshake has not begun.
+    // Destroying only the TLS layer leaves the socket open if its handshake has not begun.
     const destroy = () => {
       socket.destroy();
       rawSocket.destroy();

@@ -19,7 +19,7 @@ const TICK_MS = 10;
 const STALL_MS = 500;
 const SOCKET_BUFFER_BYTES = 4 * 1024 * 1024;
 
-/** Accepts SRT callers on a UDP port. Rejects with the error of the system if the port is unavailable. */
+/** Accepts SRT callers on a UDP port. Rejects with the system's error if the port is unavailable. */
 export async function listenSrt({ host, port, ...options }: SrtListenerOptions): Promise<SrtUdpListener> {
   const udp = createSocket({ type: host.includes(":") ? "udp6" : "udp4" });
   let timer: NodeJS.Timeout | undefined;

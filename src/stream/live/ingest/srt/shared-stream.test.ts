@@ -20,7 +20,7 @@ function publish() {
   return { publication, session: fake.sessions.get(input.uid)!, readers: () => fake.lags().length };
 }
 
-test("players of a broadcast share the packets of each frame, also those from before they joined", () => {
+test("players of a broadcast share the packets of each frame, including those from before they joined", () => {
   const { publication, session, readers } = publish();
   const frames = [frame(0, true), frame(24), frame(48)];
   publication.write(frames[0]!);

@@ -15,11 +15,11 @@ export function createSharedStreams({ now }: { now: () => number }): { join(sess
   const openStreams = new WeakMap<LiveSession, ReturnType<typeof openStream>>();
 
   function openStream(session: LiveSession) {
-    /** The entries live as long as the frames, which the hub stores since the last key frame. */
+    /** The entries live as long as the frames; the hub stores the frames since the last key frame. */
     const written = new WeakMap<MediaPacket, Buffer>();
     let latest: Buffer | undefined;
     const writer = createTsPlayer({ now, write: (packets) => (latest = packets) });
-    // The hub calls subscribers in their order: this one has written a frame before the players ask for it.
+    // The hub calls subscribers in order of subscription: this one has written a frame before the players ask for it.
     const stop = session.subscribe({
       tracks: writer.tracks,
       packet(packet) {

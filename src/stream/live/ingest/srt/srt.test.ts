@@ -291,7 +291,7 @@ test("sends no response to garbage, and connections are unaffected", async (t) =
     new Promise<void>((resolve) => void socket.send(bytes, port, "127.0.0.1", () => resolve()));
   await fc.assert(
     fc.asyncProperty(fc.uint8Array({ maxLength: 1500 }), fc.boolean(), async (bytes, control) => {
-      // A control packet without a destination is given a valid start.
+      // Turns the bytes into a control packet without a destination.
       if (control && bytes.length >= 16) bytes.set([0x80, 0, 0, 0], 0);
       if (control && bytes.length >= 16) bytes.set([0, 0, 0, 0], 12);
       if (control && bytes.length >= 40) bytes.set([0xff, 0xff, 0xff, 0xff], 36);

@@ -14,7 +14,7 @@ import { createTsPublisher } from "./ts-publisher.ts";
 
 type Event = { tracks: LiveTracks } | { packet: MediaPacket };
 
-/** Returns events of a publisher that sends some streams one after the other. */
+/** Returns the events of a publisher that sends some streams one after the other. */
 function publish(...streams: Buffer[]): Event[] {
   const events: Event[] = [];
   const publisher = createTsPublisher({

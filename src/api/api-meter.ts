@@ -2,7 +2,7 @@ import type { Metrics } from "../kernel/metrics.ts";
 
 /** Upper bounds, in seconds. */
 const BUCKET_BOUNDS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1, 5, 30];
-/** 1xx never ends a request; an aborted response counts as 5xx. */
+/** A 1xx response never ends a request; an aborted response counts as 5xx. */
 const CLASSES = ["2xx", "3xx", "4xx", "5xx"];
 
 const REQUESTS = "reelpost_api_requests_total";

@@ -11,7 +11,7 @@ export interface ApiRequest {
   path: string;
   /** Decoded parameters of the path. */
   params: Record<string, string>;
-  /** Decoded values by parameter of the query. */
+  /** Decoded values, by query parameter. */
   queries(): Record<string, string[]>;
   /** Created on first use, because it costs more than a short response. */
   readonly raw: Request;
@@ -46,7 +46,9 @@ export function isPlainGet({ method, url, headers }: IncomingMessage): boolean {
   );
 }
 
-/** A plain GET request. `params` may be encoded; they belong to the request from here on. */
+/**
+ * Returns a plain GET request. `params` may be encoded; the function decodes them in place, and the request keeps them.
+ */
 export function plainRequest(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
@@ -74,7 +76,7 @@ function headersOf({ rawHeaders }: IncomingMessage): Headers {
   return headers;
 }
 
-/** Aborts if the client disconnects before it has the response. */
+/** Returns a signal that aborts if the client disconnects before it has the whole response. */
 function signalOf(outgoing: ServerResponse): AbortSignal {
   const gone = new AbortController();
   outgoing.once("close", () => {
@@ -83,7 +85,7 @@ function signalOf(outgoing: ServerResponse): AbortSignal {
   return gone.signal;
 }
 
-/** Sends a response of the Fetch API. */
+/** Sends a Fetch API `Response`. */
 export const sendResponse = (
   { incoming, outgoing }: Pick<ApiRequest, "incoming" | "outgoing">,
   response: Response,

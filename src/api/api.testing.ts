@@ -26,7 +26,7 @@ export const unrestrictedCaller: Caller = {
 
 export interface TestApiOptions {
   routes: Route[];
-  /** The caller identified by TEST_TOKEN. Default: has every permission. */
+  /** The caller identified by TEST_TOKEN. Default: a caller with every permission. */
   caller?: Caller;
   /** Replaces functions of the default gate, which knows TEST_TOKEN, TEST_ACCOUNT and TEST_ZONE. */
   gate?: Partial<AccessControl>;
@@ -52,8 +52,8 @@ export interface TestApi {
   /** `http://127.0.0.1:<port>/client/v4` */
   url: string;
   /**
-   * `path` is relative to /client/v4. Plain objects are sent as JSON; FormData, bytes, text and streams are sent
-   * unchanged.
+   * Sends a request. `path` is relative to /client/v4. Plain objects are sent as JSON; FormData, bytes, text and
+   * streams are sent unchanged.
    */
   call(
     method: string,

@@ -97,7 +97,7 @@ const routes = [
 ];
 const base = `/accounts/${TEST_ACCOUNT}/things`;
 
-test("a page has a result_info, and the list is finite", async (t) => {
+test("a page has a result_info, a page past the end is empty, and an excessive page size is reduced", async (t) => {
   const { call } = await startApi(t, { routes });
   const last = await call("get", base, { query: { page: 3 } });
   assert.deepEqual(last.body, {
@@ -218,7 +218,7 @@ test("reports the retry delay if a token exceeds its rate limit", async (t) => {
   assert.ok(wait > 0 && wait <= 60, String(wait));
 });
 
-test("rejects a network that guesses tokens without looking them up, and still serves its valid tokens", async (t) => {
+test("rejects a network that guesses tokens, without looking the tokens up, and still serves its valid tokens", async (t) => {
   let requested = 0;
   const { url } = await startApi(t, {
     routes,

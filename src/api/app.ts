@@ -63,8 +63,8 @@ export interface Api {
   /** Handles a request. Uses Node's own requests and responses. */
   fetch: Hono<Env>["fetch"];
   /**
-   * Handles a read without Hono, which takes longer than a short response. Returns undefined, without an effect, if
-   * `fetch` has to handle the request.
+   * Handles a read without Hono, whose overhead exceeds the cost of a short response. Returns undefined, without an
+   * effect, if `fetch` has to handle the request.
    */
   read(incoming: IncomingMessage, outgoing: ServerResponse): true | Promise<void> | undefined;
 }
@@ -236,7 +236,7 @@ export function createApi({
     return sendEnvelope((env as HttpBindings).outgoing, status, id, JSON.stringify(envelope), headers);
   });
   const { cached } = accessControl;
-  // Counts that are shared with other processes are read asynchronously.
+  // A cached read is synchronous, but counts that are shared with other processes are read asynchronously.
   const answerFromMemory =
     cached === undefined || limits.isShared
       ? () => false

@@ -46,7 +46,7 @@ export async function authorize(
   throw apiErrors.notAllowed({ permission: JSON.stringify(operation.permission) });
 }
 
-/** The decision of `authorize` for a resource that is known. */
+/** True if `authorize` would allow the operation on a resource that is already known. */
 export const isAuthorized = (caller: Caller, operation: Operation, resource: Resource): boolean =>
   !lacksSecondFactor(caller, operation) && hasPermission(caller, operation, resource);
 
@@ -56,7 +56,10 @@ const lacksSecondFactor = (caller: Caller, operation: Operation) =>
 const hasPermission = (caller: Caller, { permission }: Operation, resource: Resource) =>
   permission === null || caller.allows(permission, resource);
 
-/** Returns the operations that set up a second factor, and the names of the accounts that require one. */
+/**
+ * True for operations that set up a second factor, and for the list of accounts, which shows the accounts that require
+ * one.
+ */
 const needsNoSecondFactor = ({ method, path, permission }: Operation) =>
   permission?.startsWith("User Details ") === true || (method === "get" && path === "/accounts");
 

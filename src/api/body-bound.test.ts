@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readBounded } from "./body.ts";
 
-/** Returns a request without Content-Length, in chunks of 100 bytes. */
+/** Returns a request without Content-Length whose body has chunks of 100 bytes. */
 const streamed = (octets: number) =>
   new Request("http://api.example/", {
     method: "POST",

@@ -3,8 +3,8 @@ import { apiErrors } from "./errors.ts";
 /** Limits the memory used by the bodies of all concurrent requests, in bytes. */
 interface BodyMemory {
   /**
-   * Opens one request: `reserve` counts bytes as they arrive; above the limit it releases those of this request and
-   * throws busy. `release` releases them.
+   * Starts counting the body of one request: `reserve` counts bytes as they arrive; above the limit, it releases the
+   * bytes of this request and throws busy. `release` releases them.
    */
   open(): { reserve(octets: number): void; release(): void };
 }

@@ -4,8 +4,8 @@ import type { IncomingMessage } from "node:http";
 const MIN_OCTETS = 1024;
 
 /**
- * Closes a connection whose body has stalled, because nothing else would end the request. Time during which received
- * data waits for the server does not count.
+ * Closes the connection of a request whose body has stalled, because nothing else would end the request. Time during
+ * which received data waits for the server does not count.
  */
 export function cutIdleBody(request: IncomingMessage, idleMs: number, minOctets = MIN_OCTETS): void {
   const { headers, socket } = request;

@@ -5,7 +5,7 @@ import { checkJsonShape } from "./json-shape.ts";
 const MIB = 1024 * 1024;
 export const DEFAULT_BODY_BYTES = MIB;
 
-/** Maximum number of parts in a form: more than the modules of a worker and its other fields. */
+/** Maximum number of parts in a form: enough for the modules and other fields of a worker. */
 const MAX_PARTS = 5000;
 
 interface BodyBounds {

@@ -14,7 +14,7 @@ import { answer, route } from "./operation.ts";
 
 const PATH = `/zones/${TEST_ZONE}/things/a`;
 
-/** One read with a version. `state` is what the process has in memory. */
+/** Serves one read operation that has a version. `state` is what the process has in memory. */
 async function setUp(t: TestContext, options: Partial<TestApiOptions> = {}) {
   const state: {
     caller: Caller | undefined;
@@ -64,7 +64,7 @@ async function setUp(t: TestContext, options: Partial<TestApiOptions> = {}) {
   return { state, get };
 }
 
-test("answers a repeated read from memory, until the version changes", async (t) => {
+test("serves a repeated read from memory, until the version changes", async (t) => {
   const { state, get } = await setUp(t);
   await get();
   const first = await get();
@@ -79,7 +79,7 @@ test("answers a repeated read from memory, until the version changes", async (t)
   assert.equal((await get()).reads, 3);
 });
 
-test("checks token, permission and zone before it answers from memory", async (t) => {
+test("checks token, permission and zone before it serves a read from memory", async (t) => {
   const { state, get } = await setUp(t);
   for (let read = 0; read < 2; read++) assert.equal((await get()).status, 200);
   assert.equal((await get({ authorization: "Bearer another" })).status, 401);

@@ -24,8 +24,8 @@ interface CachedReadsDeps {
 
 /**
  * Answers a repeated plain GET request if everything it needs is in memory: the response, the caller and the account of
- * the zone. Makes the same checks as any other request, but without a promise, which takes half of the time. Returns
- * false without an effect if any of it is missing, or if the request must be refused.
+ * the zone. Makes the same checks as any other request, but without creating a promise, which would account for half of
+ * the time. Returns false, without an effect, if any of it is missing, or if the request must be refused.
  */
 export function createCachedReads({
   cache,
@@ -60,7 +60,7 @@ export function createCachedReads({
     try {
       found = find(incoming);
     } catch {
-      // The usual path meets the same error, and reports it.
+      // The regular handling encounters the same error, and reports it.
     }
     if (found === undefined) return false;
     const { operation, answer } = found;

@@ -62,7 +62,7 @@ function requireValid(parsed: Parsed, source: "query" | "body"): unknown {
   return parsed.data;
 }
 
-/** A parameter that occurs once becomes a string, otherwise a list. */
+/** A parameter that occurs once becomes a string; one that occurs more often becomes a list. */
 function unwrapSingleValues(queries: Record<string, string[]>): Record<string, string | string[]> {
   const valuesByName: Record<string, string | string[]> = {};
   for (const name in queries) valuesByName[name] = queries[name]!.length === 1 ? queries[name]![0]! : queries[name]!;

@@ -13,7 +13,7 @@ const errors = defineErrors("things", { gone: { code: 10007, http: 404, message:
 const thing = z.object({ id: z.string(), size: z.number(), key: secretField(z.string()).optional() });
 const PATH = "/accounts/{account_id}/things";
 
-/** Things by id, with the operations of a typical list. */
+/** Returns the routes of a typical resource: list, create, read and change things by id. */
 function thingRoutes(): Route[] {
   const things = new Map<string, z.infer<typeof thing>>();
   const shared = { tag: "Things", permission: "Workers Scripts Write" } as const;
@@ -204,7 +204,7 @@ test("records who changed what, from where, with both values and without secrets
   assert.equal(recorded.length, 5);
 });
 
-test("does not record reads, rejected changes, and operations on data", async (t) => {
+test("does not record reads, rejected changes or operations on data", async (t) => {
   const { api, recorded, base } = await setUp(t);
   const statuses = [
     await api.call("get", base),

@@ -12,8 +12,8 @@ export interface ChangeRecorderDeps {
 }
 
 /**
- * Call it before the operation runs: it reads the value to be changed. Call the result with the response: it resolves
- * when the change is recorded. Neither ever fails.
+ * Call the recorder before the operation runs: it reads the value to be changed. Then call the returned function with
+ * the response: its promise resolves when the change is recorded. Neither ever fails.
  */
 type ChangeRecorder = (call: Call, origin: ChangeOrigin) => Promise<(answer: Answer | Response) => Promise<void>>;
 
@@ -89,8 +89,8 @@ interface Values {
 }
 
 /**
- * Returns the operation that reads what another one changes. A POST to a list adds to it, so the list itself does not
- * matter.
+ * Returns the operation that reads the value that another operation changes. A POST to a list adds to it, so the list
+ * itself does not matter.
  */
 function readerOf({ method }: Operation, reader: Route | undefined): Route | undefined {
   if (reader?.operation.result === undefined || reader.operation.raw !== undefined) return undefined;
@@ -101,7 +101,7 @@ function readerOf({ method }: Operation, reader: Route | undefined): Route | und
 
 const shapeOf = (schema: object): object | undefined => (schema as { shape?: object }).shape;
 
-/** Undefined if there is nothing to read yet. */
+/** Resolves with the value before the change; undefined if there is nothing to read yet. */
 async function readBefore({ operation, handle }: Route, call: Call): Promise<unknown> {
   const query = operation.query?.safeParse({});
   if (query?.success === false) return undefined;
@@ -137,8 +137,8 @@ function actionOf(
 }
 
 /**
- * `/zones/{zone_id}/dns_records/{id}` changes the DNS record of the path; `/zones/{zone_id}/dns_records` creates the
- * one in the response.
+ * Returns the changed resource: for `/zones/{zone_id}/dns_records/{id}`, the DNS record in the path; for
+ * `/zones/{zone_id}/dns_records`, the one in the response.
  */
 function resourceOf(path: string, params: Record<string, string>, after: unknown): AuditEvent["resource"] {
   const segments = path.split("/").filter((segment) => segment !== "");
@@ -154,8 +154,8 @@ function resourceOf(path: string, params: Record<string, string>, after: unknown
 }
 
 /**
- * Returns the id in the response to an operation on a list. `/live_inputs/{id}/rotate_keys` returns the one of its
- * path.
+ * Returns the id in the response to an operation on a list; undefined for `/live_inputs/{id}/rotate_keys`, which
+ * returns the id in its path.
  */
 function newIdOf(path: string, params: Record<string, string>, after: unknown): string | undefined {
   const id = path.endsWith("}") ? undefined : idOf(after);
@@ -174,5 +174,5 @@ function idOf(result: unknown): string | undefined {
   return undefined;
 }
 
-/** Without the query, which may contain values. */
+/** Returns the path without the query, which may contain values. */
 const pathOf = (url: string | undefined): string => (url ?? "").split("?")[0]!.replace(API_BASE, "");

@@ -4,7 +4,7 @@ import type { Call } from "./operation.ts";
 
 /**
  * The id of the resource that a POST creates, in the format of its kind. Only for the server's operator, so that an
- * import can keep the ids that embed codes and configuration files contain.
+ * import can keep the ids that are in embed codes and configuration files.
  */
 const ID_HEADER = "reelpost-id";
 
@@ -21,7 +21,7 @@ export interface ChosenIds {
   requireOperator(caller: Caller): Promise<void>;
 }
 
-/** `operator`: the account of the server's operator. */
+/** `operator` resolves with the account of the server's operator. */
 export function createChosenIds(operator: () => Promise<string | undefined>): ChosenIds {
   async function requireOperator(caller: Caller): Promise<void> {
     const account = await operator();

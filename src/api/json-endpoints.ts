@@ -26,8 +26,9 @@ interface JsonEndpointsOptions {
 }
 
 /**
- * Returns a handler for the endpoints. It resolves with false, without a response, if the path is none of them. Cookies
- * are neither read nor set. A body must be declared as JSON: other pages cannot send that without a preflight request.
+ * Returns a handler for the endpoints. It resolves with false, without a response, if the path matches none of them.
+ * Cookies are neither read nor set. A body must be declared as JSON: pages of other origins cannot send that without a
+ * preflight request.
  */
 export function createJsonEndpoints({
   endpoints,

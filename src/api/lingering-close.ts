@@ -2,8 +2,8 @@ import type { IncomingMessage } from "node:http";
 
 export interface LingerOptions {
   /**
-   * Limits of time and bytes for draining a client that keeps sending. Default 30 s, 256 MiB: more than the largest
-   * chunk of an upload.
+   * Time and byte limits for draining a client that keeps sending. Default 30 s, 256 MiB: more than the largest chunk
+   * of an upload.
    */
   ms?: number;
   octets?: number;

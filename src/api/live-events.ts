@@ -39,7 +39,8 @@ interface LiveEventsDeps {
 }
 
 /**
- * Owners are looked up only while a client listens. Maximum number of lookups in progress; beyond it, clients re-read.
+ * Maximum number of owner lookups in progress; beyond it, clients read everything again. Owners are looked up only
+ * while a client listens.
  */
 const MAX_LOOKUPS = 200;
 

@@ -49,7 +49,7 @@ export interface DevApiModules extends Omit<LocalPlatform, "storage" | "onInvoca
   user: User;
   inbox: Inbox;
   inboxActions: InboxActions;
-  /** Link checks: of public addresses, and of all addresses on request. */
+  /** Checks links to public addresses; `fetchPrivate` checks links to all addresses, on request. */
   fetch: GuardedFetch;
   fetchPrivate: GuardedFetch;
   events: LiveEvents;

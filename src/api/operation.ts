@@ -29,7 +29,7 @@ export interface Operation<
   permission: Permission | null;
   /** Authenticates with a secret other than an API token. Returns undefined if the secret is invalid. */
   authenticate?(secret: string): Caller | undefined;
-  /** Error for unauthenticated requests, if clients expect another one than the usual. */
+  /** Error for unauthenticated requests, if clients expect a different one. */
   authenticationError?: () => UserError;
   /** Maps errors of operations that publish their own error codes. `details.result` replaces the null result. */
   translate?: (error: UserError) => UserError;

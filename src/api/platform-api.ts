@@ -20,7 +20,7 @@ import { createTailSockets } from "./tail-socket.ts";
 interface PlatformApi {
   /** Its operations take more than 10 MB of memory: the first request loads them. */
   api: ApiApp;
-  /** Whether a request has valid credentials. */
+  /** Resolves with true if a request has valid credentials. */
   isSignedIn: ReturnType<typeof createSignedInCheck>;
   /** Opens the WebSocket connections of tails. */
   upgrade: NonNullable<PlatformHttpOptions["upgrade"]>;
@@ -61,7 +61,7 @@ export function createPlatformApi(modules: PlatformModules, options: PlatformApi
     log,
   });
   lifecycle.onStop("live events", () => changes.close());
-  // Before the operations are loaded: a scrape expects the metrics from the start.
+  // Created before the operations are loaded: a scrape expects the metrics from the start.
   const onAnswer = meterApi(modules.metrics);
   let app: ApiApp | undefined;
   let loading: Promise<ApiApp> | undefined;

@@ -125,7 +125,7 @@ export function createPlatformApp(
     authenticateAgain: ({ node: { incoming } }) =>
       accessControl.authenticate(credentialsOf(incoming.headers, address.ip(incoming))),
   });
-  // The listeners wait for running responses when they close, so these end first.
+  // When the listeners close, they wait for responses in progress, so the event streams end first.
   if (lifecycle.stopping.aborted) liveEvents.close();
   lifecycle.stopping.addEventListener("abort", () => liveEvents.close(), { once: true });
   return createApi({

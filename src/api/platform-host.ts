@@ -89,7 +89,10 @@ export function workerParent(host: string | undefined, domain: string): string |
   return worker && `${worker.label}.${domain}`;
 }
 
-/** RFC 9112 3.2: such a request is rejected, because a proxy may have used the other host. */
+/**
+ * True if a request has more than one Host header. Such a request is rejected, because a proxy may have used the other
+ * host (RFC 9112 3.2).
+ */
 export function namesTwoHosts(rawHeaders: readonly string[]): boolean {
   let hosts = 0;
   for (let i = 0; i < rawHeaders.length; i += 2)

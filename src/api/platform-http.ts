@@ -85,8 +85,8 @@ type SiteHandler = (request: IncomingMessage, response: ServerResponse) => Promi
 
 export interface PlatformHttp {
   /**
-   * `fd`: a listening socket. `tls`: enables HTTPS. Call it once per address. Rejects with UserError if the port is in
-   * use.
+   * Listens on an address; call it once per address. `fd`: a listening socket. `tls`: enables HTTPS. Rejects with
+   * UserError if the port is in use.
    */
   listen(address: { host: string; port: number; fd?: number }, tls?: TlsSource): Promise<{ url: string; port: number }>;
   close(): Promise<void>;
@@ -97,7 +97,10 @@ export interface PlatformHttp {
   };
 }
 
-/** Idle time after which connections are closed during shutdown, without and with connections that were never used. */
+/**
+ * Idle time after which connections are closed during shutdown. `UNUSED_MS` applies to connections that have not
+ * carried a request yet.
+ */
 const IDLE_MS = 500;
 const UNUSED_MS = 5000;
 /** Longer for workers, because their clients may stream live data with pauses. */

@@ -3,9 +3,9 @@
  * the least recently used entries.
  */
 export interface ReadCache<Read> {
-  /** Undefined if not cached or outdated. */
+  /** Returns the cached response; undefined if there is none or it is outdated. */
   get(url: string, version: number): string | undefined;
-  /** The read that was answered at this URL, whether or not its response is outdated. */
+  /** Returns the cached read at this URL, whether or not its response is outdated. */
   readAt(url: string): Read | undefined;
   /**
    * Stores the response of a URL that is read for the second time. Obtain `version` before reading the data: a concurrent

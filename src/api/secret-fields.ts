@@ -3,8 +3,8 @@ import { z } from "@hono/zod-openapi";
 const secretFields = z.registry<{ secret: true }>();
 
 /**
- * Returns a field of a response whose value is a secret: a key, a token, or a URL that contains one. The audit log
- * stores "[redacted]" instead, and the OpenAPI document marks the field `x-sensitive`.
+ * Marks a field of a response whose value is a secret: a key, a token, or a URL that contains one. The audit log stores
+ * "[redacted]" instead, and the OpenAPI document marks the field `x-sensitive`.
  */
 export const secretField = <Schema extends z.ZodType>(schema: Schema): Schema => {
   const marked = schema.openapi({ "x-sensitive": true });

@@ -77,7 +77,7 @@ async function shakeHands(port: number, { path = tailPath(ID), headers = {}, met
   return promise;
 }
 
-/** An open client, its socket, and the close code and reason it will receive. */
+/** Resolves with an open client, its socket, and the close code and reason it will receive. */
 async function openClient(t: TestContext, url: string, options: ClientOptions = {}) {
   const client = new WebSocket(url, "trace-v1", options);
   t.after(() => client.terminate());

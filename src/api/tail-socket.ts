@@ -140,7 +140,7 @@ function maskFirstFrame(socket: Duplex): void {
     if (opcode === undefined || length === undefined) return;
     socket.off("data", receive);
     for (const listener of listeners) socket.on("data", listener);
-    // 5.2: below 126, the octet is the length of an unmasked payload.
+    // RFC 6455 5.2: a second byte below 126 is the length of an unmasked payload.
     socket.unshift(
       length < 126 ? Buffer.concat([Buffer.of(opcode, length | 0x80, 0, 0, 0, 0), start.subarray(2)]) : start,
     );

@@ -6,7 +6,7 @@ import type { DevEvent, EmailEvent, EventReporter } from "./events.ts";
 import type { DeliveryFaults, DiskFault } from "./faults/index.ts";
 import type { DevWorkers } from "./workers.ts";
 
-/** A message for a worker; `worker` is its name, default the first one. */
+/** A message for a worker. `worker` is the name of that worker; default: the first one. */
 interface DispatchedMail {
   worker?: string | undefined;
   from: string;
@@ -47,7 +47,7 @@ interface ControlDeps {
   disk: DiskFault;
 }
 
-/** The event of a message may follow the end of its invocation. */
+/** How long to wait for the event of a message, which may follow the end of its invocation. */
 const EVENT_DELAY_MS = 2000;
 
 interface InstrumentedControl extends DevControl {

@@ -19,7 +19,7 @@ it("creates a data directory that only the owner can read and git ignores", (t) 
   assert.equal(readFileSync(join(directory, ".gitignore"), "utf8"), "*\n");
 });
 
-it("names the folder of a session after its start time, and keeps only the last 50", (t) => {
+it("names the folder of a run after its start time, and keeps only the last 50", (t) => {
   const parent = join(folder(t), "mail");
   const start = Date.UTC(2026, 0, 2, 3, 4, 5);
   assert.equal(openRunFolder(parent, start), join(parent, "2026-01-02T03-04-05.000Z"));

@@ -6,8 +6,8 @@ export interface DevApi {
   /** For the command line: handles requests with the announced token. Their paths are relative to the announced URL. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
   /**
-   * For the dashboard: handles requests without a token. The caller has rejected those of pages of other origins and
-   * for host names that may be public (DNS rebinding).
+   * For the dashboard: handles requests without a token. The caller has already rejected requests from pages of other
+   * origins and requests for host names that may be public (DNS rebinding).
    */
   handleLocal(request: IncomingMessage, response: ServerResponse): Promise<void>;
   /** Opens the WebSocket connection of a tail, whose id is the credential; returns true if the request was for one. */

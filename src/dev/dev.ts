@@ -52,7 +52,7 @@ interface DevModules {
 
 /** Values for tests. */
 export interface DevLimits {
-  /** Override those of the configurations and settings. */
+  /** Limits that override those of the configurations and settings. */
   runtime?: Partial<RuntimeLimits>;
   /** Maximum size of a message in bytes. Default 25 MiB. */
   messageBytes?: number;

@@ -129,7 +129,7 @@ describe("rejected replies", () => {
     });
   });
 
-  it("are warnings if the worker has caught the error", async () => {
+  it("are reported as warnings if the worker has caught the error", async () => {
     assert.deepEqual(await handle({}), {
       warnings: [`reply() was rejected: In-Reply-To does not match original Message-ID. ${fix}`],
       helps: [],
@@ -138,7 +138,7 @@ describe("rejected replies", () => {
 });
 
 describe("invocation reports", () => {
-  it("attributes a forward to its message while other invocations run", (t) => {
+  it("attribute a forward to its message while other invocations run", (t) => {
     const { reports, events, begin, endMail } = setUp();
     t.after(reports.close);
     begin("m1");
@@ -153,7 +153,7 @@ describe("invocation reports", () => {
     ]);
   });
 
-  it("attributes a send to the only running invocation, and to none if two are possible", (t) => {
+  it("attribute a send to the only running invocation, and to none if two are possible", (t) => {
     const { reports, events, begin, endMail } = setUp();
     t.after(reports.close);
     begin("m1");
@@ -172,7 +172,7 @@ describe("invocation reports", () => {
     ]);
   });
 
-  it("does not guess which of two identical requests sent a message", (t) => {
+  it("do not guess which of two identical requests sent a message", (t) => {
     const { reports, runtime, events, end } = setUp();
     t.after(reports.close);
     const ask = () => void runtime.fetch("inbox", { method: "GET", url: "/a" } as never, {} as never);
@@ -188,7 +188,7 @@ describe("invocation reports", () => {
     ]);
   });
 
-  it("reports a message whose process failed to start, although it has no record", async (t) => {
+  it("include a message whose process failed to start, although it has no record", async (t) => {
     const { reports, events } = setUp();
     t.after(reports.close);
     const failing = {
@@ -207,7 +207,7 @@ describe("invocation reports", () => {
     );
   });
 
-  it("includes the rejection, envelope warnings and explained exceptions, the handler's own first", (t) => {
+  it("include the rejection, envelope warnings and explained exceptions, the handler's own first", (t) => {
     const { reports, runtime, events, endMail } = setUp((worker) => `help for ${worker}`);
     t.after(reports.close);
     void runtime.email("inbox", { ...mail("m1"), from: "other@example.com" }, {} as MailActions);

@@ -8,7 +8,7 @@ import type { EmailEvent, Explained, FetchEvent, MailAction, EventReporter } fro
 interface InvocationReports {
   /** Returns the runtime, instrumented to record the start of each invocation. All calls must go through it. */
   instrument(runtime: WorkerRuntime): WorkerRuntime;
-  /** Mail that was written to disk. */
+  /** Called with mail that was written to disk. */
   mailWritten(writtenMail: WrittenMail): void;
   /** Id of the message that the worker is handling; undefined unless this is its only running invocation. */
   messageOf(worker: string): string | undefined;
@@ -85,7 +85,7 @@ export function createInvocationReports({
     return true;
   }
 
-  /** A process that failed to start produces no record, so only the outcome is known. */
+  /** Reports only the outcome of an invocation, because a process that failed to start produces no record. */
   function reportOutcome(
     entry: PendingInvocation,
     { outcome, exception }: InvocationOutcome,
@@ -306,8 +306,8 @@ function explainReplies(
 }
 
 /**
- * Attributes only unambiguous cases: the message that the mail answers, or the only running invocation. A binding call
- * does not identify its invocation.
+ * Attributes only unambiguous cases: the message to which the mail replies, or the only running invocation. A binding
+ * call does not identify its invocation.
  */
 function ownerOf(entries: PendingInvocation[], inbound: string | undefined): PendingInvocation | undefined {
   const candidates = inbound === undefined ? entries : entries.filter(({ key }) => key.startsWith(`${inbound} `));

@@ -3,7 +3,7 @@ import { it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { coalesce } from "./rebuild.ts";
 
-/** Work whose runs finish when the test releases them. */
+/** Returns work whose runs finish when the test releases them. */
 function heldWork() {
   const held: (() => void)[] = [];
   const seen = { runs: 0, running: 0, most: 0 };

@@ -5,7 +5,7 @@ import type { EventReporter } from "./events.ts";
 const DEFAULT_PORTS = Array.from({ length: 10 }, (_, i) => 2525 + i);
 
 /**
- * Listens for SMTP on `port`, or on the first free port from 2525 to 2534 if it is undefined; another one than 2525 is
+ * Listens for SMTP on `port`, or on the first free port from 2525 to 2534 if it is undefined; a port other than 2525 is
  * reported. Rejects with UserError if the port, or every default port, is in use.
  */
 export async function listenOnSmtpPort<Listener>(

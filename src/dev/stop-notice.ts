@@ -5,7 +5,7 @@ const DELAY_MS = 500;
 
 /**
  * Reports a notice if stopping takes longer than half a second. Must be called before other stop functions are
- * registered: its own one then runs last.
+ * registered: its own stop function then runs last.
  */
 export function reportSlowStop(lifecycle: Lifecycle, report: EventReporter): void {
   let timer: NodeJS.Timeout | undefined;

@@ -9,7 +9,9 @@ interface DevTailWorkersDeps {
   report: EventReporter;
 }
 
-/** Delivers trace items of local workers to their tail workers. Reports each tail worker that is not running once. */
+/**
+ * Delivers trace items of local workers to their tail workers. Reports a tail worker that is not running only once.
+ */
 export function runDevTailWorkers(
   { workers, runtime, report }: DevTailWorkersDeps,
   { clock, log, lifecycle }: Pick<Basics, "clock" | "log" | "lifecycle">,

@@ -37,7 +37,7 @@ export interface DevWorker {
   readonly build: ProjectBuild | undefined;
   /** When it was deployed, in epoch milliseconds. */
   readonly builtAt: number | undefined;
-  /** Builds the first version and deploys it, as all later ones, to this runtime. */
+  /** Builds the first version and deploys it, like all later ones, to this runtime. */
   start(runtime: Deployer): Promise<void>;
   /** Reads the configuration again and builds a new version. */
   rebuild(): Promise<void>;

@@ -39,7 +39,7 @@ export const accountRoutes = ({ accounts }: { accounts: Accounts }): Route[] => 
       summary: "Create an account",
       permission: "Memberships Write",
       body: z.object({ name: z.string(), type }),
-      // Otherwise the log of each account of the user would list it.
+      // Otherwise the log of each of the user's accounts would list the creation.
       audit: { account: ({ after }) => (after as z.input<typeof accountResult>).id },
       result: accountResult,
     },

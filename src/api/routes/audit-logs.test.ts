@@ -74,7 +74,7 @@ test("stores no secret of a token", async (t) => {
   );
 });
 
-test("filters by the published parameters, and pages", async (t) => {
+test("filters by the published parameters, and returns pages", async (t) => {
   const { call, account, user } = await setUp(t);
   const path = `/accounts/${account.id}/audit_logs`;
   for (const name of ["One", "Two"]) await call("put", `/accounts/${account.id}`, { body: { name } });

@@ -164,6 +164,9 @@ export function auditLogRoutes({ audit }: { audit: Pick<AuditLog, "list"> }): Ro
 
 type Entries = z.input<typeof entryResult>[];
 
-/** A token for the user alone does not show the values of an account's resources. */
+/**
+ * Returns the accounts whose resources the caller may read: a token for the user alone does not show the values of an
+ * account's resources.
+ */
 const readableAccounts = (caller: Call["caller"]): string[] =>
   caller.accounts.filter((account) => caller.allows("Account Settings Read", { account }));

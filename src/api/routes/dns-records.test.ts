@@ -161,7 +161,7 @@ test("filters the list of records by query parameters", async (t) => {
   assert.equal(await names("page=5"), "");
 });
 
-test("records: reports errors by code", async (t) => {
+test("reports errors in records by code", async (t) => {
   const { call, zone, zones } = await openZonesApi(t);
   const id = await zone();
   const base = `/zones/${id}/dns_records`;

@@ -138,7 +138,7 @@ test("changes are published by the path of the operation, except those on data",
   assert.deepEqual((await next())?.data, { topic: "videos", id: "v1" });
 });
 
-test("limits the connections of an account, and frees their places", async (t) => {
+test("limits the connections of an account, and accepts new ones after others have closed", async (t) => {
   const { api, connect } = await open(t, { limits: { clientsPerAccount: 2 } });
   const first = await connect();
   await connect();
@@ -154,7 +154,7 @@ test("limits the connections of an account, and frees their places", async (t) =
   }
 });
 
-test("ends when the token loses its rights, and at the end of its lifetime", async (t) => {
+test("ends a connection when the token loses its permissions, and at the end of the connection's lifetime", async (t) => {
   let isValid = true;
   const { connect } = await open(t, {
     limits: { heartbeatMs: 10 },

@@ -99,7 +99,7 @@ export function eventRoutes({ live, authenticateAgain, clock, limits: overrides 
     let isChecking = false;
     async function beat() {
       if (clock.now() >= closeAt) return end();
-      // A client that reads nothing keeps its place only until its socket is closed.
+      // A client that reads nothing is not checked: it counts as connected only until its socket is closed.
       if (isChecking || outgoing.writableNeedDrain) return;
       isChecking = true;
       try {

@@ -42,7 +42,7 @@ const itemSchema = z.object({
 });
 type Item = z.input<typeof itemSchema>;
 
-/** Items of one kind; the pages of that area list all of them. */
+/** Maximum number of items of one kind; the pages of that area list all of them. */
 const MAX_ITEMS = 10;
 const HOUR_MS = 3_600_000;
 /** Deferred mail that is older needs attention. */

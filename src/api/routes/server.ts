@@ -7,7 +7,7 @@ import { answer, route, type Route } from "../operation.ts";
 /** The server, for its operator. */
 export interface ServerInfo {
   describe(): ServerDescription;
-  /** In the order of the settings page. */
+  /** Returns the settings in the order of the settings page. */
   settings(): EffectiveSetting[];
   certificates(): Promise<ServedCertificate[]>;
   /** Returns the nodes that share the database, as seen by the node that responds. */
@@ -34,7 +34,7 @@ interface ServerDescription {
   version: string;
   /** Epoch milliseconds. */
   startedAt: number;
-  /** Roles of the process that answers. */
+  /** Roles of the process that responds. */
   roles: string[];
   database: "sqlite" | "postgresql";
   urls: { name: string; url: string }[];

@@ -77,7 +77,7 @@ test("if an account requires a second factor, a session without one can only set
   assert.equal((await as(opened.secret)("get", `/accounts/${id}/members`)).status, 200);
 });
 
-test("a token without User Details Write cannot change sessions and sign-in methods", async (t) => {
+test("a token without User Details Write cannot change sessions or sign-in methods", async (t) => {
   const { make, as, opened } = await setUpSession(t);
   const call = as((await make()).value);
   for (const [method, path, body] of [
@@ -149,7 +149,7 @@ test("two-factor authentication is enrolled, confirmed, and disabled", async (t)
   assert.equal((await session("get", "/user")).body.result.two_factor_authentication_enabled, false);
 });
 
-test("passkeys are registered from a page of the dashboard only", async (t) => {
+test("passkeys can be registered only from a page of the dashboard", async (t) => {
   const { session } = await setUpSession(t);
   const origin = "https://dashboard.example.com";
   const path = "/user/passkeys/registration_options";

@@ -58,7 +58,7 @@ export async function openZonesApi(
   return { ...api, zones, zone };
 }
 
-/** Status, code and first chained code of an error response. */
+/** Returns the status, the code and the first chained code of an error response. */
 export const codes = ({
   status,
   body,

@@ -1,6 +1,6 @@
 import type { DeliveryFault } from "./delivery-fault.ts";
 
-/** A worker may run for 30 seconds, and it should be able to handle the error. */
+/** Shorter than the 30 seconds for which a worker may run, so that the worker can handle the error. */
 const TIMEOUT_MS = 10_000;
 /** A reply code of RFC 5321 4.2 for a failure, or a word; a subaddress is ignored. */
 const CODE = /^(?:([45][0-5]\d)|(timeout|drop))(?:\+[^@]*)?@/i;

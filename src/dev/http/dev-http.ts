@@ -35,7 +35,7 @@ interface Options {
 }
 
 interface DevHttp {
-  /** Port 0 selects a free port. Rejects with UserError if the port is in use. */
+  /** Listens on an address. Port 0 selects a free port. Rejects with UserError if the port is in use. */
   listen(address: { host: string; port: number }): Promise<{ url: string; port: number }>;
   close(): Promise<void>;
 }

@@ -196,7 +196,7 @@ function createRenderer(
   };
 }
 
-/** A single line is printed after its label; several lines are printed below it. */
+/** Matches a report whose first line begins with a position and the severity "warning". */
 const REPORT = /^\S[^\n]*?: warning: /;
 const REPORT_WORD = /^(\S.*?: )warning(?=: )/gm;
 

@@ -5,7 +5,7 @@ const BATCH_MS = 4;
 
 /** Console output in batches. A slow reader loses lines instead of using memory. */
 export interface TerminalOutput {
-  /** One or more complete lines, without the last line break. */
+  /** Writes one or more complete lines; `text` does not include the last line break. */
   write(text: string): void;
   /** True on a terminal without NO_COLOR: escape sequences are allowed. */
   readonly colour: boolean;

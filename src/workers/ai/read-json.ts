@@ -1,6 +1,6 @@
 import { aiLimits } from "./limits.ts";
 
-/** Undefined if the body is not JSON, or larger than `bodyBytes`. */
+/** Resolves with the parsed body; undefined if it is not JSON or is larger than `bodyBytes`. */
 export async function readJson(chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<unknown> {
   const parts: Uint8Array[] = [];
   let size = 0;

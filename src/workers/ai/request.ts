@@ -35,8 +35,8 @@ interface AiRequestOptions {
 }
 
 /**
- * `name` is the model's name in the worker, `model` its name on the AI server. Throws badInputs, unsupportedTask.
- * https://developers.cloudflare.com/workers-ai/configuration/bindings/
+ * Converts a call to a request to the AI server. `name` is the model's name in the worker, `model` its name on the AI
+ * server. Throws badInputs, unsupportedTask. https://developers.cloudflare.com/workers-ai/configuration/bindings/
  */
 export function toAiRequest(
   name: string,

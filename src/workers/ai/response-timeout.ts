@@ -1,6 +1,6 @@
 import { aiLimits } from "./limits.ts";
 
-/** Aborts its signal if there is no call of `renew` for `responseMs`. `firstMs` applies until the first one. */
+/** Aborts its signal if `renew` is not called for `responseMs`. `firstMs` applies until the first call. */
 export function createResponseTimeout(firstMs: number = aiLimits.responseMs) {
   const controller = new AbortController();
   const abortAfter = (ms: number) =>

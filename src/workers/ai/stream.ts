@@ -27,7 +27,7 @@ interface CompletionChunk {
   usage?: unknown;
 }
 
-/** Undefined for comments, other fields, and events without content. */
+/** Parses a line of the stream. Returns undefined for comments, other fields, and events without content. */
 function eventOf(line: string): Record<string, unknown> | "done" | undefined {
   if (!line.startsWith("data:")) return undefined;
   const text = line.slice(5).trim();

@@ -24,7 +24,10 @@ const direction = z.enum(["asc", "desc"]).optional();
 const order = { order_by: z.literal("created_at").optional(), order_by_direction: direction };
 const filter = { success: flag, cached: flag, provider: z.string().optional(), model: z.string().optional() };
 
-/** Without this check, a deletion with a filter that is ignored would delete other logs. Throws unsupportedSetting. */
+/**
+ * Rejects filters that this server ignores: a deletion with such a filter would delete other logs. Throws
+ * unsupportedSetting.
+ */
 function rejectFilters({ request }: Pick<Call, "request">): void {
   const field = [...new URL(request.url).searchParams.keys()].find((name) => name.startsWith("filters"));
   if (field !== undefined) throw aiGatewayErrors.unsupportedSetting({ field });
@@ -35,7 +38,7 @@ const gatewayOf = (params: Record<string, string>): [account: string, gateway: s
   params.gateway_id!,
 ];
 
-/** JSON if possible, otherwise text. Throws payloadMissing. */
+/** Returns the payload: parsed as JSON if possible, otherwise as text. Throws payloadMissing. */
 function payloadOf(
   { id, requestHead, requestComplete, responseHead, responseComplete }: AiGatewayLog,
   payload: "request" | "response",

@@ -180,7 +180,7 @@ export function databaseRoutes({ list, databases, chosenIds = noChosenIds }: D1R
   ];
 }
 
-/** Throws databaseNotFound, and `elsewhere` in a process without the files. */
+/** Finds the database in the path. Throws databaseNotFound, and `elsewhere` in a process without the files. */
 export async function resolveDatabase(
   { list, databases }: D1RouteDeps,
   params: Record<string, string>,

@@ -9,7 +9,7 @@ export const D1_TRANSFERS = "/d1/transfers/";
 export const transferPath = ({ token, filename }: { token: string; filename: string }): string =>
   `${D1_TRANSFERS}${token}/${encodeURIComponent(filename)}`;
 
-/** Number of bytes drained from a client that keeps sending after a rejection. */
+/** Maximum number of bytes drained from a client that keeps sending after a rejection. */
 const DRAIN_BYTES = 64 * 1024 * 1024;
 
 /** Handles PUT, GET and HEAD under D1_TRANSFERS. */

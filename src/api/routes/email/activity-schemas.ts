@@ -118,7 +118,9 @@ function ruleOf({ rule, events }: Entry): z.input<typeof timelineSchema>["rule"]
   return { id: rule, name: typeof name === "string" && name !== "" ? name : null };
 }
 
-/** `stored`: the content of the message is kept, and can be shown. */
+/**
+ * Converts an entry to the format of the API. `stored`: true if the content of the message is kept and can be shown.
+ */
 export const showTimeline = (entry: Entry, { stored }: { stored: boolean }): z.input<typeof timelineSchema> => ({
   ...showEntry(entry),
   rule: ruleOf(entry),

@@ -126,7 +126,7 @@ test("a token sees only the log entries that it may read", async (t) => {
     [(await unauthorized.call("get", LOG)).status, (await unauthorized.call("get", QUEUE)).status],
     [403, 403],
   );
-  // Without permission, known and unknown entries give the same answer.
+  // Without permission, the responses for known and unknown entries are the same.
   await some(unauthorized);
   const [known] = (await unauthorized.activity.search({ account: TEST_ACCOUNT })).items;
   for (const log of [LOG, `/zones/${TEST_ZONE}/email/activity`])
@@ -191,7 +191,7 @@ test("hides log entries of a zone that a policy denies, also in the account's li
 
   readers.delete("Email Sending Read");
   assert.deepEqual([await subjects(), (await call("get", LOG, { query: { zone_id: DENIED } })).status], ["Hello", 403]);
-  // Analytics Read grants access to the whole log, and likewise for a zone.
+  // Account Analytics Read grants access to the whole log, including entries of the denied zone.
   readers.add("Account Analytics Read");
   assert.equal(await subjects(), "News Hello Told Secret");
 });

@@ -62,7 +62,7 @@ const UNTRUSTED = {
   "content-security-policy": "sandbox; default-src 'none'",
 };
 
-/** The inbox: messages that were received, forwarded, replied and sent, for inspection and for tests. */
+/** The inbox: received, forwarded and sent messages and replies, for inspection and for tests. */
 export const inboxRoutes = ({ inbox, actions, fetch, fetchPrivate }: InboxRoutesDeps): Route[] => {
   const contentOf = (account: string, id: string): Promise<MessageContent | undefined> =>
     inbox.content(account, id).catch((err: unknown) => {
@@ -369,7 +369,7 @@ export const inboxRoutes = ({ inbox, actions, fetch, fetchPrivate }: InboxRoutes
   ];
 };
 
-/** Media types are untrusted: only the characters of RFC 6838 4.2. */
+/** Media types are untrusted: only the characters of RFC 6838 4.2 are allowed. */
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
 
 /** RFC 8187 3.2.1. */

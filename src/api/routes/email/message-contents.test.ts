@@ -37,7 +37,7 @@ async function received(t: TestContext, options: Parameters<typeof start>[1] = {
   return { ...log, store, path: `${LOG}/${entry.id}`, entry };
 }
 
-test("shows a stored message: raw, parsed, and its attachments", async (t) => {
+test("shows a stored message, raw and parsed, and its attachments", async (t) => {
   const { call, store, path } = await received(t);
   assert.equal((await call("get", path)).body.result.stored, false);
   assert.deepEqual(
@@ -61,7 +61,7 @@ test("shows a stored message: raw, parsed, and its attachments", async (t) => {
   for (const index of ["1", "-1", "x"]) assert.equal((await call("get", `${path}/attachments/${index}`)).status, 404);
 });
 
-test("needs a permission for mail, not only for its statistics", async (t) => {
+test("the content of a message requires a permission for mail, not only for its statistics", async (t) => {
   const { call, store, path } = await received(t, { allowed: ["Account Analytics Read"] });
   await store();
   assert.equal((await call("get", path)).status, 200);

@@ -40,7 +40,7 @@ const replaySchema = z.object({
   replies: z.array(z.object({ from: z.string(), message_id: z.string() })),
 });
 
-/** Returns a type that a browser only downloads, for content that comes from any client. */
+/** Returns a response that a browser only downloads, for content that comes from any client. */
 const download = (content: Uint8Array, type: string, filename: string): Response =>
   new Response(new Uint8Array(content), {
     headers: {
@@ -52,7 +52,7 @@ const download = (content: Uint8Array, type: string, filename: string): Response
     },
   });
 
-/** Contents of the messages in the log, as far as they are kept. */
+/** Contents of the messages in the log that are still stored. */
 export function messageContentsRoutes({ contents, findEntry, workerExists }: MessageContentsDeps): Route[] {
   async function rawOf(caller: Caller, { account_id, entry_id }: Record<string, string>): Promise<Buffer> {
     const entry = await findEntry(caller, account_id!, entry_id!);

@@ -13,7 +13,7 @@ export const createMtaStsPolicyPage =
     if (url !== PATH) return false;
     const policy = await policyOf(host);
     if (policy === undefined) return false;
-    // RFC 8461 3.3: requires this media type and forbids redirects.
+    // RFC 8461 3.3 requires this media type and forbids redirects.
     if (method !== "GET" && method !== "HEAD") response.writeHead(405, { allow: "GET, HEAD" }).end();
     else
       response

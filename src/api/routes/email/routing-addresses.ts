@@ -10,7 +10,10 @@ const tag = "Email Routing destination addresses";
 const ADDRESSES_PATH = "/accounts/{account_id}/email/routing/addresses";
 const ADDRESS_PATH = `${ADDRESSES_PATH}/{destination_address_identifier}`;
 
-/** Otherwise a user who may add addresses could send mail to people who never consented. Throws adminOnly. */
+/**
+ * Throws adminOnly unless the caller may administer the account: otherwise a user who may add addresses could send mail
+ * to people who never consented.
+ */
 function requireAdmin(caller: Caller, account: string): void {
   if (!caller.allows("Account Settings Write", { account })) throw addressErrors.adminOnly();
 }

@@ -22,7 +22,7 @@ export const matchSchema = z.object({
   rule: z.object({ id: z.string(), name: z.string() }).nullable(),
 });
 
-/** Why an address has its route, as a sentence. */
+/** Returns a sentence that explains why an address has its route. */
 function explain(address: string, { why, rule }: Resolution): string {
   const name = rule === undefined || rule.name === "" ? "A rule" : `The rule "${rule.name}"`;
   switch (why) {

@@ -20,7 +20,7 @@ export function readArguments(args: Row): { filter: unknown; limit: number; orde
   return { filter: args["filter"], limit: limit as number, orderBy: args["orderBy"] };
 }
 
-/** `[datetime_DESC, status_ASC]`; a single order may be given without a list. */
+/** Reads an order such as `[datetime_DESC, status_ASC]`; a single order may be given without a list. */
 export function readOrder(input: unknown): { name: string; descending: boolean }[] {
   if (input === undefined || input === null) return [];
   const list = Array.isArray(input) ? input : [input];
@@ -44,7 +44,7 @@ export function selectionOf({ name, fields }: Field): Field[] {
 /** Number of values to build before yielding to the event loop. */
 const PART = 10_000;
 
-/** `width`: number of values per row. */
+/** Builds rows, and yields to the event loop after each part. `width`: number of values per row. */
 export async function buildInParts<Item>(
   items: readonly Item[],
   width: number,

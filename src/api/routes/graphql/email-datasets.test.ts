@@ -6,7 +6,9 @@ import type { Field } from "./fields.ts";
 
 const ROWS = 300;
 
-/** `branches` times `dimensions { … }` with `width` aliases each; `onKey` is called whenever an alias is read. */
+/**
+ * Returns `branches` times `dimensions { … }` with `width` aliases each; `onKey` is called whenever an alias is read.
+ */
 const groupFields = (branches: number, width: number, onKey: () => void): Field[] =>
   Array.from({ length: branches }, (_, i) => ({
     key: `d${i}`,

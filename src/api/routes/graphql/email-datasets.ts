@@ -176,7 +176,9 @@ function columnOf(columns: Kind["columns"], name: string, what: string): EmailCo
   return column;
 }
 
-/** Undefined for constants: an entry always describes the final state of its message. */
+/**
+ * Returns the column of a field; undefined for a constant: an entry always describes the final state of its message.
+ */
 function leafOf({ name, args, fields }: Field, columns: Kind["columns"], isGrouped = false): EmailColumn | undefined {
   if (fields.length > 0 || Object.keys(args).length > 0)
     throw new QueryError(`${name} is a scalar: it has no fields and accepts no arguments`);

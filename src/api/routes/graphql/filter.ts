@@ -15,7 +15,10 @@ interface FilterOptions<Column extends string> {
    * message.
    */
   never?: RowFilter<Column>;
-  /** The rows are sums of a period: conditions that hold for all of them on the time appear only in the range. */
+  /**
+   * True if each row is the sum of a period: conditions on the time that every match must meet then apply only through
+   * the time range.
+   */
   isSummed?: boolean;
 }
 

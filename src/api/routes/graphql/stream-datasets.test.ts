@@ -153,7 +153,7 @@ onEveryDatabase((engine) => {
       );
     });
 
-    test("the REST API returns totals with the peak, points of time, and rankings with the rest", async (t) => {
+    test("the REST API returns totals with the peak, points in time, and rankings with the rest", async (t) => {
       const { call } = await open(t, engine);
       const get = async (path: string, query: Record<string, string | number>) =>
         (await call("GET", `${BASE}${path}`, { query })).body.result;

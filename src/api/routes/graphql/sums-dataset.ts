@@ -36,7 +36,7 @@ interface SumsDataset<Column extends string, Figures> {
   columns: DatasetColumn<Column>[];
   /** By branch and field: `{ sum: { minutesViewed: … } }`. `count` is a field without a branch, in the branch "". */
   metrics: Record<string, Record<string, (figures: Figures) => number | null>>;
-  /** Days that the metrics are kept. */
+  /** Number of days for which the metrics are kept. */
   days: number;
   clock: Pick<Clock, "now">;
   read(request: SumsRequest<Column>): Promise<SumsGroup<Figures>[]>;
@@ -46,8 +46,8 @@ const DAY_MS = 24 * 3_600_000;
 const DAY_SECONDS = DAY_MS / 1000;
 
 /**
- * Returns a dataset of metrics that are stored as sums of hours and days, grouped by the requested dimensions. Without
- * a start, a query covers the whole time that the metrics are kept.
+ * Returns a dataset of metrics that are stored as hourly and daily sums, grouped by the requested dimensions. Without a
+ * start, a query covers the whole time for which the metrics are kept.
  */
 export function sumsDataset<Column extends string, Figures>({
   permissions,
@@ -184,7 +184,7 @@ export function sumsDataset<Column extends string, Figures>({
   };
 }
 
-/** Returns the shortest granularity of the requested times. */
+/** Returns the finest granularity of the requested times. */
 function stepOf(columns: readonly DatasetColumn<string>[]): number | undefined {
   const steps = columns.flatMap(({ type, step = 1 }) => (type === "time" || type === "date" ? [step] : []));
   return steps.length === 0 ? undefined : Math.min(...steps);

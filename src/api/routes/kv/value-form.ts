@@ -10,7 +10,7 @@ export async function readValueForm(form: FormData): Promise<{ value: Uint8Array
 const bytesOf = async (part: File | string) =>
   typeof part === "string" ? Buffer.from(part) : new Uint8Array(await part.arrayBuffer());
 
-/** Either one JSON part, or `metadata[name]` parts, as clients send an object. */
+/** Reads the metadata: either one JSON part, or `metadata[name]` parts, as clients send an object. */
 async function metadataOf(form: FormData): Promise<string | undefined> {
   const metadataPart = form.get("metadata");
   if (metadataPart !== null) {

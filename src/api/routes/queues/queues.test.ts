@@ -57,7 +57,7 @@ describe("queue operations", () => {
   const create = async (name: string, more = {}): Promise<string> =>
     (await ok("post", "", { body: { queue_name: name, ...more } })).queue_id;
 
-  it("creates, gets, changes and deletes a queue", async () => {
+  it("create, get, change and delete a queue", async () => {
     const id = await create("jobs", { settings: { delivery_delay: 5 }, jurisdiction: "eu" });
     const queue = await ok("get", `/${id}`);
     assert.deepEqual(
@@ -81,7 +81,7 @@ describe("queue operations", () => {
     assert.deepEqual(await fails("get", `/${id}`), [404, 11000]);
   });
 
-  it("lists queues in pages, and only the requested names", async () => {
+  it("list queues in pages, and only the requested names", async () => {
     for (const name of ["l1", "l2", "l3"]) await create(name);
     const { body } = await api.call("get", BASE, { query: { page: 2, per_page: 2 } });
     assert.deepEqual([body.result.length, body.result_info.total_count, body.result_info.page], [1, 3, 2]);

@@ -9,8 +9,8 @@ export type BucketCall = Pick<Call, "params" | "request" | "caller">;
 
 /**
  * Resolves with the bucket specified in the path. If the header specifies a jurisdiction, it must match. Throws
- * noSuchBucket, and notAllowed if a policy of the token denies the objects of the bucket: its settings delete and
- * publish them.
+ * noSuchBucket, and notAllowed if a policy of the token denies the objects of the bucket: changing a bucket's settings
+ * can delete or publish its objects.
  */
 export async function bucketOf(list: R2BucketList, call: BucketCall): Promise<R2Bucket> {
   const { params, request } = call;

@@ -42,7 +42,7 @@ const job = z.object({
 
 const deletedSchema = z.union([z.array(z.object({ key: z.string() })), job]);
 
-/** Lists and bulk deletes objects of a bucket. */
+/** Lists objects of a bucket, and deletes them in bulk. */
 export function objectListRoutes({ bucketList, buckets, clock }: R2RouteDeps & { clock: Clock }): Route[] {
   const sharedFields = { tag: "R2 Bucket", path: `${ONE_BUCKET}/objects` };
   const bucketsBeingEmptied = new Set<string>();
@@ -141,7 +141,7 @@ async function deletePrefix(
     const page = await buckets.list(bucket, { prefix, ...(cursor !== undefined && { cursor }) });
     const keys = page.objects.filter(({ uploaded }) => uploaded.getTime() <= start).map(({ key }) => key);
     if (keys.length > 0) await buckets.delete(bucket, keys);
-    // If it deletes nothing, the loop consists of queries, which are synchronous in SQLite.
+    // Yields to the event loop: without deletions, the loop consists of queries, which are synchronous in SQLite.
     else await setImmediate();
     deletedCount += keys.length;
     cursor = page.cursor;

@@ -21,7 +21,7 @@ export async function startWithBucket(...args: Parameters<typeof startStorageApi
   };
 }
 
-/** Status, and code and message of the first error. */
+/** Returns the status, and the code and message of the first error. */
 export const codes = (answer: { status: number; body: { errors: { code: number; message: string }[] } }) => [
   answer.status,
   answer.body.errors[0]!.code,

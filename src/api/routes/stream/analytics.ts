@@ -58,7 +58,7 @@ type Scope = { [Name in keyof typeof scope]?: z.output<(typeof scope)[Name]> | u
  * metrics. Not in the hosted service.
  */
 export function streamAnalyticsRoutes({ audience, clock }: StreamAnalyticsDeps): Route[] {
-  /** Returns the requested range, at most as long as metrics are kept. */
+  /** Returns the requested range, limited to the time for which metrics are kept. */
   function rangeOf({ since, until }: Scope, step?: number) {
     const now = clock.now();
     const range = { until: until ?? now + 1, since: since ?? (until ?? now) - STEPS.day };

@@ -55,7 +55,7 @@ const encodingSchema = z.object({
 
 const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());
 
-/** Returns the time left, if encoding continues at its pace so far; null before the first percents. */
+/** Returns the remaining time, if encoding continues at its pace so far; null before the first percent is complete. */
 function secondsLeft({ state, pctComplete, uploaded }: Video, now: number): number | null {
   if (state !== "inprogress" || uploaded === null || pctComplete < 1) return null;
   return Math.round(((now - uploaded) / 1000) * ((100 - pctComplete) / pctComplete));

@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { secretField } from "../../secret-fields.ts";
 import { creatorField, metaField } from "./video-schemas.ts";
 
-/** Schemas of live inputs, as returned by `showLiveInput` and its siblings. */
+/** Schemas of live inputs, as returned by `showLiveInput` and similar functions. */
 const text = z.string();
 const states = [
   "connected",

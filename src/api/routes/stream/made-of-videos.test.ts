@@ -68,7 +68,7 @@ test("downloads of both types are created, listed and deleted", async (t) => {
   assert.equal((await call("POST", `${LIST}/${"f".repeat(32)}/downloads`)).status, 404);
 });
 
-test("an audio track is uploaded by form, renamed, made the default, rejected and deleted", async (t) => {
+test("an audio track is uploaded by form, renamed, made the default and deleted, and a duplicate label is rejected", async (t) => {
   const { call, one } = await open(t);
   const send = (label: string) => {
     const body = new FormData();

@@ -20,7 +20,7 @@ const uploadQuery = z.object({
     .transform((word) => word === "true" || word === "1"),
 });
 
-/** Two upload methods at one URL: a TUS client sends a specific header, all others send a form. */
+/** Two upload methods at one URL: a TUS client sends a specific header; all others send a form. */
 export const streamUploadsRoutes = ({ uploads, urls, chosenIds = noChosenIds }: StreamUploadsDeps): Route[] => [
   route(
     {

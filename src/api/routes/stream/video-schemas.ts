@@ -103,7 +103,7 @@ export const videoUpdateBody = z.object({
 });
 
 export const flag = z.enum(["true", "false", "1", "0", ""]).transform((word) => word === "true" || word === "1");
-/** A list in the form "a, b", with at most as many entries as a list may have. */
+/** A comma-separated list, such as "a, b". Its maximum length is that of a list in JSON. */
 const words = text
   .transform((list) =>
     list

@@ -160,7 +160,7 @@ test("the list accepts every filter in every form, and returns counts alongside 
   }
 });
 
-test("a video is edited, rejects invalid edits, returns its embed code, and is deleted", async (t) => {
+test("edits a video, rejects invalid edits, returns the embed code, and deletes the video", async (t) => {
   const { videos, call } = await open(t);
   const { uid } = await videos.create(TEST_ACCOUNT, { creator: "ann" });
   const ONE = `${LIST}/${uid}`;

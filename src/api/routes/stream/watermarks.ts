@@ -50,7 +50,7 @@ interface WatermarkUpload {
   options: WatermarkRequest;
 }
 
-/** A form with the image or its URL, or JSON with its URL. */
+/** Reads a form with the image or its URL, or JSON with its URL. */
 async function readWatermark(call: Call): Promise<WatermarkUpload> {
   const form = isForm(call) ? await call.form() : undefined;
   const parsedOptions = watermarkOptionsSchema.safeParse(

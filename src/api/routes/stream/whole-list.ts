@@ -2,8 +2,8 @@ import { z } from "@hono/zod-openapi";
 import { pageQuery } from "../../paging.ts";
 
 /**
- * Lists of the video API are complete and have no `result_info`. A client that requests pages gets them, and paging
- * ends.
+ * Lists of the video API are complete and have no `result_info`. A client that requests pages gets them; pages past the
+ * end are empty.
  */
 export const wholeListQuery = z.object(pageQuery({ perPage: 1000 }));
 

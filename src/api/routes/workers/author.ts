@@ -11,7 +11,7 @@ export const authorOf = ({ caller, request }: Pick<Call, "caller" | "request">):
   source: sourceOf(request.headers.get("user-agent")),
 });
 
-/** Returns the author of a version whose bindings the request determines. */
+/** Returns the author of an upload, and whether it may bind secrets of the Secrets Store. */
 export const uploaderOf = (call: Pick<Call, "caller" | "request" | "params">): Uploader => ({
   ...authorOf(call),
   bindsStoredSecrets: call.caller.allows("Secrets Store Write", { account: call.params["account_id"]! }),

@@ -72,8 +72,8 @@ export async function requireVersion(scripts: Scripts, account: string, name: st
 }
 
 /**
- * A custom domain changes the DNS records and the requests of a host, so it needs the zone permission of routes, and to
- * replace other records that of DNS. Throws notAllowed.
+ * A custom domain changes the DNS records and the requests of a host, so attaching one requires the zone's permission
+ * for routes, and replacing other records also requires its permission for DNS. Throws notAllowed.
  */
 export const domainAccessOf =
   ({ caller }: Pick<Call, "caller">): CheckDomainAccess =>
@@ -89,5 +89,5 @@ export const pageOf = <Item>(items: readonly Item[], { page, perPage }: PageRequ
   total: items.length,
 });
 
-/** Returns a query flag: `?force=true`. */
+/** True if a query flag is set: `?force=true`. */
 export const isOn = (value: string | undefined): boolean => value === "true" || value === "1";

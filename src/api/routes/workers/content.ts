@@ -83,7 +83,7 @@ export function requireLatestVersion({ name, latest }: Script): Version {
   return latest;
 }
 
-/** Resolves with the version that receives most requests; the newest one if nothing is deployed. */
+/** Resolves with the version that receives the most requests; the newest one if nothing is deployed. */
 export async function versionInForce(scripts: Scripts, script: Script): Promise<Version> {
   const latest = requireLatestVersion(script);
   const id = script.live?.versions.toSorted((a, b) => b.percentage - a.percentage)[0]?.versionId;

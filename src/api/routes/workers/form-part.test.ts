@@ -109,7 +109,7 @@ test("accepts or rejects arbitrary fields", async () => {
   assert.equal(({} as { x?: string }).x, undefined);
 });
 
-test("rejects metadata with too many values or too deep nesting before parsing it", async () => {
+test("rejects metadata with too many values or too much nesting before parsing it", async () => {
   for (const [text, kind] of [
     [`{"bindings":[${"0,".repeat(200_000)}0]}`, "tooManyValues"],
     [`{"migrations":${"[".repeat(10_000)}${"]".repeat(10_000)}}`, "tooDeep"],

@@ -124,7 +124,7 @@ export function versionPartOf(
   };
 }
 
-/** Contains only the given settings; omitted settings keep their values. */
+/** Returns only the given settings; omitted settings keep their values. */
 export function settingsPartOf({
   logpush,
   observability,

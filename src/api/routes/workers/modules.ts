@@ -16,7 +16,7 @@ const KINDS: Record<string, Kind> = {
   "application/source-map": "source-map",
 };
 
-/** Generic content types for unknown files; they are allowed for the main module, which is always JavaScript. */
+/** Kinds of generic content types. A main module may have any of these kinds, because it is always JavaScript. */
 const AMBIGUOUS_KINDS: ReadonlySet<Kind> = new Set<Kind>(["esm", "cjs", "text", "data"]);
 
 const CONTENT_TYPES = { esm: "application/javascript+module", cjs: "application/javascript" };

@@ -52,7 +52,7 @@ describe("routes of a zone", () => {
   });
 });
 
-test("changes of routes and domains report that none applies while the hosts of the API are unknown", async (t) => {
+test("changes to routes and domains report that they have no effect while the hosts of the API are unknown", async (t) => {
   const body = [{ pattern: "example.com/a/*" }];
   const domain = { hostname: "app.example.com", service: "hello", zone_id: ZONE.id };
   const changes = (api: Awaited<ReturnType<typeof startWorkersApi>>) => [

@@ -50,7 +50,7 @@ export function shownObservability(sentSettings: Loose | null): Loose {
   };
 }
 
-/** Empty for the default placement. */
+/** Returns the placement as shown by the API; empty for the default placement. */
 export function shownPlacement(sentSettings: Loose | null): {
   placement?: Loose;
   placement_mode?: "smart" | "targeted";

@@ -22,7 +22,7 @@ const PART = "settings";
 /** Fields that create a version when changed. */
 const OF_VERSION = ["bindings", "keep_bindings", "compatibility_date", "compatibility_flags", "limits"] as const;
 
-/** Settings other than the code: bindings and similar fields create a new version, others apply to all versions. */
+/** Settings other than the code: bindings and similar fields create a new version; others apply to all versions. */
 export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
   async function patchScript(script: Script, call: Call) {
     const patch = await readPatch(call);
@@ -217,7 +217,7 @@ async function change(
   if (Object.keys(settings).length > 0) await scripts.changeSettings(account, name, settings);
 }
 
-/** A form with a part `settings`, or JSON as the whole body. */
+/** Reads a form with a part `settings`, or JSON as the whole body. */
 async function readPatch(call: Call): Promise<SettingsPatch> {
   if (!/^multipart\//i.test(call.request.headers.get("content-type") ?? ""))
     return readSettingsPatch(parseJsonPart(Buffer.from(await call.bytes()).toString(), "body"), "body");

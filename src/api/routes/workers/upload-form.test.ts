@@ -59,7 +59,7 @@ describe("modules of an upload", () => {
     );
   });
 
-  test("uses file names for SDK modules, and part names for other modules", async () => {
+  test("have their file names if the SDK sends them, and otherwise their part names", async () => {
     const form = formOf(metadataOf(), {});
     form.append("files", new File([CODE], "index.js", { type: "application/javascript+module" }));
     form.append("files", new File(["t"], "text.txt", { type: "text/plain" }));
@@ -71,7 +71,7 @@ describe("modules of an upload", () => {
     );
   });
 
-  test("reports unsupported kinds", async () => {
+  test("are rejected if their kind is not supported or their text is not UTF-8", async () => {
     const other = (type: string, content: string | Uint8Array<ArrayBuffer> = "x") =>
       formOf(metadataOf(), { "index.js": [CODE, "application/javascript+module"], other: [content, type] });
     assert.match(await refusal(other("text/x-python")), /Python workers are not supported/);
@@ -111,7 +111,7 @@ describe("modules of an upload", () => {
     );
   });
 
-  test("accepts the script itself as the body", () => {
+  test("may be a script that is itself the body", () => {
     assert.deepEqual(
       [
         "application/javascript",

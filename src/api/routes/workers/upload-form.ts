@@ -53,7 +53,7 @@ export async function readUploadForm(
   };
 }
 
-/** A script as the whole body: service-worker format, or a module if the content type says so. */
+/** Reads a script that is the whole body: service-worker format, or a module if the content type says so. */
 export function readScriptBody(bytes: Uint8Array, contentType: string): Upload {
   const isModule = bareMediaType(contentType) === "application/javascript+module";
   const main = isModule ? "worker.js" : "script";

@@ -144,7 +144,7 @@ test("versions contain base64 modules in JSON", async (t) => {
   );
 });
 
-test("lists are sorted and end", async (t) => {
+test("lists are sorted, and a page past the end is empty", async (t) => {
   const { ok, call } = await startWorkersApi(t);
   for (const name of ["b", "a", "c"])
     await ok("post", `${WORKERS}/workers`, { body: { name, tags: name === "c" ? ["production"] : [] } });

@@ -24,7 +24,7 @@ export async function listenLocally(scope: Scope, server: Server): Promise<strin
 }
 
 /**
- * Starts an OpenAI-compatible server. Its completions count the calls. The model `absent` is unknown, the model
+ * Starts an OpenAI-compatible server. Its completions count the calls. The model `absent` is unknown; the model
  * `broken` closes the connection.
  */
 export async function startOpenAiServer(scope: Scope): Promise<OpenAiServer> {

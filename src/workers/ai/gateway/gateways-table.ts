@@ -31,7 +31,7 @@ export function createGatewaysTable(db: Db) {
       }
     },
 
-    /** In order of their ids. */
+    /** Lists gateways in order of their ids. */
     all: (account: string): Promise<GatewayRow[]> =>
       db.read(tables.selectFrom("ai_gateways").selectAll().where("account_id", "=", account).orderBy("id")),
 

@@ -222,7 +222,7 @@ describe("the HTTP endpoint of AI Gateway", () => {
       ["sliding", [200, 200, 429, 200, 429, 429]],
     ] as const) {
       await create({ rateLimit: 2, rateLimitInterval: 60, rateLimitTechnique });
-      // To the beginning of a period.
+      // Advances to the beginning of a period.
       clock.advance(60_000 - (clock.now() % 60_000));
       const found: number[] = [];
       for (let n = 0; n < 6; n++) {
@@ -296,7 +296,7 @@ describe("the HTTP endpoint of AI Gateway", () => {
     assert.equal(upstream.calls.length, 0);
   });
 
-  it("passes only requests that run or list models to a provider with the operator's key", async () => {
+  it("passes only requests that run or list models to a provider, if they use the operator's key", async () => {
     for (const endpoint of ["files", "fine_tuning/jobs", "responses/resp_1/cancel", "chat/completions/../../v1/files"])
       assert.deepEqual(await errorOf(await post(`${gateway}/openai/${endpoint}`, {})), [400, 2004], endpoint);
     const get = (path: string) =>

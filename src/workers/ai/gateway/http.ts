@@ -31,7 +31,7 @@ export function createAiGatewayHttp({ proxy, find, mayRun, log }: AiGatewayHttpD
     );
     const isAuthenticated = await authenticate(headers, account, provider, request);
     const gateway = await find(account, id, { isAuthenticated }).catch((err: unknown) => {
-      // Strangers must not learn which gateways exist.
+      // Unauthenticated callers must not learn which gateways exist.
       throw isAuthenticated ? err : aiGatewayErrors.unauthorized();
     });
     if (gateway.authentication && !isAuthenticated) throw aiGatewayErrors.unauthorized();

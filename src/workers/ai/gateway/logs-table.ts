@@ -62,7 +62,7 @@ export function createLogsTable(db: Db) {
       await db.write(tables.updateTable("ai_gateway_logs").set({ details }).where("id", "=", id));
     },
 
-    /** The newest first, or the oldest with `direction: "asc"`. */
+    /** Deletes up to `limit` matching logs: the newest first, or the oldest with `direction: "asc"`. */
     async delete(gateway: Gateway, filter: LogFilter, limit: number): Promise<void> {
       const direction = filter.direction ?? "desc";
       const ids = matching(gateway, filter).select("id").orderBy("created_at", direction).orderBy("id", direction);

@@ -4,7 +4,7 @@ import type { Page, PageRequest } from "../../../kernel/index.ts";
 export interface AiGatewaySettings {
   /** Default lifetime of cached responses in seconds; 0 disables the cache. */
   cacheTtl: number;
-  /** An update deletes the cached responses. */
+  /** True if an update of the gateway deletes the cached responses. */
   cacheInvalidateOnUpdate: boolean;
   collectLogs: boolean;
   /** Maximum number of requests per interval; 0: no limit. */
@@ -12,11 +12,11 @@ export interface AiGatewaySettings {
   /** Seconds. */
   rateLimitInterval: number;
   rateLimitTechnique: "fixed" | "sliding";
-  /** HTTP requests need an API token in `cf-aig-authorization`. */
+  /** True if HTTP requests need an API token in `cf-aig-authorization`. */
   authentication: boolean;
   /** Maximum number of stored logs. */
   logLimit: number;
-  /** The action at that number. */
+  /** What happens when the number of logs reaches `logLimit`. */
   logStrategy: "STOP_INSERTING" | "DELETE_OLDEST";
 }
 
@@ -81,13 +81,15 @@ interface CachedResponse {
 export interface AiGateways {
   /** Throws badSetting, gatewayExists, tooManyGateways. */
   create(account: string, id: string, settings: AiGatewaySettings): Promise<AiGateway>;
-  /** In order of their ids; `search` matches a part of the id. */
+  /** Lists gateways in order of their ids; `search` matches a part of the id. */
   list(account: string, page: PageRequest, search?: string): Promise<Page<AiGateway>>;
   /** Throws gatewayMissing. */
   get(account: string, id: string): Promise<AiGateway>;
   /** Throws badSetting, gatewayMissing. */
   update(account: string, id: string, settings: AiGatewaySettings): Promise<AiGateway>;
-  /** Also deletes its logs and cached responses. Resolves with the deleted gateway. Throws gatewayMissing. */
+  /**
+   * Deletes a gateway with its logs and cached responses. Resolves with the deleted gateway. Throws gatewayMissing.
+   */
   delete(account: string, id: string): Promise<AiGateway>;
 
   /** Stores a log within the limit of the gateway. */
@@ -106,7 +108,7 @@ export interface AiGateways {
   /** Deletes the matching logs, at most `limit`. Throws gatewayMissing. */
   deleteLogs(account: string, gateway: string, filter: LogFilter, limit?: number): Promise<void>;
 
-  /** Undefined if the response is absent or expired. */
+  /** Resolves with a cached response; undefined if it is absent or expired. */
   cached(gateway: Pick<AiGateway, "account" | "id">, key: string): Promise<CachedResponse | undefined>;
   /** Replaces an older response; evicts those that expire first if the account has too many. */
   cache(

@@ -17,9 +17,12 @@ interface GatewayCall {
   gateway: AiGateway;
   /** One request, or a request and its fallbacks: the next one is sent if the provider responds with an error. */
   steps: GatewayStep[];
-  /** The caller may use the operator's servers and keys: a worker, or a token with the permission AI Gateway Run. */
+  /**
+   * True if the caller may use the operator's servers and keys: a worker, or a token with the permission AI Gateway
+   * Run.
+   */
   isAuthenticated: boolean;
-  /** The client has disconnected. */
+  /** Aborted when the client disconnects. */
   signal: AbortSignal;
 }
 
@@ -70,7 +73,8 @@ export function createAiGatewayProxy({ providers, gateways, clock, ids, log }: P
     respond: (response: GatewayResponse) => Promise<void>,
   ): Promise<"answered" | "failed"> {
     const request = upstreamRequest(steps[step]!, providers);
-    // The operator's servers and keys are not for strangers, even if the gateway needs no authentication.
+    // Unauthenticated callers must not use the operator's servers and keys, even if the gateway needs no
+    // authentication.
     if (!isAuthenticated && (request.provider === WORKERS_AI || !request.hasOwnKey))
       throw aiGatewayErrors.unauthorized();
     const options = gatewayOptions(steps[step]!.headers);

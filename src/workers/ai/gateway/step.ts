@@ -24,7 +24,7 @@ export interface UpstreamRequest {
   method: string;
   headers: Record<string, string>;
   body: Uint8Array | undefined;
-  /** The client sent a key of its own for the provider. */
+  /** True if the client sent a key of its own for the provider. */
   hasOwnKey: boolean;
   /** Present if the client called a model in the format of Workers AI: the response needs to be converted. */
   native?: AiRequest;
@@ -84,7 +84,7 @@ function parseObject({ body }: GatewayStep): JsonObject | undefined {
   }
 }
 
-/** Returns the OpenAI-compatible endpoint: `provider/model` in the body selects the server. */
+/** Returns the request for the OpenAI-compatible endpoint: `provider/model` in the body selects the server. */
 function compatRequest(step: GatewayStep, body: JsonObject | undefined, providers: AiProviders): UpstreamRequest {
   const model = body?.["model"];
   const separator = typeof model === "string" ? model.indexOf("/") : -1;

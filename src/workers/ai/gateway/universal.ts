@@ -45,7 +45,7 @@ function setHeader(headers: Headers, name: string, value: unknown): void {
   }
 }
 
-/** A header cannot contain other characters. */
+/** Returns JSON in ASCII, because a header cannot contain other characters. */
 const asciiJson = (value: object) =>
   JSON.stringify(value).replace(
     /[^\x20-\x7e]/g,

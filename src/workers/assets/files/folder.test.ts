@@ -108,7 +108,7 @@ describe(".assetsignore", () => {
 });
 
 describe("content types", () => {
-  it("adds charset=utf-8 to text types", () => {
+  it("include charset=utf-8 for text", () => {
     assert.deepEqual(["a.html", "a.JS", "a.png", "a.json", "a", ".html", "a.unknown", "dir.css/a"].map(contentTypeOf), [
       "text/html; charset=utf-8",
       "text/javascript; charset=utf-8",

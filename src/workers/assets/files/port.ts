@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 
 /** The files of a site by path: stored files of a version, or a directory during development. */
 export interface AssetFiles {
-  /** `path` is percent-decoded and begins with "/". */
+  /** Finds the file at `path`, which is percent-decoded and begins with "/". */
   find(path: string): AssetFile | undefined;
   /** Length of the longest path in characters. */
   maxPathLength(): number;

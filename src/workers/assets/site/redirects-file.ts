@@ -75,7 +75,10 @@ export function parseRedirects(
   return { rules, problems };
 }
 
-/** HTML handling redirects `/index` and `/index.html` to their folder, which the source matches again. */
+/**
+ * True if a redirect would loop: HTML handling redirects `/index` and `/index.html` to their folder, which the source
+ * matches again.
+ */
 function isLoop(from: string, to: string, htmlHandling: AssetsConfig["htmlHandling"]): boolean {
   if (to.startsWith("https://") || !/\/index(?:\.html)?$/.test(to)) return false;
   return from.endsWith("/*") || (from.endsWith("/") && htmlHandling !== "none");

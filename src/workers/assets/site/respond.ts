@@ -90,7 +90,10 @@ function rangeOf({ range, "if-range": validator }: IncomingHttpHeaders, etag: st
   return typeof validator === "string" && validator.trim() !== etag ? undefined : readRange(range, size);
 }
 
-/** Returns the first rule that sets a header replaces the default value; later rules append theirs. */
+/**
+ * Applies header rules: the first rule that sets a header replaces the default value; later rules append theirs.
+ * Returns names and values as a flat list.
+ */
 function applyHeaderRules(headers: PlannedResponse["headers"], rules: ResponseContext["rules"]): string[] {
   const fields = new Map(headers.map(([name, value]) => [name.toLowerCase(), { name, value }]));
   const replacedNames = new Set<string>();

@@ -21,7 +21,7 @@ interface HandleOptions {
   filter?: HeaderFilter;
 }
 
-/** `currentSite` returns the files and rules for the next request. */
+/** Creates an asset site. `currentSite` returns the files and rules for the next request. */
 export function createAssetSite(currentSite: () => { files: AssetFiles; routing: AssetRouting }): AssetSite {
   const send = (request: IncomingMessage, response: ServerResponse, url: URL, filter: HeaderFilter) => {
     const { files, routing } = currentSite();

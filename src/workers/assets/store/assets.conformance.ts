@@ -124,7 +124,7 @@ export function assetsConformance(engine: TestEngine): void {
       assert.equal((await assets.begin(B, manifestOf({ "/a.html": "a" }))).buckets.length, 1);
     });
 
-    test("rejects a file that the manifest does not contain", async (t) => {
+    test("a file that the manifest does not contain is rejected", async (t) => {
       const { assets, stored } = await start(engine, t);
       const { token } = await assets.begin(A, manifestOf({ "/a.html": "a" }));
       const session = assets.sessionOf(token)!;
@@ -133,7 +133,7 @@ export function assetsConformance(engine: TestEngine): void {
       assert.deepEqual(await stored(), []);
     });
 
-    test("rejects different content for a hash that the account has already uploaded", async (t) => {
+    test("different content for a hash that the account has already uploaded is rejected", async (t) => {
       const { assets, upload, stored } = await start(engine, t);
       const hash = hashOf("a");
       await upload(A, { "/a.html": "a" });
@@ -145,7 +145,7 @@ export function assetsConformance(engine: TestEngine): void {
       assert.equal((await stored()).length, 1);
     });
 
-    test("stores identical content once for all hashes, paths and versions", async (t) => {
+    test("identical content is stored once for all hashes, paths and versions", async (t) => {
       const { assets, stored, upload, attach, db } = await start(engine, t);
       await attach("v1", A, await upload(A, { "/a.html": "a" }));
       const other = "0123456789abcdef0123456789abcdef";
@@ -210,7 +210,7 @@ export function assetsConformance(engine: TestEngine): void {
       assert.deepEqual([buckets, (await stored()).length], [[[hashOf("b")]], 1]);
     });
 
-    test("rejects invalid manifests", async (t) => {
+    test("invalid manifests are rejected", async (t) => {
       const { assets } = await start(engine, t);
       const file = { hash: "0".repeat(32), size: 1 };
       for (const path of ["a", "/../a", "/a/./b", "/a//b", "/", "/a\n", `/${"x".repeat(2000)}`])

@@ -53,7 +53,7 @@ export function analyticsConformance(engine: TestEngine): void {
       assert.deepEqual([row!["double1"], row!["double2"], row!["double20"]], [1.5, -2, 0]);
     });
 
-    it("points are separate by account and dataset, and SHOW TABLES lists datasets", async () => {
+    it("points are separated by account and dataset, and SHOW TABLES lists datasets", async () => {
       await write("a");
       await write("b", [], [], "other");
       const stranger = "f".repeat(32);

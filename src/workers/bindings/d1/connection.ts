@@ -67,7 +67,10 @@ export function openConnection(path: string, limits: D1Limits): DatabaseConnecti
   }
 }
 
-/** Trusted at every step: after a schema change SQLite recompiles these statements and calls the authorizer. */
+/**
+ * Returns a function that reads the counters. It trusts its statements at every step: after a schema change SQLite
+ * recompiles them and calls the authorizer.
+ */
 function countersOf(db: DatabaseSync, authorizer: Authorizer) {
   const counter = (sql: string) => authorizer.trust(() => db.prepare(sql));
   const changes = counter("select total_changes(), last_insert_rowid()");

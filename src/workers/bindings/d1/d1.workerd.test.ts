@@ -7,7 +7,7 @@ import { startWorkerd, type RunningWorkerd } from "../../../../test/support/work
 import type { WorkerScript } from "../../scripts/script.ts";
 import { createD1Service, type D1Service } from "./index.ts";
 
-// The client half of D1 is workerd's own `cloudflare-internal:d1-api`, so only a test inside a worker shows the results
+// The client side of D1 is workerd's own `cloudflare-internal:d1-api`, so only a test inside a worker shows the results
 // a worker receives. This worker runs the request body as code, with the database as `db` and a new session as
 // `session`.
 const WORKER = `

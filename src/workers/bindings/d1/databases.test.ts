@@ -122,7 +122,7 @@ describe("D1 databases", () => {
     assert.deepEqual(await run(databases, "x", "select count(*) from t"), [[1]]);
   });
 
-  test("kills an endless query, without losing an acknowledged write or keeping a part of its batch", async (t) => {
+  test("kill an endless query, without losing an acknowledged write or keeping a part of its batch", async (t) => {
     t.mock.timers.enable({ apis: ["setTimeout"] });
     const { databases } = open(t, { limits: { requestMs: DAY } });
     await run(databases, "x", "create table t(a)", "insert into t values (1)");
@@ -157,7 +157,7 @@ describe("D1 databases", () => {
     assert.equal(await behind, "after the slow one");
   });
 
-  test("rejects excess requests, and requests that waited too long, with D1's messages", async (t) => {
+  test("reject excess requests, and requests that waited too long, with D1's messages", async (t) => {
     t.mock.timers.enable({ apis: ["setTimeout"] });
     const clock = createManualClock(0);
     const { databases } = open(t, { clock, limits: { requestMs: DAY, waitMs: 200, waiting: 2 } });
@@ -173,7 +173,7 @@ describe("D1 databases", () => {
     assert.deepEqual(await run(databases, "x", "select 4"), [[4]]);
   });
 
-  test("does not run a request whose caller has disconnected", async (t) => {
+  test("do not run a request whose caller has disconnected", async (t) => {
     const { databases } = open(t);
     await run(databases, "x", "create table t(a)");
     const gone = new AbortController();
@@ -185,7 +185,7 @@ describe("D1 databases", () => {
     assert.deepEqual(await run(databases, "x", "select * from t"), [[1]]);
   });
 
-  test("rejects a request whose total size is too large", async (t) => {
+  test("reject a request whose total size is too large", async (t) => {
     const { databases } = open(t, { limits: { requestBytes: 1000 } });
     await assert.rejects(
       databases.query("x", [{ sql: "select ?", params: ["x".repeat(1000)] }]),
@@ -193,7 +193,7 @@ describe("D1 databases", () => {
     );
   });
 
-  test("returns the size of a database and deletes it", async (t) => {
+  test("report their size and can be deleted", async (t) => {
     const { databases, directory } = open(t);
     assert.equal(await databases.size("x"), 0);
     await run(databases, "x", "create table t(a)");
@@ -210,7 +210,7 @@ describe("D1 databases", () => {
     assert.deepEqual(readdirSync(directory), []);
   });
 
-  test("closes idle files, ends processes without files, and reopens both on use", async (t) => {
+  test("close idle files, end processes without files, and reopen both on use", async (t) => {
     const { databases, directory } = open(t, { idleMs: 20 });
     await run(databases, "x", "create table t(a)");
     assert.ok(existsSync(join(directory, "x.sqlite-wal")));

@@ -44,7 +44,7 @@ export interface D1Databases {
   /**
    * Runs a SQL file as one transaction; queries wait, and are rejected with a reason if it takes longer. `ready` is
    * called when it is first in the queue and nothing else uses the database: false ends the import with
-   * databaseNotFound. Rejects with `d1Errors.sql` for SQL errors; the database then contains nothing of the file.
+   * databaseNotFound. Rejects with `d1Errors.sql` for SQL errors; the database then contains no part of the file.
    */
   import(
     id: string,
@@ -67,7 +67,7 @@ export interface D1Databases {
 
 interface D1Statement {
   sql: string;
-  /** Bytes as an array of numbers. */
+  /** Values of parameters; bytes are an array of numbers. */
   params?: (null | number | string | boolean | number[])[];
 }
 

@@ -57,7 +57,7 @@ export const isSqliteError = (caughtError: unknown): caughtError is Error & { er
 
 export const isFull = (error: { errcode: number }): boolean => (error.errcode & 0xff) === FULL_CODE;
 
-/** SQLITE_IOERR, CORRUPT, CANTOPEN, NOTADB: not caused by a worker's SQL. */
+/** True for SQLITE_IOERR, CORRUPT, CANTOPEN and NOTADB, which are not caused by a worker's SQL. */
 export const isMachineError = (error: { errcode: number }): boolean => [10, 11, 14, 26].includes(error.errcode & 0xff);
 
 interface FailedSql {
@@ -87,8 +87,9 @@ const LOCATED_ERROR_PATTERNS = [
 ];
 
 /**
- * sqlite3_error_offset() is not available here, so this is the first byte where the reported token occurs. A syntax
- * error is located exactly: at the first occurrence up to which the text alone already fails the same way.
+ * Returns the offset of the first byte where the reported token occurs, because sqlite3_error_offset() is not available
+ * here. A syntax error is located exactly: at the first occurrence up to which the text alone already fails the same
+ * way.
  */
 function errorOffset(message: string, { sql, prepares, maxParameters }: FailedSql): number | undefined {
   const tokens = [...sqlTokens(sql)];

@@ -11,7 +11,7 @@ export interface HostProcess {
   request(header: Record<string, unknown>, body?: Uint8Array): Promise<Frame>;
   /** Kills the process whatever it is doing. Committed data is preserved. */
   kill(): void;
-  /** Asks it to close its files and exit; kills it if that takes too long. */
+  /** Asks the process to close its files and exit; kills it if that takes too long. */
   end(): Promise<void>;
   readonly ended: Promise<void>;
 }
@@ -34,7 +34,8 @@ export function startHostProcess({
 }): HostProcess {
   const child = spawn(process.execPath, [`--max-old-space-size=${HEAP_MB}`, MODULE, JSON.stringify(limits)], {
     stdio: ["ignore", "ignore", "pipe", "pipe"],
-    // Passes nothing of the server's environment; large sorts spill to the database directory instead of a small /tmp.
+    // Passes none of the server's environment variables; large sorts spill to the database directory instead of a small
+    // /tmp.
     env: { SQLITE_TMPDIR: directory },
     // A separate process group: Ctrl-C in the terminal is meant for the server, which ends this process once it is
     // unused.

@@ -71,7 +71,7 @@ function close(file: string) {
   return EMPTY_FRAME;
 }
 
-/** `{sql, params}` or an array of them, as sent by workerd's D1 client. */
+/** Parses `{sql, params}` or an array of them, as sent by workerd's D1 client. */
 function parseStatements(body: Buffer): StatementInput[] {
   let parsedStatements: unknown;
   try {

@@ -6,13 +6,14 @@ import type { D1Limits } from "./limits.ts";
 /** Assigns every database file to one of a few processes, and sends every process one request at a time. */
 interface Hosts {
   /**
-   * Requests of one file run in order of arrival. Rejects with an error of `d1Errors`; after such an error nothing of
+   * Requests of one file run in order of arrival. Rejects with an error of `d1Errors`; after such an error no part of
    * the request is in the file, except possibly after `reset`.
    */
   run(file: string, options: Record<string, unknown>, body: Uint8Array, signal?: AbortSignal): Promise<Buffer>;
   /**
    * Runs `work` while no process has the file open; such calls for the same file run one after the other. Requests wait
-   * meanwhile; with `busy`, requests that have waited that long are rejected, as are all later ones while it runs.
+   * meanwhile; with `busy`, requests that have waited for `afterMs` are rejected, as are all later ones while `work`
+   * runs.
    */
   runExclusively<Result>(file: string, work: () => Promise<Result>, busy?: Busy): Promise<Result>;
   close(): Promise<void>;
@@ -117,7 +118,7 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
   }
 
   /**
-   * Puts the lane into the queue of a process: its current one if that is free or `avoidedHost` is not set, else a free
+   * Adds the file to the queue of a process: its current one if that is free or `avoidedHost` is not set, else a free
    * one, a new one, or the one with the shortest queue.
    */
   function place(fileQueue: FileQueue, avoidedHost?: Host) {
@@ -154,7 +155,9 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
     return otherHosts.sort((a, b) => a.line.length - b.line.length)[0] ?? avoidedHost!;
   }
 
-  /** A slow query must delay only its own database: the other lanes in its queue move to another process. */
+  /**
+   * A slow query must delay only its own database: the other files in the queue of its process move to another process.
+   */
   function watch(host: Host) {
     if (host.reassignTimer || processes === 1) return;
     const completedBefore = host.completed;

@@ -19,9 +19,9 @@ import { createDatabaseListTable, type DatabaseRow } from "./list-table.ts";
 export interface D1DatabaseList {
   /** Throws nameTaken, badName, tooManyDatabases, idTaken. The first query creates the file. */
   create(account: string, newDatabase: NewD1Database): Promise<D1Database>;
-  /** Sorted by name; `name` filters by names that contain it, ignoring case. */
+  /** Lists databases by name; `name` filters by names that contain it, ignoring case. */
   list(account: string, page: PageRequest, name?: string): Promise<Page<D1Database>>;
-  /** By id, else by name. Throws databaseNotFound. */
+  /** Finds a database by id, else by name. Throws databaseNotFound. */
   get(account: string, idOrName: string): Promise<D1Database>;
   /** Stores and returns the mode; there is one copy of a database either way. Throws databaseNotFound. */
   changeReadReplication(account: string, id: string, mode: D1Database["readReplication"]): Promise<D1Database>;

@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Authorizer } from "./authorize.ts";
 import type { SqlStatement } from "./sql-tokens.ts";
 
-/** A statement counter that Node provides but its types lack. */
+/** A statement with the counter that Node provides but its types lack. */
 type Statement = StatementSync & { stat(counter: "fullscanStep"): number; resetStats(): void };
 
 interface Prepared {

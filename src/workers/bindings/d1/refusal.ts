@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import type { DatabaseConnection } from "./connection.ts";
 import { errorText, isFull, isMachineError, isSqliteError } from "./error-text.ts";
 
-/** Its message is sent to the client as `error`; workerd prefixes `D1_ERROR: `. */
+/** An error caused by the SQL. Its message is sent to the client as `error`; workerd prefixes `D1_ERROR: `. */
 export class D1SqlError extends Error {}
 
 // workerd's own messages (src/workerd/util/sqlite.c++); clients and guides quote them.
@@ -11,7 +11,7 @@ const TRANSACTION_TEXT =
   "To execute a transaction, please use the state.storage.transaction() or state.storage.transactionSync() APIs instead of the SQL BEGIN TRANSACTION or SAVEPOINT statements. " +
   "The JavaScript API is safer because it will automatically roll back on exceptions, and because it interacts correctly with Durable Objects' automatic atomic write coalescing.";
 
-/** Converts an error thrown by `sql` to a Refused if the SQL caused it; returns machine errors unchanged. */
+/** Converts an error thrown by `sql` to a D1SqlError if the SQL caused it; returns machine errors unchanged. */
 export function sqlErrorOf(
   caughtError: unknown,
   sql: string,

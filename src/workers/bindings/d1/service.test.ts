@@ -10,7 +10,7 @@ import type { WorkerScript } from "../../scripts/script.ts";
 import { createD1Databases } from "./databases.ts";
 import { createD1Service } from "./service.ts";
 
-test("a worker of an account can access the databases of its account, a worker without one can access all", async (t) => {
+test("a worker of an account can access the databases of its account; a worker without one can access all", async (t) => {
   const directory = mkdtempSync(join(tmpdir(), "d1-service-"));
   const databases = createD1Databases({ directory, processes: 1 });
   const listed = new Set(["a/mine"]);

@@ -103,7 +103,10 @@ export function splitStatements(sql: string): SqlStatement[] {
   return statements;
 }
 
-/** sqlite3ExprAssignVarNumber(): `?` takes the next number, `?5` the number 5, a name the number of its first use. */
+/**
+ * Numbers parameters like sqlite3ExprAssignVarNumber(): `?` takes the next number, `?5` the number 5, and a name the
+ * number of its first use.
+ */
 function createParameterList() {
   const list: (string | null)[] = [];
   return {

@@ -15,8 +15,8 @@ export function boundedBytes(key: string): Buffer {
 }
 
 /**
- * `expiration` (epoch seconds) and `expiration_ttl` (seconds) as sent by the client; the second takes precedence.
- * Returns milliseconds, null for never.
+ * Converts `expiration` (epoch seconds) and `expiration_ttl` (seconds), as sent by the client, to epoch milliseconds;
+ * the latter takes precedence. Returns null for never.
  */
 export function expiryOf(
   { expiration, ttl }: { expiration?: string | null; ttl?: string | null },
@@ -37,7 +37,7 @@ export function expiryOf(
   return expirationSeconds * 1000;
 }
 
-/** Metadata as JSON text; validated, not changed. */
+/** Validates metadata that is JSON text, and returns it unchanged. */
 export function checkKeyMetadata(json: string): string {
   const length = Buffer.byteLength(json);
   if (length > kvLimits.metadataBytes) throw kvErrors.metadataTooLong({ length, limit: kvLimits.metadataBytes });

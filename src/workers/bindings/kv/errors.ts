@@ -1,6 +1,9 @@
 import { defineErrors } from "../../../kernel/index.ts";
 
-/** The messages of the real service; a worker sees them after `KV PUT failed: 400 `, an API client with a code. */
+/**
+ * The messages of the real service; a worker sees them after `KV PUT failed: 400 `, and an API client sees them with a
+ * code.
+ */
 export const kvErrors = defineErrors("kv", {
   emptyKey: { code: 10001, http: 400, message: "Key names must not be empty" },
   illegalKey: { code: 10001, http: 400, message: 'Illegal key name "{key}". Please use a different name.' },

@@ -55,7 +55,8 @@ const step: Arbitrary<Step> = oneof(
 );
 
 /**
- * Any sequence of steps has the same results as a Map with a clock; lists are read to the end through their cursors.
+ * Checks that any sequence of steps has the same results as a Map with a clock; lists are read to the end through their
+ * cursors.
  */
 export async function checkKvModel({
   create,

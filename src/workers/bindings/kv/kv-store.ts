@@ -11,7 +11,7 @@ import { createKvSweep, type KvSweepResult, type KvSweepOptions } from "./sweep.
 /** Workers KV: values by key, separate for each namespace. Rejects with `kvErrors` like the real service. */
 export interface KvStore {
   get(namespace: string, key: string): Promise<KvEntry | undefined>;
-  /** Whole values of up to 100 keys, at most 25 MiB in total. Absent keys are omitted. */
+  /** Resolves with the whole values of up to 100 keys, at most 25 MiB in total. Absent keys are omitted. */
   getMany(namespace: string, keys: string[]): Promise<Map<string, KvValue>>;
   /** Resolves once the value is on disk. */
   put(

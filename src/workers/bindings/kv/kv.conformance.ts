@@ -195,7 +195,7 @@ export function kvConformance(engine: TestEngine): void {
       );
     });
 
-    it("stores large values as objects, one per put, and deletes replaced and deleted ones", async () => {
+    it("stores large values as objects, one per put, and deletes those of replaced and deleted values", async () => {
       const [one, two] = [randomBytes(INLINE_BYTES + 1), randomBytes(2 * INLINE_BYTES)];
       await put("at the limit", randomBytes(INLINE_BYTES));
       assert.deepEqual(await stored(), []);

@@ -10,7 +10,7 @@ import { kvLimits } from "./limits.ts";
  * references a complete value or nothing.
  */
 export interface LargeValues {
-  /** Durable when it resolves; unused until a row references it. */
+  /** Writes an object, which is durable when the promise resolves, and unused until a row references it. */
   write(namespace: string, value: AsyncIterable<Uint8Array>): Promise<{ objectKey: string; size: number }>;
   /**
    * Resolves once the first bytes have arrived, or with undefined if the object has been deleted since the row was
@@ -80,7 +80,10 @@ export function createLargeValues({ objects, ids, log }: { objects: ObjectStore;
 const folderOf = (namespace: string) =>
   /^[A-Za-z0-9_-]{1,64}$/.test(namespace) ? namespace : createHash("sha256").update(namespace).digest("hex");
 
-/** The error for a value that is too long includes its length: reads to the end, up to a limit. */
+/**
+ * Counts the bytes of a value. `length()` reads the rest, up to a limit, because the error for a value that is too long
+ * includes its length.
+ */
 function countBytes(value: AsyncIterable<Uint8Array>) {
   const iterator = value[Symbol.asyncIterator]();
   let length = 0;

@@ -17,7 +17,7 @@ export const kvLimits = {
   /** Bytes of one bulk write as JSON. */
   bulkRequestBytes: 100 * 1024 * 1024,
   titleLength: 512,
-  /** Maximum number of tokens per account. */
+  /** Maximum number of namespaces per account. */
   namespaces: 1000,
 };
 

@@ -50,7 +50,7 @@ async function deleteAndDie(folder: string, id: string): Promise<never> {
 // This file is also run as the child process that is killed.
 if (process.argv[2] === "delete") await deleteAndDie(process.argv[3]!, process.argv[4]!);
 else
-  test("a namespace whose deletion is interrupted by a kill stays deleted, and the next start removes the rest", async () => {
+  test("a namespace whose deletion is interrupted when the process is killed stays deleted, and the next start removes the rest", async () => {
     const folder = await mkdtemp(join(tmpdir(), "kv-"));
     try {
       const before = await open(folder);

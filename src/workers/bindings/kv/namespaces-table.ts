@@ -198,7 +198,7 @@ export function createNamespaceTable(db: Db) {
         return true;
       }),
 
-    /** Deleted databases, longest deleted first, starting after `after`. */
+    /** Deleted namespaces, longest deleted first, starting after `after`. */
     async removed(after: { at: number; id: string } | undefined, limit: number): Promise<{ id: string; at: number }[]> {
       let query = tables
         .selectFrom("kv_namespaces")

@@ -86,7 +86,7 @@ export function namespacesConformance(engine: TestEngine): void {
       assert.equal((await namespaces.list(account, { page: 1, perPage: 10 })).total, 1);
     });
 
-    it("lists pages in either order, with a total that follows creations and deletions, up to the limit per account", async () => {
+    it("are listed in pages in either order, with a total that follows creations and deletions, up to the limit per account", async () => {
       const titles = ["b", "B", "a", "é", "c"];
       for (const title of titles) await namespaces.create(account, title);
       const list = async (page: number, by: "id" | "title" = "title", direction: "asc" | "desc" = "asc") => {
@@ -119,7 +119,7 @@ export function namespacesConformance(engine: TestEngine): void {
       await assert.rejects(namespaces.rename(account, "0".repeat(32), "x"), refused("namespaceNotFound"));
     });
 
-    it("is deleted with all its entries, and no others", async () => {
+    it("are deleted with all their entries, and no others", async () => {
       const gone = await namespaces.create(account, "gone");
       const kept = await namespaces.create(account, "kept");
       await Promise.all(

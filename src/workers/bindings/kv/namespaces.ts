@@ -31,7 +31,7 @@ export interface KvNamespaces {
    * after a crash. Throws namespaceNotFound.
    */
   delete(account: string, id: string): Promise<void>;
-  /** Used when creating a binding to the database. */
+  /** Used when creating a binding to the namespace. */
   exists(account: string, id: string): Promise<boolean>;
   /**
    * Like exists(), for a worker that is already bound: checked on every call, so a deletion on another machine may be
@@ -57,7 +57,7 @@ export interface KvNamespacesOptions {
   clock?: Clock;
   ids?: Ids;
   log?: Log;
-  /** Maximum number of keys per account. Default 1000. */
+  /** Maximum number of namespaces per account. Default 1000. */
   maxNamespaces?: number;
 }
 
@@ -171,7 +171,7 @@ export function createKvNamespaces({
   };
 }
 
-/** U+0000 is rejected because PostgreSQL cannot store it, a lone surrogate because UTF-8 cannot. */
+/** Rejects U+0000 because PostgreSQL cannot store it, and lone surrogates because UTF-8 cannot encode them. */
 function checkTitle(title: string): void {
   if (
     title.trim() === "" ||

@@ -140,8 +140,8 @@ const NO_BODY = { "content-length": 0 };
 const NO_QUERY = new URLSearchParams();
 
 /**
- * `/key?urlencoded=true`, where an empty key stands for the namespace itself. Not parsed as a URL: that would resolve
- * `/%2e%2e` as a parent path.
+ * Parses `/key?urlencoded=true`, where an empty key stands for the namespace itself. Not parsed as a URL: that would
+ * resolve `/%2e%2e` as a parent path.
  */
 function parseTarget(target: string): { key: string | undefined; query: URLSearchParams } {
   const queryStart = target.indexOf("?");

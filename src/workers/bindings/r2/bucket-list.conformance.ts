@@ -166,7 +166,7 @@ export function bucketListConformance(engine: TestEngine): void {
       assert.equal(await list.exists(account, "fresh"), false);
     });
 
-    it("removes objects written into a deleted bucket at the last moment, and later forgets the bucket", async () => {
+    it("the sweep removes objects written into a deleted bucket at the last moment, and later forgets the bucket", async () => {
       const { id } = await list.create(account, "bucket");
       await list.delete(account, "bucket");
       await r2.put(id, "late", Buffer.from("v"));
@@ -187,7 +187,7 @@ export function bucketListConformance(engine: TestEngine): void {
       );
     });
 
-    it("serves a worker's lookup from memory for a few seconds", async () => {
+    it("a worker's lookup is served from memory for a few seconds", async () => {
       const elsewhere = createR2BucketList({ db, buckets: r2, clock });
       const { id } = await list.create(account, "bound");
       await assert.rejects(list.resolve(account, "absent"), refused("noSuchBucket"));

@@ -21,7 +21,7 @@ export interface R2BucketList {
   changeStorageClass(account: string, name: string, storageClass: StorageClass): Promise<R2Bucket>;
   /** Throws noSuchBucket, bucketNotEmpty. */
   delete(account: string, name: string): Promise<void>;
-  /** Used when creating a binding to the database. */
+  /** Used when creating a binding to the bucket. */
   exists(account: string, name: string): Promise<boolean>;
   /**
    * Like get(), for a worker, which calls it on every operation: a change on another machine may be seen a few seconds
@@ -196,7 +196,7 @@ export function createR2BucketList({
       if (!row) throw r2Errors.noSuchBucket();
       const { id } = row;
       const notEmptyError = () => r2Errors.bucketNotEmpty({ name, account });
-      // Rejects the common case without a period in which writers are rejected.
+      // Rejects a bucket that is not empty, the common case, without a period in which writers are rejected.
       if (!(await table.isEmpty(id))) throw notEmptyError();
       const since = row.state === "removing" ? row.stateSince : clock.now();
       if (row.state === "live" && !(await table.change(id, { state: "live" }, { state: "removing", since })))

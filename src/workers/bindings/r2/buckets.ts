@@ -49,7 +49,7 @@ export interface R2Buckets {
    * badDigest, incompleteBody, entityTooLarge, metadataTooLarge.
    */
   put(bucket: string, key: string, body: ObjectBody, options?: R2PutOptions): Promise<R2Object>;
-  /** 1 to 1000 keys; absent keys are ignored. Deletes all or none. Resolves with the keys that existed. */
+  /** Deletes 1 to 1000 keys, all or none; absent keys are ignored. Resolves with the keys that existed. */
   delete(bucket: string, keys: string[]): Promise<string[]>;
   /** Deletes the objects whose current version is in `versions` (1 to 1000), for lifecycle rules. */
   expire(bucket: string, versions: string[]): Promise<void>;
@@ -58,7 +58,7 @@ export interface R2Buckets {
   list(bucket: string, options?: ListOptions): Promise<ObjectPage>;
 
   createUpload(bucket: string, key: string, options?: Metadata): Promise<UploadRef>;
-  /** The etag is the part's MD5. A part replaces an earlier one with the same number. Throws noSuchUpload. */
+  /** Stores a part; its etag is its MD5. A part replaces an earlier one with the same number. Throws noSuchUpload. */
   uploadPart(
     bucket: string,
     upload: UploadRef,
@@ -71,7 +71,10 @@ export interface R2Buckets {
    * unequalParts.
    */
   completeUpload(bucket: string, upload: UploadRef, parts: UploadedPart[]): Promise<R2Object>;
-  /** Safe to repeat or to call after completion. Throws noSuchUpload for an unknown or forgotten upload. */
+  /**
+   * Aborts an upload. Safe to repeat or to call after completion. Throws noSuchUpload for an unknown or forgotten
+   * upload.
+   */
   abortUpload(bucket: string, upload: UploadRef): Promise<void>;
   /** Lists open uploads in the order of key and upload id. */
   listUploads(bucket: string, options?: UploadListOptions): Promise<{ uploads: OpenUpload[]; more: boolean }>;

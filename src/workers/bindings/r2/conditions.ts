@@ -2,7 +2,7 @@ import type { Conditions, Etag } from "./object.ts";
 
 /**
  * True if an operation may proceed, given the current object (undefined if there is none). RFC 9110 13.2.2: a passed
- * If-Match makes If-Unmodified-Since moot, a passed If-None-Match makes If-Modified-Since moot.
+ * If-Match makes If-Unmodified-Since moot, and a passed If-None-Match makes If-Modified-Since moot.
  */
 export function conditionsHold(
   conditions: Conditions,

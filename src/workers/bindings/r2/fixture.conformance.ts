@@ -34,7 +34,7 @@ interface R2Fixture {
   blobs(): Promise<string[]>;
   /** Resolves with an upload with these parts, not completed. */
   upload(key: string, parts: string[], numbers?: number[]): Promise<{ ref: UploadRef; uploaded: UploadedPart[] }>;
-  /** Resolves with bytes without a row. */
+  /** Stores bytes without a row. */
   orphan(blob: string): Promise<unknown>;
 }
 

@@ -123,7 +123,7 @@ export function conditionsOf(headers: Headers): WantedConditions | undefined {
   };
 }
 
-/** RFC 9110 8.8.3; missing quotes are tolerated. */
+/** Parses entity tags (RFC 9110 8.8.3); missing quotes are tolerated. */
 function etagsOf(header: string | null): Etag[] | undefined {
   if (header === null) return undefined;
   if (header.trim() === "*") return [{ type: "wildcard" }];

@@ -12,7 +12,9 @@ export interface QueryBudget {
    * query has blocked it for a while.
    */
   pause(): Promise<void> | undefined;
-  /** Counts a value that the query keeps in memory, in bytes as of valueBytes(). Throws tooMuchMemory. */
+  /**
+   * Counts a value that the query keeps in memory. The size in bytes is that of valueBytes(). Throws tooMuchMemory.
+   */
   keep(bytes: number): void;
 }
 

@@ -204,7 +204,7 @@ export function addInterval(
   );
 }
 
-/** Bounds a LIKE with a long pattern on a long text, whose time is their product. */
+/** Maximum number of steps of a LIKE, whose time is the product of the lengths of its pattern and its text. */
 const MAX_LIKE_STEPS = 10_000_000;
 
 const roundTo = (value: number, digits: number) => {

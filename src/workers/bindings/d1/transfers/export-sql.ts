@@ -18,7 +18,7 @@ const PIECE_BYTES = 64 * 1024;
 
 /**
  * Exports a consistent snapshot of the database as SQL that recreates it: tables with their rows first, then dependent
- * objects. Values are SQLite's own literals, so numbers, bytes and texts stay exact. Throws Refused for content that
+ * objects. Values are SQLite's own literals, so numbers, bytes and texts stay exact. Throws D1SqlError for content that
  * cannot be exported.
  */
 export function* exportSql(file: string, options: ExportOptions, limits: D1Limits): Generator<Uint8Array> {
@@ -55,7 +55,7 @@ function* statementsOf(
   }
 }
 
-/** In order of creation: a table comes after those it references. */
+/** Returns the tables in order of creation: a table comes after those it references. */
 function tablesOf(connection: DatabaseConnection, tableNames: string[]): Table[] {
   const allTables = list(
     connection,

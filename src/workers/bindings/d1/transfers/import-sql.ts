@@ -32,7 +32,7 @@ const CACHE_KIB = 64 * 1024;
 /**
  * Runs SQL that arrives in chunks as one transaction: all of it is in the database when this resolves, and nothing if
  * it rejects or the process ends. SQLite keeps uncommitted data in its write-ahead log, so memory does not grow with
- * the SQL. Rejects with Refused for SQL errors.
+ * the SQL. Rejects with D1SqlError for SQL errors.
  */
 export async function importSql(
   sql: AsyncIterable<Uint8Array>,
@@ -129,7 +129,7 @@ function commit(connection: DatabaseConnection): void {
   try {
     connection.exec("commit");
   } catch (err) {
-    // Foreign keys whose check was deferred to the end.
+    // A foreign key whose check was deferred to the end is violated.
     throw sqlErrorOf(err, "", connection);
   }
 }

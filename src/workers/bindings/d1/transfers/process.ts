@@ -62,7 +62,9 @@ export function runExport(
 /** A child ended without finishing its work, for a reason other than the SQL. */
 class Ended extends Error {}
 
-/** Undefined if the child was killed before it had written the whole report. */
+/**
+ * Parses the report of a child process; undefined if the process was killed before it had written the whole report.
+ */
 function readOutcome(output: string): TransferOutcome | undefined {
   try {
     return output === "" ? undefined : (JSON.parse(output) as TransferOutcome);

@@ -305,7 +305,7 @@ describe("a database as SQL", () => {
     );
   });
 
-  test("exports and imports a row of the maximum size", async (t) => {
+  test("can contain a row of the maximum size", async (t) => {
     const databases = open(t);
     await rows(
       databases,

@@ -59,7 +59,7 @@ export function createStatementReader(maxLength: number): StatementReader {
     if (text.length > maxLength) throw new StatementTooLong(line);
   }
 
-  /** For a comment between statements only its kind is kept, and a star that may be half of its end. */
+  /** Reduces a comment between statements to its kind, and a final star that may begin the end of the comment. */
   function shorten() {
     const opening = text.slice(0, 2);
     if (text.length < 4 || (opening !== "/*" && opening !== "--")) return;

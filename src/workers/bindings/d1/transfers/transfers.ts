@@ -345,13 +345,13 @@ export function createD1Transfers({
   };
 }
 
-/** Formatted like a bookmark, which clients pass back; its last group is the transfer's id. */
+/** Returns the transfer's id as clients pass it back: in the format of a bookmark, whose last group is the id. */
 const bookmarkAt = ({ id, created_at }: TransferRow) => {
   const hex = (created_at * 1000).toString(16).padStart(16, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8)}-00000000-${id}`;
 };
 
-/** Returns the import mark in the target database file: never 0, the mark of a new database. */
+/** Returns the mark that the import writes to the database file: never 0, the mark of a new database. */
 const markOf = ({ id }: TransferRow) => Number.parseInt(id.slice(0, 8), 16) & 0x7fff_ffff || 1;
 
 const folderOf = (id: string) => `d1-transfers/${id}/`;
